@@ -7,13 +7,17 @@ counted lines in one note.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from ..vault.entry import fingerprint
 from ..vault.wording import counted, cut
 from .candidate import Candidate
 from .likeness import LikenessLimits, Wording, filter_words, is_same, wording_of
+from .review import Approve, Reject
 from .routing import PASSED_ON, RULE_CATEGORIES, Thresholds, Tier, is_pattern, tier_of
 
 MOST_LINES = 200
@@ -21,6 +25,15 @@ MOST_LINES = 200
 LINE_CHARACTERS = 220
 HEADING = "## Ranked, strongest first"
 """Heading of the generated part of the digest; what a person writes above it stays."""
+KEY_CHARACTERS = 8
+_DECIDED_LINE = re.compile(r"^\s*[-*+] \[(?P<mark>[^\]\n])\]\s.*?\^(?P<key>[0-9a-f]{8})\s*$", re.MULTILINE)
+_LISTED_LINE = re.compile(r"^\s*[-*+] \[[^\]\n]\]\s+(?P<says>.*?)\s+\^(?P<key>[0-9a-f]{8})\s*$", re.MULTILINE)
+_DECISIONS: Mapping[str, Approve | Reject] = {"x": Approve(), "X": Approve(), "-": Reject()}
+
+HOW_TO_MARK = (
+    "Tick a line to keep it (`[x]`), or write `[-]` into its box, and it never comes again: the worker does it within "
+    "seconds. `memory review --digest` asks for one after the other."
+)
 
 _TIERS = {Tier.HIGH: 0, Tier.MEDIUM: 1, Tier.LOW: 2}
 _CATEGORIES = {"preference": 0, "correction": 0, "workflow": 1, "fix": 2, "idea": 3}
@@ -34,6 +47,13 @@ class Saying:
     host: str
     order: tuple[float, str, int]
     """Sort key: when it was said, else when its transcript was last written; the transcript's name; the place in it."""
+
+    @property
+    def key(self) -> str:
+        """What names it in the digest: the same whatever else is mined."""
+        said = self.candidate
+        parts = (said.session, *said.records, said.category, said.statement)
+        return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:KEY_CHARACTERS]
 
 
 @dataclass(frozen=True)
@@ -180,8 +200,13 @@ class CorpusFigures:
     """Number of patterns that are in the vault, rejected ones included."""
 
 
-def digest_body(held: Sequence[Pattern], figures: CorpusFigures) -> str:
-    """Render the generated part of the digest, from its heading on; the same input gives the same bytes."""
+def digest_body(
+    held: Sequence[Pattern], figures: CorpusFigures, marks: Mapping[str, str] = MappingProxyType({})
+) -> str:
+    """Render the generated part of the digest, from its heading on; the same input gives the same bytes.
+
+    `marks`: what the user has written into boxes, by the key of the line; what is not carried out yet must not be lost.
+    """
     waiting = sum(each.tier is not Tier.LOW for each in held)
     lines = [
         HEADING,
@@ -192,11 +217,28 @@ def digest_body(held: Sequence[Pattern], figures: CorpusFigures) -> str:
         f"{counted(waiting, 'more is', 'more are')} sure enough to be put to you, after those (`memory reflect corpus "
         f"--more`); {counted(len(held) - waiting, 'was', 'were')} seen too seldom. Another occurrence counts for each.",
         "",
+        HOW_TO_MARK,
+        "",
     ]
-    lines += [_line(pattern) for pattern in held[:MOST_LINES]]
+    lines += [_line(pattern, marks) for pattern in held[:MOST_LINES]]
     if len(held) > MOST_LINES:
         lines += ["", f"and {counted(len(held) - MOST_LINES, 'weaker one')}, counted but not listed."]
     return "\n".join(lines) + "\n"
+
+
+def marks_in(body: str) -> dict[str, str]:
+    """Read what is written into the boxes of the digest, by the lines' keys; empty boxes are left out."""
+    return {match["key"]: match["mark"] for match in _DECIDED_LINE.finditer(body) if match["mark"] != " "}
+
+
+def decisions_in(body: str) -> dict[str, Approve | Reject]:
+    """Read what the user has decided in the digest, by the lines' keys."""
+    return {key: _DECISIONS[mark] for key, mark in marks_in(body).items() if mark in _DECISIONS}
+
+
+def listed_lines(body: str) -> dict[str, str]:
+    """Read the lines of the digest, by their keys, without markup."""
+    return {match["key"]: match["says"].replace("**", "") for match in _LISTED_LINE.finditer(body)}
 
 
 def lists_any(body: str) -> bool:
@@ -204,7 +246,7 @@ def lists_any(body: str) -> bool:
     return "\n- " in body.partition(HEADING)[2]
 
 
-def _line(pattern: Pattern) -> str:
+def _line(pattern: Pattern, marks: Mapping[str, str]) -> str:
     candidate = pattern.candidate
     text = cut(candidate.statement, LINE_CHARACTERS)
     seen = f"{len(pattern.sayings)}× in {len(pattern.sessions)} session{'s' if len(pattern.sessions) > 1 else ''}"
@@ -212,4 +254,6 @@ def _line(pattern: Pattern) -> str:
         seen = f"**{seen}**"
     where = f", {candidate.project}" if candidate.project else ""
     passed_on = f", {PASSED_ON}" if pattern.passed_on else ""
-    return f"- {seen} ({candidate.category}{where}{passed_on}): {text}"
+    mark = next((marks[saying.key] for saying in pattern.sayings if saying.key in marks), " ")
+    # The key is a block's name in Obsidian, which does not show it.
+    return f"- [{mark}] {seen} ({candidate.category}{where}{passed_on}): {text} ^{pattern.sayings[0].key}"

@@ -18,7 +18,7 @@ from ..index.reconcile import ReconcileReport, rebuild, reconcile, reconcile_pat
 from ..index.store import IndexStore, open_or_rebuild
 from ..vault.days import local_today
 from ..vault.errors import IndexUnavailable, QueueUnavailable, VaultUnavailable
-from ..vault.layout import INBOX, INDEX_WANTED, REVIEW, WATCHLIST, special_folder
+from ..vault.layout import CORPUS_DIGEST, INBOX, INDEX_WANTED, REVIEW, WATCHLIST, special_folder
 from ..vault.paths import ensure_state
 from ..vault.settings import Settings
 from ..vault.store import VaultStore
@@ -233,7 +233,9 @@ class WatchedVault:
             key = None if args else RECONCILE_KEY
             try:
                 ledger.enqueue("index.reconcile", args, unique_key=key)
-                if paths is None or any(special_folder(path) in WATCHED_FOLDERS for path in paths):
+                if paths is None or any(
+                    path == CORPUS_DIGEST or special_folder(path) in WATCHED_FOLDERS for path in paths
+                ):
                     ledger.enqueue("review.apply", unique_key=APPLY_KEY)
             except QueueUnavailable as error:
                 log.warning("a change in the vault waits for the next walk: %s", error)

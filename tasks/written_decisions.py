@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from ..vault.errors import MemoryVaultError, VaultUnavailable
 from ..vault.settings import Settings
+from .corpus.digest_decisions import decide_lines, decided_lines
 from .device import acting_device, acts_here
 from .discovery.watchlist import VerdictOutcome, Watchlist
 from .ideas.lost_questions import settle_lost_questions
@@ -36,6 +37,7 @@ class DecisionsAtStart:
                 return
             watchlist = Watchlist(self._settings, reviewer.store, reviewer.journal)
             decided = any(True for _ in reviewer.decided_notes()) or any(True for _ in watchlist.decided_notes())
+            decided = decided or bool(decided_lines(reviewer.store))
             if reviewer.journal.is_interrupted or decided:
                 ledger.enqueue("review.apply", unique_key=APPLY_KEY)
         except MemoryVaultError as error:
@@ -56,6 +58,9 @@ def apply_handler(settings: Settings) -> Handler:
                 # Two devices that see one decision would each carry it out, and their files would collide.
                 return {"elsewhere": acting_device(reviewer.store.vault) or ""}
             results = reviewer.apply_notes(job.still_owned)
+            results += decide_lines(
+                settings, reviewer, decided_lines(reviewer.store), run=reviewer.journal.new_run("review")
+            )
             listed = Watchlist(settings, reviewer.store, reviewer.journal).apply_notes(job.still_owned)
             settled = settle_lost_questions(settings, reviewer.journal, time.time())
         except VaultUnavailable as error:
@@ -64,7 +69,7 @@ def apply_handler(settings: Settings) -> Handler:
         problems = [result for result in results if isinstance(result, DecisionProblem)]
         for problem in problems:
             # What is wrong stands in the note; here it would quote what the user wrote.
-            log.warning("%s: its decision could not be carried out, the note says why", problem.proposal)
+            log.warning("%s: its decision could not be carried out; a note says why in itself", problem.proposal)
         decided = len(done) + sum(isinstance(result, VerdictOutcome) for result in listed)
         unclear = len(problems) + len(listed) - (decided - len(done))
         if decided or ended or settled:

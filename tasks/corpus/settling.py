@@ -21,6 +21,7 @@ from ...pipelines.corpus import (
     Saying,
     Selection,
     digest_body,
+    marks_in,
     most_ideas,
     patterns_of,
     select,
@@ -31,7 +32,7 @@ from ...pipelines.routing import REJECTED_STATUSES, Thresholds, Tier
 from ...vault.entry import AWAITING_STATUSES, DIGEST_KIND, parse_entry
 from ...vault.errors import EditConflict, EntryInvalid, EntryNotFound, VaultUnavailable
 from ...vault.killpoint import kill_point
-from ...vault.layout import META, special_folder
+from ...vault.layout import CORPUS_DIGEST, META, special_folder
 from ...vault.registry import HEADER_BYTES
 from ...vault.scrubbed import Scrubbed
 from ...vault.settings import Settings
@@ -52,7 +53,7 @@ from .backfill import SETTLE, unfinished
 from .store import CorpusStore
 
 REFRESH = "corpus.digest"
-DIGEST = f"{META}/corpus-digest.md"
+DIGEST = CORPUS_DIGEST
 DIGEST_TITLE = "What old sessions said"
 INTRODUCTION = (
     "Made by `memory reflect corpus`. It is rewritten when more is mined; what you write above the heading below stays."
@@ -243,6 +244,20 @@ def _write(pattern: Pattern, store: VaultStore, settings: Settings, check: Calla
     return changed
 
 
+def write_pattern(pattern: Pattern, store: VaultStore, settings: Settings, run: str) -> bool:
+    """Write one pattern on the user's word. Raises EditConflict, VaultUnavailable."""
+    return _write(pattern, store, settings, lambda: None, run)
+
+
+def path_of(settings: Settings, store: VaultStore, pattern: Pattern) -> str | None:
+    """The note that holds the pattern; None if there is none."""
+    by_record = _known_records(store, (saying.candidate for saying in pattern.sayings))
+    evidence = sorted({each for saying in pattern.sayings for each in _evidence(saying.candidate)})
+    found = next((by_record[each] for each in evidence if each in by_record), None)
+    same = VaultMemories(store, settings).same(pattern.candidate) if found is None else []
+    return same[0].path if same else found
+
+
 def _by_host(pairs: Iterable[tuple[str, Candidate]]) -> list[tuple[str, list[Candidate]]]:
     runs: list[tuple[str, list[Candidate]]] = []
     for host, candidate in pairs:
@@ -273,15 +288,15 @@ def refresh_digest(settings: Settings, store: VaultStore) -> None:
 
 def write_digest(store: VaultStore, held: Sequence[Pattern], figures: CorpusFigures) -> None:
     """Create the digest, or replace its generated part if that has changed. Raises EditConflict."""
-    generated = digest_body(held, figures)
     with store.lock():
         try:
             data = store.read_bytes(DIGEST)
         except EntryNotFound:
-            body = _scrubbed(f"{INTRODUCTION}\n\n{generated}")
+            body = _scrubbed(f"{INTRODUCTION}\n\n{digest_body(held, figures)}")
             store.create(DIGEST, {"kind": DIGEST_KIND}, _scrubbed(DIGEST_TITLE), body)
             return
         entry = parse_entry(DIGEST, data)
+        generated = digest_body(held, figures, marks_in(entry.body))
         above = entry.body.split(HEADING, 1)[0].rstrip() if HEADING in entry.body else entry.body
         if f"{above}\n\n{generated}".strip() != entry.body.strip():
             store.update(DIGEST, entry.content_hash, body=_scrubbed(f"{above}\n\n{generated}"))

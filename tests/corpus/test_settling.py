@@ -209,7 +209,7 @@ def test_occurrences_add_up_over_the_whole_corpus(bed: Bed) -> None:
     keep(bed, "s1", GUESS)
     keep(bed, "s2", GUESS)
     assert settled(bed).proposed == 0
-    assert "- 2× in 2 sessions" in bed.files()[DIGEST]
+    assert "- [ ] 2× in 2 sessions" in bed.files()[DIGEST]
     assert digest_of_rest(bed.settings) == DIGEST
     keep(bed, "s3", GUESS)
     assert settled(bed).proposed == 1
@@ -415,7 +415,7 @@ def test_the_same_bytes_mined_twice_count_once(bed: Bed) -> None:
     keep(bed, "s1", GUESS)
     keep(bed, "s1", GUESS)
     settled(bed)
-    assert "- 1× in 1 session" in bed.files()[DIGEST]
+    assert "- [ ] 1× in 1 session" in bed.files()[DIGEST]
 
 
 @pytest.mark.parametrize("known", [False, True], ids=["new", "in the vault"])
@@ -434,7 +434,7 @@ def test_what_a_forked_session_has_from_the_other_was_said_once(bed: Bed, known:
     if known:
         assert {path: text for path, text in bed.files().items() if path != DIGEST} == before
     else:
-        assert "- 1× in 1 session" in bed.files()[DIGEST]
+        assert "- [ ] 1× in 1 session" in bed.files()[DIGEST]
 
 
 def test_records_that_have_only_a_place_in_their_file_are_told_apart_by_session(bed: Bed) -> None:
@@ -462,7 +462,7 @@ def test_a_remark_above_the_digest_stays(bed: Bed) -> None:
     keep(bed, "s2", GUESS)
     settled(bed)
     assert "Look at this on Friday.\n\n## Ranked" in bed.files()[DIGEST]
-    assert "- 2× in 2 sessions" in bed.files()[DIGEST]
+    assert "- [ ] 2× in 2 sessions" in bed.files()[DIGEST]
 
 
 def test_a_damaged_file_of_candidates_hides_only_itself(bed: Bed) -> None:

@@ -134,5 +134,5 @@ def test_the_digest_lists_the_strongest_and_counts_the_others() -> None:
     body = digest_body(many, CorpusFigures(sessions=9, in_vault=3))
     lines = body.splitlines()
     assert lines[0] == HEADING
-    assert sum(line.startswith("- 1× in 1 session (preference): Module") for line in lines) == MOST_LINES
+    assert sum(line.startswith("- [ ] 1× in 1 session (preference): Module") for line in lines) == MOST_LINES
     assert lines[-1] == "and 5 weaker ones, counted but not listed."

@@ -1,0 +1,117 @@
+"""Decisions on lines of the digest: what was said too seldom to be proposed is kept, or never comes again.
+
+A line becomes the note that its session's reflection would have made of it, and that note is decided on as any that
+waits: so it is in the journal, can be taken back, and is remembered by its evidence. Done again, whatever was done
+already is found in the vault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+
+from ...pipelines.corpus import Pattern, decisions_in, listed_lines, unconfirmed
+from ...pipelines.incubation import Answer
+from ...pipelines.review import Approve, Reject
+from ...vault.entry import AWAITING_STATUSES
+from ...vault.errors import EntryInvalid, EntryNotFound, MemoryVaultError, VaultUnavailable
+from ...vault.layout import CORPUS_DIGEST
+from ...vault.pending import is_idea_path
+from ...vault.settings import Settings
+from ...vault.store import VaultStore
+from ..ideas.incubator_gc import decide_on_idea
+from ..ideas.ledger import slug_of
+from ..reviewing import DecisionOutcome, DecisionProblem, Reviewer
+from .settling import path_of, refresh_digest, survey, write_pattern
+
+Decision = Approve | Reject
+
+
+def lines_to_decide(store: VaultStore) -> dict[str, str]:
+    """The lines of the digest by their keys, as it lists them; {} without one."""
+    return listed_lines(_body(store))
+
+
+def decided_lines(store: VaultStore) -> dict[str, Decision]:
+    """What is written into the boxes of the digest, by the keys of the lines."""
+    return decisions_in(_body(store))
+
+
+def decide_lines(
+    settings: Settings, reviewer: Reviewer, decisions: Mapping[str, Decision], *, run: str
+) -> list[DecisionOutcome | DecisionProblem]:
+    """Carry out decisions on lines, by their keys, and write the digest without them. Raises VaultUnavailable.
+
+    A line that is in the vault by now is decided on there if it still waits; on what the user has decided already
+    nothing is done.
+    """
+    if not decisions:
+        return []
+    found = survey(settings, reviewer.store)
+    patterns = {
+        saying.key: pattern
+        for pattern in (*(known for known, _ in found.known), *found.new)
+        for saying in pattern.sayings
+    }
+    results: list[DecisionOutcome | DecisionProblem] = []
+    for key, decision in decisions.items():
+        pattern = patterns.get(key)
+        if pattern is None:
+            results.append(
+                DecisionProblem(f"^{key}", f"^{key} is no line of {CORPUS_DIGEST}, or another machine mined it")
+            )
+            continue
+        try:
+            decided = _decide(settings, reviewer, pattern, decision, run)
+        except VaultUnavailable:
+            raise
+        except MemoryVaultError as error:
+            results.append(DecisionProblem(f"^{key}", str(error)))
+        else:
+            results += [] if decided is None else [replace(decided, proposal=f"^{key}")]
+    if patterns.keys() & decisions.keys():  # Else the digest may be another machine's.
+        refresh_digest(settings, reviewer.store)
+    return results
+
+
+def decide_line(settings: Settings, reviewer: Reviewer, key: str, decision: Decision, *, run: str) -> DecisionOutcome:
+    """Carry out one decision. Raises EntryInvalid for what cannot be done, VaultUnavailable."""
+    match decide_lines(settings, reviewer, {key: decision}, run=run):
+        case [DecisionOutcome() as decided]:
+            return decided
+        case [DecisionProblem(problem=problem)]:
+            raise EntryInvalid(problem)
+    return DecisionOutcome(f"^{key}", "decided before", CORPUS_DIGEST)
+
+
+def _decide(
+    settings: Settings, reviewer: Reviewer, pattern: Pattern, decision: Decision, run: str
+) -> DecisionOutcome | None:
+    """None: it was decided on before."""
+    path = path_of(settings, reviewer.store, pattern)
+    if path is None:
+        # It waits for the decision that comes now, whatever the settings do with what is not decided on.
+        asked = replace(
+            settings,
+            memory=replace(settings.memory, review_mode="interactive"),
+            reflection=replace(settings.reflection, session_entries=0),
+        )
+        write_pattern(unconfirmed(pattern), reviewer.store, asked, run)
+        path = path_of(settings, reviewer.store, pattern)
+    if path is None:
+        raise EntryInvalid("it was taken back, or its transcript names no record: it cannot be written")
+    if reviewer.store.read(path).effective_status not in AWAITING_STATUSES:
+        return None
+    if not is_idea_path(path):
+        return reviewer.decide(path, decision, run=run)
+    if isinstance(decision, Approve):
+        return DecisionOutcome(path, "in the incubator", path)
+    done = decide_on_idea(settings, reviewer.journal, slug_of(path), Answer.ARCHIVE, run=run)
+    return DecisionOutcome(path, done.verdict, done.path)
+
+
+def _body(store: VaultStore) -> str:
+    with suppress(EntryNotFound, EntryInvalid):
+        return store.read(CORPUS_DIGEST).body
+    return ""

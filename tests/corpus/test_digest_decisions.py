@@ -1,0 +1,169 @@
+"""A line of the digest is kept or rejected by its box, by key or by a program: once, and for good."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from memoryvault.cli import digest
+from memoryvault.cli.main import main
+from memoryvault.pipelines.review import Approve, Reject
+from memoryvault.tasks.corpus.digest_decisions import decide_line, decided_lines, lines_to_decide
+from memoryvault.tasks.corpus.settling import DIGEST, refresh_digest
+from memoryvault.tasks.indexing import APPLY_KEY
+from memoryvault.tasks.queue.enqueue import open_ledger
+from memoryvault.tasks.queue.executor import Executor
+from memoryvault.tasks.written_decisions import apply_handler
+from memoryvault.tests.review.support import GUESS, Bed
+from memoryvault.vault.errors import EntryInvalid
+
+from .test_settling import ideas_of_old, keep, settled, statuses
+
+OTHER = replace(GUESS, statement="Seems to work in a dark terminal")
+
+
+def old_sessions(bed: Bed) -> dict[str, str]:
+    """Two lines' keys, by what they say."""
+    keep(bed, "s1", GUESS, OTHER)
+    settled(bed)
+    return {says.partition(": ")[2]: key for key, says in lines_to_decide(bed.store).items()}
+
+
+def mark(bed: Bed, statement: str, sign: str) -> None:
+    line = next(line for line in bed.files()[DIGEST].splitlines() if statement in line)
+    bed.edit(DIGEST, line, line.replace("[ ]", f"[{sign}]"))
+
+
+def worker_looks(bed: Bed) -> None:
+    with open_ledger(bed.settings) as ledger:
+        job = ledger.enqueue("review.apply", unique_key=APPLY_KEY)
+        taken = ledger.take_doorbell(lambda: "test", 30.0)
+        assert taken is not None
+        Executor(ledger, {"review.apply": apply_handler(bed.settings)}, 30.0).run(taken[1])
+        assert ledger.get(job).state == "done"
+
+
+@pytest.mark.parametrize(("sign", "status"), [("x", "active"), ("-", "rejected")])
+def test_a_marked_line_is_carried_out_once_and_does_not_come_again(bed: Bed, sign: str, status: str) -> None:
+    old_sessions(bed)
+    mark(bed, GUESS.statement, sign)
+    worker_looks(bed)
+    assert statuses(bed) == {status: 1}
+    assert list(lines_to_decide(bed.store).values()) == [f"1× in 1 session (preference): {OTHER.statement}"]
+    before = bed.files()
+    worker_looks(bed)
+    assert bed.files() == before
+    keep(bed, "s2", GUESS)
+    settled(bed)
+    assert statuses(bed) == {status: 1}, "not from another session either"
+    assert len(lines_to_decide(bed.store)) == 1
+
+
+@pytest.mark.parametrize("where", ["inbox", "decided"])
+def test_what_was_cut_short_is_ended(bed: Bed, where: str) -> None:
+    """A worker may die once the note is written, or once it is decided on, and the box is still ticked."""
+    keys = old_sessions(bed)
+    mark(bed, GUESS.statement, "x")
+    text = bed.files()[DIGEST]
+    decide_line(bed.settings, bed.reviewer, keys[GUESS.statement], Approve(), run="review-1")
+    if where == "inbox":
+        bed.reviewer.undo_last()
+        assert statuses(bed) == {"inbox": 1}
+    (bed.vault / DIGEST).write_text(text, "utf-8")
+    worker_looks(bed)
+    assert statuses(bed) == {"active": 1}
+    assert decided_lines(bed.store) == {}
+
+
+def test_what_is_marked_but_not_carried_out_yet_outlives_a_rewriting(bed: Bed) -> None:
+    keys = old_sessions(bed)
+    mark(bed, GUESS.statement, "x")
+    mark(bed, OTHER.statement, "?")
+    keep(bed, "s2", replace(GUESS, statement="Short answers are liked late in the evening"))
+    refresh_digest(bed.settings, bed.store)
+    assert len(lines_to_decide(bed.store)) == 3
+    assert decided_lines(bed.store) == {keys[GUESS.statement]: Approve()}
+    assert f"- [?] 1× in 1 session (preference): {OTHER.statement} ^" in bed.files()[DIGEST]
+
+
+def test_in_no_mode_of_the_review_is_a_line_lost_and_a_full_session_is_no_hindrance(bed: Bed) -> None:
+    keys = old_sessions(bed)
+    for mode, statement in (("auto", GUESS.statement), ("silent", OTHER.statement)):
+        settings = replace(
+            bed.settings,
+            memory=replace(bed.settings.memory, review_mode=mode),
+            reflection=replace(bed.settings.reflection, session_entries=1),
+        )
+        decided = decide_line(settings, bed.reviewer, keys[statement], Reject(), run="review-1")
+        assert decided.verdict == "rejected"
+    assert statuses(bed) == {"rejected": 2}
+
+
+@pytest.mark.parametrize(("decision", "archived"), [(Approve(), 0), (Reject(), 1)])
+def test_an_idea_goes_to_the_incubator_or_into_its_archive(bed: Bed, decision: Approve | Reject, archived: int) -> None:
+    keep(bed, "s1", *ideas_of_old(5))
+    settled(bed)
+    before = statuses(bed)["incubating"]
+    key = next(iter(lines_to_decide(bed.store)))
+    decide_line(bed.settings, bed.reviewer, key, decision, run="review-1")
+    assert statuses(bed)["incubating"] == before + 1 - archived
+    assert statuses(bed).get("archived", 0) == archived
+    refresh_digest(bed.settings, bed.store)
+    assert key not in lines_to_decide(bed.store)
+
+
+def test_a_decision_can_be_taken_back(bed: Bed) -> None:
+    keys = old_sessions(bed)
+    decide_line(bed.settings, bed.reviewer, keys[GUESS.statement], Reject(), run="review-1")
+    bed.reviewer.undo_last()
+    assert statuses(bed) == {"inbox": 1}, "it waits, where the user sees it"
+
+
+def test_a_line_of_another_machine_leaves_the_digest_as_it_is(bed: Bed) -> None:
+    old_sessions(bed)
+    line = "- [x] 1× in 1 session (preference): Said on another machine. ^0a1b2c3d"
+    file = bed.vault / DIGEST
+    file.write_text(f"{file.read_text('utf-8').rstrip()}\n{line}\n", "utf-8")
+    before = bed.files()
+    worker_looks(bed)
+    assert bed.files() == before
+    with pytest.raises(EntryInvalid, match="another machine mined it"):
+        decide_line(bed.settings, bed.reviewer, "0a1b2c3d", Approve(), run="review-1")
+
+
+def run(bed: Bed, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    for name, value in {**bed.env, "MEMORY_RESEARCH_NETWORK": "false"}.items():
+        monkeypatch.setenv(name, value)
+    return main(["review", *arguments])
+
+
+def test_in_a_terminal_one_key_decides_on_each(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old_sessions(bed)
+    pressed = iter("xauasq")
+    monkeypatch.setattr(digest, "read_key", lambda prompt: next(pressed))
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    assert run(bed, monkeypatch, "--digest") == 0
+    told = capsys.readouterr()
+    assert statuses(bed) == {"active": 1}
+    assert told.out.count("approved: personal-private/preferences/") == 2
+    assert "took back: approved" in told.out
+    assert "this review: 1 approved, 1 skipped; left: 1 line" in told.err
+
+
+def test_a_program_decides_by_the_key(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old_sessions(bed)
+    assert run(bed, monkeypatch, "--digest", "--json") == 0
+    one, other = json.loads(capsys.readouterr().out)
+    assert run(bed, monkeypatch, "--decide", f"{one['key']}=approve", "--decide", f"{other['key']}=reject") == 0
+    assert statuses(bed) == {"active": 1, "rejected": 1}
+    assert run(bed, monkeypatch, "--decide", f"{one['key']}=supersede x") == 2
+    assert run(bed, monkeypatch, "--decide", "^0a1b2c3d=approve") == 1
+    assert run(bed, monkeypatch, "--digest", "--undo") == 2
+    again = decide_line(bed.settings, bed.reviewer, one["key"][1:], Approve(), run="r")
+    assert again.verdict == "decided before"
