@@ -20,6 +20,7 @@ from ..index.receipts import TRIAL_CALLER
 from ..tasks.active_counts import describe_notes
 from ..tasks.completion import completer_of
 from ..tasks.indexing import drain_now, open_index, reconcile_now
+from ..tasks.pausing import how_to_go_on, why_nothing_starts
 from ..tasks.queue.enqueue import open_ledger
 from ..tasks.shared_queue import NO_CLIENT, is_shared, machine_name
 from ..vault.errors import MemoryVaultError, ModelUnavailable, QueueUnavailable, SettingsError
@@ -172,12 +173,9 @@ def _other_agents(context: Context) -> Finding:
 
 
 def _worker(context: Context) -> Finding:
-    if not context.settings.memory.enabled:
-        told = "memory.enabled is false: nothing is recorded or said to sessions, and every job waits"
-        return Finding("worker", "note", told, f"set it to true in {context.settings.config_file}")
-    if os.path.exists(context.kept_state.stop_file):
-        told = f"{context.kept_state.stop_file} is there: nothing is recorded or said to sessions, and every job waits"
-        return Finding("worker", "note", told, "delete it")
+    if why := why_nothing_starts(context.settings):
+        told = f"{why}: nothing is recorded or said to sessions, and every job waits"
+        return Finding("worker", "note", told, how_to_go_on(context.settings))
     process = lock_holder(context.kept_state.worker_lock)
     if process is not None:
         return Finding("worker", "ok", f"runs as process {process}")

@@ -33,9 +33,9 @@ from ..tasks.discovery.adapting import SOURCES_NOTE
 from ..tasks.discovery.fetch_child import fetch_in_child
 from ..tasks.discovery.scan import Discovery
 from ..tasks.indexing import reconcile_now, vault_store
+from ..tasks.pausing import told_of_pause, why_nothing_starts
 from ..tasks.pending_counts import count_pending
 from ..tasks.queue.enqueue import enqueue, open_ledger, request_indexing
-from ..tasks.settings_in_force import told_of_pause, why_nothing_starts
 from ..vault.errors import IndexUnavailable, QueueUnavailable, UsageError, VaultUnavailable
 from ..vault.paths import ensure_state
 from ..vault.settings import Settings, compile_snapshot, load_settings

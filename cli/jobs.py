@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
+from ..tasks.pausing import why_nothing_starts
 from ..tasks.queue.enqueue import open_ledger
 from ..tasks.queue.kinds import POLICIES, KindPolicy
 from ..tasks.queue.ledger import STATES, Job, Ledger
-from ..tasks.settings_in_force import why_nothing_starts
 from ..vault.errors import UsageError
 from ..vault.lock import lock_holder
 from ..vault.settings import Settings
@@ -30,7 +30,7 @@ EPILOG = """example:
   memory jobs retry 42                 (or: retry all   every dead job)
   memory jobs cancel 42                a running child is stopped
   memory jobs kinds                    the limits of each kind
-  memory jobs pause reflect.corpus     (resume reflect.corpus)
+  memory jobs pause reflect.corpus     this kind alone (resume reflect.corpus); everything: memory pause
 """
 
 DEFAULT_LIMIT = 50

@@ -17,7 +17,7 @@ from .times import local_time
 EPILOG = """example:
   memory schedule                  every schedule, when it ran last (-: not yet) and runs next
   memory schedule run discovery    now, out of turn
-  memory schedule pause discovery  (resume discovery)
+  memory schedule pause discovery  this one alone (resume discovery); everything: memory pause
 """
 
 

@@ -7,11 +7,12 @@ import logging
 from dataclasses import asdict
 from datetime import UTC, datetime
 
+from ..tasks.pausing import told_of_pause
 from ..tasks.queue.records import DueLater
 from ..tasks.queue.scheduler import local_timezone
 from ..tasks.queue.worker import RunReport
 from ..tasks.queue.worklog import log_to
-from ..tasks.settings_in_force import SettingsInForce, why_nothing_starts
+from ..tasks.settings_in_force import SettingsInForce
 from ..tasks.wiring import build_worker
 from ..vault.errors import UsageError
 from ..vault.priority import lower_priority
@@ -57,8 +58,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
         _ = context.state
         lower_priority()  # Nobody waits for it.
         return _run_forever(settings)
-    if why := why_nothing_starts(settings):
-        note(f"memory: {why}: nothing starts")
+    if paused := told_of_pause(settings):
+        note(f"memory: {paused}")
     timeout = DEFAULT_TIMEOUT_SECONDS if args.timeout is None else args.timeout
     with StatusLine() as line:
         log_to(context.state.log_file, _level(settings), line.note)

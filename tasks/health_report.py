@@ -9,7 +9,7 @@ import importlib.util
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,9 +30,9 @@ from .active_counts import ActiveCounts, count_active, count_active_and_pending
 from .health_warnings import warnings_of, why_away, why_dead, why_unheard
 from .hook_log import TRIAL_SESSION, HookTimes, hook_times, read_hook_runs, week_before
 from .indexing import open_index, vault_store
+from .pausing import told_of_pause
 from .pending_counts import PendingCounts, count_pending
 from .queue.enqueue import open_ledger
-from .settings_in_force import why_nothing_starts
 from .shared_queue import NO_CLIENT, is_shared
 from .shared_queue_link import Link, read_link
 from .spending import SpendingReport, spending_report
@@ -146,7 +146,7 @@ def health_report(settings: Settings, now: float, *, count_entries: bool = True)
     warnings = (
         *faults.lines,
         *warnings_of(waiting, last, oldest_waiting(state.harness), hooks, now),
-        *_why_no_work(settings),
+        *_told(told_of_pause(settings)),
         *_told(why_dead(ledger.queue.dead) if ledger else None),
         *_told(NO_CLIENT if is_shared(settings) and importlib.util.find_spec("psycopg") is None else None),
         *_told(why_away(link, now)),
@@ -267,11 +267,6 @@ def oldest_waiting(harness: str) -> float | None:
         except OSError:
             continue
     return min(times, default=None)
-
-
-def _why_no_work(settings: Settings) -> Iterator[str]:
-    if why := why_nothing_starts(settings):
-        yield f"{why}: nothing is recorded, and every job waits"
 
 
 def _told(warning: str | None) -> tuple[str, ...]:

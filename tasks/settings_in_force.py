@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 from dataclasses import replace
 
 from ..vault.errors import SettingsError
@@ -42,24 +41,3 @@ class SettingsInForce:
             self.have_changed()
         self._in_force = self._newest
         return self._in_force
-
-
-def why_nothing_starts(settings: Settings) -> str | None:
-    """The switch by which the user keeps every job from starting, in words; None where none does."""
-    if not settings.memory.enabled:
-        return "memory.enabled is false"
-    return "there is a STOP file" if os.path.exists(settings.state.stop_file) else None
-
-
-def told_of_pause(settings: Settings) -> str | None:
-    """`why_nothing_starts` with what that means and what switches it on; None where nothing is switched off."""
-    why = why_nothing_starts(settings)
-    if why is None:
-        return None
-    if settings.memory.enabled:
-        how = f"delete {settings.state.stop_file}"
-    elif settings.origins.get("memory.enabled") == "MEMORY_ENABLED":
-        how = "take MEMORY_ENABLED out of the environment"
-    else:
-        how = f"set memory.enabled = true in {settings.config_file}"
-    return f"{why}: nothing is recorded and no job starts; to go on, {how}"

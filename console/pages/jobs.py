@@ -13,11 +13,11 @@ from starlette.routing import Route
 
 from ...schedules.table import SCHEDULES
 from ...tasks.handlers import handlers
+from ...tasks.pausing import why_nothing_starts
 from ...tasks.queue.enqueue import open_ledger
 from ...tasks.queue.kinds import POLICIES
 from ...tasks.queue.ledger import STATES, Job, Ledger
 from ...tasks.queue.scheduler import Scheduler, local_timezone
-from ...tasks.settings_in_force import why_nothing_starts
 from ...vault.errors import UsageError
 from ...vault.lock import lock_holder
 from ..desk import Desk, Notice, attempt, counted, page_number

@@ -84,7 +84,7 @@ def test_that_all_is_switched_off_is_told_with_what_switches_it_on(context: Cont
     stop = Path(context.state.stop_file)
     stop.parent.mkdir(parents=True, exist_ok=True)
     stop.touch()
-    assert (_worker(context).grade, _worker(context).todo) == ("note", "delete it")
+    assert (_worker(context).grade, _worker(context).todo) == ("note", "`memory resume`")
     stop.unlink()
     assert "runs" in _worker(context).detail or "does not run" in _worker(context).detail
     off = Context({**context.env, "MEMORY_ENABLED": "false"})

@@ -185,7 +185,7 @@ def test_on_a_paused_vault_init_says_so_first_and_waits_for_no_worker(live: Sand
     if switch == "STOP":
         stop.parent.mkdir(parents=True)
         stop.touch()
-        told = f"there is a STOP file: nothing is recorded and no job starts; to go on, delete {stop}"
+        told = "MemoryVault is paused: nothing is recorded and no job starts; to go on, `memory resume`"
     elif switch == "variable":
         env = {**env, "MEMORY_ENABLED": "false"}
         told = (

@@ -51,6 +51,7 @@ WRITERS = {
     "tasks/queue/doorbell.py": STATE,
     "tasks/indexing.py": STATE,
     "tasks/journal.py": STATE,
+    "tasks/pausing.py": STATE,
     "tasks/queue/lock.py": STATE,
     "tasks/ideas/research_job.py": STATE,
     "tasks/ideas/deleted_links.py": "nothing beside the vault: it writes through VaultStore",

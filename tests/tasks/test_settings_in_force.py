@@ -13,10 +13,11 @@ import pytest
 from memoryvault.cli import worker as worker_command
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.tasks.health_report import health_report
+from memoryvault.tasks.pausing import why_nothing_starts
 from memoryvault.tasks.queue.enqueue import enqueue, open_ledger
 from memoryvault.tasks.queue.ledger import Ledger
 from memoryvault.tasks.queue.worker import Worker
-from memoryvault.tasks.settings_in_force import SettingsInForce, why_nothing_starts
+from memoryvault.tasks.settings_in_force import SettingsInForce
 from memoryvault.vault.layout import StatePaths
 from memoryvault.vault.lock import lock_holder
 from memoryvault.vault.settings import Settings, load_settings
@@ -163,7 +164,7 @@ def test_a_running_worker_stops_and_goes_on_as_the_settings_say(sandbox: Sandbox
         assert why_nothing_starts(off) == "memory.enabled is false"
         assert any("memory.enabled is false" in line for line in health_report(off, time.time()).warnings)
         done = sandbox.run("worker", "--until-idle")
-        assert "memory.enabled is false: nothing starts" in done.stderr
+        assert "memory.enabled is false: nothing is recorded and no job starts" in done.stderr
         write_config(sandbox, "[memory]\nenabled = true\n")
         wait_until(lambda: not ledger.list(["queued"], kind="logs.rotate"), "it goes on")
         assert lock_holder(settings.state.worker_lock) == worker, "the same process"

@@ -1,0 +1,74 @@
+"""`memory pause`: the switch for everything."""
+
+from __future__ import annotations
+
+import argparse
+
+from ..tasks.pausing import pause, paused_since
+from ..tasks.queue.enqueue import open_ledger
+from ..vault.errors import QueueUnavailable, SettingsError
+from ..vault.layout import StatePaths
+from ..vault.settings import Settings
+from .context import Context
+from .output import add_json, counted, note, print_json
+from .times import local_time
+
+EPILOG = """example:
+  memory pause
+  memory resume
+
+Until `memory resume`, also after a restart of the machine: hooks record nothing and add nothing to sessions, and the
+worker starts no job. Jobs that run go on to their end; jobs that wait are kept. What you ask for yourself still works:
+commands, the console, and the tools that an agent has by `memory mcp`.
+
+It does not keep words out: a session that began before it, or goes on after `memory resume`, is then read whole, with
+what was said meanwhile. To leave a session out, start the agent with MEMORY_ENABLED=false; to leave out a passage, put
+it in <private>…</private>.
+
+One kind of job alone: memory jobs pause KIND. What runs at set times: memory schedule pause NAME.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments of `memory pause`."""
+    parser.epilog = EPILOG
+    add_json(parser)
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    """Pause; a second time changes nothing. A broken settings file does not prevent it, nor a vault that is away."""
+    settings, state = switched_place(context)
+    changed = pause(state)
+    running = _running(settings)
+    if args.json:
+        print_json({"paused": True, "changed": changed, "running": running})
+        return 0
+    if changed:
+        print("paused: hooks record nothing and add nothing to sessions, and no job starts, until `memory resume`")
+    else:
+        print(f"it was paused already, since {local_time(paused_since(state))}; `memory resume` ends it")
+    if running:
+        print(f"{counted(running, 'job that runs goes', 'jobs that run go')} on to the end (`memory jobs` lists them)")
+    return 0
+
+
+def switched_place(context: Context) -> tuple[Settings, StatePaths]:
+    """The settings as far as they can be read, and the state folder whose vault is paused.
+
+    Raises SettingsError where it is not known which one that is.
+    """
+    context, readable = context.despite_faults()
+    for fault in readable.faults:
+        note(f"memory: {fault}")
+    if "vault.path" in readable.unread:
+        raise SettingsError("vault.path could not be read: mend the file, then once more")
+    return context.settings, context.kept_state
+
+
+def _running(settings: Settings) -> int:
+    """How many jobs run; 0 where that cannot be read."""
+    try:
+        with open_ledger(settings) as ledger:
+            return ledger.backlog().running
+    except QueueUnavailable:
+        return 0

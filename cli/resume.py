@@ -1,0 +1,44 @@
+"""`memory resume`: what `memory pause` began ends."""
+
+from __future__ import annotations
+
+import argparse
+
+from ..tasks.pausing import resume, told_of_pause
+from ..tasks.queue.doorbell import ring_worker
+from ..vault.lock import lock_holder
+from .context import Context
+from .output import add_json, note, print_json
+from .pause import switched_place
+from .surroundings import hooks_start_worker
+
+EPILOG = """example:
+  memory resume          what `memory pause` (or a file harness/STOP) holds back goes on
+
+One kind of job alone: memory jobs resume KIND. What runs at set times: memory schedule resume NAME.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments of `memory resume`."""
+    parser.epilog = EPILOG
+    add_json(parser)
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    """Go on; where nothing was paused, nothing changes. Exit code 1 while a setting still keeps all from starting."""
+    settings, state = switched_place(context)
+    changed = resume(state)
+    still = told_of_pause(settings)
+    ring_worker(state.wake_socket)
+    if args.json:
+        print_json({"paused": still is not None, "changed": changed})
+    elif not still:
+        print("goes on: sessions are recorded, and jobs start" if changed else "nothing was paused")
+        if changed and lock_holder(state.worker_lock) is None:
+            by_hook = "the next session starts it, or " if hooks_start_worker(settings) else ""
+            print(f"no worker runs now: {by_hook}`memory up`")
+    if still:
+        ended = "the pause has ended, but " if changed else ""
+        note(f"memory: {ended}{still}")
+    return 1 if still else 0

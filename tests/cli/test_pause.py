@@ -1,0 +1,148 @@
+"""`memory pause` and `memory resume`: the switch for hooks and jobs, and what it leaves alone."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from memoryvault.tasks.pausing import pause, paused_since, resume, told_of_pause
+from memoryvault.tasks.queue.enqueue import enqueue
+from memoryvault.vault.errors import QueueUnavailable
+from memoryvault.vault.layout import StatePaths
+from memoryvault.vault.lock import lock_holder
+from memoryvault.vault.settings import load_settings
+
+from ..acceptance.test_the_loop import COMMON, SESSION, SHIPPED, record_session
+from ..support.forked import ForkedSandbox
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path) -> ForkedSandbox:
+    sandbox = ForkedSandbox(tmp_path)
+    sandbox.memory("jobs")
+    return sandbox
+
+
+def wait_until(true: Callable[[], bool], what: str) -> None:
+    until = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < until, what
+        time.sleep(0.05)
+
+
+def place(sandbox: ForkedSandbox) -> StatePaths:
+    return load_settings(sandbox.environment).state
+
+
+def test_while_it_is_paused_no_session_is_recorded_and_no_job_starts(sandbox: ForkedSandbox) -> None:
+    told = "paused: hooks record nothing and add nothing to sessions, and no job starts, until `memory resume`\n"
+    assert sandbox.memory("pause") == told
+    record_session(sandbox)
+    assert sandbox.json("jobs", "--kind", "reflect.session") == []
+    settings = load_settings(sandbox.environment)
+    enqueue(settings, "markers.gc", unique_key="markers.gc")
+    done = sandbox.run("worker", "--until-idle")
+    assert "MemoryVault is paused: nothing is recorded and no job starts; to go on, `memory resume`" in done.stderr
+    assert [job["state"] for job in sandbox.json("jobs", "--kind", "markers.gc")] == ["queued"]
+    assert sandbox.memory("resume").startswith("goes on: sessions are recorded, and jobs start\n")
+    sandbox.memory("worker", "--until-idle")
+    assert [job["state"] for job in sandbox.json("jobs", "--kind", "markers.gc")] == ["done"]
+
+
+@pytest.mark.slow
+def test_a_worker_that_runs_goes_on_with_what_waits_when_it_is_resumed(sandbox: ForkedSandbox) -> None:
+    settings = load_settings(sandbox.environment)
+    with sandbox.process("worker"):
+        wait_until(lambda: lock_holder(settings.state.worker_lock) is not None, "the worker runs")
+        sandbox.memory("pause")
+        enqueue(settings, "markers.gc", unique_key="markers.gc")
+        assert lock_holder(settings.state.worker_lock) is not None, "it stays"
+        assert sandbox.memory("resume") == "goes on: sessions are recorded, and jobs start\n"
+        wait_until(lambda: sandbox.json("jobs", "--kind", "markers.gc")[0]["state"] == "done", "what waited is done")
+
+
+def test_a_session_that_goes_on_afterwards_is_read_whole_with_what_was_said_meanwhile(sandbox: ForkedSandbox) -> None:
+    transcript = sandbox.projects / f"-p/{SESSION}.jsonl"
+    payload = {**COMMON, "session_id": SESSION, "transcript_path": str(transcript)}
+    transcript.parent.mkdir()
+    sandbox.memory("pause")
+    assert sandbox.hook("SessionStart", {**payload, "source": "startup"}) == ""
+    transcript.write_text(SHIPPED.read_text("utf-8"), "utf-8")
+    sandbox.hook("Stop", payload)
+    sandbox.memory("resume")
+    sandbox.hook("SessionEnd", {**payload, "reason": "prompt_input_exit"})
+    sandbox.memory("worker", "--until-idle")
+    assert "always-ship-on-tuesday" in sandbox.memory("list")
+
+
+def test_a_second_pause_says_since_when_and_a_second_resume_that_nothing_was(sandbox: ForkedSandbox) -> None:
+    assert sandbox.json("pause") == {"paused": True, "changed": True, "running": 0}
+    since = paused_since(place(sandbox))
+    again = sandbox.memory("pause")
+    assert again.startswith("it was paused already, since ")
+    assert again.endswith("; `memory resume` ends it\n")
+    assert paused_since(place(sandbox)) == since
+    assert sandbox.json("resume") == {"paused": False, "changed": True}
+    assert sandbox.memory("resume") == "nothing was paused\n"
+
+
+def test_what_was_asked_for_by_hand_still_works(sandbox: ForkedSandbox) -> None:
+    sandbox.memory("pause")
+    sandbox.memory("save", "fix", "kettle", "--body", "The porcelain kettle belongs upstairs.")
+    assert "fix/kettle.md" in sandbox.memory("list")
+    assert "fix/kettle.md" in sandbox.memory("recall", "porcelain kettle")
+
+
+def test_resume_says_which_setting_still_holds(sandbox: ForkedSandbox) -> None:
+    config = load_settings(sandbox.environment).config_file
+    config.write_text("[memory]\nenabled = false\n", "utf-8")
+    sandbox.memory("pause")
+    done = sandbox.run("resume")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        "memory: the pause has ended, but memory.enabled is false: nothing is recorded and no job starts; to go on, "
+        f"set memory.enabled = true in {config}\n"
+    )
+    assert paused_since(place(sandbox)) is None
+
+
+def test_both_switches_are_told_with_what_ends_each(sandbox: ForkedSandbox) -> None:
+    sandbox.memory("pause")
+    told = told_of_pause(load_settings({**sandbox.environment, "MEMORY_ENABLED": "false"}))
+    assert told == (
+        "memory.enabled is false and MemoryVault is paused: nothing is recorded and no job starts; to go on, take "
+        "MEMORY_ENABLED out of the environment and `memory resume`"
+    )
+
+
+def test_a_broken_settings_file_and_a_vault_that_is_away_do_not_prevent_a_pause(sandbox: ForkedSandbox) -> None:
+    config = load_settings(sandbox.environment).config_file
+    config.write_text("[recall\n", "utf-8")
+    sandbox.vault.rename(sandbox.vault.with_name("Away"))
+    done = sandbox.run("pause")
+    assert done.returncode == 0
+    assert "config.toml:1" in done.stderr
+    assert Path(StatePaths(str(sandbox.state)).stop_file).exists()
+
+
+def test_health_and_doctor_tell_a_pause_with_the_command_that_ends_it(sandbox: ForkedSandbox) -> None:
+    sandbox.memory("pause")
+    told = "! MemoryVault is paused: nothing is recorded and no job starts; to go on, `memory resume`"
+    assert told in sandbox.memory("health").splitlines()
+    found = {each["what"]: each for each in json.loads(sandbox.run("doctor", "--json").stdout)}["worker"]
+    assert found["grade"] == "note"
+    assert found["detail"] == "MemoryVault is paused: nothing is recorded or said to sessions, and every job waits"
+    assert found["todo"] == "`memory resume`"
+
+
+def test_a_switch_that_cannot_be_turned_is_told(tmp_path: Path) -> None:
+    state = StatePaths(str(tmp_path))
+    with pytest.raises(QueueUnavailable, match="nothing is paused"):
+        pause(state)
+    Path(state.stop_file).mkdir(parents=True)
+    with pytest.raises(QueueUnavailable, match="it stays paused"):
+        resume(state)
