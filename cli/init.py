@@ -16,6 +16,7 @@ from ..hooks.install import InstallOutcome, install, installed_events, plugin_in
 from ..hooks.wiring import CLAUDE, HOSTS, WIRINGS, file_of, install_for, wired_events
 from ..index.client import ServiceUnavailable, ensure_service
 from ..index.models import is_installed
+from ..index.on_demand import allow_starts
 from ..pipelines.discovery import DEFAULT_SOURCES
 from ..tasks.active_counts import count_active
 from ..tasks.corpus.backfill import KIND, BackfillRun, Plan
@@ -287,6 +288,7 @@ def _write_settings(vault: Path, consents: Consents, context: Context) -> tuple[
     if settings.vault_path != vault:
         note(f"memory: MEMORY_VAULT_PATH is set and wins over the settings file: {settings.vault_path}")
     ensure_state(settings.state)
+    allow_starts(settings.state)
     if stopped := stop_replaced(before, settings, context.env):
         note(f"memory: stopped what ran with the settings before ({' and '.join(stopped)})")
     with open_ledger(settings):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from ..index.on_demand import allow_starts
 from ..tasks.queue.units import service_manager
 from ..vault.errors import MemoryVaultError, UsageError
 from ..vault.lock import lock_holder
@@ -38,6 +39,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
             note("memory: stopped the worker that a session had started; the service takes over")
         try:
             changed = manager.install()
+            allow_starts(context.state)
         except MemoryVaultError:
             if stopped and ensure_worker(context.settings):
                 note("memory: the worker runs again, without a service")

@@ -23,6 +23,7 @@ from ..hooks.install import (
     switched_off,
 )
 from ..hooks.wiring import WIRINGS, wired_events
+from ..index.on_demand import may_start
 from ..tasks.corpus.backfill import plan_corpus
 from ..tasks.device import SETTINGS_NOTE, acting_device, acts_here
 from ..tasks.hook_log import HookRun, read_hook_runs
@@ -142,7 +143,7 @@ def is_wired(settings: Settings) -> bool:
 
 def hooks_start_worker(settings: Settings) -> bool:
     """Whether the next session will have a worker started."""
-    return settings.memory.autostart and is_wired(settings)
+    return may_start(settings) and is_wired(settings)
 
 
 def login_service(context: Context) -> Finding:

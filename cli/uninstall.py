@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ..hooks.install import UninstallOutcome, settings_file_of, uninstall
 from ..hooks.wiring import CLAUDE, HOSTS, WIRINGS, uninstall_for
+from ..index.on_demand import forbid_starts
 from ..tasks.queue.units import ServiceManagerUnavailable, service_manager
 from ..vault.errors import SettingsError
 from ..vault.settings import PartialSettings
@@ -53,7 +54,10 @@ def run(args: argparse.Namespace, context: Context) -> int:
         note(f"memory: {error}")
         unit_removed = False
     state = None if context.settings.vault_path is None else context.settings.state
-    stopped = stop_background(state, "worker", "recall") if state is not None else []
+    stopped: list[str] = []
+    if state is not None:
+        forbid_starts(state)
+        stopped = stop_background(state, "worker", "recall")
     if args.json:
         print_json(
             {

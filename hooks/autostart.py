@@ -10,6 +10,8 @@ import os
 import time
 from _signal import SIGCHLD, SIGHUP, SIGINT, SIGTERM  # type: ignore[import-not-found]
 
+from ..vault.layout import UNINSTALLED
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,10 +63,13 @@ def daemon_environment(env: Mapping[str, str], identity: Mapping[str, str], cwd:
 
 
 def start(command: str, python: str, run: str, env: dict[str, str]) -> bool:
-    """Start `memory <command>` detached, unless that was just tried; True when a process was started.
+    """Start `memory <command>` detached, unless that was just tried or MemoryVault was uninstalled; True when a process
+    was started.
 
     Raises OSError when it cannot be started. A second daemon exits by itself, since the first one holds the lock.
     """
+    if os.path.exists(f"{run}/{UNINSTALLED}"):  # A session that was open then still runs the hooks.
+        return False
     stamp = f"{run}/starting-{command}"
     try:
         if 0 <= time.time() - os.stat(stamp).st_mtime < THROTTLE_SECONDS:  # A clock that was set back has no say.

@@ -16,6 +16,7 @@ from .client import RecallClient, ServiceRefused, ServiceUnavailable, ensure_ser
 from .engine import RecallEngine, RecallQuery
 from .filters import named_values, parse_filter
 from .given import paths_given
+from .on_demand import is_uninstalled, may_start
 from .receipts import append_receipt, receipt
 from .service import weights_from_settings
 from .statuses import require_known
@@ -39,6 +40,8 @@ DEGRADED_MESSAGES: Mapping[str, str] = {
 
 _OF_THE_SERVICE = frozenset({"include", "floor", "prompt_k", "token_budget"})
 """Fields of a request that are no fields of a RecallQuery, or of another type."""
+
+UNINSTALLED = "no recall service is started since `memory uninstall`; `memory init` sets all up again"
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,7 @@ def recall_entries(
     if statuses := named_values(tree, "status"):
         require_known(statuses, VaultStore(settings.required_vault_path, state.vault_lock, local_today))
     try:
-        if settings.memory.autostart:
+        if may_start(settings):
             ensure_service(settings, patience_seconds, wait_for_model=True)
         with RecallClient(state.recall_socket) as client:
             answer = client.recall(query, caller=caller, **request)
@@ -81,7 +84,7 @@ def recall_entries(
     except ServiceRefused as error:
         raise UsageError(str(error)) from error
     except ServiceUnavailable as error:
-        without = str(error)
+        without = UNINSTALLED if is_uninstalled(state) else str(error)
     engine = RecallEngine(Path(state.index_db), settings.required_vault_path, None, weights_from_settings(settings))
     try:
         options = {name: value for name, value in request.items() if name not in _OF_THE_SERVICE}

@@ -14,6 +14,7 @@ from ..index.client import RecallClient, ServiceRefused, ServiceUnavailable, ens
 from ..index.database import forget_sound
 from ..index.drain import DrainReport, drain
 from ..index.models import wanted_model, why_not_loaded
+from ..index.on_demand import may_start
 from ..index.reconcile import ReconcileReport, rebuild, reconcile, reconcile_paths
 from ..index.store import IndexStore, open_or_rebuild
 from ..vault.days import local_today
@@ -95,7 +96,7 @@ def drain_now(
     with open_index(settings) as index:
         model = index.in_force() or wanted_model(settings)
         pending = index.has_vectors and index.pending_count(model)
-        if pending and settings.memory.autostart:
+        if pending and may_start(settings):
             with suppress(ServiceUnavailable):  # The report says what is missing.
                 ensure_service(settings, MODEL_PATIENCE_SECONDS, wait_for_model=True)
         with RecallClient(settings.state.recall_socket) as client:

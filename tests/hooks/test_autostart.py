@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from memoryvault.hooks.autostart import DEFAULT_PATH, OFFLINE, daemon_environment
+from memoryvault.index.on_demand import allow_starts, forbid_starts
 from memoryvault.vault.settings import child_environment, compile_snapshot, load_settings
 from memoryvault.vault.snapshot import snapshot_path
 
@@ -146,6 +147,17 @@ def test_autostart_can_be_switched_off(sandbox: Sandbox) -> None:
     done = sandbox.run("SessionStart", sandbox.payload(source="startup"))
     assert done.returncode == 0
     assert not list(Path(sandbox.state.run).glob("starting-*"))
+
+
+def test_after_uninstall_a_session_that_was_open_then_starts_nothing(sandbox: Sandbox, started: Path) -> None:
+    sandbox.state.ensure()
+    forbid_starts(sandbox.state)
+    for event in ("SessionStart", "UserPromptSubmit", "SessionEnd"):
+        assert sandbox.run(event, sandbox.payload(prompt="where is the cocoa?", source="startup")).returncode == 0
+    assert not list(Path(sandbox.state.run).glob("starting-*"))
+    allow_starts(sandbox.state)
+    sandbox.run("UserPromptSubmit", sandbox.payload(prompt="and the tea?"))
+    assert {record["argv"][-1] for record in records(started, 2)} == {"serve", "worker"}
 
 
 def test_nothing_is_started_that_cannot_read_its_settings(sandbox: Sandbox, started: Path) -> None:

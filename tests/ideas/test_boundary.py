@@ -43,6 +43,7 @@ WRITERS = {
     "index/database.py": STATE,
     "index/evaluation.py": "a temporary folder",
     "index/hub.py": STATE,
+    "index/on_demand.py": STATE,
     "index/receipts.py": STATE,
     "index/reconcile.py": "nothing: it opens files to read",
     "index/service.py": STATE,
