@@ -30,6 +30,7 @@ from ..tasks.corpus.estimate import estimate
 from ..tasks.corpus.progress import Progress, last_settling, progress_of, queued_count
 from ..tasks.corpus.settling import DIGEST, survey
 from ..tasks.corpus.store import CorpusStore
+from ..tasks.pausing import told_of_pause, why_nothing_starts
 from ..tasks.queue.enqueue import open_ledger
 from ..tasks.sharing.origin import ShareOrigin
 from ..tasks.taken_back import TakenBack
@@ -124,8 +125,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
                 print(_forgetting(report, "--reset would forget"))
             if report["already_queued"] < len(plan.to_mine):
                 print("nothing was done: add --execute")
-            elif plan.to_mine and not _has_worker(settings):
-                print(NO_WORKER)
+            elif plan.to_mine and (waits := _why_it_waits(settings)):
+                print(waits)
         return 0
     if args.reset:
         with open_ledger(settings):
@@ -142,8 +143,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
         print(_forgetting(report, "forgotten"))
     if run_queued is None:
         return 0
-    if not _has_worker(settings):
-        print(NO_WORKER)
+    if waits := _why_it_waits(settings):
+        print(waits)
         return 0
     if sys.stderr.isatty():
         return _follow(settings, run_queued)
@@ -159,8 +160,8 @@ def _more(args: argparse.Namespace, context: Context) -> int:
         print_json({"job": job})
         return 0
     print(told)
-    if not _has_worker(settings):
-        print(NO_WORKER)
+    if waits := _why_it_waits(settings):
+        print(waits)
     return 0
 
 
@@ -200,6 +201,11 @@ def _forgetting(report: Mapping[str, Any], what: str) -> str:
     if not forgets:
         return "--reset has nothing to forget: no session was mined"
     return f"{what} {' and '.join(forgets)}; what is in the vault stays"
+
+
+def _why_it_waits(settings: Settings) -> str | None:
+    """What keeps the worker from doing it now; None where nothing does."""
+    return told_of_pause(settings) or (None if _has_worker(settings) else NO_WORKER)
 
 
 def _has_worker(settings: Settings) -> bool:
@@ -320,7 +326,8 @@ def _follow(settings: Settings, run: BackfillRun) -> int:
             with open_ledger(settings) as ledger:
                 progress = progress_of(ledger, store, run)
             away = origin.awaited_count() if origin.is_sharing else 0
-            draw_mining(progress, has_worker=_has_worker(settings), away=away)
+            paused = why_nothing_starts(settings) is not None
+            draw_mining(progress, has_worker=_has_worker(settings), away=away, paused=paused)
             if progress.is_mined:
                 settle_by = min(settle_by, time.monotonic() + SETTLE_SECONDS)
             if progress.settled or time.monotonic() > settle_by:

@@ -9,11 +9,14 @@ from .plain import line_columns, redraw
 BAR = 25
 
 
-def draw_mining(progress: Progress, *, has_worker: bool = True, away: int = 0) -> None:
-    """On stderr's line. What keeps the bar where it is stands beside it: `away` sessions are with other machines."""
+def draw_mining(progress: Progress, *, has_worker: bool = True, away: int = 0, paused: bool = False) -> None:
+    """On stderr's line. What keeps the bar where it is stands beside it: `away` sessions are with other machines, or
+    all is `paused`."""
     share = progress.finished / max(progress.sessions, 1)
     said = f" {share:4.0%} {progress.finished}/{progress.sessions} sessions"
-    if progress.paused:
+    if paused:
+        said += ", paused (memory resume)"
+    elif progress.paused:
         said += f", paused (memory jobs resume {KIND})"
     elif not has_worker:
         said += ", no worker runs (memory up)"

@@ -128,7 +128,8 @@ def _embed_singly(store: IndexStore, embed: Embed, model: str, batch: Sequence[P
 def _store(store: IndexStore, model: str, batch: Sequence[PendingText], embedded: EmbeddedBatch) -> None:
     if embedded.model != model:
         raise ModelUnavailable(
-            f"the recall service embeds with {embedded.model}, the settings say {model}: restart it (`memory serve`)"
+            f"the recall service embeds with {embedded.model}, but {model} is wanted: end it (`memory health` has the "
+            "number of its process: kill NUMBER), and who needs it next starts it with that model"
         )
     if any(len(vector) != 4 * embedded.dimension for vector in embedded.vectors):
         raise IndexUnavailable(f"{embedded.model} gave vectors of another size than {embedded.dimension}")

@@ -8,6 +8,7 @@ written is recognised by its records, and counts within the bounds.
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -51,6 +52,8 @@ from ..remembering import remember
 from ..taken_back import Evidence, TakenBack, identity, said_by
 from .backfill import SETTLE, unfinished
 from .store import CorpusStore
+
+log = logging.getLogger(__name__)
 
 REFRESH = "corpus.digest"
 DIGEST = CORPUS_DIGEST
@@ -324,12 +327,15 @@ def settle_handler(settings: Settings) -> Handler:
             job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
         for slug, pass_ in unresearched(settings, vault_store(settings)):
             request_research(job, slug, pass_)
-        return {
+        counts: dict[str, Json] = {
             "saved": settled.saved,
             "proposed": settled.proposed,
             "held": settled.held,
             "strengthened": settled.strengthened,
         }
+        # The lines of the sessions have candidates alone: what becomes of those is decided here, of all together.
+        log.info("old sessions settled: %s", ", ".join(f"{name} {count}" for name, count in counts.items()))
+        return counts
 
     return handle
 

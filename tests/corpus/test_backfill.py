@@ -64,6 +64,26 @@ def test_it_mines_everything_once_and_goes_on_where_a_file_grew(sandbox: Sandbox
     assert vault(sandbox) == before
 
 
+def test_the_log_says_what_came_of_it(sandbox: Sandbox) -> None:
+    corpus(sandbox)
+    sandbox.memory("reflect", "corpus", "--execute")
+    sandbox.memory(*IDLE)
+    lines = [json.loads(line) for line in (sandbox.state / "log" / "memoryvault.log").read_text("utf-8").splitlines()]
+    (settled,) = [line["message"] for line in lines if "settled" in line.get("message", "")]
+    (job,) = sandbox.json("jobs", "list", "--kind", "corpus.settle")
+    counts = job["history"][-1]["result"]
+    assert settled == "old sessions settled: " + ", ".join(f"{name} {count}" for name, count in counts.items())
+    assert counts["saved"] == 1
+
+
+def test_of_a_pause_it_says_what_ends_it(sandbox: Sandbox) -> None:
+    corpus(sandbox)
+    sandbox.memory("pause")
+    told = "MemoryVault is paused: nothing is recorded and no job starts; to go on, `memory resume`\n"
+    assert sandbox.memory("reflect", "corpus", "--execute").endswith(told)
+    assert sandbox.memory("reflect", "corpus").endswith(told)
+
+
 def test_a_job_whose_transcript_was_mined_with_another_tells_which_did_it_and_what_was_found(sandbox: Sandbox) -> None:
     corpus(sandbox)
     sandbox.memory("reflect", "corpus", "--execute")

@@ -86,7 +86,7 @@ def test_a_text_that_was_edited_meanwhile_gets_the_vector_of_what_it_says_now(be
 def test_vectors_of_another_model_are_never_mixed_in(bed: Bed) -> None:
     bed.write("a.md", "Words.")
     bed.index()
-    with pytest.raises(ModelUnavailable, match="restart it"):
+    with pytest.raises(ModelUnavailable, match="kill NUMBER"):
         drain(bed.store, embed_with(bed.embedder), model="another")
     assert bed.store.stats().embedded == 0
 
