@@ -10,6 +10,8 @@ from ..tasks.costs import costs_by_week
 from ..tasks.health_report import HealthReport, IndexFigures, health_report
 from ..tasks.hook_log import HOOK_DAYS
 from ..tasks.spending import SpendingReport
+from ..tasks.waiting_sessions import describe_sessions
+from ..vault.settings import Settings
 from .context import Context
 from .output import add_json, counted, print_json, print_table
 
@@ -38,7 +40,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.json:
         print_json(asdict(report))
     else:
-        _print(report, network=context.settings.research.network)
+        _print(report, context.settings)
     return 0
 
 
@@ -89,7 +91,7 @@ def _model(index: IndexFigures) -> str:
     return index.model or f"{index.model_to_use} (not used yet: nothing is embedded)"
 
 
-def _print(report: HealthReport, *, network: bool) -> None:
+def _print(report: HealthReport, settings: Settings) -> None:
     for line in report.warnings:
         print(f"! {line}")
     if (entries := report.entries) is not None:
@@ -101,6 +103,8 @@ def _print(report: HealthReport, *, network: bool) -> None:
     print(f"last reflection  {report.last_reflection or 'never'}")
     if report.queue is not None:
         print(f"queue            {', '.join(f'{count} {name}' for name, count in asdict(report.queue).items())}")
+    if report.sessions is not None and (told := describe_sessions(report.sessions, settings)):
+        print(f"sessions         {told}")
     if (shared := report.shared_queue) is not None:
         since = f" since {shared.since}" if shared.since else ""
         why = f": {shared.why}" if shared.why else ""
@@ -118,7 +122,7 @@ def _print(report: HealthReport, *, network: bool) -> None:
         else:
             memory = "" if process.megabytes is None else f", {process.megabytes:.0f} MB"
             print(f"{name:16} process {process.pid}{memory}")
-    _print_spending(report.miner, report.spending, network=network)
+    _print_spending(report.miner, report.spending, network=settings.research.network)
     if report.marked.useful or report.marked.noise:
         print(f"marked           {report.marked.useful} useful, {report.marked.noise} noise")
     print(f"\nhooks of the last {HOOK_DAYS} days, in ms")

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
+from ..tasks.hook_log import TRIAL_SESSION
 from ..tasks.pausing import why_nothing_starts
 from ..tasks.queue.enqueue import open_ledger
 from ..tasks.queue.kinds import POLICIES, KindPolicy
@@ -23,7 +24,7 @@ from .plain import redraw
 from .times import local_time
 
 EPILOG = """example:
-  memory jobs                          the newest jobs
+  memory jobs                          the newest jobs; upkeep that has ended is counted in one line (--all lists it)
   memory jobs --watch                  a live table, until Ctrl-C
   memory jobs list --state dead
   memory jobs show 42                  one job with its history
@@ -39,10 +40,17 @@ MOST_INTERVAL_SECONDS = 86_400
 LARGEST_ID = 2**63 - 1
 """SQLite's largest whole number."""
 ACTIONS = ("list", "show", "retry", "cancel", "kinds", "pause", "resume")
+UPKEEP = (
+    "spool.ingest", "recover.orphans", "index.reconcile", "embed.drain", "review.apply", "dashboard.write",
+    "corpus.digest", "inbox.triage", "memory.import", "session.cost", "markers.gc", "logs.rotate", "incubator.gc",
+    "skills.index",
+)  # fmt: skip
+"""Kinds that run by themselves, every few minutes or whenever a file changes. Among them nobody finds a session."""
 TIMES = ("run_at", "created_at", "started_at", "finished_at")
 BELONGS = {
     "--state": ("list",),
     "--kind": ("list", "retry all"),
+    "--all": ("list",),
     "--limit": ("list",),
     "--watch": ("list",),
     "--interval": ("list",),
@@ -56,6 +64,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", nargs="?", help="a job's number (show, retry, cancel) or a kind (pause, resume)")
     parser.add_argument("--state", choices=STATES)
     parser.add_argument("--kind", help="only jobs of this kind")
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help="also upkeep that is done or cancelled, and trials of the hooks (as --state, --kind and --json do)",
+    )
     parser.add_argument("--limit", type=int, help=f"how many at most (default {DEFAULT_LIMIT})")
     parser.add_argument("--watch", action="store_true", help="show what goes on, until Ctrl-C")
     parser.add_argument(
@@ -105,13 +118,17 @@ def _refuse_what_is_passed_over(args: argparse.Namespace) -> None:
     refuse_options_of_others(asked, "jobs", BELONGS)
     if args.interval is not None and not args.watch:
         raise UsageError("--interval belongs to --watch")
-    for option in ("--state", "--kind", "--limit", "--json"):
+    for option in ("--state", "--kind", "--all", "--limit", "--json"):
         if args.watch and is_given(args, option):
             raise UsageError(f"--watch is a table of all that goes on: leave {option} out")
 
 
 def _list(args: argparse.Namespace, ledger: Ledger, most: int) -> None:
-    found = ledger.list([args.state] if args.state else STATES, kind=args.kind, most=min(most + 1, LARGEST_ID))
+    upkeep = 0
+    if args.all or args.json or args.state or args.kind:
+        found = ledger.list([args.state] if args.state else STATES, kind=args.kind, most=min(most + 1, LARGEST_ID))
+    else:
+        found, upkeep = ledger.list_without(UPKEEP, f'"{TRIAL_SESSION}', most=min(most + 1, LARGEST_ID))
     jobs = found[:most]
     if args.json:
         print_json([_as_json(job) for job in jobs])
@@ -125,8 +142,10 @@ def _list(args: argparse.Namespace, ledger: Ledger, most: int) -> None:
         )
         if len(found) > most:
             note(f"memory: these are the newest {most}; --limit N shows more")
-    else:
+    elif not upkeep:
         print("no jobs match")
+    if upkeep:
+        print(f"{counted(upkeep, 'job')} of upkeep ended: --all lists {'it' if upkeep == 1 else 'them'}, too")
 
 
 def _one(args: argparse.Namespace, ledger: Ledger) -> None:

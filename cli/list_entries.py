@@ -13,6 +13,7 @@ from ..index.statuses import require_known
 from ..index.store import row_of
 from ..pipelines.incubation import GC_KIND, SURFACE_KIND
 from ..pipelines.likeness import statement_of
+from ..tasks.waiting_sessions import told_of_sessions
 from ..vault.active import EXPLICIT_KINDS, has_content, is_entry, is_entry_place
 from ..vault.days import effective_date, parse_local_day
 from ..vault.entry import ACTIVE, AWAITING_STATUSES, STATUSES, Entry
@@ -69,6 +70,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if hidden := _hidden(args, notes, wished):
         told = ", ".join(f"{count:,} {status}" for status, count in sorted(hidden.items()))
         note(f"memory: not in use, and not shown: {told} (--status {min(hidden) if len(hidden) == 1 else 'all'})")
+    if not args.json and (told := told_of_sessions(context.settings)):
+        note(f"memory: {told}")
     return 0
 
 

@@ -36,6 +36,7 @@ from .queue.enqueue import open_ledger
 from .shared_queue import NO_CLIENT, is_shared
 from .shared_queue_link import Link, read_link
 from .spending import SpendingReport, spending_report
+from .waiting_sessions import SessionFigures, read_sessions
 
 MOST_REFLECTIONS = 20
 """Among so many is the last one that was no trial of the hooks."""
@@ -118,6 +119,8 @@ class HealthReport:
     last_reflection: str | None
     """ISO 8601, in seconds of UTC."""
     queue: QueueFigures | None
+    sessions: SessionFigures | None
+    """What waits of the queue because a session has said something."""
     shared_queue: SharedQueueFigures | None
     index: IndexFigures | None
     hooks: tuple[HookTimes, ...]
@@ -158,6 +161,7 @@ def health_report(settings: Settings, now: float, *, count_entries: bool = True)
         waiting=waiting,
         last_reflection=_iso(last) if last else None,
         queue=ledger.queue if ledger else None,
+        sessions=ledger.sessions if ledger else None,
         shared_queue=_shared_queue(link) if is_shared(settings) else None,
         index=index,
         hooks=tuple(hooks),
@@ -208,6 +212,7 @@ class _LedgerFigures:
     """What the ledger of jobs tells of the queue, and of the last reflections that were no trials of the hooks."""
 
     queue: QueueFigures
+    sessions: SessionFigures
     reflected_at: tuple[float, ...]
     """Unix times."""
     unheard: tuple[str, ...]
@@ -224,9 +229,11 @@ def _read_ledger(settings: Settings) -> _LedgerFigures:
             for job in ledger.list(["done"], kind="reflect.session", most=MOST_REFLECTIONS)
             if not str(job.args.get("session") if isinstance(job.args, dict) else "").startswith(TRIAL_SESSION)
         ][:1]
+        waiting = read_sessions(ledger)
         done = [*sessions, *ledger.list(["done"], kind="reflect.corpus", most=1)]
     return _LedgerFigures(
         queue=QueueFigures(backlog.running, backlog.due, backlog.delayed, dead),
+        sessions=waiting,
         reflected_at=tuple(job.finished_at for job in done if job.finished_at is not None),
         unheard=tuple(why for job in sessions if (why := why_unheard(job.history)) is not None),
     )

@@ -30,6 +30,13 @@ class LedgerViews(QueueDatabase):
         rows = self.read(queries.JOBS_PAGE, {**sought, "behind": behind, "most": most})
         return [job_from_row(row) for row in rows], int(self.read(queries.COUNT_SOUGHT, sought)[0][0])
 
+    def list_without(self, kinds: Iterable[str], text: str, *, most: int) -> tuple[list[Job], int]:
+        """The newest jobs but for those that are done or cancelled and of these kinds, or with `text` in their
+        arguments; and how many those are."""
+        passed_over = {"kinds": json.dumps(list(kinds)), "text": text}
+        rows = self.read(queries.LIST_OTHER_JOBS, {**passed_over, "most": most})
+        return [job_from_row(row) for row in rows], int(self.read(queries.COUNT_PASSED_OVER, passed_over)[0][0])
+
     def of_session(self, session: str, *, most: int = 20) -> list[Job]:
         """The jobs that mined this session, newest first."""
         rows = self.read(queries.JOBS_OF_SESSION, {"session": session, "most": most})

@@ -179,6 +179,10 @@ _SOUGHT = """
 """
 JOBS_PAGE = f"SELECT {JOB_COLUMNS} FROM job {_SOUGHT} ORDER BY id DESC LIMIT :most OFFSET :behind"
 COUNT_SOUGHT = f"SELECT count(*) FROM job {_SOUGHT}"
+_PASSED_OVER = """(state IN ('done', 'cancelled')
+    AND (kind IN (SELECT value FROM json_each(:kinds)) OR instr(args, :text) > 0))"""
+LIST_OTHER_JOBS = f"SELECT {JOB_COLUMNS} FROM job WHERE NOT {_PASSED_OVER} ORDER BY id DESC LIMIT :most"
+COUNT_PASSED_OVER = f"SELECT count(*) FROM job WHERE {_PASSED_OVER}"
 JOBS_OF_SESSION = f"""
     SELECT {JOB_COLUMNS} FROM job
     WHERE kind IN ('reflect.session', 'reflect.corpus') AND json_valid(args)

@@ -24,6 +24,7 @@ PROGRAMS_READ: dict[str, object] = {
     "waiting": {"proposals": 0, "questions": 0, "copies": 0, "inbox": 0, "ideas": 0, "patterns": 0},
     "last_reflection": None,
     "queue": {"running": 0, "due": 0, "delayed": 0, "dead": 0},
+    "sessions": {"waiting": 0, "first_in_seconds": None, "running": 0},
     "shared_queue": None,
     "index": {
         "entries": 2,

@@ -1,0 +1,131 @@
+"""Who has just ended a session and looks for what came of it is told that it waits, and for how long."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from memoryvault.tasks.hook_log import TRIAL_SESSION
+from memoryvault.tasks.queue.ledger import Claim, Ledger
+from memoryvault.tasks.queue.lock import WorkerLock
+from memoryvault.tasks.waiting_sessions import SessionFigures, describe_sessions
+from memoryvault.vault.settings import load_settings
+
+from ..acceptance.test_the_loop import COMMON, SESSION
+from ..support.forked import ForkedSandbox
+
+NO_WORKER = "no worker runs: the next session starts it, or `memory up`"
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path) -> ForkedSandbox:
+    sandbox = ForkedSandbox(tmp_path)
+    sandbox.memory("jobs")
+    return sandbox
+
+
+def end_a_turn(sandbox: ForkedSandbox) -> None:
+    transcript = sandbox.projects / f"-p/{SESSION}.jsonl"
+    transcript.parent.mkdir(exist_ok=True)
+    sandbox.hook("Stop", {**COMMON, "session_id": SESSION, "transcript_path": str(transcript)})
+
+
+@contextmanager
+def worker(sandbox: ForkedSandbox) -> Iterator[None]:
+    """What tells everybody that a worker runs; it does nothing."""
+    lock = WorkerLock(load_settings(sandbox.environment).state.worker_lock)
+    assert lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def test_a_list_and_health_say_that_a_session_waits(sandbox: ForkedSandbox) -> None:
+    end_a_turn(sandbox)
+    told = f"1 session waits to be mined ({NO_WORKER})"
+    done = sandbox.run("list")
+    assert (done.stdout, done.stderr) == ("no entries match\n", f"memory: {told}\n")
+    assert f"sessions         {told}" in sandbox.memory("health").splitlines()
+    told_programs = sandbox.json("health")["sessions"]
+    assert (told_programs["waiting"], told_programs["running"]) == (1, 0)
+    assert 0 < told_programs["first_in_seconds"] <= 90
+    assert sandbox.run("list", "--json").stderr == ""
+    with worker(sandbox):
+        assert re.search(r"waits to be mined \(in about \d+ s\)\n", sandbox.run("list").stderr)
+
+
+def test_a_pause_is_told_in_the_place_of_the_time(sandbox: ForkedSandbox) -> None:
+    end_a_turn(sandbox)
+    sandbox.memory("pause")
+    assert sandbox.run("list").stderr == (
+        "memory: 1 session waits to be mined (MemoryVault is paused: `memory resume`)\n"
+    )
+
+
+def test_nothing_is_told_of_a_trial_of_the_hooks_or_where_nothing_waits(sandbox: ForkedSandbox) -> None:
+    assert sandbox.run("list").stderr == ""
+    with Ledger(sandbox.state / "queue.db") as ledger:
+        ledger.enqueue("reflect.session", {"session": f"{TRIAL_SESSION}1"}, unique_key="trial", delay_seconds=90)
+    assert sandbox.run("list").stderr == ""
+
+
+def test_a_queue_that_cannot_be_read_keeps_no_list_from_being_printed(sandbox: ForkedSandbox) -> None:
+    queue = sandbox.state / "queue.db"
+    queue.unlink()
+    assert sandbox.run("list").returncode == 0
+    assert not queue.exists(), "looking makes none"
+    queue.mkdir()
+    assert sandbox.run("list").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("figures", "told"),
+    [
+        (SessionFigures(0, None, 0), ""),
+        (SessionFigures(0, None, 1), "1 session is being mined"),
+        (SessionFigures(1, 0.2, 0), "1 session waits to be mined (now)"),
+        (SessionFigures(1, 38.0, 0), "1 session waits to be mined (in about 40 s)"),
+        (SessionFigures(2, 4.0, 1), "1 session is being mined, 2 sessions wait to be mined (the first in about 4 s)"),
+        (SessionFigures(1, 600.0, 0), "1 session waits to be mined (in about 10 min)"),
+    ],
+)
+def test_what_is_told_of_sessions_under_a_worker_that_runs(
+    sandbox: ForkedSandbox, figures: SessionFigures, told: str
+) -> None:
+    with worker(sandbox):
+        assert describe_sessions(figures, load_settings(sandbox.environment)) == told
+
+
+def test_the_list_of_jobs_counts_the_upkeep_that_has_ended_and_shows_all_else(sandbox: ForkedSandbox) -> None:
+    with Ledger(sandbox.state / "queue.db") as ledger:
+        for number in range(60):
+            claim = ledger.claim(ledger.enqueue("recover.orphans", {"scope": str(number)}), "somebody", 30.0)
+            assert isinstance(claim, Claim)
+            ledger.complete(claim, {})
+            if number == 1:
+                end_a_turn(sandbox)
+        trial = ledger.enqueue("reflect.session", {"session": f"{TRIAL_SESSION}1"}, unique_key="trial")
+        ledger.cancel(trial)
+        waits = ledger.enqueue("index.reconcile", unique_key="index.reconcile")
+    printed = sandbox.memory("jobs")
+    assert re.findall(r"^\d+ +(\S+[.]\S+) +(\S+)", printed, re.MULTILINE) == [
+        ("index.reconcile", "queued"), ("reflect.session", "queued"),
+    ]  # fmt: skip
+    assert printed.splitlines()[-1] == "61 jobs of upkeep ended: --all lists them, too"
+    assert len(sandbox.memory("jobs", "--all", "--limit", "100").splitlines()) == 1 + 63
+    assert len(sandbox.json("jobs", "--limit", "100")) == 63, "a program gets all"
+    assert str(trial) in sandbox.memory("jobs", "--state", "cancelled")
+    assert "recover.orphans" in sandbox.memory("jobs", "--kind", "recover.orphans")
+    sandbox.memory("jobs", "cancel", str(waits))
+
+
+def test_a_list_of_nothing_but_upkeep_is_one_line(sandbox: ForkedSandbox) -> None:
+    assert sandbox.memory("jobs") == "no jobs match\n"
+    with Ledger(sandbox.state / "queue.db") as ledger:
+        ledger.cancel(ledger.enqueue("markers.gc", unique_key="markers.gc"))
+    assert sandbox.memory("jobs") == "1 job of upkeep ended: --all lists it, too\n"
