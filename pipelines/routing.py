@@ -66,14 +66,24 @@ class Known:
     """So many records its evidence names, those of several sessions counted each."""
 
 
+@dataclass(frozen=True)
+class ReversedRule:
+    """A living rule that a candidate contradicts."""
+
+    path: str
+    project: str | None = None
+    """Its project's slug; None: it holds everywhere."""
+
+
 class KnownMemories(Protocol):
     """What the vault knows, asked for one candidate at a time."""
 
     def same(self, candidate: Candidate) -> Sequence[Known]:
         """Every entry that says what the candidate says, whatever its status; the live ones first."""
 
-    def reversed_rule(self, candidate: Candidate) -> str | None:
-        """Path of a living rule that the candidate turns into its opposite; None when there is none."""
+    def reversed_rule(self, candidate: Candidate) -> ReversedRule | None:
+        """A living rule that the candidate turns into its opposite, or states with another value; None when there is
+        none."""
 
 
 @dataclass(frozen=True)
@@ -142,13 +152,13 @@ def route(
     reversed_rule = known.reversed_rule(candidate)
     if reversed_rule is not None and candidate.category != "idea":
         # Two rules that contradict each other must not stand side by side, and only the user knows which holds.
-        if not reversed_rule.startswith(f"{PROJECTS}/"):
+        if reversed_rule.project is None:
             # What takes the place of a rule for everything holds for everything: else it would hold in one project,
             # and the old one nowhere.
             candidate = replace(candidate, scope="personal")
         destination = destination_of(candidate, Tier.MEDIUM, "auto" if mode == "auto" else "interactive")
         return RoutedCandidate(
-            candidate, Tier.MEDIUM, Action.WRITE, destination, f"reverses {reversed_rule}", reversed_rule
+            candidate, Tier.MEDIUM, Action.WRITE, destination, f"reverses {reversed_rule.path}", reversed_rule.path
         )
     return RoutedCandidate(candidate, tier, Action.WRITE, destination_of(candidate, tier, mode), why)
 

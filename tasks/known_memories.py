@@ -22,8 +22,9 @@ from ..pipelines.likeness import (
     statement_of,
     wording_of,
 )
+from ..pipelines.other_value import with_other_value
 from ..pipelines.reversal import Rule, find_reversed, is_for_one_project
-from ..pipelines.routing import PUT_AWAY_STATUSES, Known
+from ..pipelines.routing import PUT_AWAY_STATUSES, Known, ReversedRule
 from ..vault.entry import AWAITING_STATUSES, Entry, fingerprint
 from ..vault.errors import EntryInvalid, EntryNotFound
 from ..vault.header import skim, split_header
@@ -154,8 +155,10 @@ class VaultMemories:
         # Stable: of equal rank, the same words come before like ones.
         return sorted(known, key=lambda one: rank.get(one.status, len(rank)))
 
-    def reversed_rule(self, candidate: Candidate) -> str | None:
+    def reversed_rule(self, candidate: Candidate) -> ReversedRule | None:
         """See KnownMemories. Rules of another project than the one this was said in are not its business."""
+        if candidate.kind not in RULE_KINDS:
+            return None
         said_in = slugify(candidate.project) if candidate.project else None
         reach = (said_in,) if is_for_one_project(candidate.identity) else (None, said_in)
         rules = [
@@ -163,8 +166,20 @@ class VaultMemories:
             for note in self._notes.values()
             if note.kind in RULE_KINDS and note.status in ("active", "pending") and note.project in reach
         ]
-        found = find_reversed(own_words(candidate.identity), rules) if candidate.kind in RULE_KINDS else None
-        return found.path if found else None
+        found = find_reversed(own_words(candidate.identity), rules) or self._with_other_value(candidate, rules)
+        return ReversedRule(found.path, self._notes[found.path].project) if found else None
+
+    def _with_other_value(self, candidate: Candidate, rules: Sequence[Rule]) -> Rule | None:
+        """The rule that the candidate states with another value; one in use before one that waits."""
+        if not (candidate.standing_rule or candidate.claimed_rule):
+            return None  # "Use port 9090" may be an order for now.
+        found = with_other_value(own_words(candidate.identity), rules)
+        found.sort(key=lambda rule: self._notes[rule.path].status != "active")
+        for rule in found:
+            # "Always deploy on Mondays. Always deploy on Thursdays." in one message means both.
+            if not any(_has_said(entry, candidate) for entry in self._read([rule.path])):
+                return rule
+        return None
 
     def waiting(self, session: str) -> Sequence[frozenset[str]]:
         """Of each entry that waits and has evidence of this session: the ids of all its evidence, and other words."""
@@ -253,8 +268,17 @@ class VaultMemories:
 
 def _holds(entry: Entry, candidate: Candidate) -> bool:
     """Are the candidate's records of its session evidence of the entry?"""
-    records = {each for source in entry.sources if source.session == candidate.session for each in source.records}
-    return records.issuperset(candidate.records)
+    return _records(entry, candidate).issuperset(candidate.records)
+
+
+def _has_said(entry: Entry, candidate: Candidate) -> bool:
+    """Is one of the candidate's messages evidence of the entry?"""
+    return not _records(entry, candidate).isdisjoint(candidate.records)
+
+
+def _records(entry: Entry, candidate: Candidate) -> frozenset[str]:
+    """Evidence of the entry that is of the candidate's session."""
+    return frozenset(each for source in entry.sources if source.session == candidate.session for each in source.records)
 
 
 def _project_of_path(path: str) -> str | None:

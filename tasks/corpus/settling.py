@@ -101,7 +101,8 @@ def settle(
             # What waits for the user goes on waiting, whatever other old sessions say.
             more = unconfirmed(more) if status == "pending" and pattern.tier is Tier.HIGH else more
             strengthened += _write(more, store, settings, check, run)
-    for pattern in (*chosen.saved, *chosen.proposed):
+    # Of two rules that contradict each other, the later one is proposed in the place of the earlier.
+    for pattern in (*sorted(chosen.saved, key=_last_said), *sorted(chosen.proposed, key=_last_said)):
         _write(pattern, store, settings, check, run)
         kill_point("corpus-written")
     figures = CorpusFigures(
@@ -230,6 +231,10 @@ def _known_records(store: VaultStore, candidates: Iterable[Candidate]) -> Mappin
                 found.setdefault((session, record), path)
     store.require_vault()
     return found
+
+
+def _last_said(pattern: Pattern) -> tuple[float, str, int]:
+    return max(saying.order for saying in pattern.sayings)
 
 
 def _write(pattern: Pattern, store: VaultStore, settings: Settings, check: Callable[[], None], run: str) -> bool:

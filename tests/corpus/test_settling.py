@@ -195,6 +195,16 @@ def test_an_old_corpus_full_of_rules_saves_the_strongest_and_asks_for_the_others
     assert statuses(bed) == {"active": 1, "pending": 2}, "what waits is not saved because it was said again"
 
 
+@pytest.mark.parametrize("days", [("Mondays", "Tuesdays"), ("Tuesdays", "Mondays")])
+def test_of_two_old_rules_that_exclude_each_other_the_later_is_proposed(bed: Bed, days: tuple[str, str]) -> None:
+    for session, day in zip(("s", "longer"), days, strict=True):
+        keep(bed, session, replace(RULE, statement=f"Always deploy on {day}.", replaces=None))
+    settled(bed)
+    (active,) = [entry for entry in bed.entries() if entry.effective_status == "active" and entry.path != DIGEST]
+    assert days[0] in active.body
+    assert days[1] in bed.only("pending").body
+
+
 def test_a_decision_makes_room_for_the_next(bed: Bed) -> None:
     keep(bed, "s1", *choices(5))
     settled(bed)

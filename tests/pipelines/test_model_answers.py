@@ -17,7 +17,7 @@ from memoryvault.pipelines.mining.model_answers import (
     system_prompt,
 )
 from memoryvault.pipelines.mining.model_windows import BYTES_A_TOKEN, Window, WindowPacker, pack
-from memoryvault.pipelines.routing import Known, Tier, route, tier_of
+from memoryvault.pipelines.routing import Known, ReversedRule, Tier, route, tier_of
 from memoryvault.vault.entry import fingerprint
 from memoryvault.vault.turn import Origin, Role, ToolEvent, Turn
 
@@ -75,7 +75,7 @@ class Nothing:
     def same(self, candidate: Candidate) -> list[Known]:
         return []
 
-    def reversed_rule(self, candidate: Candidate) -> str | None:
+    def reversed_rule(self, candidate: Candidate) -> ReversedRule | None:
         return None
 
 

@@ -10,6 +10,7 @@ from memoryvault.pipelines.routing import (
     MOST_PIECES,
     Action,
     Known,
+    ReversedRule,
     ReviewMode,
     RoutedCandidate,
     Thresholds,
@@ -41,14 +42,14 @@ MODES: tuple[ReviewMode, ...] = ("interactive", "auto", "silent")
 class Vault:
     """What a vault knows, given by hand."""
 
-    def __init__(self, *known: Known, reverses: str | None = None) -> None:
+    def __init__(self, *known: Known, reverses: ReversedRule | None = None) -> None:
         self.known = known
         self.reverses = reverses
 
     def same(self, candidate: Candidate) -> Sequence[Known]:
         return self.known
 
-    def reversed_rule(self, candidate: Candidate) -> str | None:
+    def reversed_rule(self, candidate: Candidate) -> ReversedRule | None:
         return self.reverses
 
 
@@ -225,7 +226,7 @@ def test_a_living_entry_counts_before_one_that_was_put_away() -> None:
 
 @pytest.mark.parametrize(("mode", "folder"), [("interactive", "_review"), ("silent", "_review"), ("auto", "_inbox")])
 def test_the_reversal_of_a_rule_asks_in_every_mode(mode: ReviewMode, folder: str) -> None:
-    decision = route(RULE, Vault(reverses="personal-private/preferences/old.md"), mode=mode)
+    decision = route(RULE, Vault(reverses=ReversedRule("personal-private/preferences/old.md")), mode=mode)
     assert (decision.tier, decision.action) == (Tier.MEDIUM, Action.WRITE)
     assert f"/{folder}/" in decision.destination
     assert decision.supersedes == "personal-private/preferences/old.md"

@@ -1,0 +1,78 @@
+"""A rule that is stated again with another value is not kept beside the first one unasked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from .support import RULE, Bed, said
+
+MONDAYS = replace(RULE, statement="Always deploy on Mondays.", excerpt="Always deploy on Mondays.", replaces=None)
+TUESDAYS = "Always deploy on Tuesdays."
+
+
+def test_the_later_rule_waits_to_take_the_place_of_the_earlier_one(bed: Bed) -> None:
+    bed.remember(said(MONDAYS, "a"))
+    old = bed.only("active").path
+    bed.remember(said(MONDAYS, "b", TUESDAYS))
+    proposal = bed.only("pending")
+    assert proposal.supersedes == old
+    assert "It would replace" in proposal.body
+    bed.decide_in_note(proposal.path, "approve")
+    bed.reviewer.apply_notes()
+    assert TUESDAYS in bed.only("active").body
+    assert bed.only("superseded").path.startswith(f"personal-private/_archive/{old}.")
+
+
+def test_both_are_kept_if_the_user_says_so(bed: Bed) -> None:
+    bed.remember(said(MONDAYS, "a"))
+    bed.remember(said(MONDAYS, "b", TUESDAYS))
+    bed.decide_in_note(bed.only("pending").path, "keep both")
+    bed.reviewer.apply_notes()
+    assert [entry.effective_status for entry in bed.entries()] == ["active", "active"]
+
+
+def test_two_values_in_one_message_both_hold(bed: Bed) -> None:
+    monday = said(MONDAYS, "a")
+    bed.remember(monday, replace(monday, statement=TUESDAYS))
+    assert [entry.effective_status for entry in bed.entries()] == ["active", "active"]
+
+
+def test_an_order_that_is_no_rule_replaces_none(bed: Bed) -> None:
+    bed.remember(said(MONDAYS, "a"))
+    bed.remember(said(MONDAYS, "b", "Deploy on Tuesday", standing_rule=False))
+    assert bed.only("inbox").supersedes is None
+
+
+def test_a_third_value_would_replace_the_rule_in_use_and_not_the_one_that_waits(bed: Bed) -> None:
+    bed.remember(said(MONDAYS, "a"))
+    bed.remember(said(MONDAYS, "b", TUESDAYS))
+    bed.remember(said(MONDAYS, "c", "Always deploy on Wednesdays."))
+    waiting = [entry for entry in bed.entries() if entry.effective_status == "pending"]
+    assert {entry.supersedes for entry in waiting} == {bed.only("active").path}
+
+
+def test_the_same_rule_of_another_project_is_left_alone(bed: Bed) -> None:
+    bed.remember(said(MONDAYS, "a", "In this repo, always use port 8080.", scope="project", project="shop"))
+    bed.remember(said(MONDAYS, "b", "In this repo, always use port 9090.", scope="project", project="blog"))
+    assert [entry.effective_status for entry in bed.entries()] == ["active", "active"]
+
+
+def test_what_would_replace_a_proposal_of_a_project_belongs_to_that_project(bed: Bed) -> None:
+    fact = said(MONDAYS, "a", "Remember that staging is at port 8081.", standing_rule=False, claimed_rule=True)
+    bed.remember(replace(fact, scope="project", project="shop"))
+    first = bed.only("pending").path
+    other = said(fact, "b", "Remember that staging is at port 8082.", scope="project", project="shop")
+    bed.remember(other)
+    assert {(entry.project, entry.supersedes) for entry in bed.entries()} == {("shop", None), ("shop", first)}
+    bed.remember(said(other, "c", "Remember that staging is at port 8083.", project="blog"))
+    assert [entry.supersedes for entry in bed.entries() if entry.project == "blog"] == [None]
+
+
+@pytest.mark.parametrize("days", [("Mondays", "Tuesdays"), ("Tuesdays", "Mondays")])
+def test_the_later_one_is_proposed_whatever_their_order_in_the_alphabet(bed: Bed, days: tuple[str, str]) -> None:
+    for session, day in zip("ab", days, strict=True):
+        bed.remember(said(MONDAYS, session, f"Always deploy on {day}."))
+    assert days[0] in bed.only("active").body
+    assert days[1] in bed.only("pending").body
