@@ -68,6 +68,16 @@ def without_expletive(text: str) -> str:
     return _EXPLETIVE.sub(r"\1 ", text)
 
 
+_EXPLETIVE_WISH = cue(
+    r"\bit(?:\ would|'d|’d|\ might|\ could)(?:\ also)?\ be\ (?:\w+\ )?(?:nice|cool|neat|great|good|useful|handy|helpful|awesome|fun)\ (?=(?:to|if|for)\b)"
+)
+
+
+def without_expletive_wish(text: str) -> str:
+    """Remove the "it" of "it would be nice to have dark mode", which points at nothing, with its verb."""
+    return _EXPLETIVE_WISH.sub("", text)
+
+
 def count_words(text: str) -> int:
     """Number of words; "force-push" counts as the two that it is also written as."""
     return len(text.lower().replace("force-push", "force push").split())

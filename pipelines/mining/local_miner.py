@@ -15,10 +15,12 @@ from ..foreign_language import may_state_foreign_rule
 from . import fixes, procedures
 from .agent_message import AgentMessage
 from .classifier import Classifier, Head, packaged
+from .common_patterns import without_expletive_wish
 from .explicit_forms import asks_for_it, names_what_to_do, replaced, sets_aside
 from .features import Message, message
 from .foreign_rules import foreign_rule, is_of_this_project
 from .impersonal_text import in_nobodys_voice, paragraph_at
+from .joined_statements import divided, states_fact
 from .named_project import named_project
 from .rule_certainty import Certainty
 from .sentence_scan import ASIDE_BIT, CURE_BIT, EXPLICIT_BITS, PROCEDURE_BITS, RULE_BITS, cues
@@ -82,7 +84,8 @@ def candidate_of_user(
     part = said.sentences[index]
     sentence = part.text
     before = ""
-    if needs_context(sentence) and index and not part.opens:
+    is_fact = rule is not None and not rule.language and states_fact(sentence)
+    if needs_context(sentence) and index and not part.opens and not is_fact and not _stands_alone(said, index):
         before = turn.text[max(said.sentences[index - 1].start, part.start - LEAD_CHARS) : part.start].strip()
     following = said.sentences[index + 1] if index + 1 < len(said.sentences) else None
     if following is not None and following.typed and (sentence.rstrip().endswith(":") or only_rejects(sentence)):
@@ -113,7 +116,7 @@ def candidate_of_user(
     certainty = rule.certainty if rule is not None else None
     if certainty is Certainty.STATED and (part.introduced or passed_on or PRIVATE_MARK in sentence):
         certainty = Certainty.LIKELY  # Somebody else's words, it may be, or without its private part another rule.
-    stated = " ".join(sentence.split()) if language else statement(sentence, turn, agent_said, before)
+    stated = " ".join(sentence.split()) if language or is_fact else statement(sentence, turn, agent_said, before)
     # A rule stands for itself; of a correction nobody can judge who does not know what it corrects.
     answered = occasion(turn, agent_said) if category in LESSONS and certainty is not Certainty.STATED else ""
     return Candidate(
@@ -136,6 +139,12 @@ def candidate_of_user(
         said_at=moment(turn.timestamp),
         occasion="" if answered in stated else answered,
     )
+
+
+def _stands_alone(said: Message, index: int) -> bool:
+    """Is it a wish that does not speak of the sentence before it, which the user asks to remember?"""
+    wish = without_expletive_wish(said.sentences[index].text)
+    return not needs_context(wish) and states_fact(said.sentences[index - 1].text)
 
 
 class Miner:
@@ -187,6 +196,8 @@ class Miner:
 
     def _from_user(self, turn: Turn) -> list[Candidate]:
         said = message(turn)
+        if (parts := divided(said.sentences)) is not said.sentences:
+            said = Message(turn, parts)
         own = [part for part in said.sentences if part.typed]
         if not own or (len(own) == 1 and len(own[0].text.split()) < 2 and not may_state_foreign_rule(turn.text)):
             return []

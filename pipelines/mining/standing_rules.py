@@ -145,8 +145,10 @@ _ASK_BEFORE = cue(
 _ASKS_TOO_MUCH = cue(
     r"^(?:stop\ asking|(?:do\ not|don'?t|dont)\ ask)\s+(?:me\s+)?(?:for\s+(?:my\s+)?(?:permission|confirmation|approval)|before)\b"
 )
+REMEMBERED = "asked to remember"
+"""The form of a fact that is not an order."""
 _REMEMBER = cue(
-    r"^(?:please\s+)?(?:(?:remember|keep\ in\ mind|memori[sz]e)\s*(?:that\b|:)|(?:note\ )?for\ (?:the\ )?future(?:\ reference)?\s*[:,])\s*\S+"
+    r"^(?:(?:and|also|oh|btw|by\ the\ way|one\ more\ thing)\b[\s,:;–—-]*)*(?:(?:please|pls)\s+)?(?:also\s+)?(?:(?:remember|keep\ in\ mind|memori[sz]e)\s*(?:that\b|:)|(?:note\ )?for\ (?:the\ )?future(?:\ reference)?\s*[:,])\s*\S+"
 )
 _COMPLAINT = cue(
     r"\b(?:but|doesn'?t|does\ not|didn'?t|isn'?t|currently|right\ now|why|fails?|failed|failing|broken|breaks|bugs?|crash\w*|wrong|still|i\ (?:get|see|got))\b"
@@ -270,7 +272,7 @@ def _form(sentence: str, core: str, possible: int) -> str | None:
         return "wants to be asked less"
     remember = _REMEMBER.match(sentence.strip()) if possible & _IF_REMEMBER else None
     if remember is not None and not DEICTIC.search(sentence.strip()[remember.end() :]):
-        return "asked to remember"
+        return REMEMBERED
     return None
 
 
