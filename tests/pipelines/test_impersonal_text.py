@@ -115,6 +115,6 @@ def test_the_digest_tells_it_apart_until_it_is_said_in_the_users_own_voice() -> 
         held = patterns_of(sayings, LikenessLimits(), Thresholds())
         return digest_body(held, CorpusFigures(1, 0))
 
-    assert f"- 3× in 3 sessions ({found.category}, shop, in a text you passed on): " in digest(found, found, found)
+    assert f"- [ ] 3× in 3 sessions ({found.category}, shop, in a text you passed on): " in digest(found, found, found)
     typed = replace(found, passed_on=False)
-    assert f"- **3× in 3 sessions** ({found.category}, shop): " in digest(found, typed, found)
+    assert f"- [ ] **3× in 3 sessions** ({found.category}, shop): " in digest(found, typed, found)
