@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..index.filters import named_values, parse_filter
 from ..index.recall import DEGRADED_MESSAGES, recall_entries
@@ -21,6 +21,9 @@ from ..vault.project import project_of, project_slug
 from .context import Context, current_folder
 from .kinds import tell_missing
 from .output import add_json, note, print_json
+
+if TYPE_CHECKING:
+    from ..tasks.filling import Filling
 
 EPILOG = """example:
   memory recall 'how do we release?'
@@ -71,6 +74,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         settings = context.settings.recall
         request |= {"prompt_k": settings.k, "token_budget": settings.token_budget}
     _see_what_is_new(context)
+    filling = _filling(context)  # Before it is read: afterwards it may be full.
     with _said_when_slow():
         answer = recall_entries(
             context.settings,
@@ -88,9 +92,12 @@ def run(args: argparse.Namespace, context: Context) -> int:
         # Without the service nobody has looked for a model.
         without_model = answer.without_service and code == NO_MODEL
         note(f"memory: answered {BY_WORDS if without_model else DEGRADED_MESSAGES.get(code, code)}")
+    if filling is not None:
+        note(f"memory: {filling.describe()}")
     hits = [_with_those_at_start(hit, request["project"], context) for hit in answer.hits]
     if args.json:
-        print_json({"query": args.query, "hits": hits, "degraded": list(answer.degraded)})
+        part = None if filling is None else {"done": filling.done, "total": filling.total, "of": filling.of}
+        print_json({"query": args.query, "hits": hits, "degraded": list(answer.degraded), "filling": part})
         return 0
     if not answer.hits:
         print("nothing in the vault answers that")
@@ -132,6 +139,16 @@ def _see_what_is_new(context: Context) -> None:
     with suppress(MemoryVaultError, OSError):  # The answer says what it was made from.
         if not told_of_empty(context.vault, Path(state.index_db)):  # Its disk may not be mounted.
             reconcile_now(context.settings)
+
+
+def _filling(context: Context) -> Filling | None:
+    """How far the index is, where a worker fills it: without one it was brought in step just now."""
+    state = context.state_of_vault_or_index
+    if lock_holder(state.worker_lock) is None:
+        return None
+    from ..tasks.filling import filling_of
+
+    return filling_of(context.settings)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from datetime import date
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import apsw
 
@@ -74,6 +74,15 @@ class SessionCount(NamedTuple):
     last_day: str
 
 
+class FirstFill(NamedTuple):
+    """How many notes are in an index of which not all was embedded yet, how many passages they have, and how many of
+    those have a vector."""
+
+    notes: int
+    passages: int
+    embedded: int
+
+
 class CatalogReader:
     """One read-only connection. Raises IndexUnavailable when the index cannot be used."""
 
@@ -112,6 +121,13 @@ class CatalogReader:
             yield
         finally:
             self._connection.set_progress_handler(None)
+
+    def first_fill(self) -> FirstFill | None:
+        """None once all was embedded: until then no model is in force. For ever where there is no model."""
+        if self._connection.execute("SELECT 1 FROM model_in_force").get is not None:
+            return None
+        counts: Any = self._connection.execute(_FIRST_FILL).fetchall()[0]
+        return FirstFill(*counts)
 
     # Entries
 
@@ -258,6 +274,11 @@ VALUES_OF_JSON = "(SELECT value FROM json_each(?))"
 """A parameter that is a JSON array, as the right side of IN."""
 _ENTRY_COLUMNS = ", ".join(f"m.{name}" for name in EntryRow.__dataclass_fields__)
 _NEWEST_FIRST = "ORDER BY COALESCE(NULLIF(m.updated, ''), m.created, '') DESC, m.path"
+_FIRST_FILL = """
+    SELECT (SELECT count(*) FROM entry_meta),
+           (SELECT count(DISTINCT passage_id) FROM chunk),
+           (SELECT coalesce(max(vectors), 0) FROM (SELECT count(*) AS vectors FROM embedding GROUP BY model_id))
+"""
 
 
 def _casefold(*arguments: object) -> str:
