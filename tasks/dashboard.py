@@ -12,7 +12,7 @@ from datetime import UTC
 
 from ..pipelines.dashboard import BEGIN, END, DashboardItem, VaultView, dashboard, with_dashboard
 from ..vault.active import EXPLICIT_KINDS, is_entry_place
-from ..vault.automemory import kind_by_path
+from ..vault.automemory import TOPIC_KIND, kind_by_path
 from ..vault.days import parse_local_day
 from ..vault.entry import DASHBOARD_KIND, first_sentence, parse_entry
 from ..vault.errors import EditConflict, EntryExists, EntryNotFound, VaultUnavailable
@@ -95,7 +95,10 @@ def view_of(store: VaultStore) -> VaultView:
         said = fields.get("surfaced_at", "")
         meant = said if said[:4].isdigit() else fields.get("created", "")
         day = str(parse_local_day(meant, zone) or meant[:10])
-        note = DashboardItem(path, _title(path, body), fields.get("kind", ""), day)
+        kind = fields.get("kind") or kind_by_path(path)
+        # A topic is told by the line that says when to read it, as everywhere else; its text may begin anywhere.
+        told = fields.get("description", "").strip() if kind == TOPIC_KIND else ""
+        note = DashboardItem(path, told or _title(path, body), kind, day)
         if path in wanted:
             listed[path] = note
         elif fields.get("status", "active").lower() == "active" and body and note.kind.lower() not in EXPLICIT_KINDS:

@@ -14,6 +14,7 @@ from memoryvault.pipelines.dashboard import BEGIN, END, DashboardItem, VaultView
 from memoryvault.tasks.dashboard import DASHBOARD, refresh_dashboard
 from memoryvault.tasks.device import SETTINGS_NOTE
 from memoryvault.tasks.indexing import reconcile_now
+from memoryvault.tasks.topics import Topics
 from memoryvault.tests.support.forked import ForkedSandbox
 
 from ..review.support import CHOICE, GUESS, RULE, Bed
@@ -74,6 +75,15 @@ def test_the_day_is_the_devices_own_where_one_is_named_else_that_of_all(
         refresh_dashboard(bed.store)
     time.tzset()
     assert f"|First]] (fix, {day})" in (bed.vault / DASHBOARD).read_text("utf-8")
+
+
+def test_a_topic_is_told_by_the_line_that_says_when_to_read_it(bed: Bed) -> None:
+    description = "Deploys: how this project does them"
+    Topics(bed.store, bed.journal, "shop").write("deploy", "Tag, then push.", type_="project", description=description)
+    refresh_dashboard(bed.store)
+    newest = (bed.vault / DASHBOARD).read_text("utf-8").split("## Newest entries")[1]
+    assert f"[[personal-projects/shop/memory/deploy|{description}]] (topic, " in newest
+    assert "Tag, then push" not in newest
 
 
 def test_the_heading_of_the_newest_says_how_many_of_all_are_listed(bed: Bed) -> None:
