@@ -331,10 +331,9 @@ def web_text(
 
 
 def receipt_text(state: str, spent: Mapping[str, tuple[int, int]], asked: Sequence[str], lines: Sequence[str]) -> str:
-    """Render the receipt in the idea's note: how the research went, what left the machine, and, unless `spent` is
-    empty, what it cost."""
+    """Render the receipt in the idea's note: how the research went, what left the machine, what it cost."""
     used = ", ".join(f"{amount} of {limit} {unit}" for unit, (amount, limit) in spent.items())
-    parts = [f"## {RECEIPT_HEADING}", f"Research: {state}." + (f" Used {used}." if used else "")]
+    parts = [f"## {RECEIPT_HEADING}", f"Research: {state}. Used {used}."]
     notes = [f"- {one_line(line, 300)}" for line in lines]
     if asked:
         notes += ["- Left this machine: " + "; ".join(f"`{one_line(one, 200).replace('`', '')}`" for one in asked)]

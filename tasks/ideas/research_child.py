@@ -148,8 +148,6 @@ class Finding:
     address: str = ""
     overran: str = ""
     """The unit of the budget that cut it short."""
-    nothing: bool = False
-    """The body only says that nothing was found. It takes the place of an earlier note, and makes no new one."""
 
 
 @dataclass(frozen=True)
@@ -248,7 +246,7 @@ class Research:
         try:
             finding = step.run(started + seconds, tokens)
             body = _fitting(finding.body, tokens)
-            spent = estimate_tokens(body) if body and not finding.nothing else 0
+            spent = estimate_tokens(body) if body else 0
             short = len(body) < len(finding.body) and tokens < step.tokens
             finding = replace(
                 finding,
@@ -331,8 +329,7 @@ class Research:
             for hit in hits
         ]
         body = related_text("What the vault knows about it.", found, "Nothing in the vault is about it yet.")
-        line = f"Memories of the vault: {len(found)}."
-        return Finding(RELATED_MEMORIES, "Related memories", body, line, nothing=not found)
+        return Finding(RELATED_MEMORIES, "Related memories", body, f"Memories of the vault: {len(found)}.")
 
     def _notes(self, end: float, tokens: int) -> Finding:
         request = self._request
@@ -350,8 +347,7 @@ class Research:
         body = related_text(intro, found, "None of your own notes shares words with it.")
         seen = f"{scan.notes} read" if scan.complete else f"the first {scan.notes} read, then the time was over"
         line = f"Your own notes: {len(found)} ({seen})."
-        overran = "" if scan.complete else "seconds"
-        return Finding(RELATED_NOTES, "Related notes", body, line, overran=overran, nothing=not found)
+        return Finding(RELATED_NOTES, "Related notes", body, line, overran="" if scan.complete else "seconds")
 
     def _search_step(self, name: str, engine: Provider) -> Callable[[float, int], Finding]:
         def search(end: float, tokens: int) -> Finding:
@@ -366,8 +362,7 @@ class Research:
                 return self._no_page(name, error)
             found = [ResearchSource(result.title, result.url, result.excerpt) for result in results]
             body = web_text(engine.name, engine.base, request.query, found, "", "")
-            line = f"{engine.name}: {counted(len(found), 'result')}."
-            return Finding(name, title, body, line, True, engine.base, nothing=not found)
+            return Finding(name, title, body, f"{engine.name}: {counted(len(found), 'result')}.", True, engine.base)
 
         return search
 

@@ -293,13 +293,12 @@ def _write(settings: Settings, job: RunningJob, request: ResearchRequest, path: 
         if not store.exists(path):
             return  # Promoted, archived or deleted meanwhile: its folder must not come back.
         kill_point("before-effect")
-        idea_folder = path.rpartition("/")[0]
         for finding in findings:
             if finding.body:
-                _write_note(store, idea_folder, finding, replace_old=bool(pass_))
+                _write_note(store, path.rpartition("/")[0], finding, replace_old=bool(pass_))
                 kill_point("research-note-written")
         _write_receipt(settings, store, request, path, pass_, state, findings)
-        unlink_deleted(store, [idea_folder])
+        unlink_deleted(store, [path.rpartition("/")[0]])
         kill_point("after-effect")
 
 
@@ -315,8 +314,6 @@ def _write_note(store: VaultStore, folder: str, finding: Finding, *, replace_old
         fields |= {"untrusted": True, "url": _scrubbed(finding.address)}
     for number in itertools.count():
         path = f"{folder}/{finding.name}{f'-again-{number}' if number else ''}.md"
-        if finding.nothing and not store.exists(path):
-            return  # The receipt says so.
         try:
             store.create(path, fields, None, body)
             return
@@ -344,8 +341,6 @@ def _write_receipt(
         unit: (limit - book.left(request.subject, request.cap(unit)), limit) for unit, limit in limits.items()
     }
     folder = Path(request.folder)
-    if state == LOCAL:
-        spent = {}  # The budget limits what is looked up elsewhere; here it tells nothing.
     lines = [finding.line for finding in findings]
     if not request.network:
         lines.append("The network was not asked: research.network is off.")

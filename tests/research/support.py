@@ -136,14 +136,10 @@ def from_json(text: str) -> WebAccess:
     return WebAccess(value["bases"], frozenset((host, port) for host, port in value["allow"]))
 
 
-def research_bed(root: Path, *, network: bool = False, more: str = "", empty: bool = False) -> ResearchBed:
-    """With a memory and a note of the user's that the idea is related to, unless it is to be empty."""
+def research_bed(root: Path, *, network: bool = False, more: str = "") -> ResearchBed:
     root.mkdir(exist_ok=True)
     bed = ResearchBed(make_bed(root))
     bed.configure(network=network, more=more)
-    if not empty:
-        bed.bed.note("personal-private/fact/pipes.md", "The greenhouse robot waters tomatoes by pipe.", kind="fact")
-        bed.own_note("Pipes.md", "# Pipes\n\nThe greenhouse robot waters tomatoes by pipe.\n")
     return bed
 
 

@@ -30,7 +30,7 @@ from memoryvault.tests.research.support import (
     research_bed,
     results_in,
 )
-from memoryvault.tests.support.loopback_site import Reply, Site, site, slowly
+from memoryvault.tests.support.loopback_site import Reply, Site, slowly
 from memoryvault.vault.errors import EditConflict
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("forked_children")]
@@ -47,41 +47,6 @@ def test_without_consent_nothing_leaves_the_machine(bed: ResearchBed, web: Site)
     assert bed.notes() == ["related-memoryvault", "related-obsidian"]
     assert "Nothing left this machine" in bed.note("_index")
     assert "research.network is off" in bed.note("_index")
-
-
-def test_where_nothing_is_found_the_receipt_says_so_and_no_note_is_made(tmp_path: Path) -> None:
-    bed = research_bed(tmp_path / "obsidian", empty=True)
-    bed.idea()
-    bed.run()
-    assert bed.notes() == []
-    assert "- Memories of the vault: 0." in bed.note("_index")
-    assert "- Your own notes: 0 (0 read)." in bed.note("_index")
-
-
-def test_an_engine_without_results_leaves_no_note(online: ResearchBed) -> None:
-    online.idea()
-    with site(dict(answers(results=0))) as web:
-        online.run(access_to(web))
-    assert online.notes() == ["related-memoryvault", "related-obsidian"]
-    assert "- wikipedia: 0 results." in online.note("_index")
-
-
-def test_what_is_found_no_more_does_not_stay_in_the_note_of_an_earlier_pass(bed: ResearchBed) -> None:
-    own = bed.own_note("Tomatoes.md", TOMATOES)
-    bed.idea()
-    bed.run()
-    for note in (own, bed.bed.root / "Pipes.md"):
-        note.unlink()
-    bed.run(pass_="again")
-    assert "[[" not in bed.note("related-obsidian")
-    assert "None of your own notes" in bed.note("related-obsidian")
-
-
-def test_without_the_network_the_receipt_counts_no_budget(bed: ResearchBed) -> None:
-    bed.idea()
-    bed.run()
-    assert "Research: local.\n" in bed.note("_index")
-    assert "tokens" not in bed.note("_index")
 
 
 def test_the_users_notes_and_the_vaults_memories_are_found_with_links(bed: ResearchBed) -> None:
@@ -189,7 +154,7 @@ def test_what_comes_from_the_web_is_marked_and_stays_out_of_recall(online: Resea
             return {hit.path.rsplit("/", 1)[1] for hit in engine.recall(query).hits}
 
         assert found("Zeppelin hydroponics") == set()
-        assert found("greenhouse watering robot tomatoes") == {"_index.md", "pipes.md"}
+        assert found("greenhouse watering robot tomatoes") == {"_index.md"}
         assert "research-wikipedia.md" in found("Zeppelin hydroponics", "kind=idea-research")
     finally:
         engine.close()
@@ -408,7 +373,6 @@ def test_what_the_user_added_to_our_notes_survives_another_pass(bed: ResearchBed
 def mined_and_researched(bed: ResearchBed) -> Path:
     """Its folder."""
     bed.own_note("Charges.md", "# Charges\n\nA small page that shows how many charges were retried.\n")
-    bed.bed.note("personal-private/fact/charges.md", "A small page shows how many charges were retried.", kind="fact")
     bed.bed.env = {**bed.bed.env, "MEMORY_REVIEW_MODE": "silent"}
     bed.bed.remember(IDEA)
     (note,) = bed.folder.parent.glob("*/_index.md")
