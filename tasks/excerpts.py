@@ -154,7 +154,7 @@ def _pieces(path: Path, records: Sequence[str]) -> Iterator[Piece]:
     if not offsets:
         return
     start = _lines_before(path, min(offsets))
-    reader = open_transcript(path, start, look_back=False)
+    reader = filter(_told, open_transcript(path, start, look_back=False))
     before: deque[Turn] = deque(maxlen=BEFORE)
     left, count, seen = 0, 0, set(wanted)
     for turn in reader:
@@ -204,8 +204,16 @@ def _lines_before(path: Path, offset: int) -> int:
     return begin + at + 1
 
 
+def _told(turn: Turn) -> str:
+    """What is shown of it: of a tool call that is without a text, such as an agent's leaving its plan mode, the name;
+    '' for nothing, such as a command's empty output."""
+    if turn.text.strip():
+        return turn.text
+    return turn.tool.name if turn.tool is not None and turn.origin is Origin.TOOL_USE else ""
+
+
 def _piece(turn: Turn, *, is_evidence: bool) -> Piece:
-    text = scrub(turn.text[:MOST_SCRUBBED], Policy.FULL)
+    text = scrub(_told(turn)[:MOST_SCRUBBED], Policy.FULL)
     cut = len(text) > MOST_CHARACTERS
     shown = Scrubbed.trusted(text[:MOST_CHARACTERS], reason="the beginning of scrubbed text") if cut else text
     return Piece(turn.role, shown, turn.timestamp or "", is_evidence, cut)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -52,3 +53,13 @@ def test_it_is_read_from_a_few_lines_before(
     monkeypatch.setattr(excerpts, "BACK_LINES", lines)
     monkeypatch.setattr(excerpts, "BACK_BYTES", size)
     assert _lines_before(file, 10) == begins
+
+
+def test_a_tool_call_without_a_text_is_told_by_its_name_and_an_empty_output_not_at_all(bed: Bed) -> None:
+    path = transcript(bed.root, [("user", "Say 0."), ("assistant", "-"), ("user", "-"), ("user", "Say 3.")], ONE)
+    said, call, output, evidence = map(json.loads, path.read_text("utf-8").splitlines())
+    call["message"]["content"] = [{"type": "tool_use", "id": "t1", "name": "ExitPlanMode", "input": {}}]
+    output["message"]["content"] = [{"type": "tool_result", "tool_use_id": "t1", "content": ""}]
+    path.write_text("".join(json.dumps(line) + "\n" for line in (said, call, output, evidence)), "utf-8")
+    (found,) = excerpts_of(bed.settings, [Source("claude", ONE, ("3f0c6a52-r3",))])
+    assert [str(piece.text) for piece in found.pieces] == ["Say 0.", "ExitPlanMode", "Say 3."]
