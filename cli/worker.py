@@ -71,7 +71,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.json:
         print_json(asdict(report) | {"later": [_as_json(each) for each in report.later]})
     else:
-        _print(report)
+        _print(report, paused=told_of_pause(settings) is not None)
     if report.timed_out:  # Or it was told to leave.
         note("memory: it ended before all was done; `memory worker --until-idle` goes on with the rest")
     return 1 if report.dead or report.timed_out else 0
@@ -93,7 +93,10 @@ def _level(settings: Settings) -> int:
     return int(getattr(logging, settings.memory.log_level.upper()))
 
 
-def _print(report: RunReport) -> None:
+def _print(report: RunReport, *, paused: bool) -> None:
+    if paused and not (report.done or report.retried or report.dead or report.postponed):
+        print("nothing was started")
+        return
     if report.elsewhere:
         waiting = counted(report.delayed, "job waits for its", "jobs wait for their")
         print(f"the worker that is running did it ({waiting} time)")

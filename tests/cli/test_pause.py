@@ -47,6 +47,7 @@ def test_while_it_is_paused_no_session_is_recorded_and_no_job_starts(sandbox: Fo
     enqueue(settings, "markers.gc", unique_key="markers.gc")
     done = sandbox.run("worker", "--until-idle")
     assert "MemoryVault is paused: nothing is recorded and no job starts; to go on, `memory resume`" in done.stderr
+    assert done.stdout == "nothing was started\n"
     assert [job["state"] for job in sandbox.json("jobs", "--kind", "markers.gc")] == ["queued"]
     assert sandbox.memory("resume").startswith("goes on: sessions are recorded, and jobs start\n")
     sandbox.memory("worker", "--until-idle")
@@ -61,6 +62,7 @@ def test_a_worker_that_runs_goes_on_with_what_waits_when_it_is_resumed(sandbox: 
         sandbox.memory("pause")
         enqueue(settings, "markers.gc", unique_key="markers.gc")
         assert lock_holder(settings.state.worker_lock) is not None, "it stays"
+        assert sandbox.memory("worker", "--until-idle") == "nothing was started\n", "nor by the one that runs"
         assert sandbox.memory("resume") == "goes on: sessions are recorded, and jobs start\n"
         wait_until(lambda: sandbox.json("jobs", "--kind", "markers.gc")[0]["state"] == "done", "what waited is done")
 
