@@ -10,13 +10,15 @@ from ..vault.lock import lock_holder
 from .context import Context
 from .output import add_json, note, print_json
 from .pause import switched_place
-from .surroundings import hooks_start_worker
+from .surroundings import hooks_start_worker, is_wired
 
 EPILOG = """example:
   memory resume          what `memory pause` (or a file harness/STOP) holds back goes on
 
 One kind of job alone: memory jobs resume KIND. What runs at set times: memory schedule resume NAME.
 """
+
+UNWIRED = "no session is recorded, as no agent is wired (`memory init`)"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -34,7 +36,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.json:
         print_json({"paused": still is not None, "changed": changed})
     elif not still:
-        print("goes on: sessions are recorded, and jobs start" if changed else "nothing was paused")
+        recorded = "sessions are recorded, and jobs start" if is_wired(settings) else f"jobs start; {UNWIRED}"
+        print(f"goes on: {recorded}" if changed else "nothing was paused")
         if changed and lock_holder(state.worker_lock) is None:
             by_hook = "the next session starts it, or " if hooks_start_worker(settings) else ""
             print(f"no worker runs now: {by_hook}`memory up`")

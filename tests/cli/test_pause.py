@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.hooks.install import install
 from memoryvault.tasks.pausing import pause, paused_since, resume, told_of_pause
 from memoryvault.tasks.queue.enqueue import enqueue
 from memoryvault.vault.errors import QueueUnavailable
@@ -49,7 +50,7 @@ def test_while_it_is_paused_no_session_is_recorded_and_no_job_starts(sandbox: Fo
     assert "MemoryVault is paused: nothing is recorded and no job starts; to go on, `memory resume`" in done.stderr
     assert done.stdout == "nothing was started\n"
     assert [job["state"] for job in sandbox.json("jobs", "--kind", "markers.gc")] == ["queued"]
-    assert sandbox.memory("resume").startswith("goes on: sessions are recorded, and jobs start\n")
+    assert sandbox.memory("resume").startswith("goes on: ")
     sandbox.memory("worker", "--until-idle")
     assert [job["state"] for job in sandbox.json("jobs", "--kind", "markers.gc")] == ["done"]
 
@@ -63,7 +64,7 @@ def test_a_worker_that_runs_goes_on_with_what_waits_when_it_is_resumed(sandbox: 
         enqueue(settings, "markers.gc", unique_key="markers.gc")
         assert lock_holder(settings.state.worker_lock) is not None, "it stays"
         assert sandbox.memory("worker", "--until-idle") == "nothing was started\n", "nor by the one that runs"
-        assert sandbox.memory("resume") == "goes on: sessions are recorded, and jobs start\n"
+        assert sandbox.memory("resume").count("\n") == 1, "of the worker nothing is to be told"
         wait_until(lambda: sandbox.json("jobs", "--kind", "markers.gc")[0]["state"] == "done", "what waited is done")
 
 
@@ -90,6 +91,16 @@ def test_a_second_pause_says_since_when_and_a_second_resume_that_nothing_was(san
     assert paused_since(place(sandbox)) == since
     assert sandbox.json("resume") == {"paused": False, "changed": True}
     assert sandbox.memory("resume") == "nothing was paused\n"
+
+
+def test_resume_says_that_sessions_are_recorded_where_an_agent_is_wired(sandbox: ForkedSandbox) -> None:
+    sandbox.memory("pause")
+    assert sandbox.memory("resume").splitlines()[0] == (
+        "goes on: jobs start; no session is recorded, as no agent is wired (`memory init`)"
+    )
+    install(load_settings(sandbox.environment))
+    sandbox.memory("pause")
+    assert sandbox.memory("resume").splitlines()[0] == "goes on: sessions are recorded, and jobs start"
 
 
 def test_what_was_asked_for_by_hand_still_works(sandbox: ForkedSandbox) -> None:
