@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..index.on_demand import may_start
 from ..vault.errors import MemoryVaultError
 from ..vault.lock import lock_holder
 from ..vault.settings import Settings
@@ -60,7 +61,8 @@ def describe_sessions(figures: SessionFigures, settings: Settings) -> str:
         if why := why_nothing_starts(settings):
             when = f"{why}: {how_to_go_on(settings)}"
         elif lock_holder(settings.state.worker_lock) is None:
-            when = "no worker runs: the next session starts it, or `memory up`"
+            by_hook = "the next session starts it, or " if may_start(settings) else ""
+            when = f"no worker runs: {by_hook}`memory up`"
         elif figures.waiting > 1:
             when = f"the first {when}"
         parts.append(f"{counted(figures.waiting, 'session waits', 'sessions wait')} to be mined ({when})")

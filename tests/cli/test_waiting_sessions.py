@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.index.on_demand import forbid_starts
 from memoryvault.tasks.hook_log import TRIAL_SESSION
 from memoryvault.tasks.queue.ledger import Claim, Ledger
 from memoryvault.tasks.queue.lock import WorkerLock
@@ -18,7 +19,7 @@ from memoryvault.vault.settings import load_settings
 from ..acceptance.test_the_loop import COMMON, SESSION
 from ..support.forked import ForkedSandbox
 
-NO_WORKER = "no worker runs: the next session starts it, or `memory up`"
+NO_WORKER = "no worker runs: `memory up`"
 
 
 @pytest.fixture
@@ -57,6 +58,14 @@ def test_a_list_and_health_say_that_a_session_waits(sandbox: ForkedSandbox) -> N
     assert sandbox.run("list", "--json").stderr == ""
     with worker(sandbox):
         assert re.search(r"waits to be mined \(in about \d+ s\)\n", sandbox.run("list").stderr)
+
+
+def test_where_hooks_may_start_a_worker_the_next_session_does(sandbox: ForkedSandbox) -> None:
+    told = "1 session waits to be mined (no worker runs: {}`memory up`)"
+    settings = load_settings({**sandbox.environment, "MEMORY_AUTOSTART": "true"})
+    assert describe_sessions(SessionFigures(1, 9.0, 0), settings) == told.format("the next session starts it, or ")
+    forbid_starts(settings.state)
+    assert describe_sessions(SessionFigures(1, 9.0, 0), settings) == told.format("")
 
 
 def test_a_pause_is_told_in_the_place_of_the_time(sandbox: ForkedSandbox) -> None:
