@@ -13,7 +13,7 @@ from ..tasks.reviewing import Reviewer
 from ..vault.errors import MemoryVaultError, UsageError
 from ..vault.layout import CORPUS_DIGEST
 from .context import Context
-from .output import counted, note, print_json, print_table
+from .output import counted, print_json, print_table
 from .review_steps import Steps, summarize
 from .terminal import read_key
 
@@ -82,5 +82,4 @@ def _ask(lines: Mapping[str, str], reviewer: Reviewer, context: Context) -> None
             at += 1
     if changed:
         request_indexing(context.settings)
-    left = counted(len(lines_to_decide(reviewer.store)), "line")
-    note(f"memory: {summarize(steps.verdicts, left)}")
+    print(summarize(steps.verdicts, counted(len(lines_to_decide(reviewer.store)), "line")))

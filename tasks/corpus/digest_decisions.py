@@ -58,9 +58,7 @@ def decide_lines(
     for key, decision in decisions.items():
         pattern = patterns.get(key)
         if pattern is None:
-            results.append(
-                DecisionProblem(f"^{key}", f"^{key} is no line of {CORPUS_DIGEST}, or another machine mined it")
-            )
+            results.append(DecisionProblem(f"^{key}", f"it is no line of {CORPUS_DIGEST}, or another machine mined it"))
             continue
         try:
             decided = _decide(settings, reviewer, pattern, decision, run)

@@ -147,11 +147,11 @@ def test_in_a_terminal_one_key_decides_on_each(
     monkeypatch.setattr(digest, "read_key", lambda prompt: next(pressed))
     monkeypatch.setattr("sys.stdin.isatty", lambda: True)
     assert run(bed, monkeypatch, "--digest") == 0
-    told = capsys.readouterr()
+    told = capsys.readouterr().out
     assert statuses(bed) == {"active": 1}
-    assert told.out.count("approved: personal-private/preferences/") == 2
-    assert "took back: approved" in told.out
-    assert "this review: 1 approved, 1 skipped; left: 1 line" in told.err
+    assert told.count("approved: personal-private/preferences/") == 2
+    assert "took back: approved" in told
+    assert told.endswith("\nthis review: 1 approved, 1 skipped; left: 1 line\n"), "as the review of what waits ends"
 
 
 def test_a_program_decides_by_the_key(
@@ -164,6 +164,8 @@ def test_a_program_decides_by_the_key(
     assert statuses(bed) == {"active": 1, "rejected": 1}
     assert run(bed, monkeypatch, "--decide", f"{one['key']}=supersede x") == 2
     assert run(bed, monkeypatch, "--decide", "^0a1b2c3d=approve") == 1
+    told = "memory: ^0a1b2c3d: it is no line of _meta/corpus-digest.md, or another machine mined it\n"
+    assert capsys.readouterr().err.endswith(told)
     assert run(bed, monkeypatch, "--digest", "--undo") == 2
     again = decide_line(bed.settings, bed.reviewer, one["key"][1:], Approve(), run="r")
     assert again.verdict == "decided before"
