@@ -113,7 +113,11 @@ class Seeding:
         unchanged = known = 0
         seen: set[str] = set()
         for file in files:
-            left_out += _left_out(file)
+            for left in _left_out(file):
+                if is_injection(left.sentence):
+                    unread.append(_over_your_head(file, left.line))
+                else:
+                    left_out.append(left)
             cursor = manifest.get(str(file.path), {})
             if cursor.get("digest") == file.digest and not more:
                 unchanged += 1
@@ -126,8 +130,7 @@ class Seeding:
                 seen.add(planned.key)
                 said = planned.proposal
                 if is_injection(f"{said.heading}. {said.statement} {said.detail}"):
-                    why = f"line {said.line} speaks to the agent over your head; it is not proposed"
-                    unread.append(Unread(file.path, why))
+                    unread.append(_over_your_head(file, said.line))
                     continue
                 if _is_known(planned, memories):
                     known += 1
@@ -245,6 +248,10 @@ def _left_out(file: InstructionFile) -> list[LeftLine]:
     elif file.kind == "decision" and decision_in(file.text) is None:
         left = [LeftOut(1, "the whole file", "it holds no accepted decision with its text")]
     return [LeftLine(file, one.line, scrub(one.sentence), one.why) for one in left]
+
+
+def _over_your_head(file: InstructionFile, line: int) -> Unread:
+    return Unread(file.path, f"line {line} speaks to the agent over your head; it is not proposed")
 
 
 def _is_known(planned: PlannedProposal, memories: VaultMemories) -> bool:
