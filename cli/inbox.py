@@ -19,7 +19,7 @@ from ..vault.layout import INBOX
 from .arguments import refuse_options_of_others
 from .context import Context
 from .output import COLUMN_CHARACTERS, add_json, counted, cut, note, print_json, print_table
-from .review import entry_as_json
+from .review import day_said, entry_as_json
 from .terminal import read_key
 
 EPILOG = """example:
@@ -77,13 +77,13 @@ def _list(args: argparse.Namespace, reviewer: Reviewer) -> int:
         print_json([entry_as_json(entry) for entry in entries])
     elif entries:
         print_table(
-            ("seen", "kind", "project", "last", "slug", "says"),
+            ("seen", "kind", "project", "said", "slug", "says"),
             [
                 (
                     entry.occurrences,
                     (entry.kind or "-") + (" (passed on)" if PASSED_ON_TAG in entry.tags else ""),
                     entry.project or "-",
-                    entry.updated or entry.created or "-",
+                    day_said(entry) or entry.created or "-",
                     entry.path.rsplit("/", 1)[-1][:-3],
                     cut(statement_of(entry.body), COLUMN_CHARACTERS),
                 )

@@ -154,6 +154,18 @@ def test_what_was_passed_on_is_told_apart_until_it_is_said_in_the_users_own_voic
     assert bed.only("pending").tags == ()
 
 
+def test_the_inbox_is_listed_with_the_day_on_which_it_was_said(
+    bed: Bed, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in bed.env.items():
+        monkeypatch.setenv(name, value)
+    bed.remember(said(GUESS, "a", said_at="2024-05-06T10:00:00+00:00"))
+    assert main(["inbox", "list"]) == 0
+    header, line = capsys.readouterr().out.splitlines()
+    assert header.split() == ["seen", "kind", "project", "said", "slug", "says"]
+    assert " 2024-05-06 " in line, "and not the day on which an old session was mined"
+
+
 def test_a_proposal_from_a_text_that_was_passed_on_says_so(
     bed: Bed, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
