@@ -67,7 +67,10 @@ def require_living(store: VaultStore, path: str) -> tuple[str, Entry]:
 
 
 def _path_called(store: VaultStore, name: str) -> str | None:
-    """Path of the note that lies there; None for a name that is no path. Raises EntryNotFound, PathRefused."""
+    """Path of the note that lies there; None for a name that is no path. Raises EntryNotFound, PathRefused, and
+    UsageError for no name at all, as of a variable of the shell that is not set."""
+    if not name.strip():
+        raise UsageError("which entry? give its path, its file name, or its title: `memory list` shows what there is")
     relative = _relative(store, name)
     for path in (relative, f"{relative}.md"):
         if path.endswith(".md") and "/" in path and store.exists(path):

@@ -144,6 +144,13 @@ def test_what_is_not_there_is_told_in_one_line(ask: Bed, name: str, capsys: pyte
         assert (told.out, told.err.count("\n"), told.err.startswith("memory: ")) == ("", 1, True)
 
 
+@pytest.mark.parametrize("name", ["", " "])
+def test_no_name_at_all_is_asked_for(ask: Bed, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for command in (["show", name], ["dismiss", name, "--yes"], ["evolve", name, "--reason", "x", "--body", "y"]):
+        assert main(command) == 2
+        assert capsys.readouterr().err.startswith("memory: which entry? give its path")
+
+
 # --- the commands ---
 
 
