@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 _REMOVED = "`memory dismiss` takes an entry out of use, `memory undo` takes back what MemoryVault wrote by itself"
+_DIGEST = "`_meta/corpus-digest.md`: `memory reflect corpus` makes it, `memory review --digest` goes through its lines"
 _COMMANDS: Mapping[str, tuple[str, ...]] = {
     "list": ("ls", "dir", "entries"),
     "recall": ("find", "ask", "query", "grep"),
@@ -22,7 +23,7 @@ _COMMANDS: Mapping[str, tuple[str, ...]] = {
 }
 INSTEAD: Mapping[str, str] = {
     **{other: f"did you mean `memory {name}`?" for name, others in _COMMANDS.items() for other in others},
-    "digest": "it is a note of the vault, `_meta/corpus-digest.md`; `memory reflect corpus` makes it",
+    "digest": _DIGEST,
     **dict.fromkeys(("rm", "delete", "remove", "forget"), _REMOVED),
 }
 """Other name -> what to do instead, for the end of a line."""
