@@ -6,9 +6,11 @@ import argparse
 import time
 from dataclasses import asdict
 
+from ..index.on_demand import what_starts_a_worker
 from ..tasks.costs import costs_by_week
 from ..tasks.health_report import HealthReport, IndexFigures, health_report
 from ..tasks.hook_log import HOOK_DAYS
+from ..tasks.pausing import why_nothing_starts
 from ..tasks.spending import SpendingReport
 from ..tasks.waiting_sessions import describe_sessions
 from ..vault.settings import Settings
@@ -118,7 +120,8 @@ def _print(report: HealthReport, settings: Settings) -> None:
         )
     for name, process in (("worker", report.processes.worker), ("recall", report.processes.recall)):
         if process is None:
-            print(f"{name:16} does not run")
+            how = f": {what_starts_a_worker(settings)}" if name == "worker" and not why_nothing_starts(settings) else ""
+            print(f"{name:16} does not run{how}")
         else:
             memory = "" if process.megabytes is None else f", {process.megabytes:.0f} MB"
             print(f"{name:16} process {process.pid}{memory}")

@@ -134,9 +134,17 @@ def _list(args: argparse.Namespace, ledger: Ledger, most: int) -> None:
         print_json([_as_json(job) for job in jobs])
     elif jobs:
         print_table(
-            ("id", "kind", "state", "attempt", "run at", "error"),
+            ("id", "kind", "state", "attempt", "run at", "of", "error"),
             [
-                (j.id, j.kind, j.state, j.attempt, local_time(j.run_at), cut(j.error or "", COLUMN_CHARACTERS))
+                (
+                    j.id,
+                    j.kind,
+                    j.state,
+                    j.attempt,
+                    local_time(j.run_at),
+                    _object(j),
+                    cut(j.error or "", COLUMN_CHARACTERS),
+                )
                 for j in jobs
             ],
         )
@@ -146,6 +154,12 @@ def _list(args: argparse.Namespace, ledger: Ledger, most: int) -> None:
         print("no jobs match")
     if upkeep:
         print(f"{counted(upkeep, 'job')} of upkeep ended: --all lists {'it' if upkeep == 1 else 'them'}, too")
+
+
+def _object(job: Job) -> str:
+    """What it works on: a session, an idea, a model … as its key names it; '' where there is one job of its kind."""
+    kind, _, what = (job.unique_key or "").partition(":")
+    return cut(what, COLUMN_CHARACTERS) if kind == job.kind else ""
 
 
 def _one(args: argparse.Namespace, ledger: Ledger) -> None:

@@ -19,6 +19,11 @@ def may_start(settings: Settings) -> bool:
     return settings.memory.autostart and not is_uninstalled(settings.state)
 
 
+def what_starts_a_worker(settings: Settings) -> str:
+    """What is said to somebody who finds that none runs."""
+    return "the next session starts it, or `memory up`" if may_start(settings) else "`memory up`"
+
+
 def forbid_starts(state: StatePaths) -> None:
     """Nothing is started from now on, if the disk takes that; a state folder that is not there is not made for it."""
     with suppress(OSError):

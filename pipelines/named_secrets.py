@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from .secret_model import MIN_TOKEN_CHARS
+from .secret_model import MIN_TOKEN_CHARS, UUID
 from .secret_patterns import OF_ONE_PAGE, is_cut, is_filled, is_placeholder, is_reference, looks_chosen, looks_random
 
 _PASSWORD_NAME = r"pass(?:word|wd|phrase|code)s?|pswd|pwd|passwort|contrase[nñ]a"
@@ -33,7 +33,7 @@ _HINTS = tuple(
     """
     pass pswd pwd contrase secret tok key licens licenc srt cred auth bearer pat: pat= pat" pat' _pat salt postmark
     sendgrid mailgun crumb directoryentry uid psexec mysql smbclient redis-cli wmic sqlcmd identified
-    curl --user
+    curl --user ?sig &sig signature
     """.split()  # noqa: SIM905  a list of literals would take a page
 )
 _ASCII_LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
@@ -102,7 +102,11 @@ _REMOTE_PASSWORD = re.compile(
 _KEY_LINE = re.compile(
     r"(?i)^\s{0,20}(?:privatekey|presharedkey)\s{0,4}=\s{0,4}(?P<value>[\w+/]{42,44}=?)", re.MULTILINE
 )
-_CALLS = (_HEADER, _BEARER, _CREDENTIAL_CALL, _UNSEAL, _CONFIGURED, _KEY_LINE)
+# A parameter of an address that elsewhere names a field of a table or the signature of a function.
+_IN_ADDRESS = re.compile(
+    r"(?i)[?&](?:key|sig|(?:x-(?:amz|goog)-)?signature)=(?P<value>(?=[^\s&]{0,100}\d)[\w%+=~-]{20,2000}+)(?!\.?[\w/])"
+)
+_CALLS = (_HEADER, _BEARER, _CREDENTIAL_CALL, _UNSEAL, _CONFIGURED, _KEY_LINE, _IN_ADDRESS)
 _PASSWORD_CALLS = (
     _OPTION,
     _NETRC,
@@ -143,6 +147,8 @@ def named_secrets(text: str) -> Iterator[tuple[int, int, str]]:
                 if pattern is _XML_SETTING and OF_ONE_PAGE.search(text, max(0, start - 60), start):
                     continue
                 if pattern is _OPTION and not _is_secret_option(match.group(0), value):
+                    continue
+                if pattern is _IN_ADDRESS and (UUID.fullmatch(value) or _is_identifier(value)):
                     continue
                 yield start, start + len(value), "PASSWORD" if password else "API-KEY"
 

@@ -35,7 +35,7 @@ _ALNUM = re.compile(r"[A-Za-z0-9]+")
 _LOWER_RUN = re.compile(r"[a-z]+")
 _WORD = re.compile(r"[A-Z]?[a-z]{2,}|[A-Z]{3,}")
 _HEX = re.compile(r"[0-9a-f]+|[0-9A-F]+")
-_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _PREFIX = re.compile(r"([A-Za-z]{2,10})\d?[_-](?=\S{14})")
 _FILE_NAME = re.compile(r"\.[a-z]{2,4}\d?\Z")
 _SECRET_WORD = re.compile(
@@ -149,7 +149,7 @@ def features_of(token: str, before: str, bigrams: Mapping[str, float]) -> Featur
         "one case and digits": float(not (upper and lower)),
         "hex": hex_longest * float(len(longest) >= length - 2),
         "hex part": hex_longest,
-        "uuid": float(_UUID.search(token) is not None),
+        "uuid": float(UUID.search(token) is not None),
         "prefix": float(prefix is not None),
         "likeness of prefix": _likeness([prefix[1]], bigrams)[0] if prefix else 0.0,
         "slashes": min(token.count("/"), 4) / 2,

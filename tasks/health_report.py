@@ -19,6 +19,7 @@ from ..index.client import RecallClient, ServiceRefused, ServiceUnavailable
 from ..index.drain import NO_EXTENSION
 from ..index.embedder import model_name
 from ..index.models import why_not_loaded
+from ..index.on_demand import may_start
 from ..index.receipts import marks_of, read_marks
 from ..index.store import IndexStats
 from ..vault.errors import MemoryVaultError
@@ -27,10 +28,10 @@ from ..vault.lock import lock_holder
 from ..vault.marker import REFLECTED, START, list_markers, marker_path
 from ..vault.settings import Settings
 from .active_counts import ActiveCounts, count_active, count_active_and_pending
-from .health_warnings import warnings_of, why_away, why_dead, why_unheard
+from .health_warnings import warnings_of, why_away, why_dead, why_idle, why_unheard
 from .hook_log import TRIAL_SESSION, HookTimes, hook_times, read_hook_runs, week_before
 from .indexing import open_index, vault_store
-from .pausing import told_of_pause
+from .pausing import told_of_pause, why_nothing_starts
 from .pending_counts import PendingCounts, count_pending
 from .queue.enqueue import open_ledger
 from .shared_queue import NO_CLIENT, is_shared
@@ -146,11 +147,13 @@ def health_report(settings: Settings, now: float, *, count_entries: bool = True)
     hooks = hook_times(read_hook_runs(Path(state.log_file), week), week)
     last = last_reflection(state.harness, ledger.reflected_at if ledger else ())
     link = read_link(state) if is_shared(settings) else None
+    processes = _find_processes(state)
     warnings = (
         *faults.lines,
         *warnings_of(waiting, last, oldest_waiting(state.harness), hooks, now),
         *_told(told_of_pause(settings)),
         *_told(why_dead(ledger.queue.dead) if ledger else None),
+        *_told(_why_idle(ledger.queue.due, processes, settings) if ledger else None),
         *_told(NO_CLIENT if is_shared(settings) and importlib.util.find_spec("psycopg") is None else None),
         *_told(why_away(link, now)),
         *(ledger.unheard if ledger else ()),
@@ -168,7 +171,7 @@ def health_report(settings: Settings, now: float, *, count_entries: bool = True)
         miner=settings.reflection.miner,
         spending=spending,
         marked=_read_marks(state),
-        processes=_find_processes(state),
+        processes=processes,
     )
 
 
@@ -274,6 +277,12 @@ def oldest_waiting(harness: str) -> float | None:
         except OSError:
             continue
     return min(times, default=None)
+
+
+def _why_idle(due: int, processes: Processes, settings: Settings) -> str | None:
+    if processes.worker is not None or why_nothing_starts(settings) is not None:
+        return None
+    return why_idle(due, by_itself=may_start(settings))
 
 
 def _told(warning: str | None) -> tuple[str, ...]:

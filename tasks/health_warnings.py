@@ -58,6 +58,13 @@ def why_dead(dead: int) -> str | None:
     return f"{'1 job is' if dead == 1 else f'{dead} jobs are'} dead: `memory jobs list --state dead` says why"
 
 
+def why_idle(due: int, *, by_itself: bool) -> str | None:
+    """The warning of so many jobs that are due while no worker runs; None of none, and where one starts `by_itself`."""
+    if not due or by_itself:
+        return None
+    return f"{counted(due, 'job is', 'jobs are')} due and no worker runs: `memory up`"
+
+
 def why_away(link: Link | None, now: float) -> str | None:
     """The warning of a shared queue that has not been reached for AWAY_DAYS; None of another."""
     if link is None or link.reached or now - link.since <= AWAY_DAYS * SECONDS_PER_DAY:

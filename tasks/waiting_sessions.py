@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..index.on_demand import may_start
+from ..index.on_demand import what_starts_a_worker
 from ..vault.errors import MemoryVaultError
 from ..vault.lock import lock_holder
 from ..vault.settings import Settings
@@ -61,8 +61,7 @@ def describe_sessions(figures: SessionFigures, settings: Settings) -> str:
         if why := why_nothing_starts(settings):
             when = f"{why}: {how_to_go_on(settings)}"
         elif lock_holder(settings.state.worker_lock) is None:
-            by_hook = "the next session starts it, or " if may_start(settings) else ""
-            when = f"no worker runs: {by_hook}`memory up`"
+            when = f"no worker runs: {what_starts_a_worker(settings)}"
         elif figures.waiting > 1:
             when = f"the first {when}"
         parts.append(f"{counted(figures.waiting, 'session waits', 'sessions wait')} to be mined ({when})")

@@ -47,6 +47,11 @@ class DecisionsAtStart:
         """Nothing runs."""
 
 
+def _where_told(proposal: str) -> str:
+    """Where the user finds why: a note says it in itself, a line of the digest is one of many."""
+    return f"`memory review --decide {proposal}=approve` says why" if proposal.startswith("^") else "it says why itself"
+
+
 def apply_handler(settings: Settings) -> Handler:
     """review.apply: decisions that stand in notes."""
 
@@ -68,8 +73,10 @@ def apply_handler(settings: Settings) -> Handler:
         done = [result for result in results if isinstance(result, DecisionOutcome)]
         problems = [result for result in results if isinstance(result, DecisionProblem)]
         for problem in problems:
-            # What is wrong stands in the note; here it would quote what the user wrote.
-            log.warning("%s: its decision could not be carried out; a note says why in itself", problem.proposal)
+            # What is wrong would quote here what the user wrote.
+            log.warning(
+                "%s: its decision could not be carried out; %s", problem.proposal, _where_told(problem.proposal)
+            )
         decided = len(done) + sum(isinstance(result, VerdictOutcome) for result in listed)
         unclear = len(problems) + len(listed) - (decided - len(done))
         if decided or ended or settled:

@@ -18,6 +18,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ...index.catalog_reader import CatalogReader
+from ...index.on_demand import what_starts_a_worker
 from ...tasks.costs import costs_of
 from ...tasks.health_report import EntryFigures, health_report, read_entry_figures
 from ...tasks.hook_log import HOOK_DAYS, HookRun, budget_ms, read_hook_runs
@@ -48,6 +49,7 @@ def _routes(desk: Desk) -> Sequence[Route]:
             page="health",
             pending=report.waiting,
             report=report,
+            what_starts_a_worker=what_starts_a_worker(desk.settings),
             days=HOOK_DAYS,
             now=now,
             whole=WHOLE,

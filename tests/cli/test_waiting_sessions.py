@@ -52,6 +52,7 @@ def test_a_list_and_health_say_that_a_session_waits(sandbox: ForkedSandbox) -> N
     done = sandbox.run("list")
     assert (done.stdout, done.stderr) == ("no entries match\n", f"memory: {told}\n")
     assert f"sessions         {told}" in sandbox.memory("health").splitlines()
+    assert "worker           does not run: `memory up`" in sandbox.memory("health").splitlines()
     told_programs = sandbox.json("health")["sessions"]
     assert (told_programs["waiting"], told_programs["running"]) == (1, 0)
     assert 0 < told_programs["first_in_seconds"] <= 90

@@ -121,7 +121,7 @@ def test_a_decision_can_be_taken_back(bed: Bed) -> None:
     assert statuses(bed) == {"inbox": 1}, "it waits, where the user sees it"
 
 
-def test_a_line_of_another_machine_leaves_the_digest_as_it_is(bed: Bed) -> None:
+def test_a_line_of_another_machine_leaves_the_digest_as_it_is(bed: Bed, caplog: pytest.LogCaptureFixture) -> None:
     old_sessions(bed)
     line = "- [x] 1× in 1 session (preference): Said on another machine. ^0a1b2c3d"
     file = bed.vault / DIGEST
@@ -129,6 +129,9 @@ def test_a_line_of_another_machine_leaves_the_digest_as_it_is(bed: Bed) -> None:
     before = bed.files()
     worker_looks(bed)
     assert bed.files() == before
+    assert [record.getMessage() for record in caplog.records if "^0a1b2c3d" in record.getMessage()] == [
+        "^0a1b2c3d: its decision could not be carried out; `memory review --decide ^0a1b2c3d=approve` says why"
+    ]
     with pytest.raises(EntryInvalid, match="another machine mined it"):
         decide_line(bed.settings, bed.reviewer, "0a1b2c3d", Approve(), run="review-1")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ from memoryvault.cli.main import main
 from memoryvault.tasks.health_report import health_report
 from memoryvault.tasks.indexing import reconcile_now
 from memoryvault.tasks.queue.enqueue import open_ledger
+from memoryvault.tasks.queue.lock import WorkerLock
 from memoryvault.tasks.shared_queue_link import LinkNote
 from memoryvault.tasks.spending import SpendingBook
 from memoryvault.tests.review.support import Bed, make_bed
@@ -104,6 +105,25 @@ def test_a_vault_that_is_not_there_hides_only_what_is_in_it(bed: Bed) -> None:
     assert report.index is not None
     (warning,) = report.warnings
     assert warning.startswith(f"the vault {bed.vault} is not there")
+
+
+def test_work_that_nothing_will_begin_is_a_warning(bed: Bed) -> None:
+    def warnings(*, autostart: bool, enabled: bool = True) -> tuple[str, ...]:
+        memory = replace(bed.settings.memory, autostart=autostart, enabled=enabled)
+        settings = replace(bed.settings, memory=memory)
+        return health_report(settings, time.time()).warnings
+
+    assert warnings(autostart=False) == ()
+    with open_ledger(bed.settings) as ledger:
+        ledger.enqueue("index.reconcile", unique_key="index.reconcile")
+    assert warnings(autostart=False) == ("1 job is due and no worker runs: `memory up`",)
+    assert warnings(autostart=True) == (), "the next session starts one"
+    (off,) = warnings(autostart=False, enabled=False)
+    assert off.startswith("memory.enabled is false")
+    lock = WorkerLock(bed.settings.state.worker_lock)
+    assert lock.acquire()
+    assert warnings(autostart=False) == ()
+    lock.release()
 
 
 def test_a_shared_queue_that_was_long_away_is_a_warning(tmp_path: Path) -> None:

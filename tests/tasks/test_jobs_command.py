@@ -69,6 +69,16 @@ def test_a_dead_job_is_shown_with_its_history_and_retried_with_it(sandbox: Sandb
     assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
 
 
+def test_the_list_names_what_each_job_works_on(sandbox: Sandbox, ledger: Ledger) -> None:
+    session = "8c0f2c1e-51a0-4b0e-9b6c-0d2f8a9f1b22"
+    ledger.enqueue("reflect.session", {"session": session}, unique_key=f"reflect.session:{session}")
+    ledger.enqueue("index.reconcile", unique_key="index.reconcile")
+    title, *rows = sandbox.memory("jobs", "list", "--state", "queued").splitlines()
+    at = title.index(" of ") + 1
+    told = {row.split()[1]: row[at : at + len(session)].strip() for row in rows}
+    assert (told["reflect.session"], told["index.reconcile"]) == (session, "")
+
+
 def test_jobs_and_schedules_tell_times_alike_in_the_zone_of_the_machine(sandbox: Sandbox, ledger: Ledger) -> None:
     job_id = ledger.enqueue("recover.orphans", unique_key="told")
     ledger.cancel(job_id)
