@@ -20,6 +20,7 @@ from ..tasks.excerpts import excerpts_of, occasion_of
 from ..tasks.ideas.incubator_gc import parse_listed
 from ..tasks.pending_counts import count_pending
 from ..tasks.queue.enqueue import request_indexing
+from ..tasks.replacing import replaced_now
 from ..tasks.reviewing import DecisionOutcome, Reviewer
 from ..vault.days import day_of, parse_local_day
 from ..vault.entry import INCIDENT, Entry
@@ -477,9 +478,10 @@ class _Dialogue:
 
     def _approval(self, entry: Entry) -> Decision | None:
         """How the text out of the editor is approved: the line that tells what it would replace was not in it."""
-        if not entry.supersedes:
+        replaced = replaced_now(self._reviewer.store, entry)
+        if replaced is None:
             return Approve()
-        print(f"it would replace {entry.supersedes}")
+        print(f"it would replace {replaced}")
         answers: Mapping[str, Decision | None] = {"a": Approve(), "b": KeepBoth(), "n": None, **dict.fromkeys(_LEAVE)}
         while (key := read_key(REPLACES_KEYS)) not in answers:
             print("press one of: a b n")

@@ -52,6 +52,8 @@ _WORDS: dict[str, Decision] = {
 }
 _AROUND = "\"'“”‘’.! "
 _SUPERSEDE = re.compile(r"(?:supersedes?|replaces?)\b[\s:=]*(?P<entry>\S.*)?", re.IGNORECASE | re.DOTALL)
+ARCHIVED = f"{DEFAULT_GROUP}/{ARCHIVE}"
+"""Here superseded entries go."""
 HOW_TO_DECIDE = "approve, keep both, reject, skip, or supersede PATH"
 
 
@@ -162,7 +164,7 @@ def _name(proposal: Proposal) -> str:
 def archive_name(path: str, day: str, number: int = 1) -> str:
     """Where a superseded entry goes: `_archive/<its path>.YYYYMMDD.md`, then `-2`, `-3`, …"""
     suffix = day if number == 1 else f"{day}-{number}"
-    return f"{DEFAULT_GROUP}/{ARCHIVE}/{path}.{suffix}.md"
+    return f"{ARCHIVED}/{path}.{suffix}.md"
 
 
 def replacement_line(path: str) -> str:

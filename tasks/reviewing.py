@@ -70,6 +70,7 @@ from .indexing import DECISION_FOLDERS, vault_store
 from .journal import Act, Change, FolderMove, Journal, Recorded, hash_of, text_of
 from .queue.enqueue import enqueue
 from .remembering import free_path, inside_vault
+from .replacing import replaced_now
 
 ATTEMPTS_AT_EDITED_FILE = 3
 _USUAL = frozenset({"", ALWAYS_LOAD})
@@ -436,19 +437,12 @@ class Reviewer:
         """The entry that is to be superseded; one that is gone since it was proposed needs nothing."""
         if accepted.replaces is None:
             return None
-        target = link_target(accepted.replaces)
-        try:
-            old = resolve_entry(self.store, target)
-        except EntryNotFound:
-            if isinstance(decision, Supersede):
-                raise
-            # It may have moved since it was proposed, from _review to its place; or it was put away.
-            try:
-                old = resolve_entry(self.store, target.rsplit("/", 1)[-1])
-            except (EntryNotFound, UsageError):
-                return None
-            if old == entry.path:
-                return None
+        if isinstance(decision, Supersede):
+            old = resolve_entry(self.store, link_target(accepted.replaces))
+        elif (found := replaced_now(self.store, entry)) is not None:
+            old = found
+        else:
+            return None
         if old == entry.path:
             raise UsageError(f"{entry.path} can't supersede itself")
         return old

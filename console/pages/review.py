@@ -20,6 +20,7 @@ from ...tasks.entry_names import resolve_entry
 from ...tasks.excerpts import excerpts_of
 from ...tasks.pending_counts import count_pending_notes, count_pending_paths
 from ...tasks.pending_page import list_pending_paths, load_pending_page, order_pending
+from ...tasks.replacing import replaced_now
 from ...tasks.reviewing import NearEntry, Reviewer
 from ...vault.days import parse_local_day
 from ...vault.entry import Entry, Source
@@ -211,7 +212,8 @@ def _item(reviewer: Reviewer, entry: Entry, ordered: Sequence[str]) -> _Item:
     replaces = None
     if entry.supersedes:
         with suppress(MemoryVaultError):
-            replaces = reviewer.store.read(resolve_entry(reviewer.store, entry.supersedes))
+            replaced = replaced_now(reviewer.store, entry)
+            replaces = reviewer.store.read(replaced) if replaced is not None else None
     return _Item(
         entry,
         kept_text(entry.body),

@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from memoryvault.tasks.dismissing import dismiss
+
 from .support import RULE, Bed, said
 
 MONDAYS = replace(RULE, statement="Always deploy on Mondays.", excerpt="Always deploy on Mondays.", replaces=None)
@@ -51,6 +53,35 @@ def test_a_third_value_would_replace_the_rule_in_use_and_not_the_one_that_waits(
     bed.remember(said(MONDAYS, "c", "Always deploy on Wednesdays."))
     waiting = [entry for entry in bed.entries() if entry.effective_status == "pending"]
     assert {entry.supersedes for entry in waiting} == {bed.only("active").path}
+
+
+def test_a_third_value_takes_the_place_of_the_second_once_that_has_taken_the_place_of_the_first(bed: Bed) -> None:
+    bed.remember(said(MONDAYS, "a"))
+    for session, day in (("b", "Tuesdays"), ("c", "Wednesdays"), ("d", "Thursdays")):
+        bed.remember(said(MONDAYS, session, f"Always deploy on {day}."))
+    for day in ("Tuesdays", "Wednesdays", "Thursdays"):
+        waits = next(entry for entry in bed.entries() if day in entry.body and entry.effective_status == "pending")
+        bed.decide_in_note(waits.path, "approve")
+        bed.reviewer.apply_notes()
+        assert day in bed.only("active").body
+    links = [entry.superseded_by for entry in bed.entries() if entry.status == "superseded"]
+    assert len(set(links)) == 3
+    bed.reviewer.undo_last()
+    assert "Wednesdays" in bed.only("active").body
+
+
+def test_nothing_takes_the_place_of_what_was_dismissed(bed: Bed) -> None:
+    bed.remember(said(MONDAYS, "a"))
+    bed.remember(said(MONDAYS, "b", TUESDAYS))
+    bed.remember(said(MONDAYS, "c", "Always deploy on Wednesdays."))
+    for day in ("Tuesdays", "Wednesdays"):
+        waits = next(entry for entry in bed.entries() if day in entry.body and entry.effective_status == "pending")
+        bed.decide_in_note(waits.path, "approve")
+        bed.reviewer.apply_notes()
+        if day == "Tuesdays":
+            dismiss(bed.reviewer, bed.only("active").path)
+    assert "Wednesdays" in bed.only("active").body
+    assert TUESDAYS in bed.only("dismissed").body
 
 
 def test_the_same_rule_of_another_project_is_left_alone(bed: Bed) -> None:
