@@ -157,7 +157,9 @@ def _list(args: argparse.Namespace, ledger: Ledger, most: int) -> None:
 
 
 def _object(job: Job) -> str:
-    """What it works on: a session, an idea, a model … as its key names it; '' where there is one job of its kind."""
+    """What it works on: a session, else an idea, a model … of its key; '' where there is one job of its kind."""
+    if isinstance(job.args, dict) and isinstance(session := job.args.get("session"), str):
+        return cut(session, COLUMN_CHARACTERS)
     kind, _, what = (job.unique_key or "").partition(":")
     return cut(what, COLUMN_CHARACTERS) if kind == job.kind else ""
 

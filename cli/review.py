@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
@@ -352,6 +353,10 @@ class _Dialogue:
         print("\n".join(f"    {line}" for line in entry.body.splitlines()))
         if not tells_occasion(entry.body) and (answered := occasion_of(self._context.settings, entry.sources)):
             print(f"    {SAID}{answered} (from the transcript)")
+        with suppress(MemoryVaultError):  # deciding says what is wrong
+            if (replaced := replaced_now(self._reviewer.store, entry)) is not None:
+                says = cut(statement_of(self._reviewer.store.read(replaced).body), PIECE_CHARACTERS)
+                print(f"    Approving it archives “{says}” ({replaced})")
 
     def _ask(self, entry: Entry) -> bool:
         """One key and what it does; False to leave."""

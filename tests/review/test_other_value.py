@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from memoryvault.cli import review
+from memoryvault.cli.main import main
 from memoryvault.tasks.dismissing import dismiss
 
 from .support import RULE, Bed, said
@@ -68,6 +70,24 @@ def test_a_third_value_takes_the_place_of_the_second_once_that_has_taken_the_pla
     assert len(set(links)) == 3
     bed.reviewer.undo_last()
     assert "Wednesdays" in bed.only("active").body
+
+
+def test_the_review_shows_what_would_be_replaced_by_now(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bed.remember(said(MONDAYS, "a"))
+    bed.remember(said(MONDAYS, "b", TUESDAYS))
+    bed.decide_in_note(bed.only("pending").path, "approve")
+    bed.remember(said(MONDAYS, "c", "Always deploy on Wednesdays."))
+    bed.reviewer.apply_notes()
+    for name, value in bed.env.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(review, "read_key", lambda prompt: "q")
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    assert main(["review"]) == 0
+    told = capsys.readouterr().out
+    assert "It would replace [[personal-private/preferences/always-deploy-on-mondays]]" in told
+    assert f"    Approving it archives “{TUESDAYS}” ({bed.only('active').path})\n" in told
 
 
 def test_nothing_takes_the_place_of_what_was_dismissed(bed: Bed) -> None:

@@ -85,7 +85,9 @@ def test_jobs_and_schedules_tell_times_alike_in_the_zone_of_the_machine(sandbox:
     made = datetime.fromtimestamp(ledger.get(job_id).created_at, ZoneInfo("Asia/Tokyo"))
     zone = {"TZ": "Asia/Tokyo"}
     # In a process of its own: one that is forked keeps the zone of this one.
-    listed = [Sandbox.run(sandbox, *words, env=zone).stdout for words in (("jobs",), ("jobs", "show", str(job_id)))]
+    listed = [
+        Sandbox.run(sandbox, *words, env=zone).stdout for words in (("jobs", "--all"), ("jobs", "show", str(job_id)))
+    ]
     assert all(f"{made:%a %Y-%m-%d %H:%M:%S}" in told for told in listed)
     assert re.search(r"[A-Z][a-z]{2} \d{4}-\d\d-\d\d 04:20:00", Sandbox.run(sandbox, "schedule", env=zone).stdout)
     assert sandbox.json("jobs", "show", str(job_id))["created_at"].endswith("Z"), "programs are told UTC"
