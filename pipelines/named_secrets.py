@@ -33,7 +33,7 @@ _HINTS = tuple(
     """
     pass pswd pwd contrase secret tok key licens licenc srt cred auth bearer pat: pat= pat" pat' _pat salt postmark
     sendgrid mailgun crumb directoryentry uid psexec mysql smbclient redis-cli wmic sqlcmd identified
-    curl --user ?sig &sig signature
+    curl --user ?sig= &sig= ;sig= signature=
     """.split()  # noqa: SIM905  a list of literals would take a page
 )
 _ASCII_LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
@@ -104,7 +104,8 @@ _KEY_LINE = re.compile(
 )
 # A parameter of an address that elsewhere names a field of a table or the signature of a function.
 _IN_ADDRESS = re.compile(
-    r"(?i)[?&](?:key|sig|(?:x-(?:amz|goog)-)?signature)=(?P<value>(?=[^\s&]{0,100}\d)[\w%+=~-]{20,2000}+)(?!\.?[\w/])"
+    r"(?i)(?:[?&]|&amp;)(?:key|sig|(?:x-(?:amz|goog)-)?signature)="
+    r"(?P<value>(?=[^\s&]{0,100}\d)(?=[^\s&]{0,100}[a-z])[\w%+=~-]{20,2000}+)(?!\.?[\w/])"
 )
 _CALLS = (_HEADER, _BEARER, _CREDENTIAL_CALL, _UNSEAL, _CONFIGURED, _KEY_LINE, _IN_ADDRESS)
 _PASSWORD_CALLS = (

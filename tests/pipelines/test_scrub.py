@@ -417,7 +417,7 @@ def test_a_key_that_opens_nothing_stays(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["?key=", "&key=", "?se=1&sig=", "?X-Amz-Signature=", "&X-Goog-Signature=", "?signature="]
+    "name", ["?key=", "&key=", "?se=1&sig=", "?X-Amz-Signature=", "&X-Goog-Signature=", "?signature=", "&amp;sig="]
 )
 @pytest.mark.parametrize("end", ["", "&page=2", ".", '"', " is slow"])
 @pytest.mark.parametrize("value", ["3f8a9c2b7d914f6a8e052d4e6f8aa6b3", "Zk3mP9xQ2vL8nR4tY7wB1cD6%3D"])
@@ -431,6 +431,7 @@ def test_a_parameter_that_opens_an_address_goes(name: str, value: str, end: str)
     [
         "customer_id_of_the_second_table_2", "reports/2024/summary-of-everything.csv", "2024-11-03T10-22-31.backup.tar",
         "8c0f2c1e-51a0-4b0e-9b6c-0d2f8a9f1b22", "YOUR_API_KEY_HERE_123456", "0a1b2c3d4e5f6071", "12345678901234567890",
+        "90817263549018273645",
     ],
 )  # fmt: skip
 def test_a_key_of_an_address_that_names_a_row_or_a_file_stays(value: str) -> None:

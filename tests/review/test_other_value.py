@@ -8,6 +8,7 @@ import pytest
 
 from memoryvault.cli import review
 from memoryvault.cli.main import main
+from memoryvault.pipelines.review import Approve
 from memoryvault.tasks.dismissing import dismiss
 
 from .support import RULE, Bed, said
@@ -102,6 +103,43 @@ def test_nothing_takes_the_place_of_what_was_dismissed(bed: Bed) -> None:
             dismiss(bed.reviewer, bed.only("active").path)
     assert "Wednesdays" in bed.only("active").body
     assert TUESDAYS in bed.only("dismissed").body
+
+
+def test_a_proposal_to_replace_what_was_dismissed_can_be_approved(bed: Bed) -> None:
+    bed.remember(said(MONDAYS, "a"))
+    bed.remember(said(MONDAYS, "b", TUESDAYS))
+    dismiss(bed.reviewer, bed.only("active").path)
+    decided = bed.reviewer.decide(bed.only("pending").path, Approve(), run="review-1")
+    assert (decided.verdict, bed.only("active").path) == ("approved", decided.path)
+
+
+def test_of_proposals_to_replace_one_that_waits_one_is_left_in_use_too(bed: Bed) -> None:
+    fact = said(MONDAYS, "a", "Remember that staging is at port 8081.", standing_rule=False, claimed_rule=True)
+    bed.remember(fact)
+    waits = {"8081": bed.only("pending").path}
+    for session, port in (("b", "8082"), ("c", "8083")):
+        bed.remember(said(fact, session, f"Remember that staging is at port {port}."))
+        waits[port] = next(entry.path for entry in bed.entries() if port in entry.body)
+    first, second = (waits[port].removesuffix(".md") for port in ("8081", "8082"))
+    bed.edit(waits["8083"], f"[[{second}]]", f"[[{first}]]")  # as if it had been said before the second
+    assert bed.store.read(waits["8083"]).supersedes == waits["8081"]
+    for port, path in waits.items():
+        bed.reviewer.decide(path, Approve(), run="review-1")
+        assert port in bed.only("active").body
+
+
+def test_another_entry_of_the_same_name_is_left_alone(bed: Bed) -> None:
+    bed.remember(said(MONDAYS, "a"))
+    old = bed.only("active").path
+    bed.remember(said(MONDAYS, "b", TUESDAYS))
+    bed.remember(said(MONDAYS, "c", "Always deploy on Wednesdays."))
+    other = f"personal-projects/shop/convention/{old.rsplit('/', 1)[-1]}"
+    bed.note(other, "# Mondays\n\nOf the shop.", kind="convention", status="active", project="shop")
+    for path in sorted(entry.path for entry in bed.entries() if entry.effective_status == "pending"):
+        bed.reviewer.decide(path, Approve(), run="review-1")
+    assert bed.store.read(other).effective_status == "active"
+    (left,) = [entry for entry in bed.entries() if entry.effective_status == "active" and entry.path != other]
+    assert "Wednesdays" in left.body
 
 
 def test_the_same_rule_of_another_project_is_left_alone(bed: Bed) -> None:
