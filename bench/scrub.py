@@ -1,7 +1,8 @@
 """`python -m memoryvault.bench.scrub [DATA]`: how much the scrubber finds, and how much it damages.
 
 DATA (or MEMORYVAULT_DATA) is the folder of development data: `secrets/dev.jsonl.gz` (lines with `text`, `label`,
-`rule`, `src`) and, if it is there, `sessions.tar.gz`. A string counts as found when scrubbing changes it.
+`rule`, `src`) and, if it is there, `sessions.tar.gz`. A string counts as found when scrubbing changes it. What the
+installed libraries hold, code and manuals, stands for text without secrets.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import math
 import os
 import re
 import sys
+import sysconfig
 import tarfile
 import tempfile
 import time
@@ -134,6 +136,28 @@ def user_messages(archive: Path) -> Iterator[str]:
                     yield turn.text
 
 
+LIBRARY_FILES = (".py", ".md", ".rst", ".txt", ".json", ".toml", ".yaml", ".yml", ".js")
+MAX_LIBRARY_FILE_BYTES = 300_000
+
+
+def library_texts() -> Iterator[str]:
+    """Every fourth text file of the installed libraries, by the order of their names."""
+    folder = Path(sysconfig.get_paths()["purelib"])
+    files = sorted(path for path in folder.rglob("*") if path.suffix in LIBRARY_FILES)
+    for path in files[::4]:
+        if path.stat().st_size <= MAX_LIBRARY_FILE_BYTES:
+            yield path.read_text(encoding="utf-8", errors="replace")
+
+
+def libraries() -> str:
+    """What is changed in them, as a line."""
+    changed = characters = files = 0
+    for text in library_texts():
+        found = len(findings(text, Policy.SECRETS))
+        changed, characters, files = changed + found, characters + len(text), files + (found > 0)
+    return f"In {characters / 1e6:.0f} MB of installed libraries {changed} strings in {files} files are changed."
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the tables."""
     parser = argparse.ArgumentParser(prog="python -m memoryvault.bench.scrub", description=__doc__)
@@ -170,6 +194,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             megabytes = sum(map(len, messages)) / 1e6
             unchanged = f"{1 - changed / len(messages):.2%} of {len(messages)}"
             print(f"| policy `{policy}` | {unchanged} | {megabytes / seconds:.1f} MB/s |")
+    print(f"\n{libraries()}")
     return 0
 
 

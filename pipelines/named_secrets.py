@@ -23,7 +23,9 @@ _KEY_NAME = (
 # A name, and what may stand between it and its value: quotes, brackets, a type, an operator.
 _NAME = re.compile(
     rf"(?:(?P<password>{_PASSWORD_NAME}|(?<=_)pass|(?<=-)pass|\bpass(?==))|(?P<key>{_KEY_NAME}))"
-    r"(?P<after>[\w.-]{0,30}+)(?P<gap>[\"'\\\])}>]{0,4}\s{0,12}(?:,\s{0,4}|(?:[:=!]=?=?|=>|:=|->|<-|\|)\s{0,12}){1,2}|\s{0,4}['\"]?\s+is:?\s+)",
+    r"(?P<after>[\w.-]{0,30}+)"
+    r"(?P<gap>[\"'\\\])}>]{0,4}\s{0,12}(?:,\s{0,4}|(?:[:=!]=?=?|=>|:=|->|<-|\||[-–—] ?(?=[\"'`]))\s{0,12}){1,2}"
+    r"|\s{0,4}['\"]?\s+is:?\s+)",
     re.IGNORECASE,
 )
 _PASSWORD_IN_NAME = re.compile(r"pass(?:w|$)|pwd", re.IGNORECASE)
@@ -82,7 +84,7 @@ _XML_ELEMENT = re.compile(
     r"(?i)<(?P<tag>[\w:.-]{0,40}(?:password|passwd|pwd|secret|token|apikey|privatekey)[\w]{0,20})(?:\s[^<>]{0,200})?>\s{0,20}(?P<value>[^<>\s]{4,2000})\s{0,20}</"
 )
 _CONFIGURED = re.compile(
-    r"(?i)['\"][\w.-]{0,40}(?:api_?key|secret|token|password)[\w]{0,20}['\"]\s{0,4},\s{0,4}[\\'\"]{1,4}(?P<value>[^\s'\"\\]{6,500})"
+    r"(?i)(?P<call>\(\s{0,20})?['\"][\w.-]{0,40}(?:api_?key|secret|token|(?P<password>password))[\w]{0,20}['\"]\s{0,4},\s{0,4}[\\'\"]{1,4}(?P<value>[^\s'\"\\]{6,500})"
 )
 _CONNECTION = re.compile(
     r"(?i)(?:user ?id|uid|user|server|data source|database|initial catalog|driver|host)\s{0,2}=[^;\n]{1,100};"
@@ -149,6 +151,8 @@ def named_secrets(text: str) -> Iterator[tuple[int, int, str]]:
                     continue
                 if pattern is _OPTION and not _is_secret_option(match.group(0), value):
                     continue
+                if pattern is _CONFIGURED and _is_identifier(value) and not (match["call"] and match["password"]):
+                    continue
                 if pattern is _IN_ADDRESS and (UUID.fullmatch(value) or _is_identifier(value)):
                     continue
                 yield start, start + len(value), "PASSWORD" if password else "API-KEY"
@@ -204,6 +208,10 @@ def _hint_positions(text: str) -> list[int]:
 def _assignments(text: str, start: int, end: int) -> Iterator[tuple[int, int, str]]:
     position = start
     while (name := _NAME.search(text, position, end)) is not None:
+        word = name.group("password") or name.group("key")
+        if word.lower() in _SHORT_NAMES and _goes_on(word, name.group("after")):
+            position = name.start() + len(word)
+            continue
         position = name.end()
         value, value_start, quoted = _value_after(text, name, end)
         if not value:
@@ -216,6 +224,15 @@ def _assignments(text: str, start: int, end: int) -> Iterator[tuple[int, int, st
         if secret:
             yield value_start, value_start + len(value), "PASSWORD" if password else "API-KEY"
             position = value_start + len(value)
+
+
+_SHORT_NAMES = frozenset({"pass", "pat", "tok", "toks", "salt", "auth"})
+_OF_AUTH = re.compile(r"orization|entication|_?token|_?key|_?secret|_?data", re.IGNORECASE)
+
+
+def _goes_on(word: str, after: str) -> bool:
+    """Is the name only the beginning of another word: `num_patches`, `length_passive`, `PATTERN`, `authorEmail`?"""
+    return after[:1].isalpha() and after[0].isupper() == word[-1].isupper() and _OF_AUTH.match(after) is None
 
 
 _DOTS = re.compile(r"\.\.\.|…")
@@ -247,6 +264,7 @@ def _value_after(text: str, name: re.Match[str], end: int) -> tuple[str, int, bo
 
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_CALL_OR_OPTION_BEFORE = re.compile(r"(?:\(\s{0,20}[\"'][\w.-]{0,40}|[\"']--?[\w-]{0,30})\Z")
 _MOMENT = re.compile(_DATE.pattern + r"[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:?\d\d)?")
 
 
@@ -270,6 +288,8 @@ def _is_password(text: str, name: re.Match[str], value: str, start: int, quoted:
     if after in ("manager", "_manager", "-manager"):  # `password_manager: 1Password`; `…_manager_key` may be one.
         return False
     if quoted:
+        if "," in gap and _is_one_of_a_list(text, name, value):
+            return False
         return "  " not in value and value.count(" ") <= MAX_SPACES
     if "==" in gap or "!=" in gap or "," in gap:
         return False
@@ -283,6 +303,13 @@ def _is_password(text: str, name: re.Match[str], value: str, start: int, quoted:
             return _mixes(value) or _DATE.fullmatch(value) is not None
         return not (_PROSE.match(value) and ":" in gap and " " in _line_before(text, name.start()).strip())
     return not value.startswith(("/", "./", "http"))
+
+
+def _is_one_of_a_list(text: str, name: re.Match[str], value: str) -> bool:
+    """Is it a word that follows "password" in a list of words: `["pwd", "quit"]`? In a call or a command it is one."""
+    if not value.isalpha() or looks_chosen(value):
+        return False
+    return _CALL_OR_OPTION_BEFORE.search(text, max(0, name.start() - 64), name.start()) is None
 
 
 def _mixes(value: str) -> bool:
@@ -308,6 +335,8 @@ def _is_key(name: re.Match[str], value: str, quoted: bool) -> bool:
         or value.startswith(("http://", "https://", "/", "./", "../", "~/", "arn:"))
     ):
         return False
+    if "," in name.group("gap") and not quoted:
+        return False  # The next argument, or the next line.
     whole = (name.group("key") + name.group("after")).lower()
     if whole in _KEYS_OF_RECORDS:
         return False
@@ -350,7 +379,7 @@ def _is_key(name: re.Match[str], value: str, quoted: bool) -> bool:
         return False
     # A version, a date, a file's name, an identifier with a digit in it.
     if re.fullmatch(
-        r"v?\d+(?:\.\d+){1,3}\w{0,6}|\d{4}-\d\d-\d\d\S*|[\w-]+\.(?:json|ya?ml|toml|pem|txt|md|py|ts|go|js|key|crt|env|sql|sh)",
+        r"v?\d+(?:\.\d+){1,3}\w{0,6}|0x[0-9A-Fa-f]{1,16}|\d{4}-\d\d-\d\d\S*|[\w-]+\.(?:json|ya?ml|toml|pem|txt|md|py|ts|go|js|key|crt|env|sql|sh)",
         value,
     ):
         return False

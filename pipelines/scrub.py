@@ -125,8 +125,10 @@ _NAMED_ID = re.compile(
     r"(?:toolu|msg|req|call|run|chatcmpl|resp|evt|org|proj|session|agent|task|img|asset|commit|step|thread)[_-]",
     re.IGNORECASE,
 )
-# A value whose name was already judged: by its name it is no secret.
-_NAMED_BEFORE = re.compile(r"([A-Za-z][\w.-]{0,50})[\\\"']{0,2}\s{0,3}(?::=|=|:)[ \t]{0,3}[\\\"']{0,3}\Z")
+# A value whose name was already judged.
+_NAMED_BEFORE = re.compile(
+    r"(?P<name>[A-Za-z][\w.-]{0,50})[\\\"']{0,2}(?P<gap>\s{0,3}(?::=|=|:)[ \t]{0,3})(?P<quote>[\\\"']{0,3})\Z"
+)
 _NO_NAMES = frozenset(
     {"value", "key", "val", "default", "string", "data", "arg", "use", "it", "this", "is", "here", "content", "x"}
 )
@@ -134,6 +136,16 @@ _NO_NAMES = frozenset(
 # what stands there decides.
 _NAMED_KEY = re.compile(r"key\d{0,2}\Z", re.IGNORECASE)
 _KEY_OF_RECORDS = re.compile(r"(?:public|cache|primary|sort|partition|foreign)[_.-]?key\d{0,2}\Z", re.IGNORECASE)
+_NAME_OF_RECORDS = re.compile(
+    r"(?:ids?|uid|uuid|guid|sha\d{0,3}|md5|hash|digest|checksum|etag|integrity|signature|fingerprint|thumbprint|version"
+    r"|revision|commit|ref|cursor|tag|url|uri|path|file|name|type|class|model|user|login|account|e?mail|host|domain"
+    r"|region|bucket|branch)\Z",
+    re.IGNORECASE,
+)
+_NAME_WITHIN = re.compile(r"[A-Za-z_][A-Za-z_.-]{0,40}\d{0,2}=(?=[^=])")
+_CAPITALISED = re.compile(r"[A-Z][a-z]{2,}")
+_NO_TEXT_AFTER = re.compile(r"\s{0,3}[,)=\](\[{]")
+"""Matches behind what is no text in quotes, in code: the type of a parameter, a call."""
 _URL_BEFORE = re.compile(r"https?://\S{0,300}\Z")
 
 
@@ -151,11 +163,15 @@ def _tokens(text: str) -> Iterator[Finding]:
         base = candidate.start()
         marked = tuple(_marked_in(text, token, base))
         yield from marked
+        if (name := _NAME_WITHIN.match(token)) is not None:
+            base += name.end()
+            token = token[name.end() :]
         # What costs least is asked first.
         if (
             marked
             or not MIN_TOKEN_CHARS <= len(token) <= MAX_TOKEN_CHARS
             or is_filled(token)
+            or _is_camel_case(token)
             or _DIGEST.match(token)
             or _NAMED_ID.match(token)
             or OF_ONE_PAGE.search(text, max(0, base - 60), base)
@@ -164,7 +180,7 @@ def _tokens(text: str) -> Iterator[Finding]:
         if any(start <= base < end for start, end in public):
             continue
         named = _NAMED_BEFORE.search(text, max(0, base - 60), base) if _is_assigned(text, base) else None
-        if named and not _may_be_anything(named.group(1)):
+        if named and not (_may_be_anything(named["name"]) or _is_given_to_maker(named, text, candidate.end())):
             continue
         if "://" in token or _URL_BEFORE.search(text[max(0, base - 300) : base]):
             continue
@@ -193,6 +209,26 @@ def _may_be_anything(name: str) -> bool:
     if name.lower() in _NO_NAMES:
         return True
     return _NAMED_KEY.search(name) is not None and _KEY_OF_RECORDS.search(name) is None
+
+
+def _is_given_to_maker(named: re.Match[str], text: str, end: int) -> bool:
+    """Is it a text, up to `end`, behind a name that may be the maker's alone: `loggly: "…"`, `LOGGLY=…`?
+
+    Not what code writes without quotes: names of its own (`model = Wav2Vec2Encoder`).
+    """
+    name, operator = named["name"], named["gap"].strip()
+    if _NAME_OF_RECORDS.search(name) or _KEY_OF_RECORDS.search(name):
+        return False
+    if named["quote"]:
+        return True
+    if operator == ":":
+        return _NO_TEXT_AFTER.match(text, end) is None
+    return named["gap"] == "="
+
+
+def _is_camel_case(token: str) -> bool:
+    """Is more than half of it capitalised words, as in the name of a class?"""
+    return 2 * sum(map(len, _CAPITALISED.findall(token))) > len(token)
 
 
 def _is_assigned(text: str, base: int) -> bool:

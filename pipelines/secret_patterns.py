@@ -31,6 +31,7 @@ _MARKED = (
     r"fig[duo][rh]?_[\w-]{30,}|tfp_[\w-]{40,}",
     # clouds
     r"(?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z0-9]{16}(?![A-Z0-9a-z])|ABSK[\w=+/]{40,}",
+    r"(?:IQoJb3JpZ2lu|FwoGZXIvYXdz)[\w=+/]{100,}",
     r"bedrock-api-key-[\w=+/-]{60,}",
     r"AIza[\w-]{30,}|ya29\.[\w.-]{20,}|GOCSPX-[\w-]{20,}|1//0[\w-]{25,}|LTAI\w{16,}|AKID\w{32,}|AQVN\w{35,}",
     r"YC[AN]\w{37,}",
@@ -46,13 +47,18 @@ _MARKED = (
     r"EZ[AT]K\w{50,}|duffel_\w+_[\w-]{40,}",
     r"pscale_(?:tkn|pw|oauth)_[\w.-]{30,}|\d{3}-[a-z0-9]{32}\.apps|AGE-SECRET-KEY-1[A-Z0-9]{50,}",
     r"K[a-z]{2}_\w{40,}|pat\w{14}\.[a-f0-9]{64}",
+    r"e2b_[a-f0-9]{40}|dtn_[a-f0-9]{64}|n8n_api_[\w.-]{30,}|lsv2_[ps][tk]_[a-f0-9]{32}_[a-f0-9]{10}|KGAT_[a-f0-9]{32}",
+    r"sk_[a-f0-9]{48}|key_[a-f0-9]{64}|ctx7sk-[a-f0-9-]{36}|packagist_[a-z]{3}_[a-f0-9]{60,}|API-[A-Z0-9]{25,}(?![\w-])",
+    r"st\.[a-f0-9]{24}\.[a-f0-9]{32}\.[a-f0-9]{32}|s-s4t2(?:ud|af)-[a-f0-9]{64}",
+    r"A3-[A-Z0-9]{6}(?:-[A-Z0-9]{11}|-[A-Z0-9]{6}-[A-Z0-9]{5})(?:-[A-Z0-9]{5}){3}",
     # chat, mail, money
-    r"xox[abeoprs]-(?:\d+-)*[\w-]{20,}|xoxe\.xox[bp]-\d-[\w-]{20,}|xapp-\d-\w+-\d+-\w{20,}",
+    r"xox[abceoprs]-(?:\d+-)*[\w-]{20,}|xoxd-[\w%+/=-]{20,}|xoxe\.xox[bp]-\d-[\w-]{20,}|xapp-\d-\w+-\d+-\w{20,}",
     r"SG\.[\w-]{16,}\.[\w-]{16,}|key-[a-z0-9]{32}",
-    r"[a-f0-9]{32}-us\d{1,2}|x(?:keys|smtps)ib-[a-f0-9-]{60,}|(?:sk|pk|rk)_(?:live|test|prod)_\w{10,}",
+    r"[a-f0-9]{32}-us\d{1,2}|[a-f0-9]{32}-[a-f0-9]{8}-[a-f0-9]{8}(?![\w-])|x(?:keys|smtps)ib-[a-f0-9-]{60,}|(?:sk|pk|rk)_(?:live|test|prod)_\w{10,}",
     r"whsec_[\w=+/]{20,}|shp(?:at|ca|pa|ss|tka)_[a-fA-F0-9]{32}",
     r"(?:sandbox-)?sq0[a-z]{3}-[\w-]{20,}|EAAA[\w-]{55,}|EAA[A-Za-z0-9]{80,}|shippo_(?:live|test)_[a-f0-9]{40}",
     r"(?:live|test)_(?:pub_)?[a-f0-9]{30,}",
+    r"mlsn\.[a-f0-9]{64}|pat-[a-z]{2}\d-[a-f0-9]{8}(?:-[a-f0-9]{4}){3}-[a-f0-9]{12}|\d/\d{14,17}(?:/\d{14,17})?:[a-f0-9]{32}",
     r"FLW(?:SECK|PUBK)[\w-]{20,}|(?:access|sandbox)-\w+-[a-f0-9-]{36}|\d{8,10}:A[\w-]{34}",
     r"[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}",
     r"(?:AC|SK)[a-f0-9]{32}|00D\w{12,15}!\S{60,}|aio_\w{25,}",
@@ -112,6 +118,9 @@ SHAPES: tuple[tuple[re.Pattern[str], str, str], ...] = (
         "API-KEY",
         "hooks.slack.com/",
     ),
+    (re.compile(r"(?<=hooks\.zapier\.com/hooks/)(?P<value>catch/\d{4,12}/\w{5,20})"), "API-KEY", "hooks.zapier.com/"),
+    (re.compile(r"(?<=\.make\.com/)(?P<value>[a-z0-9]{32})(?!\w)"), "API-KEY", ".make.com/"),
+    (re.compile(r"\baccess_token\$(?:production|sandbox)\$\w{16}\$[a-f0-9]{32}"), "API-KEY", "access_token$"),
     (re.compile(r"(?<=/webhooks/)(?P<value>\d{15,22}/[\w-]{40,100})"), "API-KEY", "/webhooks/"),
     (
         re.compile(
@@ -165,7 +174,7 @@ _REFERENCE = re.compile(
     """,
     re.VERBOSE,
 )
-_CALL_OR_PATH = re.compile(r"[A-Za-z_][\w.]*\(|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\Z|[A-Za-z_]\w*(?:->|::|\[)")
+_CALL_OR_PATH = re.compile(r"[A-Za-z_][\w.]*\(|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\Z|[A-Za-z_][\w.]*(?:->|::|\[)")
 _ONE_CHARACTER = re.compile(r"(.)\1*\Z", re.DOTALL)
 _FILLED_X = re.compile(r"x{5,}", re.IGNORECASE)
 _REPEATED = re.compile(r"((.)(?!\2).{1,3}?)\1{3,}\Z")

@@ -76,13 +76,28 @@ def test_the_recorded_cases(text: str, expected: str) -> None:
         f'api_key = "{RANDOM} and then we go on',
         f"use token: '{RANDOM} there",
         "password = 'hunter22 and then restart the server now please",
+        f"- loggly token - `{RANDOM}`",
+        f"dyspatch_secret: {RANDOM.upper()}",
+        'run(["mysql", "--password", "whiteduke"])',
+        'config.set("db.password", "whiteduke")',
+        "options = ['password', 'hunter22']",
     ],
 )
 @pytest.mark.parametrize("policy", list(Policy))
 def test_a_secret_is_removed_under_either_policy(text: str, policy: Policy) -> None:
     scrubbed = scrub(text, policy)
     assert "[REDACTED-" in scrubbed
-    for secret in (RANDOM, "hunter22", "s3cr3tpw", "whiteduke", "MIIEow", "b3Blbn", "JRHeVv", "8f1c0b7d2e9a"):
+    for secret in (
+        RANDOM,
+        RANDOM.upper(),
+        "hunter22",
+        "s3cr3tpw",
+        "whiteduke",
+        "MIIEow",
+        "b3Blbn",
+        "JRHeVv",
+        "8f1c0b7d2e9a",
+    ):
         assert secret not in scrubbed
 
 
@@ -136,6 +151,12 @@ def test_a_date_behind_the_word_is_the_password_however_it_stands_there(name: st
         "-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAx\n-----END PUBLIC KEY-----",
         '<input name="authenticity_token" value="aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0eF3hI6kL9nO2qR5tU8xA1bD4f">',
         "X_ACCESS_KEY: AbCe45",
+        # Names of code.
+        "from models import Wav2Vec2PreTrainedModel, MiniCPMV4_6ImageProcessor\nclass Kosmos2_5BaseModelOutput(",
+        "TokenUsage:    state.TokenUsage,\nsrc/app/strategy/manual_commit.go-126-\tAuthorEmail: author.Email,",
+        "__all__ = ['LlamaTokenizer', 'LlamaTokenizerFast', 'pwd', 'quit', 'client_secret', 'client_secret_basic']",
+        "num_patches = key_states.shape[2] and PATTERN_ORDER = 'GyYuUQqMLl' and PHILOX_KEY_B = 0xBB67AE85",
+        "force_passive=FiberForceLength2016, is_passing: Everything7, n_passengers = Twelve12",
         "the password reset2Factor flow, password SHA256Hash and password OAuth2Client",
         'skill_path: "~/src/skills/kubernetes-operations/skills/k8s-security-policies/SKILL.md"',
         "research_pass: 2026-03-01T10:00:00Z",
@@ -409,6 +430,98 @@ def test_what_is_called_a_key_of_something_unknown_is_judged_by_its_characters(n
     drawn_by_lot = "tR7wQz2mKx9LpV4nB8cYf3HsJd6GaE1u"
     assert str(scrub(f'{name}"{drawn_by_lot}"')) == f'{name}"[REDACTED-API-KEY]"'
     assert findings(f'{name}"menu-entry-of-the-left-sidebar"') == ()
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        'pelikan: "{}"',
+        "pelikan: {}",
+        "- heron: {} is the one",
+        "GULL={}",
+        '{{"otter": "{}"}}',
+        "gull = '{}'",
+        "x.teal := `{}`",
+    ],
+)
+@pytest.mark.parametrize("value", ["tR7wQz2mKx9LpV4nB8cYf3HsJd6GaE1u", "gul_Zk3mP9xQ2vL8nR4tY7wB1cD6fH0j"])
+def test_what_stands_behind_a_name_that_may_be_the_makers_alone_is_judged_by_its_characters(
+    given: str, value: str
+) -> None:
+    assert str(scrub(given.format(value))) == given.format("[REDACTED-API-KEY]").replace("{{", "{").replace("}}", "}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # What a record is found by, and what says that it is whole.
+        '"node_id": "tR7wQz2mKx9LpV4nB8cYf3HsJd6GaE1u"',
+        'etag: "tR7wQz2mKx9LpV4nB8cYf3HsJd6GaE1u"',
+        "SHA256:tR7wQz2mKx9LpV4nB8cYf3HsJd6GaE1uT5qWx8yZ0kM",
+        'user: "tR7wQz2mKx9LpV4nB8cYf3HsJd6GaE1u"',
+        "next_cursor: tR7wQz2mKx9LpV4nB8cYf3HsJd6GaE1u",
+        # What code writes without quotes is a name of its own, and so are words.
+        "def build(config: Wav2Vec2ConformerConfig, layer: Qwen2_5OmniToken2WavModel = None):",
+        "encoder: tR7wQz2mKx9LpV4nB8cYf3HsJd6GaE1u(size)",
+        "layers = tR7wQz2mKx9LpV4nB8cYf3HsJd6GaE1u",
+        '"torchvision": "MiniCPMV4_6ImageProcessorPil2"',
+        "branch: feature/rework-of-the-2nd-login-page-v3",
+    ],
+)
+def test_a_name_that_says_what_the_value_is_leaves_it_alone(text: str) -> None:
+    assert findings(text) == ()
+
+
+def _drawn(alphabet: str, length: int, seed: int = 11) -> str:
+    return "".join(random.Random(seed).choices(alphabet, k=length))
+
+
+_HEX = "0123456789abcdef"
+_CAPITALS = string.ascii_uppercase + string.digits
+_LETTERS = string.ascii_letters + string.digits
+_UUID = "-".join(_drawn(_HEX, length) for length in (8, 4, 4, 4, 12))
+
+
+# As their makers document them. By their characters alone most are digests or ids.
+@pytest.mark.parametrize(
+    "token",
+    [
+        "e2b_" + _drawn(_HEX, 40),
+        "dtn_" + _drawn(_HEX, 64),
+        "sk_" + _drawn(_HEX, 48),
+        "key_" + _drawn(_HEX, 64),
+        "n8n_api_" + _drawn(_HEX, 64),
+        "KGAT_" + _drawn(_HEX, 32),
+        f"lsv2_pt_{_drawn(_HEX, 32)}_{_drawn(_HEX, 10)}",
+        f"ctx7sk-{_UUID}",
+        f"pat-na1-{_UUID}",
+        "packagist_uut_" + _drawn(_HEX, 60),
+        f"ATATT9{_drawn(_LETTERS, 60)}={_drawn(_CAPITALS, 8)}",
+        "API-" + _drawn(_CAPITALS, 26),
+        f"st.{_drawn(_HEX, 24)}.{_drawn(_HEX, 32)}.{_drawn(_HEX, 32)}",
+        "s-s4t2ud-" + _drawn(_HEX, 64),
+        "A3-" + "-".join(_drawn(_CAPITALS, length) for length in (6, 6, 5, 5, 5, 5)),
+        "mlsn." + _drawn(_HEX, 64),
+        f"{_drawn(_HEX, 32)}-{_drawn(_HEX, 8)}-{_drawn(_HEX, 8)}",
+        f"1/{_drawn(string.digits, 16)}:{_drawn(_HEX, 32)}",
+        f"xoxc-{_drawn(string.digits, 12)}-{_drawn(string.digits, 12)}-{_drawn(_HEX, 64)}",
+        f"xoxd-{_drawn(_LETTERS, 60)}%3D",
+        "IQoJb3JpZ2luX2Vj" + _drawn(_LETTERS, 300),
+        f"access_token$production${_drawn(string.ascii_lowercase, 16)}${_drawn(_HEX, 32)}",
+    ],
+)
+@pytest.mark.parametrize("given", ["{}", "look at {} please", '"{}",'])
+def test_a_token_is_known_by_its_makers_mark(token: str, given: str) -> None:
+    assert str(scrub(given.format(token))) == given.format("[REDACTED-API-KEY]")
+
+
+def test_an_address_that_starts_somebodys_automation_goes() -> None:
+    path = _drawn(string.ascii_lowercase + string.digits, 32)
+    assert scrub(f"https://hook.eu1.make.com/{path}") == "https://hook.eu1.make.com/[REDACTED-API-KEY]"
+    assert (
+        scrub("https://hooks.zapier.com/hooks/catch/7032236/6lp6r9b/")
+        == "https://hooks.zapier.com/hooks/[REDACTED-API-KEY]/"
+    )
 
 
 @pytest.mark.parametrize("name", ["publicKey", "cacheKey", "sort_key", "partitionKey", "primary-key", "FOREIGN_KEY"])
