@@ -227,7 +227,7 @@ def _assignments(text: str, start: int, end: int) -> Iterator[tuple[int, int, st
 
 
 _SHORT_NAMES = frozenset({"pass", "pat", "tok", "toks", "salt", "auth"})
-_OF_AUTH = re.compile(r"orization|entication|_?token|_?key|_?secret|_?data", re.IGNORECASE)
+_OF_AUTH = re.compile(r"orization|entication|token|key|secret|data|code|pass|pwd|cookie|header|string", re.IGNORECASE)
 
 
 def _goes_on(word: str, after: str) -> bool:

@@ -77,6 +77,8 @@ def test_the_recorded_cases(text: str, expected: str) -> None:
         f"use token: '{RANDOM} there",
         "password = 'hunter22 and then restart the server now please",
         f"- loggly token - `{RANDOM}`",
+        f"AUTHCODE={RANDOM}",
+        f"authcookie: {RANDOM}",
         f"dyspatch_secret: {RANDOM.upper()}",
         'run(["mysql", "--password", "whiteduke"])',
         'config.set("db.password", "whiteduke")',
