@@ -141,6 +141,25 @@ def test_the_end_of_its_terminal_ends_both(up_alone: Callable[[int], subprocess.
     assert up.wait(WAIT_SECONDS) == 0
 
 
+def test_killed_it_leaves_nothing_running(up_alone: Callable[[int], subprocess.Popen[bytes]]) -> None:
+    up = up_alone(subprocess.DEVNULL)
+    relays = children(up.pid)
+    up.kill()
+    wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in relays), "the relays end, after the programs")
+
+
+def test_the_death_of_a_relay_ends_both(up_alone: Callable[[int], subprocess.Popen[bytes]]) -> None:
+    """A relay passes on the output of one program; honcho hears of its end from nobody else."""
+    up = up_alone(subprocess.DEVNULL)
+    os.kill(children(up.pid)[0], signal.SIGKILL)
+    assert up.wait(WAIT_SECONDS) == 1
+
+
+def children(pid: int) -> list[int]:
+    """The processes that the main thread of `pid` has started."""
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
 def test_an_interpreter_may_lie_in_any_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/home/o'brien/my env/bin/python")
     assert shlex.split(shell_line("worker")) == ["exec", sys.executable, "-m", "memoryvault", "worker"]
