@@ -6,6 +6,7 @@ import argparse
 import errno
 import os
 import secrets
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -23,6 +24,7 @@ from ..tasks.indexing import drain_now, open_index, reconcile_now
 from ..tasks.pausing import how_to_go_on, why_nothing_starts
 from ..tasks.queue.enqueue import open_ledger
 from ..tasks.shared_queue import NO_CLIENT, is_shared, machine_name
+from ..vault.automemory import PROBE_KIND
 from ..vault.errors import MemoryVaultError, ModelUnavailable, QueueUnavailable, SettingsError
 from ..vault.layout import DEFAULT_GROUP
 from ..vault.listing import list_left_out
@@ -55,7 +57,8 @@ EPILOG = """example:
 """
 
 SERVICE_PATIENCE_SECONDS = 60.0
-PROBE_KIND = "doctor-probe"
+PROBE_LEFT_SECONDS = 600.0
+"""No round trip takes so long: a probe of that age is one that a killed `memory doctor` left behind."""
 # The question shares no content word with the note, so that only meaning can find it.
 PROBE_NOTE = "Ship new versions on Tuesday mornings only."
 PROBE_WORDS = "ship new versions on Tuesday"
@@ -293,6 +296,7 @@ def _round_trip(context: Context) -> Finding:
     could take an hour, and the note's own words find it as well.
     """
     store = context.store
+    _remove_left_probes(context)
     path = store.entry_path(DEFAULT_GROUP, PROBE_KIND, f"probe-{secrets.token_hex(4)}")
     entry = store.create(
         path,
@@ -334,6 +338,14 @@ def _round_trip(context: Context) -> Finding:
     return Finding("round trip", "ok" if semantic else "note", f"saved, {how}, came back, deleted")
 
 
+def _remove_left_probes(context: Context) -> None:
+    for file in (context.vault / DEFAULT_GROUP / PROBE_KIND).glob("probe-*.md"):
+        with suppress(MemoryVaultError, OSError):
+            entry = context.store.read(file.relative_to(context.vault).as_posix())
+            if entry.body.strip() == PROBE_NOTE and time.time() - file.stat().st_mtime > PROBE_LEFT_SECONDS:
+                context.store.remove(entry.path, entry.content_hash)
+
+
 def _pending_passages(context: Context) -> int:
     """How many could have a vector and have none."""
     with open_index(context.settings) as index:
@@ -352,12 +364,25 @@ def _service(context: Context) -> Iterator[None]:
         except ServiceUnavailable:
             pass
     try:
-        ensure_service(context.settings, SERVICE_PATIENCE_SECONDS, wait_for_model=True)
+        if not ensure_service(context.settings, SERVICE_PATIENCE_SECONDS, wait_for_model=True):
+            _require_answer(context)
         yield
     finally:
         # It stays where sessions are going to ask it: nobody would end it for who has taken the hooks out.
         if not hooks_start_worker(context.settings):
             stop_background(context.state, "recall")
+
+
+def _require_answer(context: Context) -> None:
+    """Raise ServiceUnavailable for a service that does not answer; what still loads its model does."""
+    with RecallClient(context.state.recall_socket) as client:
+        try:
+            client.ping()
+        except ServiceUnavailable as error:
+            if (process := lock_holder(context.state.recall_lock)) is None:
+                raise
+            hung = f"the recall service runs as process {process} and does not answer: `kill -9 {process}` ends it"
+            raise ServiceUnavailable(f"{hung}, and the next session starts another") from error
 
 
 def _miner(context: Context) -> Finding:

@@ -124,7 +124,8 @@ def _print(report: HealthReport, settings: Settings) -> None:
             print(f"{name:16} does not run{how}")
         else:
             memory = "" if process.megabytes is None else f", {process.megabytes:.0f} MB"
-            print(f"{name:16} process {process.pid}{memory}")
+            hung = "" if process.answers else ", does not answer: `memory doctor`"
+            print(f"{name:16} process {process.pid}{memory}{hung}")
     _print_spending(report.miner, report.spending, network=settings.research.network)
     if report.marked.useful or report.marked.noise:
         print(f"marked           {report.marked.useful} useful, {report.marked.noise} noise")

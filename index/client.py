@@ -76,9 +76,10 @@ class RecallClient:
                 answer = self._exchange(data, timeout_seconds)
         except (OSError, MessageTooLong) as error:
             self.close()
+            hangs = isinstance(error, TimeoutError | BlockingIOError)
             raise ServiceUnavailable(
                 f"the recall service does not answer at {self._path} ({error or type(error).__name__}): "
-                "start it with `memory serve`"
+                + ("`memory doctor` looks at it" if hangs else "start it with `memory serve`")
             ) from error
         if answer.get("ok") is not True:
             raise ServiceRefused(str(answer.get("error") or "the recall service refused"))

@@ -97,6 +97,8 @@ class ProcessFigures:
 
     pid: int
     megabytes: float | None
+    answers: bool = True
+    """Of the recall service; False for one that hangs."""
 
 
 @dataclass(frozen=True)
@@ -297,20 +299,20 @@ def _shared_queue(link: Link | None) -> SharedQueueFigures:
 
 
 def _find_processes(state: StatePaths) -> Processes:
-    recall: int | None = None
+    recall, answers = lock_holder(state.recall_lock), True
     try:
         with RecallClient(state.recall_socket) as client:
             recall = int(client.ping()["pid"])
     except (ServiceUnavailable, ServiceRefused):
-        pass  # it does not run
-    return Processes(worker=_process(lock_holder(state.worker_lock)), recall=_process(recall))
+        answers = False  # Or it does not run.
+    return Processes(worker=_process(lock_holder(state.worker_lock)), recall=_process(recall, answers))
 
 
-def _process(pid: int | None) -> ProcessFigures | None:
+def _process(pid: int | None, answers: bool = True) -> ProcessFigures | None:
     if pid is None:
         return None
     megabytes = resident_megabytes(pid)
-    return ProcessFigures(pid, None if megabytes is None else round(megabytes, 1))
+    return ProcessFigures(pid, None if megabytes is None else round(megabytes, 1), answers)
 
 
 def resident_megabytes(pid: int) -> float | None:

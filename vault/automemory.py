@@ -20,7 +20,9 @@ MOST_CHARACTERS = 2 * INDEX_BYTES
 TOPIC_KIND = "topic"
 INDEX_KIND = "topic-index"
 COST_KIND = "session-cost"
-ON_DEMAND_KINDS = (TOPIC_KIND, INDEX_KIND, COST_KIND)
+PROBE_KIND = "doctor-probe"
+"""What `memory doctor` saves and deletes again."""
+ON_DEMAND_KINDS = (TOPIC_KIND, INDEX_KIND, COST_KIND, PROBE_KIND)
 """Kinds that are read on demand and never recalled for a prompt."""
 TYPES = ("user", "feedback", "project", "reference")
 READ_COMMAND = "memory topics read SLUG"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 import socket
@@ -18,7 +19,17 @@ import pytest
 
 from memoryvault.cli import surroundings
 from memoryvault.cli.context import Context
-from memoryvault.cli.doctor import CHECKS, _fault, _index, _round_trip, _worker
+from memoryvault.cli.doctor import (
+    CHECKS,
+    PROBE_LEFT_SECONDS,
+    PROBE_NOTE,
+    _fault,
+    _index,
+    _remove_left_probes,
+    _require_answer,
+    _round_trip,
+    _worker,
+)
 from memoryvault.cli.finding import Finding
 from memoryvault.cli.pages import how_to
 from memoryvault.cli.processes import stop_background
@@ -26,13 +37,17 @@ from memoryvault.demo.sandbox import Sandbox
 from memoryvault.hooks import install as install_module
 from memoryvault.hooks.install import STUB, install, settings_file_of, uninstall
 from memoryvault.hooks.wiring import install_for
+from memoryvault.index.client import ServiceUnavailable
 from memoryvault.index.drain import BATCH_TEXTS
 from memoryvault.index.models import wanted_model
 from memoryvault.tasks.device import SETTINGS_NOTE
+from memoryvault.tasks.health_report import _find_processes
 from memoryvault.tasks.indexing import open_index
 from memoryvault.tasks.queue.units import service_manager
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.vault import hooklog
+from memoryvault.vault.automemory import PROBE_KIND
+from memoryvault.vault.layout import leave_socket_folder, make_socket_folder
 from memoryvault.vault.lock import lock_holder
 
 SHIPPED_SESSION = Path(__file__).resolve().parents[2] / "demo" / "session.jsonl"
@@ -145,6 +160,37 @@ def test_the_round_trip_does_not_wait_for_passages_that_others_wait_for(tmp_path
     assert found.todo == "`memory health` shows how far that is"
     with open_index(context.settings) as index:
         assert index.pending_count(wanted_model(context.settings)) == notes, "none is embedded for the test"
+
+
+def test_the_note_of_a_doctor_that_was_killed_is_removed_by_the_next(context: Context) -> None:
+    folder = context.vault / "personal-private" / PROBE_KIND
+    folder.mkdir(parents=True)
+    ages = {"probe-old": PROBE_LEFT_SECONDS + 60, "probe-of-one-that-runs": 1, "probe-edited": PROBE_LEFT_SECONDS + 60}
+    for name, age in ages.items():
+        note = folder / f"{name}.md"
+        said = "Mine now." if name == "probe-edited" else PROBE_NOTE
+        note.write_text(f"---\nkind: {PROBE_KIND}\nstatus: active\n---\n{said}\n")
+        os.utime(note, (time.time() - age,) * 2)
+    _remove_left_probes(context)
+    assert sorted(note.stem for note in folder.iterdir()) == ["probe-edited", "probe-of-one-that-runs"]
+
+
+def test_a_recall_service_that_hangs_is_named(context: Context) -> None:
+    state = context.state
+    state.ensure()
+    make_socket_folder(state.recall_socket)
+    with socket.socket(socket.AF_UNIX) as silent, open(state.recall_lock, "w") as lock:
+        silent.bind(state.recall_socket)
+        silent.listen()
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        lock.write("4711\n")
+        lock.flush()
+        with pytest.raises(ServiceUnavailable, match="runs as process 4711 and does not answer: `kill -9 4711` ends"):
+            _require_answer(context)
+        processes = _find_processes(state)
+    leave_socket_folder(state.recall_socket)
+    assert processes.recall is not None
+    assert (processes.recall.pid, processes.recall.answers) == (4711, False)
 
 
 def test_hooks_that_the_agents_settings_switch_off_are_a_fault(context: Context) -> None:

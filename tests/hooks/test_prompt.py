@@ -211,6 +211,14 @@ def test_a_rule_that_the_sessions_start_left_out_is_recalled(sandbox: Sandbox, p
     assert ask(sandbox, "again: " + QUESTION).stdout == "", "it holds it now"
 
 
+def test_the_trial_of_doctor_is_never_printed(sandbox: Sandbox) -> None:
+    """It is in the vault while `memory doctor` runs, and stays if that is killed: the user has said no such thing."""
+    said = "Ship the widgets on Tuesday mornings only."
+    sandbox.entry("personal-private/doctor-probe/probe-1.md", said, kind="doctor-probe")
+    index(sandbox, "personal-private/doctor-probe/probe-1.md")
+    assert sandbox.run("UserPromptSubmit", sandbox.payload(prompt=said)).stdout == ""
+
+
 def test_this_projects_entry_comes_first(sandbox: Sandbox) -> None:
     sandbox.entry("personal-private/convention/general.md", BODY)
     sandbox.entry("personal-projects/my-shop/convention/special.md", BODY, project="my-shop")
