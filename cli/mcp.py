@@ -41,6 +41,7 @@ from ..vault.project import project_of
 from ..vault.registry import readable
 from .context import Context, current_folder
 from .mcp_messages import AnsweredMessages
+from .standard_streams import discard_outputs
 
 EPILOG = """example:
   memory mcp                              what a host runs; it ends with its input
@@ -81,9 +82,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Serve until the host closes standard input."""
+    """Serve until the host closes standard input, or reads no more."""
     del args
-    build_server(context, current_folder()).run("stdio")
+    try:
+        build_server(context, current_folder()).run("stdio")
+    except* BrokenPipeError:
+        discard_outputs()  # It was killed, or its window closed: nothing has failed here.
     return 0
 
 

@@ -106,3 +106,19 @@ def test_a_byte_order_mark_is_passed_over(line: Line) -> None:
     assert line.answers(b'\xef\xbb\xbf{"jsonrpc":"2.0","id":9,"method":"ping"}') == [
         {"jsonrpc": "2.0", "id": 9, "result": {}}
     ]
+
+
+def test_a_host_that_reads_no_more_leaves_no_traceback(tmp_path: Path) -> None:
+    """As one that is killed while it waits for an answer."""
+    server = subprocess.Popen(
+        [sys.executable, "-m", "memoryvault", "mcp"],
+        env=ForkedSandbox(tmp_path).environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert server.stdout is not None
+    server.stdout.close()
+    server.stdout = None
+    _, said = server.communicate(json.dumps(PING).encode() + b"\n", timeout=60)
+    assert (server.returncode, said) == (0, b"")
