@@ -23,6 +23,7 @@ from ..tasks.completion import completer_of
 from ..tasks.indexing import drain_now, open_index, reconcile_now
 from ..tasks.pausing import how_to_go_on, why_nothing_starts
 from ..tasks.queue.enqueue import open_ledger
+from ..tasks.queue.silence import is_silent
 from ..tasks.shared_queue import NO_CLIENT, is_shared, machine_name
 from ..vault.automemory import PROBE_KIND
 from ..vault.errors import MemoryVaultError, ModelUnavailable, QueueUnavailable, SettingsError
@@ -181,9 +182,22 @@ def _worker(context: Context) -> Finding:
         return Finding("worker", "note", told, how_to_go_on(context.settings))
     process = lock_holder(context.kept_state.worker_lock)
     if process is not None:
-        return Finding("worker", "ok", f"runs as process {process}")
+        return _running_worker(context, process)
     by_hook = "the next session starts it, or " if hooks_start_worker(context.settings) else ""
     return Finding("worker", "note", "does not run", f"{by_hook}`memory up`" + ("" if by_hook else " runs it"))
+
+
+def _running_worker(context: Context, process: int) -> Finding:
+    """One that was stopped in its terminal, or hangs, keeps its place: no hook starts another."""
+    with open_ledger(context.settings) as ledger:
+        beat = ledger.worker()
+        if beat is None or beat.pid != process or not is_silent(ledger, context.settings.queue.lease_seconds):
+            return Finding("worker", "ok", f"runs as process {process}")
+        silent = counted(round(ledger.now() - beat.beat_at), "second")
+    todo = (
+        f"`kill -CONT {process}` if it was stopped (Ctrl-Z), else `kill -9 {process}`: the next session starts another"
+    )
+    return Finding("worker", "fault", f"process {process} has given no sign of life for {silent}", todo)
 
 
 def _queue(context: Context) -> Finding:

@@ -28,12 +28,13 @@ from ..vault.lock import lock_holder
 from ..vault.marker import REFLECTED, START, list_markers, marker_path
 from ..vault.settings import Settings
 from .active_counts import ActiveCounts, count_active, count_active_and_pending
-from .health_warnings import warnings_of, why_away, why_dead, why_idle, why_unheard
+from .health_warnings import warnings_of, why_away, why_dead, why_idle, why_silent, why_unheard
 from .hook_log import TRIAL_SESSION, HookTimes, hook_times, read_hook_runs, week_before
 from .indexing import open_index, vault_store
 from .pausing import told_of_pause, why_nothing_starts
 from .pending_counts import PendingCounts, count_pending
 from .queue.enqueue import open_ledger
+from .queue.records import WorkerBeat
 from .shared_queue import NO_CLIENT, is_shared
 from .shared_queue_link import Link, read_link
 from .spending import SpendingReport, spending_report
@@ -155,6 +156,7 @@ def health_report(settings: Settings, now: float, *, count_entries: bool = True)
         *warnings_of(waiting, last, oldest_waiting(state.harness), hooks, now),
         *_told(told_of_pause(settings)),
         *_told(why_dead(ledger.queue.dead) if ledger else None),
+        *_told(why_silent(ledger.beat, processes.worker.pid, now) if ledger and processes.worker else None),
         *_told(_why_idle(ledger.queue.due, processes, settings) if ledger else None),
         *_told(NO_CLIENT if is_shared(settings) and importlib.util.find_spec("psycopg") is None else None),
         *_told(why_away(link, now)),
@@ -220,6 +222,7 @@ class _LedgerFigures:
     sessions: SessionFigures
     reflected_at: tuple[float, ...]
     """Unix times."""
+    beat: WorkerBeat | None
     unheard: tuple[str, ...]
     """The warning that the model had no part in the last one, if so."""
 
@@ -234,12 +237,13 @@ def _read_ledger(settings: Settings) -> _LedgerFigures:
             for job in ledger.list(["done"], kind="reflect.session", most=MOST_REFLECTIONS)
             if not str(job.args.get("session") if isinstance(job.args, dict) else "").startswith(TRIAL_SESSION)
         ][:1]
-        waiting = read_sessions(ledger)
+        waiting, beat = read_sessions(ledger), ledger.worker()
         done = [*sessions, *ledger.list(["done"], kind="reflect.corpus", most=1)]
     return _LedgerFigures(
         queue=QueueFigures(backlog.running, backlog.due, backlog.delayed, dead),
         sessions=waiting,
         reflected_at=tuple(job.finished_at for job in done if job.finished_at is not None),
+        beat=beat,
         unheard=tuple(why for job in sessions if (why := why_unheard(job.history)) is not None),
     )
 

@@ -9,11 +9,14 @@ from ..vault.days import SECONDS_PER_DAY
 from ..vault.wording import counted
 from .hook_log import HookTimes
 from .pending_counts import PendingCounts
+from .queue.records import WorkerBeat
 from .shared_queue_link import Link
 
 INBOX_LIMIT = 50
 INCUBATOR_LIMIT = 20
 SILENT_DAYS = 7
+SILENT_WORKER_SECONDS = 120.0
+"""A worker beats every ten seconds."""
 AWAY_DAYS = 2
 """A shared queue that was not reached for so long is worth a warning; until then all goes on without it."""
 
@@ -63,6 +66,14 @@ def why_idle(due: int, *, by_itself: bool) -> str | None:
     if not due or by_itself:
         return None
     return f"{counted(due, 'job is', 'jobs are')} due and no worker runs: `memory up`"
+
+
+def why_silent(beat: WorkerBeat | None, worker: int, now: float) -> str | None:
+    """The warning that the worker, of this process id, has not beaten for long; None where it has."""
+    if beat is None or beat.pid != worker or now - beat.beat_at < SILENT_WORKER_SECONDS:
+        return None
+    minutes = counted(int((now - beat.beat_at) // 60), "minute")
+    return f"the worker (process {worker}) has given no sign of life for {minutes}: `memory doctor`"
 
 
 def why_away(link: Link | None, now: float) -> str | None:

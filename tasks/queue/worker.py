@@ -38,6 +38,7 @@ from .reconciler import Reconciler
 from .records import DueLater
 from .salvage import finish_rebuilding, open_queue, restore_if_damaged
 from .scheduler import Scheduler
+from .silence import is_silent
 from .spool import Spool
 from .versions import installed_version, is_newer
 
@@ -395,18 +396,11 @@ class Worker:
         return False
 
     def _holder_is_silent(self) -> bool:
-        """Whether the lock's holder has missed its beats.  An old beat alone is no proof (the machine may
-        have slept, the clock jumped), so it is also watched for longer than the pause between two."""
         try:
             with Ledger(self._context.state.queue_db, policies=self._context.policies, create=False) as ledger:
-                first = ledger.worker()
-                if first is None or 0 <= ledger.now() - first.beat_at <= self._context.lease_seconds:
-                    return False
-                time.sleep(self._context.lease_seconds / 3 * 1.5)
-                second = ledger.worker()
+                return is_silent(ledger, self._context.lease_seconds)
         except QueueUnavailable:
             return False
-        return second is not None and second.beat == first.beat
 
     def _install_signals(self, stack: ExitStack) -> None:
         if threading.current_thread() is not threading.main_thread():

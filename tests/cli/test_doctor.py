@@ -41,8 +41,10 @@ from memoryvault.index.client import ServiceUnavailable
 from memoryvault.index.drain import BATCH_TEXTS
 from memoryvault.index.models import wanted_model
 from memoryvault.tasks.device import SETTINGS_NOTE
-from memoryvault.tasks.health_report import _find_processes
+from memoryvault.tasks.health_report import _find_processes, health_report
 from memoryvault.tasks.indexing import open_index
+from memoryvault.tasks.queue.enqueue import open_ledger
+from memoryvault.tasks.queue.lock import WorkerLock
 from memoryvault.tasks.queue.units import service_manager
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.vault import hooklog
@@ -104,6 +106,24 @@ def test_that_all_is_switched_off_is_told_with_what_switches_it_on(context: Cont
     assert "runs" in _worker(context).detail or "does not run" in _worker(context).detail
     off = Context({**context.env, "MEMORY_ENABLED": "false"})
     assert "memory.enabled is false" in _worker(off).detail
+
+
+def test_a_worker_that_gives_no_sign_of_life_is_a_fault(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one that was stopped by Ctrl-Z in its terminal: it keeps its lock, and no hook starts another."""
+    monkeypatch.setattr("memoryvault.tasks.queue.silence.time.sleep", lambda seconds: None)
+    lock = WorkerLock(context.state.worker_lock)
+    assert lock.acquire()
+    with open_ledger(context.settings) as ledger:
+        ledger.beat("a worker", os.getpid(), "1")
+    assert _worker(context).grade == "ok"
+    with closing(sqlite3.connect(context.state.queue_db)) as connection, connection:
+        connection.execute("UPDATE worker_state SET beat_at = beat_at - 300")
+    found = _worker(context)
+    assert (found.grade, found.todo[:11]) == ("fault", "`kill -CONT")
+    assert found.detail.startswith(f"process {os.getpid()} has given no sign of life for 30")
+    warnings = health_report(context.settings, time.time(), count_entries=False).warnings
+    assert f"the worker (process {os.getpid()}) has given no sign of life for 5 minutes: `memory doctor`" in warnings
+    lock.release()
 
 
 def test_without_hooks_nobody_is_told_that_a_session_will_start_anything(context: Context) -> None:
