@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memoryvault.sources.transcripts.lines import MAX_QUICK_BYTES, complete_lines, parse_object
+from memoryvault.sources.transcripts.lines import MAX_QUICK_BYTES, begins_line, complete_lines, parse_object
 
 # Beyond 64 bits the quick parser makes a float of a whole number; no host counts so far.
 INTEGERS = st.integers(-(2**63), 2**64 - 1)
@@ -68,3 +70,16 @@ def test_a_line_whose_end_has_not_come_is_left_for_the_next_time(tmp_path: Path,
     path = tmp_path / "s.jsonl"
     path.write_bytes(b"{}\n" + rest)
     assert [line.data for line in complete_lines(path, 0, 21, 4)] == [b"{}\n"]
+
+
+@pytest.mark.parametrize("read", [lambda path: [*complete_lines(path)], lambda path: begins_line(path, 0)])
+def test_a_named_pipe_in_the_place_of_a_transcript_is_refused_and_not_waited_for(
+    tmp_path: Path, read: Callable[[Path], object]
+) -> None:
+    pipe = tmp_path / "session.jsonl"
+    os.mkfifo(pipe)
+    with pytest.raises(OSError, match="not a regular file"):
+        read(pipe)
+    tmp_path.joinpath("folder.jsonl").mkdir()
+    with pytest.raises(OSError):
+        read(tmp_path / "folder.jsonl")
