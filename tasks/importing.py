@@ -28,7 +28,7 @@ from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
 from ..vault.slug import free_slug, slugify
 from ..vault.store import VaultStore
-from ..vault.wording import one_line
+from ..vault.wording import beginning_of, one_line
 from .cursors import Cursors
 from .device import this_device
 from .indexing import vault_store
@@ -283,7 +283,7 @@ def _session(entry: Entry) -> str:
 
 
 def _short_text(value: object) -> str:
-    return one_line(value)[:300] if isinstance(value, str) else ""
+    return beginning_of(one_line(value), 300) if isinstance(value, str) else ""
 
 
 def import_handler(settings: Settings) -> Handler:

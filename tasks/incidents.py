@@ -17,6 +17,7 @@ from ..vault.registry import find_by_fingerprint
 from ..vault.scrubbed import Scrubbed
 from ..vault.slug import mining_slug
 from ..vault.store import VaultStore
+from ..vault.wording import beginning_of, end_of
 from .agent_proposals import AgentProposals, ProposalFields, ProposalOutcome
 from .remembering import free_path
 
@@ -86,7 +87,7 @@ def propose(
 ) -> ProposalOutcome:
     """What an agent noted: a known failure is counted, a new one waits for the user. Raises as `add`, and as there."""
     text, failure = _read(report)
-    helped = scrub(resolution.strip()[:MAX_REPORT_CHARACTERS], Policy.FULL)
+    helped = scrub(beginning_of(resolution.strip(), MAX_REPORT_CHARACTERS), Policy.FULL)
     with store.lock():
         for entry in _exact(store, failure):
             # Another occurrence is a fact; what helped is the agent's word, which goes only into its own notes.
@@ -141,7 +142,7 @@ def _read(report: str) -> tuple[Scrubbed, Failure]:
 def _ends_of(text: str, most: int) -> str:
     """Beginning and end: the error comes last."""
     # What ends a private passage in the second half may have lost its beginning.
-    return text[: most // 2] + "\n…\n" + strip_private(text[-(most // 2) :])
+    return beginning_of(text, most // 2) + "\n…\n" + strip_private(end_of(text, most // 2))
 
 
 def _exact(store: VaultStore, failure: Failure) -> list[Entry]:

@@ -6,6 +6,7 @@ CUT = " …"
 """Marks the end of a text that was cut."""
 LEAST_LEFT_OUT = 16
 """Characters: a text longer by no more than this is not cut, since the mark would save nothing."""
+_ENDS_WORD = frozenset(" \t\n\r\v\f\u2028\u2029\"'`")
 
 
 def counted(number: int, one: str, many: str = "") -> str:
@@ -31,3 +32,30 @@ def cut(text: str, characters: int, leeway: int = LEAST_LEFT_OUT) -> str:
     if len(kept) < characters // 2:  # One long word, such as an address, fills most of the line.
         kept = line[:characters]
     return (kept.rstrip(" ,;:.-–—(") or kept) + CUT
+
+
+def beginning_of(text: str, characters: int) -> str:
+    """At most the first `characters`, without a part of a word: of a secret that was cut in two the scrubber does not
+    know the half. A single word that is longer than that is cut all the same."""
+    if len(text) <= characters:
+        return text
+    end = characters
+    if text[end] not in _ENDS_WORD:
+        while end and text[end - 1] not in _ENDS_WORD:
+            end -= 1
+    return text[: end or characters]
+
+
+def end_of(text: str, characters: int) -> str:
+    """At most the last `characters`, likewise; from the beginning of a line if that is near: a secret may be known by
+    the name before it."""
+    if len(text) <= characters:
+        return text
+    start = len(text) - characters
+    line = text.find("\n", start - 1, start + characters // 4)
+    if line >= 0:
+        return text[line + 1 :]
+    if text[start - 1] not in _ENDS_WORD:
+        while start < len(text) and text[start] not in _ENDS_WORD:
+            start += 1
+    return text[start:] or text[-characters:]

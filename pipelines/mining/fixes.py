@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
+from ...vault.wording import beginning_of
 from .statement_context import EDITS, ToolStep
 
 SYMPTOM_CHARS = 200
@@ -86,7 +87,9 @@ def cured(steps: Sequence[ToolStep], passed: ToolStep) -> tuple[ToolStep, str, s
             continue
         symptom = _ENVIRONMENT.search(failed.error) if failed.failed else None
         change = _change([step for step in steps[begin + 1 : end] if step.failed is False])
-        return (failed, " ".join(symptom[0].split())[:SYMPTOM_CHARS], change) if symptom and change else None
+        return (
+            (failed, beginning_of(" ".join(symptom[0].split()), SYMPTOM_CHARS), change) if symptom and change else None
+        )
     return None
 
 

@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass, field
 
 from ...vault.turn import Origin, Role, Turn
+from ...vault.wording import beginning_of
 from .common_patterns import count_words, without_expletive
 
 QUOTE_CHARS = 160
@@ -67,7 +68,7 @@ class ToolStep:
     def line(self) -> str:
         """The command, shortened."""
         line = " ".join(self.command.split())
-        return line if len(line) <= COMMAND_CHARS else line[: COMMAND_CHARS - 1] + "…"
+        return line if len(line) <= COMMAND_CHARS else beginning_of(line, COMMAND_CHARS - 1).rstrip() + "…"
 
 
 @dataclass

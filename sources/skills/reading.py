@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ...vault.frontmatter import is_broken, load_fields
 from ...vault.header import split_header
+from ...vault.wording import beginning_of
 
 READ_BYTES = 256 << 10
 """Of a longer file only the beginning is read; its size goes into the digest."""
@@ -66,8 +67,8 @@ def read_skill(path: Path) -> SkillText | None:
         body = parts[2].partition("\n")[2]
     return SkillText(
         name=_text(fields.get("name"))[:MAX_NAME_CHARACTERS] or path.parent.name,
-        description=_text(fields.get("description"))[:MAX_TEXT_CHARACTERS],
-        summary=_first_paragraph(body)[:MAX_TEXT_CHARACTERS],
+        description=beginning_of(_text(fields.get("description")), MAX_TEXT_CHARACTERS),
+        summary=beginning_of(_first_paragraph(body), MAX_TEXT_CHARACTERS),
         version=_version(fields),
         digest=hashlib.sha256(data + str(status.st_size).encode()).hexdigest(),
         warnings=tuple(warnings),

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from ...vault.wording import beginning_of, end_of
+
 READ_BUFFER_BYTES = 128 << 10
 SEARCH_BUFFER_BYTES = 1 << 20
 MAX_LINE_BYTES = 64 << 20
@@ -189,15 +191,18 @@ def clean(text: str) -> str:
 
 
 def shorten(text: str, limit: int) -> str:
-    """Cut the middle out of a text longer than `limit`: requests are at its beginning, errors at its end."""
+    """Cut the middle out of a text longer than `limit`: requests are at its beginning, errors at its end.
+
+    Whole words are cut out: what is left is scrubbed later, and half a secret would not be recognised.
+    """
     if len(text) <= limit:
         return text
     half = (limit - 3) // 2
-    return text[:half] + "\n…\n" + text[-half:]
+    return beginning_of(text, half) + "\n…\n" + end_of(text, half)
 
 
 def one_line(value: object, limit: int = 300) -> str:
-    """Render a string as one line of at most `limit` characters; "" for any other value."""
+    """Render a string as one line of at most `limit` characters, cut between words; "" for any other value."""
     if not isinstance(value, str):
         return ""
-    return " ".join(clean(value[: limit * 4]).split())[:limit]
+    return beginning_of(" ".join(clean(beginning_of(value, limit * 4)).split()), limit).rstrip()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryvault.vault.wording import LEAST_LEFT_OUT, cut
+from memoryvault.vault.wording import LEAST_LEFT_OUT, beginning_of, cut, end_of
 
 
 def test_a_long_text_ends_at_a_word_with_a_mark() -> None:
@@ -31,3 +31,20 @@ def test_a_cut_text_is_a_beginning_and_never_much_longer_than_asked(text: str, c
     assert line.startswith(shown.removesuffix(" …"))
     assert shown.endswith(" …") == (shown != line)
     assert len(shown) <= characters + LEAST_LEFT_OUT
+
+
+@given(st.text(alphabet='ab \n"', max_size=80), st.integers(1, 60))
+def test_no_word_is_cut_in_two_but_one_that_fills_all_of_the_room(text: str, characters: int) -> None:
+    words = text.replace('"', " ").split()
+    for part in (beginning_of(text, characters), end_of(text, characters)):
+        left = part.replace('"', " ").split()
+        assert len(part) <= max(characters, 0)
+        assert set(left) <= set(words) or len(left) == 1
+    assert text.startswith(beginning_of(text, characters))
+    assert text.endswith(end_of(text, characters))
+
+
+def test_the_end_begins_with_a_line_if_one_is_near() -> None:
+    lines = "x " * 100
+    assert end_of(f"password: hunter2\n{lines}", len(lines) + 8) == lines, "not with a value without its name"
+    assert end_of(f"password: hunter2 {lines}", len(lines) + 4) == f" {lines}"
