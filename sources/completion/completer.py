@@ -11,8 +11,11 @@ from typing import Any, Protocol
 MAX_ANSWER_BYTES = 2_000_000
 """Of a whole response. An answer is a few thousand tokens; what is longer is no answer."""
 
-_THOUGHTS = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
-_FENCED = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n\s*```\s*\Z", re.DOTALL)
+_THOUGHTS = re.compile(r"\A.*?</think>(?=\s*(?:\n|\{|```))", re.DOTALL)
+"""Not every server leaves the tag that opens them in the answer."""
+_OBJECT = re.compile(r"(?:^|```[ \t]*(?:json)?\s*)(?=\{)", re.IGNORECASE | re.MULTILINE)
+"""Matches before an object at the beginning of a line or of a code fence."""
+_DECODER = json.JSONDecoder()
 
 
 @dataclass(frozen=True)
@@ -63,16 +66,25 @@ class Completer(Protocol):
 
 
 def object_in(text: str) -> Mapping[str, Any]:
-    """The JSON object that is the whole of a model's answer, but for its thoughts and a code fence around it.
+    """The JSON object that is a model's answer. Thoughts before it, a code fence around it and a sentence beside it are
+    passed over: small models write them whatever schema they are given.
 
     Raises CompletionFailed.
     """
-    text = _THOUGHTS.sub("", text, count=1)
-    fenced = _FENCED.match(text)
     try:
-        value = json.loads(fenced[1] if fenced else text)
+        value = json.loads(text)
     except (ValueError, RecursionError):
-        raise CompletionFailed("the model's answer is no JSON") from None
+        value = _object_within(_THOUGHTS.sub("", text, count=1))
     if not isinstance(value, dict):
         raise CompletionFailed("the model's answer is no JSON object")
     return value
+
+
+def _object_within(text: str) -> object:
+    begins = _OBJECT.search(text)
+    try:
+        if begins is not None:
+            return _DECODER.raw_decode(text, begins.end())[0]
+    except (ValueError, RecursionError):
+        pass
+    raise CompletionFailed("the model's answer is no JSON")

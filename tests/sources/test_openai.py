@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import time
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from memoryvault.sources.completion import Completion, CompletionFailed, CompletionRequest
+from memoryvault.sources.completion.completer import object_in
 from memoryvault.sources.completion.openai import OpenAICompleter, endpoint_fault
 from memoryvault.tests.support.loopback_model import LoopbackModel
 
@@ -55,6 +57,36 @@ def test_a_model_that_does_not_say_what_it_cost_has_no_token_count(model: Loopba
 def test_thoughts_and_a_fence_around_the_answer_are_passed_over(model: LoopbackModel) -> None:
     model.faults = ["thinking"]
     assert ask(model).value == {"candidates": []}
+
+
+OBJECT = '{"candidates": [{"quote": "a </think> or ``` in it"}]}'
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        OBJECT,
+        f"```json\n{OBJECT}\n```",
+        f"```JSON\n{OBJECT}\n```",
+        f"```json{OBJECT}```",
+        f"Here is what I found:\n\n```json\n{OBJECT}\n```",
+        f"```\n{OBJECT}\n```\n\nLet me know if you need more!",
+        f"{OBJECT}\n\nNothing else was found.",
+        f"Is it {{}}? No.\n</think>\n\n{OBJECT}",
+        f"<think>\n{{\n```json\n</think>\n```json\n  {OBJECT}\n```",
+    ],
+)
+def test_what_small_models_write_around_their_answer_is_passed_over(answer: str) -> None:
+    assert object_in(answer) == json.loads(OBJECT)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["", "none", "[]", "[1, {}]", "```json\n[{}]\n```", OBJECT[:-3], f"```json\n{OBJECT[:-3]}\n```", "{" * 9999],
+)
+def test_half_an_object_or_another_value_is_no_answer(answer: str) -> None:
+    with pytest.raises(CompletionFailed, match="no JSON"):
+        object_in(answer)
 
 
 def test_an_endpoint_of_the_newer_dialect_is_asked_once_more_in_it(model: LoopbackModel) -> None:
