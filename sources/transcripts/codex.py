@@ -1,4 +1,4 @@
-"""Codex CLI's transcripts: `~/.codex/sessions/Y/M/D/rollout-*.jsonl`.
+"""Codex CLI's transcripts: `~/.codex/sessions/Y/M/D/rollout-*.jsonl`, or `.jsonl.zst` (`compressed`).
 
 What the user typed is in `event_msg/user_message`, in newer versions (seen: 0.169) in `event_msg/item_completed`. The
 messages of role `user` also hold instructions and context that the host put in, so they are not read. Records have no
@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 from ...vault.turn import Origin, Role, ToolEvent, Turn
 from .calls import REMEMBERED_CALLS, TOOL_TEXT_CHARS, call_text, tool_call
+from .compressed import SUFFIX
 from .lines import as_text, clean, shorten
 from .reader import TranscriptReader
 from .words import own_text, pasted_ranges
@@ -131,9 +132,9 @@ class CodexReader(TranscriptReader):
 
 
 def transcript_files(root: Path) -> Iterator[Path]:
-    """Yield the rollouts under `~/.codex/sessions`, oldest first."""
-    for path in sorted(root.rglob("rollout-*.jsonl")):
-        if path.is_file():
+    """Yield the rollouts under `~/.codex/sessions`, oldest first; a compressed one unless it is there unpacked, too."""
+    for path in sorted([*root.rglob("rollout-*.jsonl"), *root.rglob(f"rollout-*.jsonl{SUFFIX}")]):
+        if path.is_file() and not (path.suffix == SUFFIX and path.with_suffix("").exists()):
             yield path
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .claude import transcript_files
+from .compressed import open_bytes
 from .hosts import HOSTS, host_of, open_transcript
 from .lines import complete_lines
 
@@ -102,7 +103,7 @@ def describe(path: Path, host: str | None = None) -> Transcript | None:
 
 
 def _beginning(path: Path) -> bytes:
-    with path.open("rb") as file:
+    with open_bytes(path) as file:
         return file.read(IDENTITY_BYTES)
 
 

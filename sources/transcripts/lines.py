@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import errno
-import io
 import json
-import os
 import re
-import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +11,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from ...vault.wording import beginning_of, end_of
+from .compressed import open_bytes
 
 READ_BUFFER_BYTES = 128 << 10
 SEARCH_BUFFER_BYTES = 1 << 20
@@ -30,15 +27,6 @@ _BEHIND_RECORD = (b"", b"\n", b"\r", b"{", b"\0")
 
 _line = tuple.__new__
 """Makes a `Line` in half the time: a session has thousands."""
-
-
-def open_regular(path: Path) -> io.FileIO:
-    """Open a file to be read, unbuffered. Raises OSError, also where it is no file: a pipe would be waited for."""
-    file = io.FileIO(path, opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        file.close()
-        raise OSError(errno.EINVAL, "not a regular file", str(path))
-    return file
 
 
 class Line(NamedTuple):
@@ -62,7 +50,7 @@ def complete_lines(
     position = offset
     begun: list[bytes] = []
     held = 0  # bytes of a line whose end was not read yet; they are in `begun` unless it is too long
-    with open_regular(path) as file:
+    with open_bytes(path) as file:
         file.seek(offset)
         # Whole blocks are searched here: reading the file line by line takes longer.
         while block := file.read(buffer_bytes):
@@ -99,7 +87,7 @@ def begins_line(path: Path, offset: int, begins: bytes = b"") -> bool:
     A record whose newline is still to come counts as a line, so one that follows may begin right behind it. With
     `begins`, as the host's records begin, the place of such a record within a damaged line is good, too.
     """
-    with open_regular(path) as file:
+    with open_bytes(path) as file:
         if offset <= 0:
             return True
         file.seek(offset - 1)
@@ -113,7 +101,7 @@ def begins_line(path: Path, offset: int, begins: bytes = b"") -> bool:
 def holds_match(path: Path, pattern: re.Pattern[bytes], most_bytes: int) -> bool:
     """Whether the file has a match of the pattern, which is at most `most_bytes` long. Raises OSError."""
     before = b""
-    with open_regular(path) as file:
+    with open_bytes(path) as file:
         while block := file.read(SEARCH_BUFFER_BYTES):
             if pattern.search(before + block):
                 return True

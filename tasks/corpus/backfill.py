@@ -12,8 +12,10 @@ import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ...sources.transcripts.claude import transcript_files
+from ...sources.transcripts.compressed import SUFFIX, open_bytes
 from ...sources.transcripts.corpus import Transcript, find_transcripts
 from ...sources.transcripts.hosts import HOSTS
 from ...vault.layout import resolve_within
@@ -103,7 +105,7 @@ def plan_corpus(
             left_out += 1
         elif is_live(each, live):
             marked += 1
-        elif cursor.get("size") == each.size and "failed" not in cursor:
+        elif is_mined(each, cursor):
             known += 1
         elif (why := refusal(str(each.path), folders)) is not None:
             refused.append((each.path, why))
@@ -113,6 +115,15 @@ def plan_corpus(
     unread = tuple(_unreadable_files(hosts)) if search.unreadable else ()
     unreadable = search.unreadable + len(refused)
     return Plan(tuple(to_mine), known, marked, search.headless, unreadable, left_out, (*unread, *refused), offsets)
+
+
+def is_mined(transcript: Transcript, cursor: Mapping[str, Any]) -> bool:
+    """Whether `cursor` says that the transcript was mined as it is. Its host may have compressed it since, which leaves
+    its time as it was."""
+    if "failed" in cursor:
+        return False
+    same_size = cursor.get("size") == transcript.size
+    return same_size or (transcript.path.suffix == SUFFIX and cursor.get("modified") == transcript.modified)
 
 
 def refusal(path: str, folders: Iterable[str]) -> str | None:
@@ -131,7 +142,7 @@ def _unreadable_files(places: Sequence[tuple[str | None, Path]]) -> Iterator[tup
             continue
         for path in HOSTS[host].find(root) if host is not None else transcript_files(root):
             try:
-                with path.open("rb") as file:
+                with open_bytes(path) as file:
                     file.read(1)
             except OSError as error:
                 yield path, error.strerror or type(error).__name__

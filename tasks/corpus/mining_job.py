@@ -28,7 +28,7 @@ from ..queue.kinds import Json
 from ..queue.ledger import Ledger
 from ..reflection import ATTEMPTS_WITH_A_MODEL, log_mined
 from ..sharing.origin import MIN_POLL_SECONDS, MineLocally, Placement, Shareable, ShareOrigin, Waiting
-from .backfill import AHEAD_BYTES, AHEAD_TRANSCRIPTS, KIND, SETTLE, is_live, live_transcripts, refusal
+from .backfill import AHEAD_BYTES, AHEAD_TRANSCRIPTS, KIND, SETTLE, is_live, is_mined, live_transcripts, refusal
 from .store import CorpusStore
 
 FRESH = "reflect.session"
@@ -50,7 +50,7 @@ class Reading:
     @property
     def bytes(self) -> int:
         """Size of the part."""
-        return self.transcript.size - self.request.mined_until
+        return max(0, self.transcript.size - self.request.mined_until)
 
 
 @dataclass(frozen=True)
@@ -296,7 +296,7 @@ def _next_reading(context: _BackfillContext, identity: str, path: Path) -> Readi
     if is_live(transcript, context.live):
         return NothingToMine("the session goes on: reflect.session mines it")
     cursor = context.store.cursor(identity)
-    if cursor.get("size") == transcript.size and "failed" not in cursor:
+    if is_mined(transcript, cursor):
         return NothingToMine(MINED)
     offset = int(cursor.get("offset", 0))
     request = MiningRequest(

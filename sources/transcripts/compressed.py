@@ -1,0 +1,112 @@
+"""Reading transcripts that their host has compressed: Codex may leave `rollout-*.jsonl.zst` of one that nobody went on
+with for a week, and unpacks it before it writes to it again.
+
+Offsets are those of the text. Nothing is unpacked on disk, and memory stays flat.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import shutil
+import stat
+import subprocess
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Protocol, cast
+
+SUFFIX = ".zst"
+NO_DECODER = "it is compressed: that takes the program zstd, or Python 3.14"
+DAMAGED = "what was compressed in it is damaged"
+_MODULES = ("compression.zstd", "backports.zstd")
+_SKIPPED_BYTES = 1 << 20
+
+
+class ByteStream(Protocol):
+    """A file that is read from an offset on. `read` returns fewer bytes than it is asked for at the end alone."""
+
+    def __enter__(self) -> ByteStream: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+    def read(self, size: int) -> bytes: ...
+    def seek(self, offset: int) -> object: ...
+
+
+def open_regular(path: Path) -> io.FileIO:
+    """Open a file to be read, unbuffered. Raises OSError, also where it is no file: a pipe would be waited for."""
+    file = io.FileIO(path, opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    return file
+
+
+def open_bytes(path: Path) -> ByteStream:
+    """Open a transcript, unpacked if it is compressed. Raises OSError, also while it is read."""
+    if path.suffix == SUFFIX:
+        return _Unpacked(open_regular(path))
+    return cast(ByteStream, open_regular(path))
+
+
+class _Unpacked:
+    """The text of a compressed file, by a module of Python if there is one, else by the program."""
+
+    def __init__(self, file: io.FileIO) -> None:
+        self._file = file
+        self._text: IO[bytes] | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._errors: tuple[type[Exception], ...] = (EOFError,)
+        self._position = 0
+
+    def __enter__(self) -> _Unpacked:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._text is not None:
+            self._text.close()
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+        self._file.close()
+
+    def read(self, size: int) -> bytes:
+        """Read on. Raises OSError."""
+        if self._text is None:
+            self._text = self._begin()
+        try:
+            data = self._text.read(size)
+        except self._errors as error:
+            raise OSError(errno.EIO, DAMAGED) from error
+        if len(data) < size and self._process is not None and self._process.wait() != 0:
+            raise OSError(errno.EIO, DAMAGED)
+        self._position += len(data)
+        return data
+
+    def seek(self, offset: int) -> None:
+        """Go forwards; by reading, since there is no other way. Raises OSError."""
+        while self._position < offset and self.read(min(_SKIPPED_BYTES, offset - self._position)):
+            pass
+
+    def _begin(self) -> IO[bytes]:
+        for name in _MODULES:
+            with suppress(ImportError):
+                module: Any = import_module(name)
+                self._errors = (EOFError, module.ZstdError)
+                return cast(IO[bytes], module.open(self._file, "rb"))
+        program = _program()
+        if program is None:
+            raise OSError(errno.ENOTSUP, NO_DECODER)
+        # The file is its standard input: no name of it can be taken for an option.
+        pipe, null = subprocess.PIPE, subprocess.DEVNULL
+        self._process = subprocess.Popen([program, "-dcq"], stdin=self._file, stdout=pipe, stderr=null)
+        return cast(IO[bytes], self._process.stdout)
+
+
+def _program() -> str | None:
+    """Its full path. A relative folder on PATH would be another one in each repository."""
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    return shutil.which("zstd", path=os.pathsep.join(folder for folder in folders if os.path.isabs(folder)))
