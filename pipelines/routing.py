@@ -55,7 +55,7 @@ class Known:
     status: str
     occurrences: int
     records: frozenset[str]
-    """Ids of the transcript records that are its evidence already."""
+    """Ids of the transcript records that are its evidence already, of those that the candidate names."""
     sessions: frozenset[str] = frozenset()
     """The sessions these are from."""
     project: str | None = None

@@ -34,6 +34,7 @@ from ..vault.settings import Settings
 from ..vault.slug import slugify
 from ..vault.store import VaultStore
 from .semantic_similarity import SemanticSimilarity
+from .taken_back import identity
 
 LIVE_FIRST = ("active", "pending", "incubating", "inbox")
 _ID = re.compile(r"[\w:.-]+")
@@ -143,7 +144,7 @@ class VaultMemories:
                 path=entry.path,
                 status=entry.effective_status,
                 occurrences=entry.occurrences,
-                records=frozenset(record for source in entry.sources for record in source.records),
+                records=_counted_records(entry, candidate),
                 sessions=frozenset(source.session for source in entry.sources if source.session),
                 project=slugify(entry.project) if entry.project else None,
                 replaces=entry.supersedes if entry.effective_status == "pending" else None,
@@ -274,6 +275,13 @@ def _holds(entry: Entry, candidate: Candidate) -> bool:
 def _has_said(entry: Entry, candidate: Candidate) -> bool:
     """Is one of the candidate's messages evidence of the entry?"""
     return not _records(entry, candidate).isdisjoint(candidate.records)
+
+
+def _counted_records(entry: Entry, candidate: Candidate) -> frozenset[str]:
+    """Those of the candidate's records that are evidence of the entry already. A record that is named after its place
+    in the file is another one in each session."""
+    found = {identity((source.session, record)) for source in entry.sources for record in source.records}
+    return frozenset(each for each in candidate.records if identity((candidate.session, each)) in found)
 
 
 def _records(entry: Entry, candidate: Candidate) -> frozenset[str]:

@@ -84,6 +84,21 @@ def test_the_same_in_three_sessions_goes_to_review_with_all_the_evidence(bed: Be
     assert len(bed.files()) == 1
 
 
+def test_records_at_the_same_place_of_two_files_are_two(bed: Bed) -> None:
+    # Codex gives them no ids, and the first prompts of one project's sessions begin at the same byte.
+    for session in ("a", "b", "c"):
+        bed.remember(replace(GUESS, session=session, records=("line:190",)))
+    assert bed.only("pending").occurrences == 3
+    assert bed.remember(replace(GUESS, session="b", records=("line:190",))).counts == {"known": 1}
+
+
+def test_a_copy_of_a_record_is_known_in_whatever_session(bed: Bed) -> None:
+    record = "5f0c6a52-7d1e-4c55-9a51-0f6f6f2b8a11"
+    for session in ("a", "b"):
+        bed.remember(replace(GUESS, session=session, records=(record,)))
+    assert bed.only("inbox").occurrences == 1
+
+
 def test_three_times_in_one_session_is_no_pattern(bed: Bed) -> None:
     for record in ("r1", "r2", "r3", "r4"):
         bed.remember(replace(GUESS, records=(record,)))
