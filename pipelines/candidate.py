@@ -76,6 +76,9 @@ class Candidate:
     """What the user answered by it, in one line of the agent's, for who decides on it; '' if the statement tells, or
     nothing is known. It is never part of the memory."""
 
+    forked_from: tuple[str, ...] = ()
+    """Sessions that its session may have this from, since it begins with a copy of them."""
+
     def __post_init__(self) -> None:
         if self.category not in CATEGORIES:
             raise ValueError(f"unknown category: {self.category!r}")

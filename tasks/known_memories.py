@@ -279,7 +279,9 @@ def _has_said(entry: Entry, candidate: Candidate) -> bool:
 
 def _counted_records(entry: Entry, candidate: Candidate) -> frozenset[str]:
     """Those of the candidate's records that are evidence of the entry already. A record that is named after its place
-    in the file is another one in each session."""
+    in the file is another one in each session; in a fork it may be a copy, so there it is no further evidence."""
+    if not {source.session for source in entry.sources}.isdisjoint(candidate.forked_from):
+        return frozenset(candidate.records)
     found = {identity((source.session, record)) for source in entry.sources for record in source.records}
     return frozenset(each for each in candidate.records if identity((candidate.session, each)) in found)
 

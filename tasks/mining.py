@@ -137,6 +137,7 @@ class _Reading:
     mined: Mined
     session: str
     packer: WindowPacker | None
+    forked_from: tuple[str, ...] = ()
 
 
 def mine_transcript(request: MiningRequest, settings: Settings | None = None) -> Mined:
@@ -151,9 +152,13 @@ def mine_transcript(request: MiningRequest, settings: Settings | None = None) ->
         plan = ReadPlan.from_start()  # The place where reading begins may still be there: that alone says nothing.
     while isinstance(reading := _read_once(request, plan, settings), NeedsEarlierStart):
         plan = reading.plan
-    if settings is None or reading.packer is None or reading.mined.headless:
-        return reading.mined
-    return _add_model_candidates(reading.mined, reading.packer, settings, request.session or reading.session)
+    mined = reading.mined
+    if settings is not None and reading.packer is not None and not mined.headless:
+        mined = _add_model_candidates(mined, reading.packer, settings, request.session or reading.session)
+    if reading.forked_from:
+        candidates = tuple(replace(each, forked_from=reading.forked_from) for each in mined.candidates)
+        mined = replace(mined, candidates=candidates)
+    return mined
 
 
 def _read_once(request: MiningRequest, plan: ReadPlan, settings: Settings | None) -> _Reading | NeedsEarlierStart:
@@ -200,7 +205,7 @@ def _read_once(request: MiningRequest, plan: ReadPlan, settings: Settings | None
         headless=report.headless,
         host=reader.host,
     )
-    return _Reading(mined, reader.session, packer)
+    return _Reading(mined, reader.session, packer, reader.forked_from)
 
 
 def _window_packer(settings: Settings | None, mined_until: int) -> WindowPacker | None:
@@ -263,7 +268,11 @@ def mined_to_json(mined: Mined) -> dict[str, Any]:
 
 def mined_from_json(value: Mapping[str, Any]) -> Mined:
     """Restore what `mined_to_json` made. Raises KeyError, TypeError, ValueError for anything else."""
-    candidates = tuple(
-        Candidate(**{**candidate, "records": tuple(candidate["records"])}) for candidate in value["candidates"]
-    )
+    candidates = tuple(map(candidate_from_json, value["candidates"]))
     return Mined(**{**value, "candidates": candidates, "answers": tuple(value["answers"])})
+
+
+def candidate_from_json(value: Mapping[str, Any]) -> Candidate:
+    """Restore a candidate from its fields as JSON. Raises KeyError, TypeError, ValueError for anything else."""
+    tuples = {"records": tuple(value["records"]), "forked_from": tuple(value.get("forked_from", ()))}
+    return Candidate(**{**value, **tuples})

@@ -22,6 +22,8 @@ from .words import own_text, pasted_ranges
 
 _SILENT = re.compile(rb'"type":"(?:token_count|reasoning|world_state|compacted|agent_reasoning)"')
 _EXIT_CODE = re.compile(r"(?:Process exited with code|Exit code:)\s*(-?\d+)")
+MOST_FORKS = 50
+"""So many sessions are remembered of which one is a fork, and that of another."""
 _COMPACTED = "Another language model started to solve this problem"
 
 
@@ -34,6 +36,12 @@ class CodexReader(TranscriptReader):
         self._calls: dict[str, ToolEvent] = {}
         self._messages: dict[Role, tuple[str, str]] = {}
         """The newest message by role: the form of its record ("event" or "item"), and its text."""
+        self._forked_from: dict[str, None] = {}
+
+    @property
+    def forked_from(self) -> tuple[str, ...]:
+        """See TranscriptReader. All that Codex copies is written anew, with the time of the fork."""
+        return tuple(self._forked_from)
 
     def _read_header(self) -> None:
         for record in self._header_lines():
@@ -46,6 +54,7 @@ class CodexReader(TranscriptReader):
             self.session = meta["id"]
         if isinstance(meta.get("cwd"), str):
             self._cwd = meta["cwd"]
+        self._note_fork(meta)
         # `codex exec`, an SDK's or an MCP client's run, and sub-agents ({"subagent": ...}): no person typed there.
         source = meta.get("source")
         self._headless = (
@@ -54,6 +63,12 @@ class CodexReader(TranscriptReader):
             or meta.get("originator") in ("codex_exec", "codex_sdk_ts")
             or meta.get("thread_source") == "subagent"
         )
+
+    def _note_fork(self, meta: dict[str, Any]) -> None:
+        """Note whose copy begins here: the header names it, and among the copied records is its own header."""
+        for session in (as_text(meta.get("id")), as_text(meta.get("forked_from_id"))):
+            if session and session != self.session and len(self._forked_from) < MOST_FORKS:
+                self._forked_from[session] = None
 
     def _is_irrelevant(self, data: bytes) -> bool:
         return _SILENT.search(data, 0, 250) is not None
@@ -65,6 +80,8 @@ class CodexReader(TranscriptReader):
         kind = (record.get("type"), payload.get("type"))
         if record.get("type") == "turn_context":
             self._cwd = as_text(payload.get("cwd")) or self._cwd
+        elif record.get("type") == "session_meta":
+            self._note_fork(payload)
         elif kind == ("event_msg", "user_message"):
             text = own_text(as_text(payload.get("message")))
             if text and not text.startswith(_COMPACTED):

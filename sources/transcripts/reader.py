@@ -93,6 +93,11 @@ class TranscriptReader(ABC):
         return self._end
 
     @property
+    def forked_from(self) -> tuple[str, ...]:
+        """Sessions a copy of which the transcript begins with, where the copies' records can't be told by an id."""
+        return ()
+
+    @property
     def report(self) -> ReadReport:
         return ReadReport(self._end, self._lines, self._bad, self._turns, self._headless, self._restarted)
 

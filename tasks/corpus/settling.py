@@ -200,12 +200,17 @@ def _without_copies(sayings: Sequence[Saying], by_record: Mapping[Evidence, str]
     """Leave one saying of each record: a session that was forked, or resumed under another id, begins with a copy of
     the other, and the same words were said once. One that a note names stays before the others.
     """
+    said_in: dict[tuple[str, str], set[str]] = {}
+    for saying in sayings:
+        candidate = saying.candidate
+        said_in.setdefault((candidate.category, candidate.statement), set()).add(candidate.session)
     first: dict[tuple[str, str, Evidence], Saying] = {}
     for saying in sorted(
         sayings, key=lambda each: (by_record.keys().isdisjoint(_evidence(each.candidate)), each.order)
     ):
         candidate = saying.candidate
-        first.setdefault((candidate.category, candidate.statement, said_by(candidate)), saying)
+        if said_in[candidate.category, candidate.statement].isdisjoint(candidate.forked_from):
+            first.setdefault((candidate.category, candidate.statement, said_by(candidate)), saying)
     return list(first.values())
 
 

@@ -21,7 +21,7 @@ from ...pipelines.corpus import Saying
 from ...vault.layout import FILE_MODE, StatePaths, make_private_folder
 from ...vault.paths import sync_folder
 from ..cursors import Cursors
-from ..mining import Mined
+from ..mining import Mined, candidate_from_json
 
 log = logging.getLogger(__name__)
 
@@ -116,7 +116,7 @@ class CorpusStore:
             try:
                 value = json.loads(file.read_bytes())
                 for place, fields in enumerate(value["candidates"]):
-                    candidate = Candidate(**{**fields, "records": tuple(fields["records"])})
+                    candidate = candidate_from_json(fields)
                     at = _moment_of(candidate, float(value["modified"]))
                     yield Saying(candidate, str(value["host"]), (at, file.stem, place))
             except (OSError, ValueError, KeyError, TypeError) as error:

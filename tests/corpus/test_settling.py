@@ -447,6 +447,19 @@ def test_what_a_forked_session_has_from_the_other_was_said_once(bed: Bed, known:
         assert "- [ ] 1× in 1 session" in bed.files()[DIGEST]
 
 
+def test_what_a_fork_in_codex_begins_with_was_said_once_however_it_was_written_anew(bed: Bed) -> None:
+    first = replace(GUESS, session="s1", records=("line:190",))
+    copies = [
+        replace(GUESS, session=session, records=(f"line:{place}",), forked_from=forked_from)
+        for session, place, forked_from in (("s2", 438, ("s1",)), ("s3", 686, ("s2", "s1")))
+    ]
+    store = CorpusStore(bed.settings.state)
+    for candidate in (*copies, first):
+        store.keep(f"codex-{candidate.session}", 0, 1.0, Mined((candidate,), 9, 9, 9, 0, False, "codex"))
+    settled(bed)
+    assert "- [ ] 1× in 1 session" in bed.files()[DIGEST]
+
+
 def test_records_that_have_only_a_place_in_their_file_are_told_apart_by_session(bed: Bed) -> None:
     placed = [
         replace(each, records=("line:0",)) for each in (RULE, replace(RULE, statement="Never rebase shared work"))

@@ -99,6 +99,15 @@ def test_a_copy_of_a_record_is_known_in_whatever_session(bed: Bed) -> None:
     assert bed.only("inbox").occurrences == 1
 
 
+def test_what_a_fork_begins_with_is_no_further_evidence(bed: Bed) -> None:
+    bed.remember(replace(GUESS, session="a", records=("line:190",)))
+    fork = replace(GUESS, session="b", records=("line:438",), forked_from=("a",))
+    assert bed.remember(fork).counts == {"known": 1}
+    assert bed.only("inbox").occurrences == 1
+    bed.remember(replace(fork, statement="never commit generated files", category="correction"))
+    assert len(bed.entries()) == 2, "what was said in the fork alone is kept"
+
+
 def test_three_times_in_one_session_is_no_pattern(bed: Bed) -> None:
     for record in ("r1", "r2", "r3", "r4"):
         bed.remember(replace(GUESS, records=(record,)))

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from memoryvault.sources.transcripts.hosts import open_transcript
+from memoryvault.tasks.mining import MiningRequest, mine_transcript, mined_from_json, mined_to_json
 from memoryvault.vault.turn import Origin
 
 
@@ -57,3 +58,18 @@ def test_a_message_that_stands_there_in_both_forms_is_read_once(tmp_path: Path) 
 def test_the_same_words_typed_twice_are_two_prompts(tmp_path: Path) -> None:
     assert len(said(tmp_path / "rollout-1.jsonl", message("item", "Go on."), message("item", "Go on."))) == 2
     assert len(said(tmp_path / "rollout-2.jsonl", message("event", "Go on."), message("event", "Go on."))) == 2
+
+
+def test_a_fork_names_the_sessions_that_it_begins_with(tmp_path: Path) -> None:
+    rule = message("event", "From now on, always run the linter before you commit.")
+    headers: list[dict[str, object]] = [
+        {"timestamp": "2026-03-01T10:00:00Z", "type": "session_meta", "payload": {"id": session, **more}}
+        for session, more in (("third", {"forked_from_id": "second"}), ("second", {"forked_from_id": "first"}))
+    ]
+    path = tmp_path / "rollout-third.jsonl"
+    path.write_text("".join(json.dumps(each) + "\n" for each in (*headers, rule)), "utf-8")
+    mined = mine_transcript(MiningRequest(str(path), "codex"))
+    assert [(each.session, each.forked_from) for each in mined.candidates] == [("third", ("second", "first"))]
+    assert mined_from_json(json.loads(json.dumps(mined_to_json(mined)))) == mined
+    path.write_text(json.dumps({**headers[1], "payload": {"id": "second"}}) + "\n" + json.dumps(rule) + "\n", "utf-8")
+    assert [each.forked_from for each in mine_transcript(MiningRequest(str(path), "codex")).candidates] == [()]
