@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from ..sources.transcripts.compressed import SUFFIX
 from ..sources.transcripts.lines import complete_lines
 from ..vault.days import SECONDS_PER_DAY
 from ..vault.layout import resolve_within
@@ -111,7 +112,9 @@ def sweep(harness: str, roots: Sequence[str], *, now: float, idle_seconds: float
             status = os.stat(marker.transcript)
             if status.st_mtime <= now + FUTURE_SECONDS:
                 event_at = max(event_at, status.st_mtime)
-            size = status.st_size if _has_news(marker, status.st_size, roots) else marker.offset
+            has_news = _has_news(marker, status.st_size, roots)
+            # Of a compressed one the size says nothing.
+            size = max(status.st_size, marker.offset + _is_compressed(marker)) if has_news else marker.offset
         except FileNotFoundError:
             is_gone = _is_in_reach(marker.transcript, roots)
         except OSError:
@@ -140,7 +143,8 @@ def _from_now_on(path: str, now: float) -> float:
 
 def follow_transcript(harness: str, marker: Marker, roots: Sequence[str]) -> Marker:
     """Have the marker name the place that its transcript was moved to: who moves or renames a project's folder moves
-    the host's folder of it too, and the session goes on there. Raises OSError.
+    the host's folder of it too, and the session goes on there; Codex compresses one that nobody goes on with. Raises
+    OSError.
 
     An unchanged marker if the transcript is where it was, or nowhere.
     """
@@ -148,7 +152,10 @@ def follow_transcript(harness: str, marker: Marker, roots: Sequence[str]) -> Mar
         return marker
     from ..sources.transcripts.hosts import find_session  # Its readers' patterns take a while to compile.
 
+    compressed = Path(marker.transcript + SUFFIX)
     found = find_session(marker.session_id, marker.host or "claude", map(Path, roots))
+    if found is None and compressed.is_file():
+        found = compressed
     known = None if found is None else resolve_within(str(found), roots)
     newest = read_marker(marker_path(harness, marker.session_id))  # A job may have mined on during the search.
     if known is None or newest is None or newest.transcript != marker.transcript:
@@ -171,9 +178,13 @@ def _is_in_reach(transcript: str, roots: Sequence[str]) -> bool:
 def _has_news(marker: Marker, size: int, roots: Sequence[str]) -> bool:
     """Whether a reading would find anything. Half a line, which a host that was killed leaves, is nothing to read: its
     session is over. Raises OSError."""
-    if size <= marker.offset or resolve_within(marker.transcript, roots) is None:
+    if (size <= marker.offset and not _is_compressed(marker)) or resolve_within(marker.transcript, roots) is None:
         return size != marker.offset
     return any(True for _ in complete_lines(Path(marker.transcript), marker.offset))
+
+
+def _is_compressed(marker: Marker) -> bool:
+    return marker.transcript.endswith(SUFFIX)
 
 
 def _has_changed(path: str, roots: Sequence[str]) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,16 +18,12 @@ from memoryvault.sources.transcripts.hosts import open_transcript
 from memoryvault.sources.transcripts.lines import complete_lines
 from memoryvault.tasks.corpus.backfill import is_mined
 from memoryvault.tasks.mining import MiningRequest, mine_transcript
-from memoryvault.tests.support.zstd_frames import packed
+from memoryvault.tests.support.zstd_frames import needs_decoder, packed
 
 from .test_codex_items import message, said
 
 RULE = "From now on, always run the linter before you commit."
 NAME = "rollout-2026-03-01T10-00-00-0195.jsonl"
-
-needs_decoder = pytest.mark.skipif(
-    sys.version_info < (3, 14) and shutil.which("zstd") is None, reason="neither the program zstd nor Python 3.14"
-)
 
 
 def rollout(folder: Path, *, more: int = 0) -> Path:

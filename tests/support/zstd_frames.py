@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+
+import pytest
+
 MAGIC = b"\x28\xb5\x2f\xfd"
 WINDOW = bytes([0x00, 0x58])
 """Frame header: no size of the content, a window of 2 MiB."""
@@ -16,3 +21,8 @@ def packed(data: bytes) -> bytes:
         last = number == len(blocks) - 1
         parts += ((last | len(block) << 3).to_bytes(3, "little"), block)
     return b"".join(parts)
+
+
+needs_decoder = pytest.mark.skipif(
+    sys.version_info < (3, 14) and shutil.which("zstd") is None, reason="neither the program zstd nor Python 3.14"
+)

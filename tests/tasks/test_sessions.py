@@ -18,6 +18,7 @@ from memoryvault.tasks.sessions import (
     judge,
     sweep,
 )
+from memoryvault.tests.support.zstd_frames import needs_decoder, packed
 from memoryvault.vault.marker import (
     REFLECTED,
     START,
@@ -27,6 +28,7 @@ from memoryvault.vault.marker import (
     mark_reflected,
     marker_path,
     read_marker,
+    rewrite_marker,
 )
 
 HALF_AN_HOUR, AN_HOUR = 1800.0, 3600.0
@@ -165,6 +167,26 @@ def test_a_link_that_leads_out_of_the_hosts_folders_is_no_place_that_a_transcrip
     marker = Marker("moved", transcript=str(tmp_path / "projects" / "-o" / "moved.jsonl"), host="claude")
     create_marker(str(harness), marker)
     assert follow_transcript(str(harness), marker, [str(tmp_path / "projects")]) == marker
+
+
+@needs_decoder
+def test_a_session_that_was_compressed_before_it_was_mined_is_mined_all_the_same(tmp_path: Path) -> None:
+    harness, sessions = tmp_path / "harness", tmp_path / "sessions"
+    harness.mkdir()
+    _session(harness, "old", event_age=9 * AN_HOUR, text_age=9 * AN_HOUR, offset=3, transcripts=sessions)
+    text, compressed = b"{}\n{}\n", sessions / "old.jsonl.zst"
+    compressed.write_bytes(packed(text))
+    shutil.copystat(sessions / "old.jsonl", compressed)
+    (sessions / "old.jsonl").unlink()
+    (mine,) = swept(harness, sessions).to_mine
+    assert mine.transcript == str(compressed)
+    path = marker_path(str(harness), "old")
+    marker = read_marker(path)
+    assert marker is not None
+    rewrite_marker(str(harness), marker.with_offset(len(text)))
+    os.utime(path, (time.time() - 9 * AN_HOUR,) * 2)
+    assert swept(harness, sessions).to_mine == (), "all of it is mined, whatever its size"
+    assert list_markers(str(harness), REFLECTED) == ["old"]
 
 
 def test_a_live_session_without_hook_events_is_not_taken_for_a_dead_one(tmp_path: Path) -> None:
