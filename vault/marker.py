@@ -8,6 +8,7 @@ renamed to `.reflected` once the session has ended and its last byte is mined. L
 from __future__ import annotations
 
 import os
+from _thread import get_ident
 
 from .layout import FILE_MODE
 from .snapshot import escape, unescape
@@ -129,7 +130,9 @@ def marker_path(harness: str, session_id: str, state: str = START) -> str:
 
 
 def _write_temporary(harness: str, marker: Marker) -> str:
-    temporary = harness + "/." + marker.session_id[:64] + "." + str(os.getpid()) + ".tmp"
+    # Each thread's own: in the worker the sweep and a session's job may write the same marker.
+    own = str(os.getpid()) + "-" + str(get_ident())
+    temporary = harness + "/." + marker.session_id[:64] + "." + own + ".tmp"
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, FILE_MODE)
     with open(descriptor, "wb") as file:
         file.write(marker.to_bytes())

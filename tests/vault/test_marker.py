@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -184,3 +185,18 @@ def test_what_is_written_is_read(session: str, texts: tuple[str, str, str, str, 
     with TemporaryDirectory() as harness:
         assert create_marker(harness, marker)
         assert read_marker(marker_path(harness, session)) == marker
+
+
+def test_two_threads_of_the_worker_that_write_a_marker_do_not_meet_in_one_file(tmp_path: Path) -> None:
+    harness = str(tmp_path)
+    written = [Marker("s", transcript="/t" * length, offset=length) for length in (1, 2000)]
+    create_marker(harness, written[0])
+
+    def write(marker: Marker) -> bool:
+        for _ in range(100):
+            rewrite_marker(harness, marker)
+        return read_marker(marker_path(harness, "s")) in written
+
+    with ThreadPoolExecutor(2) as threads:
+        assert list(threads.map(write, written)) == [True, True]
+    assert [path.name for path in tmp_path.iterdir()] == ["session-id-s.start"]
