@@ -10,6 +10,8 @@ from typing import Any, Protocol
 
 MAX_ANSWER_BYTES = 2_000_000
 """Of a whole response. An answer is a few thousand tokens; what is longer is no answer."""
+MAX_TOKENS = 100_000_000
+"""No call takes more: a larger count is a mistake, and sums of such counts fit into no column."""
 
 _THOUGHTS = re.compile(r"\A.*?</think>(?=\s*(?:\n|\{|```))", re.DOTALL)
 """Not every server leaves the tag that opens them in the answer."""
@@ -29,10 +31,11 @@ class Completion:
 
     @property
     def tokens(self) -> int | None:
-        """Of both directions; None when the model did not say."""
+        """Of both directions; None when the model did not say, or no such number can be."""
         if self.input_tokens is None or self.output_tokens is None:
             return None
-        return self.input_tokens + self.output_tokens
+        total = self.input_tokens + self.output_tokens
+        return total if total <= MAX_TOKENS else None
 
 
 class CompletionFailed(Exception):

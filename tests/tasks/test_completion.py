@@ -255,6 +255,8 @@ ESTIMATE = BudgetedCompleter.estimate("p" * 300, "", 100)
     [
         (Completion({}, 70, 5), 75),
         (Completion({}, None, None), ESTIMATE),
+        (Completion({}, 10**30, 5), ESTIMATE),
+        (Completion({}, 2**62, 2**62), ESTIMATE),
         (CompletionFailed("it broke off"), ESTIMATE),
         (CompletionFailed("turned away", may_have_cost=False), 0),
     ],
