@@ -110,8 +110,15 @@ def _item(value: object) -> _Item:
         or not all(isinstance(text, str) for text in texts)
     ):
         raise _Dropped("not as the schema says")
-    quote, statement, reason = (" ".join(str(text).split()) for text in texts)
+    # Neither NUL nor a character that turns the line around goes into a note; a quote has to stand in the turn.
+    quote = " ".join(str(texts[0]).split())
+    statement, reason = map(_printable, map(str, texts[1:]))
     return _Item(turn, quote, category, statement, reason[:MAX_REASON_CHARS], rule)
+
+
+def _printable(text: str) -> str:
+    """On one line, with a blank for each character that is not printed."""
+    return " ".join("".join(each if each.isprintable() else " " for each in text).split())
 
 
 def _candidate(value: object, window: Window, project_of: ProjectOf) -> Candidate:

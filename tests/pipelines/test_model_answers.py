@@ -189,6 +189,15 @@ def test_a_quote_that_was_said_becomes_a_candidate_in_the_models_words() -> None
     assert tier_of(found)[0] is Tier.LOW
 
 
+@pytest.mark.parametrize("character", ["\0", "\x1b[8m", "\u202e", "\ud800"])
+def test_what_cannot_be_printed_does_not_come_into_a_note(character: str) -> None:
+    window = one_window(turn(1, "hmm, our builds go through pnpm in this shop"))
+    statement = f"Builds of this shop {character} go through pnpm."
+    told = item(1, "our builds go through pnpm", statement=statement, reason=f"so {character}it is")
+    (found,) = read(window, told).candidates
+    assert (found.statement + found.reason).isprintable()
+
+
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [
