@@ -1,6 +1,7 @@
 """`memory health` and `memory inspect`: what happened, told to a person and to a program.
 
-Those that ask a hook, which has 300 ms, run alone: it is a process of its own, the commands around it are forked."""
+Those that ask a hook, which has 300 ms, run alone, and once more with more time where the machine was busy: it is a
+process of its own, the commands around it are forked."""
 
 from __future__ import annotations
 
@@ -49,6 +50,7 @@ QUESTION = "does each worker get a sqlite file of its own?"
 
 
 @pytest.mark.alone
+@pytest.mark.hurried
 def test_a_prompt_that_the_hook_answered_alone_leaves_a_receipt(sandbox: Sandbox) -> None:
     session = _prompt(sandbox, QUESTION)
     (receipt,) = sandbox.json("inspect", session[:8])
@@ -95,6 +97,7 @@ def test_what_a_session_forgot_when_it_was_compacted_was_considered(sandbox: San
 
 @pytest.mark.model
 @pytest.mark.alone
+@pytest.mark.hurried
 def test_a_receipt_says_what_came_why_and_how_long_it_took(sandbox: Sandbox) -> None:
     with sandbox.recall_service():
         sandbox.memory("reindex")
@@ -118,6 +121,7 @@ def test_a_receipt_says_what_came_why_and_how_long_it_took(sandbox: Sandbox) -> 
 
 
 @pytest.mark.alone
+@pytest.mark.hurried
 def test_a_hit_can_be_marked_and_the_marks_are_counted(sandbox: Sandbox) -> None:
     _prompt(sandbox, QUESTION)
     sandbox.memory("inspect", "--useful", "locked-db")
@@ -130,6 +134,7 @@ def test_a_hit_can_be_marked_and_the_marks_are_counted(sandbox: Sandbox) -> None
 
 
 @pytest.mark.alone
+@pytest.mark.hurried
 def test_what_doctor_asks_is_nobodys_last_recall(sandbox: Sandbox) -> None:
     session = _prompt(sandbox, QUESTION)
     file = sandbox.state / "log" / "receipts.jsonl"
@@ -139,6 +144,7 @@ def test_what_doctor_asks_is_nobodys_last_recall(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.alone
+@pytest.mark.hurried
 def test_health_tells_counts_hooks_and_processes(sandbox: Sandbox) -> None:
     for _ in range(3):
         _prompt(sandbox, QUESTION)
@@ -184,6 +190,7 @@ def test_what_research_took_is_no_sign_of_a_network_that_is_off(tmp_path: Path, 
 
 
 @pytest.mark.alone
+@pytest.mark.hurried
 def test_health_speaks_while_the_vault_is_not_mounted(sandbox: Sandbox) -> None:
     _prompt(sandbox, QUESTION)
     away = sandbox.vault.rename(sandbox.vault.with_name("Away"))
