@@ -114,6 +114,8 @@ REJECTED_STATUSES = frozenset({"rejected", "dismissed"})
 """The user said no; saying it again does not change that."""
 ONE_OCCURRENCE = "inferred from one occurrence"
 """Why it has no better tier."""
+REVERSES = "reverses "
+"""Why it would replace the rule whose path follows."""
 PASSED_ON = "in a text you passed on"
 """Why it has no better tier, and what is told of it wherever it is listed."""
 _ONCE = re.compile(rf"\A(\s*Proposed because: .*; )({ONE_OCCURRENCE}\.)$", re.MULTILINE)
@@ -158,7 +160,7 @@ def route(
             candidate = replace(candidate, scope="personal")
         destination = destination_of(candidate, Tier.MEDIUM, "auto" if mode == "auto" else "interactive")
         return RoutedCandidate(
-            candidate, Tier.MEDIUM, Action.WRITE, destination, f"reverses {reversed_rule.path}", reversed_rule.path
+            candidate, Tier.MEDIUM, Action.WRITE, destination, f"{REVERSES}{reversed_rule.path}", reversed_rule.path
         )
     return RoutedCandidate(candidate, tier, Action.WRITE, destination_of(candidate, tier, mode), why)
 

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
+from ..pipelines.likeness import own_words, statement_of
+from ..pipelines.other_value import with_other_value
+from ..pipelines.reversal import Rule, reverses
 from ..pipelines.review import ARCHIVED, link_target
-from ..vault.entry import SUPERSEDED, Entry
-from ..vault.errors import EntryInvalid, EntryNotFound, PathRefused, UsageError
+from ..pipelines.routing import REVERSES
+from ..vault.entry import ACTIVE, SUPERSEDED, Entry
+from ..vault.errors import EntryInvalid, EntryNotFound, PathRefused
+from ..vault.pending import pending_folder
 from ..vault.store import VaultStore
 from .entry_names import is_living, resolve_entry
+
+_QUOTED = re.compile(r"^> ?(.*)$", re.MULTILINE)
+_IsMeant = Callable[[Entry], bool]
 
 
 def replaced_now(store: VaultStore, proposal: Entry) -> str | None:
@@ -21,34 +31,65 @@ def replaced_now(store: VaultStore, proposal: Entry) -> str | None:
     if proposal.supersedes is None:
         return None
     target = link_target(proposal.supersedes)
-    with suppress(EntryNotFound):
-        found = resolve_entry(store, target)
-        return found if is_living(store.read(found)) else None
     path = f"{target.removesuffix('.md')}.md"
-    if (taken := _successor(store, path)) is not None:
+    is_mined = f"{REVERSES}{path}" in proposal.body
+    is_meant = _meaning_of(proposal) if is_mined else lambda entry: True
+    with suppress(EntryNotFound):
+        found = store.read(resolve_entry(store, target))
+        # What waited there may have gone to its place, and its name to the next that waits.
+        if not pending_folder(found.path) or is_meant(found):
+            return found.path if is_living(found) else None
+    superseded = _superseded(store)
+    if (taken := _successor(store, path, superseded, is_meant)) is not None:
         return taken
     # It may have moved since it was proposed, from _review to its place, and have been superseded there.
-    name = path.rsplit("/", 1)[-1]
-    with suppress(EntryNotFound, EntryInvalid, UsageError):
-        moved = resolve_entry(store, name)
-        return moved if moved != proposal.path else None
-    moved_to = {_path_before(entry) for entry in _superseded(store) if _path_before(entry).endswith(f"/{name}")}
-    return _successor(store, moved_to.pop()) if len(moved_to) == 1 else None
+    has_its_name = _named_like(path) if is_mined else lambda other: other.endswith(f"/{path.rpartition('/')[2]}")
+    named = (other for other in store.walk() if has_its_name(other) and other != proposal.path)
+    moved = [entry for entry in store.readable(named) if is_living(entry) and is_meant(entry)]
+    if moved:
+        return _nearest(moved, proposal)
+    places = {_path_before(entry) for entry in superseded if has_its_name(_path_before(entry)) and is_meant(entry)}
+    return _successor(store, places.pop(), superseded, is_meant) if len(places) == 1 else None
 
 
-def _successor(store: VaultStore, path: str) -> str | None:
+def _meaning_of(proposal: Entry) -> _IsMeant:
+    """Whether an entry may be the one that the proposal was made against. Names are given again: what was proposed
+    because it contradicts a rule is never to supersede one that it does not contradict."""
+    # A model puts a statement into words of its own.
+    said = [own_words(statement_of(proposal.body)), " ".join(_QUOTED.findall(proposal.body))]
+
+    def is_meant(entry: Entry) -> bool:
+        other = own_words(statement_of(entry.body))
+        return any(reverses(one, other) or with_other_value(one, [Rule(entry.path, other)]) for one in said)
+
+    return is_meant
+
+
+def _named_like(path: str) -> Callable[[str], bool]:
+    """Whether a path has the name of the note at `path`, or a next free one, as where it moved that was taken."""
+    name = path.rpartition("/")[2].removesuffix(".md")
+    pattern = re.compile(rf"{re.escape(name)}(?:-\d+)?\.md")
+    return lambda other: pattern.fullmatch(other.rpartition("/")[2]) is not None
+
+
+def _nearest(moved: Sequence[Entry], proposal: Entry) -> str | None:
+    """The one that is in use, and as far as the proposal; None where that is true of several."""
+    rank = {entry.path: (entry.effective_status != ACTIVE, entry.project != proposal.project) for entry in moved}
+    best = [path for path, place in rank.items() if place == min(rank.values())]
+    return best[0] if len(best) == 1 else None
+
+
+def _successor(store: VaultStore, path: str, superseded: Sequence[Entry], is_meant: _IsMeant) -> str | None:
     """The living entry that took the place of the one that was at `path`, over any number of steps."""
-    superseded = _superseded(store)
+    gone = [entry for entry in superseded if _path_before(entry) == path and is_meant(entry)]
     passed: set[str] = set()
-    while path not in passed:
+    while gone and path not in passed:
         passed.add(path)
-        gone = [entry for entry in superseded if _path_before(entry) == path]
-        if not gone:
-            return None
         path = max(gone, key=lambda entry: entry.superseded_at or "").superseded_by or ""
         with suppress(EntryNotFound, EntryInvalid, PathRefused):
             if is_living(store.read(path)):
                 return path
+        gone = [entry for entry in superseded if _path_before(entry) == path]
     return None
 
 

@@ -128,6 +128,41 @@ def test_of_proposals_to_replace_one_that_waits_one_is_left_in_use_too(bed: Bed)
         assert port in bed.only("active").body
 
 
+@pytest.mark.parametrize("taken", ["the name that it waited under", "the name of its place"])
+def test_what_has_the_name_of_the_one_that_it_would_replace_is_left_alone(bed: Bed, taken: str) -> None:
+    """A name has six words: those of other rules may be the same."""
+    fact = said(MONDAYS, "a", "Remember that staging is at port 8081.", standing_rule=False, claimed_rule=True)
+    other = said(fact, "z", "Remember that staging is at port 8081 of the blue machine alone.")
+    if taken == "the name of its place":
+        bed.remember(other)
+        bed.reviewer.decide(bed.only("pending").path, Approve(), run="review-1")
+    bed.remember(fact)
+    first = bed.only("pending").path
+    bed.remember(said(fact, "b", "Remember that staging is at port 8082."))
+    (second,) = [entry for entry in bed.entries() if entry.supersedes]
+    assert second.supersedes == first
+    bed.reviewer.decide(first, Approve(), run="review-1")
+    if taken == "the name that it waited under":
+        bed.remember(other)
+        assert "blue machine" in bed.store.read(first).body
+    bed.reviewer.decide(second.path, Approve(), run="review-1")
+    (left,) = [entry for entry in bed.entries() if "blue machine" in entry.body]
+    assert left.effective_status in ("active", "pending")
+    assert "8081." in bed.only("superseded").body
+    assert [entry.path for entry in bed.entries() if "8082" in entry.body and entry.effective_status == "active"]
+
+
+def test_a_rule_that_was_deleted_is_not_taken_for_another_of_its_name(bed: Bed) -> None:
+    bed.remember(said(MONDAYS, "a"))
+    old = bed.only("active").path
+    bed.remember(said(MONDAYS, "b", TUESDAYS))
+    (bed.vault / old).unlink()
+    other = f"personal-projects/shop/convention/{old.rsplit('/', 1)[-1]}"
+    bed.note(other, "# Mondays\n\nOf the shop.", kind="convention", status="active", project="shop")
+    bed.reviewer.decide(bed.only("pending").path, Approve(), run="review-1")
+    assert {entry.effective_status for entry in bed.entries()} == {"active"}
+
+
 def test_another_entry_of_the_same_name_is_left_alone(bed: Bed) -> None:
     bed.remember(said(MONDAYS, "a"))
     old = bed.only("active").path
