@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 
 from ..pipelines.review import Approve, Reject, parse_decision
-from ..tasks.corpus.digest_decisions import decide_line, lines_to_decide
+from ..tasks.corpus.digest_decisions import LEFT, decide_line, lines_to_decide
 from ..tasks.queue.enqueue import request_indexing
 from ..tasks.reviewing import Reviewer
 from ..vault.errors import MemoryVaultError, UsageError
@@ -19,6 +19,7 @@ from .terminal import read_key
 
 KEYS = "[a]pprove  [r]eject  [s]kip  [u]ndo  [q]uit "
 DECISIONS: Mapping[str, Approve | Reject] = {"a": Approve(), "r": Reject()}
+WHY_LEFT = " (`memory review` shows what it would replace)"
 _LEAVE = frozenset({"q", "\x03", "\x04", ""})
 _SKIP = frozenset({"s", "\r", "\n", " "})
 
@@ -73,7 +74,7 @@ def _ask(lines: Mapping[str, str], reviewer: Reviewer, context: Context) -> None
         else:
             try:
                 decided = decide_line(context.settings, reviewer, keys[at], DECISIONS[pressed], run=run)
-                print(f"{decided.verdict}: {decided.path}")
+                print(f"{decided.verdict}: {decided.path}{WHY_LEFT if decided.verdict == LEFT else ''}")
                 steps.decided(at, decided.verdict)
                 changed = True
             except MemoryVaultError as error:

@@ -220,9 +220,10 @@ def digest_body(
         HOW_TO_MARK,
         "",
     ]
-    lines += [_line(pattern, marks) for pattern in held[:MOST_LINES]]
-    if len(held) > MOST_LINES:
-        lines += ["", f"and {counted(len(held) - MOST_LINES, 'weaker one')}, counted but not listed."]
+    listed = [pattern for place, pattern in enumerate(held) if place < MOST_LINES or _mark(pattern, marks)]
+    lines += [_line(pattern, marks) for pattern in listed]
+    if len(held) > len(listed):
+        lines += ["", f"and {counted(len(held) - len(listed), 'weaker one')}, counted but not listed."]
     return "\n".join(lines) + "\n"
 
 
@@ -254,6 +255,11 @@ def _line(pattern: Pattern, marks: Mapping[str, str]) -> str:
         seen = f"**{seen}**"
     where = f", {candidate.project}" if candidate.project else ""
     passed_on = f", {PASSED_ON}" if pattern.passed_on else ""
-    mark = next((marks[saying.key] for saying in pattern.sayings if saying.key in marks), " ")
+    mark = _mark(pattern, marks) or " "
     # The key is a block's name in Obsidian, which does not show it.
     return f"- [{mark}] {seen} ({candidate.category}{where}{passed_on}): {text} ^{pattern.sayings[0].key}"
+
+
+def _mark(pattern: Pattern, marks: Mapping[str, str]) -> str:
+    """What the user has written into the box of the pattern's line; '' for nothing."""
+    return next((marks[saying.key] for saying in pattern.sayings if saying.key in marks), "")

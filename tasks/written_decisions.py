@@ -21,6 +21,9 @@ from .reviewing import DecisionOutcome, DecisionProblem, Reviewer
 log = logging.getLogger(__name__)
 
 VAULT_PAUSE_SECONDS = 10.0
+LINES_SECONDS = 20.0
+"""For so long lines of the digest are decided on, each of which costs a look through the vault; then a job of its own
+goes on with the rest."""
 
 
 class DecisionsAtStart:
@@ -52,6 +55,21 @@ def _where_told(proposal: str) -> str:
     return f"`memory review --decide {proposal}=approve` says why" if proposal.startswith("^") else "it says why itself"
 
 
+def _decide_lines(settings: Settings, reviewer: Reviewer, job: RunningJob) -> list[DecisionOutcome | DecisionProblem]:
+    """Lines of the digest, as far as there is time."""
+    ends_at = job.elapsed_seconds() + LINES_SECONDS
+    results = decide_lines(
+        settings,
+        reviewer,
+        decided_lines(reviewer.store),
+        run=reviewer.journal.new_run("review"),
+        may_go_on=lambda: job.elapsed_seconds() < ends_at and job.still_owned(),
+    )
+    if job.elapsed_seconds() >= ends_at and any(isinstance(result, DecisionOutcome) for result in results):
+        job.enqueue("review.apply", {}, unique_key=APPLY_KEY)
+    return results
+
+
 def apply_handler(settings: Settings) -> Handler:
     """review.apply: decisions that stand in notes."""
 
@@ -63,9 +81,7 @@ def apply_handler(settings: Settings) -> Handler:
                 # Two devices that see one decision would each carry it out, and their files would collide.
                 return {"elsewhere": acting_device(reviewer.store.vault) or ""}
             results = reviewer.apply_notes(job.still_owned)
-            results += decide_lines(
-                settings, reviewer, decided_lines(reviewer.store), run=reviewer.journal.new_run("review")
-            )
+            results += _decide_lines(settings, reviewer, job)
             listed = Watchlist(settings, reviewer.store, reviewer.journal).apply_notes(job.still_owned)
             settled = settle_lost_questions(settings, reviewer.journal, time.time())
         except VaultUnavailable as error:

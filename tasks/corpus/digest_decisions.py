@@ -7,7 +7,7 @@ already is found in the vault.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 
@@ -15,17 +15,21 @@ from ...pipelines.corpus import Pattern, decisions_in, listed_lines, unconfirmed
 from ...pipelines.incubation import Answer
 from ...pipelines.review import Approve, Reject
 from ...vault.entry import AWAITING_STATUSES
-from ...vault.errors import EntryInvalid, EntryNotFound, MemoryVaultError, VaultUnavailable
+from ...vault.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, VaultUnavailable
 from ...vault.layout import CORPUS_DIGEST
 from ...vault.pending import is_idea_path
 from ...vault.settings import Settings
 from ...vault.store import VaultStore
 from ..ideas.incubator_gc import decide_on_idea
 from ..ideas.ledger import slug_of
+from ..replacing import replaced_now
 from ..reviewing import DecisionOutcome, DecisionProblem, Reviewer
 from .settling import path_of, refresh_digest, survey, write_pattern
 
 Decision = Approve | Reject
+LEFT = "left for the review"
+"""What becomes of a line that was approved but would replace an entry: the review shows both, the digest neither."""
+ATTEMPTS_AT_EDITED_DIGEST = 3
 
 
 def lines_to_decide(store: VaultStore) -> dict[str, str]:
@@ -39,12 +43,17 @@ def decided_lines(store: VaultStore) -> dict[str, Decision]:
 
 
 def decide_lines(
-    settings: Settings, reviewer: Reviewer, decisions: Mapping[str, Decision], *, run: str
+    settings: Settings,
+    reviewer: Reviewer,
+    decisions: Mapping[str, Decision],
+    *,
+    run: str,
+    may_go_on: Callable[[], bool] = lambda: True,
 ) -> list[DecisionOutcome | DecisionProblem]:
     """Carry out decisions on lines, by their keys, and write the digest without them. Raises VaultUnavailable.
 
     A line that is in the vault by now is decided on there if it still waits; on what the user has decided already
-    nothing is done.
+    nothing is done. `may_go_on` is asked before each but the first: what is left then stays as it is.
     """
     if not decisions:
         return []
@@ -54,14 +63,17 @@ def decide_lines(
         for pattern in (*(known for known, _ in found.known), *found.new)
         for saying in pattern.sayings
     }
+    new = {saying.key for pattern in found.new for saying in pattern.sayings}
     results: list[DecisionOutcome | DecisionProblem] = []
-    for key, decision in decisions.items():
+    for place, (key, decision) in enumerate(decisions.items()):
+        if place and not may_go_on():
+            break
         pattern = patterns.get(key)
         if pattern is None:
             results.append(DecisionProblem(f"^{key}", f"it is no line of {CORPUS_DIGEST}, or another machine mined it"))
             continue
         try:
-            decided = _decide(settings, reviewer, pattern, decision, run)
+            decided = _decide(settings, reviewer, pattern, decision, run, is_new=key in new)
         except VaultUnavailable:
             raise
         except MemoryVaultError as error:
@@ -69,7 +81,10 @@ def decide_lines(
         else:
             results += [] if decided is None else [replace(decided, proposal=f"^{key}")]
     if patterns.keys() & decisions.keys():  # Else the digest may be another machine's.
-        refresh_digest(settings, reviewer.store)
+        for _ in range(ATTEMPTS_AT_EDITED_DIGEST):
+            with suppress(EditConflict):  # What was decided is, whatever is written there: the next rewriting sees it.
+                refresh_digest(settings, reviewer.store)
+                break
     return results
 
 
@@ -84,10 +99,10 @@ def decide_line(settings: Settings, reviewer: Reviewer, key: str, decision: Deci
 
 
 def _decide(
-    settings: Settings, reviewer: Reviewer, pattern: Pattern, decision: Decision, run: str
+    settings: Settings, reviewer: Reviewer, pattern: Pattern, decision: Decision, run: str, *, is_new: bool
 ) -> DecisionOutcome | None:
-    """None: it was decided on before."""
-    path = path_of(settings, reviewer.store, pattern)
+    """None: it was decided on before. `is_new`: just now the vault did not hold it; to look costs a walk through it."""
+    path = None if is_new else path_of(settings, reviewer.store, pattern)
     if path is None:
         # It waits for the decision that comes now, whatever the settings do with what is not decided on.
         asked = replace(
@@ -95,13 +110,17 @@ def _decide(
             memory=replace(settings.memory, review_mode="interactive"),
             reflection=replace(settings.reflection, session_entries=0),
         )
-        write_pattern(unconfirmed(pattern), reviewer.store, asked, run)
-        path = path_of(settings, reviewer.store, pattern)
+        path = write_pattern(unconfirmed(pattern), reviewer.store, asked, run)
+        path = path or path_of(settings, reviewer.store, pattern)
     if path is None:
         raise EntryInvalid("it was taken back, or its transcript names no record: it cannot be written")
-    if reviewer.store.read(path).effective_status not in AWAITING_STATUSES:
+    entry = reviewer.store.read(path)
+    if entry.effective_status not in AWAITING_STATUSES:
         return None
     if not is_idea_path(path):
+        # Only the review shows what would be archived.
+        if isinstance(decision, Approve) and replaced_now(reviewer.store, entry) is not None:
+            return DecisionOutcome(path, LEFT, path)
         return reviewer.decide(path, decision, run=run)
     if isinstance(decision, Approve):
         return DecisionOutcome(path, "in the incubator", path)

@@ -100,7 +100,7 @@ def settle(
             more = replace(pattern, sayings=(*pattern.sayings[:1], *news))
             # What waits for the user goes on waiting, whatever other old sessions say.
             more = unconfirmed(more) if status == "pending" and pattern.tier is Tier.HIGH else more
-            strengthened += _write(more, store, settings, check, run)
+            strengthened += bool(_write(more, store, settings, check, run))
     # Of two rules that contradict each other, the later one is proposed in the place of the earlier.
     for pattern in (*sorted(chosen.saved, key=_last_said), *sorted(chosen.proposed, key=_last_said)):
         _write(pattern, store, settings, check, run)
@@ -242,10 +242,10 @@ def _last_said(pattern: Pattern) -> tuple[float, str, int]:
     return max(saying.order for saying in pattern.sayings)
 
 
-def _write(pattern: Pattern, store: VaultStore, settings: Settings, check: Callable[[], None], run: str) -> bool:
-    """Remember each saying of the pattern, under the vault's lock; True if anything was written."""
+def _write(pattern: Pattern, store: VaultStore, settings: Settings, check: Callable[[], None], run: str) -> list[str]:
+    """Remember each saying of the pattern, under the vault's lock; the paths that are new or changed, in that order."""
     wording = pattern.candidate.statement
-    changed = False
+    written: list[str] = []
     with store.lock():
         check()
         for host, candidates in _by_host(
@@ -253,13 +253,17 @@ def _write(pattern: Pattern, store: VaultStore, settings: Settings, check: Calla
             (saying.host, replace(saying.candidate, statement=wording))
             for saying in pattern.sayings
         ):
-            changed |= bool(remember(candidates, store, settings, host=host, run=run).written)
-    return changed
+            written += remember(candidates, store, settings, host=host, run=run).written
+    return written
 
 
-def write_pattern(pattern: Pattern, store: VaultStore, settings: Settings, run: str) -> bool:
-    """Write one pattern on the user's word. Raises EditConflict, VaultUnavailable."""
-    return _write(pattern, store, settings, lambda: None, run)
+def write_pattern(pattern: Pattern, store: VaultStore, settings: Settings, run: str) -> str | None:
+    """Write one pattern on the user's word; the path of its note, None where nothing was to be written.
+
+    Raises EditConflict, VaultUnavailable.
+    """
+    written = _write(pattern, store, settings, lambda: None, run)
+    return written[-1] if written else None
 
 
 def path_of(settings: Settings, store: VaultStore, pattern: Pattern) -> str | None:

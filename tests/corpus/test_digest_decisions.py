@@ -16,8 +16,8 @@ from memoryvault.tasks.indexing import APPLY_KEY
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.executor import Executor
 from memoryvault.tasks.written_decisions import apply_handler
-from memoryvault.tests.review.support import GUESS, Bed
-from memoryvault.vault.errors import EntryInvalid
+from memoryvault.tests.review.support import GUESS, RULE, Bed
+from memoryvault.vault.errors import EditConflict, EntryInvalid
 
 from .test_settling import ideas_of_old, keep, settled, statuses
 
@@ -86,6 +86,64 @@ def test_what_is_marked_but_not_carried_out_yet_outlives_a_rewriting(bed: Bed) -
     assert len(lines_to_decide(bed.store)) == 3
     assert decided_lines(bed.store) == {keys[GUESS.statement]: Approve()}
     assert f"- [?] 1× in 1 session (preference): {OTHER.statement} ^" in bed.files()[DIGEST]
+
+
+def test_what_is_marked_stays_listed_below_the_last_line_too(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    old_sessions(bed)
+    last = list(lines_to_decide(bed.store))[-1]
+    mark(bed, lines_to_decide(bed.store)[last].partition(": ")[2], "x")
+    monkeypatch.setattr("memoryvault.pipelines.corpus.MOST_LINES", 1)
+    refresh_digest(bed.settings, bed.store)
+    assert list(decided_lines(bed.store)) == [last]
+    assert "counted but not listed" not in bed.files()[DIGEST]
+
+
+def test_a_line_that_would_replace_an_entry_is_left_for_the_review(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nobody saw in the digest what would go; and it may be what was said since."""
+    bed.remember(replace(RULE, session="new", records=("new-1",)))
+    keep(bed, "s1", replace(GUESS, statement="Use npm, not pnpm"))
+    settled(bed)
+    (key,) = lines_to_decide(bed.store)
+    assert run(bed, monkeypatch, "--decide", f"^{key}=approve") == 0
+    assert capsys.readouterr().out == "left for the review: personal-private/_review/use-npm-not-pnpm.md\n"
+    assert statuses(bed) == {"active": 1, "pending": 1}
+    assert (
+        bed.only("pending").supersedes == bed.store.read("personal-private/preferences/always-use-pnpm-not-npm.md").path
+    )
+    assert lines_to_decide(bed.store) == {}
+    bed.reviewer.decide(bed.only("pending").path, Approve(), run="review-1")
+    assert statuses(bed) == {"active": 1, "superseded": 1}
+
+
+def test_many_marked_lines_are_carried_out_by_several_jobs(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each costs a look through the vault, and a job has a minute."""
+    old_sessions(bed)
+    mark(bed, GUESS.statement, "x")
+    mark(bed, OTHER.statement, "x")
+    monkeypatch.setattr("memoryvault.tasks.written_decisions.LINES_SECONDS", 0.0)
+    worker_looks(bed)
+    assert statuses(bed) == {"active": 1}
+    assert len(decided_lines(bed.store)) == 1
+    with open_ledger(bed.settings) as ledger:
+        assert [job.kind for job in ledger.list(["queued"], kind="review.apply")] == ["review.apply"]
+    worker_looks(bed)
+    assert statuses(bed) == {"active": 2}
+    assert decided_lines(bed.store) == {}
+
+
+def test_a_decision_is_told_as_done_although_the_digest_is_just_being_edited(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = old_sessions(bed)
+
+    def edited(*_: object) -> None:
+        raise EditConflict(f"{DIGEST} was changed since it was read")
+
+    monkeypatch.setattr("memoryvault.tasks.corpus.digest_decisions.refresh_digest", edited)
+    decided = decide_line(bed.settings, bed.reviewer, keys[GUESS.statement], Approve(), run="review-1")
+    assert decided.verdict == "approved"
 
 
 def test_in_no_mode_of_the_review_is_a_line_lost_and_a_full_session_is_no_hindrance(bed: Bed) -> None:
