@@ -182,13 +182,17 @@ def _offsets(path: Path, records: Sequence[str]) -> Iterator[int]:
     """Where the records' lines begin. A record without a name of its own is named after that place."""
     if os.stat(path).st_size == 0:
         return
+    written_names = open_transcript(path).written_names
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         for record in records[:MOST_RECORDS]:
             if record.startswith(_LINE):
                 with suppress(ValueError):
                     yield min(int(record.removeprefix(_LINE)), len(data))
-            elif record and (at := data.find(record.encode("utf-8", "replace"))) >= 0:
-                yield data.rfind(b"\n", 0, at) + 1
+            elif record:
+                # Where it names itself; else where anything does, in a form that is not known here.
+                names = (*written_names(record), record.encode("utf-8", "replace"))
+                if (at := next((found for name in names if (found := data.find(name)) >= 0), -1)) >= 0:
+                    yield data.rfind(b"\n", 0, at) + 1
 
 
 def _lines_before(path: Path, offset: int) -> int:

@@ -9,16 +9,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar
 
 from ...vault.turn import Origin, Role, ToolEvent, Turn
 from .calls import TOOL_TEXT_CHARS, call_text, tool_call
 from .lines import as_text, clean, shorten
-from .reader import TranscriptReader
+from .reader import JSON_COLONS, TranscriptReader
 from .words import own_text, pasted_ranges
 
 LOG = Path(".system_generated", "logs", "transcript.jsonl")
+_STEP = "step:"
 _REQUEST = re.compile(r"<USER_REQUEST>\n?(.*)</USER_REQUEST>", re.DOTALL)
 _NOT_TOOLS = frozenset({"PLANNER_RESPONSE", "CONVERSATION_HISTORY", "CHECKPOINT", "USER_INPUT"})
 _NAMES: Mapping[str, str] = {
@@ -76,7 +78,12 @@ class AntigravityReader(TranscriptReader):
 
     def _name_of(self, record: dict[str, Any]) -> str:
         step = record.get("step_index")
-        return f"step:{step}" if isinstance(step, int) else ""
+        return f"{_STEP}{step}" if isinstance(step, int) else ""
+
+    @classmethod
+    def written_names(cls, record: str) -> Iterator[bytes]:
+        for colon, end in product(JSON_COLONS, ",}"):
+            yield f'"step_index"{colon}{record.removeprefix(_STEP)}{end}'.encode()
 
 
 def transcript_files(root: Path) -> Iterator[Path]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ from ...vault.turn import Origin, Role, ToolEvent, Turn
 from .lines import Line, as_text, begins_line, complete_lines, parse_object, records_within
 from .words import strip_private
 
+JSON_COLONS = (":", ": ")
+"""Between a field and its value: hosts write the first."""
 HEADER_BUFFER_BYTES = 4 << 10
 HEADER_BYTES = 1 << 20
 """How far into a file its header (session, folder, headless or not) is searched."""
@@ -183,6 +186,13 @@ class TranscriptReader(ABC):
     def _name_of(self, record: dict[str, Any]) -> str:
         """The id that the host gave the record; '' where it gives none."""
         return as_text(record.get(self.record_id)) if self.record_id else ""
+
+    @classmethod
+    def written_names(cls, record: str) -> Iterator[bytes]:
+        """Yield what stands in the file where a record of this name names itself: others may mention it before."""
+        if cls.record_id:
+            for colon in JSON_COLONS:
+                yield f"{json.dumps(cls.record_id)}{colon}{json.dumps(record)}".encode()
 
     def _at_end(self) -> Iterator[Turn]:
         """Yield turns that were held back until the end."""

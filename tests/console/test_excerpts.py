@@ -63,3 +63,33 @@ def test_a_tool_call_without_a_text_is_told_by_its_name_and_an_empty_output_not_
     path.write_text("".join(json.dumps(line) + "\n" for line in (said, call, output, evidence)), "utf-8")
     (found,) = excerpts_of(bed.settings, [Source("claude", ONE, ("3f0c6a52-r3",))])
     assert [str(piece.text) for piece in found.pieces] == ["Say 0.", "ExitPlanMode", "Say 3."]
+
+
+@pytest.mark.parametrize("separators", [None, (",", ":")])
+def test_a_record_is_looked_for_where_it_names_itself_and_not_where_it_is_mentioned_first(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, separators: tuple[str, str] | None
+) -> None:
+    """The first line of a session may name its last record, megabytes before."""
+    path = transcript(bed.root, [("user", f"Say {number}.") for number in range(200)], ONE)
+    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    lines.insert(0, {"type": "summary", "summary": "Says numbers", "leafUuid": "3f0c6a52-r199"})
+    path.write_text("".join(json.dumps(line, separators=separators) + "\n" for line in lines), "utf-8")
+    monkeypatch.setattr(excerpts, "READ_BYTES", 10_000)
+    (found,) = excerpts_of(bed.settings, [Source("claude", ONE, ("3f0c6a52-r199",))])
+    assert [str(piece.text) for piece in found.pieces] == ["Say 196.", "Say 197.", "Say 198.", "Say 199."]
+
+
+@pytest.mark.parametrize("separators", [None, (",", ":")])
+def test_a_step_of_antigravity_is_found_by_its_number(bed: Bed, separators: tuple[str, str] | None) -> None:
+    file = bed.root / f"home/.gemini/antigravity/brain/{ONE}/.system_generated/logs/transcript.jsonl"
+    file.parent.mkdir(parents=True)
+    steps = (
+        {"source": "USER_EXPLICIT", "type": "USER_INPUT", "content": f"<USER_REQUEST>Say {number}.</USER_REQUEST>"}
+        for number in range(20)
+    )
+    lines = [json.dumps({"step_index": number, **step}, separators=separators) for number, step in enumerate(steps)]
+    file.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    (found,) = excerpts_of(bed.settings, [Source("antigravity", ONE, ("step:1",))])
+    assert [str(piece.text) for piece in found.pieces if piece.is_evidence] == ["Say 1."]
+    (missing,) = excerpts_of(bed.settings, [Source("antigravity", ONE, ("step:99",))])
+    assert missing.missing == "Its transcript does not hold these lines any more."
