@@ -6,6 +6,7 @@ import argparse
 import time
 from dataclasses import asdict
 
+from ..hooks.wiring import is_wired
 from ..index.on_demand import what_starts_a_worker
 from ..tasks.costs import costs_by_week
 from ..tasks.health_report import HealthReport, IndexFigures, health_report
@@ -38,7 +39,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     """Print the figures; what cannot be reached is said among the warnings and the rest is told all the same."""
     if args.costs:
         return _costs(args, context)
-    report = health_report(context.settings, time.time())
+    report = health_report(context.settings, time.time(), is_wired)
     if args.json:
         print_json(asdict(report))
     else:
@@ -105,7 +106,7 @@ def _print(report: HealthReport, settings: Settings) -> None:
     print(f"last reflection  {report.last_reflection or 'never'}")
     if report.queue is not None:
         print(f"queue            {', '.join(f'{count} {name}' for name, count in asdict(report.queue).items())}")
-    if report.sessions is not None and (told := describe_sessions(report.sessions, settings)):
+    if report.sessions is not None and (told := describe_sessions(report.sessions, settings, is_wired)):
         print(f"sessions         {told}")
     if (shared := report.shared_queue) is not None:
         since = f" since {shared.since}" if shared.since else ""
@@ -120,8 +121,8 @@ def _print(report: HealthReport, settings: Settings) -> None:
         )
     for name, process in (("worker", report.processes.worker), ("recall", report.processes.recall)):
         if process is None:
-            how = f": {what_starts_a_worker(settings)}" if name == "worker" and not why_nothing_starts(settings) else ""
-            print(f"{name:16} does not run{how}")
+            says_how = name == "worker" and not why_nothing_starts(settings)
+            print(f"{name:16} does not run{f': {what_starts_a_worker(settings, is_wired)}' if says_how else ''}")
         else:
             memory = "" if process.megabytes is None else f", {process.megabytes:.0f} MB"
             hung = "" if process.answers else ", does not answer: `memory doctor`"

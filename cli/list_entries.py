@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from datetime import date
 from typing import Any
 
+from ..hooks.wiring import is_wired
 from ..index.filters import And, Equals, Filter, matches, since
 from ..index.statuses import require_known
 from ..index.store import row_of
@@ -70,7 +71,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if hidden := _hidden(args, notes, wished):
         told = ", ".join(f"{count:,} {status}" for status, count in sorted(hidden.items()))
         note(f"memory: not in use, and not shown: {told} (--status {min(hidden) if len(hidden) == 1 else 'all'})")
-    if not args.json and (told := told_of_sessions(context.settings)):
+    if not args.json and (told := told_of_sessions(context.settings, is_wired)):
         note(f"memory: {told}")
     return 0
 

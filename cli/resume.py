@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 
+from ..hooks.wiring import is_wired
 from ..tasks.pausing import resume, told_of_pause
 from ..tasks.queue.doorbell import ring_worker
 from ..vault.lock import lock_holder
 from .context import Context
 from .output import add_json, note, print_json
 from .pause import switched_place
-from .surroundings import hooks_start_worker, is_wired
+from .surroundings import hooks_start_worker
 
 EPILOG = """example:
   memory resume          what `memory pause` (or a file harness/STOP) holds back goes on

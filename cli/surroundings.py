@@ -22,14 +22,13 @@ from ..hooks.install import (
     stub_in_place,
     switched_off,
 )
-from ..hooks.wiring import WIRINGS, wired_events
+from ..hooks.wiring import is_wired
 from ..index.on_demand import may_start
 from ..tasks.corpus.backfill import plan_corpus
 from ..tasks.device import SETTINGS_NOTE, acting_device, acts_here
 from ..tasks.hook_log import HookRun, read_hook_runs
 from ..tasks.queue.units import service_manager
 from ..vault.days import SECONDS_PER_DAY
-from ..vault.errors import SettingsError
 from ..vault.listing import list_notes
 from ..vault.settings import Settings
 from .context import Context
@@ -127,18 +126,6 @@ def _stub(argv: list[str]) -> str:
     """What a hook's command runs, where it was left by another version of Python too; '' where it is not ours."""
     stub, _ = split_hook_argv(argv) or ("", [])
     return stub_in_place(stub)
-
-
-def is_wired(settings: Settings) -> bool:
-    """Whether any agent runs hooks of ours; one whose file cannot be read may do so."""
-    try:
-        return (
-            bool(installed_events(settings))
-            or plugin_installed(settings)
-            or any(wired_events(host, settings) for host in WIRINGS)
-        )
-    except SettingsError:
-        return True
 
 
 def hooks_start_worker(settings: Settings) -> bool:

@@ -21,6 +21,8 @@ from .install import (
     UninstallOutcome,
     add_to_file,
     hook_start,
+    installed_events,
+    plugin_installed,
     read_settings,
     remove_from_file,
     split_hook_argv,
@@ -113,6 +115,18 @@ def wired_events(host: str, settings: Settings) -> tuple[str, ...]:
         for event in wiring.events
         if any(_argv(entry) == host_argv(host, event) for entry in _entries(_events(wiring, document).get(event)))
     )
+
+
+def is_wired(settings: Settings) -> bool:
+    """Whether any agent runs hooks of ours; one whose file cannot be read may do so."""
+    try:
+        return (
+            bool(installed_events(settings))
+            or plugin_installed(settings)
+            or any(wired_events(host, settings) for host in WIRINGS)
+        )
+    except SettingsError:
+        return True
 
 
 def file_of(wiring: HostWiring, settings: Settings) -> Path:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import suppress
 
 from ..vault.layout import FILE_MODE, UNINSTALLED, StatePaths
 from ..vault.settings import Settings
+
+IsWired = Callable[[Settings], bool]
+"""Whether any agent runs hooks of ours; asked only where it matters, since their settings are read for it."""
 
 
 def is_uninstalled(state: StatePaths) -> bool:
@@ -19,9 +23,10 @@ def may_start(settings: Settings) -> bool:
     return settings.memory.autostart and not is_uninstalled(settings.state)
 
 
-def what_starts_a_worker(settings: Settings) -> str:
+def what_starts_a_worker(settings: Settings, is_wired: IsWired) -> str:
     """What is said to somebody who finds that none runs."""
-    return "the next session starts it, or `memory up`" if may_start(settings) else "`memory up`"
+    by_hook = may_start(settings) and is_wired(settings)
+    return "the next session starts it, or `memory up`" if by_hook else "`memory up`"
 
 
 def forbid_starts(state: StatePaths) -> None:

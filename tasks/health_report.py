@@ -19,7 +19,7 @@ from ..index.client import RecallClient, ServiceRefused, ServiceUnavailable
 from ..index.drain import NO_EXTENSION
 from ..index.embedder import model_name
 from ..index.models import why_not_loaded
-from ..index.on_demand import may_start
+from ..index.on_demand import IsWired, may_start
 from ..index.receipts import marks_of, read_marks
 from ..index.store import IndexStats
 from ..vault.errors import MemoryVaultError
@@ -134,7 +134,7 @@ class HealthReport:
     processes: Processes
 
 
-def health_report(settings: Settings, now: float, *, count_entries: bool = True) -> HealthReport:
+def health_report(settings: Settings, now: float, is_wired: IsWired, *, count_entries: bool = True) -> HealthReport:
     """Read all sections; what cannot be reached is said in `warnings`. Raises SettingsError.
 
     `count_entries`: no warning comes of it, and in a large vault it takes as long as all the rest; without it
@@ -157,7 +157,7 @@ def health_report(settings: Settings, now: float, *, count_entries: bool = True)
         *_told(told_of_pause(settings)),
         *_told(why_dead(ledger.queue.dead) if ledger else None),
         *_told(why_silent(ledger.beat, processes.worker.pid, now) if ledger and processes.worker else None),
-        *_told(_why_idle(ledger.queue.due, processes, settings) if ledger else None),
+        *_told(_why_idle(ledger.queue.due, processes, settings, is_wired) if ledger else None),
         *_told(NO_CLIENT if is_shared(settings) and importlib.util.find_spec("psycopg") is None else None),
         *_told(why_away(link, now)),
         *(ledger.unheard if ledger else ()),
@@ -285,10 +285,10 @@ def oldest_waiting(harness: str) -> float | None:
     return min(times, default=None)
 
 
-def _why_idle(due: int, processes: Processes, settings: Settings) -> str | None:
+def _why_idle(due: int, processes: Processes, settings: Settings, is_wired: IsWired) -> str | None:
     if processes.worker is not None or why_nothing_starts(settings) is not None:
         return None
-    return why_idle(due, by_itself=may_start(settings))
+    return why_idle(due, by_itself=may_start(settings) and is_wired(settings))
 
 
 def _told(warning: str | None) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..index.on_demand import what_starts_a_worker
+from ..index.on_demand import IsWired, what_starts_a_worker
 from ..vault.errors import MemoryVaultError
 from ..vault.lock import lock_holder
 from ..vault.settings import Settings
@@ -28,6 +28,8 @@ class SessionFigures:
     """Until the first of them is due, 0 if it is; None if none waits."""
     running: int
     """So many are being mined."""
+    paused: bool = False
+    """None starts until the user says so: `memory jobs pause reflect.session`."""
 
 
 def read_sessions(ledger: Ledger) -> SessionFigures:
@@ -39,29 +41,31 @@ def read_sessions(ledger: Ledger) -> SessionFigures:
     ]
     due = [job.run_at for job in jobs if job.state == "queued"]
     first = max(0.0, min(due) - ledger.now()) if due else None
-    return SessionFigures(len(due), first, len(jobs) - len(due))
+    return SessionFigures(len(due), first, len(jobs) - len(due), KIND in ledger.paused())
 
 
-def told_of_sessions(settings: Settings) -> str:
+def told_of_sessions(settings: Settings, is_wired: IsWired) -> str:
     """`describe_sessions` of this vault's queue; '' also where that cannot be read."""
     if not Path(settings.state.queue_db).exists():
         return ""
     try:
         with open_ledger(settings) as ledger:
-            return describe_sessions(read_sessions(ledger), settings)
+            return describe_sessions(read_sessions(ledger), settings, is_wired)
     except MemoryVaultError:
         return ""
 
 
-def describe_sessions(figures: SessionFigures, settings: Settings) -> str:
+def describe_sessions(figures: SessionFigures, settings: Settings, is_wired: IsWired) -> str:
     """How many wait and until when, and what keeps them if something does; '' where none does."""
     parts = [f"{counted(figures.running, 'session is', 'sessions are')} being mined"] if figures.running else []
     if figures.waiting and figures.first_in_seconds is not None:
         when = _when(figures.first_in_seconds)
         if why := why_nothing_starts(settings):
             when = f"{why}: {how_to_go_on(settings)}"
+        elif figures.paused:
+            when = f"jobs of this kind are paused: `memory jobs resume {KIND}`"
         elif lock_holder(settings.state.worker_lock) is None:
-            when = f"no worker runs: {what_starts_a_worker(settings)}"
+            when = f"no worker runs: {what_starts_a_worker(settings, is_wired)}"
         elif figures.waiting > 1:
             when = f"the first {when}"
         parts.append(f"{counted(figures.waiting, 'session waits', 'sessions wait')} to be mined ({when})")

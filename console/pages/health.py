@@ -17,6 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from ...hooks.wiring import is_wired
 from ...index.catalog_reader import CatalogReader
 from ...index.on_demand import what_starts_a_worker
 from ...tasks.costs import costs_of
@@ -41,7 +42,7 @@ MOST_COSTS = 2_000
 def _routes(desk: Desk) -> Sequence[Route]:
     def look(request: Request) -> Response:
         now = time.time()
-        report = health_report(desk.settings, now, count_entries=False)
+        report = health_report(desk.settings, now, is_wired, count_entries=False)
         is_whole = request.query_params.get("view") == WHOLE
         return desk.page(
             request,
@@ -49,7 +50,7 @@ def _routes(desk: Desk) -> Sequence[Route]:
             page="health",
             pending=report.waiting,
             report=report,
-            what_starts_a_worker=what_starts_a_worker(desk.settings),
+            what_starts_a_worker=what_starts_a_worker(desk.settings, is_wired),
             days=HOOK_DAYS,
             now=now,
             whole=WHOLE,

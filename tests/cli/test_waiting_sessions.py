@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.hooks.wiring import is_wired
 from memoryvault.index.on_demand import forbid_starts
 from memoryvault.tasks.hook_log import TRIAL_SESSION
 from memoryvault.tasks.queue.ledger import Claim, Ledger
 from memoryvault.tasks.queue.lock import WorkerLock
 from memoryvault.tasks.waiting_sessions import SessionFigures, describe_sessions
-from memoryvault.vault.settings import load_settings
+from memoryvault.vault.settings import Settings, load_settings
 
 from ..acceptance.test_the_loop import COMMON, SESSION
 from ..support.forked import ForkedSandbox
@@ -72,13 +73,24 @@ def test_a_list_and_health_say_that_a_session_waits(sandbox: ForkedSandbox) -> N
 def test_where_hooks_may_start_a_worker_the_next_session_does(sandbox: ForkedSandbox) -> None:
     told = "1 session waits to be mined (no worker runs: {}`memory up`)"
     settings = load_settings({**sandbox.environment, "MEMORY_AUTOSTART": "true"})
-    assert describe_sessions(SessionFigures(1, 9.0, 0), settings) == told.format("the next session starts it, or ")
+    waits = SessionFigures(1, 9.0, 0)
+    assert describe_sessions(waits, settings, wired) == told.format("the next session starts it, or ")
+    assert describe_sessions(waits, settings, is_wired) == told.format(""), "no session of an agent knows of it"
     forbid_starts(settings.state)
-    assert describe_sessions(SessionFigures(1, 9.0, 0), settings) == told.format("")
+    assert describe_sessions(waits, settings, wired) == told.format("")
+
+
+def wired(_: Settings) -> bool:
+    return True
 
 
 def test_a_pause_is_told_in_the_place_of_the_time(sandbox: ForkedSandbox) -> None:
     end_a_turn(sandbox)
+    sandbox.memory("jobs", "pause", "reflect.session")
+    with worker(sandbox):
+        assert sandbox.run("list").stderr == (
+            "memory: 1 session waits to be mined (jobs of this kind are paused: `memory jobs resume reflect.session`)\n"
+        )
     sandbox.memory("pause")
     assert sandbox.run("list").stderr == (
         "memory: 1 session waits to be mined (MemoryVault is paused: `memory resume`)\n"
@@ -116,7 +128,7 @@ def test_what_is_told_of_sessions_under_a_worker_that_runs(
     sandbox: ForkedSandbox, figures: SessionFigures, told: str
 ) -> None:
     with worker(sandbox):
-        assert describe_sessions(figures, load_settings(sandbox.environment)) == told
+        assert describe_sessions(figures, load_settings(sandbox.environment), wired) == told
 
 
 def test_the_list_of_jobs_counts_the_upkeep_that_has_ended_and_shows_all_else(sandbox: ForkedSandbox) -> None:

@@ -17,6 +17,7 @@ from memoryvault.tasks.queue.lock import WorkerLock
 from memoryvault.tasks.shared_queue_link import LinkNote
 from memoryvault.tasks.spending import SpendingBook
 from memoryvault.tests.review.support import Bed, make_bed
+from memoryvault.vault.settings import Settings
 
 SHARED = "postgresql://127.0.0.1:1/none"
 PROGRAMS_READ: dict[str, object] = {
@@ -25,7 +26,7 @@ PROGRAMS_READ: dict[str, object] = {
     "waiting": {"proposals": 0, "questions": 0, "copies": 0, "inbox": 0, "ideas": 0, "patterns": 0},
     "last_reflection": None,
     "queue": {"running": 0, "due": 0, "delayed": 0, "dead": 0},
-    "sessions": {"waiting": 0, "first_in_seconds": None, "running": 0},
+    "sessions": {"waiting": 0, "first_in_seconds": None, "running": 0, "paused": False},
     "shared_queue": None,
     "index": {
         "entries": 2,
@@ -86,6 +87,10 @@ def test_programs_read_the_same_names_in_the_same_order(
     assert json.dumps(told, indent=2) == json.dumps(expected, indent=2)
 
 
+def wired(_: Settings) -> bool:
+    return True
+
+
 @pytest.mark.parametrize(("file", "section"), [("queue_db", "queue"), ("index_db", "index"), ("state_db", "spending")])
 def test_a_section_that_cannot_be_read_says_why_among_the_warnings_and_hides_no_other(
     bed: Bed, file: str, section: str
@@ -93,14 +98,14 @@ def test_a_section_that_cannot_be_read_says_why_among_the_warnings_and_hides_no_
     damaged = Path(getattr(bed.settings.state, file))
     damaged.unlink()
     damaged.mkdir()
-    report = asdict(health_report(bed.settings, time.time()))
+    report = asdict(health_report(bed.settings, time.time(), wired))
     assert [name for name in ("entries", "waiting", "queue", "index", "spending") if report[name] is None] == [section]
     assert [str(damaged) in line for line in report["warnings"]] == [True]
 
 
 def test_a_vault_that_is_not_there_hides_only_what_is_in_it(bed: Bed) -> None:
     bed.vault.rename(bed.root / "elsewhere")
-    report = health_report(bed.settings, time.time())
+    report = health_report(bed.settings, time.time(), wired)
     assert (report.entries, report.waiting) == (None, None)
     assert report.index is not None
     (warning,) = report.warnings
@@ -108,16 +113,17 @@ def test_a_vault_that_is_not_there_hides_only_what_is_in_it(bed: Bed) -> None:
 
 
 def test_work_that_nothing_will_begin_is_a_warning(bed: Bed) -> None:
-    def warnings(*, autostart: bool, enabled: bool = True) -> tuple[str, ...]:
+    def warnings(*, autostart: bool, enabled: bool = True, is_wired: bool = True) -> tuple[str, ...]:
         memory = replace(bed.settings.memory, autostart=autostart, enabled=enabled)
         settings = replace(bed.settings, memory=memory)
-        return health_report(settings, time.time()).warnings
+        return health_report(settings, time.time(), lambda _: is_wired).warnings
 
     assert warnings(autostart=False) == ()
     with open_ledger(bed.settings) as ledger:
         ledger.enqueue("index.reconcile", unique_key="index.reconcile")
     assert warnings(autostart=False) == ("1 job is due and no worker runs: `memory up`",)
     assert warnings(autostart=True) == (), "the next session starts one"
+    assert warnings(autostart=True, is_wired=False) == warnings(autostart=False), "none would"
     (off,) = warnings(autostart=False, enabled=False)
     assert off.startswith("memory.enabled is false")
     lock = WorkerLock(bed.settings.state.worker_lock)
@@ -129,12 +135,12 @@ def test_work_that_nothing_will_begin_is_a_warning(bed: Bed) -> None:
 def test_a_shared_queue_that_was_long_away_is_a_warning(tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text(f'[queue]\nurl = "{SHARED}"\n')
     bed = make_bed(tmp_path)
-    assert asdict(health_report(bed.settings, time.time()))["shared_queue"] == {
+    assert asdict(health_report(bed.settings, time.time(), wired))["shared_queue"] == {
         "reached": None, "why": "no worker has told yet", "since": None,
     }  # fmt: skip
     LinkNote(bed.settings.state).tell(False, "no route")
     for days, warned in ((1, []), (3, ["the shared queue has been away for 3 days: no route"])):
-        report = health_report(bed.settings, time.time() + days * 86_400 + 5)
+        report = health_report(bed.settings, time.time() + days * 86_400 + 5, wired)
         assert report.shared_queue is not None
         assert (report.shared_queue.reached, report.shared_queue.why) == (False, "no route")
         assert [line for line in report.warnings if "shared" in line] == warned
