@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 
 from ..tasks.dismissing import dismiss, is_dismissed, require_dismissible
@@ -20,7 +21,7 @@ from .terminal import read_line
 EPILOG = """example:
   memory dismiss tabs
   memory dismiss personal-private/preferences/tabs.md --yes
-  memory review --undo                                  takes it back, as long as it is the last decision
+  memory review --undo tabs                             takes it back
 
 The note stays where it is, with `status: dismissed`; what waits for a decision is rejected.
 """
@@ -65,5 +66,5 @@ def run(args: argparse.Namespace, context: Context) -> int:
         print_json({"path": done.path, "status": done.status, "changed": not done.was_so})
     else:
         print(f"{done.status}: {done.path}")
-        note("memory: `memory review --undo` takes it back")
+        note(f"memory: `memory review --undo {shlex.quote(done.path)}` takes it back")
     return 0

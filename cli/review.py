@@ -17,6 +17,7 @@ from ..pipelines.routing import PASSED_ON
 from ..pipelines.scrub import Policy, scrub
 from ..tasks.conflicts import Choice, ConflictCopy, settle_copy, waiting_copies
 from ..tasks.corpus.digest_decisions import decide_line
+from ..tasks.entry_names import find_entry
 from ..tasks.excerpts import excerpts_of, occasion_of
 from ..tasks.ideas.incubator_gc import parse_listed
 from ..tasks.pending_counts import count_pending
@@ -54,6 +55,7 @@ EPILOG = """example:
   memory review --digest                            what old sessions said too seldom to be proposed, line by line
   memory review --decide ^0a1b2c3d=approve          one of these lines, by its key
   memory review --undo                              take the last decision back
+  memory review --undo tabs                         the last one on this entry, whatever was decided since
 """
 
 REVIEWED = ("proposals", "questions", "copies")
@@ -99,24 +101,26 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=[],
         help=f"decide without a terminal: {HOW_TO_DECIDE}; may be repeated",
     )
-    act.add_argument("--undo", action="store_true", help="take the last decision back")
+    act.add_argument(
+        "--undo", metavar="NAME", nargs="?", const=True, help="take the last decision back, or the last one on an entry"
+    )
     add_json(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Review; the decisions are in the files, so that nothing else needs to remember them."""
-    if args.undo and args.inbox:
+    if args.undo is not None and args.inbox:
         raise UsageError("--undo takes the last decision back, wherever it was made: leave --inbox out")
     reviewer = Reviewer(context.settings, context.store)
     _ = context.state
     reviewer.journal.recover()
-    if args.digest and (args.undo or args.inbox or args.decide):
+    if args.digest and (args.undo is not None or args.inbox or args.decide):
         raise UsageError(
             "--digest goes with --list and --json only; --decide takes its lines by key: ^0a1b2c3d=approve"
         )
     if args.digest:
         return review_digest(args, reviewer, context)
-    if args.undo:
+    if args.undo is not None:
         return _undo(args, reviewer, context)
     if args.decide:
         return _decide_all(args, reviewer, context)
@@ -294,9 +298,13 @@ def _answers(item: str, entry: Entry, words: str) -> Mapping[str, Answer]:
 
 
 def _undo(args: argparse.Namespace, reviewer: Reviewer, context: Context) -> int:
-    act = reviewer.undo_last()
+    # An empty name, as of a variable of the shell that is not set, is asked for.
+    path = None if args.undo is True else find_entry(reviewer.store, args.undo, living_first=False).path
+    act = reviewer.undo_last(path=path)
     if act is not None:
         request_indexing(context.settings)
+    elif path is not None:
+        raise EntryNotFound(f"no decision on {path} is remembered: nothing was taken back")
     if args.json:
         print_json({"undone": act.what if act else None, "paths": [c.path for c in act.changes] if act else []})
     else:

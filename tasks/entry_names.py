@@ -17,11 +17,11 @@ MOST_NAMED = 8
 """So many of the entries that a name fits are told."""
 
 
-def find_entry(store: VaultStore, name: str) -> Entry:
+def find_entry(store: VaultStore, name: str, *, living_first: bool = True) -> Entry:
     """The entry at a path (relative, absolute, without .md), else the one of this slug, else the one of this title.
 
-    A living one goes before others of its name. Raises EntryNotFound, EntryInvalid (the only one of that slug cannot
-    be read), PathRefused, and UsageError, naming them, when it is the name of several.
+    With `living_first` a living one goes before others of its name. Raises EntryNotFound, EntryInvalid (the only one of
+    that slug cannot be read), PathRefused, and UsageError, naming them, when it is the name of several.
     """
     path = _path_called(store, name)
     if path is not None:
@@ -31,7 +31,8 @@ def find_entry(store: VaultStore, name: str) -> Entry:
     if not found and len(named) == 1:
         store.read(named[0])  # says why it cannot be read
     found = found or _of_title(name, store.readable())
-    return _only(name, [entry for entry in found if is_living(entry)] or found)
+    living = [entry for entry in found if is_living(entry)] if living_first else []
+    return _only(name, living or found)
 
 
 def resolve_entry(store: VaultStore, name: str) -> str:
@@ -73,7 +74,8 @@ def _path_called(store: VaultStore, name: str) -> str | None:
         raise UsageError("which entry? give its path, its file name, or its title: `memory list` shows what there is")
     relative = _relative(store, name)
     for path in (relative, f"{relative}.md"):
-        if path.endswith(".md") and "/" in path and store.exists(path):
+        # Of a note in the vault's own folder the path is a file name, too.
+        if path.endswith(".md") and ("/" in path or path == relative) and store.exists(path):
             return path
     wanted = f"{composed(relative.removesuffix('.md'))}.md"
     if "/" not in wanted:
@@ -88,7 +90,7 @@ def _path_called(store: VaultStore, name: str) -> str | None:
 
 def _of_slug(store: VaultStore, name: str) -> list[str]:
     slug = composed(name.removesuffix(".md"))
-    return [path for path in store.walk() if composed(path).endswith((f"/{slug}.md", f"/{slug}/_index.md"))]
+    return [path for path in store.walk() if f"/{composed(path)}".endswith((f"/{slug}.md", f"/{slug}/_index.md"))]
 
 
 def _of_title(name: str, entries: Iterable[Entry]) -> list[Entry]:

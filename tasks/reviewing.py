@@ -202,12 +202,13 @@ class Reviewer:
             for done in answer_listed(self._settings, self.journal, path, answers, run=run)
         ]
 
-    def last_decision(self) -> Act | None:
-        """The newest decision that has not been taken back."""
+    def last_decision(self, path: str | None = None) -> Act | None:
+        """The newest decision that has not been taken back; with `path` of those that made that note what it is."""
         undone: set[str] = set()
         for act in self.journal.newest_decisions():
             undone.update(act.undoes)  # what takes an act back comes after it
-            if act.actor == "review" and act.id not in undone:
+            made = [change.path for change in act.changes if change.after_hash is not None]
+            if act.actor == "review" and act.id not in undone and (path is None or path in made):
                 return act
         return None
 
@@ -215,15 +216,16 @@ class Reviewer:
         """The newest act by which a note that waited went from its place; None when nothing tells."""
         return next((act for act in self.journal.newest_of([path]) if _removed(act, path)), None)
 
-    def undo_last(self, expected: str | None = None) -> Act | None:
-        """Take the last decision back; None when there is none. Raises EditConflict when a note was edited since.
+    def undo_last(self, expected: str | None = None, *, path: str | None = None) -> Act | None:
+        """Take the last decision back, with `path` the one that made the note there what it is; None when there is
+        none. Raises EditConflict when a note was edited since.
 
         `expected` is the id of the act that the user saw as the last one: raises EditConflict when it is not, so that
         two windows do not take back two.
         """
         with self.store.lock():
             self.journal.recover()
-            act = self.last_decision()
+            act = self.last_decision(path)
             if expected is not None and (act is None or act.id != expected):
                 raise EditConflict("that decision is not the last one any more; nothing was taken back")
             if act is None:

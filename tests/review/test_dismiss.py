@@ -109,6 +109,16 @@ def test_what_another_command_decides_on_is_left_to_it(bed: Bed) -> None:
 # --- names ---
 
 
+def test_a_note_in_the_vaults_own_folder_is_found_as_a_list_prints_it(bed: Bed) -> None:
+    for path in ("tabs.md", "tabs"):
+        (bed.vault / "tabs.md").write_text("---\nkind: preferences\n---\n\nIndent with tabs.\n", "utf-8")
+        assert find_entry(bed.store, path).path == resolve_entry(bed.store, path) == "tabs.md"
+    tabs(bed)
+    assert find_entry(bed.store, "tabs.md").path == "tabs.md"
+    with pytest.raises(UsageError, match=f"give the path: tabs.md, {TABS}"):
+        find_entry(bed.store, "tabs")
+
+
 @pytest.mark.parametrize("name", [TABS, TABS[:-3], "tabs", "tabs.md", "Tabs or spaces", "tabs or  spaces."])
 def test_an_entry_is_found_by_its_path_its_file_name_or_its_title(bed: Bed, name: str) -> None:
     tabs(bed)
@@ -189,13 +199,41 @@ def test_dismiss_by_command_and_back(ask: Bed, capsys: pytest.CaptureFixture[str
     before = ask.files()
     assert main(["dismiss", "tabs", "--yes"]) == 0
     told = capsys.readouterr()
-    assert (told.out, told.err) == (f"dismissed: {TABS}\n", "memory: `memory review --undo` takes it back\n")
+    assert (told.out, told.err) == (f"dismissed: {TABS}\n", f"memory: `memory review --undo {TABS}` takes it back\n")
     assert main(["dismiss", "tabs"]) == 0
     assert capsys.readouterr().out == f"{TABS} is dismissed already\n"
     assert main(["dismiss", "tabs", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"path": TABS, "status": "dismissed", "changed": False}
     assert main(["review", "--undo"]) == 0
     assert ask.files() == before
+
+
+def test_it_is_taken_back_by_its_name_whatever_was_decided_since(ask: Bed, capsys: pytest.CaptureFixture[str]) -> None:
+    other = tabs(ask, "personal-projects/shop/preferences/tabs.md", project="shop")
+    tabs(ask)
+    before = ask.files()
+    assert main(["dismiss", TABS, "--yes"]) == 0
+    assert main(["dismiss", other, "--yes"]) == 0
+    assert main(["review", "--undo", ""]) == 2
+    assert main(["review", "--undo", "tabs"]) == 2, "of two that are called so the user says which"
+    assert main(["review", "--undo", TABS]) == 0
+    assert capsys.readouterr().out.endswith("took back: dismissed: tabs\n")
+    assert {path for path, text in ask.files().items() if text != before[path]} == {other}
+    assert main(["review", "--undo", TABS]) == 1
+    assert capsys.readouterr().err == f"memory: no decision on {TABS} is remembered: nothing was taken back\n"
+    ask.edit(other, "four", "two")
+    assert main(["review", "--undo", other]) == 1
+    assert "was changed after the decision" in capsys.readouterr().err
+
+
+def test_what_was_rejected_waits_again_by_its_name(ask: Bed) -> None:
+    ask.remember(CHOICE)
+    before = ask.files()
+    waits = ask.only("pending").path
+    dismiss(ask.reviewer, waits)
+    dismiss(ask.reviewer, tabs(ask))
+    assert main(["review", "--undo", waits.rsplit("/", 1)[-1]]) == 0
+    assert {path: text for path, text in ask.files().items() if path != TABS} == before
 
 
 def test_an_agent_dismisses_nothing(
