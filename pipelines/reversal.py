@@ -24,7 +24,8 @@ _CHANGE_OF_MIND = re.compile(
     re.IGNORECASE,
 )
 _CHOICE = re.compile(
-    r"\b(?:use|using|prefer|want|with|switch(?:ed|ing)? (?:back )?to|go back to|moved? to|stick (?:to|with)|write|in)"
+    r"\b(?:use|using|prefer|want|like|love|favou?r|choose|pick|with|switch(?:ed|ing)? (?:back )?to|go back to|moved? to"
+    r"|stick (?:to|with)|write|in)"
     r"\s+(?P<wanted>[^,.;]{1,60}?)"
     r"\s*(?:,\s*)?\b(?:not|instead of|rather than|over|and not|never|no more)\s+(?P<refused>[^,.;]{1,60})",
     re.IGNORECASE,
@@ -33,6 +34,12 @@ _ONLY_HERE = re.compile(
     r"\b(?:in|for|inside|within)\s+(?:this|our|the\s+[\w-]+)\s+(?:repo(?:sitory)?|project|code\s?base|package|workspace)\b",
     re.IGNORECASE,
 )
+_TURNING = "before|after|until|over|above|below|under|than|not|into|onto|to|from|with|instead of|rather than"
+_TURNED = re.compile(
+    rf"\b(?P<word>{_TURNING})\b\s+(?P<behind>(?:(?!\b(?:{_TURNING})\b)[^,.;:!?])+)",
+    re.IGNORECASE,
+)
+"""Words between two things that cannot change places, and what stands behind them."""
 # Words that say how, not what, in statements of rules. Other texts have other empty words: the lists are not shared.
 _EMPTY_WORDS = frozenset(
     """
@@ -48,6 +55,8 @@ _EMPTY_WORDS = frozenset(
 
 MOSTLY = 0.6
 """So much of the words must two rules share to be about the same matter."""
+NEARLY_ALL = 0.8
+"""So much of them, to be one rule but for the order of its words."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +84,9 @@ def reverses(statement: str, known: str) -> bool:
     new_words, old_words = content_words(statement), content_words(known)
     if not new_words or not old_words:
         return False
+    shared = len(new_words & old_words)
+    if shared >= NEARLY_ALL * (len(new_words) + len(old_words) - shared) and _changes_places(statement, known):
+        return True
     if new and old:
         # "use npm, not pnpm" after "use pnpm, not npm".
         swapped = (new[0] & old[1]) | (new[1] & old[0])
@@ -91,8 +103,27 @@ def reverses(statement: str, known: str) -> bool:
         # What shares only one half of "never push without asking" says something else.
         halved = [words for text, words in ((statement, new_words), (known, old_words)) if _CONDITION.search(text)]
         least = max(map(len, halved), default=min(len(new_words), len(old_words)))
-        return len(new_words & old_words) >= MOSTLY * least
+        return shared >= MOSTLY * least
     return False
+
+
+def _changes_places(statement: str, known: str) -> bool:
+    """Does what stands behind "before", "not" or the like in one stand before it in the other, and the reverse? "Lint
+    before the tests" after "test before the linter": the same words, but not the same rule."""
+    new, old = _behind(statement), _behind(known)
+    new_words, old_words = content_words(statement), content_words(known)
+    return any(
+        (new[word] - old[word]) & old_words and (old[word] - new[word]) & new_words for word in new.keys() & old.keys()
+    )
+
+
+def _behind(text: str) -> dict[str, frozenset[str]]:
+    """What stands behind each of the words in `_TURNING`."""
+    found: dict[str, frozenset[str]] = {}
+    for match in _TURNED.finditer(text):
+        word = match["word"].lower()
+        found[word] = found.get(word, frozenset()) | content_words(match["behind"])
+    return found
 
 
 def _covers(rest: frozenset[str], left: frozenset[str]) -> bool:

@@ -18,6 +18,11 @@ from memoryvault.pipelines.reversal import Rule, find_reversed, is_change_of_min
         ("Answer in English, not German", "Always answer me in German"),
         ("Never use npm", "use npm, not pnpm"),
         ("You may push without asking me", "Never push without asking me first"),
+        ("Always run the linter before the tests", "Always run the tests before the linter"),
+        ("Always npm, not pnpm", "Always use pnpm, not npm"),
+        ("I like npm, not pnpm", "Always use pnpm, not npm"),
+        ("I like tabs more than spaces", "I like spaces more than tabs"),
+        ("Always merge main into the branch", "Always merge the branch into main"),
     ],
 )
 def test_opposites_are_told(statement: str, known: str) -> None:
@@ -39,6 +44,10 @@ def test_opposites_are_told(statement: str, known: str) -> None:
         ("Use tabs in Makefiles, not spaces", "Use spaces in Python, not tabs"),
         ("Never push without running the tests", "Always run the tests before pushing"),
         ("Never push without asking me", "never push on a Friday"),
+        ("Before pushing, always run the tests", "Always run the tests before pushing"),
+        ("After the tests pass, push to main", "Push to main after the tests pass"),
+        ("In this module use tabs, not spaces", "Use tabs, not spaces, in this module"),
+        ("Translate to English from German", "Translate from German to English"),
         ("", "always use tabs"),
         ("no", "yes"),
     ],

@@ -30,6 +30,13 @@ def test_the_later_rule_waits_to_take_the_place_of_the_earlier_one(bed: Bed) -> 
     assert bed.only("superseded").path.startswith(f"personal-private/_archive/{old}.")
 
 
+def test_a_rule_in_the_same_words_the_other_way_round_is_no_second_occurrence(bed: Bed) -> None:
+    bed.remember(said(MONDAYS, "a", "Always run the tests before the linter."))
+    bed.remember(said(MONDAYS, "b", "Always run the linter before the tests."))
+    assert bed.only("pending").supersedes == bed.only("active").path
+    assert bed.only("active").occurrences == 1
+
+
 def test_both_are_kept_if_the_user_says_so(bed: Bed) -> None:
     bed.remember(said(MONDAYS, "a"))
     bed.remember(said(MONDAYS, "b", TUESDAYS))
