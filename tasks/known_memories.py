@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ..pipelines.candidate import KIND_OF_CATEGORY, Candidate
@@ -25,10 +25,12 @@ from ..pipelines.likeness import (
 from ..pipelines.other_value import with_other_value
 from ..pipelines.reversal import Rule, find_reversed, is_for_one_project
 from ..pipelines.routing import PUT_AWAY_STATUSES, Known, ReversedRule
-from ..vault.entry import AWAITING_STATUSES, Entry, fingerprint
+from ..vault.active import is_entry_place
+from ..vault.entry import ACTIVE, ARCHIVED, AWAITING_STATUSES, Entry, fingerprint
 from ..vault.errors import EntryInvalid, EntryNotFound
 from ..vault.header import skim, split_header
 from ..vault.layout import PROJECTS
+from ..vault.pending import pending_folder
 from ..vault.registry import HEADER_BYTES
 from ..vault.settings import Settings
 from ..vault.slug import slugify
@@ -134,7 +136,8 @@ class VaultMemories:
         found = []
         for path in paths:
             with suppress(EntryNotFound, EntryInvalid):
-                found.append(self._store.read(path))
+                entry = self._store.read(path)
+                found.append(replace(entry, status=_status_at(path, entry.effective_status)))
         return found
 
     def same(self, candidate: Candidate) -> Sequence[Known]:
@@ -200,7 +203,7 @@ class VaultMemories:
         text = head.decode("utf-8", "replace")
         fields, body = skim(text)
         parts = split_header(text)
-        status = fields.get("status", "active").lower()
+        status = _status_at(path, fields.get("status", ACTIVE).lower())
         kind = fields.get("kind", "")
         project = fields.get("project") or _project_of_path(path)
         has_names = parts is not None and (status in AWAITING_STATUSES or kind == FIX_KIND)
@@ -289,6 +292,11 @@ def _counted_records(entry: Entry, candidate: Candidate) -> frozenset[str]:
 def _records(entry: Entry, candidate: Candidate) -> frozenset[str]:
     """Evidence of the entry that is of the candidate's session."""
     return frozenset(each for source in entry.sources if source.session == candidate.session for each in source.records)
+
+
+def _status_at(path: str, status: str) -> str:
+    """The status of a note there: one that the user has moved into the archive, say, is in use no more."""
+    return ARCHIVED if status == ACTIVE and not is_entry_place(path) and not pending_folder(path) else status
 
 
 def _project_of_path(path: str) -> str | None:

@@ -37,6 +37,19 @@ def test_a_rule_in_the_same_words_the_other_way_round_is_no_second_occurrence(be
     assert bed.only("active").occurrences == 1
 
 
+@pytest.mark.parametrize("statement", ["Always deploy on Mondays.", TUESDAYS])
+def test_a_rule_that_the_user_has_moved_into_the_archive_is_in_use_no_more(bed: Bed, statement: str) -> None:
+    """Its status says what it said: said again it is news, and nothing has to take its place."""
+    bed.remember(said(MONDAYS, "a"))
+    old, archived = bed.only("active").path, "personal-private/_archive/old-rule.md"
+    (bed.vault / archived).parent.mkdir()
+    (bed.vault / old).rename(bed.vault / archived)
+    before = bed.files()[archived]
+    (path,) = bed.remember(said(MONDAYS, "b", statement)).written
+    assert (bed.store.read(path).effective_status, path.rsplit("/", 1)[0]) == ("active", old.rsplit("/", 1)[0])
+    assert bed.files()[archived] == before
+
+
 def test_both_are_kept_if_the_user_says_so(bed: Bed) -> None:
     bed.remember(said(MONDAYS, "a"))
     bed.remember(said(MONDAYS, "b", TUESDAYS))
