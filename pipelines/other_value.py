@@ -33,7 +33,10 @@ _PHRASES = tuple(
 
 _SPELLED = (
     (re.compile(r"\b([ap])\.m\b\.?"), r"\1m"),
-    (re.compile(r"\b(\d+|two|three|four|six|eight)-(space|column|character|line|word|second|minute|hour)\b"), r"\1 \2s"),
+    (
+        re.compile(r"\b(\d+|two|three|four|six|eight)-(space|column|character|line|word|second|minute|hour)\b"),
+        r"\1 \2s",
+    ),
     (re.compile(r"\b(\d{1,2})(?::00)? ?(am|pm)\b"), r"\1\2"),
     (re.compile(r"\b(snake|camel|kebab|pascal)[_ -]?case\b"), r"\1case"),
 )

@@ -7,7 +7,7 @@ already is found in the vault.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -58,11 +58,8 @@ def decide_lines(
     if not decisions:
         return []
     found = survey(settings, reviewer.store)
-    patterns = {
-        saying.key: pattern
-        for pattern in (*(known for known, _ in found.known), *found.new)
-        for saying in pattern.sayings
-    }
+    every = (*(known for known, _ in found.known), *found.new)
+    patterns = {saying.key: pattern for pattern in every for saying in pattern.sayings}
     new = {saying.key for pattern in found.new for saying in pattern.sayings}
     results: list[DecisionOutcome | DecisionProblem] = []
     for place, (key, decision) in enumerate(decisions.items()):
@@ -73,7 +70,7 @@ def decide_lines(
             results.append(DecisionProblem(f"^{key}", f"it is no line of {CORPUS_DIGEST}, or another machine mined it"))
             continue
         try:
-            decided = _decide(settings, reviewer, pattern, decision, run, is_new=key in new)
+            decided = _decide(settings, reviewer, pattern, decision, run, among=every, is_new=key in new)
         except VaultUnavailable:
             raise
         except MemoryVaultError as error:
@@ -99,10 +96,17 @@ def decide_line(settings: Settings, reviewer: Reviewer, key: str, decision: Deci
 
 
 def _decide(
-    settings: Settings, reviewer: Reviewer, pattern: Pattern, decision: Decision, run: str, *, is_new: bool
+    settings: Settings,
+    reviewer: Reviewer,
+    pattern: Pattern,
+    decision: Decision,
+    run: str,
+    *,
+    among: Sequence[Pattern],
+    is_new: bool,
 ) -> DecisionOutcome | None:
     """None: it was decided on before. `is_new`: just now the vault did not hold it; to look costs a walk through it."""
-    path = None if is_new else path_of(settings, reviewer.store, pattern)
+    path = None if is_new else path_of(settings, reviewer.store, pattern, among)
     if path is None:
         # It waits for the decision that comes now, whatever the settings do with what is not decided on.
         asked = replace(
@@ -111,7 +115,7 @@ def _decide(
             reflection=replace(settings.reflection, session_entries=0),
         )
         path = write_pattern(unconfirmed(pattern), reviewer.store, asked, run)
-        path = path or path_of(settings, reviewer.store, pattern)
+        path = path or path_of(settings, reviewer.store, pattern, among)
     if path is None:
         raise EntryInvalid("it was taken back, or its transcript names no record: it cannot be written")
     entry = reviewer.store.read(path)

@@ -33,8 +33,7 @@ from ...pipelines.routing import REJECTED_STATUSES, Thresholds, Tier
 from ...vault.entry import AWAITING_STATUSES, DIGEST_KIND, parse_entry
 from ...vault.errors import EditConflict, EntryInvalid, EntryNotFound, VaultUnavailable
 from ...vault.killpoint import kill_point
-from ...vault.layout import CORPUS_DIGEST, META, special_folder
-from ...vault.registry import HEADER_BYTES
+from ...vault.layout import CORPUS_DIGEST
 from ...vault.scrubbed import Scrubbed
 from ...vault.settings import Settings
 from ...vault.store import VaultStore
@@ -51,6 +50,7 @@ from ..queue.ledger import Ledger
 from ..remembering import remember
 from ..taken_back import Evidence, TakenBack, identity, said_by
 from .backfill import SETTLE, unfinished
+from .evidence_notes import EvidenceNotes, evidence_of
 from .store import CorpusStore
 
 log = logging.getLogger(__name__)
@@ -95,7 +95,11 @@ def settle(
     strengthened = 0
     for pattern, status in found.known:
         # Only what its note does not name yet: each writing looks through the whole vault.
-        news = [each for each in pattern.sayings if not found.by_record.keys() >= _evidence(each.candidate)]
+        news = [
+            each
+            for each in pattern.sayings
+            if not (found.notes.name(evidence_of(each.candidate)) and found.notes.holds(pattern, each))
+        ]
         if news and status not in REJECTED_STATUSES:
             more = replace(pattern, sayings=(*pattern.sayings[:1], *news))
             # What waits for the user goes on waiting, whatever other old sessions say.
@@ -122,8 +126,8 @@ class Survey:
     """Patterns in the vault, with the status of the note."""
     new: Sequence[Pattern]
     """Patterns neither in the vault nor taken back; strongest first."""
-    by_record: Mapping[Evidence, str]
-    """Paths of notes by the evidence that they name."""
+    notes: EvidenceNotes
+    """The notes that name evidence of these."""
     sessions: int
     memories_wait: int
     """Known memories that wait for the user's decision, in the review or the inbox."""
@@ -146,26 +150,30 @@ def survey(settings: Settings, store: VaultStore) -> Survey:
     limits = LikenessLimits(settings.reflection.same_wording, settings.reflection.same_meaning)
     thresholds = Thresholds(settings.reflection.review_occurrences)
     said = list(corpus.sayings())
-    by_record = _known_records(store, (saying.candidate for saying in said))
-    said = _without_copies(said, by_record)
-    undone = {identity(each) for each in TakenBack(settings.state, store).evidence()} - {identity(e) for e in by_record}
-    kept = [saying for saying in said if said_by(saying.candidate) not in undone]
-    gone = [saying for saying in said if said_by(saying.candidate) in undone]
+    notes = EvidenceNotes(store, patterns_of(said, limits, thresholds))
+    said = _without_copies(said, notes)
+    taken_back = {identity(each) for each in TakenBack(settings.state, store).evidence()}
+    kept: list[Saying] = []
+    gone: list[Saying] = []
+    for pattern in patterns_of(said, limits, thresholds):
+        for saying in pattern.sayings:
+            is_gone = said_by(saying.candidate) in taken_back and not notes.holds(pattern, saying)
+            (gone if is_gone else kept).append(saying)
     patterns = patterns_of(kept, limits, thresholds)
-    statuses = _statuses(patterns, by_record, store, settings)
+    statuses = _statuses(patterns, notes, store, settings)
     known = [(pattern, status) for pattern, status in zip(patterns, statuses, strict=True) if status is not None]
     waiting = sum(status in AWAITING_STATUSES for _, status in known)
     # Also those that the user took back: a rule that goes makes no room for another one unasked.
     saved = sum(status not in AWAITING_STATUSES for pattern, status in known if pattern.tier is Tier.HIGH)
     lost = patterns_of(gone, limits, thresholds)
-    nowhere = [status is None for status in _statuses(lost, by_record, store, settings)]
+    nowhere = [status is None for status in _statuses(lost, notes, store, settings)]
     saved += sum(pattern.tier is Tier.HIGH for pattern, is_lost in zip(lost, nowhere, strict=True) if is_lost)
     ideas = sum(status in AWAITING_STATUSES for pattern, status in known if pattern.candidate.category == "idea")
     most = settings.reflection.corpus_review_entries
     return Survey(
         known=known,
         new=[pattern for pattern, status in zip(patterns, statuses, strict=True) if status is None],
-        by_record=by_record,
+        notes=notes,
         sessions=len(corpus.cursors()),
         memories_wait=waiting - ideas,
         ideas_wait=ideas,
@@ -176,15 +184,14 @@ def survey(settings: Settings, store: VaultStore) -> Survey:
 
 
 def _statuses(
-    patterns: Sequence[Pattern], by_record: Mapping[Evidence, str], store: VaultStore, settings: Settings
+    patterns: Sequence[Pattern], notes: EvidenceNotes, store: VaultStore, settings: Settings
 ) -> list[str | None]:
     """Find for each pattern the status of the note that holds it; None if there is none."""
     memories = VaultMemories(store, settings)
     decided = decided_ideas(settings, store)
     statuses: list[str | None] = []
     for pattern in patterns:
-        evidence = sorted({each for saying in pattern.sayings for each in _evidence(saying.candidate)})
-        path = next((by_record[each] for each in evidence if each in by_record), None)
+        path = notes.path_of(pattern)
         if path is None:
             same = memories.same(pattern.candidate)
             statuses.append((DECIDED if same[0].path in decided else same[0].status) if same else None)
@@ -196,7 +203,7 @@ def _statuses(
     return statuses
 
 
-def _without_copies(sayings: Sequence[Saying], by_record: Mapping[Evidence, str]) -> list[Saying]:
+def _without_copies(sayings: Sequence[Saying], notes: EvidenceNotes) -> list[Saying]:
     """Leave one saying of each record: a session that was forked, or resumed under another id, begins with a copy of
     the other, and the same words were said once. One that a note names stays before the others.
     """
@@ -205,37 +212,11 @@ def _without_copies(sayings: Sequence[Saying], by_record: Mapping[Evidence, str]
         candidate = saying.candidate
         said_in.setdefault((candidate.category, candidate.statement), set()).add(candidate.session)
     first: dict[tuple[str, str, Evidence], Saying] = {}
-    for saying in sorted(
-        sayings, key=lambda each: (by_record.keys().isdisjoint(_evidence(each.candidate)), each.order)
-    ):
+    for saying in sorted(sayings, key=lambda each: (not notes.name_any(evidence_of(each.candidate)), each.order)):
         candidate = saying.candidate
         if said_in[candidate.category, candidate.statement].isdisjoint(candidate.forked_from):
             first.setdefault((candidate.category, candidate.statement, said_by(candidate)), saying)
     return list(first.values())
-
-
-def _evidence(candidate: Candidate) -> set[Evidence]:
-    return {(candidate.session, record) for record in candidate.records}
-
-
-def _known_records(store: VaultStore, candidates: Iterable[Candidate]) -> Mapping[Evidence, str]:
-    """Find the notes whose evidence names records of these candidates: their paths, by evidence."""
-    # Some hosts' records have no id but their place in the file: without the session they say nothing.
-    sessions: dict[str, set[str]] = {}
-    for candidate in candidates:
-        for record in candidate.records:
-            sessions.setdefault(record, set()).add(candidate.session)
-    found: dict[Evidence, str] = {}
-    for path, head in store.heads(HEADER_BYTES):
-        if special_folder(path) == META:  # What lists evidence, as of what was taken back, is none.
-            continue
-        header = head.split(b"\n---", 1)[0]
-        words = {word.decode("ascii") for word in _WORD.findall(header)}
-        for record in words & sessions.keys():
-            for session in sessions[record] & words:
-                found.setdefault((session, record), path)
-    store.require_vault()
-    return found
 
 
 def _last_said(pattern: Pattern) -> tuple[float, str, int]:
@@ -266,11 +247,9 @@ def write_pattern(pattern: Pattern, store: VaultStore, settings: Settings, run: 
     return written[-1] if written else None
 
 
-def path_of(settings: Settings, store: VaultStore, pattern: Pattern) -> str | None:
-    """The note that holds the pattern; None if there is none."""
-    by_record = _known_records(store, (saying.candidate for saying in pattern.sayings))
-    evidence = sorted({each for saying in pattern.sayings for each in _evidence(saying.candidate)})
-    found = next((by_record[each] for each in evidence if each in by_record), None)
+def path_of(settings: Settings, store: VaultStore, pattern: Pattern, among: Sequence[Pattern]) -> str | None:
+    """The note that holds the pattern, of `among` which are all that there are; None if there is none."""
+    found = EvidenceNotes(store, among).path_of(pattern)
     same = VaultMemories(store, settings).same(pattern.candidate) if found is None else []
     return same[0].path if same else found
 

@@ -9,14 +9,17 @@ import pytest
 
 from memoryvault.cli import digest
 from memoryvault.cli.main import main
+from memoryvault.pipelines.candidate import Candidate
 from memoryvault.pipelines.review import Approve, Reject
 from memoryvault.tasks.corpus.digest_decisions import decide_line, decided_lines, lines_to_decide
 from memoryvault.tasks.corpus.settling import DIGEST, refresh_digest
+from memoryvault.tasks.corpus.store import CorpusStore
 from memoryvault.tasks.indexing import APPLY_KEY
+from memoryvault.tasks.mining import Mined
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.executor import Executor
 from memoryvault.tasks.written_decisions import apply_handler
-from memoryvault.tests.review.support import GUESS, RULE, Bed
+from memoryvault.tests.review.support import CHOICE, GUESS, RULE, Bed
 from memoryvault.vault.errors import EditConflict, EntryInvalid
 
 from .test_settling import ideas_of_old, keep, settled, statuses
@@ -115,6 +118,43 @@ def test_a_line_that_would_replace_an_entry_is_left_for_the_review(
     assert lines_to_decide(bed.store) == {}
     bed.reviewer.decide(bed.only("pending").path, Approve(), run="review-1")
     assert statuses(bed) == {"active": 1, "superseded": 1}
+
+
+def one_message(bed: Bed, *candidates: Candidate) -> None:
+    """An old session in which one message says all of these."""
+    found = [replace(each, session="s1", records=("s1-r1",)) for each in candidates]
+    store = CorpusStore(bed.settings.state)
+    store.keep("claude-s1", 0, 1.0, Mined(tuple(found), 100, 100, 100, 0, False, "claude"))
+    store.advance("claude-s1", {"offset": 100, "resume": 100, "size": 100})
+
+
+def test_of_two_things_in_one_message_each_is_decided_on_by_itself(bed: Bed) -> None:
+    """Their record is evidence of both: a no to one took the other out of the review."""
+    one_message(bed, CHOICE, GUESS)
+    settled(bed)
+    (key,) = lines_to_decide(bed.store)
+    decide_line(bed.settings, bed.reviewer, key, Reject(), run="review-1")
+    assert GUESS.statement in bed.only("rejected").body
+    assert CHOICE.statement in bed.only("pending").body
+    assert lines_to_decide(bed.store) == {}
+
+
+def test_what_was_said_in_one_message_with_a_rule_stays_listed_until_it_is_taken_back(bed: Bed) -> None:
+    one_message(bed, RULE, GUESS)
+    settled(bed)
+    before = lines_to_decide(bed.store)
+    assert [says.partition(": ")[2] for says in before.values()] == [GUESS.statement]
+    refresh_digest(bed.settings, bed.store)
+    assert lines_to_decide(bed.store) == before
+    (key,) = before
+    decide_line(bed.settings, bed.reviewer, key, Approve(), run="review-1")
+    bed.edit(f"personal-private/preferences/{RULE_NAME}", RULE.statement, "Always use pnpm here.")
+    refresh_digest(bed.settings, bed.store)
+    assert lines_to_decide(bed.store) == {}, "what the user has reworded is known by its evidence"
+    assert settled(bed).saved == 0
+
+
+RULE_NAME = "always-use-pnpm-not-npm.md"
 
 
 def test_many_marked_lines_are_carried_out_by_several_jobs(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
