@@ -15,8 +15,12 @@ def cue(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE | re.VERBOSE)
 
 
+TO_MEMORY = r"""(?:(?:remember|memori[sz]e)\ (?:this|these|the\ following)(?:\ (?:for|in)\ [^:.?!]{2,40}?)?
+    | (?:save|store|put|add|write|keep|commit|note)\ (?:(?:this|these|it|the\ following)\ )?(?:down\ )?(?:in|to|into)\ (?:(?:your|the|my|long[\ -]term)\ )*memory)"""
+"""What is to be remembered comes after a colon. It is an order to keep a memory, and no part of what is kept."""
+
 _LEAD_IN = cue(
-    r"""^(?:(?:(?:remember|try|make\ sure|be\ sure)\ to(?=\ (?:always|never))|no|nope|nah|yes|yep|yeah|yup|ok|okay|sure|right|alright|great|good|cool|perfect|thanks|hey|hi|wait|stop|oh|ah|
+    rf"""^(?:(?:{TO_MEMORY}(?=\s*:)|(?:remember|try|make\ sure|be\ sure)\ to(?=\ (?:always|never))|no|nope|nah|yes|yep|yeah|yup|ok|okay|sure|right|alright|great|good|cool|perfect|thanks|hey|hi|wait|stop|oh|ah|
         hmm+|hm|well|so|and|but|also|btw|by\ the\ way|actually|please|pls|plz|again|now|then|note|nb|reminder|important|
         remember|one\ more\ thing|for\ the\ record|fyi|in\ general|generally|honestly|look|rule|new\ rule|as\ a\ rule|
         (?:as\ )?(?:i\ )?(?:said|told\ you)(?:\ before)?|just\ remember|keep\ in\ mind|make\ sure(?:\ (?:that|to|you))?|

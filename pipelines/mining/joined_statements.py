@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from .common_patterns import cue
 from .sentences import Sentence
-from .standing_rules import REMEMBERED, standing_rule
+from .standing_rules import REMEMBERED, REQUEST, standing_rule
 from .statement_context import needs_context
 
 _ASKING = ("remember that ", "in mind that ", "memorize that ", "memorise that ")
@@ -20,7 +20,7 @@ _JOINT = cue(
             | \s+and\s+(?:also\s+)?(?=(?:please|pls)\s))
         (?P<asked>(?:(?P<please>please|pls)\s+)?(?:also\s+)?(?:remember|keep\ in\ mind|memori[sz]e)\s+that\s+\S.*)\Z"""
 )
-_ASKED = cue(r"^.{0,40}?\b(?:remember|keep\ in\ mind|memori[sz]e)\s*(?:that\b|:)")
+_ASKED = cue(rf"^.{{0,40}}?\b{REQUEST}")
 _CONDITION = cue(
     r"^(?:and\s+|so\s+|but\s+)*(?:if|when|whenever|before|after|while|since|as|because|once|unless|although)\b"
 )

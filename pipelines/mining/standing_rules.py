@@ -11,7 +11,7 @@ import functools
 import re
 from dataclasses import dataclass
 
-from .common_patterns import DEICTIC, IMPERATIVE_CHOICE, LOOKED_AT_AGAIN, cue, order_of, without_expletive
+from .common_patterns import DEICTIC, IMPERATIVE_CHOICE, LOOKED_AT_AGAIN, TO_MEMORY, cue, order_of, without_expletive
 from .named_project import without_named_project
 from .rule_certainty import Certainty, certainty
 
@@ -147,8 +147,13 @@ _ASKS_TOO_MUCH = cue(
 )
 REMEMBERED = "asked to remember"
 """The form of a fact that is not an order."""
+REQUEST = rf"""(?:(?:remember|keep\ in\ mind|memori[sz]e)\s*(?:that\b|:)
+    | (?:note\ )?for\ (?:the\ )?future(?:\ reference)?\s*[:,]
+    | remember\s*,\s+(?=(?:i|we|my|our)\b) | (?:do\ not|don'?t)\s+forget\s*(?:that\b|:) | make\ a\ note\s*(?:that\b|:)
+    | {TO_MEMORY}\s*:)"""
+"""How the user asks to remember what follows: any further pattern for it is made of this one."""
 _REMEMBER = cue(
-    r"^(?:(?:and|also|oh|btw|by\ the\ way|one\ more\ thing)\b[\s,:;–—-]*)*(?:(?:please|pls)\s+)?(?:also\s+)?(?:(?:remember|keep\ in\ mind|memori[sz]e)\s*(?:that\b|:)|(?:note\ )?for\ (?:the\ )?future(?:\ reference)?\s*[:,])\s*\S+"
+    rf"^(?:(?:and|also|oh|btw|by\ the\ way|one\ more\ thing)\b[\s,:;–—-]*)*(?:(?:please|pls)\s+)?(?:also\s+)?{REQUEST}\s*\S+"
 )
 _COMPLAINT = cue(
     r"\b(?:but|doesn'?t|does\ not|didn'?t|isn'?t|currently|right\ now|why|fails?|failed|failing|broken|breaks|bugs?|crash\w*|wrong|still|i\ (?:get|see|got))\b"

@@ -70,6 +70,8 @@ our convention is snake_case for files
 in this repo we use tabs
 in this project always use pnpm
 remember: never push to main
+Remember this for all sessions: never push to main
+save to memory: never push to main
 don't commit anything without asking
 never delete anything without my permission
 please use british spelling
@@ -290,6 +292,9 @@ avoid loops in this function
 stop adding prints
 stop running tests
 remember that the server is down
+remember this: the server is down
+don't forget to run the tests
+write the rows into memory: the parser needs them
 remember: the meeting is at 5
 keep in mind that the API is slow
 for future reference: what was the command?
@@ -436,6 +441,15 @@ def test_what_only_looks_like_a_rule_is_not_saved_unasked(text: str) -> None:
         "dont add emojis to commit messages",
         "Don't commit generated files",
         "remember that staging uses another database",
+        "Remember this: deploys go through Argo.",
+        "please remember this for the next sessions: deploys go through Argo",
+        "Remember the following: the staging database is called stg2.",
+        "Save this to memory: our design tokens live in packages/ui/tokens.json",
+        "add to your memory: I use fish",
+        "Please put this in your long-term memory: we never deploy on Fridays",
+        "Remember, I use fish, so no bash syntax in what I shall run.",
+        "Don't forget that the invoices are partitioned by month.",
+        "Make a note that the sandbox key is rotated monthly.",
         "tests should not hit the network",
         "I want a test for every bug fix",
         "do not delete anything, look at the tables you need",
