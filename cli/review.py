@@ -11,7 +11,17 @@ from typing import Any
 
 from ..pipelines.incubation import GC_KIND, SURFACE_KIND, Answer, listed, part_of
 from ..pipelines.likeness import statement_of, tells_occasion
-from ..pipelines.review import HOW_TO_DECIDE, Approve, Decision, KeepBoth, Reject, Skip, Supersede, parse_decision
+from ..pipelines.review import (
+    HOW_TO_DECIDE,
+    Approve,
+    Decision,
+    KeepBoth,
+    Reject,
+    Skip,
+    Supersede,
+    parse_decision,
+    why_none,
+)
 from ..pipelines.review import without_replacement_line as kept_text
 from ..pipelines.routing import PASSED_ON
 from ..pipelines.scrub import Policy, scrub
@@ -245,7 +255,7 @@ def _decide_all(args: argparse.Namespace, reviewer: Reviewer, context: Context) 
             continue
         decision = parse_decision(words, entry.supersedes)
         if decision is None:
-            raise UsageError(f"--decide {item!r}: {words!r} is no decision: write {HOW_TO_DECIDE}")
+            raise UsageError(f"--decide {item!r}: {why_none(words)}")
         if (
             entry.written_by_agent
             and isinstance(decision, Approve | KeepBoth | Supersede)

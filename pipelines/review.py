@@ -73,6 +73,13 @@ def parse_decision(text: str, replaces: str | None = None) -> Decision | None:
     return Supersede(entry) if entry else None
 
 
+def why_none(text: str) -> str:
+    """What is wrong with a decision that `parse_decision` does not know, and what to write."""
+    if _SUPERSEDE.fullmatch(text.strip().strip("\"'")) is not None:
+        return f"{text[:60]!r} does not say what it replaces: write supersede [[entry]], with its name or path"
+    return f"{text[:60]!r} is no decision: write {HOW_TO_DECIDE}"
+
+
 def link_target(text: str) -> str:
     """Path or slug in `[[path|shown]]`, `[[path#heading]]`, `path.md` or `slug`; a path may be one of `C# rules.md`."""
     inner = text.strip().strip("\"'")

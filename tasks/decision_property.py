@@ -2,14 +2,53 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
+from contextlib import suppress
+from enum import StrEnum
 
+from ..pipelines.scrub import Policy, scrub
 from ..vault.entry import Entry, parse_entry
+from ..vault.errors import EditConflict, EntryInvalid, EntryNotFound, PathRefused
 from ..vault.header import skim
+from ..vault.store import VaultStore
 
 DECISION = "decision"
 DECISION_ERROR = "decision_error"
 """In it the note is told why its decision could not be carried out."""
+SETTLED_SECONDS = 60.0
+"""A decision that makes no sense may be half typed; the note is told so when it has lain for this long."""
+
+
+class Told(StrEnum):
+    """Whether a note says in itself what is wrong with its decision."""
+
+    NOW = "now"
+    BEFORE = "before"
+    LATER = "later"
+    """Somebody may be writing there: look again after SETTLED_SECONDS."""
+    NOT = "not"
+    """It was edited just now, or cannot be written."""
+
+
+def tell(store: VaultStore, path: str, problem: str) -> Told:
+    """Say it in the note, unless somebody is just writing there."""
+    with suppress(EditConflict, EntryNotFound, EntryInvalid, PathRefused, OSError):
+        entry = store.read(path)
+        if abs(time.time() - (store.vault / path).stat().st_mtime) < SETTLED_SECONDS:
+            return Told.LATER
+        fields = {DECISION_ERROR: scrub(problem, Policy.SECRETS), "updated": entry.updated}
+        told = store.update(path, entry.content_hash, fields=fields)
+        return Told.BEFORE if told.content_hash == entry.content_hash else Told.NOW
+    return Told.NOT
+
+
+def take_back_problem(store: VaultStore, path: str) -> None:
+    """What the note was told of an earlier decision says nothing of the one that it has now."""
+    with suppress(EditConflict, EntryNotFound, EntryInvalid, PathRefused, OSError):
+        entry = store.read(path)
+        if DECISION_ERROR in entry.extra:
+            store.update(path, entry.content_hash, fields={DECISION_ERROR: None, "updated": entry.updated})
 
 
 def may_be_decided(head: bytes) -> bool:

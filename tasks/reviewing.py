@@ -5,7 +5,6 @@ One way in, `Reviewer.decide`; every change is in the journal, so that the last 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -18,7 +17,6 @@ from ..index.query import is_significant, word_spans
 from ..pipelines.incubation import GC_KIND, SURFACE_KIND, Answer, listed
 from ..pipelines.likeness import shared_words, statement_of, wording_of
 from ..pipelines.review import (
-    HOW_TO_DECIDE,
     Accepted,
     Approve,
     Decision,
@@ -31,10 +29,10 @@ from ..pipelines.review import (
     link_target,
     parse_decision,
     settle,
+    why_none,
     without_replacement_line,
 )
 from ..pipelines.routing import at_first
-from ..pipelines.scrub import Policy, scrub
 from ..vault.entry import IN_INBOX, PENDING, Entry, Source, fingerprint, parse_entry
 from ..vault.errors import (
     EditConflict,
@@ -59,7 +57,7 @@ from ..vault.settings import Settings
 from ..vault.slug import slugify
 from ..vault.store import VaultStore
 from .boundary import consent_of, is_outside
-from .decision_property import DECISION_ERROR, decision_keys, may_be_decided, read_decision
+from .decision_property import Told, decision_keys, may_be_decided, read_decision, take_back_problem, tell
 from .entry_names import require_living, resolve_entry
 from .evolving import archived_text, free_archive_path
 from .ideas.incubator_gc import answer_listed, parse_listed
@@ -74,8 +72,6 @@ from .replacing import replaced_now
 
 ATTEMPTS_AT_EDITED_FILE = 3
 _USUAL = frozenset({"", ALWAYS_LOAD})
-SETTLED_SECONDS = 60.0
-"""A decision that makes no sense may be half typed; the note is told so when it has lain for this long."""
 NEAREST = 5
 MOST_SHARING = 200
 RECALL_SECONDS = 3.0
@@ -100,6 +96,8 @@ class DecisionProblem:
 
     proposal: str
     problem: str
+    told: Told = Told.NOT
+    """Whether the note itself says so."""
 
 
 @dataclass(frozen=True)
@@ -332,7 +330,7 @@ class Reviewer:
                 return [*self.answer(path, parse_listed(entry, written), run=run)]
             decision = parse_decision(written, entry.supersedes)
             if decision is None:
-                raise EntryInvalid(f"decision {written[:60]!r} is none: write {HOW_TO_DECIDE}")
+                raise EntryInvalid(why_none(written))
             decided = self.decide(path, decision, run=run)
         except EntryNotFound as error:
             # The note itself went: someone else decided. Anything else that is missing is a problem of the note.
@@ -341,16 +339,13 @@ class Reviewer:
             raise
         except MemoryVaultError as error:
             return self._problem(path, str(error))
-        return None if decided.verdict == "skipped" else decided
+        if decided.verdict != "skipped":
+            return decided
+        take_back_problem(self.store, path)
+        return None
 
     def _problem(self, path: str, problem: str) -> DecisionProblem:
-        """Say it in the note, unless somebody is just writing there."""
-        with suppress(EditConflict, EntryNotFound, EntryInvalid, OSError):
-            entry = self.store.read(path)
-            if abs(time.time() - (self.store.vault / path).stat().st_mtime) >= SETTLED_SECONDS:
-                fields = {DECISION_ERROR: scrub(problem, Policy.SECRETS), "updated": entry.updated}
-                self.store.update(path, entry.content_hash, fields=fields)
-        return DecisionProblem(path, problem)
+        return DecisionProblem(path, problem, tell(self.store, path, problem))
 
     # Carrying out
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from ..vault.errors import MemoryVaultError, VaultUnavailable
 from ..vault.settings import Settings
 from .corpus.digest_decisions import decide_lines, decided_lines
+from .decision_property import SETTLED_SECONDS, Told
 from .device import acting_device, acts_here
 from .discovery.watchlist import VerdictOutcome, Watchlist
 from .ideas.lost_questions import settle_lost_questions
@@ -50,9 +51,11 @@ class DecisionsAtStart:
         """Nothing runs."""
 
 
-def _where_told(proposal: str) -> str:
+def _where_told(problem: DecisionProblem) -> str:
     """Where the user finds why: a note says it in itself, a line of the digest is one of many."""
-    return f"`memory review --decide {proposal}=approve` says why" if proposal.startswith("^") else "it says why itself"
+    if problem.told is Told.NOW:
+        return "it says why itself"
+    return f"`memory review --decide {problem.proposal}=approve` says why"
 
 
 def _decide_lines(settings: Settings, reviewer: Reviewer, job: RunningJob) -> list[DecisionOutcome | DecisionProblem]:
@@ -89,12 +92,16 @@ def apply_handler(settings: Settings) -> Handler:
         done = [result for result in results if isinstance(result, DecisionOutcome)]
         problems = [result for result in results if isinstance(result, DecisionProblem)]
         for problem in problems:
-            # What is wrong would quote here what the user wrote.
-            log.warning(
-                "%s: its decision could not be carried out; %s", problem.proposal, _where_told(problem.proposal)
-            )
+            if problem.told in (Told.NOW, Told.NOT):
+                # What is wrong would quote here what the user wrote.
+                log.warning("%s: its decision could not be carried out; %s", problem.proposal, _where_told(problem))
         decided = len(done) + sum(isinstance(result, VerdictOutcome) for result in listed)
         unclear = len(problems) + len(listed) - (decided - len(done))
+        if any(
+            problem.told is Told.LATER for problem in [*problems, *listed] if not isinstance(problem, VerdictOutcome)
+        ):
+            # Nothing changes in the note until it has told what is wrong, so the watcher would not ask again.
+            job.enqueue("review.apply", {}, unique_key=APPLY_KEY, delay_seconds=SETTLED_SECONDS)
         if decided or ended or settled:
             job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
         also = {"problems": unclear, "lost questions": settled}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,7 +11,6 @@ from datetime import date
 from typing import Literal
 
 from ...pipelines.originality import Copy, find_copy
-from ...pipelines.scrub import Policy, scrub
 from ...pipelines.watchlist import (
     FOLDER,
     HOW_TO_DECIDE,
@@ -44,7 +42,7 @@ from ...vault.scrubbed import Scrubbed
 from ...vault.settings import Settings
 from ...vault.slug import free_slug
 from ...vault.store import VaultStore
-from ..decision_property import DECISION_ERROR, decision_keys, decision_of
+from ..decision_property import Told, decision_keys, decision_of, tell
 from ..indexing import vault_store
 from ..journal import Change, Journal, hash_of, text_of
 from ..remembering import free_path
@@ -52,7 +50,6 @@ from ..remembering import free_path
 log = logging.getLogger(__name__)
 
 ATTEMPTS_AT_EDITED_FILE = 3
-SETTLED_SECONDS = 60.0
 _ORDER = {"HIGH": 0, "MEDIUM": 1, "LOW": 2}
 
 
@@ -127,6 +124,8 @@ class VerdictProblem:
 
     path: str
     problem: str
+    told: Told = Told.NOT
+    """Whether the note itself says so."""
 
 
 class Watchlist:
@@ -248,17 +247,8 @@ class Watchlist:
             except VaultUnavailable:
                 raise
             except MemoryVaultError as error:
-                self._say(path, str(error))
-                results.append(VerdictProblem(path, str(error)))
+                results.append(VerdictProblem(path, str(error), tell(self.store, path, str(error))))
         return results
-
-    def _say(self, path: str, problem: str) -> None:
-        """In the note, unless somebody is just writing there."""
-        with suppress(EditConflict, EntryNotFound, EntryInvalid, PathRefused, OSError):
-            entry = self.store.read(path)
-            if abs(time.time() - (self.store.vault / path).stat().st_mtime) >= SETTLED_SECONDS:
-                fields = {DECISION_ERROR: scrub(problem, Policy.SECRETS), "updated": entry.updated}
-                self.store.update(path, entry.content_hash, fields=fields)
 
 
 _VERDICTS: Mapping[type[object], Verdict] = {Promote: "promoted", Dismiss: "dismissed", Defer: "deferred"}

@@ -397,7 +397,7 @@ def test_a_decision_is_seen_however_the_property_is_capitalised(three: Bed, name
 
 
 def test_a_decision_that_makes_no_sense_is_told_in_the_note(three: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memoryvault.tasks.discovery.watchlist.SETTLED_SECONDS", 0.0)
+    monkeypatch.setattr("memoryvault.tasks.decision_property.SETTLED_SECONDS", 0.0)
     file = edit(three, f"{FOLDER}/source-a/entry-one.md", "hmm")
     (result,) = three.watchlist.apply_notes()
     assert isinstance(result, VerdictProblem)

@@ -309,6 +309,24 @@ def test_what_makes_no_sense_is_told_in_the_note_but_not_while_somebody_types(
     assert "decision_error" not in bed.files()[bed.only("active").path]
 
 
+def test_a_skip_takes_back_what_the_note_was_told_of_an_earlier_decision(bed: Bed, proposal: str) -> None:
+    bed.decide_in_note(proposal, "appro")
+    os.utime(bed.vault / proposal, (0, 0))
+    bed.reviewer.apply_notes()
+    bed.edit(proposal, "decision: appro", "decision: skip")
+    assert bed.reviewer.apply_notes() == []
+    assert "decision_error" not in bed.files()[proposal]
+
+
+def test_supersede_alone_is_told_what_it_lacks(bed: Bed, proposal: str) -> None:
+    bed.decide_in_note(proposal, "supersede")
+    (problem,) = bed.reviewer.apply_notes()
+    assert isinstance(problem, DecisionProblem)
+    assert (
+        problem.problem == "'supersede' does not say what it replaces: write supersede [[entry]], with its name or path"
+    )
+
+
 def test_one_bad_note_does_not_keep_the_others_from_being_decided(bed: Bed, proposal: str) -> None:
     bed.note("personal-private/_review/a.md", "no kind", status="pending")
     bed.decide_in_note("personal-private/_review/a.md", "approve")

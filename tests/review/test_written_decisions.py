@@ -1,0 +1,45 @@
+"""The worker carries out what stands in notes, and tells a note what is wrong with its decision."""
+
+from __future__ import annotations
+
+import logging
+import os
+
+import pytest
+
+from memoryvault.tasks.decision_property import SETTLED_SECONDS
+from memoryvault.tasks.indexing import APPLY_KEY
+from memoryvault.tasks.queue.enqueue import open_ledger
+from memoryvault.tasks.queue.executor import Executor
+from memoryvault.tasks.written_decisions import apply_handler
+
+from .support import Bed
+
+
+def worker_looks(bed: Bed) -> float | None:
+    """Seconds from now until it looks again by itself; None if it does not."""
+    with open_ledger(bed.settings) as ledger:
+        job = ledger.enqueue("review.apply", unique_key=APPLY_KEY)
+        taken = ledger.take_doorbell(lambda: "test", 30.0)
+        assert taken is not None
+        Executor(ledger, {"review.apply": apply_handler(bed.settings)}, 30.0).run(taken[1])
+        assert ledger.get(job).state == "done"
+        again = ledger.list(["queued"], kind="review.apply")
+        return again[0].run_at - ledger.now() if again else None
+
+
+def test_a_note_that_nobody_touches_again_is_told_after_a_minute(bed: Bed, caplog: pytest.LogCaptureFixture) -> None:
+    proposal = bed.note("personal-private/_review/x.md", "Lists read well.", kind="preferences", status="pending")
+    caplog.set_level(logging.WARNING)
+    bed.decide_in_note(proposal, "aprove")
+    wait = worker_looks(bed)
+    assert wait is not None
+    assert 0 < wait <= SETTLED_SECONDS
+    assert not caplog.records, "it may be half typed"
+    os.utime(bed.vault / proposal, (0, 0))
+    assert worker_looks(bed) is None
+    assert "decision_error: " in bed.files()[proposal]
+    (told,) = caplog.messages
+    assert told == f"{proposal}: its decision could not be carried out; it says why itself"
+    worker_looks(bed)
+    assert len(caplog.records) == 1, "once is enough"
