@@ -204,9 +204,12 @@ def _queue(context: Context) -> Finding:
     with open_ledger(context.settings) as ledger:
         backlog = ledger.backlog()
         dead = len(ledger.list(["dead"]))
+        held = ledger.paused()
     detail = f"{backlog.running} running, {backlog.due} due, {backlog.delayed} waiting"
     if dead:
         return Finding("queue", "note", f"{detail}, {dead} dead", "`memory jobs list --state dead` says why")
+    if held:
+        return Finding("queue", "note", f"{detail}; paused: {', '.join(held)}", f"`memory jobs resume {held[0]}`")
     return Finding("queue", "ok", detail)
 
 

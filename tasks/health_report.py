@@ -28,7 +28,7 @@ from ..vault.lock import lock_holder
 from ..vault.marker import REFLECTED, START, list_markers, marker_path
 from ..vault.settings import Settings
 from .active_counts import ActiveCounts, count_active, count_active_and_pending
-from .health_warnings import warnings_of, why_away, why_dead, why_idle, why_silent, why_unheard
+from .health_warnings import warnings_of, why_away, why_dead, why_held, why_idle, why_silent, why_unheard
 from .hook_log import TRIAL_SESSION, HookTimes, hook_times, read_hook_runs, week_before
 from .indexing import open_index, vault_store
 from .pausing import told_of_pause, why_nothing_starts
@@ -157,6 +157,7 @@ def health_report(settings: Settings, now: float, is_wired: IsWired, *, count_en
         *_told(told_of_pause(settings)),
         *_told(why_dead(ledger.queue.dead) if ledger else None),
         *_told(why_silent(ledger.beat, processes.worker.pid, now) if ledger and processes.worker else None),
+        *_told(why_held(ledger.held) if ledger else None),
         *_told(_why_idle(ledger.queue.due, processes, settings, is_wired) if ledger else None),
         *_told(NO_CLIENT if is_shared(settings) and importlib.util.find_spec("psycopg") is None else None),
         *_told(why_away(link, now)),
@@ -225,6 +226,8 @@ class _LedgerFigures:
     beat: WorkerBeat | None
     unheard: tuple[str, ...]
     """The warning that the model had no part in the last one, if so."""
+    held: tuple[str, ...]
+    """The kinds of job that are paused."""
 
 
 def _read_ledger(settings: Settings) -> _LedgerFigures:
@@ -239,12 +242,14 @@ def _read_ledger(settings: Settings) -> _LedgerFigures:
         ][:1]
         waiting, beat = read_sessions(ledger), ledger.worker()
         done = [*sessions, *ledger.list(["done"], kind="reflect.corpus", most=1)]
+        held = tuple(ledger.paused())
     return _LedgerFigures(
         queue=QueueFigures(backlog.running, backlog.due, backlog.delayed, dead),
         sessions=waiting,
         reflected_at=tuple(job.finished_at for job in done if job.finished_at is not None),
         beat=beat,
         unheard=tuple(why for job in sessions if (why := why_unheard(job.history)) is not None),
+        held=held,
     )
 
 

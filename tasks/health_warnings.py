@@ -61,6 +61,13 @@ def why_dead(dead: int) -> str | None:
     return f"{'1 job is' if dead == 1 else f'{dead} jobs are'} dead: `memory jobs list --state dead` says why"
 
 
+def why_held(kinds: Sequence[str]) -> str | None:
+    """The warning of kinds of job that are paused; None of none."""
+    if not kinds:
+        return None
+    return f"paused by hand: {', '.join(kinds)}; no such job starts until `memory jobs resume {kinds[0]}`"
+
+
 def why_idle(due: int, *, by_itself: bool) -> str | None:
     """The warning of so many jobs that are due while no worker runs; None of none, and where one starts `by_itself`."""
     if not due or by_itself:

@@ -159,3 +159,14 @@ def test_a_switch_that_cannot_be_turned_is_told(tmp_path: Path) -> None:
     Path(state.stop_file).mkdir(parents=True)
     with pytest.raises(QueueUnavailable, match="it stays paused"):
         resume(state)
+
+
+def test_health_and_doctor_tell_a_paused_kind_of_job_with_the_command_that_resumes_it(sandbox: ForkedSandbox) -> None:
+    sandbox.memory("jobs", "pause", "reflect.session")
+    told = "! paused by hand: reflect.session; no such job starts until `memory jobs resume reflect.session`"
+    assert told in sandbox.memory("health").splitlines()
+    (found,) = (each for each in sandbox.json("doctor") if each["what"] == "queue")
+    assert (found["grade"], found["todo"]) == ("note", "`memory jobs resume reflect.session`")
+    assert found["detail"].endswith("; paused: reflect.session")
+    sandbox.memory("jobs", "resume", "reflect.session")
+    assert "reflect.session" not in sandbox.memory("health")
