@@ -150,6 +150,8 @@ _REPLACES = tuple(
         rf"\b(?:switch|change|move|migrate)\w*\s+from\s+{_OLD}\s+to\s+{_NEW}(?:$|[.,;!?\s])",
         rf"\b(?:should\ be|is|called|named)\s+{_NEW}(?:,\s*not|\s+instead\ of|\s+rather\ than)\s+{_OLD}",
         rf"\b(?:no\ longer|not|stop|don'?t)\s+(?:use|using|run|running)\s+{_OLD}\s*(?:any\s?more|any\ longer)\b",
+        # Said to the agent, with a comma: "the parser should keep names, not numbers" tells of a program.
+        rf"^(?:(?:no|nope|nah|wrong|please|pls)[\s,.!]+)+(?:put|name|call|write|keep|place|make|run)\s+(?!(?:it|this|that|these|those)\b){_NEW},\s*not\s+{_OLD}",
         rf"\binstead\ of\s+{_OLD},\s*(?:please\s+)?(?:use|do|run|write|make|print|call)\s+{_NEW}",
     )
 )

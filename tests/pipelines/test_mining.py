@@ -238,6 +238,10 @@ def test_what_is_replaced_is_named() -> None:
     assert replaced("I prefer tabs over spaces for indentation") == "spaces"
     assert replaced("use literals instead of strings.Contains checks.") == "strings.Contains checks"
     assert replaced("use the second option") is None
+    assert replaced("No, put the helpers into src/lib, not into src/utils") == "into src/utils"
+    assert replaced("no, name the branches feat/x, not feature/x") == "feature/x"
+    assert replaced("no, keep it, not that one") is None
+    assert replaced("The parser should keep names, not numbers") is None
     assert replaced("please use 40 workers instead of 12") == "12"
 
 
