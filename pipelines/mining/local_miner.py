@@ -22,6 +22,7 @@ from .foreign_rules import foreign_rule, is_of_this_project
 from .impersonal_text import in_nobodys_voice, paragraph_at
 from .joined_statements import divided, states_fact
 from .named_project import named_project
+from .remembered_list import LISTED, asked_in_list
 from .rule_certainty import Certainty
 from .sentence_scan import ASIDE_BIT, CURE_BIT, EXPLICIT_BITS, PROCEDURE_BITS, RULE_BITS, cues
 from .sentences import Sentence, looks_pasted
@@ -111,6 +112,7 @@ def candidate_of_user(
     passed_on = (
         turn.origin is not Origin.REJECTION
         and not language
+        and not (rule is not None and rule.form == LISTED)
         and in_nobodys_voice(paragraph_at(turn.text, part.start, part.end))
     )
     certainty = rule.certainty if rule is not None else None
@@ -217,6 +219,12 @@ class Miner:
                 category = "correction"
             found.append(self._of_user(said, index, category, _named(rule, part), RULE_SCORE, rule=rule))
             taken.add(index)
+        for index, rule in asked_in_list(said.sentences, turn.text) if spoken else ():
+            if index not in taken and len(found) < MAX_RULES_PER_MESSAGE:
+                found.append(
+                    self._of_user(said, index, "preference", _named(rule, said.sentences[index]), RULE_SCORE, rule=rule)
+                )
+                taken.add(index)
         if spoken and may_state_foreign_rule(turn.text):
             self._add_foreign(said, found, taken)
         if not found and said.may_show & PROCEDURE_BITS:
