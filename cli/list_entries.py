@@ -102,7 +102,11 @@ def print_entry(entry: Entry) -> None:
     place = f"{entry.kind or '-'}, {entry.project or 'any project'}"
     if entry.effective_status != ACTIVE:
         place += f", {entry.status}"
-    says = fitted(statement_of(entry.body) or entry.title, len(f"{day:10}    ({place})"))
+    statement = statement_of(entry.body)
+    # A skill's note begins with a quotation, an incident's with what a program printed: the title tells more.
+    says = fitted(
+        entry.title if not statement or statement.startswith((">", "```")) else statement, len(f"{day:10}    ({place})")
+    )
     print(f"{day:10}  {says}  ({place})\n{'':10}  {entry.path}")
 
 

@@ -34,6 +34,15 @@ def test_a_list_shows_where_a_text_goes_on(vault: Path, capsys: pytest.CaptureFi
     assert row.endswith(SHOWN)
 
 
+@pytest.mark.parametrize("text", ["> It says of itself: retries.", "```text\nTraceback (most recent call last):\n```"])
+def test_of_an_entry_that_begins_with_the_words_of_others_the_title_is_listed(
+    vault: Path, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    write(vault, f"{PRIVATE}/notes/retries.md", "active", text, kind="note")
+    assert main(["list"]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == "2020-01-01  Retries  (note, any project)"
+
+
 KNOWN = "active, pending, inbox, incubating, resolved, superseded, rejected, dismissed, archived"
 
 
