@@ -96,7 +96,10 @@ class Candidate:
     def title(self) -> str:
         """First line of the statement as a heading: without opening words, cut at a word."""
         line = self.statement.strip().split("\n", 1)[0]
-        line = cut(without_opening(line) or line, TITLE_CHARACTERS)
+        line = without_opening(line) or line
+        if self.category == "idea":
+            line = _LABEL.sub("", line) or line
+        line = cut(line, TITLE_CHARACTERS)
         return (line[:1].upper() + line[1:]).rstrip(".")
 
     @property
@@ -113,6 +116,10 @@ class Candidate:
     def in_own_voice(self) -> bool:
         """Whether the user wrote it in their own voice: nothing else may be saved without asking."""
         return self.from_user and not self.passed_on
+
+
+_LABEL = re.compile(r"^(?:(?:an?|one more|another|new|random|crazy|quick|feature) )*idea\s*[:—–]\s*", re.IGNORECASE)
+"""That it is one, an idea's kind says."""
 
 
 def without_opening(text: str) -> str:

@@ -23,3 +23,19 @@ from memoryvault.pipelines.candidate import Candidate
 )
 def test_only_what_opens_a_statement_and_says_nothing_is_left_out(statement: str, title: str) -> None:
     assert Candidate("preference", statement, "r", "user", ("r1",), statement, "s1").title == title
+
+
+@pytest.mark.parametrize(
+    ("statement", "title"),
+    [
+        ("idea: we could show the retries of a day", "We could show the retries of a day"),
+        ("ok, another idea: a dark mode", "A dark mode"),
+        ("New idea — a museum of kites", "A museum of kites"),
+        ("Idea:", "Idea:"),
+        ("Ideas are cheap, so let's list them", "Ideas are cheap, so let's list them"),
+    ],
+)
+def test_the_label_of_an_idea_is_left_out_of_its_heading(statement: str, title: str) -> None:
+    assert Candidate("idea", statement, "r", "user", ("r1",), statement, "s1").title == title
+    preference = Candidate("preference", "Idea: tabs", "r", "user", ("r1",), "x", "s1")
+    assert preference.title == "Idea: tabs"
