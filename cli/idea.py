@@ -6,8 +6,9 @@ import argparse
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from difflib import get_close_matches
+from shlex import quote
 
-from ..pipelines.incubation import Answer
+from ..pipelines.incubation import TRASH_DAYS, Answer
 from ..pipelines.scrub import Policy, scrub
 from ..tasks.agent_proposals import AgentProposals
 from ..tasks.ideas.archive import put_away, put_away_ideas, restore
@@ -216,6 +217,9 @@ def _answer(answer: Answer) -> Callable[[str, argparse.Namespace, Context], int]
         journal = Journal(context.state, context.store)
         ideas_file = context.settings.ideas_path
         done = put_away(journal, slug, answer, run=journal.new_run("idea"), actor="idea", ideas_file=ideas_file)
+        if answer is not Answer.KEEP and not args.json:
+            within = f" within {TRASH_DAYS} days" if answer is Answer.DELETE else ""
+            note(f"memory: `memory idea restore {quote(slug)}` brings it back{within}")
         return _done(done.verdict, done.path, args, context)
 
     return carry_out
