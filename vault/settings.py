@@ -12,7 +12,7 @@ import re
 import sys
 import tomllib
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -324,12 +324,21 @@ def _settings_of(text: str) -> dict[str, tuple[int, Any]]:
     found = {}
     for section, content in document.items():
         if isinstance(content, dict):
-            for key, value in content.items():
-                name = f"{section}.{key}"
+            for name, value in _named(section, content, lines):
                 found[name] = (lines.get(name, lines.get(section, 1)), value)
         else:
             found[section] = (lines.get(section, 1), content)
     return found
+
+
+def _named(section: str, content: Mapping[str, Any], lines: Mapping[str, int]) -> Iterator[tuple[str, Any]]:
+    """Each setting of a section; what stands there with the name of its own section ("recall.k") by that whole name."""
+    for key, value in content.items():
+        inner = [f"{section}.{key}.{each}" for each in value] if isinstance(value, dict) else []
+        if inner and all(name in lines for name in inner):
+            yield from zip(inner, value.values(), strict=True)
+        else:
+            yield f"{section}.{key}", value
 
 
 def _beginning_of(path: Path) -> dict[str, tuple[int, Any]]:
@@ -388,7 +397,11 @@ def _plain_name(written: str) -> str:
 
 
 def _nearest(name: str) -> str:
-    """A hint: `; did you mean …?`, or the settings of the section, or the sections."""
+    """A hint: where it belongs, `; did you mean …?`, or the settings of the section, or the sections."""
+    first, _, meant = name.partition(".")
+    if meant in BY_NAME:
+        section, _, key = meant.partition(".")
+        return f": it stands below [{first}]; write `{key} = …` below [{section}]"
     close = difflib.get_close_matches(name, BY_NAME, n=1, cutoff=0.75)
     if not close:
         key = name.rpartition(".")[2]

@@ -129,6 +129,12 @@ def test_a_missing_vault_says_how_to_set_one() -> None:
             "[recall]\ntoken_budgt = 5\n",
             "config.toml:2: there is no setting recall.token_budgt; did you mean recall.token_budget?",
         ),
+        (
+            "[research]\nnetwork = false\nrecall.k = 5\n",
+            "config.toml:3: there is no setting research.recall.k: it stands below [research]; "
+            "write `k = …` below [recall]",
+        ),
+        ("[recall]\n\nrecall.k = 5\n", "config.toml:3: there is no setting recall.recall.k: it stands below [recall]"),
         ("k = 5\n", "config.toml:1: there is no setting k; did you mean recall.k?"),
         ("[queue]\nlease = 5\ncolour = 1\n", "config.toml:2: there is no setting queue.lease"),
         ("[zebra]\nstripes = 1\n", "config.toml:2: there is no setting zebra.stripes; the sections are: "),
