@@ -22,7 +22,7 @@ from .foreign_rules import foreign_rule, is_of_this_project
 from .impersonal_text import in_nobodys_voice, paragraph_at
 from .joined_statements import divided, states_fact
 from .named_project import named_project
-from .remembered_list import LISTED, asked_in_list
+from .remembered_list import LISTED, asked_in_list, is_fact_of_project
 from .rule_certainty import Certainty
 from .sentence_scan import ASIDE_BIT, CURE_BIT, EXPLICIT_BITS, PROCEDURE_BITS, RULE_BITS, cues
 from .sentences import Sentence, looks_pasted
@@ -104,6 +104,8 @@ def candidate_of_user(
         )
         else "project"
     )
+    if rule is not None and is_fact_of_project(rule, sentence):
+        scope = "project"
     named = named_project(sentence) if rule is not None and not language else None
     if named is not None:
         scope = "project" if project and slugify(project) == named else "personal"

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from .common_patterns import TO_MEMORY, count_words, cue, order_of
 from .rule_certainty import Certainty, certainty
 from .sentences import Sentence
-from .standing_rules import Rule
+from .standing_rules import REMEMBERED, Rule
 from .statement_context import needs_context
 
 _HEADING = cue(
@@ -21,6 +21,15 @@ _ITEM = re.compile(r"(?m)^[ \t]*(?:[-*+•]|\d{1,2}[.)])[ \t]+")
 LISTED = "in a list that is to be remembered"
 """The form of an item."""
 LEAST_WORDS = 3
+
+
+_OF_THE_USER = cue(r"\b(?:i|i'm|i'd|my|me|mine|myself)\b")
+
+
+def is_fact_of_project(rule: Rule, sentence: str) -> bool:
+    """Is it a fact to remember, and none about the user? "The database is called stg2" is true of one project."""
+    is_fact = rule.form in (REMEMBERED, LISTED) and rule.certainty is not Certainty.STATED
+    return is_fact and _OF_THE_USER.search(sentence) is None
 
 
 def asked_in_list(parts: Sequence[Sentence], text: str) -> Iterator[tuple[int, Rule]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .test_joined_statements import statements
+from .test_joined_statements import mined, statements
 
 
 @pytest.mark.parametrize(
@@ -48,3 +48,17 @@ def test_what_comes_after_the_list_is_not_of_it() -> None:
 )
 def test_what_somebody_else_listed_or_what_is_of_this_moment_is_not_put_to_the_user(text: str) -> None:
     assert not [statement for tier, statement in statements(text) if tier != "LOW"]
+
+
+@pytest.mark.parametrize(
+    "request_", ["Remember that {}", "Remember: {}", "Save to memory: {}", "Don't forget that {}", "Remember:\n- {}"]
+)
+def test_a_fact_stays_in_its_project(request_: str) -> None:
+    (fact,) = mined(request_.format("staging uses another database."))
+    assert (fact.scope, fact.project) == ("project", "shop")
+
+
+@pytest.mark.parametrize("request_", ["Remember: {}", "Save to memory: {}", "Remember, {}", "Remember:\n- {}"])
+def test_what_is_told_of_the_user_holds_in_every_project(request_: str) -> None:
+    (fact,) = mined(request_.format("I use fish and no other shell."))
+    assert fact.scope == "personal"
