@@ -11,6 +11,7 @@ import functools
 import re
 
 from .common_patterns import REPLIES, cue
+from .rule_certainty import WORK_ORDER
 from .standing_rules import standing_rule
 
 LEAST_WORDS = 25
@@ -22,6 +23,7 @@ _SPEAKS = cue(
     rf"""\bi\b(?!\.\s?e\b) | \b(?:i['’]\w+|we|we['’]\w+|you|you['’]\w+|me|my|mine|our|ours|us|your|yours|let['’]?s|please|pls|plz)\b
       | ^\W*(?:hi|hello|hey|thanks|thank\ you|thx|yes|yep|yeah|no|nope|nah|ok|okay|sure|wait|stop|wrong|right|great|good|nice|perfect|cool|actually|sorry|oh|hm+|btw)\b
       | ^\W*{REPLIES}
+      | \b(?:from\ (?:now|here|this\ point|today)\ on(?:wards?)?|going\ forwards?|henceforth|for\ (?:the\ future|next\ time)|starting\ (?:now|today)|one\ (?:general|more|other|quick|last)\ thing)\b
       | [?😀-🙏🌀-🗿🤀-🧿🚀-🛿]"""
 )
 _BEGINS = re.compile(r"[\s>*•-]*[A-Z`]")
@@ -59,3 +61,8 @@ def in_nobodys_voice(paragraph: str) -> bool:
     if len(sentences) < 2 and len(paragraph.split()) < LEAST_WORDS:
         return False
     return standing_rule(" ".join(sentences[0].split())) is None
+
+
+def orders_something(paragraph: str) -> bool:
+    """Does it open with an order? Then the user may speak, or a reviewer whose comment was pasted."""
+    return WORK_ORDER.match(paragraph) is not None

@@ -19,7 +19,7 @@ from .common_patterns import without_expletive_wish
 from .explicit_forms import asks_for_it, names_what_to_do, replaced, sets_aside
 from .features import Message, message
 from .foreign_rules import foreign_rule, is_of_this_project
-from .impersonal_text import in_nobodys_voice, paragraph_at
+from .impersonal_text import in_nobodys_voice, orders_something, paragraph_at
 from .joined_statements import divided, states_fact
 from .named_project import named_project
 from .remembered_list import LISTED, asked_in_list, is_fact_of_project
@@ -111,13 +111,17 @@ def candidate_of_user(
         scope = "project" if project and slugify(project) == named else "personal"
     # Who refuses a tool call types the reason.
     # By which words somebody speaks in another language is not known.
+    paragraph = paragraph_at(turn.text, part.start, part.end)
     passed_on = (
         turn.origin is not Origin.REJECTION
         and not language
         and not (rule is not None and rule.form == LISTED)
-        and in_nobodys_voice(paragraph_at(turn.text, part.start, part.end))
+        and in_nobodys_voice(paragraph)
     )
     certainty = rule.certainty if rule is not None else None
+    if passed_on and certainty is Certainty.STATED and paragraph == turn.text.strip() and orders_something(paragraph):
+        # "Fix the login test. Never mock the clock.": nothing else was said, so it may be the user who does.
+        passed_on, certainty = False, Certainty.LIKELY
     if certainty is Certainty.STATED and (part.introduced or passed_on or PRIVATE_MARK in sentence):
         certainty = Certainty.LIKELY  # Somebody else's words, it may be, or without its private part another rule.
     stated = " ".join(sentence.split()) if language or is_fact else statement(sentence, turn, agent_said, before)

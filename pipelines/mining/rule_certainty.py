@@ -12,6 +12,7 @@ import re
 from enum import StrEnum
 
 from .common_patterns import count_words
+from .rewording import LABELLED
 
 LEAST_WORDS = 3
 """Of fewer ("never use") the object is missing, or was taken out."""
@@ -47,6 +48,9 @@ _WORK = r"""(?:
     backfill|benchmark|bisect|bypass|download|fit|justify|note|rebuild|regenerate|reindex|reinstall|stub|subclass|unwrap|vendor|wipe
 )(?!\w|-)"""
 
+WORK_ORDER = re.compile(rf"\W*{_WORK}", _FLAGS)
+"""An order to do some of it, at the beginning of a text."""
+
 _OCCASION = r"(?:want\ to|add|change|commit|push|edit|write|create|delete|rename|update|touch|modify|finish|fix|release|refactor|install|make|start\ (?:a|on)|bump|move|remove|edit|deploy|rebase|refactor|implement|introduce|upgrade|migrate|review|document|propose|answer|reply|respond|cite|regenerate|need\ to|are\ (?:about\ to|done\ with|unsure|not\ sure)|open\ a\ (?:pr|pull\ request)|work\ on)"
 
 _OWN_WORK = r"(?:commit(?:\ message|s)?|commit\ messages|prs?|pull\ requests?|branch(?:\ name|es)?|branch\ names|tests?|unit\ tests|docstrings?|comments?|changelogs?|migrations?|release\ notes)"
@@ -62,7 +66,9 @@ _STATED = tuple(
             \s*,?\s+(?:please\s+|just\s+)?(?:(?:manually|directly|blindly|silently|explicitly|automatically|carefully|simply|ever)\s+)?(?:be\s+(?:brief|concise|explicit|specific|honest)|`?(?:git|{_WORK}))""",
         rf"^(?:please\s+)?(?:do\ not|don'?t|dont)\s+{_WORK}\b[^.?!]*,?\s+ever\s*[.!]*$",
         r"\bi\s+(?:never|always|don'?t\ ever|do\ not\ ever)\s+want\ you\ to\ |\bi\ (?:don'?t|do\ not)\ want\ you\ to\ ever\b",
-        rf"^i\s+(?:never|don'?t\ ever|do\ not\ ever)\s+want\ to\ see\s+[^.?!]*\b{_OWN_WORK}\b",
+        rf"^i\s+(?:never|don'?t\ ever|do\ not\ ever)\s+want\s+(?:to\ see\s+|(?!to\b))(?:[^.?!]|\.(?=\w))*\b(?:{_OWN_WORK}|in\ (?:your|the)\ code|code\ (?:that\ )?you|you\ (?:write|hand|give|send|commit|push))\b",
+        # no X, one X per Y, where it is called a rule
+        r"^henceforth:\s+(?:no|one|only|at\ most)\s",
         r"^(?:i|we)\s+(?:always|never)\s+(?:want\ (?:to\ see|to\ (?:have|review|approve))\ (?:the\ |a\ |your\ )?(?:plan|diff|tests?|changes?)|(?:use|write|commit|push|name|squash|rebase|format|indent|merge|prefer)\b)",
         # from now on X; X from now on
         rf"""^(?:from\ (?:now|here|this\ point|today)\ on(?:wards?)?|(?:going|moving)\ forwards?|henceforth|as\ a\ (?:general\ )?rule
@@ -85,7 +91,7 @@ _STATED = tuple(
         # ask before X
         rf"^(?:please\s+|always\s+)*(?:ask|check\ with|consult|warn|tell)\s+(?:me\s+(?:first\s+)?|first\s+)before\s+(?:you\s+)?(?:ever\s+)?(?:\w+ing|{_WORK})\s+(?:any|anything|new|an?|(?!this|its|his)[\w-]+(?<!s)s)\b",
         # Whom, it does not say: "ask before deleting any account" is as likely a wish for the program.
-        r"^(?:please\s+|always\s+)*ask\s+before\s+(?:you\s+)?(?:ever\s+)?(?:add|creat|delet|edit|install|push|renam|upgrad|updat|mov|remov|bump|chang)(?:e|ing)?\s+(?:anything|new\ (?:dependenc|package|librar|file|fold|modul|test)\w*|(?:dependenc|package|librar|file|fold|modul|test)\w*)\b",
+        r"^(?:please\s+|always\s+)*ask\s+before\s+(?:you\s+)?(?:ever\s+)?(?:add|creat|delet|edit|install|push|renam|upgrad|updat|mov|remov|bump|chang)(?:e|ing)?\s+(?:an?\s+|any\s+)?(?:anything|new\ (?:dependenc|package|librar|file|fold|modul|test)\w*|(?:dependenc|package|librar|file|fold|modul|test)\w*)\b",
         # Stop asking before checks, which change nothing. For anything else the user is asked whether it is for good.
         r"""^(?:stop\ asking|(?:do\ not|don'?t|dont)\ ask)\s+(?:me\s+)?(?:for\s+(?:my\s+)?(?:permission|confirmation|approval)\s+(?:to|before|for)|before)\s+
             (?:you\s+)?(?:run|execut)(?:e|ning|ing)?\s+(?:the\s+|your\s+)?(?:unit\s+)?(?:tests?|test\s+suite|benchmarks?|linters?|formatters?|type\s?check\w*)\s*[.!]*$""",
@@ -110,7 +116,7 @@ _STYLE_CHOICE = re.compile(
     _FLAGS,
 )
 _THIS_ONE = re.compile(
-    r"""\b(?:this|these|those|it|its|here|there|now|yet|today|currently|one(?!\s+[\w-]+\s+(?:per|for\ each|for\ every)\b)|ones|above|below)\b
+    r"""\b(?:this|these|those|it|its|here|there|now|yet|today|currently|one(?!(?:\s+[\w-]+){1,2}\s+(?:per|for\ each|for\ every)\b)|ones|above|below)\b
       | \bthat\b(?!\s+(?:we|you|i|they|the|is|are|needs?|touch\w*|change\w*)\b)""",
     _FLAGS,
 )
@@ -146,14 +152,14 @@ _HOUSE = re.compile(
 )
 
 _CLAUSE_END = re.compile(
-    r"[,;:(–—]|\s-\s|\b(?:because|since|so|if|when|whenever|which|what|where|who|as|unless|until|before|after|and|but|even|how)\b",
+    r"[,;:(–—]|\s-\s|\bthat\s+(?:is|are|was|were|has|have|had|does|do|can|could|(?:is|are|was|were|has|have|had|does|do)n'?t|can'?t)\b|\b(?:because|since|so|if|when|whenever|which|what|where|who|as|unless|until|before|after|and|but|even|how)\b",
     re.IGNORECASE,
 )
 _COPULA = re.compile(r"(?!^)\b(?:is|was|were|are|isn'?t|wasn'?t|been|gonna)\b", re.IGNORECASE)
 
 _ASKED = re.compile(
     r"""\?\s*[)"'\s]*$ | ^(?:should|shall|do|does|did|is|are|was|can|could|would|will|why|what|how|where|when\ (?:do|does|should)|which|who)\s+
-        (?:i|we|you|it|the|this|that|they|there|my|our)\b | ,\s*(?:is\ that\ right|right|correct|or\ not|no|ok)\s*\?*\s*$""",
+        (?:i|we|you|it|the|this|that|they|there|my|our)\b | ,\s*(?:is\ that\ right|right|correct|or\ not|no|ok|huh|eh|(?:is|are|do|does|did|have|has)n'?t\ (?:it|you|we|they)|why\ don'?t\ (?:you|we))\s*[?!.]*\s*$""",
     _FLAGS,
 )
 _HYPOTHETICAL = re.compile(
@@ -183,10 +189,21 @@ _MOMENT = re.compile(
     _FLAGS,
 )
 _TURNS = re.compile(
-    r"\bbut\b(?!\s+(?:not|never|only)\b)|,\s*(?:can|could|would|will)\s+(?:you|we)\b|\bis\s+to\s+be\s+\w+ed\b",
-    re.IGNORECASE,
+    r"""\bbut\b(?!\s+(?:not|never|only)\b)|,\s*(?:can|could|would|will)\s+(?:you|we)\b|\bis\s+to\s+be\s+\w+ed\b
+      |\b(?:worked|went|turned\s+out)\s+(?:out\s+)?(?:so|really|just)\s+(?:well|great|nicely|perfectly)\b""",
+    _FLAGS,
 )
-"""What comes before was only said to say this."""
+"""What comes before was only said to say this; of what worked so well it may be mockery."""
+
+
+_ORDERS_FROM_NOW_ON = re.compile(
+    rf"(?:from\ now\ on|henceforth)[,:]?\s+(?:please\s+|always\s+|never\s+|do\ not\s+|don'?t\s+)*{_WORK}", _FLAGS
+)
+
+
+def orders_from_now_on(core: str) -> bool:
+    """Does it begin with an order for the future? Then what it says of failures is no complaint."""
+    return _ORDERS_FROM_NOW_ON.match(core) is not None
 
 
 def certainty(sentence: str, core: str) -> Certainty:
@@ -201,6 +218,8 @@ def certainty(sentence: str, core: str) -> Certainty:
     plain = re.sub(r"^(?:remember|keep\ in\ mind)\s*(?:that|to|:)?\s*", "", plain, flags=re.IGNORECASE)
     if _TURNS.search(plain) or count_words(plain) < LEAST_WORDS:
         return Certainty.LIKELY
+    if plain.startswith(LABELLED) and not _AGENTS_WORK.search(plain):
+        return Certainty.LIKELY
     if any(pattern.search(plain) for pattern in _STATED):
         return Certainty.LIKELY if _about_one_thing(plain) or _of_the_program(plain) else Certainty.STATED
     general = _HOUSE.sub("", plain)
@@ -214,6 +233,13 @@ def certainty(sentence: str, core: str) -> Certainty:
         return Certainty.STATED
     return Certainty.LIKELY
 
+
+_AGENTS_WORK = re.compile(
+    r"""\b(?:me|my|your|asking|commit\w*|(?:force[-\ ]?)?push(?:es|ing)?|merg(?:e|es|ed|ing)|rebas\w+|squash\w*|branch(?:es)?|prs?|pull\ requests?|diffs?|tests?|lint\w*|format(?:ter|ting)
+        |changelogs?|docs?|docstrings?|readmes?|migrations?|dependenc\w+|refactor\w*|code|imports?)\b""",
+    _FLAGS,
+)
+"""Without a word of these, what is called a rule may be the program's: "Rule: send a mail when the order ships"."""
 
 _FROM_NOW_ON = re.compile(r"\bfrom\s+(?:now|here|this\s+point|today)\s+on(?:wards?)?\b,?", re.IGNORECASE)
 

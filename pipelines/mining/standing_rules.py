@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from .common_patterns import DEICTIC, IMPERATIVE_CHOICE, LOOKED_AT_AGAIN, TO_MEMORY, cue, order_of, without_expletive
 from .named_project import without_named_project
-from .rule_certainty import Certainty, certainty
+from .rewording import OTHER_WAY, in_known_words
+from .rule_certainty import Certainty, certainty, orders_from_now_on
 
 _MOMENT = cue(
     r"""\b(?:for\ now|right\ now|for\ the\ moment|at\ the\ moment|at\ this\ point|this\ time|just\ this\ once|today|tonight|
@@ -87,7 +88,9 @@ _FROM_NOW_ON = cue(
         \b(?:whenever|every\ time|each\ time|when(?:ever)?)\ you\b
     | (?:^|\b(?:run|check|ask|test|lint|format|build|rebase|pull|commit|push|verify|review|do|execute|update|me|tests?)\b[^.?!]{0,60}\ )
         (?:before|after|on|for|with|in)\ (?:every|each|any|all)\ (?:commit|push|pr|pull\ request|change|edit|merge|release|deploy|task|refactor|feature)s?\b
-    | ^(?:before|after|for|with|in)\ (?:every|each|any|all)\ [^,.?!]{2,40},\s*(?:please\s+)?(?:always|never)\s+[a-z]"""
+    | ^(?:before|after|for|with|in)\ (?:every|each|any|all)\ [^,.?!]{2,40},\s*(?:please\s+)?(?:always|never)\s+[a-z]
+    | ^(?:before|after)\ you\ [^,.?!]{3,80},\s*(?:please\s+)?(?:always|never)\s+[a-z]
+    | ^(?:when|if)\ (?:in\ doubt|(?:you(?:'re|\ are)\ )?(?:unsure|not\ sure|uncertain)),\s*(?:please\s+)?(?:always|never|ask|do\ not|don'?t|check|prefer|use|say|tell|stop)\b"""
 )
 _EVERY = cue(
     r"""^(?:(?:we|you)\s+(?:should|must|need\ to|have\ to)\s+(?!fix|check|look|see|find|go)[^.?!]{2,60}\bany\s+(?!of\b|other\b|one\b|more\b|longer\b|case\b)\w+
@@ -174,6 +177,10 @@ def downloads_and_runs(text: str) -> bool:
     return "|" in text and _DOWNLOAD_AND_RUN.search(text) is not None
 
 
+LONGEST_RULE = 320
+"""Characters."""
+
+
 @dataclass(frozen=True)
 class Rule:
     """A sentence that states a rule for the future, and the form by which it was recognised."""
@@ -189,12 +196,16 @@ def standing_rule(sentence: str, possible: int = -1) -> Rule | None:
     """Does the sentence, by its form, state a rule for the future, and how plainly? A remark about this moment does not.
     `possible`: bit n says that number n of `RULE_FORMS` may match; the others are not searched."""
     there = without_named_project(sentence)
+    if possible & _IF_OTHER_WAY and len(there) <= LONGEST_RULE:
+        known = in_known_words(there)
+        if known != there:
+            there, possible = known, -1
     form = _rule_form(there, possible)
     return None if form is None else Rule(form, certainty(there, order_of(there)))
 
 
 def _rule_form(sentence: str, possible: int) -> str | None:
-    if len(sentence) > 320 or len(sentence.split()) < 2:
+    if len(sentence) > LONGEST_RULE or len(sentence.split()) < 2:
         return None
     core = order_of(sentence)
     if len(core.split()) < 2:
@@ -219,7 +230,11 @@ def _form(sentence: str, core: str, possible: int) -> str | None:
         if not re.match(r"(?:always|never|ever|under)\b", core, re.IGNORECASE) and _COMPLAINT.search(core):
             return None
         return "always or never"
-    if possible & _IF_FROM_NOW_ON and _FROM_NOW_ON.search(core) and not _COMPLAINT.search(core):
+    if (
+        possible & _IF_FROM_NOW_ON
+        and _FROM_NOW_ON.search(core)
+        and (orders_from_now_on(core) or not _COMPLAINT.search(core))
+    ):
         return "from now on"
     if (possible & _IF_NEVER_WANT and _NEVER_WANT.search(sentence)) or (
         possible & _IF_WE_ALWAYS and _WE_ALWAYS.search(sentence)
@@ -289,6 +304,7 @@ _PREFERS_HERE = cue(
 RULE_FORMS = (
     *(_ALWAYS_NEVER, _FROM_NOW_ON, _NEVER_WANT, _WE_ALWAYS, _MODAL_ALWAYS, _PREFER, _EVERY),
     *(_GENERAL_WANT, _STYLE, _POLICY, _HOUSE_RULE, _NEGATIVE, _ASK_BEFORE, _REMEMBER, _ASKS_TOO_MUCH),
+    OTHER_WAY,
 )
 """Without one of these a sentence states no rule."""
 (
@@ -307,6 +323,7 @@ RULE_FORMS = (
     _IF_ASK_BEFORE,
     _IF_REMEMBER,
     _IF_ASKS_TOO_MUCH,
+    _IF_OTHER_WAY,
 ) = (1 << place for place in range(len(RULE_FORMS)))
 
 

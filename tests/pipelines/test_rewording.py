@@ -1,0 +1,116 @@
+"""Rules that are framed in other words than the forms know, and what is framed alike but is no rule of the user's."""
+
+from __future__ import annotations
+
+import pytest
+
+from memoryvault.pipelines.candidate import Candidate
+from memoryvault.pipelines.mining import mine
+from memoryvault.pipelines.mining.rewording import in_known_words
+from memoryvault.pipelines.routing import Tier, tier_of
+from memoryvault.vault.turn import Origin, Role, Turn
+
+
+def said(text: str) -> list[Candidate]:
+    return mine([Turn(Role.USER, Origin.PROMPT, text, "record", "session", cwd="/home/dev/shop")])
+
+
+def tiers(text: str) -> set[Tier]:
+    return {tier_of(candidate)[0] for candidate in said(text)}
+
+
+SAVED = """
+alwyas use uv, never pip
+Nevr push to a release branch.
+form now on use tabs
+from here on out, use conventional commits
+from today on never edit the changelog by hand
+Starting now, write commit messages in English
+from now on pls run the linter first
+never, and I mean never, push on a Friday
+do not, ever, commit generated files
+never again skip the tests
+Quick note before we continue: never touch the vendor folder without asking me
+One more thing - always run the type checker before you commit
+Before I forget: never delete a branch without asking
+House rule: no merge commits
+new rule: one topic per commit
+It's a hard rule here that we squash commits before merging
+Permanent instruction: use the logger, never print().
+Let's agree on this: you never bump a dependency without my approval.
+make it a habit to read the failing test before you change the code
+For next time: don't retry tests to make them pass.
+In all future sessions, write comments in English.
+use conventional commits in all future sessions
+Can you please always use rg instead of grep?
+please could you never use emojis in commit messages
+I prefer that you always explain the cause before you fix a bug.
+You are never allowed to run terraform apply
+you must not edit generated files by hand, ever
+whenever you rename a module you must update the imports
+before you push, always run make check
+Never squash commits that are already published
+I don't ever want to see a debug.print left in code you hand me
+Ask before you add a new dependency.
+ok so the build is green again, thanks. Going forward, please keep summaries short.
+"""
+
+ASKED = """
+Rule: send a mail when the order ships
+rule: use the cheapest carrier
+Policy: keep backups for 30 days
+House rules: add two chips each round
+Let's agree on this: use websockets for the chat
+No ads, ever.
+For every new endpoint you must write an integration test.
+in all future work tests live next to the source file
+when in doubt, ask instead of guessing
+Can you please always show the total in the header?
+Fix the login test. Never mock the clock.
+always use the old parser, that worked so well
+"""
+
+LEFT = """
+for next time: have a look at the logs
+one thing: the tests fail
+Add a rule: never allow trailing commas
+There is no such rule.
+Validation rule: never accept negative numbers
+can you always rely on that?
+can you please explain why it never returns?
+never read the file before editing it, huh
+never let facts get in your way, why don't you
+the note says never again
+"""
+"""Ideas, orders of this moment, questions and mockery."""
+
+
+@pytest.mark.parametrize("text", SAVED.strip().splitlines())
+def test_a_rule_is_saved_whatever_announces_it(text: str) -> None:
+    found = said(text)
+    assert Tier.HIGH in {tier_of(candidate)[0] for candidate in found}
+    assert all(candidate.statement in text for candidate in found), "it is quoted, not reworded"
+
+
+@pytest.mark.parametrize("text", ASKED.strip().splitlines())
+def test_what_may_be_a_rule_of_the_program_or_of_somebody_is_put_to_the_user(text: str) -> None:
+    assert tiers(text) == {Tier.MEDIUM}
+
+
+@pytest.mark.parametrize("text", LEFT.strip().splitlines())
+def test_what_only_opens_like_a_rule_is_none(text: str) -> None:
+    assert not tiers(text) & {Tier.HIGH, Tier.MEDIUM}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Never push to main.",
+        "Remember that staging uses another database.",
+        "for future reference: staging is on port 8081",
+        "a note on the rule of thumb",
+        "",
+    ],
+)
+def test_what_is_in_known_words_stays_as_it_is(text: str) -> None:
+    assert in_known_words(text) == text
