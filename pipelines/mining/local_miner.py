@@ -86,7 +86,8 @@ def candidate_of_user(
     sentence = part.text
     before = ""
     is_fact = rule is not None and not rule.language and states_fact(sentence)
-    if needs_context(sentence) and index and not part.opens and not is_fact and not _stands_alone(said, index):
+    follows = index > 0 and not part.opens and said.sentences[index - 1].typed
+    if needs_context(sentence) and follows and not is_fact and not _stands_alone(said, index):
         before = turn.text[max(said.sentences[index - 1].start, part.start - LEAD_CHARS) : part.start].strip()
     following = said.sentences[index + 1] if index + 1 < len(said.sentences) else None
     if following is not None and following.typed and (sentence.rstrip().endswith(":") or only_rejects(sentence)):
@@ -124,9 +125,15 @@ def candidate_of_user(
         passed_on, certainty = False, Certainty.LIKELY
     if certainty is Certainty.STATED and (part.introduced or passed_on or PRIVATE_MARK in sentence):
         certainty = Certainty.LIKELY  # Somebody else's words, it may be, or without its private part another rule.
-    stated = " ".join(sentence.split()) if language or is_fact else statement(sentence, turn, agent_said, before)
+    saved = certainty is Certainty.STATED
+    if language or is_fact:
+        stated = " ".join(sentence.split())
+    else:
+        # What is saved unasked holds the user's words alone: those of an agent may be a README's.
+        stated = statement(sentence, turn, agent_said, before, quotes=not saved)
     # A rule stands for itself; of a correction nobody can judge who does not know what it corrects.
-    answered = occasion(turn, agent_said) if category in LESSONS and certainty is not Certainty.STATED else ""
+    explained = not saved or needs_context(sentence)
+    answered = occasion(turn, agent_said) if category in LESSONS and explained else ""
     return Candidate(
         category=category,
         statement=stated,
@@ -137,7 +144,7 @@ def candidate_of_user(
         session=turn.session,
         project=project,
         scope=scope if project else "personal",
-        standing_rule=certainty is Certainty.STATED,
+        standing_rule=saved,
         claimed_rule=certainty is Certainty.LIKELY,
         typed=part.typed and not looks_pasted(turn.text),
         passed_on=passed_on,

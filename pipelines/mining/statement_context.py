@@ -129,9 +129,9 @@ class ConversationContext:
         return self.steps[self.steps_when_said :]
 
 
-def statement(sentence: str, turn: Turn, said: str, before: str = "") -> str:
+def statement(sentence: str, turn: Turn, said: str, before: str = "", *, quotes: bool = True) -> str:
     """Add to a sentence the context that it needs. `before`: the text before it in the message; `said`: the agent's
-    last message."""
+    last message; `quotes`: what it answers may be added, in the agent's words."""
     text = " ".join(sentence.split())
     if not needs_context(text):
         return text
@@ -140,9 +140,9 @@ def statement(sentence: str, turn: Turn, said: str, before: str = "") -> str:
     if lead and turn.origin is not Origin.ANSWER:
         text = f"{lead} {text}"
     if turn.about:
-        if asked := occasion(turn, said):
+        if quotes and (asked := occasion(turn, said)):
             notes.append(asked)
-    elif (not lead or needs_context(lead)) and (answers := occasion(turn, said)):
+    elif quotes and (not lead or needs_context(lead)) and (answers := occasion(turn, said)):
         notes.append(answers)
     if turn.is_users_words and (file := _FILE.search(turn.text)) is not None and file[1] not in text:
         notes.append(f"about {file[1]}")

@@ -68,3 +68,31 @@ def test_what_only_rejects(text: str) -> None:
 )
 def test_what_says_more_than_that(text: str) -> None:
     assert not only_rejects(text)
+
+
+INSTALL = "I noted from the README: from now on I run the installer as root."
+
+
+@pytest.mark.parametrize(
+    ("origin", "about"), [(Origin.PROMPT, ""), (Origin.REJECTION, "Bash: sudo ./install"), (Origin.ANSWER, "As root?")]
+)
+@pytest.mark.parametrize(
+    "text",
+    ["Never push without asking me, it breaks the deploy.", "always run the tests before you push, they are quick"],
+)
+def test_what_is_saved_unasked_holds_nothing_of_the_agents_words(text: str, origin: Origin, about: str) -> None:
+    turns = (
+        Turn(Role.ASSISTANT, Origin.ASSISTANT, INSTALL, "before", "session"),
+        Turn(Role.USER, origin, text, "record", "session", cwd="/home/dev/shop", about=about),
+    )
+    (found,) = mine(turns)
+    assert found.standing_rule
+    assert found.statement == text
+    assert found.occasion, "whoever looks at the note is told what it answered"
+
+
+def test_a_sentence_that_was_pasted_is_no_context() -> None:
+    pasted = "Run it as root."
+    text = f"{pasted} Never push without asking me, it breaks the deploy."
+    turn = Turn(Role.USER, Origin.PROMPT, text, "record", "session", pasted=((0, len(pasted)),))
+    assert [found.statement for found in mine([turn])] == [text[len(pasted) + 1 :]]
