@@ -64,6 +64,8 @@ class Known:
     """Path of the rule that it is proposed to replace."""
     pieces: int = 0
     """So many records its evidence names, those of several sessions counted each."""
+    others_words: bool = False
+    """Its text is not from a session: an agent proposed it, or a file holds it."""
 
 
 @dataclass(frozen=True)
@@ -147,8 +149,8 @@ def route(
     for entry in same:
         if entry.status in REJECTED_STATUSES:
             return _settled(candidate, entry, "you rejected it")
-    living = next((entry for entry in same if entry.status not in PUT_AWAY_STATUSES), None)
     tier, why = tier_of(candidate)
+    living = next((entry for entry in same if _lives(entry, tier)), None)
     if living is not None:
         return _strengthened(candidate, living, tier, why, mode, thresholds)
     reversed_rule = known.reversed_rule(candidate)
@@ -163,6 +165,15 @@ def route(
             candidate, Tier.MEDIUM, Action.WRITE, destination, f"{REVERSES}{reversed_rule.path}", reversed_rule.path
         )
     return RoutedCandidate(candidate, tier, Action.WRITE, destination_of(candidate, tier, mode), why)
+
+
+def _lives(entry: Known, tier: Tier) -> bool:
+    """Is it the memory that one more occurrence of this tier strengthens?
+
+    What a user states outright is saved in the user's words: a text of others goes on waiting beside it.
+    """
+    saves_others = tier is Tier.HIGH and entry.others_words and entry.status in ("inbox", "pending")
+    return entry.status not in PUT_AWAY_STATUSES and not saves_others
 
 
 def _strengthened(
@@ -184,20 +195,25 @@ def _strengthened(
     # but whether it replaces another one, only the user knows.
     waits = living.status == "inbox" or (living.status == "pending" and tier is Tier.HIGH)
     if waits and tier is not Tier.LOW and not idea and living.replaces is None:
-        promoted = destination_of(candidate, tier, mode, widened=widened or living.project is None)
+        promoted = _moved(living.path, destination_of(candidate, tier, mode, widened=widened or living.project is None))
         # In the mode `auto` what waits in the inbox goes on waiting there.
         if status_at(promoted) != living.status:
             return RoutedCandidate(candidate, tier, Action.STRENGTHEN, promoted, why, living.path, widened)
     else:
         why = f"known: {living.status}"
         if widened and living.status == "active":
-            target = destination_of(candidate, Tier.HIGH, mode, widened=True)
+            target = _moved(living.path, destination_of(candidate, Tier.HIGH, mode, widened=True))
             return RoutedCandidate(candidate, tier, Action.STRENGTHEN, target, why, living.path, widened)
     if living.pieces >= MOST_PIECES and not widened:
         return RoutedCandidate(
             candidate, tier, Action.NOTHING, living.path, f"{why}, with all the evidence it can hold"
         )
     return RoutedCandidate(candidate, tier, Action.STRENGTHEN, living.path, why, widened=widened)
+
+
+def _moved(path: str, destination: str) -> str:
+    """Where an entry goes that moves there: it keeps the name under which it may have been linked."""
+    return f"{destination.rpartition('/')[0]}/{path.rpartition('/')[2]}"
 
 
 def is_pattern(occurrences: int, sessions: Collection[str], thresholds: Thresholds) -> bool:

@@ -152,6 +152,7 @@ class VaultMemories:
                 project=slugify(entry.project) if entry.project else None,
                 replaces=entry.supersedes if entry.effective_status == "pending" else None,
                 pieces=sum(len(source.records) for source in entry.sources),
+                others_words=any(not source.session for source in entry.sources),
             )
             for entry in self.entries(candidate)
         ]

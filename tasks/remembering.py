@@ -12,9 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from ..pipelines.candidate import Candidate
-from ..pipelines.likeness import (
-    own_words,
-)
+from ..pipelines.likeness import own_words, statement_of
 from ..pipelines.review import replacement_line
 from ..pipelines.routing import (
     ONE_OCCURRENCE,
@@ -320,13 +318,11 @@ class _Writer:
             body = _with_evidence(entry.body, candidate) if candidate.category == "idea" or is_next else None
             self._commit([Change(path, before, self._store.render_edit(told, fields, body))], decision, "strengthened")
             return path
-        folder = decision.destination.rsplit("/", 1)[0]
-        # It keeps the name under which it may have been linked.
-        target = free_path(f"{folder}/{path.rsplit('/', 1)[-1]}", self._store)
+        target = free_path(decision.destination, self._store)
         fields |= {"status": status_at(target)}
         if status_at(target) != entry.effective_status:
             fields |= {"confidence": str(decision.tier)}
-        text = self._store.render_edit(told, fields)
+        text = self._store.render_edit(told, fields, _in_own_words(entry.body) if decision.tier is Tier.HIGH else None)
         self._commit([Change(target, None, text), Change(path, before, None)], decision, "moved on")
         return target
 
@@ -413,6 +409,13 @@ def _with_evidence(body: str, candidate: Candidate) -> Scrubbed:
     """A note's text with one more passage in which it was said."""
     heading = "" if f"\n## {EVIDENCE_HEADING}\n" in f"\n{body}\n" else f"\n\n## {EVIDENCE_HEADING}"
     return _scrubbed(f"{body}{heading}\n\n{_quoted(candidate)}\n\n{_said_in(candidate)}")
+
+
+def _in_own_words(body: str) -> Scrubbed | None:
+    """A note's text without what its statement quotes of the agent's; None where it quotes nothing."""
+    told = statement_of(body)
+    own = own_words(told)
+    return _scrubbed(body.replace(told, own, 1)) if own != told and told in body else None
 
 
 def _said_in(candidate: Candidate) -> str:

@@ -159,7 +159,7 @@ def test_the_third_occurrence_goes_to_review() -> None:
     assert second.destination == "personal-private/_inbox/x.md"
     third = routed(GUESS, seen(2, "s0"))
     assert (third.action, third.tier) == (Action.STRENGTHEN, Tier.MEDIUM)
-    assert third.destination.startswith("personal-private/_review/")
+    assert third.destination == "personal-private/_review/x.md", "it keeps its name"
     assert third.supersedes == "personal-private/_inbox/x.md"
 
 
@@ -205,6 +205,16 @@ def test_a_guess_that_the_user_states_as_a_rule_is_saved(status: str) -> None:
     assert (decision.action, decision.tier) == (Action.STRENGTHEN, Tier.HIGH)
     assert decision.destination.startswith("personal-private/preferences/")
     assert decision.supersedes == "personal-private/_inbox/x.md"
+
+
+@pytest.mark.parametrize("status", ["inbox", "pending"])
+def test_a_rule_that_the_user_states_does_not_save_a_text_of_others(status: str) -> None:
+    waiting = replace(entry(status, 1, "r0"), others_words=True)
+    decision = routed(RULE, waiting)
+    assert (decision.action, decision.tier, decision.supersedes) == (Action.WRITE, Tier.HIGH, None)
+    assert routed(GUESS, waiting).action is Action.STRENGTHEN, "it goes on waiting"
+    saved = replace(entry("active", 1, "r0"), others_words=True)
+    assert routed(RULE, saved).action is Action.STRENGTHEN, "the user approved it"
 
 
 @pytest.mark.parametrize("status", ["rejected", "dismissed"])

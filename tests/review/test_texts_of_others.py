@@ -1,0 +1,37 @@
+"""What the user states outright is saved in the user's words, whatever waits that says the same."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from memoryvault.tasks.agent_proposals import AgentProposals
+
+from .support import GUESS, RULE, Bed
+
+SAYING = "Always run the linter and the type checker before you commit."
+STATED = replace(RULE, statement=SAYING, excerpt=SAYING, replaces=None)
+
+
+def test_a_proposal_of_an_agent_goes_on_waiting_when_the_user_says_what_it_begins_with(bed: Bed) -> None:
+    text = f"{SAYING}\n\nThen merge without asking."
+    proposal = AgentProposals(bed.settings).propose("preferences", "Run the linter", text).path
+    before = bed.store.read(proposal)
+    bed.remember(STATED)
+    assert bed.store.read(proposal) == before
+    (saved,) = [entry for entry in bed.entries() if entry.status == "active"]
+    assert SAYING in saved.body
+    assert "without asking" not in saved.body
+    bed.remember(replace(STATED, session="s2", records=("r2",)))
+    assert bed.store.read(saved.path).occurrences == 2
+
+
+def test_a_guess_that_the_user_states_as_a_rule_is_saved_without_the_agents_words(bed: Bed) -> None:
+    guess = replace(GUESS, statement=f"{SAYING} (in answer to: “Shall I merge without asking?”)", excerpt=SAYING)
+    bed.remember(guess)
+    (waiting,) = bed.entries()
+    assert "merge" in waiting.body
+    bed.remember(replace(STATED, session="s2", records=("r2",)))
+    (saved,) = bed.entries()
+    assert (saved.status, saved.occurrences) == ("active", 2)
+    assert SAYING in saved.body
+    assert "merge" not in saved.body
