@@ -16,7 +16,7 @@ from types import MappingProxyType
 from ..vault.entry import fingerprint
 from ..vault.wording import counted, cut
 from .candidate import Candidate
-from .likeness import LikenessLimits, Wording, filter_words, is_same, wording_of
+from .likeness import LikenessLimits, Wording, filter_words, is_same, wording_of_saying
 from .review import Approve, Reject
 from .routing import PASSED_ON, RULE_CATEGORIES, Thresholds, Tier, is_pattern, tier_of
 
@@ -102,7 +102,7 @@ def patterns_of(sayings: Sequence[Saying], limits: LikenessLimits, thresholds: T
         exact = (candidate.kind, fingerprint(candidate.statement))
         group = by_print.get(exact)
         if group is None:
-            wording = wording_of(candidate.statement)
+            wording = wording_of_saying(candidate.statement)
             keys = [(candidate.kind, word) for word in filter_words(wording, limits.wording)]
             near = (group for key in keys for group in by_word.get(key, ()))
             group = next((each for each in near if is_same(each.wording, wording, None, limits)), None)

@@ -21,6 +21,8 @@ from .reversal import content_words, is_negative, reverses
 MAX_STATEMENT_CHARACTERS = 600
 LEAST_SHARED = 0.34
 """Least share of common words for a likeness in meaning to count."""
+LEAST_OWN_WORDS = 4
+"""Of so many words that say what, a statement is compared without the question that it answers."""
 _TELLING = re.compile(
     r"`[^`]+`|\[\[[^\]]+\]\]|\S*[\d_/\\#@=<>]\S*|\b\w+[.-]\w[\w.-]*|--?\w[\w-]*"
     r"|\b(?:before|after|until|unless|except|without)\b",
@@ -92,6 +94,15 @@ def tells_occasion(body: str) -> bool:
 def own_words(statement: str) -> str:
     """Remove the context that the miner appended to a statement."""
     return _CONTEXT.sub("", statement)
+
+
+def wording_of_saying(statement: str) -> Wording:
+    """The parts of a mined statement that are compared: what it answers only where its own words say too little.
+
+    The same thing is said again after another question.
+    """
+    own = wording_of(own_words(statement))
+    return own if len(own.words) >= LEAST_OWN_WORDS else wording_of(statement)
 
 
 def shared_words(one: Wording, other: Wording) -> float:

@@ -156,12 +156,14 @@ def _choice(text: str) -> tuple[frozenset[str], frozenset[str]] | None:
     return (wanted - refused, refused - wanted) if wanted - refused and refused - wanted else None
 
 
+_CONTRACTION = re.compile(r"\b(?:i|you|we|they|he|she|it|that|there|here|who|what|let)['’](?:d|ll|m|re|ve|s)\b")
+"""Empty words; without the apostrophe some of them would be others: "I'd" is no "id", "she'll" no "shell"."""
 _APOSTROPHE = re.compile(r"(?<=[a-z])['’](?=[a-z])")
 
 
 def content_words(text: str) -> frozenset[str]:
     """The stems of the words that say what, not how. "don't" is one word, however it is typed."""
-    words = _WORD.findall(_APOSTROPHE.sub("", normal_form(text).lower()))
+    words = _WORD.findall(_APOSTROPHE.sub("", _CONTRACTION.sub(" ", normal_form(text).lower())))
     return frozenset(_stem(word) for word in words if word not in _EMPTY_WORDS)
 
 

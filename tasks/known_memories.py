@@ -20,7 +20,7 @@ from ..pipelines.likeness import (
     own_words,
     shared_words,
     statement_of,
-    wording_of,
+    wording_of_saying,
 )
 from ..pipelines.other_value import with_other_value
 from ..pipelines.reversal import Rule, find_reversed, is_for_one_project
@@ -65,7 +65,7 @@ class _Note:
     @cached_property
     def wording(self) -> Wording:
         """Taken apart only when a candidate of its kind comes."""
-        return wording_of(self.statement)
+        return wording_of_saying(self.statement)
 
 
 class _Wordings:
@@ -234,7 +234,7 @@ class VaultMemories:
         """Notes with this fingerprint, then those that say the same in other words."""
         key = fingerprint(identity)
         exact = list(self._by_fingerprint.get(key, ()))
-        wording = wording_of(statement)
+        wording = wording_of_saying(statement)
         near = [
             note
             for note in self._of_kind(kind).near(wording)
@@ -268,7 +268,7 @@ class VaultMemories:
     def _cosines(self, wording: Wording, notes: Sequence[_Note]) -> Sequence[float | None]:
         if self._meaning is None or all(self._same(wording, note, None) for note in notes):
             return [None] * len(notes)
-        return self._meaning.cosines(wording.text, [note.statement for note in notes])
+        return self._meaning.cosines(wording.text, [note.wording.text for note in notes])
 
 
 def _holds(entry: Entry, candidate: Candidate) -> bool:

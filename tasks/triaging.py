@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Literal
 
-from ..pipelines.likeness import LikenessLimits, is_same, may_be_same, statement_of, wording_of
+from ..pipelines.likeness import LikenessLimits, is_same, may_be_same, statement_of, wording_of_saying
 from ..pipelines.review import group_of
 from ..pipelines.routing import at_first, is_widened
 from ..pipelines.triage import Expire, InboxItem, Merge, Promote, TriageLimits, TriageStep, triage
@@ -54,7 +54,7 @@ def plan_triage(
     waiting = reviewer.waiting(INBOX) if notes is None else notes
     entries = {entry.path: entry for entry in waiting if "decision" not in entry.extra}
     limits = LikenessLimits(settings.reflection.same_wording, settings.reflection.same_meaning)
-    wordings = {path: wording_of(statement_of(entry.body)) for path, entry in entries.items()}
+    wordings = {path: wording_of_saying(statement_of(entry.body)) for path, entry in entries.items()}
     with SemanticSimilarity(settings) as meaning:
 
         def same(one: InboxItem, other: InboxItem) -> bool:

@@ -43,6 +43,13 @@ _WAYS: tuple[tuple[re.Pattern[str], str], ...] = (
         "",
     ),
     (cue(rf"{_AND}before\ (?:anything\ else|we\ (?:start|begin|go\ on|continue)|i\ forget)\s*[:,–—-]\s*(?=\S)"), ""),
+    # Something else held before.
+    (
+        cue(
+            rf"{_AND}(?:i(?:'ve|\ have)?\ changed\ my\ mind(?:\ (?:about|on)\ [^:,;.]{{1,40}})?|on\ second\ thoughts?|scratch\ that|forget\ what\ i\ said(?:\ (?:before|earlier|about\ [^:,;.]{{1,40}}))?)\s*[:,;–—-]\s*(?=\S)"
+        ),
+        "",
+    ),
     # A rule is said to come.
     (
         cue(

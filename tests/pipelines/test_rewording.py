@@ -33,6 +33,8 @@ never again skip the tests
 Quick note before we continue: never touch the vendor folder without asking me
 One more thing - always run the type checker before you commit
 Before I forget: never delete a branch without asking
+I changed my mind: never squash commits
+on second thought, always squash commits
 House rule: no merge commits
 new rule: one topic per commit
 It's a hard rule here that we squash commits before merging

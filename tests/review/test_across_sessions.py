@@ -10,7 +10,14 @@ import pytest
 
 from memoryvault.pipelines.candidate import Candidate
 from memoryvault.pipelines.code_names import code_names
-from memoryvault.pipelines.likeness import LikenessLimits, is_same, may_be_same, statement_of, wording_of
+from memoryvault.pipelines.likeness import (
+    LikenessLimits,
+    is_same,
+    may_be_same,
+    statement_of,
+    wording_of,
+    wording_of_saying,
+)
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.growth import assert_linear
 
@@ -23,6 +30,22 @@ def found(statement: str, record: str, session: str = "s1") -> Candidate:
     return replace(fix, session=session, scope="project", project="shop")
 
 
+def test_the_same_said_after_another_question_is_one_memory(bed: Bed) -> None:
+    saying = "let's keep functions short so they stay readable"
+    for n, asked in enumerate(("Shall I split it in 3 parts?", "Anything else?", "Do I not need a helper?")):
+        guess = replace(GUESS, statement=f"{saying} (in answer to: “{asked}”)", excerpt=saying, records=(f"r{n}",))
+        bed.remember(replace(guess, session=f"s{n}"))
+    (waiting,) = bed.entries()
+    assert (waiting.status, waiting.occurrences) == ("pending", 3)
+
+
+def test_few_words_are_told_apart_by_what_they_answer() -> None:
+    one, other = (
+        wording_of_saying(f"that one is wrong (in answer to: “{said}”)") for said in ("The port?", "The icon?")
+    )
+    assert not is_same(one, other, None, LikenessLimits())
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [
@@ -30,6 +53,8 @@ def found(statement: str, record: str, session: str = "s1") -> Candidate:
         ("don\u2019t add emojis to commit messages", "Dont add emojis into commit messages"),
         ("The quick brown fox jumps over the lazy dog today.", "The quick brown fox jumps over the lazy dog today!"),
         ("Always use pnpm", "please use pnpm from now on"),
+        ("I'd like the tests to be small and focused", "please keep the tests small and focused"),
+        ("I’ll want short functions", "We'd want short functions"),
         ("always run the tests before committing", "Please always run tests before you commit."),
         ("Keep commit messages short", "I prefer short commit messages"),
         ("Always write a test for every bug fix", "Every bug fix must come with a test"),
