@@ -27,6 +27,13 @@ _WAYS: tuple[tuple[re.Pattern[str], str], ...] = (
     (cue(r"\b(?:pls|plz)\b"), "please"),
     # Said with weight.
     (cue(r"\b(?:do\ not|don'?t|dont)\s*,?\s+ever\s*,"), "don't ever"),
+    (cue(rf"{_AND}(?:do\ not|don'?t|dont)\ you\ ever\b"), "don't ever"),
+    (
+        cue(
+            rf"{_AND}(?!(?:it|this|that|these|those|they|i|we|you|he|she|the|an?|there|my|your|our)\b)([a-z][^.?!,;:]*),\ always(?=\s*[.!]*$)"
+        ),
+        r"always \1",
+    ),
     (
         cue(
             r"\bnever\ again,?\s+(?=[a-z])(?!(?:will|would|have|had|has|did|do|was|is|be|in|with|for|to|that|this|on|after)\b)"
@@ -42,6 +49,8 @@ _WAYS: tuple[tuple[re.Pattern[str], str], ...] = (
         ),
         "",
     ),
+    (cue(rf"{_AND}(?:this|it)(?:'s|\ is)\ (?:very\ |really\ )?important(?:\ to\ me)?{_COLON}(?=\S)"), ""),
+    (cue(rf"{_AND}as\ a\ rule\ of\ thumb,?\ (?=\S)"), ""),
     (cue(rf"{_AND}before\ (?:anything\ else|we\ (?:start|begin|go\ on|continue)|i\ forget)\s*[:,–—-]\s*(?=\S)"), ""),
     # Something else held before.
     (

@@ -130,9 +130,9 @@ a word like these ("I prefer Postgres") it is as likely the answer to a question
 _PROGRAM_DOES = re.compile(
     r"""^(?:(?:you|we)\s+(?:should|must|need\ to|have\ to|shall)\s+)?(?:always|never)\s+
         (?:accept|align|allocate|apply|archive|cache|compare|download|estimate|evaluate|fit|flag|hash|initiali[sz]e|normali[sz]e|query|rebuild|
-        record|register|restart|restore|schedule|seed|share|shuffle|truncate|upload|wipe|close|compress|convert|create|declare|decode|disable|display|emit|enable|encode|encrypt|escape|export|extract|fetch|
+        record|register|restart|restore|schedule|seed|share|shuffle|truncate|upload|wipe|begin|close|compress|convert|create|declare|decode|disable|display|emit|enable|encode|encrypt|end|escape|export|extract|fetch|
         generate|hide|limit|load|lock|log|open|order|output|paginate|parse|play|preserve|print|raise|redirect|refuse|reject|
-        render|request|retry|return|round|sanitize|save|send|serve|set|show|sort|store|strip|
+        render|request|retry|return|round|sanitize|save|send|serve|set|show|sort|start|store|strip|
         suppress|throw|translate|trim|validate|write)\s+
         (?:[^,;.]*?\s)?(?:the|[\w.]*\w_\w+|\w+\(\))(?!\w)""",
     _FLAGS,
@@ -168,7 +168,7 @@ _HYPOTHETICAL = re.compile(
 )
 _REPORTED = re.compile(
     r"""\b(?:says?|said|saying|told|tells|wants|insists?|insisted|thinks?|thought|believes?|claims?|claimed|suggests?|suggested|recommends?|recommended|
-        argues?|wrote|writes|quote[sd]?|according\ to|complain\w*|warn(?:s|ed)|asked|mentions?|mentioned)\b
+        argues?|wrote|writes|(?<!always\ )(?<!never\ )quote|quote[sd]|according\ to|complain\w*|warn(?:s|ed)|asked|mentions?|mentioned)\b
         (?=.*\b(?:always|never|every|from\ now|must|should|prefer)\b)(?!\s+me\b.*\bwhenever)""",
     _FLAGS,
 )

@@ -163,7 +163,7 @@ _COMPLAINT = cue(
 )
 _QUESTION = re.compile(r"\?\s*[)\"'😀-🙏🤀-🧿😅]*\s*$")
 _REPORTED = cue(
-    r"""\b(?:said|says|told\ (?:him|her|them|us)|quote|according\ to|claims|wrote|the\ (?:docs?|readme|spec|error|log|output|comment|linter|test|prompt|rule)\s+(?:says?|states?|reads?|tells))\b"""
+    r"""\b(?:said|says|told\ (?:him|her|them|us)|(?<!always\ )(?<!never\ )quote|according\ to|claims|wrote|the\ (?:docs?|readme|spec|error|log|output|comment|linter|test|prompt|rule)\s+(?:says?|states?|reads?|tells))\b"""
 )
 _DESCRIPTION = cue(r"^(?:it|this|that|he|she|they|which|there|the\s+\w+)\s+(?:\w+\s+){0,3}?(?:always|never)\s+\w+")
 

@@ -29,6 +29,11 @@ Starting now, write commit messages in English
 from now on pls run the linter first
 never, and I mean never, push on a Friday
 do not, ever, commit generated files
+don't you ever push to main
+be concise, always
+always quote paths in shell scripts
+As a rule of thumb, always update the docs in the same commit
+This is important: never commit tokens
 never again skip the tests
 Quick note before we continue: never touch the vendor folder without asking me
 One more thing - always run the type checker before you commit
@@ -58,6 +63,7 @@ ok so the build is green again, thanks. Going forward, please keep summaries sho
 """
 
 ASKED = """
+Always start the game with three lives
 Rule: send a mail when the order ships
 rule: use the cheapest carrier
 Policy: keep backups for 30 days
@@ -75,6 +81,8 @@ always use the old parser, that worked so well
 LEFT = """
 for next time: have a look at the logs
 one thing: the tests fail
+it crashes, always
+the tests fail, always
 Add a rule: never allow trailing commas
 There is no such rule.
 Validation rule: never accept negative numbers
