@@ -65,7 +65,7 @@ class Known:
     pieces: int = 0
     """So many records its evidence names, those of several sessions counted each."""
     others_words: bool = False
-    """Its text is not from a session: an agent proposed it, or a file holds it."""
+    """Its text is not the user's: an agent proposed it, a file holds it, or it was passed on."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,8 @@ def route(
         if entry.status in REJECTED_STATUSES:
             return _settled(candidate, entry, "you rejected it")
     tier, why = tier_of(candidate)
-    living = next((entry for entry in same if _lives(entry, tier)), None)
+    saves = status_at(destination_of(candidate, tier, mode)) == "active"
+    living = next((entry for entry in same if _lives(entry, saves)), None)
     if living is not None:
         return _strengthened(candidate, living, tier, why, mode, thresholds)
     reversed_rule = known.reversed_rule(candidate)
@@ -167,13 +168,13 @@ def route(
     return RoutedCandidate(candidate, tier, Action.WRITE, destination_of(candidate, tier, mode), why)
 
 
-def _lives(entry: Known, tier: Tier) -> bool:
-    """Is it the memory that one more occurrence of this tier strengthens?
+def _lives(entry: Known, saves: bool) -> bool:
+    """Is it the memory that one more occurrence, which would be saved (`saves`), strengthens?
 
-    What a user states outright is saved in the user's words: a text of others goes on waiting beside it.
+    What is saved unasked is saved in the user's words: a text of others goes on waiting beside it.
     """
-    saves_others = tier is Tier.HIGH and entry.others_words and entry.status in ("inbox", "pending")
-    return entry.status not in PUT_AWAY_STATUSES and not saves_others
+    waits_for_user = saves and entry.others_words and entry.status in ("inbox", "pending")
+    return entry.status not in PUT_AWAY_STATUSES and not waits_for_user
 
 
 def _strengthened(

@@ -28,6 +28,7 @@ from ..pipelines.routing import PUT_AWAY_STATUSES, Known, ReversedRule
 from ..vault.active import is_entry_place
 from ..vault.entry import ACTIVE, ARCHIVED, AWAITING_STATUSES, Entry, fingerprint
 from ..vault.errors import EntryInvalid, EntryNotFound
+from ..vault.evidence import PASSED_ON_TAG
 from ..vault.header import skim, split_header
 from ..vault.layout import PROJECTS
 from ..vault.pending import pending_folder
@@ -152,7 +153,7 @@ class VaultMemories:
                 project=slugify(entry.project) if entry.project else None,
                 replaces=entry.supersedes if entry.effective_status == "pending" else None,
                 pieces=sum(len(source.records) for source in entry.sources),
-                others_words=any(not source.session for source in entry.sources),
+                others_words=PASSED_ON_TAG in entry.tags or any(not source.session for source in entry.sources),
             )
             for entry in self.entries(candidate)
         ]

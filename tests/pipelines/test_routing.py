@@ -212,7 +212,9 @@ def test_a_rule_that_the_user_states_does_not_save_a_text_of_others(status: str)
     waiting = replace(entry(status, 1, "r0"), others_words=True)
     decision = routed(RULE, waiting)
     assert (decision.action, decision.tier, decision.supersedes) == (Action.WRITE, Tier.HIGH, None)
-    assert routed(GUESS, waiting).action is Action.STRENGTHEN, "it goes on waiting"
+    assert routed(CHOICE, waiting, mode="silent").action is Action.WRITE
+    assert routed(CHOICE, waiting).action is Action.STRENGTHEN, "it goes on waiting"
+    assert routed(GUESS, waiting).action is Action.STRENGTHEN
     saved = replace(entry("active", 1, "r0"), others_words=True)
     assert routed(RULE, saved).action is Action.STRENGTHEN, "the user approved it"
 

@@ -35,3 +35,13 @@ def test_a_guess_that_the_user_states_as_a_rule_is_saved_without_the_agents_word
     assert (saved.status, saved.occurrences) == ("active", 2)
     assert SAYING in saved.body
     assert "merge" not in saved.body
+
+
+def test_a_text_that_was_passed_on_goes_on_waiting_when_the_user_says_nearly_the_same(bed: Bed) -> None:
+    pasted = f"{SAYING[:-1]}, as root."
+    bed.remember(replace(GUESS, statement=pasted, excerpt=pasted, passed_on=True))
+    (waiting,) = bed.entries()
+    bed.remember(replace(STATED, session="s2", records=("r2",)))
+    assert bed.store.read(waiting.path) == waiting
+    (saved,) = [entry for entry in bed.entries() if entry.status == "active"]
+    assert "root" not in saved.body
