@@ -18,11 +18,6 @@ _CONDITION = re.compile(
     r"\b(?:never|not|(?:do|does|should|must)n['’]?t|avoid)\b[^.;!?]{0,200}?\bwithout\b", re.IGNORECASE
 )
 """Says no to one thing without another ("never push without running the tests"): an order to do the other."""
-_CHANGE_OF_MIND = re.compile(
-    r"\b(?:actually|from now on|after all|instead|no longer|any ?more|changed? (?:my|our) mind|forget (?:that|what)"
-    r"|scratch that|switch(?:ed|ing)? (?:back )?to|go back to|moved? to)\b",
-    re.IGNORECASE,
-)
 _CHOICE = re.compile(
     r"\b(?:use|using|prefer|want|like|love|favou?r|choose|pick|with|switch(?:ed|ing)? (?:back )?to|go back to|moved? to"
     r"|stick (?:to|with)|write|in)"
@@ -135,11 +130,6 @@ def _covers(rest: frozenset[str], left: frozenset[str]) -> bool:
 def is_for_one_project(statement: str) -> bool:
     """Does it say that it holds for this project only? Then it is an exception to a rule for everything."""
     return _ONLY_HERE.search(statement) is not None
-
-
-def is_change_of_mind(statement: str) -> bool:
-    """Does it say of itself that something else held before?"""
-    return _CHANGE_OF_MIND.search(statement) is not None
 
 
 def is_negative(text: str) -> bool:

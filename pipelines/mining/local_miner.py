@@ -23,6 +23,7 @@ from .impersonal_text import in_nobodys_voice, orders_something, paragraph_at
 from .joined_statements import divided, states_fact
 from .named_project import named_project
 from .remembered_list import LISTED, asked_in_list, is_fact_of_project
+from .rewording import without_opening
 from .rule_certainty import Certainty
 from .sentence_scan import ASIDE_BIT, CURE_BIT, EXPLICIT_BITS, PROCEDURE_BITS, RULE_BITS, cues
 from .sentences import Sentence, looks_pasted
@@ -83,7 +84,7 @@ def candidate_of_user(
     """The candidate that sentence number `index` of the user's message makes, in the user's own words."""
     turn = said.turn
     part = said.sentences[index]
-    sentence = part.text
+    sentence = without_opening(part.text) if rule is not None and not rule.language else part.text
     before = ""
     is_fact = rule is not None and not rule.language and states_fact(sentence)
     follows = index > 0 and not part.opens and said.sentences[index - 1].typed

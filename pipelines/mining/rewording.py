@@ -19,6 +19,22 @@ _FOR_GOOD = r"(?=(?:please\ )?(?:always|never|avoid|do\ not|don'?t|dont|only|ask
 ALWAYS, LABELLED = "from now on, ", "henceforth: "
 """What is called a rule may be one of the program ("Rule: save the draft"); `rule_certainty` tells them apart."""
 
+_OPENINGS: tuple[re.Pattern[str], ...] = (
+    # A thing is said to come, and nothing of what it is.
+    cue(
+        rf"{_AND}(?:just\ )?(?:(?:an?|one|two|another|some)\ )?(?:(?:quick|small|general|little|last|final|other|more|important|simple|further)\ )*(?:things?|notes?|points?|reminders?|requests?|remarks?)"
+        rf"(?:\ (?:before\ (?:we|you|i)\ \w+|in\ general|for\ (?:you|later|me)|first|upfront|though))*{_COLON}(?=\S)"
+    ),
+    cue(rf"{_AND}(?:this|it)(?:'s|\ is)\ (?:very\ |really\ )?important(?:\ to\ me)?{_COLON}(?=\S)"),
+    cue(rf"{_AND}as\ a\ rule\ of\ thumb,?\ (?=\S)"),
+    cue(rf"{_AND}before\ (?:anything\ else|we\ (?:start|begin|go\ on|continue)|i\ forget)\s*[:,–—-]\s*(?=\S)"),
+    # Something else held before.
+    cue(
+        rf"{_AND}(?:i(?:'ve|\ have)?\ changed\ my\ mind(?:\ (?:about|on)\ [^:,;.]{{1,40}})?|on\ second\ thoughts?|scratch\ that|forget\ what\ i\ said(?:\ (?:before|earlier|about\ [^:,;.]{{1,40}}))?)\s*[:,;–—-]\s*(?=\S)"
+    ),
+)
+"""What opens an order, and says nothing of what is ordered."""
+
 _WAYS: tuple[tuple[re.Pattern[str], str], ...] = (
     # Misspelt.
     (cue(r"\b(?:alwyas|alwasy|allways|alwys|alwas|alawys|alays|alwayas)\b"), "always"),
@@ -41,24 +57,7 @@ _WAYS: tuple[tuple[re.Pattern[str], str], ...] = (
         "never ",
     ),
     (cue(r"\b(always|never),?\s+and\ i\ (?:really\ |do\ )?mean\ (?:it|that|always|never|ever)\s*,?"), r"\1"),
-    # A thing is said to come, and nothing of what it is.
-    (
-        cue(
-            rf"{_AND}(?:just\ )?(?:(?:an?|one|two|another|some)\ )?(?:(?:quick|small|general|little|last|final|other|more|important|simple|further)\ )*(?:things?|notes?|points?|reminders?|requests?|remarks?)"
-            rf"(?:\ (?:before\ (?:we|you|i)\ \w+|in\ general|for\ (?:you|later|me)|first|upfront|though))*{_COLON}(?=\S)"
-        ),
-        "",
-    ),
-    (cue(rf"{_AND}(?:this|it)(?:'s|\ is)\ (?:very\ |really\ )?important(?:\ to\ me)?{_COLON}(?=\S)"), ""),
-    (cue(rf"{_AND}as\ a\ rule\ of\ thumb,?\ (?=\S)"), ""),
-    (cue(rf"{_AND}before\ (?:anything\ else|we\ (?:start|begin|go\ on|continue)|i\ forget)\s*[:,–—-]\s*(?=\S)"), ""),
-    # Something else held before.
-    (
-        cue(
-            rf"{_AND}(?:i(?:'ve|\ have)?\ changed\ my\ mind(?:\ (?:about|on)\ [^:,;.]{{1,40}})?|on\ second\ thoughts?|scratch\ that|forget\ what\ i\ said(?:\ (?:before|earlier|about\ [^:,;.]{{1,40}}))?)\s*[:,;–—-]\s*(?=\S)"
-        ),
-        "",
-    ),
+    *((opening, "") for opening in _OPENINGS),
     # A rule is said to come.
     (
         cue(
@@ -166,4 +165,11 @@ def in_known_words(sentence: str) -> str:
         sentence, changed = pattern.subn(known, sentence, count=1)
         if changed and known in (ALWAYS, LABELLED):
             sentence = _SAYS_SO_ITSELF.sub("", sentence)
+    return sentence
+
+
+def without_opening(sentence: str) -> str:
+    """The sentence without words that open an order and say nothing of it ("One more thing: …")."""
+    for opening in _OPENINGS:
+        sentence = opening.sub("", sentence, count=1)
     return sentence

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from memoryvault.pipelines.reversal import Rule, find_reversed, is_change_of_mind, reverses
+from memoryvault.pipelines.reversal import Rule, find_reversed, reverses
 
 
 @pytest.mark.parametrize(
@@ -66,8 +66,3 @@ def test_the_rule_that_shares_most_is_the_one_reversed() -> None:
     assert found is not None
     assert found.path in {"b.md", "c.md"}
     assert find_reversed("use tabs", rules) is None
-
-
-def test_a_change_of_mind_says_so() -> None:
-    assert is_change_of_mind("from now on we use bun")
-    assert not is_change_of_mind("use bun")

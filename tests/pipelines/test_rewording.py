@@ -102,6 +102,15 @@ def test_a_rule_is_saved_whatever_announces_it(text: str) -> None:
     assert all(candidate.statement in text for candidate in found), "it is quoted, not reworded"
 
 
+def test_what_only_opens_a_rule_is_no_part_of_it() -> None:
+    (found,) = said("hey! One more thing before we start: never touch the vendor folder without asking me")
+    assert found.statement == "never touch the vendor folder without asking me"
+    assert found.title == "Never touch the vendor folder without asking me"
+    (again,) = said("I changed my mind: always squash commits")
+    assert again.statement == "always squash commits"
+    assert "changed my mind" in again.excerpt
+
+
 @pytest.mark.parametrize("text", ASKED.strip().splitlines())
 def test_what_may_be_a_rule_of_the_program_or_of_somebody_is_put_to_the_user(text: str) -> None:
     assert tiers(text) == {Tier.MEDIUM}
