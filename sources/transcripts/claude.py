@@ -446,15 +446,12 @@ class ClaudeReader(TranscriptReader):
                 }
         for question_text, answer in result["answers"].items():
             text = own_text(as_text(answer))
-            chosen = labels.get(question_text, set())
-            # An option that was only picked is the agent's wording.
-            picked = text in chosen or all(part.strip() in chosen for part in text.split(","))
             yield from self._user_turns(
                 record,
                 Origin.ANSWER,
                 text,
                 about=one_line(question_text, 500),
-                pasted=((0, len(text)),) if picked else None,
+                pasted=_picked(text, labels.get(question_text, set())) or None,
             )
 
     def _assistant(self, record: dict[str, Any]) -> Iterator[Turn]:
@@ -528,6 +525,22 @@ def _is_from_user(record: dict[str, Any]) -> bool:
         return bool(origin["kind"] == "human")
     source = record.get("promptSource")
     return source is None or source in ("typed", "queued")
+
+
+def _picked(text: str, labels: set[str]) -> tuple[tuple[int, int], ...]:
+    """Where an answer holds options that were only picked: they are the agent's wording. A label may hold commas, as
+    the list of several picked ones does."""
+    spans: list[tuple[int, int]] = []
+    for label in sorted(filter(None, labels), key=len, reverse=True):
+        for match in re.finditer(rf"(?:\A|(?<=,)|(?<=, )){re.escape(label)}(?=\s*(?:,|\Z))", text):
+            if not any(low < match.end() and match.start() < high for low, high in spans):
+                spans.append(match.span())
+    rest = text
+    for low, high in sorted(spans, reverse=True):
+        rest = rest[:low] + rest[high:]
+    if spans and not rest.strip(", "):
+        return ((0, len(text)),)
+    return tuple(sorted({*pasted_ranges(text), *spans})) if spans else ()
 
 
 def _parse_call(data: bytes) -> ToolEvent:

@@ -153,6 +153,19 @@ def test_a_free_answer_is_typed_and_a_picked_option_is_not(tmp_path: Path) -> No
     assert typed.is_typed(0, 5)
 
 
+def test_of_several_picked_options_none_is_typed_whatever_commas_they_hold(tmp_path: Path) -> None:
+    options = [{"label": "Always use pnpm, not npm"}, {"label": "Never squash"}, {"label": "Never"}]
+    questions = [{"question": asked, "options": options} for asked in ("Which?", "And?")]
+    answers = {"Which?": "Always use pnpm, not npm, Never squash", "And?": "Never squash, it hides who did what"}
+    path = write(
+        tmp_path / "s.jsonl",
+        result(1, "t1", "User has answered", toolUseResult={"questions": questions, "answers": answers}),
+    )
+    picked, mixed = turns(path)
+    assert picked.typed == ""
+    assert mixed.typed == ", it hides who did what"
+
+
 # --- queued prompts ---
 
 
