@@ -38,7 +38,7 @@ class ByteStream(Protocol):
 
 def open_regular(path: Path) -> io.FileIO:
     """Open a file to be read, unbuffered. Raises OSError, also where it is no file: a pipe would be waited for."""
-    file = io.FileIO(path, opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
+    file = io.FileIO(path, opener=lambda name, _: os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK))
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
         raise OSError(errno.EINVAL, "not a regular file", str(path))
@@ -96,7 +96,7 @@ class _Unpacked:
             with suppress(ImportError):
                 module: Any = import_module(name)
                 self._errors = (EOFError, module.ZstdError)
-                return cast(IO[bytes], module.open(self._file, "rb"))
+                return cast(IO[bytes], module.ZstdFile(self._file))
         program = _program()
         if program is None:
             raise OSError(errno.ENOTSUP, NO_DECODER)

@@ -150,7 +150,7 @@ def test_ideas_are_shown_by_the_days_they_were_said_the_oldest_first(bed: Bed, f
             reconcile(index, bed.vault, bed.store.walk)
     text = visible(front.get("ideas"))
     assert "since 2025-12-24" in text
-    rows = text[text.rindex("Idea: a museum of lamps 2025-12-24") :]
+    rows = text[text.rindex("A museum of lamps 2025-12-24") :]
     assert re.findall(r"20\d\d-\d\d-\d\d", rows)[:3] == sorted(days.values())
 
 
