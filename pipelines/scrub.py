@@ -142,6 +142,8 @@ _NAME_OF_RECORDS = re.compile(
     r"|region|bucket|branch)\Z",
     re.IGNORECASE,
 )
+_NAME_OF_SESSION = re.compile(r"sess(?:ion)?[_.-]?id\Z|connect\.sid\Z", re.IGNORECASE)
+"""Matches an id's name that opens something: a cookie's."""
 _NAME_WITHIN = re.compile(r"[A-Za-z_][A-Za-z_.-]{0,40}\d{0,2}=(?=[^=])")
 _CAPITALISED = re.compile(r"[A-Z][a-z]{2,}")
 _NO_TEXT_AFTER = re.compile(r"\s{0,3}[,)=\](\[{]")
@@ -217,7 +219,8 @@ def _is_given_to_maker(named: re.Match[str], text: str, end: int) -> bool:
     Not what code writes without quotes: names of its own (`model = Wav2Vec2Encoder`).
     """
     name, operator = named["name"], named["gap"].strip()
-    if _NAME_OF_RECORDS.search(name) or _KEY_OF_RECORDS.search(name):
+    of_record = _NAME_OF_RECORDS.search(name) or _KEY_OF_RECORDS.search(name)
+    if of_record and not _NAME_OF_SESSION.search(name):
         return False
     if named["quote"]:
         return True

@@ -78,6 +78,8 @@ def test_the_recorded_cases(text: str, expected: str) -> None:
         "password = 'hunter22 and then restart the server now please",
         f"- loggly token - `{RANDOM}`",
         f"AUTHCODE={RANDOM}",
+        f"Cookie: theme=dark; JSESSIONID={RANDOM}",
+        f"PHPSESSID={RANDOM}; connect.sid={RANDOM}",
         f"authcookie: {RANDOM}",
         f"dyspatch_secret: {RANDOM.upper()}",
         'run(["mysql", "--password", "whiteduke"])',
