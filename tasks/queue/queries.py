@@ -272,6 +272,7 @@ _SALVAGED = ", ".join(SALVAGED_COLUMNS)
 SALVAGE_LIVE = f"SELECT {_SALVAGED} FROM job WHERE state IN ('queued', 'running')"
 SALVAGE_UP = f"SELECT {_SALVAGED} FROM job ORDER BY id"
 SALVAGE_DOWN = f"SELECT {_SALVAGED} FROM job ORDER BY id DESC"
+NEWEST_JOB = f"{SALVAGE_DOWN} LIMIT 1"
 SALVAGE_JOB = f"INSERT OR IGNORE INTO job ({_SALVAGED}) VALUES ({', '.join(':' + name for name in SALVAGED_COLUMNS)})"
 ALL_SCHEDULES = "SELECT name, last_slot, paused_at FROM schedule_state"
 RESTORE_SCHEDULE = "INSERT OR IGNORE INTO schedule_state VALUES (?, ?, ?)"

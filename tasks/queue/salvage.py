@@ -112,6 +112,20 @@ def find_damage(path: Path) -> str | None:
     return None if found == "ok" else " ".join(str(found).split())
 
 
+def is_readable_anew(path: Path) -> bool:
+    """Whether somebody who opens the file now can read it: False only if SQLite says that it is broken.
+
+    A connection that has been open for long reads what it knows already from its own cache, and goes on for hours in
+    a file that nobody else can use.  This opens it anew and reads its schema and the newest job: about a millisecond.
+    """
+    try:
+        with contextlib.closing(_open_readonly(path)) as conn:
+            conn.execute(queries.NEWEST_JOB).fetchone()
+    except sqlite3.DatabaseError as error:
+        return not is_damage(error)
+    return True
+
+
 def set_aside(path: Path, name: Path | None = None) -> Path:
     """Rename a database and what belongs to it to `<name>.damaged-<date>`; the new name."""
     kept_as = _name_aside(name or path)

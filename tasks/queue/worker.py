@@ -36,7 +36,7 @@ from .lock import WorkerLock, WorkerRunning
 from .metrics import HookTimes, MetricsServer, render
 from .reconciler import Reconciler
 from .records import DueLater
-from .salvage import finish_rebuilding, open_queue, restore_if_damaged
+from .salvage import finish_rebuilding, is_readable_anew, open_queue, restore_if_damaged
 from .scheduler import Scheduler
 from .silence import is_silent
 from .spool import Spool
@@ -48,6 +48,8 @@ BUSY_SECONDS = 15.0
 IDLE_POLL_SECONDS = 0.05
 BEAT_SECONDS = 1.0
 """Between two looks whether queue.db is still there."""
+REREAD_SECONDS = 5.0
+"""Between two looks whether queue.db, if it is there, can be read by others."""
 HEALTH_SECONDS = 10.0
 STUCK_SECONDS = 30.0
 EXIT_STUCK = 75
@@ -160,6 +162,7 @@ class Worker:
         self._wake_read, self._wake_write = -1, -1
         self._stuck_since: float | None = None
         self._queue_file: tuple[int, int] | None = None
+        self._next_reread = 0.0
 
     # ---- the two ways to run
 
@@ -430,7 +433,7 @@ class Worker:
 
     def _lost_queue(self) -> bool:
         """Whether queue.db was found damaged, or was deleted or replaced: then everything starts anew."""
-        if self._ledger.damaged:
+        if self._ledger.damaged or self._is_damaged_for_others():
             log.error("queue.db is damaged: starting again with a new one")
         elif _identity(self._context.state.queue_db) != self._queue_file:
             self._wait(BEAT_SECONDS)  # Where the whole folder is being deleted, the lock goes a moment later.
@@ -440,6 +443,12 @@ class Worker:
         else:
             return False
         return True
+
+    def _is_damaged_for_others(self) -> bool:
+        if time.monotonic() < self._next_reread:
+            return False
+        self._next_reread = time.monotonic() + REREAD_SECONDS
+        return not is_readable_anew(Path(self._context.state.queue_db))
 
     def _on_datagram(self, caller_version: str) -> None:
         if is_newer(caller_version):

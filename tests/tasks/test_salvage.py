@@ -18,6 +18,7 @@ from memoryvault.tasks.queue.salvage import (
     backup_of,
     find_damage,
     finish_rebuilding,
+    is_readable_anew,
     open_queue,
     restore_if_damaged,
 )
@@ -194,6 +195,28 @@ def test_a_worker_whose_file_is_lost_under_it_starts_anew(state: StatePaths, acc
         wait_until(enqueued, "there is a new queue.db")
         with Ledger(state.queue_db, policies=POLICIES) as ledger:
             wait_until(lambda: {job.state for job in ledger.list()} == {"done"}, "the job is done")
+    finally:
+        worker.leave()
+        thread.join(timeout=60.0)
+        assert not thread.is_alive()
+
+
+def test_damage_is_noticed_by_a_worker_that_has_all_it_reads_in_its_cache(state: StatePaths) -> None:
+    """It would go on for hours in a file that every hook and command finds broken."""
+    context = WorkerContext(state, poll_seconds=0.1, policies=POLICIES, schedules=())
+    worker = Worker(context, {"effect": lambda job: None})
+    thread = threading.Thread(target=worker.run_forever)
+    thread.start()
+    try:
+        wait_until(lambda: Path(state.wake_socket).exists(), "the worker has started")
+        with Ledger(state.queue_db, policies=POLICIES) as ledger:
+            ledger._conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        # Reads every page, and so has all of them in its cache from here on.
+        worker._ledger._conn.execute("PRAGMA quick_check").fetchall()
+        overwrite(state.queue_db, 0, 65536)
+        assert not is_readable_anew(Path(state.queue_db))
+        assert not worker._ledger.damaged
+        wait_until(lambda: kept(state), "the damaged file is set aside", seconds=30.0)
     finally:
         worker.leave()
         thread.join(timeout=60.0)
