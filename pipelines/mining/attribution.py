@@ -82,7 +82,7 @@ class AttributionTracker:
         return attribution
 
     def _introduce(self, line: str, listed: bool) -> None:
-        source = _NAMES_SOURCE.search(_SAID_MYSELF.sub("", line)) is not None
+        source = _names_source(line)
         if not source and listed and self._own_list:
             return  # A heading within the user's own list.
         if source:
@@ -94,6 +94,15 @@ class AttributionTracker:
                 # After an order ("Fix these:") the user speaks on; after a heading what is passed on may go on.
                 self._after = Attribution.OWN if _ORDERS.match(line) else Attribution.INTRODUCED
         self._began = None
+
+
+def introduces_own(lead: str) -> bool:
+    """Does the text before a passage say that the passage is the user's ("Remember this:")?"""
+    return _ENDS_OPEN.search(lead) is not None and not _names_source(lead) and _is_own(lead)
+
+
+def _names_source(line: str) -> bool:
+    return _NAMES_SOURCE.search(_SAID_MYSELF.sub("", line)) is not None
 
 
 def _is_own(line: str) -> bool:

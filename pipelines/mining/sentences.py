@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from ...vault.turn import Turn
-from .attribution import Attribution, AttributionTracker
+from .attribution import Attribution, AttributionTracker, introduces_own
 from .caseless_pattern import CaselessPattern
 from .common_patterns import REPLIES
 
@@ -47,6 +48,10 @@ _STRUCTURE = re.compile(
 """A line that nobody types into a prompt as prose: headings, tables, logs, diffs, code, box drawing."""
 
 _FENCE = re.compile(r"\s{0,3}(?:```|~~~)")
+
+_QUOTATION = re.compile(r"""(?<![\w"])"(?=[^\s"])[^"\n]*(?<=[^\s"])"(?!\w)|“[^”\n]*”|«[^»\n]*»|„[^“”\n]*[“”]""")
+"""A passage in quotation marks. Pairs are taken from the left, so that what stands between two of them is none."""
+_HAS_MARKS = re.compile(r'["“«„]')
 
 _CONVERSATION = re.compile(
     rf"""(?:\b(?:i|i'm|i'd|i'll|i've|im|me|my|you|your|we|we're|we'd|we'll|we've|our|us|let's|lets|please|pls|thanks|thank|
@@ -130,6 +135,7 @@ def sentences(turn: Turn) -> tuple[Sentence, ...]:
         structural = _STRUCTURE.match(line) is not None or (document_from is not None and start >= document_from)
         prose = not structural and not _overlaps(turn.pasted, start, position)
         attribution = tracker.next(line, typed=prose)
+        quotations = list(_quotations(line)) if _HAS_MARKS.search(line) else ()
         for index, (low, high) in enumerate(_split(line)):
             sentence = line[low:high]
             quoted = structural or attribution is Attribution.QUOTED
@@ -137,7 +143,7 @@ def sentences(turn: Turn) -> tuple[Sentence, ...]:
             converses = _converses(sentence)
             # A rule in the middle of a paragraph is the user's when what surrounds it is conversation:
             # "specific trade-offs imply importance. Never use adjectives." is a style guide that was pasted.
-            spoken = typed and (converses or index == 0 or previous_speaks)
+            spoken = typed and (converses or index == 0 or previous_speaks) and not _is_quoted(quotations, low, high)
             found.append(
                 Sentence(
                     sentence,
@@ -151,6 +157,19 @@ def sentences(turn: Turn) -> tuple[Sentence, ...]:
             )
             previous_speaks = converses or _starts_as_order(sentence)
     return _bounded(found)
+
+
+def _quotations(line: str) -> Iterator[tuple[int, int]]:
+    """Character ranges of passages in quotation marks, but for those that the user says are the user's own words."""
+    for match in _QUOTATION.finditer(line):
+        if not introduces_own(line[: match.start()]):
+            yield match.span()
+
+
+def _is_quoted(quotations: Collection[tuple[int, int]], low: int, high: int) -> bool:
+    """Whether it begins within a quotation of several sentences: in "Be kind. Never push to main." somebody else may
+    speak. A word or a name in quotation marks is part of its sentence, and that is the user's."""
+    return any(start <= low < end and (start < low or high < end) for start, end in quotations)
 
 
 def _not_typed(text: str) -> list[Sentence]:
