@@ -62,6 +62,24 @@ def daemon_environment(env: Mapping[str, str], identity: Mapping[str, str], cwd:
     return clean
 
 
+def start_daemons(commands: list[str], settings: Mapping[str, str], cwd: str) -> dict[str, str]:
+    """Start the daemons of this vault that do not run; fields for the hook's log line. Never raises."""
+    identity = {
+        "MEMORY_CONFIG": settings["config"],
+        "MEMORY_STATE_DIR": settings["state_root"],
+        "MEMORY_VAULT_PATH": settings["vault"],
+    }
+    environment = daemon_environment(os.environ, identity, cwd)
+    fields = {}
+    for command in commands:
+        try:
+            if start(command, settings["python"], f"{settings['state']}/run", environment):
+                fields["started"] = " ".join(commands)
+        except OSError as error:
+            fields["start_failed"] = str(error)
+    return fields
+
+
 def start(command: str, python: str, run: str, env: dict[str, str]) -> bool:
     """Start `memory <command>` detached, unless that was just tried or MemoryVault was uninstalled; True when a process
     was started.

@@ -75,6 +75,7 @@ class Hook:
         "finished",
         "is_output_partial",
         "margin",
+        "marker",
         "output",
         "paths",
         "settings",
@@ -107,6 +108,8 @@ class Hook:
         self.settings: Mapping[str, str] = {}
         self.delay: float | None = None
         """Seconds by which the reflection that is being enqueued is delayed, -1 for none; None: nothing is enqueued."""
+        self.marker: Marker | None = None
+        """What a session that has no marker gets: syncing it to a busy disk may take longer than there is time."""
         self.finished = False
 
     def set_output(self, text: str, paths: list[str]) -> None:
@@ -387,15 +390,16 @@ def _record(hook: Hook, call: HookCall, settings: Mapping[str, str], delay: floa
     if not call.session:
         report("memoryvault: no session_id on stdin")
         return "no session"
+    hook.delay = -1.0 if delay is None else delay
     try:
         refused = _touch_session(hook, call, settings)
     except OSError as error:
         refused = _report_unwritable(hook, error)
     if refused.startswith("transcript"):
+        hook.delay = None
         return refused
     if call.event == "SessionEnd" and not refused:
         note_end(settings["harness"], call.session)
-    hook.delay = -1.0 if delay is None else delay
     outcome = enqueue_reflection(settings["queue_db"], settings["spool"], call.session, delay)
     hook.delay = None
     hook.fields["enqueued"] = outcome.where
@@ -421,7 +425,7 @@ def _touch_session(hook: Hook, call: HookCall, settings: Mapping[str, str]) -> s
         return ""
     if not transcript:  # The host has not named it yet; one of the next events does.
         return "transcript not named yet"
-    marker = Marker(
+    hook.marker = marker = Marker(
         session_id=call.session,
         started_at=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         source=call.source or "unknown",
@@ -459,20 +463,9 @@ def _start_missing(hook: Hook, call: HookCall, settings: Mapping[str, str], *, w
         missing.append("serve")
     if not missing:
         return
-    from .autostart import daemon_environment, start
+    from .autostart import start_daemons
 
-    identity = {
-        "MEMORY_CONFIG": settings["config"],
-        "MEMORY_STATE_DIR": settings["state_root"],
-        "MEMORY_VAULT_PATH": settings["vault"],
-    }
-    environment = daemon_environment(os.environ, identity, call.cwd)
-    for command in missing:
-        try:
-            if start(command, settings["python"], f"{settings['state']}/run", environment):
-                hook.fields["started"] = " ".join(missing)
-        except OSError as error:
-            hook.fields["start_failed"] = str(error)
+    hook.fields.update(start_daemons(missing, settings, call.cwd))
 
 
 def _add_output(hook: Hook, text: str) -> None:
@@ -587,7 +580,12 @@ def _finish_at_deadline(hook: Hook) -> None:
     if hook.delay is not None and call is not None:
         from .enqueue import spool_reflection
 
-        spool_reflection(hook.settings["spool"], call.session, None if hook.delay < 0 else hook.delay)
+        try:
+            if hook.marker is not None:  # First: the job finds the transcript by it.
+                create_marker(hook.settings["harness"], hook.marker, synced=False)
+            spool_reflection(hook.settings["spool"], call.session, None if hook.delay < 0 else hook.delay)
+        except OSError as error:
+            hook.fields["error"] = str(error)
     if call is not None:
         _write_answer(hook, call)
     _answer_empty(hook)

@@ -129,7 +129,7 @@ def marker_path(harness: str, session_id: str, state: str = START) -> str:
     return harness + "/" + _PREFIX + session_id + "." + state
 
 
-def _write_temporary(harness: str, marker: Marker) -> str:
+def _write_temporary(harness: str, marker: Marker, *, synced: bool = True) -> str:
     # Each thread's own: in the worker the sweep and a session's job may write the same marker.
     own = str(os.getpid()) + "-" + str(get_ident())
     temporary = harness + "/." + marker.session_id[:64] + "." + own + ".tmp"
@@ -137,20 +137,21 @@ def _write_temporary(harness: str, marker: Marker) -> str:
     with open(descriptor, "wb") as file:
         file.write(marker.to_bytes())
         file.flush()
-        os.fsync(file.fileno())
+        if synced:
+            os.fsync(file.fileno())
     return temporary
 
 
-def create_marker(harness: str, marker: Marker) -> bool:
+def create_marker(harness: str, marker: Marker, *, synced: bool = True) -> bool:
     """Write the marker of a session that has none; True if this call created it.
 
     An existing marker is never overwritten, and a reflected one is reopened with its offset. The file appears
-    complete or not at all. Raises OSError, ValueError.
+    complete or not at all; if not `synced`, that holds as long as the power does. Raises OSError, ValueError.
     """
     path = marker_path(harness, marker.session_id)
     if os.path.exists(path) or resume_marker(harness, marker.session_id):
         return False
-    temporary = _write_temporary(harness, marker)
+    temporary = _write_temporary(harness, marker, synced=synced)
     try:
         os.link(temporary, path)
     except FileExistsError:
