@@ -7,7 +7,9 @@ import socket
 import time
 from dataclasses import dataclass
 
+import h11
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ..vault.errors import MemoryVaultError
 from ..vault.settings import Settings
@@ -21,6 +23,20 @@ STOP_SECONDS = 3
 
 class PortTaken(MemoryVaultError):
     """The port cannot be bound."""
+
+
+class Http(H11Protocol):
+    """uvicorn's HTTP, for which what cannot be read ends a connection: it would answer a second time, and fail."""
+
+    def send_400_response(self, msg: str) -> None:
+        """End the connection; answer if nothing of an answer was sent, and let the application's go nowhere."""
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            super().send_400_response(msg)
+        else:
+            self.transport.close()
+        if self.cycle is not None:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
 
 
 @dataclass(frozen=True)
@@ -66,6 +82,7 @@ def prepare(settings: Settings, *, port: int = 0, link_seconds: float = LINK_SEC
     keys = Keys(time.monotonic, link_seconds=link_seconds)
     config = uvicorn.Config(
         make_app(settings, keys, authority=authority, place=place),
+        http=Http,
         lifespan="off",
         ws="none",
         log_config=None,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import socket
 
+import pytest
+
 from memoryvault.tests.review.support import Bed
 
 from .support import serving
@@ -20,3 +22,26 @@ def test_the_end_of_a_page_does_not_wait_until_the_browser_acknowledges_its_begi
             (connection,) = made.server.server_state.connections
             ours = connection.transport.get_extra_info("socket")
             assert ours.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_request_that_cannot_be_read_is_answered_once_and_leaves_no_traceback(
+    at_once: bool, bed: Bed, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A body whose first chunk has no length: what comes behind a whole head is found out after the application began,
+    or after it answered."""
+    with serving(bed) as made:
+        authority = made.base.removeprefix("http://").split("/")[0]
+        host, port = authority.split(":")
+        head = f"POST / HTTP/1.1\r\nHost: {authority}\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
+        with socket.create_connection((host, int(port)), timeout=10) as asked:
+            asked.sendall(head + b"none\r\n" if at_once else head)
+            answer = asked.recv(100_000)
+            if not at_once:
+                asked.sendall(b"none\r\n")
+            while part := asked.recv(100_000):
+                answer += part
+        assert answer.startswith(b"HTTP/1.1 400 " if at_once else b"HTTP/1.1 404 ")
+        assert answer.count(b"HTTP/1.1 ") == 1
+    assert [record.getMessage() for record in caplog.records if record.exc_info] == []
+    assert len([record for record in caplog.records if record.levelname == "WARNING"]) == 1
