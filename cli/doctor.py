@@ -35,7 +35,7 @@ from ..vault.settings import PartialSettings, snapshot_from_before
 from ..vault.settings_table import redacted
 from .context import Context
 from .finding import Finding, Grade
-from .output import add_json, counted, print_json
+from .output import add_json, counted, in_line, print_json
 from .pages import how_to
 from .processes import stop_background
 from .status_line import StatusLine
@@ -104,7 +104,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 def _print_row(grade: str, what: str, found: str) -> None:
     """At once, as a check may take seconds: so the columns are as wide as their widest cell may be, whatever comes."""
-    print(f"{grade:<{WIDEST_GRADE}} {what:<{WIDEST_CHECK}}  {found}", flush=True)
+    print(f"{grade:<{WIDEST_GRADE}} {what:<{WIDEST_CHECK}}  {in_line(found)}", flush=True)
 
 
 def examine(context: Context, on_check: Callable[[str], None] = lambda what: None) -> Iterator[Finding]:

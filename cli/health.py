@@ -16,7 +16,7 @@ from ..tasks.spending import SpendingReport
 from ..tasks.waiting_sessions import describe_sessions
 from ..vault.settings import Settings
 from .context import Context
-from .output import add_json, counted, print_json, print_table
+from .output import add_json, counted, in_line, print_json, print_table
 
 EPILOG = """example:
   memory health          what needs you comes first
@@ -96,7 +96,7 @@ def _model(index: IndexFigures) -> str:
 
 def _print(report: HealthReport, settings: Settings) -> None:
     for line in report.warnings:
-        print(f"! {line}")
+        print(f"! {in_line(line)}")
     if (entries := report.entries) is not None:
         groups = ", ".join(f"{group} {count}" for group, count in entries.groups.items()) or "none yet"
         aside = ", ".join(f"{count:,} {status}" for status, count in entries.set_aside.items())

@@ -18,7 +18,7 @@ from ..vault.evidence import PASSED_ON_TAG
 from ..vault.layout import INBOX
 from .arguments import refuse_options_of_others
 from .context import Context
-from .output import COLUMN_CHARACTERS, add_json, counted, cut, note, print_json, print_table
+from .output import COLUMN_CHARACTERS, add_json, counted, cut, in_line, note, print_json, print_table
 from .review import day_said, entry_as_json
 from .terminal import read_key
 
@@ -122,7 +122,13 @@ def _in_words(step: TriageStep, entries: Mapping[str, Entry]) -> str:
         Expire: f"expire: {step.why}" if isinstance(step, Expire) else "",
     }[type(step)]
     return "\n".join(
-        [what, *(f"    {path}\n        {cut(statement_of(entries[path].body), STEP_CHARACTERS)}" for path in paths)]
+        [
+            what,
+            *(
+                f"    {in_line(path)}\n        {cut(statement_of(entries[path].body), STEP_CHARACTERS)}"
+                for path in paths
+            ),
+        ]
     )
 
 
@@ -133,4 +139,4 @@ def _as_json(step: TriageStep) -> dict[str, Any]:
 
 def _print(result: TriageOutcome) -> None:
     paths = [result.step.path] if isinstance(result.step, Expire) else list(result.step.paths)
-    print(f"{result.result}: {', '.join(paths)}" + (f" -> {result.path}" if result.path else ""))
+    print(in_line(f"{result.result}: {', '.join(paths)}" + (f" -> {result.path}" if result.path else "")))

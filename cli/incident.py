@@ -18,7 +18,7 @@ from ..vault.project import project_of
 from .agent_shell import agent_of, tell_proposed
 from .arguments import refuse_options_of_others
 from .context import Context, current_folder
-from .output import add_json, counted, note, print_json
+from .output import add_json, counted, in_line, note, print_json
 from .save import read_body
 
 EPILOG = """example:
@@ -74,7 +74,7 @@ def _find(args: argparse.Namespace, context: Context) -> int:
         note("memory: no incident like this is known")
     for one in [] if args.json else found:
         seen = counted(one.occurrences, "time")
-        print(f"{'the same' if one.exact else 'like it'}: {one.title}  (seen {seen})\n    {one.path}")
+        print(f"{'the same' if one.exact else 'like it'}: {one.title}  (seen {seen})\n    {in_line(one.path)}")
         if one.resolution:
             print("    what helped: " + " ".join(one.resolution.split()))
     return 0 if found else 1

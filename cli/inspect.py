@@ -21,7 +21,7 @@ from ..index.receipts import (
 )
 from ..vault.errors import UsageError
 from .context import Context
-from .output import add_json, note, print_json
+from .output import add_json, in_line, note, print_json
 
 EPILOG = """example:
   memory inspect                          the last recall
@@ -75,7 +75,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         if number:
             print()
         for line in lines_of(one, _marks(one, marks), _given_before(one, receipts)):
-            print(line)
+            print(in_line(line))
     return 0
 
 

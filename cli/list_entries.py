@@ -24,7 +24,7 @@ from ..vault.pending import describe_pending, group_by_place
 from ..vault.project import project_slug
 from .context import Context
 from .kinds import say_missing
-from .output import add_json, fitted, note, print_json
+from .output import add_json, fitted, in_line, note, print_json
 
 EPILOG = """example:
   memory list --kind preferences --tag release
@@ -107,7 +107,7 @@ def print_entry(entry: Entry) -> None:
     says = fitted(
         entry.title if not statement or statement.startswith((">", "```")) else statement, len(f"{day:10}    ({place})")
     )
-    print(f"{day:10}  {says}  ({place})\n{'':10}  {entry.path}")
+    print(f"{day:10}  {says}  ({place})\n{'':10}  {in_line(entry.path)}")
 
 
 def said_on(entry: Entry) -> str | None:

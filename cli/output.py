@@ -33,11 +33,17 @@ def print_json(value: Any) -> None:
 
 def print_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Columns padded to their widest cell; nothing is cut here, so that a line can be searched."""
-    cells = [list(header), *([str(cell) for cell in row] for row in rows)]
+    cells = [list(header), *([in_line(str(cell)) for cell in row] for row in rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
     for row in cells:
         line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         print(line.rstrip())
+
+
+def in_line(text: str) -> str:
+    r"""`text` where it has to stay on its line, as a file's name has: an end of line or a tab in it is written out as
+    `\u000a`, as `plain` does with what drives a terminal."""
+    return "".join(f"\\u{ord(c):04x}" if c in "\t\n" else c for c in text)
 
 
 def fitted(text: str, taken: int) -> str:

@@ -47,7 +47,7 @@ from .context import Context
 from .digest import line_decision, review_digest
 from .editor import Drafts
 from .init import CONSENT, CONSENT_QUESTION, agreed
-from .output import add_json, counted, cut, note, print_json, print_table
+from .output import add_json, counted, cut, in_line, note, print_json, print_table
 from .pending import list_other_places
 from .review_steps import SKIPPED, Steps, summarize
 from .settings_file import write_setting
@@ -524,7 +524,7 @@ class _Dialogue:
     def _supersede(self, entry: Entry) -> None:
         near = self._reviewer.nearest(entry)
         for number, one in enumerate(near, 1):
-            print(f"  {number}  {one.statement}\n     {one.path}")
+            print(f"  {number}  {one.statement}\n     {in_line(one.path)}")
         if not near:
             print("no entry is near; give its path or slug")
         try:

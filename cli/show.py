@@ -10,7 +10,7 @@ from ..tasks.entry_names import find_entry
 from ..vault.entry import Entry
 from .context import Context
 from .list_entries import as_json
-from .output import add_json, print_json
+from .output import add_json, in_line, print_json
 
 EPILOG = """example:
   memory show personal-private/preferences/tabs.md      as `memory list` and `memory recall` print it
@@ -38,7 +38,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     facts = _facts(entry)
     width = max(map(len, facts))
     for name, value in facts.items():
-        print(f"{name:{width}}  {value}")
+        print(f"{name:{width}}  {in_line(value)}")
     print()
     print(entry.body)
     return 0

@@ -17,7 +17,7 @@ from ..tasks.undoing import WRITTEN, LeftRun, Selector, Undo, UndoPlan
 from ..vault.errors import MemoryVaultError, UsageError
 from ..vault.marker import REFLECTED, START, list_markers
 from .context import Context
-from .output import add_json, counted, note, print_json
+from .output import add_json, counted, in_line, note, print_json
 from .terminal import read_line
 
 EPILOG = """example:
@@ -126,7 +126,7 @@ def _print(plan: UndoPlan, args: argparse.Namespace, *, done: bool) -> int:
         if plan.later:
             note(f"memory: {_what_is_left(plan.later)}")
     for step in plan.steps:
-        print(f"{(_DONE if done else _WILL)[step.step]}: {step.path}")
+        print(f"{(_DONE if done else _WILL)[step.step]}: {in_line(step.path)}")
         if step.why != WRITTEN:  # That is what was asked for, and holds for nearly all.
             print(f"    {step.why}")
     if plan.left:

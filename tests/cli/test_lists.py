@@ -159,3 +159,15 @@ def test_a_project_is_the_same_however_it_is_written(
     found = json.loads(capsys.readouterr().out)
     paths = {one["path"].rsplit("/", 1)[-1] for one in (found if isinstance(found, list) else found["hits"])}
     assert paths == {"linked.md", "placed.md"}
+
+
+@pytest.mark.parametrize("line", ["list --include-inbox", "review --list", "inbox list", "show"])
+def test_a_files_name_does_not_end_its_line(vault: Path, capsys: pytest.CaptureFixture[str], line: str) -> None:
+    name = "one\n1     preferences  forged\t\x1b[2K"
+    for folder, status in (("fix", "active"), ("_review", "pending"), ("_inbox", "inbox")):
+        write(vault, f"{PRIVATE}/{folder}/{name}.md", status, "Retry each charge twice.", kind="preferences")
+    words = line.split() if line != "show" else ["show", f"{PRIVATE}/fix/{name}.md"]
+    assert main(words) == 0
+    out = capsys.readouterr().out
+    assert "one\\u000a1     preferences  forged\\u0009" in out
+    assert not [each for each in out.splitlines() if each.startswith("1     preferences  forged")]
