@@ -17,6 +17,8 @@ from ..vault.settings import Settings
 def pause(state: StatePaths) -> bool:
     """Make the STOP file; False where there was one. Raises QueueUnavailable."""
     try:
+        if os.path.islink(state.stop_file) and not os.path.exists(state.stop_file):
+            os.unlink(state.stop_file)  # It leads nowhere: for hooks and worker there is no such file.
         os.close(os.open(state.stop_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE))
     except FileExistsError:
         return False

@@ -161,6 +161,18 @@ def test_a_switch_that_cannot_be_turned_is_told(tmp_path: Path) -> None:
         resume(state)
 
 
+def test_a_link_that_leads_nowhere_is_no_pause_and_does_not_keep_one_from_beginning(sandbox: ForkedSandbox) -> None:
+    stop_file = Path(place(sandbox).stop_file)
+    nowhere = stop_file.with_name("nowhere")
+    stop_file.symlink_to(nowhere)
+    record_session(sandbox)
+    assert [job["state"] for job in sandbox.json("jobs", "--kind", "reflect.session")] == ["queued"]
+    assert sandbox.json("pause")["changed"]
+    assert stop_file.is_file()
+    assert not nowhere.exists()
+    assert told_of_pause(load_settings(sandbox.environment)) is not None
+
+
 def test_health_and_doctor_tell_a_paused_kind_of_job_with_the_command_that_resumes_it(sandbox: ForkedSandbox) -> None:
     sandbox.memory("jobs", "pause", "reflect.session")
     told = "! paused by hand: reflect.session; no such job starts until `memory jobs resume reflect.session`"
