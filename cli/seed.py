@@ -97,7 +97,8 @@ def _is_asked_and_agreed(plan: SeedPlan, args: argparse.Namespace) -> bool:
 def _show(plan: SeedPlan, args: argparse.Namespace) -> None:
     for planned in plan.chosen:
         proposal = planned.proposal
-        print(f"{proposal.score:4.1f}  {proposal.kind:<11}  {planned.file.name}:{proposal.line}")
+        where = f", in {planned.file.project}" if planned.file.project else ""
+        print(f"{proposal.score:4.1f}  {proposal.kind:<11}  {planned.file.name}:{proposal.line}{where}")
         print(f"      {cut(proposal.statement, STATEMENT_CHARACTERS)}")
     _tell_rest(plan, args)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..pipelines.routing import PUT_AWAY_STATUSES, Tier
+from ..pipelines.routing import PUT_AWAY_STATUSES, REJECTED_STATUSES, Tier
 from ..pipelines.scrub import scrub
 from ..pipelines.seeding import LeftOut, Proposal, decision_in, is_injection, left_out_of, memory_in, rules_in
 from ..sources.instructions import InstructionFile, Unread, repository_files, user_files
@@ -19,6 +19,7 @@ from ..vault.entry import Source
 from ..vault.evidence import EVIDENCE_HEADING
 from ..vault.killpoint import kill_point
 from ..vault.layout import DEFAULT_GROUP, PROJECTS, REVIEW
+from ..vault.project import project_slug
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
 from ..vault.slug import mining_slug
@@ -111,8 +112,8 @@ class Seeding:
         waiting: list[tuple[int, PlannedProposal]] = []
         left_out: list[LeftLine] = []
         unchanged = known = 0
-        seen: set[str] = set()
-        for file in files:
+        seen: set[tuple[str, str]] = set()
+        for file in sorted(files, key=lambda file: bool(file.project)):  # what holds everywhere first
             for left in _left_out(file):
                 if is_injection(left.sentence):
                     unread.append(_over_your_head(file, left.line))
@@ -125,9 +126,9 @@ class Seeding:
             done = set(cursor.get("proposed", ())) | (set() if more else set(cursor.get("held", ())))
             place = 0
             for planned in _proposals(file):
-                if planned.key in done or planned.key in seen:
+                if planned.key in done or not seen.isdisjoint({("", planned.key), (file.project, planned.key)}):
                     continue
-                seen.add(planned.key)
+                seen.add((file.project, planned.key))
                 said = planned.proposal
                 if is_injection(f"{said.heading}. {said.statement} {said.detail}"):
                     unread.append(_over_your_head(file, said.line))
@@ -255,9 +256,15 @@ def _over_your_head(file: InstructionFile, line: int) -> Unread:
 
 
 def _is_known(planned: PlannedProposal, memories: VaultMemories) -> bool:
-    """Does the vault say it already, also as something that waits or was rejected? What was put away is news."""
+    """Does the vault say it already of this project, also as something that waits, or was it rejected, wherever? What
+    was put away is news."""
     same = memories.saying(planned.proposal.statement, planned.proposal.kind)
-    return any(entry.effective_status not in PUT_AWAY_STATUSES for entry in same)
+    reach = ("", planned.file.project)
+    return any(
+        entry.effective_status in REJECTED_STATUSES or project_slug(entry.project or "") in reach
+        for entry in same
+        if entry.effective_status not in PUT_AWAY_STATUSES
+    )
 
 
 def _body(proposal: Proposal, reference: str, project: str) -> str:

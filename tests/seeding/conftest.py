@@ -15,6 +15,15 @@ def bed(tmp_path: Path) -> Bed:
 @pytest.fixture
 def shop(tmp_path: Path) -> Path:
     """A repository called shop."""
-    root = tmp_path / "shop"
+    return _repository(tmp_path / "shop")
+
+
+@pytest.fixture
+def blog(tmp_path: Path) -> Path:
+    """Another one."""
+    return _repository(tmp_path / "blog")
+
+
+def _repository(root: Path) -> Path:
     (root / ".git").mkdir(parents=True)
     return root

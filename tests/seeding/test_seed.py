@@ -116,6 +116,32 @@ def test_what_the_vault_holds_already_is_not_proposed(bed: Bed, shop: Path) -> N
     assert len(made.chosen) == 1
 
 
+@pytest.mark.parametrize("at_once", [True, False])
+def test_what_two_repositories_say_is_proposed_for_each(bed: Bed, shop: Path, blog: Path, at_once: bool) -> None:
+    for repository in (shop, blog):
+        (repository / "CLAUDE.md").write_text("- Always ship on Tuesdays.\n")
+    paths = seed(bed, shop, blog) if at_once else [*seed(bed, shop), *seed(bed, blog)]
+    assert [entry.project for entry in map(bed.store.read, paths)] == ["shop", "blog"]
+    decided = [bed.reviewer.decide(path, Approve(), run="t").path for path in paths]
+    folders = [f"personal-projects/{name}/convention" for name in ("shop", "blog")]
+    assert [str(Path(path).parent) for path in decided] == folders
+    assert seed(bed, shop, blog, again=True) == []
+
+
+def test_what_is_said_of_all_projects_or_was_rejected_in_one_is_not_proposed_for_another(
+    bed: Bed, shop: Path, blog: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "claude").mkdir()
+    (tmp_path / "claude" / "CLAUDE.md").write_text("- Always ship on Tuesdays.\n")
+    (shop / "CLAUDE.md").write_text("- Always ship on Tuesdays.\n- Never use tabs.\n")
+    (blog / "CLAUDE.md").write_text("- Never use tabs.\n")
+    everywhere, tabs = seed(bed, shop, user=True)
+    assert [bed.store.read(path).project for path in (everywhere, tabs)] == [None, "shop"]
+    bed.reviewer.decide(tabs, Reject(), run="t")
+    assert seeding(bed).plan([blog]).known == 1
+    assert seed(bed, blog) == []
+
+
 @pytest.mark.slow
 def test_a_long_file_does_not_flood_the_review(bed: Bed, shop: Path, tmp_path: Path) -> None:
     strong = [f"- You must always run check number {number} before a release.\n" for number in range(2000)]
