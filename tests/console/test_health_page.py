@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import re
+import socket
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from xml.etree import ElementTree
@@ -18,6 +20,7 @@ from memoryvault.tasks.hook_log import HookRun
 from memoryvault.tasks.spending import SpendingBook
 from memoryvault.tasks.trends import costs_of_weeks, growth_by_week, hooks_by_day
 from memoryvault.tests.review.support import Bed
+from memoryvault.vault.layout import leave_socket_folder, make_socket_folder
 
 from .support import Front, visible
 from .test_search_page import index, rule
@@ -29,6 +32,20 @@ def test_an_empty_vault_is_well_and_has_nothing_to_draw(front: Front) -> None:
     text = visible(front.get("health", view="whole"))
     assert "All is well. No worker runs now: memory up" in text
     assert text.count("Nothing to draw yet.") == 4
+
+
+def test_a_recall_service_that_hangs_is_not_said_to_run(bed: Bed, front: Front) -> None:
+    state = bed.settings.state
+    state.ensure()
+    make_socket_folder(state.recall_socket)
+    with socket.socket(socket.AF_UNIX) as silent, open(state.recall_lock, "w") as lock:
+        silent.bind(state.recall_socket)
+        silent.listen()
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        lock.write("4711\n")
+        lock.flush()
+        assert "Recall service does not answer process 4711" in visible(front.get("health", view="whole"))
+    leave_socket_folder(state.recall_socket)
 
 
 @pytest.mark.slow
