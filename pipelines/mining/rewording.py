@@ -168,8 +168,14 @@ def in_known_words(sentence: str) -> str:
     return sentence
 
 
+_NAMES_MATTER = cue(r"\b(?:mind\ (?:about|on)|said\ about)\ ")
+"""Matches in an opening that says what the order is about ("I changed my mind about tabs, always use them")."""
+
+
 def without_opening(sentence: str) -> str:
     """The sentence without words that open an order and say nothing of it ("One more thing: …")."""
     for opening in _OPENINGS:
-        sentence = opening.sub("", sentence, count=1)
+        opens = opening.match(sentence)
+        if opens is not None and _NAMES_MATTER.search(opens[0]) is None:
+            sentence = sentence[opens.end() :]
     return sentence

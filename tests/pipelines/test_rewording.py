@@ -111,6 +111,18 @@ def test_what_only_opens_a_rule_is_no_part_of_it() -> None:
     assert "changed my mind" in again.excerpt
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I changed my mind about tabs, always use them.",
+        "I have changed my mind on emojis; never add any.",
+        "Forget what I said about docstrings: always write them.",
+    ],
+)
+def test_what_says_what_a_rule_is_about_is_part_of_it(text: str) -> None:
+    assert [found.statement for found in said(text)] == [text]
+
+
 @pytest.mark.parametrize("text", ASKED.strip().splitlines())
 def test_what_may_be_a_rule_of_the_program_or_of_somebody_is_put_to_the_user(text: str) -> None:
     assert tiers(text) == {Tier.MEDIUM}
