@@ -6,7 +6,9 @@ CUT = " …"
 """Marks the end of a text that was cut."""
 LEAST_LEFT_OUT = 16
 """Characters: a text longer by no more than this is not cut, since the mark would save nothing."""
-_ENDS_WORD = frozenset(" \t\n\r\v\f\u2028\u2029\"'`")
+_ENDS_WORD = frozenset(" \t\n\r\v\f\"'`")
+_UNSPACED_FROM = "\u0e00"
+"""From here on lie the scripts that put no blank between words (Thai, Chinese, Japanese). No secret has one of them."""
 
 
 def counted(number: int, one: str, many: str = "") -> str:
@@ -34,14 +36,18 @@ def cut(text: str, characters: int, leeway: int = LEAST_LEFT_OUT) -> str:
     return (kept.rstrip(" ,;:.-–—(") or kept) + CUT
 
 
+def _ends_word(character: str) -> bool:
+    return character in _ENDS_WORD or character >= _UNSPACED_FROM
+
+
 def beginning_of(text: str, characters: int) -> str:
     """At most the first `characters`, without a part of a word: of a secret that was cut in two the scrubber does not
     know the half. A single word that is longer than that is cut all the same."""
     if len(text) <= characters:
         return text
     end = characters
-    if text[end] not in _ENDS_WORD:
-        while end and text[end - 1] not in _ENDS_WORD:
+    if not _ends_word(text[end]):
+        while end and not _ends_word(text[end - 1]):
             end -= 1
     return text[: end or characters]
 
@@ -55,7 +61,7 @@ def end_of(text: str, characters: int) -> str:
     line = text.find("\n", start - 1, start + characters // 4)
     if line >= 0:
         return text[line + 1 :]
-    if text[start - 1] not in _ENDS_WORD:
-        while start < len(text) and text[start] not in _ENDS_WORD:
+    if not _ends_word(text[start - 1]):
+        while start < len(text) and not _ends_word(text[start]):
             start += 1
     return text[start:] or text[-characters:]

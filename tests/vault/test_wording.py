@@ -44,6 +44,15 @@ def test_no_word_is_cut_in_two_but_one_that_fills_all_of_the_room(text: str, cha
     assert text.endswith(end_of(text, characters))
 
 
+def test_a_text_without_blanks_between_its_words_fills_the_room() -> None:
+    """Of such a text all was dropped but what a blank divides from it."""
+    told = "端口已经被占用，因此数据库连接失败。" * 50
+    assert beginning_of(f"错误 {told}", 300) == f"错误 {told}"[:300]
+    assert end_of(f"{told}\n", 300) == f"{told}\n"[-300:]
+    assert beginning_of(f"{told[:18]}sk-1234567890 {told}", 25) == told[:18]
+    assert end_of(f"{told}sk-1234567890{told[:18]}", 24) == told[:18]
+
+
 def test_the_end_begins_with_a_line_if_one_is_near() -> None:
     lines = "x " * 100
     assert end_of(f"password: hunter2\n{lines}", len(lines) + 8) == lines, "not with a value without its name"
