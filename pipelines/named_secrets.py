@@ -324,8 +324,18 @@ MIN_KEY_CHARS = 10
 """People choose short passwords; no service gives out shorter keys."""
 
 
+_DIGITS = re.compile(r"[0-9a-f]{32,}|[0-9A-F]{32,}")
+"""Matches a long number, which is no name of code."""
 _KEYS_OF_RECORDS = frozenset({"citation_key", "cite_key", "bibtex_key", "foreign_key", "sort_key", "partition_key"})
 """By these a record is found, and nothing is opened. (`primary_key` is none of them: so some clouds call a secret.)"""
+
+
+def _is_next(name: re.Match[str], value: str) -> bool:
+    """Is it, behind a comma, the next argument or the next line? Not a long number, nor what belongs to a key that was
+    found before ("AKIA…, wJal…")."""
+    gap = name.group("gap")
+    is_beside = name.string.endswith("[REDACTED-", 0, name.start())
+    return "," in gap and ("\n" in gap or not (is_beside or _DIGITS.fullmatch(value)))
 
 
 def _is_key(name: re.Match[str], value: str, quoted: bool) -> bool:
@@ -335,8 +345,8 @@ def _is_key(name: re.Match[str], value: str, quoted: bool) -> bool:
         or value.startswith(("http://", "https://", "/", "./", "../", "~/", "arn:"))
     ):
         return False
-    if "," in name.group("gap") and not quoted:
-        return False  # The next argument, or the next line.
+    if not quoted and _is_next(name, value):
+        return False
     whole = (name.group("key") + name.group("after")).lower()
     if whole in _KEYS_OF_RECORDS:
         return False

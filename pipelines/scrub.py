@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from ..vault.private import find_private_spans
@@ -142,10 +142,11 @@ _NAME_OF_RECORDS = re.compile(
     r"|region|bucket|branch)\Z",
     re.IGNORECASE,
 )
-_NAME_OF_SESSION = re.compile(r"sess(?:ion)?[_.-]?id\Z|connect\.sid\Z", re.IGNORECASE)
+_NAME_OF_SESSION = re.compile(r"sess(?:ion)?[_.-]?id\Z|(?:\A|\.)sid\Z", re.IGNORECASE)
 """Matches an id's name that opens something: a cookie's."""
 _NAME_WITHIN = re.compile(r"[A-Za-z_][A-Za-z_.-]{0,40}\d{0,2}=(?=[^=])")
-_CAPITALISED = re.compile(r"[A-Z][a-z]{2,}")
+_CAPITALISED = re.compile(r"(?=[A-Z][a-z]*[aeiouy])[A-Z][a-z]{2,}")
+"""A word of a class's name can be spoken; of random characters one in twenty-five has as many others in a row."""
 _NO_TEXT_AFTER = re.compile(r"\s{0,3}[,)=\](\[{]")
 """Matches behind what is no text in quotes, in code: the type of a parameter, a call."""
 _URL_BEFORE = re.compile(r"https?://\S{0,300}\Z")
@@ -165,9 +166,10 @@ def _tokens(text: str) -> Iterator[Finding]:
         base = candidate.start()
         marked = tuple(_marked_in(text, token, base))
         yield from marked
-        if (name := _NAME_WITHIN.match(token)) is not None:
-            base += name.end()
-            token = token[name.end() :]
+        whole, within = token, _NAME_WITHIN.match(token)
+        if within is not None:
+            base += within.end()
+            token = token[within.end() :]
         # What costs least is asked first.
         if (
             marked
@@ -186,7 +188,11 @@ def _tokens(text: str) -> Iterator[Finding]:
             continue
         if "://" in token or _URL_BEFORE.search(text[max(0, base - 300) : base]):
             continue
-        yield from _by_chance(token, base, text)
+        found = list(_by_chance(token, base, text))
+        if within is not None and not found and _opens(within.group()[:-1]):
+            # Digits that would pass for a digest or an id are none behind such a name.
+            found = [replace(each, start=base) for each in _by_chance(whole, candidate.start(), text)]
+        yield from found
 
 
 def _marked(text: str) -> Iterator[Finding]:
@@ -206,10 +212,17 @@ def _marked_in(text: str, token: str, base: int) -> Iterator[Finding]:
             yield Finding(base + match.start(), base + match.end(), "API-KEY")
 
 
+def _opens(name: str) -> bool:
+    """Is it the name of a key, or of a cookie that opens a session?"""
+    return _is_named_key(name) or _NAME_OF_SESSION.search(name) is not None
+
+
 def _may_be_anything(name: str) -> bool:
     """Does the name of a value leave open whether it is a secret?"""
-    if name.lower() in _NO_NAMES:
-        return True
+    return name.lower() in _NO_NAMES or _is_named_key(name)
+
+
+def _is_named_key(name: str) -> bool:
     return _NAMED_KEY.search(name) is not None and _KEY_OF_RECORDS.search(name) is None
 
 

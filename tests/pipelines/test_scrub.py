@@ -80,6 +80,11 @@ def test_the_recorded_cases(text: str, expected: str) -> None:
         f"AUTHCODE={RANDOM}",
         f"Cookie: theme=dark; JSESSIONID={RANDOM}",
         f"PHPSESSID={RANDOM}; connect.sid={RANDOM}",
+        f"curl -b 'sid={RANDOM}' https://x.test",
+        f"Cookie: sails.sid={RANDOM}; theme=dark",
+        f"KEY={'8f1c0b7d2e9a4653' * 4}",
+        f"SESSIONID={'8f1c0b7d2e9a4653' * 4}",
+        f"here is the api key, {'8f1c0b7d2e9a4653' * 2}, use it",
         f"authcookie: {RANDOM}",
         f"dyspatch_secret: {RANDOM.upper()}",
         'run(["mysql", "--password", "whiteduke"])',
@@ -484,6 +489,16 @@ _HEX = "0123456789abcdef"
 _CAPITALS = string.ascii_uppercase + string.digits
 _LETTERS = string.ascii_letters + string.digits
 _UUID = "-".join(_drawn(_HEX, length) for length in (8, 4, 4, 4, 12))
+
+
+@pytest.mark.parametrize("form", ["Access key ID,Secret access key\nAKIA{},{}\n", "AKIA{}, {}", "{}: it is {} now"])
+def test_what_only_chance_tells_is_not_taken_for_the_name_of_a_class(form: str) -> None:
+    """In three of a hundred such tokens most characters are in a capital with two small letters behind it."""
+    left = 0
+    for number in range(500):
+        secret = _drawn(_LETTERS + "+/", 40, number)
+        left += secret in str(scrub(form.format(_drawn(_CAPITALS, 16, number), secret)))
+    assert left <= 3
 
 
 # As their makers document them. By their characters alone most are digests or ids.
