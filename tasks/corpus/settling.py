@@ -9,7 +9,6 @@ written is recognised by its records, and counts within the bounds.
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -67,7 +66,6 @@ WAIT_SECONDS = 30.0
 REFRESH_SECONDS = 5.0
 """Pause until a settling looks again whether the digest is written, which usually takes less."""
 VAULT_PAUSE_SECONDS = 10.0
-_WORD = re.compile(rb"[A-Za-z0-9_:.-]{2,128}")
 
 
 @dataclass(frozen=True)
