@@ -52,10 +52,11 @@ class DecisionsAtStart:
 
 
 def _where_told(problem: DecisionProblem) -> str:
-    """Where the user finds why: a note says it in itself, a line of the digest is one of many."""
+    """Where the user finds why: a note says it in itself if it can be written, a line of the digest is one of many."""
     if problem.told is Told.NOW:
         return "it says why itself"
-    return f"`memory review --decide {problem.proposal}=approve` says why"
+    # No command that decides: what the user wants is not known here.
+    return f"`memory review{' --digest' if problem.proposal.startswith('^') else ''}` says why when it is decided there"
 
 
 def _decide_lines(settings: Settings, reviewer: Reviewer, job: RunningJob) -> list[DecisionOutcome | DecisionProblem]:

@@ -228,7 +228,7 @@ def test_a_line_of_another_machine_leaves_the_digest_as_it_is(bed: Bed, caplog: 
     worker_looks(bed)
     assert bed.files() == before
     assert [record.getMessage() for record in caplog.records if "^0a1b2c3d" in record.getMessage()] == [
-        "^0a1b2c3d: its decision could not be carried out; `memory review --decide ^0a1b2c3d=approve` says why"
+        "^0a1b2c3d: its decision could not be carried out; `memory review --digest` says why when it is decided there"
     ]
     with pytest.raises(EntryInvalid, match="another machine mined it"):
         decide_line(bed.settings, bed.reviewer, "0a1b2c3d", Approve(), run="review-1")

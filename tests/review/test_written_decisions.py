@@ -12,6 +12,8 @@ from memoryvault.tasks.indexing import APPLY_KEY
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.executor import Executor
 from memoryvault.tasks.written_decisions import apply_handler
+from memoryvault.vault.errors import EditConflict
+from memoryvault.vault.store import VaultStore
 
 from .support import Bed
 
@@ -43,3 +45,22 @@ def test_a_note_that_nobody_touches_again_is_told_after_a_minute(bed: Bed, caplo
     assert told == f"{proposal}: its decision could not be carried out; it says why itself"
     worker_looks(bed)
     assert len(caplog.records) == 1, "once is enough"
+
+
+def test_who_cannot_be_told_in_the_note_is_not_told_to_approve_it(
+    bed: Bed, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proposal = bed.note("personal-private/_review/x.md", "Lists read well.", kind="preferences", status="pending")
+    bed.decide_in_note(proposal, "rejct")
+    os.utime(bed.vault / proposal, (0, 0))
+
+    def edited(*_: object, **__: object) -> None:
+        raise EditConflict(f"{proposal} was changed since it was read")
+
+    monkeypatch.setattr(VaultStore, "update", edited)
+    caplog.set_level(logging.WARNING)
+    worker_looks(bed)
+    (told,) = caplog.messages
+    assert (
+        told == f"{proposal}: its decision could not be carried out; `memory review` says why when it is decided there"
+    )
