@@ -126,9 +126,9 @@ def _decide(
         if isinstance(decision, Approve) and replaced_now(reviewer.store, entry) is not None:
             return DecisionOutcome(path, LEFT, path)
         return reviewer.decide(path, decision, run=run)
-    if isinstance(decision, Approve):
-        return DecisionOutcome(path, "in the incubator", path)
-    done = decide_on_idea(settings, reviewer.journal, slug_of(path), Answer.ARCHIVE, run=run)
+    # Kept, not only left there: else it waits as if it had not been decided on, and nothing could be taken back.
+    answer = Answer.KEEP if isinstance(decision, Approve) else Answer.ARCHIVE
+    done = decide_on_idea(settings, reviewer.journal, slug_of(path), answer, run=run)
     return DecisionOutcome(path, done.verdict, done.path)
 
 

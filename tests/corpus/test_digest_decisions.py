@@ -14,6 +14,7 @@ from memoryvault.pipelines.review import Approve, Reject
 from memoryvault.tasks.corpus.digest_decisions import decide_line, decided_lines, lines_to_decide
 from memoryvault.tasks.corpus.settling import DIGEST, refresh_digest
 from memoryvault.tasks.corpus.store import CorpusStore
+from memoryvault.tasks.ideas.ledger import decided_ideas
 from memoryvault.tasks.indexing import APPLY_KEY
 from memoryvault.tasks.mining import Mined
 from memoryvault.tasks.queue.enqueue import open_ledger
@@ -217,6 +218,21 @@ def test_a_decision_can_be_taken_back(bed: Bed) -> None:
     decide_line(bed.settings, bed.reviewer, keys[GUESS.statement], Reject(), run="review-1")
     bed.reviewer.undo_last()
     assert statuses(bed) == {"inbox": 1}, "it waits, where the user sees it"
+
+
+def test_an_idea_that_was_approved_is_the_decision_that_is_taken_back(bed: Bed) -> None:
+    keys = old_sessions(bed)
+    keep(bed, "s2", *ideas_of_old(5))
+    settled(bed)
+    decide_line(bed.settings, bed.reviewer, keys[GUESS.statement], Reject(), run="review-1")
+    key = next(key for key, says in lines_to_decide(bed.store).items() if "(idea" in says)
+    decided = decide_line(bed.settings, bed.reviewer, key, Approve(), run="review-2")
+    assert decided.path in decided_ideas(bed.settings, bed.store)
+    taken_back = bed.reviewer.undo_last()
+    assert taken_back is not None
+    assert [change.path for change in taken_back.changes] == [decided.path]
+    assert decided.path not in decided_ideas(bed.settings, bed.store), "it waits in the incubator"
+    assert statuses(bed)["rejected"] == 1, "the decision before it stands"
 
 
 def test_a_line_of_another_machine_leaves_the_digest_as_it_is(bed: Bed, caplog: pytest.LogCaptureFixture) -> None:
