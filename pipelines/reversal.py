@@ -29,6 +29,19 @@ _ONLY_HERE = re.compile(
     r"\b(?:in|for|inside|within)\s+(?:this|our|the\s+[\w-]+)\s+(?:repo(?:sitory)?|project|code\s?base|package|workspace)\b",
     re.IGNORECASE,
 )
+_CONDITIONAL = re.compile(
+    r"(?:and|so|but)?\s*\b(?:if|when(?:ever)?|every time|before|after|while|since|as|because|once|unless|although|in|on"
+    r"|for|with|during)\b",
+    re.IGNORECASE,
+)
+_NEXT_ORDER = re.compile(
+    r"""[;!?]\s+(?:(?:and|but|also)\s+)*
+      | \.\s+(?=(?-i:[A-Z]))
+      | (?:\s*,\s*|\s+(?=(?:and|but)\b))(?:(?:and|but|also|please)\s+)*
+        (?=(?:always|never|do\ not|don['’]?t|use|ask|run|keep|write|prefer|open|push|commit)\b(?!,|\s+(?:or|and)\b))""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Where one order ends and the next begins: "never use print, use the logger" says no to one thing alone."""
 _TURNING = "before|after|until|over|above|below|under|than|not|into|onto|to|from|with|instead of|rather than"
 _TURNED = re.compile(
     rf"\b(?P<word>{_TURNING})\b\s+(?P<behind>(?:(?!\b(?:{_TURNING})\b)[^,.;:!?])+)",
@@ -94,12 +107,34 @@ def reverses(statement: str, known: str) -> bool:
         # "use npm, not pnpm" after "always use pnpm"; "use npm" after "use pnpm, not npm".
         against, agrees = (wanted, refused) if is_negative(other_text) else (refused, wanted)
         return bool(against & other_words) and not agrees & other_words and _covers(rest, other_words - against)
+    new_orders, old_orders = _orders(statement), _orders(known)
+    if len(new_orders) > 1 or len(old_orders) > 1:
+        return any(_is_opposite(one, other) for one in new_orders for other in old_orders)
     if is_negative(statement) != is_negative(known):
         # What shares only one half of "never push without asking" says something else.
         halved = [words for text, words in ((statement, new_words), (known, old_words)) if _CONDITION.search(text)]
         least = max(map(len, halved), default=min(len(new_words), len(old_words)))
         return shared >= MOSTLY * least
     return False
+
+
+def _orders(text: str) -> list[str]:
+    """The orders that stand in one statement; with a condition they are one."""
+    found: list[str] = []
+    low = 0
+    for match in _NEXT_ORDER.finditer(text):
+        if match.start() > low and not _CONDITIONAL.match(text[low : match.start()].lstrip()):
+            found.append(text[low : match.start()])
+            low = match.end()
+    return [*found, text[low:]]
+
+
+def _is_opposite(order: str, known: str) -> bool:
+    """Of two orders that stand beside others: is one for, the other against the same? What is said in a few words
+    beside another order has to be nearly the same."""
+    words, known_words = content_words(order), content_words(known)
+    shared = len(words & known_words)
+    return is_negative(order) != is_negative(known) and 0 < shared >= MOSTLY * max(len(words), len(known_words))
 
 
 def _changes_places(statement: str, known: str) -> bool:
