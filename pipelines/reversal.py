@@ -96,6 +96,10 @@ def reverses(statement: str, known: str) -> bool:
     if shared >= NEARLY_ALL * (len(new_words) + len(old_words) - shared) and _changes_places(statement, known):
         return True
     if new and old:
+        if (old[0] <= new[1] or new[0] <= old[1]) and not new[0] & old[0]:
+            # "use poetry instead of uv" after "use uv instead of pip", or before it.
+            chosen = new[0] | new[1] | old[0] | old[1]
+            return _covers(new_words - chosen, old_words - chosen)
         # "use npm, not pnpm" after "use pnpm, not npm".
         swapped = (new[0] & old[1]) | (new[1] & old[0])
         return bool(new[0] & old[1]) and not new[0] & old[0] and _covers(new_words - swapped, old_words - swapped)
