@@ -82,11 +82,18 @@ def findings(text: str, policy: Policy = Policy.FULL) -> tuple[Finding, ...]:
     """What would be removed, in order, not overlapping."""
     found: list[Finding] = []
     found.extend(Finding(start, end, "PRIVATE") for start, end in find_private_spans(text))
-    found.extend(_shapes(text))
+    shapes = list(_shapes(text))
+    found.extend(shapes)
     found.extend(Finding(*one) for one in named_secrets(text))
     found.extend(_tokens(text))
     if policy is Policy.FULL:
-        found.extend(Finding(*one) for one in personal_data(text))
+        # A password and its host ("app:hunter22@db.acme.io") are no mail address: the host stays.
+        before_host = {shape.end for shape in shapes}
+        found.extend(
+            Finding(start, end, kind)
+            for start, end, kind in personal_data(text)
+            if kind != "EMAIL" or text.find("@", start, end) not in before_host
+        )
     return _merged(found, text)
 
 

@@ -233,6 +233,19 @@ def test_a_persons_name_goes_at_a_reserved_domain_too() -> None:
     assert scrub("bob@example.com", Policy.FULL) == "[REDACTED-EMAIL]"
 
 
+@pytest.mark.parametrize(
+    ("address", "left"),
+    [
+        ("postgres://app:hunter22@db.acme.io:5432/shop", "postgres://app:[REDACTED-PASSWORD]@db.acme.io:5432/shop"),
+        ("postgres://app:p@hunter22@db.acme.io/shop", "postgres://app:[REDACTED-PASSWORD]@db.acme.io/shop"),
+        (f"https://{RANDOM}@git.acme.io/x", "https://[REDACTED-API-KEY]@git.acme.io/x"),
+        ("http://acme.io:8080?to=bob@acme.io", "http://acme.io:[REDACTED-PASSWORD]@acme.io"),
+    ],
+)
+def test_of_an_address_with_a_password_the_host_stays(address: str, left: str) -> None:
+    assert scrub(f"connect to {address}, please") == f"connect to {left}, please"
+
+
 def test_an_address_goes_as_a_whole() -> None:
     assert scrub("to o'brien@acme.test, now", Policy.FULL) == "to [REDACTED-EMAIL], now"
 
