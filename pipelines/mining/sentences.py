@@ -16,6 +16,8 @@ from ...vault.turn import Turn
 from .attribution import Attribution, AttributionTracker, introduces_own
 from .caseless_pattern import CaselessPattern
 from .common_patterns import REPLIES
+from .rule_certainty import Certainty
+from .standing_rules import standing_rule
 
 MAX_SENTENCES = 60
 """A message longer than this is a document; its head and tail hold what the user says about it."""
@@ -155,7 +157,7 @@ def sentences(turn: Turn) -> tuple[Sentence, ...]:
                     introduced=attribution is not Attribution.OWN,
                 )
             )
-            previous_speaks = converses or _starts_as_order(sentence)
+            previous_speaks = converses or _starts_as_order(sentence) or (spoken and _states_rule(sentence))
     return _bounded(found)
 
 
@@ -262,6 +264,12 @@ _ORDER = re.compile(
 
 def _starts_as_order(sentence: str) -> bool:
     return _ORDER.match(sentence) is not None
+
+
+def _states_rule(sentence: str) -> bool:
+    """ "From now on, use uv": who says so speaks in the next sentence, too."""
+    rule = standing_rule(sentence)
+    return rule is not None and rule.certainty is Certainty.STATED
 
 
 def _split(line: str) -> list[tuple[int, int]]:

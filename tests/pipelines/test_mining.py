@@ -92,6 +92,24 @@ def test_what_is_said_beside_a_rule_is_found_as_it_is_alone() -> None:
 
 
 @pytest.mark.parametrize(
+    "rule",
+    [
+        "From now on, use uv instead of pip.",
+        "Before every commit, run make check.",
+        "Every commit must be signed off.",
+        "Going forward, write tests first.",
+        "Rule: squash before merging.",
+    ],
+)
+def test_a_rule_behind_a_rule_is_one_too(rule: str) -> None:
+    assert rules(said(f"{rule} Never push to trunk.")) == [rule, "Never push to trunk."]
+
+
+def test_a_rule_behind_what_only_describes_is_none() -> None:
+    assert rules(said("Specific trade-offs imply importance. Never use adjectives.")) == []
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "Always lint before pushing.",
