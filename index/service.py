@@ -28,6 +28,7 @@ from ..vault.priority import lower_priority
 from ..vault.project import project_of
 from ..vault.render import render_block, select_hits, status_line
 from .admission import Admission, Effort
+from .client import RecallClient, ServiceRefused, ServiceUnavailable
 from .daemon import CannotServe, hold_lock, listen, wake_on_signals
 from .embedder import Embedder, load_embedder
 from .engine import NO_INDEX, VECTORS_DAMAGED, Hit, RecallEngine, RecallQuery
@@ -64,6 +65,9 @@ DRAIN_SECONDS = 2.0
 """How long requests in progress may take when the service ends; less than daemon.LEAVING_SECONDS."""
 REPLACED_SECONDS = 15.0
 """How long a replaced model is kept for requests that began with it."""
+HANGS_SECONDS = 10.0
+"""A service that answers no ping for so long is replaced by one that is started. A busy one answers: each connection
+has its thread, and a ping needs no model."""
 EMBED_WAIT_SECONDS = 60.0
 """How long a batch waits for the model to be loaded."""
 _TICK_SECONDS = 0.5
@@ -133,7 +137,8 @@ def serve(
     """
     ensure_state(config.state, CannotServe)
     lower_priority()
-    with hold_lock(Path(config.state.recall_lock), Path(config.state.recall_socket)) as is_held:
+    lock, socket_path = Path(config.state.recall_lock), Path(config.state.recall_socket)
+    with hold_lock(lock, socket_path, lambda: _does_hang(socket_path)) as is_held:
         if not is_held:
             return Outcome.ALREADY_RUNNING
         service = RecallService(config, load=load, log=log, wanted=wanted)
@@ -141,6 +146,22 @@ def serve(
             return service.run()
         finally:
             service.close()
+
+
+def _does_hang(socket_path: Path) -> bool:
+    """Whether it answers nothing for HANGS_SECONDS; an answer ends the waiting."""
+    until = time.monotonic() + HANGS_SECONDS
+    with RecallClient(socket_path) as client:
+        while (left := until - time.monotonic()) > 0:
+            try:
+                client.ping(left)
+            except ServiceUnavailable:
+                time.sleep(min(_TICK_SECONDS, left))
+            except ServiceRefused:  # An older one, which does not know the word.
+                return False
+            else:
+                return False
+    return True
 
 
 class RecallService:

@@ -27,6 +27,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--idle-seconds", type=float, default=600.0)
     parser.add_argument("--foreign", action="store_true", help="who asks is taken for another user")
     parser.add_argument("--connection-seconds", type=float, default=30.0)
+    parser.add_argument("--hangs-seconds", type=float, default=service.HANGS_SECONDS)
     options = parser.parse_args(argv)
 
     def load() -> Embedder:
@@ -35,6 +36,7 @@ def main(argv: list[str]) -> int:
             raise ModelUnavailable("the model is not installed")
         return FakeEmbedder(delay_seconds=options.text_seconds)
 
+    vars(service)["HANGS_SECONDS"] = options.hangs_seconds
     if options.foreign:
         vars(service)["peer_uid"] = lambda connection: os.getuid() + 1
     config = ServiceConfig(

@@ -25,6 +25,7 @@ from memoryvault.index.receipts import query_hash, read_receipts
 from memoryvault.index.service import MAX_CONNECTIONS
 from memoryvault.tests.index.bed import Bed, ServiceProcess
 from memoryvault.tests.support.hurry import patience
+from memoryvault.vault.lock import lock_holder
 from memoryvault.vault.priority import BACKGROUND_NICENESS
 
 Start = Callable[..., ServiceProcess]
@@ -384,6 +385,36 @@ def test_a_stopped_service_costs_a_client_no_more_than_its_patience(vault_of_two
         os.kill(running.pid, signal.SIGCONT)
     with running.client() as client:
         assert client.recall("pnpm")["paths"]
+
+
+def test_a_stopped_service_is_replaced_by_one_that_is_started_and_leaves_when_it_goes_on(
+    vault_of_two: Bed, service: Start
+) -> None:
+    first = service()
+    first.wait_until_listening()
+    os.kill(first.pid, signal.SIGSTOP)
+    second, third = (service("--hangs-seconds", "1") for _ in range(2))
+    until = time.monotonic() + 60
+    while second.process.poll() is third.process.poll() is None:
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    replaced_it, came_late = (second, third) if second.process.poll() is None else (third, second)
+    assert came_late.wait() == "already running\n"
+    replaced_it.wait_until_listening()
+    assert lock_holder(vault_of_two.state.recall_lock) == replaced_it.pid
+    os.kill(first.pid, signal.SIGCONT)
+    assert first.wait() == "its socket was removed\n"
+    with replaced_it.client() as client:
+        assert client.ping()["pid"] == replaced_it.pid
+        assert client.recall("pnpm")["paths"]
+
+
+def test_a_service_that_answers_is_not_replaced(vault_of_two: Bed, service: Start) -> None:
+    first = service()
+    first.wait_until_listening()
+    assert service("--hangs-seconds", "0.5").wait() == "already running\n"
+    with first.client() as client:
+        assert client.ping()["pid"] == first.pid
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
