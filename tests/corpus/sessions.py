@@ -6,6 +6,7 @@ import json
 import os
 from pathlib import Path
 
+from memoryvault.demo.sandbox import Sandbox
 from memoryvault.tests.sources.records import assistant, human, text_block, write
 
 DAY = 86_400.0
@@ -28,6 +29,13 @@ def old_session(
     write(path, *records)
     os.utime(path, (at + number, at + number))
     return path
+
+
+def pause_upkeep(sandbox: Sandbox) -> None:
+    """For a test that compares whole vaults: what writes notes two minutes after others, or at four in the morning, may
+    be due in its middle."""
+    for kind in ("dashboard.write", "inbox.triage", "incubator.gc"):
+        sandbox.memory("jobs", "pause", kind)
 
 
 def grow(path: Path, number: int, said: str) -> None:

@@ -18,7 +18,7 @@ from memoryvault.tests.support.forked import COMMAND, Forked, ForkedSandbox, sta
 from memoryvault.tests.support.sandbox import Sandbox
 from memoryvault.tests.tasks.support import make_due
 
-from .sessions import RULE, grow, old_session
+from .sessions import RULE, grow, old_session, pause_upkeep
 
 pytestmark = pytest.mark.slow
 
@@ -43,6 +43,7 @@ def vault(sandbox: Sandbox) -> dict[str, str]:
 
 
 def test_it_mines_everything_once_and_goes_on_where_a_file_grew(sandbox: Sandbox) -> None:
+    pause_upkeep(sandbox)
     paths = corpus(sandbox)
     assert sandbox.json("reflect", "corpus", "--execute")["to_process"] == SESSIONS
     sandbox.memory(*IDLE)
@@ -123,6 +124,7 @@ def whole_vault(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 def backfilled(sandbox: Sandbox, kills: tuple[str, ...] = ()) -> dict[str, str]:
     """The vault in the end, though each of `kills` ended a worker."""
+    pause_upkeep(sandbox)
     corpus(sandbox)
     sandbox.memory("reflect", "corpus", "--execute")
     for point in kills:

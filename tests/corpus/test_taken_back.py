@@ -13,7 +13,7 @@ from memoryvault.demo.sandbox import Sandbox
 from memoryvault.tasks.corpus.settling import DIGEST
 from memoryvault.tasks.taken_back import NOTE
 
-from .sessions import RULE, grow, old_session
+from .sessions import RULE, grow, old_session, pause_upkeep
 
 pytestmark = pytest.mark.slow
 
@@ -38,6 +38,12 @@ def backfill(sandbox: Sandbox) -> None:
     sandbox.memory(*IDLE)
 
 
+def lose_state(sandbox: Sandbox) -> None:
+    """And with it what was paused."""
+    shutil.rmtree(sandbox.root / "state")
+    pause_upkeep(sandbox)
+
+
 def written(sandbox: Sandbox) -> dict[str, str]:
     """All notes but the two of `_meta` that tell of them."""
     notes = {str(path.relative_to(sandbox.vault)): path.read_text("utf-8") for path in sandbox.vault.rglob("*.md")}
@@ -59,6 +65,7 @@ def read_in_every_way(sandbox: Sandbox, paths: Sequence[Path]) -> None:
 def test_nothing_comes_back_without_the_state_folder_however_the_sessions_are_read(
     sandbox: Sandbox, sessions: Callable[[Path], list[Path]]
 ) -> None:
+    pause_upkeep(sandbox)
     paths = sessions(sandbox.projects / "-home-dev-shop")
     read_in_every_way(sandbox, paths)
     first = written(sandbox)
@@ -69,18 +76,19 @@ def test_nothing_comes_back_without_the_state_folder_however_the_sessions_are_re
     assert "3 old sessions were read. 0 memories of theirs are in the vault" in digest
     assert written(sandbox) == {}
     noted = (sandbox.vault / NOTE).read_bytes()
-    shutil.rmtree(sandbox.root / "state")
+    lose_state(sandbox)
     read_in_every_way(sandbox, paths)
     assert written(sandbox) == {}
     assert (sandbox.vault / DIGEST).read_text("utf-8") == digest
     assert (sandbox.vault / NOTE).read_bytes() == noted
     (sandbox.vault / NOTE).unlink()
-    shutil.rmtree(sandbox.root / "state")
+    lose_state(sandbox)
     read_in_every_way(sandbox, paths)
     assert written(sandbox).keys() == first.keys(), "who deletes the note has it all again"
 
 
 def test_what_a_session_says_anew_counts_and_reset_brings_the_rest_back(sandbox: Sandbox) -> None:
+    pause_upkeep(sandbox)
     path, *_ = made_up_sessions(sandbox.projects / "-home-dev-shop")
     backfill(sandbox)
     first = written(sandbox)
