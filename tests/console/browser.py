@@ -148,12 +148,25 @@ class Windows:
             self.complaints.append(f"asked of somebody else: {url}")
 
 
+# The page has the answer when htmx says so, some time after the network has; it settles 20 ms later, by a timer that
+# was set before this one.
+NOTE_ANSWER = """() => {
+  window.answered = false;
+  const look = (event) => {
+    if (event.detail.elt.matches("[data-live]")) return;
+    document.removeEventListener("htmx:afterRequest", look);
+    setTimeout(() => { window.answered = true; }, 20);
+  };
+  document.addEventListener("htmx:afterRequest", look);
+}"""
+
+
 def press(page: Page, key: str) -> None:
-    """One key, once the page has come to rest, and its answer."""
+    """One key, once the page has come to rest, and its answer, which the page shows then."""
     page.wait_for_timeout(400)  # console.js lets no key decide on what has only just appeared
-    with page.expect_response(lambda response: True):
-        page.keyboard.press(key)
-    page.wait_for_load_state("networkidle")
+    page.evaluate(NOTE_ANSWER)
+    page.keyboard.press(key)
+    page.wait_for_function("() => window.answered")
 
 
 def said(page: Page) -> str:
