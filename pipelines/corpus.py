@@ -201,11 +201,15 @@ class CorpusFigures:
 
 
 def digest_body(
-    held: Sequence[Pattern], figures: CorpusFigures, marks: Mapping[str, str] = MappingProxyType({})
+    held: Sequence[Pattern],
+    figures: CorpusFigures,
+    marks: Mapping[str, str] = MappingProxyType({}),
+    awaiting: Sequence[Pattern] = (),
 ) -> str:
     """Render the generated part of the digest, from its heading on; the same input gives the same bytes.
 
     `marks`: what the user has written into boxes, by the key of the line; what is not carried out yet must not be lost.
+    `awaiting`: what waits in the vault, listed only where the user has decided on its line before it was there.
     """
     waiting = sum(each.tier is not Tier.LOW for each in held)
     lines = [
@@ -221,7 +225,8 @@ def digest_body(
         "",
     ]
     listed = [pattern for place, pattern in enumerate(held) if place < MOST_LINES or _mark(pattern, marks)]
-    lines += [_line(pattern, marks) for pattern in listed]
+    decided = [pattern for pattern in awaiting if _mark(pattern, marks) in _DECISIONS]
+    lines += [_line(pattern, marks) for pattern in (*listed, *decided)]
     if len(held) > len(listed):
         lines += ["", f"and {counted(len(held) - len(listed), 'weaker one')}, counted but not listed."]
     return "\n".join(lines) + "\n"

@@ -12,6 +12,7 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from ...pipelines.candidate import Candidate
 from ...pipelines.corpus import (
@@ -63,6 +64,7 @@ INTRODUCTION = (
 DECIDED = "decided"
 """In place of the status of an idea that is still in the incubator, but that the user has decided on."""
 WAIT_SECONDS = 30.0
+ATTEMPTS_AT_CHANGING_VAULT = 3
 REFRESH_SECONDS = 5.0
 """Pause until a settling looks again whether the digest is written, which usually takes less."""
 VAULT_PAUSE_SECONDS = 10.0
@@ -87,7 +89,9 @@ def settle(
 
     Raises VaultUnavailable, EditConflict.
     """
-    run = f"{BACKFILL}:{run}" if run else Journal(settings.state, store).new_run(BACKFILL)
+    journal = Journal(settings.state, store)
+    run = f"{BACKFILL}:{run}" if run else journal.new_run(BACKFILL)
+    last_act = next((act.id for act in journal.newest()), "")
     found = survey(settings, store)
     chosen = found.chosen()
     strengthened = 0
@@ -112,7 +116,14 @@ def settle(
         in_vault=len(found.known) + len(chosen.saved) + len(chosen.proposed),
     )
     check()
-    write_digest(store, chosen.held, figures)
+    awaiting = [*(pattern for pattern, status in found.known if status in AWAITING_STATUSES), *chosen.proposed]
+    with store.lock():
+        since = takewhile(lambda act: act.id != last_act, journal.newest())
+        is_current = all(act.run == run for act in since)
+        if is_current:
+            write_digest(store, chosen.held, figures, awaiting)
+    if not is_current:  # Lines may have been decided on meanwhile.
+        refresh_digest(settings, store, awaiting)
     return SettleCounts(len(chosen.saved), len(chosen.proposed), len(chosen.held), strengthened)
 
 
@@ -274,14 +285,29 @@ def request_digest(settings: Settings, store: VaultStore, changed: Collection[st
             ledger.enqueue(REFRESH, unique_key=REFRESH)
 
 
-def refresh_digest(settings: Settings, store: VaultStore) -> None:
-    """Rewrite the digest only; nothing is proposed to the user. Raises EditConflict, VaultUnavailable."""
-    found = survey(settings, store)
-    write_digest(store, found.new, CorpusFigures(found.sessions, len(found.known)))
+def refresh_digest(settings: Settings, store: VaultStore, awaiting: Sequence[Pattern] = ()) -> None:
+    """Rewrite the digest only; nothing is proposed to the user. Raises EditConflict, VaultUnavailable.
+
+    Where the vault changes while it is surveyed, that is done again: what was decided meanwhile is no line any more.
+    """
+    journal = Journal(settings.state, store)
+    for attempt in range(ATTEMPTS_AT_CHANGING_VAULT):
+        before = journal.state_of_files()
+        found = survey(settings, store)
+        with store.lock():
+            if journal.state_of_files() == before or attempt == ATTEMPTS_AT_CHANGING_VAULT - 1:
+                write_digest(store, found.new, CorpusFigures(found.sessions, len(found.known)), awaiting)
+                return
 
 
-def write_digest(store: VaultStore, held: Sequence[Pattern], figures: CorpusFigures) -> None:
-    """Create the digest, or replace its generated part if that has changed. Raises EditConflict."""
+def write_digest(
+    store: VaultStore, held: Sequence[Pattern], figures: CorpusFigures, awaiting: Sequence[Pattern] = ()
+) -> None:
+    """Create the digest, or replace its generated part if that has changed. Raises EditConflict.
+
+    `awaiting`: what waits in the vault now. A decision that the user wrote meanwhile into the line of such a one stays
+    there until it is carried out.
+    """
     with store.lock():
         try:
             data = store.read_bytes(DIGEST)
@@ -290,7 +316,7 @@ def write_digest(store: VaultStore, held: Sequence[Pattern], figures: CorpusFigu
             store.create(DIGEST, {"kind": DIGEST_KIND}, _scrubbed(DIGEST_TITLE), body)
             return
         entry = parse_entry(DIGEST, data)
-        generated = digest_body(held, figures, marks_in(entry.body))
+        generated = digest_body(held, figures, marks_in(entry.body), awaiting)
         above = entry.body.split(HEADING, 1)[0].rstrip() if HEADING in entry.body else entry.body
         if f"{above}\n\n{generated}".strip() != entry.body.strip():
             store.update(DIGEST, entry.content_hash, body=_scrubbed(f"{above}\n\n{generated}"))

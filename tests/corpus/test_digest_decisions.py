@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from memoryvault.cli.main import main
 from memoryvault.pipelines.candidate import Candidate
 from memoryvault.pipelines.review import Approve, Reject
 from memoryvault.tasks.corpus.digest_decisions import decide_line, decided_lines, lines_to_decide
-from memoryvault.tasks.corpus.settling import DIGEST, refresh_digest
+from memoryvault.tasks.corpus.settling import DIGEST, Survey, refresh_digest, settle, survey
 from memoryvault.tasks.corpus.store import CorpusStore
 from memoryvault.tasks.ideas.ledger import decided_ideas
 from memoryvault.tasks.indexing import APPLY_KEY
@@ -23,7 +24,7 @@ from memoryvault.tasks.written_decisions import apply_handler
 from memoryvault.tests.review.support import CHOICE, GUESS, RULE, Bed
 from memoryvault.vault.errors import EditConflict, EntryInvalid
 
-from .test_settling import ideas_of_old, keep, settled, statuses
+from .test_settling import choices, ideas_of_old, keep, settled, statuses
 
 OTHER = replace(GUESS, statement="Seems to work in a dark terminal")
 
@@ -90,6 +91,61 @@ def test_what_is_marked_but_not_carried_out_yet_outlives_a_rewriting(bed: Bed) -
     assert len(lines_to_decide(bed.store)) == 3
     assert decided_lines(bed.store) == {keys[GUESS.statement]: Approve()}
     assert f"- [?] 1× in 1 session (preference): {OTHER.statement} ^" in bed.files()[DIGEST]
+
+
+def test_what_is_decided_while_old_sessions_are_settled_is_no_line_again(bed: Bed) -> None:
+    keys = old_sessions(bed)
+    keep(bed, "s2", CHOICE)
+    decided: list[str] = []
+
+    def decide_meanwhile() -> None:
+        if not decided:
+            decided.append(keys[GUESS.statement])
+            decide_line(bed.settings, bed.reviewer, decided[0], Reject(), run="review-1")
+
+    settle(bed.settings, bed.store, decide_meanwhile)
+    assert statuses(bed) == {"rejected": 1, "pending": 1}
+    assert [line.partition(": ")[2] for line in lines_to_decide(bed.store).values()] == [OTHER.statement]
+
+
+def test_what_is_decided_while_the_digest_is_rewritten_is_no_line_again(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = old_sessions(bed)
+    first = [keys[GUESS.statement]]
+
+    def look(*arguments: Any) -> Survey:
+        found = survey(*arguments)
+        if first:
+            decide_line(bed.settings, bed.reviewer, first.pop(), Reject(), run="review-1")
+        return found
+
+    monkeypatch.setattr("memoryvault.tasks.corpus.settling.survey", look)
+    refresh_digest(bed.settings, bed.store)
+    assert statuses(bed) == {"rejected": 1}
+    assert [line.partition(": ")[2] for line in lines_to_decide(bed.store).values()] == [OTHER.statement]
+
+
+@pytest.mark.parametrize(("sign", "left"), [("x", {"rejected": 2, "active": 1}), ("-", {"rejected": 3})])
+def test_what_is_marked_while_it_is_proposed_is_carried_out(bed: Bed, sign: str, left: dict[str, int]) -> None:
+    """The settling puts a line into the review in the moment in which the user decides on it in Obsidian."""
+    keep(bed, "s1", *choices(3))
+    settled(bed)
+    (line,) = lines_to_decide(bed.store).values()
+    marked: list[str] = []
+
+    def mark_meanwhile() -> None:
+        if not marked:
+            marked.append(line.partition(": ")[2])
+            mark(bed, marked[0], sign)
+
+    for entry in bed.reviewer.waiting():
+        bed.reviewer.decide(entry.path, Reject(), run="review-1")
+    settle(bed.settings, bed.store, mark_meanwhile)
+    assert statuses(bed) == {"rejected": 2, "pending": 1}
+    worker_looks(bed)
+    assert statuses(bed) == left
+    assert lines_to_decide(bed.store) == {}
 
 
 def test_what_is_marked_stays_listed_below_the_last_line_too(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:

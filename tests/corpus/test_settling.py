@@ -334,7 +334,7 @@ def test_an_undo_of_a_fresh_session_leaves_the_digest_alone(bed: Bed, monkeypatc
     assert not asked_for_the_digest(bed), "a digest that the user deleted is not made anew"
 
 
-def test_an_undo_under_the_first_settling_has_the_digest_written_again(
+def test_an_undo_under_the_first_settling_is_seen_by_it_and_has_the_digest_written_again(
     bed: Bed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mined(bed, "old-session-1", RULE)
@@ -342,11 +342,11 @@ def test_an_undo_under_the_first_settling_has_the_digest_written_again(
         ledger.enqueue(SETTLE, {}, unique_key=SETTLE)
 
     def undo_between() -> None:
-        if statuses(bed):  # The rule is saved; the digest, of what was found before, is not yet.
+        if statuses(bed):  # The rule is saved; the digest is not written yet.
             undo_by_command(bed, monkeypatch, "--last")
 
     settle(bed.settings, bed.store, undo_between)
-    assert "1 memory of theirs is in the vault" in bed.files()[DIGEST]
+    assert "0 memories of theirs are in the vault" in bed.files()[DIGEST]
     assert asked_for_the_digest(bed)
 
 
