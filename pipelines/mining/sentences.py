@@ -41,7 +41,8 @@ _STRUCTURE = re.compile(
         [+-]{3}\s\S | @@\s | (?:[+-]\s{2,}\S) | \$\s\S | >>>\s | at\s\S+\(.*\) | File\s\" |
         \d{4}-\d\d-\d\d[T\s]\d\d:\d\d | \w{3}\s+\d+\s\d\d:\d\d:\d\d | \[\d\d:\d\d |
         (?:ERROR|WARN|INFO|DEBUG|FAIL|PASS|FATAL)\b[\s:] | ---\s(?:FAIL|PASS) |
-        (?:not\s)?ok\s+(?:\d+\s+-?\s*\S | \S+\s+(?:\d[\d.]*s\b | \(cached\) | \[no\stest)) | ok:\s\[ |
+        (?:not\s)?ok\s+(?:\d+\s+(?!(?:more|other|last|quick|small|things?|notes?|points?|rules?|questions?|changes?)\b)
+            -?\s*\S | \S+\s+(?:\d[\d.]*s\b | \(cached\) | \[no\stest)) | ok:\s\[ |
         [{}\[\]();,]+\s*$ | "[\w-]+"\s*: | (?:import|package|func|def|class|const|let|var|return|if)\b.*[{(;:]\s*$ |
         [│├└┌┐┘─━●⏺⎿✓✗⨯•]\s*
     )""",

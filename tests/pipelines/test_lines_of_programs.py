@@ -21,6 +21,8 @@ def said(text: str) -> list[Candidate]:
         "ok great, thanks. Always use uv.",
         "ok so the build is green again. Going forward, please use uv.",
         "ok now the header\nand from now on use tabs",
+        "ok 1 more thing. Never push to main.",
+        "ok 2 things: the header is too big. From now on, use tabs.",
     ],
 )
 def test_who_begins_with_ok_speaks(text: str) -> None:
@@ -29,7 +31,13 @@ def test_who_begins_with_ok_speaks(text: str) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ["ok 12 - parses a list", "not ok 3 - it fails", "ok  \texample.com/shop/cart\t0.012s", "ok: [web1]"],
+    [
+        "ok 12 - parses a list",
+        "ok 3 parses two lists",
+        "not ok 3 - it fails",
+        "ok  \texample.com/shop/cart\t0.012s",
+        "ok: [web1]",
+    ],
 )
 def test_a_line_of_a_test_run_is_pasted(line: str) -> None:
     assert not any(candidate.from_user for candidate in said(f"{line}\nalways use uv\n{line}"))
