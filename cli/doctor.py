@@ -194,10 +194,13 @@ def _running_worker(context: Context, process: int) -> Finding:
         if beat is None or beat.pid != process or not is_silent(ledger, context.settings.queue.lease_seconds):
             return Finding("worker", "ok", f"runs as process {process}")
         silent = counted(round(ledger.now() - beat.beat_at), "second")
-    todo = (
-        f"`kill -CONT {process}` if it was stopped (Ctrl-Z), else `kill -9 {process}`: the next session starts another"
-    )
+    another = _what_starts_another(context, "memory up")
+    todo = f"`kill -CONT {process}` if it was stopped (Ctrl-Z), else `kill -9 {process}`: {another}"
     return Finding("worker", "fault", f"process {process} has given no sign of life for {silent}", todo)
+
+
+def _what_starts_another(context: Context, command: str) -> str:
+    return ("the next session" if hooks_start_worker(context.settings) else f"`{command}`") + " starts another"
 
 
 def _queue(context: Context) -> Finding:
@@ -373,6 +376,8 @@ def _pending_passages(context: Context) -> int:
 @contextmanager
 def _service(context: Context) -> Iterator[None]:
     """The recall service, model loaded: the one that runs, else one that is started, which stays if hooks use it."""
+    # One that hangs belongs to whoever started it: ended, it would take what `memory up` runs beside it along.
+    is_ours = lock_holder(context.state.recall_lock) is None
     with RecallClient(context.state.recall_socket) as client:
         try:
             client.ping()
@@ -386,7 +391,7 @@ def _service(context: Context) -> Iterator[None]:
         yield
     finally:
         # It stays where sessions are going to ask it: nobody would end it for who has taken the hooks out.
-        if not hooks_start_worker(context.settings):
+        if is_ours and not hooks_start_worker(context.settings):
             stop_background(context.state, "recall")
 
 
@@ -399,7 +404,7 @@ def _require_answer(context: Context) -> None:
             if (process := lock_holder(context.state.recall_lock)) is None:
                 raise
             hung = f"the recall service runs as process {process} and does not answer: `kill -9 {process}` ends it"
-            raise ServiceUnavailable(f"{hung}, and the next session starts another") from error
+            raise ServiceUnavailable(f"{hung}, and {_what_starts_another(context, 'memory serve')}") from error
 
 
 def _miner(context: Context) -> Finding:

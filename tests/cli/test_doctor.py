@@ -8,6 +8,7 @@ import json
 import os
 import socket
 import sqlite3
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -28,6 +29,7 @@ from memoryvault.cli.doctor import (
     _remove_left_probes,
     _require_answer,
     _round_trip,
+    _service,
     _worker,
 )
 from memoryvault.cli.finding import Finding
@@ -120,6 +122,7 @@ def test_a_worker_that_gives_no_sign_of_life_is_a_fault(context: Context, monkey
         connection.execute("UPDATE worker_state SET beat_at = beat_at - 300")
     found = _worker(context)
     assert (found.grade, found.todo[:11]) == ("fault", "`kill -CONT")
+    assert found.todo.endswith("`memory up` starts another"), "no session of an agent knows of it"
     assert found.detail.startswith(f"process {os.getpid()} has given no sign of life for 30")
     warnings = health_report(context.settings, time.time(), lambda _: True, count_entries=False).warnings
     assert f"the worker (process {os.getpid()}) has given no sign of life for 5 minutes: `memory doctor`" in warnings
@@ -211,6 +214,28 @@ def test_a_recall_service_that_hangs_is_named(context: Context) -> None:
     leave_socket_folder(state.recall_socket)
     assert processes.recall is not None
     assert (processes.recall.pid, processes.recall.answers) == (4711, False)
+
+
+def test_a_recall_service_that_was_there_and_hangs_is_not_ended(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be one of `memory up`, which ends its worker as well."""
+    monkeypatch.setattr("memoryvault.cli.doctor.ensure_service", lambda *_, **__: False)
+    context.state.ensure()
+    hangs = (
+        "import fcntl, os, sys, time; lock = open(sys.argv[1], 'w'); fcntl.flock(lock, fcntl.LOCK_EX); "
+        "print(os.getpid(), file=lock, flush=True); print('held', flush=True); time.sleep(60)"
+    )
+    command = [sys.executable, "-c", hangs, context.state.recall_lock]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as service:
+        assert service.stdout is not None
+        assert service.stdout.readline() == b"held\n"
+        try:
+            with pytest.raises(ServiceUnavailable, match=r"does not answer.*`memory serve` starts another"):
+                _service(context).__enter__()
+            assert service.poll() is None
+        finally:
+            service.kill()
 
 
 def test_hooks_that_the_agents_settings_switch_off_are_a_fault(context: Context) -> None:
