@@ -96,6 +96,20 @@ def own_words(statement: str) -> str:
     return _CONTEXT.sub("", statement)
 
 
+_QUOTED = re.compile(r"^> ?(.*)$", re.MULTILINE)
+
+
+def is_reworded(body: str) -> bool:
+    """Is the statement of a mined note not among the words that it quotes? Then a model, or the user, put it so."""
+    quoted, own = (" ".join(text.lower().split()) for text in (quotes_of(body), own_words(statement_of(body))))
+    return bool(quoted) and own not in quoted
+
+
+def quotes_of(body: str) -> str:
+    """What a note quotes, on one line; '' for nothing."""
+    return " ".join(_QUOTED.findall(body))
+
+
 def wording_of_saying(statement: str) -> Wording:
     """The parts of a mined statement that are compared: what it answers only where its own words say too little.
 

@@ -65,7 +65,7 @@ class Known:
     pieces: int = 0
     """So many records its evidence names, those of several sessions counted each."""
     others_words: bool = False
-    """Its text is not the user's: an agent proposed it, a file holds it, or it was passed on."""
+    """Its text is not the user's: an agent proposed it, a file holds it, a model put it so, or it was passed on."""
 
 
 @dataclass(frozen=True)

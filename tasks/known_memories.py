@@ -15,6 +15,7 @@ from ..pipelines.likeness import (
     LikenessLimits,
     Wording,
     filter_words,
+    is_reworded,
     is_same,
     may_be_same,
     own_words,
@@ -153,7 +154,7 @@ class VaultMemories:
                 project=slugify(entry.project) if entry.project else None,
                 replaces=entry.supersedes if entry.effective_status == "pending" else None,
                 pieces=sum(len(source.records) for source in entry.sources),
-                others_words=PASSED_ON_TAG in entry.tags or any(not source.session for source in entry.sources),
+                others_words=_holds_others_words(entry),
             )
             for entry in self.entries(candidate)
         ]
@@ -294,6 +295,12 @@ def _counted_records(entry: Entry, candidate: Candidate) -> frozenset[str]:
 def _records(entry: Entry, candidate: Candidate) -> frozenset[str]:
     """Evidence of the entry that is of the candidate's session."""
     return frozenset(each for source in entry.sources if source.session == candidate.session for each in source.records)
+
+
+def _holds_others_words(entry: Entry) -> bool:
+    """Is its text not what the user typed? A model may have put it so, with words of the agent's."""
+    is_told = PASSED_ON_TAG in entry.tags or any(not source.session for source in entry.sources)
+    return is_told or is_reworded(entry.body)
 
 
 def _status_at(path: str, status: str) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from ..pipelines.likeness import own_words, statement_of
+from ..pipelines.likeness import own_words, quotes_of, statement_of
 from ..pipelines.other_value import with_other_value
 from ..pipelines.reversal import Rule, reverses
 from ..pipelines.review import ARCHIVED, link_target
@@ -17,7 +17,6 @@ from ..vault.pending import pending_folder
 from ..vault.store import VaultStore
 from .entry_names import is_living, resolve_entry
 
-_QUOTED = re.compile(r"^> ?(.*)$", re.MULTILINE)
 _IsMeant = Callable[[Entry], bool]
 
 
@@ -56,7 +55,7 @@ def _meaning_of(proposal: Entry) -> _IsMeant:
     """Whether an entry may be the one that the proposal was made against. Names are given again: what was proposed
     because it contradicts a rule is never to supersede one that it does not contradict."""
     # A model puts a statement into words of its own.
-    said = [own_words(statement_of(proposal.body)), " ".join(_QUOTED.findall(proposal.body))]
+    said = [own_words(statement_of(proposal.body)), quotes_of(proposal.body)]
 
     def is_meant(entry: Entry) -> bool:
         other = own_words(statement_of(entry.body))

@@ -128,5 +128,6 @@ def said(candidate: Candidate, session: str, statement: str | None = None, **cha
         session=session,
         records=(f"{session}-record",),
         statement=statement or candidate.statement,
+        excerpt=statement or candidate.excerpt,
         **changes,  # type: ignore[arg-type]
     )

@@ -45,3 +45,23 @@ def test_a_text_that_was_passed_on_goes_on_waiting_when_the_user_says_nearly_the
     assert bed.store.read(waiting.path) == waiting
     (saved,) = [entry for entry in bed.entries() if entry.status == "active"]
     assert "root" not in saved.body
+
+
+def test_what_a_model_has_put_into_words_goes_on_waiting_when_the_user_says_nearly_the_same(bed: Bed) -> None:
+    """Its words may be the agent's: only those that are quoted are the user's."""
+    said = "let's run the linter and type checker before commits I guess"
+    told = f"{SAYING[:-1]}, then push."
+    bed.remember(replace(GUESS, statement=told, said=said, excerpt=said))
+    (waiting,) = bed.entries()
+    bed.remember(replace(STATED, session="s2", records=("r2",)))
+    assert bed.store.read(waiting.path) == waiting
+    (saved,) = [entry for entry in bed.entries() if entry.status == "active"]
+    assert "push" not in saved.body
+
+
+def test_what_was_quoted_from_several_lines_is_in_the_users_words(bed: Bed) -> None:
+    excerpt = f"ok,\n  {SAYING.replace(' the ', chr(10) + 'the ')}\n\nAnd the header."
+    bed.remember(replace(GUESS, statement=SAYING, excerpt=excerpt))
+    bed.remember(replace(STATED, session="s2", records=("r2",)))
+    (saved,) = bed.entries()
+    assert (saved.status, saved.occurrences) == ("active", 2)
