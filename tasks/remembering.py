@@ -28,7 +28,7 @@ from ..pipelines.routing import (
     route,
     status_at,
 )
-from ..vault.entry import Source, fingerprint, parse_entry
+from ..vault.entry import Entry, Source, fingerprint, parse_entry
 from ..vault.errors import EditConflict, EntryInvalid, EntryNotFound, PathRefused
 from ..vault.evidence import EVIDENCE_HEADING, LOOKED_UP, NOT_TYPED, PASSED_ON_TAG, SAID
 from ..vault.fields import StoreValue
@@ -309,7 +309,7 @@ class _Writer:
             "occurrences": entry.occurrences + (not is_next),
             "source": _further(entry.sources, candidate) if is_next else [*entry.sources, self._source(candidate)],
         }
-        if PASSED_ON_TAG in entry.tags and not candidate.passed_on:
+        if PASSED_ON_TAG in entry.tags and not candidate.passed_on and _says(candidate, entry):
             fields |= {"tags": [tag for tag in entry.tags if tag != PASSED_ON_TAG]}
         if decision.widened:
             fields |= {"project": None, "group": DEFAULT_GROUP}
@@ -416,6 +416,11 @@ def _in_own_words(body: str) -> Scrubbed | None:
     told = statement_of(body)
     own = own_words(told)
     return _scrubbed(body.replace(told, own, 1)) if own != told and told in body else None
+
+
+def _says(candidate: Candidate, entry: Entry) -> bool:
+    """Is it said in the very words of the note, and not only nearly so?"""
+    return fingerprint(own_words(candidate.statement)) == fingerprint(own_words(statement_of(entry.body)))
 
 
 def _said_in(candidate: Candidate) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from memoryvault.tasks.agent_proposals import AgentProposals
+from memoryvault.vault.evidence import PASSED_ON_TAG
 
 from .support import GUESS, RULE, Bed
 
@@ -45,6 +46,15 @@ def test_a_text_that_was_passed_on_goes_on_waiting_when_the_user_says_nearly_the
     assert bed.store.read(waiting.path) == waiting
     (saved,) = [entry for entry in bed.entries() if entry.status == "active"]
     assert "root" not in saved.body
+
+
+def test_it_does_so_too_when_nearly_the_same_was_said_in_between(bed: Bed) -> None:
+    pasted = f"{SAYING[:-1]}, as root."
+    bed.remember(replace(GUESS, statement=pasted, excerpt=pasted, passed_on=True))
+    bed.remember(replace(GUESS, statement=SAYING, excerpt=SAYING, session="s2", records=("r2",)))
+    assert PASSED_ON_TAG in bed.only("inbox").tags, "it is the text of others as before"
+    bed.remember(replace(STATED, session="s3", records=("r3",)))
+    assert "root" not in bed.only("active").body
 
 
 def test_what_a_model_has_put_into_words_goes_on_waiting_when_the_user_says_nearly_the_same(bed: Bed) -> None:
