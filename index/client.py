@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from ..vault.errors import MemoryVaultError, ModelUnavailable
-from ..vault.layout import FILE_MODE
+from ..vault.layout import open_private
 from .drain import EmbeddedBatch
 from .protocol import VERSION, LineReader, MessageTooLong, decode, encode, program_version
 
@@ -181,11 +181,6 @@ def _wait_until_gone(socket_path: str) -> None:
         time.sleep(_POLL_SECONDS)
 
 
-def _open_private(path: str, flags: int) -> int:
-    """An opener for `open`: mode 0600 whatever the umask."""
-    return os.open(path, flags, FILE_MODE)
-
-
 def start_service(settings: Settings, command: Sequence[str] | None = None) -> None:
     """Start `memory serve` detached: own session, working directory `/`, allow-listed environment.
 
@@ -198,7 +193,7 @@ def start_service(settings: Settings, command: Sequence[str] | None = None) -> N
     command = command or [sys.executable, "-I", "-m", "memoryvault", "serve"]
     try:
         state.ensure()
-        with open(Path(state.log) / "serve.stderr", "ab", opener=_open_private) as errors:
+        with open(Path(state.log) / "serve.stderr", "ab", opener=open_private) as errors:
             subprocess.run(
                 [sys.executable, "-I", "-S", "-c", _DETACH, *command],
                 env=child_environment(settings),

@@ -33,7 +33,7 @@ from ..vault.errors import (
     VaultUnavailable,
 )
 from ..vault.killpoint import kill_point
-from ..vault.layout import StatePaths, make_private_folder
+from ..vault.layout import StatePaths, make_private_folder, open_private
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
 from .boundary import is_outside, outside_write, require_consent, text_outside, without_change
@@ -452,7 +452,7 @@ class Journal:
         """Remember that this step was done: its file may be edited before the act is ended."""
         line = json.dumps([act["id"], path]).encode("ascii") + b"\n"
         # Not synced: it is for a killed process. Without it, as on a full disk, the texts tell what was done.
-        with suppress(OSError), self._steps_file.open("ab") as file:
+        with suppress(OSError), open(self._steps_file, "ab", opener=open_private) as file:
             file.write(line)
 
     def _steps(self, act: Mapping[str, Any]) -> frozenset[str]:

@@ -274,6 +274,11 @@ class StatePaths:
         return "StatePaths(" + repr(self.root) + ")"
 
 
+def open_private(path: str, flags: int) -> int:
+    """An opener for `open`, for whatever lies in the state folder: mode 0600 whatever the umask."""
+    return os.open(path, flags, FILE_MODE)
+
+
 def resolve_within(path: str, roots: Iterable[str]) -> str | None:
     """The real path of a transcript when it is inside one of `roots`, the folders of the agent hosts; else None.
 

@@ -44,7 +44,7 @@ from ...sources.web.robots import Robots
 from ...sources.web.search import AnswerUnreadable, Provider, providers
 from ...vault.errors import MemoryVaultError
 from ...vault.killpoint import kill_point
-from ...vault.layout import StatePaths, make_private_folder
+from ...vault.layout import StatePaths, make_private_folder, open_private
 from ...vault.render import estimate_tokens
 from ...vault.settings import load_settings
 from ...vault.wording import counted, cut
@@ -266,11 +266,12 @@ class Research:
     def _keep(self, finding: Finding) -> None:
         path = self._folder / f"{finding.name}.json"
         temporary = path.with_suffix(".tmp")
-        temporary.write_text(json.dumps(asdict(finding)), "utf-8")
+        with open(temporary, "w", encoding="utf-8", opener=open_private) as file:
+            json.dump(asdict(finding), file)
         temporary.rename(path)
 
     def _said(self, line: str) -> None:
-        with open(self._folder / SAID_FILE, "a", encoding="utf-8") as file:
+        with open(self._folder / SAID_FILE, "a", encoding="utf-8", opener=open_private) as file:
             file.write(" ".join(line.split()) + "\n")
 
     # ---- the steps
@@ -400,7 +401,7 @@ class Research:
                 raise _Disallowed(refusal)
             if counted:  # Settled only where no connection came about: else what was allowed is what was made.
                 self._fetch = self._book.reserve(request.subject, {"fetches": 1}, [request.cap("fetches")])
-            with open(self._folder / REQUESTS_FILE, "a", encoding="utf-8") as file:
+            with open(self._folder / REQUESTS_FILE, "a", encoding="utf-8", opener=open_private) as file:
                 file.write(shown_link(url, [*request.allow, *request.searxng_allow]) + "\n")
             kill_point("research-request")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import socket
 import time
 from pathlib import Path
@@ -118,6 +119,21 @@ def test_requests_to_one_host_keep_their_distance(online: ResearchBed) -> None:
     pauses: list[float] = []
     Research(plan(online.settings, nowhere, online.entry()), pause=pauses.append).run()
     assert [round(seconds) for seconds in pauses] == [2]
+
+
+def test_what_it_keeps_until_it_is_written_is_closed_to_others(online: ResearchBed) -> None:
+    """`memory doctor` found it open while an idea was researched."""
+    online.idea()
+    online.configure(network=True, more='providers = "wikipedia"')
+    request = plan(online.settings, WebAccess({"wikipedia": "https://nowhere.invalid"}), online.entry())
+    before = os.umask(0o022)
+    try:
+        Research(request, pause=lambda seconds: None).run()
+    finally:
+        os.umask(before)
+    kept = {path.name: path.stat().st_mode & 0o777 for path in Path(request.folder).iterdir()}
+    assert {"related-memoryvault.json", "said.txt"} <= kept.keys()
+    assert set(kept.values()) == {0o600}
 
 
 # ---- offline

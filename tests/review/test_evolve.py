@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 from unicodedata import normalize
@@ -312,6 +313,19 @@ def test_a_journal_that_was_cut_short_or_damaged_is_read_as_far_as_it_goes(bed: 
     assert [act.actor for act in bed.journal.acts()] == ["evolve", "evolve"]
     (file.parent / "pending.json").write_bytes(b"\x00nothing")
     assert not bed.journal.recover()
+
+
+def test_what_is_noted_while_files_change_is_closed_to_others(bed: Bed) -> None:
+    old_note(bed)
+    do_evolve(bed)
+    before = os.umask(0o022)
+    try:
+        bed.journal._note_step({"id": "evolve-1"}, OLD)
+    finally:
+        os.umask(before)
+    kept = {path.name: path.stat().st_mode & 0o777 for path in bed.journal.files[-1].parent.iterdir()}
+    assert "pending.steps" in kept
+    assert set(kept.values()) == {0o600}
 
 
 def test_the_journal_does_not_grow_for_ever(bed: Bed) -> None:
