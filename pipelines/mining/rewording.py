@@ -124,6 +124,10 @@ _WAYS: tuple[tuple[re.Pattern[str], str], ...] = (
         ),
         "",
     ),
+    (
+        cue(rf"{_AND}it(?:'?s|\ is)\ (?:very\ |really\ )?important(?:\ to\ me)?\ that\ you\ (?=(?:always|never)\b)"),
+        "",
+    ),
     # Forbidden.
     (cue(rf"{_AND}you(?:'re|\ are)\ never\ (?:allowed|permitted|supposed)\ to\ "), "never "),
     (

@@ -78,6 +78,8 @@ _STATED = tuple(
         # whenever you X, Y; Y whenever you X
         rf"^(?:whenever|every\ (?:single\ )?time|each\ time)\s+you\s+{_OCCASION}\b[^.?!]*?,\s*(?:then\s+)?(?:please\s+|always\s+|never\s+|also\s+|do\ not\s+|don'?t\s+|make\ sure\s+)*{_WORK}",
         rf"^(?:when|if|before|after)\s+(?:ever\ )?you\s+[^.?!,]+,\s*(?:then\s+)?(?:please\s+)?(?:always|never)\s+{_WORK}",
+        # Of the agent's work alone: "when saving the form, always show …" is the program's.
+        rf"^when\s+(?:writing|editing|committing|refactoring|reviewing|debugging|coding|documenting|rebasing|answering|replying|working\s+(?:on|with|in))\s+(?!(?:the|to)\b)[^.?!,]+,\s*(?:please\s+)?(?:always|never)\s+{_WORK}",
         rf"^(?:please\s+)?(?:ask|tell|show|run|update|check|lint|format|test|rebase|pull|verify)\b[^.?!]*\b(?:whenever|every\ (?:single\ )?time|each\ time)\s+you\s+(?:want\ to\s+|are\ about\ to\s+)?{_WORK}",
         # before every commit X; X before every commit
         rf"""^(?:before|after|on|for|with)\ (?:every|each|any)\ (?:commit|push|pr|pull\ request|change|edit|merge|release|task|refactor)s?\s*,?\s+

@@ -63,7 +63,7 @@ _BASE_VERB_IN_S = frozenset(
 )
 
 _ALWAYS_NEVER = cue(
-    r"""^(?:(?:you|we|claude|agents?)\s+(?:should|must|need\ to|have\ to|shall)\s+)?
+    r"""^(?:(?:you|we|claude|agents?)\s+(?:should|must|need\ to|have\ to|shall)\s+|let'?s\s+)?
         (?:always|never(?:,?\s+ever)?(?:,?\s+under\s+any\s+circumstances,?)?|ever
           |under\s+no\s+circumstances(?:,|\s+(?:should|must|may|can|shall)\s+(?:you|we))?)
         \s+`?(?P<verb>[a-z][\w'-]*)\b"""
@@ -83,13 +83,15 @@ _FROM_NOW_ON = cue(
     | \bin\ (?:the\ )?future,?\ (?:please|always|never|do|don'?t|use|make|ask|run|check|avoid|i\ want)\b
     | \b(?:when(?:ever)?|every\ (?:single\ )?time|each\ time|if)\ you\ [^,.?]{3,80},\s*(?:then\ )?(?:please\ )?(?:you\ (?:should|must|need\ to)\ )?
         (?:always|never|make\ sure|remember|also|first|ask|use|run|do\ not|don'?t|update|add|write|check|tell|show|commit|keep|follow|create)\b
-    | ^(?:whenever|every\ (?:single\ )?time|each\ time)\ you\ [^.?!]{3,100}?,\s*(?:then\ )?(?:please\ )?(?:bump|regenerate|rebuild|re-?run|rename|link|include|mention|explain|list|put|log|document|record|note|give|open|add|start|switch|pull|push|lint|format|test|verify|confirm|wait)\b
+    | ^(?:whenever|every\ (?:single\ )?time|each\ time)\ you\ [^.?!]{3,100}?,\s*(?:then\ )?(?:please\ )?(?:bump|regenerate|rebuild|re-?run|rename|link|include|mention|explain|list|put|log|document|record|note|give|open|add|start|switch|pull|push|lint|format|test|verify|confirm|wait|summari[sz]e|describe|report|review)\b
     | ^(?:always\ |please\ )?(?:ask|tell|show|run|update|add|write|check|use|commit|keep|follow|create|format|lint|test|rebase|pull|verify|build)\b[^.?!]{0,80}
         \b(?:whenever|every\ time|each\ time|when(?:ever)?)\ you\b
     | (?:^|\b(?:run|check|ask|test|lint|format|build|rebase|pull|commit|push|verify|review|do|execute|update|me|tests?)\b[^.?!]{0,60}\ )
         (?:before|after|on|for|with|in)\ (?:every|each|any|all)\ (?:commit|push|pr|pull\ request|change|edit|merge|release|deploy|task|refactor|feature)s?\b
     | ^(?:before|after|for|with|in)\ (?:every|each|any|all)\ [^,.?!]{2,40},\s*(?:please\s+)?(?:always|never)\s+[a-z]
     | ^(?:before|after)\ you\ [^,.?!]{3,80},\s*(?:please\s+)?(?:always|never)\s+[a-z]
+    | ^when\ \w+ing\ [^,.?!]{2,80},\s*(?:please\s+)?(?:always|never)\s+[a-z]
+    | ^(?:in|for|with)\ (?!(?:the|this|that|these|those|my|your|its|which|such|case|an?)\b)[^,.?!]{2,40},\s*(?:please\s+)?(?:always|never)\s+[a-z]
     | ^(?:when|if)\ (?:in\ doubt|(?:you(?:'re|\ are)\ )?(?:unsure|not\ sure|uncertain)),\s*(?:please\s+)?(?:always|never|ask|do\ not|don'?t|check|prefer|use|say|tell|stop)\b"""
 )
 _EVERY = cue(

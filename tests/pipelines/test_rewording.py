@@ -60,6 +60,9 @@ Never squash commits that are already published
 I don't ever want to see a debug.print left in code you hand me
 Ask before you add a new dependency.
 ok so the build is green again, thanks. Going forward, please keep summaries short.
+When writing shell scripts, always use set -e.
+Whenever you finish a task, summarize what you changed.
+It's important that you never log tokens
 """
 
 ASKED = """
@@ -76,6 +79,10 @@ when in doubt, ask instead of guessing
 Can you please always show the total in the header?
 Fix the login test. Never mock the clock.
 always use the old parser, that worked so well
+In SQL, always qualify the column names.
+Let's always write the changelog entry in the same commit.
+let's never push on a Friday
+When saving the form, always show the banner.
 """
 
 LEFT = """
@@ -91,6 +98,9 @@ can you please explain why it never returns?
 never read the file before editing it, huh
 never let facts get in your way, why don't you
 the note says never again
+in that case, always retry
+let's never mind the warnings
+it's important that it never blocks
 """
 """Ideas, orders of this moment, questions and mockery."""
 
