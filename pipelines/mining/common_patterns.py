@@ -29,8 +29,13 @@ _LEAD_IN = cue(
         (?:\s*[,:;.!–—-]+\s*|\s+))"""
 )
 
-REPLIES = r"""(?:not\ (?:now|yet|today|again|quite|so\ fast)|later|fine|enough|agreed|understood|never\ ?mind)(?=\s*[.,;:!–—-])"""
+REPLIES = r"""(?:not\ (?:now|yet|today|again|quite|so\ fast)|later|fine|enough|agreed|understood|never\ ?mind
+    |forget\ (?:that|it|this|about\ (?:that|it))|scratch\ that|(?:new|change\ of)\ plans?|listen(?:\ up)?)(?=\s*[.,;:!–—-])"""
 """Answers of a word or two, in which nobody else than the user speaks."""
+
+FOR_GOOD = r"""\b(?:from\ (?:now|here|this\ point|today)\ on(?:wards?)?|going\ forwards?|henceforth|for\ (?:the\ future|next\ time)
+    |starting\ (?:now|today)|one\ (?:general|more|other|quick|last)\ thing)\b"""
+"""Who says so speaks, and not a document."""
 
 DEICTIC = cue(
     r"""\b(?:this|that|these|those|it|its|it's|here|there|above|below|now|yet|today|currently|instead|anymore|again|for\ now|

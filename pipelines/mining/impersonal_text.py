@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import re
 
-from .common_patterns import REPLIES, cue
+from .common_patterns import FOR_GOOD, REPLIES, cue
 from .rule_certainty import WORK_ORDER
 from .standing_rules import standing_rule
 
@@ -23,7 +23,7 @@ _SPEAKS = cue(
     rf"""\bi\b(?!\.\s?e\b) | \b(?:i['’]\w+|we|we['’]\w+|you|you['’]\w+|me|my|mine|our|ours|us|your|yours|let['’]?s|please|pls|plz)\b
       | ^\W*(?:hi|hello|hey|thanks|thank\ you|thx|yes|yep|yeah|no|nope|nah|ok|okay|sure|wait|stop|wrong|right|great|good|nice|perfect|cool|actually|sorry|oh|hm+|btw)\b
       | ^\W*{REPLIES}
-      | \b(?:from\ (?:now|here|this\ point|today)\ on(?:wards?)?|going\ forwards?|henceforth|for\ (?:the\ future|next\ time)|starting\ (?:now|today)|one\ (?:general|more|other|quick|last)\ thing)\b
+      | {FOR_GOOD}
       | [?😀-🙏🌀-🗿🤀-🧿🚀-🛿]"""
 )
 _BEGINS = re.compile(r"[\s>*•-]*[A-Z`]")

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from ...vault.turn import Turn
 from .attribution import Attribution, AttributionTracker, introduces_own
 from .caseless_pattern import CaselessPattern
-from .common_patterns import REPLIES
+from .common_patterns import FOR_GOOD, REPLIES
 from .rule_certainty import Certainty
 from .standing_rules import standing_rule
 
@@ -60,7 +60,7 @@ _CONVERSATION = re.compile(
     rf"""(?:\b(?:i|i'm|i'd|i'll|i've|im|me|my|you|your|we|we're|we'd|we'll|we've|our|us|let's|lets|please|pls|thanks|thank|
         yes|yep|yeah|yup|no|nope|nah|ok|okay|sure|great|good|nice|cool|perfect|hmm+|hm|oh|ah|hey|wait|stop|sorry|
         also|btw|lol|actually|alright|right|remember|don't|dont|do\ not|can|could|should|why|what|how|where)\b|
-        ^{REPLIES}|[?!]|[😀-🙏🌀-🗿🤀-🧿])""",
+        ^{REPLIES}|{FOR_GOOD}|[?!]|[😀-🙏🌀-🗿🤀-🧿])""",
     re.IGNORECASE | re.VERBOSE,
 )
 

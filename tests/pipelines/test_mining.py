@@ -105,6 +105,16 @@ def test_a_rule_behind_a_rule_is_one_too(rule: str) -> None:
     assert rules(said(f"{rule} Never push to trunk.")) == [rule, "Never push to trunk."]
 
 
+@pytest.mark.parametrize("opening", ["Forget that.", "Scratch that.", "Change of plan.", "Hm no. Forget it."])
+def test_a_rule_behind_words_that_take_something_back_is_one(opening: str) -> None:
+    assert rules(said(f"{opening} Always use deno.")) == ["Always use deno."]
+
+
+def test_who_says_from_now_on_speaks_whatever_stands_before() -> None:
+    rule = "From now on, add a regression test for every bug."
+    assert rules(said(f"Bug fixed. {rule}")) == [rule]
+
+
 def test_a_rule_behind_what_only_describes_is_none() -> None:
     assert rules(said("Specific trade-offs imply importance. Never use adjectives.")) == []
 
