@@ -28,7 +28,7 @@ from ..tasks.corpus.backfill import (
 )
 from ..tasks.corpus.estimate import estimate
 from ..tasks.corpus.progress import Progress, last_settling, progress_of, queued_count
-from ..tasks.corpus.settling import DIGEST, survey
+from ..tasks.corpus.settling import DIGEST, Survey, survey
 from ..tasks.corpus.store import CorpusStore
 from ..tasks.pausing import told_of_pause, why_nothing_starts
 from ..tasks.queue.enqueue import open_ledger
@@ -183,14 +183,29 @@ def _what_comes(settings: Settings, store: VaultStore) -> str:
         does.append(f"puts the next {len(chosen.proposed)} to you: {', '.join(where)}")
     if does:
         return f"the worker {', '.join(does)}"
-    sure = sum(pattern.tier is not Tier.LOW for pattern in chosen.held)
-    if not sure:
-        return NO_MORE
-    more, most = counted(sure, "more is", "more are"), settings.reflection.corpus_review_entries
-    waiting = f"{counted(found.memories_wait, 'memory', 'memories')} and {counted(found.ideas_wait, 'idea')}"
+    sure = [pattern.candidate.category == "idea" for pattern in chosen.held if pattern.tier is not Tier.LOW]
+    return _no_room(len(sure) - sum(sure), sum(sure), found, settings) if sure else NO_MORE
+
+
+def _no_room(memories: int, ideas: int, found: Survey, settings: Settings) -> str:
+    """So many are held back: which of what waits has to be decided on before they come."""
+    most = settings.reflection.corpus_review_entries
+    more, waiting, room, where = [], [], [], []
+    if memories:
+        more.append(counted(memories, "more memory", "more memories"))
+        waiting.append(counted(found.memories_wait, "memory", "memories"))
+        room.append(str(most))
+        where.append("memory review")
+    if ideas:
+        more.append(counted(ideas, "more idea"))
+        waiting.append(counted(found.ideas_wait, "idea"))
+        room.append(str(most_ideas(most)))
+        where.append("memory idea list")
+    are = "is" if memories + ideas == 1 else "are"
     return (
-        f"{more} sure enough, but {waiting} of old sessions wait already (at most {most} and {most_ideas(most)} may: "
-        "reflection.corpus_review_entries); decide on some first: memory review, memory idea list"
+        f"{' and '.join(more)} {are} sure enough, but {' and '.join(waiting)} of old sessions wait already "
+        f"(at most {' and '.join(room)} may: reflection.corpus_review_entries); "
+        f"decide on some first: {', '.join(where)}"
     )
 
 

@@ -285,8 +285,8 @@ def test_more_says_what_comes_and_where_nothing_does_why(bed: Bed, capsys: pytes
     assert more() == "the worker saves 1 rule of yours, puts the next 2 to you: memory review"
     settle(bed.settings, bed.store)
     assert more() == (
-        "1 more is sure enough, but 2 memories and 0 ideas of old sessions wait already (at most 2 and 2 may: "
-        "reflection.corpus_review_entries); decide on some first: memory review, memory idea list"
+        "1 more memory is sure enough, but 2 memories of old sessions wait already (at most 2 may: "
+        "reflection.corpus_review_entries); decide on some first: memory review"
     )
     for entry in bed.reviewer.waiting("_review"):
         bed.decide_in_note(entry.path, "reject")
@@ -301,6 +301,13 @@ def test_more_names_the_list_in_which_ideas_come(bed: Bed, capsys: pytest.Captur
     mined(bed, replace(GUESS, category="idea", score=0.9))
     assert main(["reflect", "corpus", "--more"]) == 0
     assert capsys.readouterr().out.splitlines()[0] == "the worker puts the next 1 to you: memory idea list"
+    mined(bed, *(replace(one, category="idea", score=0.9) for one in things(GUESS, 3)))
+    settle(bed.settings, bed.store)
+    assert main(["reflect", "corpus", "--more"]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == (
+        "1 more idea is sure enough, but 2 ideas of old sessions wait already (at most 2 may: "
+        "reflection.corpus_review_entries); decide on some first: memory idea list"
+    ), "to decide on memories would change nothing"
 
 
 @pytest.mark.usefixtures("environment")
