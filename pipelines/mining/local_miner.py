@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Literal
 
@@ -30,7 +31,9 @@ from .sentences import Sentence, looks_pasted
 from .standing_rules import Rule, describes, downloads_and_runs
 from .statement_context import ConversationContext, names_code, needs_context, occasion, only_rejects, statement
 
-MAX_RULES_PER_MESSAGE = 3
+MAX_RULES_PER_MESSAGE = 20
+MAX_STATED_PER_MESSAGE = 3
+"""Of more in one message, which may be a guide that was pasted, the others are put to the user."""
 EXCERPT_CHARS = 700
 LESSONS = ("preference", "correction")
 LEAD_CHARS = 240
@@ -220,12 +223,17 @@ class Miner:
         document = looks_pasted(turn.text)
         found: list[Candidate] = []
         taken: set[int] = set()
+        stated = 0
         spoken = [] if document else [index for index, part in enumerate(said.sentences) if part.spoken]
         for index in spoken if said.may_show & RULE_BITS else ():
             part = said.sentences[index]
             rule = said.search(index).standing_rule
             if rule is None or len(found) >= MAX_RULES_PER_MESSAGE:
                 continue
+            if rule.certainty is Certainty.STATED:
+                stated += 1
+                if stated > MAX_STATED_PER_MESSAGE:
+                    rule = replace(rule, certainty=Certainty.LIKELY)
             category: Category = "preference"
             if procedures.described(part.text):
                 category = "workflow"

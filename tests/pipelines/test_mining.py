@@ -110,6 +110,14 @@ def test_a_rule_behind_words_that_take_something_back_is_one(opening: str) -> No
     assert rules(said(f"{opening} Always use deno.")) == ["Always use deno."]
 
 
+@pytest.mark.parametrize("form", ["{} ", "- {}\n"])
+def test_of_many_rules_in_one_message_none_is_lost_and_the_first_are_saved(form: str) -> None:
+    stated = [f"Never use {tool} in commits." for tool in ("sed", "awk", "perl", "make", "cmake", "bazel")]
+    found = said("".join(form.format(rule) for rule in stated))
+    assert rules(found) == stated[:3]
+    assert [one.statement for one in found if one.claimed_rule] == stated[3:], "the user is asked"
+
+
 def test_who_says_from_now_on_speaks_whatever_stands_before() -> None:
     rule = "From now on, add a regression test for every bug."
     assert rules(said(f"Bug fixed. {rule}")) == [rule]

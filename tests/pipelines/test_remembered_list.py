@@ -25,6 +25,12 @@ def test_each_item_is_put_to_the_user(heading: str, mark: str) -> None:
     assert ("MEDIUM", "Deploys go through Argo.") in found
 
 
+def test_a_long_list_is_put_to_the_user_whole() -> None:
+    facts = [f"Invoices of region {place} are immutable." for place in ("north", "south", "east", "west", "inner")]
+    found = statements("Please remember:\n" + "".join(f"- {fact}\n" for fact in facts))
+    assert [statement for tier, statement in found if tier == "MEDIUM"] == facts
+
+
 def test_a_rule_in_the_list_is_saved_as_anywhere_else() -> None:
     found = statements("Remember:\n- Never push on Fridays.\n- Deploys go through Argo.\n")
     assert ("HIGH", "Never push on Fridays.") in found
