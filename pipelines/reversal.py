@@ -18,6 +18,10 @@ _CONDITION = re.compile(
     r"\b(?:never|not|(?:do|does|should|must)n['’]?t|avoid)\b[^.;!?]{0,200}?\bwithout\b", re.IGNORECASE
 )
 """Says no to one thing without another ("never push without running the tests"): an order to do the other."""
+_FORBIDS_ASKING = re.compile(
+    r"\b(?:stop|never|no longer|avoid|do not|don['’]?t)\s+(?:ever\s+)?ask(?:ing)?\b", re.IGNORECASE
+)
+_ASKS = re.compile(r"\b(?:ask(?:ing|ed)?|permission|approval|confirm\w*)\b", re.IGNORECASE)
 _CHOICE = re.compile(
     r"\b(?:use|using|prefer|want|like|love|favou?r|choose|pick|with|switch(?:ed|ing)? (?:back )?to|go back to|moved? to"
     r"|stick (?:to|with)|write|in)"
@@ -114,7 +118,7 @@ def reverses(statement: str, known: str) -> bool:
     new_orders, old_orders = _orders(statement), _orders(known)
     if len(new_orders) > 1 or len(old_orders) > 1:
         return any(_is_opposite(one, other) for one in new_orders for other in old_orders)
-    if is_negative(statement) != is_negative(known):
+    if _is_one_for_one_against(statement, known):
         # What shares only one half of "never push without asking" says something else.
         halved = [words for text, words in ((statement, new_words), (known, old_words)) if _CONDITION.search(text)]
         least = max(map(len, halved), default=min(len(new_words), len(old_words)))
@@ -138,7 +142,16 @@ def _is_opposite(order: str, known: str) -> bool:
     beside another order has to be nearly the same."""
     words, known_words = content_words(order), content_words(known)
     shared = len(words & known_words)
-    return is_negative(order) != is_negative(known) and 0 < shared >= MOSTLY * max(len(words), len(known_words))
+    return _is_one_for_one_against(order, known) and 0 < shared >= MOSTLY * max(len(words), len(known_words))
+
+
+def _is_one_for_one_against(one: str, other: str) -> bool:
+    """Who says "stop asking me to run the tests" is against the asking, and not against the tests."""
+    if is_negative(one) == is_negative(other):
+        return False
+    return (_FORBIDS_ASKING.search(one) is None or _ASKS.search(other) is not None) and (
+        _FORBIDS_ASKING.search(other) is None or _ASKS.search(one) is not None
+    )
 
 
 def _changes_places(statement: str, known: str) -> bool:
