@@ -16,6 +16,7 @@ from ..pipelines.incubation import GC_KIND, SURFACE_KIND
 from ..pipelines.likeness import statement_of
 from ..tasks.waiting_sessions import told_of_sessions
 from ..vault.active import EXPLICIT_KINDS, has_content, is_entry, is_entry_place
+from ..vault.automemory import COST_KIND
 from ..vault.days import effective_date, parse_local_day
 from ..vault.entry import ACTIVE, AWAITING_STATUSES, STATUSES, Entry
 from ..vault.errors import UsageError
@@ -103,10 +104,10 @@ def print_entry(entry: Entry) -> None:
     if entry.effective_status != ACTIVE:
         place += f", {entry.status}"
     statement = statement_of(entry.body)
-    # A skill's note begins with a quotation, an incident's with what a program printed: the title tells more.
-    says = fitted(
-        entry.title if not statement or statement.startswith((">", "```")) else statement, len(f"{day:10}    ({place})")
-    )
+    # A skill's note begins with a quotation, an incident's with what a program printed, and all notes of costs with one
+    # sentence: the title tells more.
+    by_title = not statement or statement.startswith((">", "```")) or entry.kind == COST_KIND
+    says = fitted(entry.title if by_title else statement, len(f"{day:10}    ({place})"))
     print(f"{day:10}  {says}  ({place})\n{'':10}  {in_line(entry.path)}")
 
 

@@ -43,6 +43,12 @@ def test_of_an_entry_that_begins_with_the_words_of_others_the_title_is_listed(
     assert capsys.readouterr().out.splitlines()[0] == "2020-01-01  Retries  (note, any project)"
 
 
+def test_what_a_session_cost_is_listed_by_its_session(vault: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(vault, "personal-projects/shop/session-cost/s1.md", "active", "What the session cost.", kind="session-cost")
+    assert main(["list", "--kind", "session-cost"]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == "2020-01-01  Retries  (session-cost, shop)"
+
+
 KNOWN = "active, pending, inbox, incubating, resolved, superseded, rejected, dismissed, archived"
 
 
