@@ -15,9 +15,11 @@ _NEGATION = re.compile(
     re.IGNORECASE,
 )
 _CONDITION = re.compile(
-    r"\b(?:never|not|(?:do|does|should|must)n['’]?t|avoid)\b[^.;!?]{0,200}?\bwithout\b", re.IGNORECASE
+    r"\b(?:never|not|(?:do|does|should|must)n['’]?t|avoid)\b[^.;!?]{0,200}?\b(?:without|until|unless)\b",
+    re.IGNORECASE,
 )
 """Says no to one thing without another ("never push without running the tests"): an order to do the other."""
+_PLACE = re.compile(r"\b(?:in|for|inside|within)\s+(?:(?:the|our|my)\s+)?[\w.+#/-]+", re.IGNORECASE)
 _FORBIDS_ASKING = re.compile(
     r"\b(?:stop|never|no longer|avoid|do not|don['’]?t)\s+(?:ever\s+)?ask(?:ing)?\b", re.IGNORECASE
 )
@@ -97,6 +99,8 @@ def reverses(statement: str, known: str) -> bool:
     if not new_words or not old_words:
         return False
     shared = len(new_words & old_words)
+    if is_negative(statement) != is_negative(known) and _changes_places(statement, known, "before"):
+        return False  # "never commit before running the tests": that is to run them before.
     if shared >= NEARLY_ALL * (len(new_words) + len(old_words) - shared) and _changes_places(statement, known):
         return True
     if new and old:
@@ -122,7 +126,9 @@ def reverses(statement: str, known: str) -> bool:
         # What shares only one half of "never push without asking" says something else.
         halved = [words for text, words in ((statement, new_words), (known, old_words)) if _CONDITION.search(text)]
         least = max(map(len, halved), default=min(len(new_words), len(old_words)))
-        return shared >= MOSTLY * least
+        # "In TypeScript" alone is where, not what.
+        places = content_words(" ".join(_PLACE.findall(statement) + _PLACE.findall(known)))
+        return shared >= MOSTLY * least and not new_words & old_words <= places
     return False
 
 
@@ -154,13 +160,15 @@ def _is_one_for_one_against(one: str, other: str) -> bool:
     )
 
 
-def _changes_places(statement: str, known: str) -> bool:
+def _changes_places(statement: str, known: str, around: str = "") -> bool:
     """Does what stands behind "before", "not" or the like in one stand before it in the other, and the reverse? "Lint
-    before the tests" after "test before the linter": the same words, but not the same rule."""
+    before the tests" after "test before the linter": the same words, but not the same rule. `around`: of that word."""
     new, old = _behind(statement), _behind(known)
     new_words, old_words = content_words(statement), content_words(known)
     return any(
-        (new[word] - old[word]) & old_words and (old[word] - new[word]) & new_words for word in new.keys() & old.keys()
+        (new[word] - old[word]) & old_words and (old[word] - new[word]) & new_words
+        for word in new.keys() & old.keys()
+        if around in ("", word)
     )
 
 
