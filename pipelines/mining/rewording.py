@@ -22,7 +22,7 @@ ALWAYS, LABELLED = "from now on, ", "henceforth: "
 _OPENINGS: tuple[re.Pattern[str], ...] = (
     # A thing is said to come, and nothing of what it is.
     cue(
-        rf"{_AND}(?:just\ )?(?:(?:an?|one|two|another|some)\ )?(?:(?:quick|small|general|little|last|final|other|more|important|simple|further)\ )*(?:things?|notes?|points?|reminders?|requests?|remarks?)"
+        rf"{_AND}(?:just\ )?(?:(?:an?|one|two|three|four|five|a\ few|another|some)\ )?(?:(?:quick|small|general|little|last|final|other|more|important|simple|further)\ )*(?:things?|notes?|points?|reminders?|requests?|remarks?)"
         rf"(?:\ (?:before\ (?:we|you|i)\ \w+|in\ general|for\ (?:you|later|me)|first|upfront|though))*{_COLON}(?=\S)"
     ),
     cue(rf"{_AND}(?:this|it)(?:'s|\ is)\ (?:very\ |really\ )?important(?:\ to\ me)?{_COLON}(?=\S)"),
@@ -68,7 +68,7 @@ _WAYS: tuple[tuple[re.Pattern[str], str], ...] = (
     ),
     (
         cue(
-            rf"""{_AND}(?:(?:an?|one|another|my|our|here'?s\ (?:an?|another|my|our))\ )?
+            rf"""{_AND}(?:(?:an?|one|two|three|four|five|some|a\ few|another|my|our|here(?:'?s|\ are)\ (?:an?|another|my|our|some|a\ few|two|three))\ )?
                 (?:(?:new|standing|permanent|general|global|hard|strict|firm|house|ground|golden|team|project|simple|important|coding|style)\ )*
                 (?:rules?|policy|convention)(?:\ (?:for\ (?:you|us|the\ future)|from\ me|of\ mine|here))?{_COLON}(?=\S)"""
         ),

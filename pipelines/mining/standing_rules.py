@@ -91,6 +91,9 @@ _FROM_NOW_ON = cue(
     | ^(?:before|after|for|with|in)\ (?:every|each|any|all)\ [^,.?!]{2,40},\s*(?:please\s+)?(?:always|never)\s+[a-z]
     | ^(?:before|after)\ you\ [^,.?!]{3,80},\s*(?:please\s+)?(?:always|never)\s+[a-z]
     | ^when\ \w+ing\ [^,.?!]{2,80},\s*(?:please\s+)?(?:always|never)\s+[a-z]
+    | ^whenever\ [^,.?!]{3,80},\s*(?:please\s+)?(?:ask|tell|show|warn)\ me\b
+    | ^(?:i|i'm|we|we're|my|our)\b[^,.?!]{2,60},\s*so\s+(?:please\s+)?(?:always|never)\s+(?!mind\b)[a-z]
+    | ^(?:use|write|put|keep|name|indent|format|answer|reply|respond)\ [^,.?!]{2,60},\s*(?:and\s+)?never\ [a-z]
     | ^(?:in|for|with)\ (?!(?:the|this|that|these|those|my|your|its|which|such|case|an?)\b)[^,.?!]{2,40},\s*(?:please\s+)?(?:always|never)\s+[a-z]
     | ^(?:when|if)\ (?:in\ doubt|(?:you(?:'re|\ are)\ )?(?:unsure|not\ sure|uncertain)),\s*(?:please\s+)?(?:always|never|ask|do\ not|don'?t|check|prefer|use|say|tell|stop)\b"""
 )

@@ -61,6 +61,7 @@ I don't ever want to see a debug.print left in code you hand me
 Ask before you add a new dependency.
 ok so the build is green again, thanks. Going forward, please keep summaries short.
 When writing shell scripts, always use set -e.
+ok three rules: always use ripgrep, never use grep, and always quote variables in bash
 Whenever you finish a task, summarize what you changed.
 It's important that you never log tokens
 """
@@ -80,6 +81,9 @@ Can you please always show the total in the header?
 Fix the login test. Never mock the clock.
 always use the old parser, that worked so well
 In SQL, always qualify the column names.
+Whenever a dependency is outdated, tell me before you change anything.
+I'm colour-blind, so never rely on red and green in charts.
+Write docs in Markdown, never in rst.
 Let's always write the changelog entry in the same commit.
 let's never push on a Friday
 When saving the form, always show the banner.
@@ -100,6 +104,7 @@ never let facts get in your way, why don't you
 the note says never again
 in that case, always retry
 let's never mind the warnings
+I restarted it, so never mind
 it's important that it never blocks
 """
 """Ideas, orders of this moment, questions and mockery."""
