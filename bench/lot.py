@@ -1,7 +1,7 @@
 """Judges the packaged miner on prompts that are not ours to keep: `python -m memoryvault.bench.lot FILE`.
 
 FILE has a JSON object a line: `person`, `text`, `label` (preference, correction, idea, fix or none), and where it is
-known `before`, the agent's last words before it. Nothing of it is kept. Of the fourth and the fifth batch
+known `before`, the agent's last words before it. Nothing of it is kept. Of the batches from the fourth on
 (docs/benchmarks/reflection.md) the repository has the labels under keys that say nothing of the prompts, so that nobody
 judges on these again and believes them unseen.
 """
@@ -21,8 +21,8 @@ from ..vault.turn import Origin, Role, Turn
 from .mining_data import TRAINING, LabelledMessage
 from .reflection import Found, by_first_patterns, table
 
-KNOWN_LOTS = tuple(TRAINING / name for name in ("lot4.jsonl", "lot5.jsonl"))
-"""Key, person (a letter), label, where the annotator was not sure `doubtful`, and of a third the `second` label."""
+KNOWN_LOTS = tuple(TRAINING / name for name in ("lot4.jsonl", "lot5.jsonl", "lot6.jsonl", "lot7.jsonl"))
+"""Key, person (letters), label, where the annotator was not sure `doubtful`, and of some the `second` label."""
 KEY_CHARS = 60
 """Of a prompt, in lower case and with single blanks: what its key is made of. The end of some was cut for the lot."""
 

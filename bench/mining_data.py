@@ -1,8 +1,9 @@
 """Labelled messages for training and judging the local miner.
 
-Three sources: `labelled/dev.jsonl` of the development data, the labels in `pipelines/mining/training/labels.jsonl`
-(record ids only; the words are read from the sessions) and our own `examples.jsonl`. A fourth, `held_out.jsonl`, is
-only judged on.
+Five sources: `labelled/dev.jsonl` of the development data, the labels in `pipelines/mining/training/labels.jsonl`
+(record ids only; the words are read from the sessions), our own `examples.jsonl`, and two that were written without a
+look at any of these: `fields.jsonl`, messages of many fields of work, and `orders.jsonl`, orders, reports and wishes
+for a product beside rules and corrections in the same words. `held_out.jsonl` is only judged on.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ from ..vault.turn import Origin, Role, Turn
 
 TRAINING = Path(__file__).parent.parent / "pipelines" / "mining" / "training"
 
-Source = Literal["dev", "labels", "examples"]
+Source = Literal["dev", "labels", "examples", "fields", "orders"]
+
+WRITTEN: frozenset[Source] = frozenset({"examples", "fields", "orders"})
+"""What was written for the miner: of no session, and so in no fold."""
 
 _ORIGINS = {"slash-args": Origin.COMMAND_ARGS, None: Origin.ASSISTANT}
 
@@ -79,12 +83,12 @@ def labelled(data: Path, sessions: list[Path]) -> list[LabelledMessage]:
     for row in development:
         known = at_hand.get((row["session"], row.get("record", "")))
         found.append(LabelledMessage(known or _turn(row), row["label"], "dev"))
-    return [*found, *ours, *_examples("examples.jsonl")]
+    return [*found, *ours, *_written("examples"), *_written("fields"), *_written("orders")]
 
 
 def held_out() -> list[LabelledMessage]:
     """Our own examples from fields of work that those for training leave out. Nothing may be chosen by them."""
-    return list(_examples("held_out.jsonl"))
+    return list(_written("examples", "held_out.jsonl"))
 
 
 def _turn(row: dict[str, str]) -> Turn:
@@ -101,17 +105,17 @@ def _turn(row: dict[str, str]) -> Turn:
     )
 
 
-def _examples(name: str) -> Iterator[LabelledMessage]:
-    for number, row in enumerate(_rows(TRAINING / name)):
+def _written(source: Source, name: str = "") -> Iterator[LabelledMessage]:
+    for number, row in enumerate(_rows(TRAINING / (name or f"{source}.jsonl"))):
         origin = Origin(row["origin"])
         turn = Turn(
             role=Role.ASSISTANT if origin is Origin.ASSISTANT else Role.USER,
             origin=origin,
             text=row["text"],
-            record=f"example:{number}",
-            session="examples",
+            record=f"{source}:{number}",
+            session="written",
         )
-        yield LabelledMessage(turn, row["label"], "examples", near=bool(row.get("near")))
+        yield LabelledMessage(turn, row["label"], source, near=bool(row.get("near")))
 
 
 def _rows(path: Path) -> list[dict[str, str]]:

@@ -19,7 +19,7 @@ from ..pipelines.mining.classifier import Classifier, packaged
 from ..pipelines.mining.features import Features
 from ..pipelines.mining.fitting import Examples
 from ..pipelines.mining.tokens import BUCKETS
-from .mining_data import LabelledMessage, held_out, labelled, said, unpacked_sessions
+from .mining_data import WRITTEN, LabelledMessage, held_out, labelled, said, unpacked_sessions
 from .train_miner import FOLDS, Training, examples_of, features_of, fold_of
 
 RESAMPLES = 1000
@@ -264,7 +264,7 @@ def main() -> int:
             f" cross-validation by session; 95% intervals by bootstrap over sessions; n-grams in {BUCKETS} buckets.\n"
         )
         print(table(judged, [("local miner", mined), ("n-gram classifier", plain), ("first patterns", first)]))
-        print("\n" + uncut([m for m in everything if m.source != "examples"], sessions, mined))
+        print("\n" + uncut([m for m in everything if m.source not in WRITTEN], sessions, mined))
         print("\n" + elsewhere())
     return 0
 

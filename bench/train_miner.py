@@ -1,7 +1,7 @@
 """Rebuilds the local miner's weights: `MEMORYVAULT_DATA=… python -m memoryvault.bench.train_miner`.
 
 Deterministic: the same data gives the same file. Thresholds are chosen by cross-validation, grouped by session.
-Needs numpy (it comes with the extra `semantic`).
+Needs numpy and scipy (they come with the extra `semantic`).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,15 +20,19 @@ from ..pipelines.mining.fitting import Examples, Vector
 from ..pipelines.mining.sentence_scan import SentenceScan
 from ..pipelines.mining.sentences import sentences
 from ..pipelines.mining.tokens import hashed_ngrams, words_of
-from .mining_data import LabelledMessage, labelled, unpacked_sessions
+from .mining_data import WRITTEN, LabelledMessage, Source, labelled, unpacked_sessions
 
 FOLDS = 8
 SHARED_CHARS = 45
 """Messages that begin alike for so long were said once and copied with their session."""
 
-SOURCE_WEIGHT = {"dev": 1.0, "labels": 0.5, "examples": 0.7}
-"""Our own labels count half: one annotator. Our examples count more: the sessions are all one project's, and without
-them the miner finds a fifth of what other projects' users say (docs/benchmarks.md)."""
+_SESSIONS: Mapping[Source, float] = {"dev": 1.0, "labels": 0.5, "examples": 0.7}
+"""What a message of a source counts. Our own labels count half: one annotator. Our examples count more: the sessions
+are all one project's, and without them the miner finds a fifth of what other projects' users say (docs/benchmarks.md).
+"""
+_AND_ORDERS: Mapping[Source, float] = {**_SESSIONS, "orders": 0.25}
+_AND_FIELDS: Mapping[Source, float] = {**_SESSIONS, "orders": 0.3, "fields": 0.3}
+"""There are so many of these that at the weight of the examples they would decide alone (ADR 26)."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +43,17 @@ class Question:
     asks: Callable[[LabelledMessage], bool]
     among: Callable[[LabelledMessage], bool]
     strength: float
+    weights: Mapping[Source, float]
+    """What a message of a source counts; a source without a weight is not used."""
     goal: tuple[float, float] | None = None
     """Precision and recall to keep the same distance from; None for the best F1."""
     lowest: bool = False
     """Of thresholds that do nearly as well take the lowest, not the middle one: of messages of other projects the
     answers are less sure, so that there recall falls and precision does not."""
+
+    def uses(self, message: LabelledMessage) -> bool:
+        """Is it trained on this message?"""
+        return message.source in self.weights and self.among(message)
 
 
 QUESTIONS = (
@@ -52,6 +62,7 @@ QUESTIONS = (
         lambda m: m.label in ("preference", "correction"),
         lambda m: not m.by_agent,
         0.3,
+        _AND_ORDERS,
         goal=(0.45, 0.6),
         lowest=True,
     ),
@@ -60,9 +71,10 @@ QUESTIONS = (
         lambda m: m.label == "correction",
         lambda m: not m.by_agent and m.label in ("preference", "correction"),
         0.03,
+        _SESSIONS,
     ),
-    Question("idea", lambda m: m.label == "idea", lambda m: not m.by_agent, 0.1, lowest=True),
-    Question("agent-fix", lambda m: m.label == "fix", lambda m: m.by_agent, 0.1),
+    Question("idea", lambda m: m.label == "idea", lambda m: not m.by_agent, 0.1, _AND_FIELDS, lowest=True),
+    Question("agent-fix", lambda m: m.label == "fix", lambda m: m.by_agent, 0.1, _SESSIONS),
 )
 """There is no head for fixes in the user's words: they are too few to learn from, so only clear forms count
 (`explicit_forms`)."""
@@ -90,15 +102,15 @@ def _shown_in(item: LabelledMessage) -> set[str]:
 
 
 def fold_of(messages: Sequence[LabelledMessage], folds: int = FOLDS) -> list[int]:
-    """A fold per message (-1 for our examples): families of sessions whole, largest first into the smallest fold."""
+    """A fold per message (-1 for what we wrote): families of sessions whole, largest first into the smallest fold."""
     family = _families(messages)
-    sizes = Counter(family[item.turn.session] for item in messages if item.source != "examples")
+    sizes = Counter(family[item.turn.session] for item in messages if item.source not in WRITTEN)
     load = [0] * folds
     fold: dict[str, int] = {}
     for name in sorted(sizes, key=lambda name: (-sizes[name], name)):
         fold[name] = load.index(min(load))
         load[fold[name]] += sizes[name]
-    return [-1 if item.source == "examples" else fold[family[item.turn.session]] for item in messages]
+    return [-1 if item.source in WRITTEN else fold[family[item.turn.session]] for item in messages]
 
 
 def _families(messages: Sequence[LabelledMessage]) -> dict[str, str]:
@@ -130,7 +142,7 @@ class Training:
         """All heads, on the messages `use`; their thresholds by cross-validation inside these."""
         heads: dict[str, Head] = {}
         for question in QUESTIONS:
-            inside = [index for index in use if question.among(self.messages[index])]
+            inside = [index for index in use if question.uses(self.messages[index])]
             heads[question.head] = self.examples.head(
                 inside, self._solve(question, inside), self._threshold(question, inside)
             )
@@ -141,7 +153,7 @@ class Training:
         return self.examples.solve(
             inside,
             [question.asks(item) for item in group],
-            [SOURCE_WEIGHT[item.source] for item in group],
+            [question.weights[item.source] for item in group],
             strength=question.strength,
         )
 
@@ -155,7 +167,7 @@ class Training:
                 answers = self.examples.probabilities(outside, inside, self._solve(question, inside))
                 for probability, i in zip(answers, outside, strict=True):
                     item = self.messages[i]
-                    judged.append((probability, question.asks(item), SOURCE_WEIGHT[item.source]))
+                    judged.append((probability, question.asks(item), question.weights[item.source]))
         return choose_threshold(judged, question.goal, lowest=question.lowest)
 
 

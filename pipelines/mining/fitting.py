@@ -1,6 +1,6 @@
 """Fits the classifier's heads: logistic regression with an L2 penalty, exact and deterministic.
 
-Needs numpy, which mining itself does not.
+Needs numpy and scipy, which mining itself does not.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse.linalg import LinearOperator, cg
 
 from .classifier import Head
 from .features import Features
@@ -58,9 +59,7 @@ class Examples:
         for _ in range(NEWTON_STEPS):
             pull = 1.0 / (1.0 + np.exp(np.clip(target * (kernel @ dual), -30, 30)))
             residual = dual / strength - importance * target * pull
-            system = (importance * pull * (1 - pull))[:, None] * kernel
-            system[np.diag_indices_from(system)] += 1.0 / strength
-            step = np.linalg.solve(system, -residual)
+            step = _newton_step(kernel, importance * pull * (1 - pull), residual, strength)
             dual += step
             if float(np.abs(step).max()) < 1e-8:
                 break
@@ -82,3 +81,21 @@ class Examples:
             else:
                 named[name] = weight * (INTERCEPT_VALUE if name == "bias" else 1.0)
         return Head(named, tuple(hashed), threshold)
+
+
+def _newton_step(kernel: Vector, curvature: Vector, residual: Vector, strength: float) -> Vector:
+    """Solve `(diag(curvature) kernel + 1 / strength) step = -residual` by conjugate gradients, which with thousands of
+    messages takes a fraction of the time that an elimination takes.
+
+    The system is made symmetric by `step = -strength * residual + root * rest`, root the square root of the curvature.
+    """
+    root = np.sqrt(curvature)
+    size = root.size
+    system = LinearOperator(
+        (size, size), matvec=lambda z: root * (kernel @ (root * z)) + z / strength, dtype=np.float64
+    )
+    rest, failed = cg(system, root * (kernel @ (strength * residual)), rtol=1e-5, atol=0.0, maxiter=10 * size)
+    if failed:
+        raise ArithmeticError(f"no solution after {failed} steps")
+    step: Vector = root * rest - strength * residual
+    return step
