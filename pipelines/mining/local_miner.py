@@ -32,6 +32,8 @@ from .standing_rules import Rule, describes, downloads_and_runs
 from .statement_context import ConversationContext, names_code, needs_context, occasion, only_rejects, statement
 
 MAX_RULES_PER_MESSAGE = 20
+MAX_SAID_CHARS = 300
+"""A message up to here was typed rather than pasted: a rule in it is not lost because nobody speaks before it."""
 MAX_STATED_PER_MESSAGE = 3
 """Of more in one message, which may be a guide that was pasted, the others are put to the user."""
 EXCERPT_CHARS = 700
@@ -241,6 +243,13 @@ class Miner:
                 category = "correction"
             found.append(self._of_user(said, index, category, _named(rule, part), RULE_SCORE, rule=rule))
             taken.add(index)
+        for index in () if document or len(turn.text) > MAX_SAID_CHARS else _unvoiced(said):
+            rule = said.search(index).standing_rule if len(found) < MAX_RULES_PER_MESSAGE else None
+            if rule is not None and rule.certainty is Certainty.STATED:
+                rule = replace(rule, certainty=Certainty.LIKELY)
+                part = said.sentences[index]
+                found.append(self._of_user(said, index, "preference", _named(rule, part), RULE_SCORE, rule=rule))
+                taken.add(index)
         for index, rule in asked_in_list(said.sentences, turn.text) if spoken else ():
             if index not in taken and len(found) < MAX_RULES_PER_MESSAGE:
                 found.append(
@@ -462,6 +471,14 @@ class Miner:
             score=score,
             said_at=moment(turn.timestamp),
         )
+
+
+def _unvoiced(said: Message) -> list[int]:
+    """Typed sentences behind one that nobody's voice is in ("The CI is red again. Never push without the tests.")."""
+    if not said.may_show & RULE_BITS:
+        return []
+    parts = enumerate(said.sentences)
+    return [index for index, part in parts if part.typed and not part.spoken and not part.introduced]
 
 
 def _alike(one: Category, other: Category) -> bool:

@@ -106,7 +106,7 @@ class Sentence(NamedTuple):
     opens: bool
     """The first sentence of its line."""
     introduced: bool
-    """It stands below a line that introduces it, and not as the user's own: it may be somebody else's."""
+    """It stands below a line that introduces it, and not as the user's own, or in a quotation: it may be somebody's."""
 
 
 _sentence = tuple.__new__
@@ -146,7 +146,8 @@ def sentences(turn: Turn) -> tuple[Sentence, ...]:
             converses = _converses(sentence)
             # A rule in the middle of a paragraph is the user's when what surrounds it is conversation:
             # "specific trade-offs imply importance. Never use adjectives." is a style guide that was pasted.
-            spoken = typed and (converses or index == 0 or previous_speaks) and not _is_quoted(quotations, low, high)
+            others = _is_quoted(quotations, low, high)
+            spoken = typed and (converses or index == 0 or previous_speaks) and not others
             found.append(
                 Sentence(
                     sentence,
@@ -155,7 +156,7 @@ def sentences(turn: Turn) -> tuple[Sentence, ...]:
                     typed,
                     spoken,
                     opens=index == 0,
-                    introduced=attribution is not Attribution.OWN,
+                    introduced=attribution is not Attribution.OWN or others,
                 )
             )
             previous_speaks = converses or _starts_as_order(sentence) or (spoken and _states_rule(sentence))

@@ -12,6 +12,7 @@ from memoryvault.pipelines.candidate import Candidate
 from memoryvault.pipelines.mining import mine
 from memoryvault.pipelines.routing import Tier
 from memoryvault.sources.transcripts.claude import ClaudeReader
+from memoryvault.vault.turn import Origin, Role, Turn
 
 from .test_rule_certainty import RULE, tiers
 
@@ -120,3 +121,17 @@ def test_words_of_others_are_no_rule_at_any_tier(tmp_path: Path, place: str) -> 
     found = read(tmp_path, user("hello, please look around"), LINES[place])
     assert [c.statement for c in found if c.from_user and c.category in ("preference", "correction")] == []
     assert Tier.HIGH not in tiers(found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The CI is red again. Never push without running the tests.",
+        "The build broke because of a force push. Never force-push to main.",
+        "The parser is slow. Always use the cache in tests.",
+    ],
+)
+def test_a_rule_behind_a_sentence_in_nobodys_voice_is_kept_and_not_saved_unasked(text: str) -> None:
+    found = tiers(mine([Turn(Role.USER, Origin.PROMPT, text, "record", "session")]))
+    assert found
+    assert Tier.HIGH not in found
