@@ -13,6 +13,7 @@ from ...vault.slug import slugify
 from ...vault.turn import Origin, Role, Turn
 from ..candidate import Candidate, Category, Scope, moment
 from ..foreign_language import may_state_foreign_rule
+from ..scrub import Policy, findings
 from . import fixes, procedures
 from .agent_message import AgentMessage
 from .classifier import Classifier, Head, packaged
@@ -129,8 +130,8 @@ def candidate_of_user(
     if passed_on and certainty is Certainty.STATED and paragraph == turn.text.strip() and orders_something(paragraph):
         # "Fix the login test. Never mock the clock.": nothing else was said, so it may be the user who does.
         passed_on, certainty = False, Certainty.LIKELY
-    if certainty is Certainty.STATED and (part.introduced or passed_on or PRIVATE_MARK in sentence):
-        certainty = Certainty.LIKELY  # Somebody else's words, it may be, or without its private part another rule.
+    if certainty is Certainty.STATED and (part.introduced or passed_on or _is_kept_in_part(sentence)):
+        certainty = Certainty.LIKELY  # Somebody else's words, it may be, or without what is left out another rule.
     saved = certainty is Certainty.STATED
     if language or is_fact:
         stated = " ".join(sentence.split())
@@ -495,7 +496,14 @@ def _named(rule: Rule, part: Sentence) -> str:
         return f"has the form of a rule: {rule.form}; the line above it may introduce somebody else's words"
     if PRIVATE_MARK in part.text:
         return f"has the form of a rule: {rule.form}; a part of it is private"
+    if _is_kept_in_part(part.text):
+        return f"has the form of a rule: {rule.form}; a part of it is a secret"
     return f"a standing rule: {rule.form}"
+
+
+def _is_kept_in_part(sentence: str) -> bool:
+    """Whether a note holds less of it than was said: "Always use [REDACTED-API-KEY] to deploy." is no rule to go by."""
+    return PRIVATE_MARK in sentence or bool(findings(sentence, Policy.SECRETS))
 
 
 def _why(category: Category, turn: Turn, part: Sentence) -> str:
