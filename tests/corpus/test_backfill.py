@@ -33,7 +33,7 @@ def corpus(sandbox: Sandbox) -> list[Path]:
         (RULE,),
         ("No, use pnpm instead of npm for the shop.",),
         ("I'd rather have the report as a short table.",),
-        ("Could we maybe cache the thumbnails some day?",),
+        ("What do the thumbnails cost us?",),
     ]
     return [old_session(folder, number, *said[number % len(said)]) for number in range(1, SESSIONS + 1)]
 

@@ -37,7 +37,7 @@ SAID = (
     (RULE, "Thanks, that looks right."),
     ("No, use pnpm instead of npm for the shop.",),
     ("I'd rather have the report as a short table.", "What does the second test do?"),
-    ("Could we maybe cache the thumbnails some day?",),
+    ("What do the thumbnails cost us?",),
     (f"The token is {SECRET}, and from now on always use it, never another.",),
     ("From now on always look at /Users/rosalind/shop/main.py first, never at the tests.",),
 )
