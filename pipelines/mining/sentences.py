@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Collection, Iterator
+from bisect import bisect_left
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from ...vault.turn import Turn
@@ -52,9 +53,14 @@ _STRUCTURE = re.compile(
 
 _FENCE = re.compile(r"\s{0,3}(?:```|~~~)")
 
-_QUOTATION = re.compile(r"""(?<![\w"])"(?=[^\s"])[^"\n]*(?<=[^\s"])"(?!\w)|“[^”\n]*”|«[^»\n]*»|„[^“”\n]*[“”]""")
+_QUOTATION = re.compile(
+    r"""(?<![\w"])"(?=[^\s"])[^"\n]*(?<=[^\s"])"(?!\w)|“[^”\n]{0,2000}”|«[^»\n]{0,2000}»|„[^“”\n]{0,2000}[“”]"""
+)
 """A passage in quotation marks. Pairs are taken from the left, so that what stands between two of them is none."""
 _HAS_MARKS = re.compile(r'["“«„]')
+_NOBODYS: frozenset[int] = frozenset()
+MAX_LEAD_CHARS = 200
+"""Characters before a quotation that may say whose words it holds."""
 
 _CONVERSATION = re.compile(
     rf"""(?:\b(?:i|i'm|i'd|i'll|i've|im|me|my|you|your|we|we're|we'd|we'll|we've|our|us|let's|lets|please|pls|thanks|thank|
@@ -138,16 +144,16 @@ def sentences(turn: Turn) -> tuple[Sentence, ...]:
         structural = _STRUCTURE.match(line) is not None or (document_from is not None and start >= document_from)
         prose = not structural and not _overlaps(turn.pasted, start, position)
         attribution = tracker.next(line, typed=prose)
-        quotations = list(_quotations(line)) if _HAS_MARKS.search(line) else ()
-        for index, (low, high) in enumerate(_split(line)):
+        spans = _split(line)
+        others = _in_quotations(line, spans) if prose and len(spans) > 1 and _HAS_MARKS.search(line) else _NOBODYS
+        for index, (low, high) in enumerate(spans):
             sentence = line[low:high]
             quoted = structural or attribution is Attribution.QUOTED
             typed = not quoted and not _overlaps(turn.pasted, start + low, start + high)
             converses = _converses(sentence)
             # A rule in the middle of a paragraph is the user's when what surrounds it is conversation:
             # "specific trade-offs imply importance. Never use adjectives." is a style guide that was pasted.
-            others = _is_quoted(quotations, low, high)
-            spoken = typed and (converses or index == 0 or previous_speaks) and not others
+            spoken = typed and (converses or index == 0 or previous_speaks) and low not in others
             found.append(
                 Sentence(
                     sentence,
@@ -156,24 +162,28 @@ def sentences(turn: Turn) -> tuple[Sentence, ...]:
                     typed,
                     spoken,
                     opens=index == 0,
-                    introduced=attribution is not Attribution.OWN or others,
+                    introduced=attribution is not Attribution.OWN or low in others,
                 )
             )
-            previous_speaks = converses or _starts_as_order(sentence) or (spoken and _states_rule(sentence))
+            if index + 1 < len(spans):  # Of the last one nobody asks: the next line begins anew.
+                previous_speaks = converses or _starts_as_order(sentence) or (spoken and _states_rule(sentence))
     return _bounded(found)
 
 
-def _quotations(line: str) -> Iterator[tuple[int, int]]:
-    """Character ranges of passages in quotation marks, but for those that the user says are the user's own words."""
+def _in_quotations(line: str, spans: Sequence[tuple[int, int]]) -> Collection[int]:
+    """Where the sentences begin that are part of a quotation of several: in "Be kind. Never push to main." somebody may
+    speak, unless the user says that these are the user's own words. A word or a name in quotation marks is part of its
+    sentence, and that is the user's."""
+    begins = [low for low, _ in spans]
+    found: set[int] = set()
     for match in _QUOTATION.finditer(line):
-        if not introduces_own(line[: match.start()]):
-            yield match.span()
-
-
-def _is_quoted(quotations: Collection[tuple[int, int]], low: int, high: int) -> bool:
-    """Whether it begins within a quotation of several sentences: in "Be kind. Never push to main." somebody else may
-    speak. A word or a name in quotation marks is part of its sentence, and that is the user's."""
-    return any(start <= low < end and (start < low or high < end) for start, end in quotations)
+        start, end = match.span()
+        first, last = bisect_left(begins, start), bisect_left(begins, end)
+        if first < last and begins[first] == start and end <= spans[first][1]:
+            first += 1
+        if first < last and not introduces_own(line[max(0, start - MAX_LEAD_CHARS) : start]):
+            found.update(begins[first:last])
+    return found
 
 
 def _not_typed(text: str) -> list[Sentence]:
@@ -268,9 +278,16 @@ def _starts_as_order(sentence: str) -> bool:
     return _ORDER.match(sentence) is not None
 
 
+_MAY_STATE_RULE = re.compile(
+    r"\b(?:always|never|from|going|prefer|whenever|every|each|instead|stop|don'?t|do not|rules?|remember|policy)\b",
+    re.IGNORECASE,
+)
+
+
 def _states_rule(sentence: str) -> bool:
     """ "From now on, use uv": who says so speaks in the next sentence, too."""
-    rule = standing_rule(sentence)
+    # Asking of each sentence in all wordings would take a twentieth of the whole mining.
+    rule = standing_rule(sentence) if _MAY_STATE_RULE.search(sentence) else None
     return rule is not None and rule.certainty is Certainty.STATED
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from .common_patterns import DEICTIC, IMPERATIVE_CHOICE, LOOKED_AT_AGAIN, TO_MEMORY, cue, order_of, without_expletive
 from .named_project import without_named_project
-from .rewording import OTHER_WAY, in_known_words
+from .rewording import OTHER_WAYS, in_known_words
 from .rule_certainty import Certainty, certainty, orders_from_now_on
 
 _MOMENT = cue(
@@ -309,7 +309,7 @@ _PREFERS_HERE = cue(
 RULE_FORMS = (
     *(_ALWAYS_NEVER, _FROM_NOW_ON, _NEVER_WANT, _WE_ALWAYS, _MODAL_ALWAYS, _PREFER, _EVERY),
     *(_GENERAL_WANT, _STYLE, _POLICY, _HOUSE_RULE, _NEGATIVE, _ASK_BEFORE, _REMEMBER, _ASKS_TOO_MUCH),
-    OTHER_WAY,
+    *OTHER_WAYS,
 )
 """Without one of these a sentence states no rule."""
 (
@@ -328,8 +328,8 @@ RULE_FORMS = (
     _IF_ASK_BEFORE,
     _IF_REMEMBER,
     _IF_ASKS_TOO_MUCH,
-    _IF_OTHER_WAY,
-) = (1 << place for place in range(len(RULE_FORMS)))
+) = (1 << place for place in range(len(RULE_FORMS) - len(OTHER_WAYS)))
+_IF_OTHER_WAY = sum(1 << place for place in range(len(RULE_FORMS) - len(OTHER_WAYS), len(RULE_FORMS)))
 
 
 def _imperative_or_we(core: str) -> bool:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from memoryvault.pipelines.candidate import Candidate
 from memoryvault.pipelines.mining import mine
+from memoryvault.pipelines.mining.sentences import sentences
 from memoryvault.pipelines.routing import Tier, tier_of
+from memoryvault.tests.support.growth import assert_linear
 from memoryvault.vault.turn import Origin, Role, Turn
 
 
@@ -53,3 +57,15 @@ def test_marks_within_and_before_a_rule_leave_it_the_users(text: str, rules: lis
 
 def test_a_quotation_that_the_user_calls_a_rule_of_the_users_is_one() -> None:
     assert saved('my rule: "Always use pnpm. Never use npm."') == ['Never use npm."']
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "piece", ['He said "be kind. Never push." Then. ', 'my rule: "a. b. ', '" . " A. ', "“x. y” «"]
+)
+def test_a_line_of_quotations_is_read_in_linear_time(piece: str) -> None:
+    def line(size: int) -> Callable[[], object]:
+        turn = Turn(Role.USER, Origin.PROMPT, piece * (size // len(piece)), "record", "session")
+        return lambda: sentences(turn)
+
+    assert_linear(line, 80_000)
