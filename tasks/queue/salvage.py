@@ -55,6 +55,8 @@ def open_queue(state: StatePaths, *, policies: Mapping[str, KindPolicy] = POLICI
     path = Path(state.queue_db)
     salvaged = path.with_name(f"{path.name}.salvaging")
     damage = "its salvage was interrupted" if _moved_in_part(salvaged) else find_damage(path)
+    if damage is None and not is_readable_anew(path):  # Of a large file, which `find_damage` does not read through.
+        damage = "its newest job can't be read"
     ledger = None
     if damage is None:
         try:

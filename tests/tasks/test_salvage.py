@@ -6,11 +6,13 @@ import os
 import signal
 import sqlite3
 import threading
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
+from memoryvault.tasks.queue import salvage
 from memoryvault.tasks.queue.kinds import POLICIES as REAL_POLICIES
 from memoryvault.tasks.queue.ledger import Ledger
 from memoryvault.tasks.queue.salvage import (
@@ -110,6 +112,22 @@ def test_what_a_broken_head_hides_comes_back_from_the_nightly_copy(state: StateP
     assert len(kept(state)) == 1, "it is salvaged once"
 
 
+def test_a_large_file_whose_newest_job_cannot_be_read_is_set_aside(
+    state: StatePaths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker that finds it damaged starts anew: it would find the same file again, every few seconds."""
+    monkeypatch.setattr(salvage, "CHECKED_BYTES", 0)
+    filled(state)
+    with closing(sqlite3.connect(state.queue_db)) as conn:
+        pages = [row[0] for row in conn.execute("SELECT pageno FROM dbstat WHERE name = 'job' AND pagetype = 'leaf'")]
+    overwrite(state.queue_db, (max(pages) - 1) * 4096)
+    assert not is_readable_anew(Path(state.queue_db))
+    with reopen(state) as ledger:
+        assert len(ledger.list(most=1000)) > 300
+    assert len(kept(state)) == 1
+    assert is_readable_anew(Path(state.queue_db))
+
+
 def test_a_copy_is_never_replaced_by_a_damaged_file(state: StatePaths) -> None:
     filled(state)
     assert back_up(Path(state.queue_db))
@@ -166,14 +184,25 @@ def test_a_deleted_queue_is_made_again_from_the_markers(state: StatePaths) -> No
         assert ledger.is_complete()
 
 
-@pytest.mark.parametrize("accident", ["deleted", "damaged"])
-def test_a_worker_whose_file_is_lost_under_it_starts_anew(state: StatePaths, accident: str) -> None:
+@contextmanager
+def running(state: StatePaths) -> Iterator[Worker]:
+    """A worker that serves in a thread."""
     context = WorkerContext(state, poll_seconds=0.1, policies=POLICIES, schedules=())
     worker = Worker(context, {"effect": lambda job: None})
     thread = threading.Thread(target=worker.run_forever)
     thread.start()
     try:
         wait_until(lambda: Path(state.wake_socket).exists(), "the worker has started")
+        yield worker
+    finally:
+        worker.leave()
+        thread.join(timeout=60.0)
+        assert not thread.is_alive()
+
+
+@pytest.mark.parametrize("accident", ["deleted", "damaged"])
+def test_a_worker_whose_file_is_lost_under_it_starts_anew(state: StatePaths, accident: str) -> None:
+    with running(state):
         if accident == "deleted":
             for ending in ("", "-wal", "-shm"):
                 Path(state.queue_db + ending).unlink(missing_ok=True)
@@ -195,20 +224,11 @@ def test_a_worker_whose_file_is_lost_under_it_starts_anew(state: StatePaths, acc
         wait_until(enqueued, "there is a new queue.db")
         with Ledger(state.queue_db, policies=POLICIES) as ledger:
             wait_until(lambda: {job.state for job in ledger.list()} == {"done"}, "the job is done")
-    finally:
-        worker.leave()
-        thread.join(timeout=60.0)
-        assert not thread.is_alive()
 
 
 def test_damage_is_noticed_by_a_worker_that_has_all_it_reads_in_its_cache(state: StatePaths) -> None:
     """It would go on for hours in a file that every hook and command finds broken."""
-    context = WorkerContext(state, poll_seconds=0.1, policies=POLICIES, schedules=())
-    worker = Worker(context, {"effect": lambda job: None})
-    thread = threading.Thread(target=worker.run_forever)
-    thread.start()
-    try:
-        wait_until(lambda: Path(state.wake_socket).exists(), "the worker has started")
+    with running(state) as worker:
         with Ledger(state.queue_db, policies=POLICIES) as ledger:
             ledger._conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         # Reads every page, and so has all of them in its cache from here on.
@@ -217,10 +237,6 @@ def test_damage_is_noticed_by_a_worker_that_has_all_it_reads_in_its_cache(state:
         assert not is_readable_anew(Path(state.queue_db))
         assert not worker._ledger.damaged
         wait_until(lambda: kept(state), "the damaged file is set aside", seconds=30.0)
-    finally:
-        worker.leave()
-        thread.join(timeout=60.0)
-        assert not thread.is_alive()
 
 
 def test_a_damaged_state_db_is_replaced_by_its_copy(state: StatePaths) -> None:
