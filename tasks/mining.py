@@ -145,11 +145,7 @@ def mine_transcript(request: MiningRequest, settings: Settings | None = None) ->
 
     Raises OSError when the transcript cannot be read.
     """
-    from ..sources.transcripts.lines import begins_line
-
     plan = ReadPlan.from_last_agent_message(request) or ReadPlan.from_context(request)
-    if not begins_line(Path(request.transcript), request.mined_until):
-        plan = ReadPlan.from_start()  # The place where reading begins may still be there: that alone says nothing.
     while isinstance(reading := _read_once(request, plan, settings), NeedsEarlierStart):
         plan = reading.plan
     mined = reading.mined
@@ -173,13 +169,16 @@ def _read_once(request: MiningRequest, plan: ReadPlan, settings: Settings | None
         request.host or None,
         look_back=not plan.skips_context,
         all_steps=packer is not None,
+        read_until=plan.mined_until,
     )
     miner = Miner(start=plan.mined_until, project_of=project_of)
     candidates: list[Candidate] = []
     has_new_turns = False
     for turn in _read_in_batches(reader):
+        if reader.restarted:
+            return NeedsEarlierStart(ReadPlan.from_start())
         if turn.offset >= plan.mined_until and not has_new_turns:
-            if plan.skips_context and turn.origin not in OPENING_ORIGINS and not reader.report.restarted:
+            if plan.skips_context and turn.origin not in OPENING_ORIGINS:
                 return NeedsEarlierStart(ReadPlan.from_context(replace(request, last_agent_offset=None)))
             has_new_turns = True
         if plan.may_propose(turn):
@@ -188,9 +187,9 @@ def _read_once(request: MiningRequest, plan: ReadPlan, settings: Settings | None
             miner.follow(turn)
         if packer is not None:
             packer.feed(turn)
-    report = reader.report
-    if report.restarted:
+    if reader.restarted:
         return NeedsEarlierStart(ReadPlan.from_start())
+    report = reader.report
     mined_until = max(report.end_offset, plan.mined_until)
     if has_new_turns:
         context, last_agent = miner.context_offset, min(miner.last_agent_offset, reader.needed_from)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 
 from .layout import ALWAYS_LOAD, PROJECTS, special_folder
 from .normal_form import composed
@@ -32,9 +33,13 @@ def _is_git_folder(path: str) -> bool:
 def _git_folder_of(folder: str) -> str:
     """The git folder whose work tree is `folder`, '' when `folder` is not the top of one."""
     candidate = folder.rstrip("/") + "/.git"
-    if os.path.isdir(candidate):
+    try:
+        kind = stat.S_IFMT(os.stat(candidate).st_mode)
+    except (OSError, ValueError):
+        kind = 0  # As in most folders: nothing more has to be asked for there.
+    if kind == stat.S_IFDIR:
         return candidate
-    pointer = _read_pointer(candidate)
+    pointer = _read_pointer(candidate) if kind == stat.S_IFREG else ""
     if pointer.startswith("gitdir:"):
         return os.path.normpath(os.path.join(folder, pointer[len("gitdir:") :].strip()))
     if folder.endswith(".git") and _is_git_folder(folder):

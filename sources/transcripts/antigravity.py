@@ -37,14 +37,16 @@ class AntigravityReader(TranscriptReader):
     host: ClassVar[str] = "antigravity"
     record_start: ClassVar[bytes] = b'{"step_index":'
 
-    def __init__(self, path: Path, offset: int = 0, look_back: bool = True, all_steps: bool = True) -> None:
-        super().__init__(path, offset, look_back, all_steps)
+    def __init__(
+        self, path: Path, offset: int = 0, look_back: bool = True, all_steps: bool = True, read_until: int = 0
+    ) -> None:
+        super().__init__(path, offset, look_back, all_steps, read_until)
         parts = path.parts[-len(LOG.parts) :]
         self.session = path.parents[len(LOG.parts) - 1].name if parts == LOG.parts else path.stem
         self._call = ToolEvent("")
 
-    def _read_header(self) -> None:
-        for record in self._header_lines():
+    def _read_header(self, records: Iterator[dict[str, Any]]) -> None:
+        for record in records:
             for _, arguments in _calls(record):
                 if self._cwd is None and isinstance(arguments.get("cwd"), str):
                     self._cwd = arguments["cwd"]

@@ -30,6 +30,7 @@ from .claude_bytes import (
     match_result,
     match_success,
 )
+from .compressed import ByteStream
 from .lines import as_object, as_text, clean, holds_match, one_line, parse_object, shorten
 from .reader import TranscriptReader
 from .words import own_text, pasted_ranges
@@ -78,8 +79,10 @@ class ClaudeReader(TranscriptReader):
     record_start: ClassVar[bytes] = b'{"parentUuid":'
     record_id: ClassVar[str] = "uuid"
 
-    def __init__(self, path: Path, offset: int = 0, look_back: bool = True, all_steps: bool = True) -> None:
-        super().__init__(path, offset, look_back, all_steps)
+    def __init__(
+        self, path: Path, offset: int = 0, look_back: bool = True, all_steps: bool = True, read_until: int = 0
+    ) -> None:
+        super().__init__(path, offset, look_back, all_steps, read_until)
         self._uuids: set[bytes] = set()
         self._calls: dict[str, ToolEvent | bytes] = {}
         """Calls without a result yet; as bytes, the unparsed record of a reading tool's call."""
@@ -95,8 +98,8 @@ class ClaudeReader(TranscriptReader):
         self._skipped: bytes | None = None
         """The last line that was skipped, for the case that its session, folder and time are needed."""
 
-    def _read_header(self) -> None:
-        for record in self._header_lines():
+    def _read_header(self, records: Iterator[dict[str, Any]]) -> None:
+        for record in records:
             if isinstance(record.get("sessionId"), str):
                 self.session = record["sessionId"]
             if isinstance(record.get("cwd"), str):
@@ -105,19 +108,16 @@ class ClaudeReader(TranscriptReader):
                 # A person may have resumed it since: then only the records of a program are passed over.
                 self._headless = _is_headless(record) and not holds_match(self.path, _PERSONS_RECORD, MATCH_BYTES)
                 break
-        if self._start > 0 and not self._headless and self._may_look_back:
-            self._look_back()
 
     @property
     def needed_from(self) -> int:
         recent = (offset for offset in self._yielded_at.values() if offset >= self._end - LOOK_BACK_BYTES)
         return min(recent, default=self._end)
 
-    def _look_back(self) -> None:
+    def _look_back(self, file: ByteStream) -> None:
         begin = max(0, self._start - LOOK_BACK_BYTES)
-        with self.path.open("rb") as file:
-            file.seek(begin)
-            tail = file.read(self._start - begin)
+        file.seek(begin)
+        tail = file.read(self._start - begin)
         if b'"queue-operation"' not in tail and b'"queued_command"' not in tail:
             return
         position = begin

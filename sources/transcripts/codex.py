@@ -31,8 +31,10 @@ class CodexReader(TranscriptReader):
     host: ClassVar[str] = "codex"
     record_start: ClassVar[bytes] = b'{"timestamp":'
 
-    def __init__(self, path: Path, offset: int = 0, look_back: bool = True, all_steps: bool = True) -> None:
-        super().__init__(path, offset, look_back, all_steps)
+    def __init__(
+        self, path: Path, offset: int = 0, look_back: bool = True, all_steps: bool = True, read_until: int = 0
+    ) -> None:
+        super().__init__(path, offset, look_back, all_steps, read_until)
         self._calls: dict[str, ToolEvent] = {}
         self._messages: dict[Role, tuple[str, str]] = {}
         """The newest message by role: the form of its record ("event" or "item"), and its text."""
@@ -43,8 +45,8 @@ class CodexReader(TranscriptReader):
         """See TranscriptReader. All that Codex copies is written anew, with the time of the fork."""
         return tuple(self._forked_from)
 
-    def _read_header(self) -> None:
-        for record in self._header_lines():
+    def _read_header(self, records: Iterator[dict[str, Any]]) -> None:
+        for record in records:
             if record.get("type") == "session_meta" and isinstance(record.get("payload"), dict):
                 self._session_meta(record["payload"])
                 return

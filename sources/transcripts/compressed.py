@@ -66,11 +66,7 @@ class _Unpacked:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._text is not None:
-            self._text.close()
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
+        self._end()
         self._file.close()
 
     def read(self, size: int) -> bytes:
@@ -87,9 +83,21 @@ class _Unpacked:
         return data
 
     def seek(self, offset: int) -> None:
-        """Go forwards; by reading, since there is no other way. Raises OSError."""
+        """Go to an offset of the text, or to its end if that comes before; by reading, since there is no other way,
+        and from the beginning if it lies behind. Raises OSError."""
+        if offset < self._position:
+            self._end()
+            self._file.seek(0)
+            self._text, self._process, self._position = None, None, 0
         while self._position < offset and self.read(min(_SKIPPED_BYTES, offset - self._position)):
             pass
+
+    def _end(self) -> None:
+        if self._text is not None:
+            self._text.close()
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
 
     def _begin(self) -> IO[bytes]:
         for name in _MODULES:

@@ -21,14 +21,16 @@ class CopilotReader(TranscriptReader):
     record_start: ClassVar[bytes] = b'{"type":"user.message"'
     record_id: ClassVar[str] = "id"
 
-    def __init__(self, path: Path, offset: int = 0, look_back: bool = True, all_steps: bool = True) -> None:
-        super().__init__(path, offset, look_back, all_steps)
+    def __init__(
+        self, path: Path, offset: int = 0, look_back: bool = True, all_steps: bool = True, read_until: int = 0
+    ) -> None:
+        super().__init__(path, offset, look_back, all_steps, read_until)
         self.session = path.parent.name if path.stem == "events" else path.stem
         self._calls: dict[str, ToolEvent] = {}
         self._seen: set[str] = set()
 
-    def _read_header(self) -> None:
-        for record in self._header_lines():
+    def _read_header(self, records: Iterator[dict[str, Any]]) -> None:
+        for record in records:
             if record.get("type") == "session.start":
                 self._session_start(as_object(record.get("data")))
                 return

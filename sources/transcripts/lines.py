@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from ...vault.wording import beginning_of, end_of
-from .compressed import open_bytes
+from .compressed import ByteStream, open_bytes
 
 READ_BUFFER_BYTES = 128 << 10
 SEARCH_BUFFER_BYTES = 1 << 20
@@ -42,6 +42,14 @@ class Line(NamedTuple):
 def complete_lines(
     path: Path, offset: int = 0, max_bytes: int = MAX_LINE_BYTES, buffer_bytes: int = READ_BUFFER_BYTES
 ) -> Iterator[Line]:
+    """Yield the lines of a file from `offset` on. Raises OSError. See `lines_from`."""
+    with open_bytes(path) as file:
+        yield from lines_from(file, offset, max_bytes, buffer_bytes)
+
+
+def lines_from(
+    file: ByteStream, offset: int = 0, max_bytes: int = MAX_LINE_BYTES, buffer_bytes: int = READ_BUFFER_BYTES
+) -> Iterator[Line]:
     """Yield the lines from `offset` on, but not a half-written last one.
 
     A last line without a newline counts as complete when it is a whole JSON object: one that was cut short
@@ -50,48 +58,46 @@ def complete_lines(
     position = offset
     begun: list[bytes] = []
     held = 0  # bytes of a line whose end was not read yet; they are in `begun` unless it is too long
-    with open_bytes(path) as file:
-        file.seek(offset)
-        # Whole blocks are searched here: reading the file line by line takes longer.
-        while block := file.read(buffer_bytes):
-            begin, end = 0, block.find(b"\n") + 1
-            if held and end:
-                size = held + end
-                begun.append(block[:end])
-                start, position = position, position + size
-                too_long = size > max_bytes
-                yield Line(start, position, b"" if too_long else b"".join(begun), too_long)
-                begun.clear()
-                begin, held, end = end, 0, block.find(b"\n", end) + 1
-            before = position - begin
-            while end:
-                start, position = position, before + end
-                if end - begin <= max_bytes:
-                    yield _line(Line, (start, position, block[begin:end], False))
-                else:
-                    yield Line(start, position, b"", too_long=True)
-                begin, end = end, block.find(b"\n", end) + 1
-            held += len(block) - begin
-            if held > max_bytes:
-                begun.clear()
-            elif begin < len(block):
-                begun.append(block[begin:])
+    file.seek(offset)
+    # Whole blocks are searched here: reading the file line by line takes longer.
+    while block := file.read(buffer_bytes):
+        begin, end = 0, block.find(b"\n") + 1
+        if held and end:
+            size = held + end
+            begun.append(block[:end])
+            start, position = position, position + size
+            too_long = size > max_bytes
+            yield Line(start, position, b"" if too_long else b"".join(begun), too_long)
+            begun.clear()
+            begin, held, end = end, 0, block.find(b"\n", end) + 1
+        before = position - begin
+        while end:
+            start, position = position, before + end
+            if end - begin <= max_bytes:
+                yield _line(Line, (start, position, block[begin:end], False))
+            else:
+                yield Line(start, position, b"", too_long=True)
+            begin, end = end, block.find(b"\n", end) + 1
+        held += len(block) - begin
+        if held > max_bytes:
+            begun.clear()
+        elif begin < len(block):
+            begun.append(block[begin:])
     if 0 < held < max_bytes and _is_whole(data := b"".join(begun)):
         yield Line(position, position + held, data)
 
 
-def begins_line(path: Path, offset: int, begins: bytes = b"") -> bool:
-    """Whether a reading that ended at `offset` goes on there. Where it does not, the file is another one than it was,
-    or the host has rewritten its end: Claude Code takes back an answer that broke off. Raises OSError.
+def begins_line(file: ByteStream, offset: int, begins: bytes = b"") -> bool:
+    """Whether a reading of the file that ended at `offset` goes on there. Where it does not, it is another file than it
+    was, or the host has rewritten its end: Claude Code takes back an answer that broke off. Raises OSError.
 
     A record whose newline is still to come counts as a line, so one that follows may begin right behind it. With
     `begins`, as the host's records begin, the place of such a record within a damaged line is good, too.
     """
-    with open_bytes(path) as file:
-        if offset <= 0:
-            return True
-        file.seek(offset - 1)
-        around = file.read(2 + len(begins))
+    if offset <= 0:
+        return True
+    file.seek(offset - 1)
+    around = file.read(2 + len(begins))
     before, behind = around[:1], around[1:]
     if before in (b"\n", b"\0") or (begins and behind.startswith(begins)):
         return True

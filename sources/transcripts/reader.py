@@ -11,7 +11,8 @@ from typing import Any, ClassVar
 
 from ...vault.private import may_have_private_tag
 from ...vault.turn import Origin, Role, ToolEvent, Turn
-from .lines import Line, as_text, begins_line, complete_lines, parse_object, records_within
+from .compressed import ByteStream, open_bytes
+from .lines import as_text, begins_line, lines_from, parse_object, records_within
 from .words import strip_private
 
 JSON_COLONS = (":", ": ")
@@ -32,8 +33,6 @@ class ReadReport:
     turns: int
     headless: bool
     """A program ran the session, not a person: none of it is mined."""
-    restarted: bool
-    """No line of the file begins at the offset: it was rewritten, and was read from its beginning."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +61,12 @@ class TranscriptReader(ABC):
     record_id: ClassVar[str] = ""
     """The field that names a record; where there is none, its place in the file does."""
 
-    def __init__(self, path: Path, offset: int = 0, look_back: bool = True, all_steps: bool = True) -> None:
-        """Read from byte `offset` on.
+    def __init__(
+        self, path: Path, offset: int = 0, look_back: bool = True, all_steps: bool = True, read_until: int = 0
+    ) -> None:
+        """Read from byte `offset` on, or from the beginning if no line begins there or at `read_until`.
 
+        `read_until`: where the last reading ended; that `offset` still begins a line says nothing of what follows.
         Without `look_back` nothing before `offset` is read but the header: it must not be behind the `needed_from` of
         the last reading. Without `all_steps` the reader may leave out the calls of reading and searching tools, their
         results if they did not fail, and the text of calls and of successful edits: most bytes, but nothing to mine.
@@ -76,8 +78,9 @@ class TranscriptReader(ABC):
         self._cwd: str | None = None
         self._timestamp: str | None = None
         """Timestamp of records that have none of their own."""
-        self._restarted = not begins_line(path, offset, self.record_start)
-        self._start = 0 if self._restarted else max(0, offset)
+        self._restarted = False
+        self._start = max(0, offset)
+        self._read_until = read_until
         self._end = self._start
         self._lines = 0
         self._bad = 0
@@ -101,18 +104,38 @@ class TranscriptReader(ABC):
         return ()
 
     @property
+    def restarted(self) -> bool:
+        """Whether the file was rewritten, and is read from its beginning. Valid once reading has begun."""
+        return self._restarted
+
+    @property
     def report(self) -> ReadReport:
-        return ReadReport(self._end, self._lines, self._bad, self._turns, self._headless, self._restarted)
+        return ReadReport(self._end, self._lines, self._bad, self._turns, self._headless)
 
     def header(self) -> SessionHeader:
         """Read the header only; do not iterate this reader afterwards. Raises OSError."""
-        self._read_header()
+        with open_bytes(self.path) as file:
+            self._begin(file)
         return SessionHeader(self.session, self._cwd or "", self._headless)
 
     def __iter__(self) -> Iterator[Turn]:
-        self._read_header()
+        # Opened once for all that is read: a session is read anew after each answer, and mostly only a little of it.
+        with open_bytes(self.path) as file:
+            self._begin(file)
+            yield from self._turns_from(file)
+
+    def _begin(self, file: ByteStream) -> None:
+        """Learn where to start, and what has to be known there."""
+        if not (begins_line(file, self._read_until) and begins_line(file, self._start, self.record_start)):
+            self._restarted = True
+            self._start = self._end = self._offset_of_line = 0
+        self._read_header(self._header_records(file))
+        if self._start > 0 and not self._headless and self._may_look_back:
+            self._look_back(file)
+
+    def _turns_from(self, file: ByteStream) -> Iterator[Turn]:
         is_irrelevant, turns_of, begins = self._is_irrelevant, self._turns_of, self.record_start
-        for offset, end, data, too_long in complete_lines(self.path, self._start):
+        for offset, end, data, too_long in lines_from(file, self._start):
             self._end = end
             if data.isspace():
                 continue
@@ -142,10 +165,10 @@ class TranscriptReader(ABC):
                 self._offset_of_line = offset + at
                 yield from self._turns_of(record)
 
-    def _header_lines(self) -> Iterator[dict[str, Any]]:
+    @staticmethod
+    def _header_records(file: ByteStream) -> Iterator[dict[str, Any]]:
         """Yield the first records of the file: a reading from the middle needs them, too."""
-        line: Line
-        for line in complete_lines(self.path, 0, HEADER_BYTES, HEADER_BUFFER_BYTES):
+        for line in lines_from(file, 0, HEADER_BYTES, HEADER_BUFFER_BYTES):
             if line.offset > HEADER_BYTES:
                 return
             record = None if line.too_long else parse_object(line.data)
@@ -156,8 +179,11 @@ class TranscriptReader(ABC):
         return parse_object(data)
 
     @abstractmethod
-    def _read_header(self) -> None:
-        """Learn session, folder and `headless` from the beginning of the file."""
+    def _read_header(self, records: Iterator[dict[str, Any]]) -> None:
+        """Learn session, folder and `headless` from the first records of the file."""
+
+    def _look_back(self, file: ByteStream) -> None:  # noqa: B027 - most hosts need nothing of what precedes
+        """Learn what has to be known of what precedes the offset."""
 
     @abstractmethod
     def _is_irrelevant(self, data: bytes) -> bool:

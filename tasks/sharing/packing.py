@@ -238,7 +238,7 @@ def pack_transcript(request: PackingRequest, most_bytes: int = MAX_CONTENT_BYTES
     reader = open_transcript(Path(request.transcript), begin, request.host or None)
     packed = pack(reader, start=request.start, may_leave=_consented(request.projects), most_bytes=most_bytes)
     report = reader.report
-    if report.restarted or report.headless:
+    if reader.restarted or report.headless:
         return Packed(b"", 0, (), request.start)  # Mining it decides what to do with it.
     return replace(packed, end=max(report.end_offset, request.start))
 

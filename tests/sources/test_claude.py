@@ -380,7 +380,7 @@ def test_a_file_that_became_shorter_is_read_from_its_beginning(tmp_path: Path) -
     path = write(tmp_path / "s.jsonl", human(1, "one"))
     reader = ClaudeReader(path, 10**6)
     assert [turn.text for turn in reader] == ["one"]
-    assert reader.report.restarted
+    assert reader.restarted
     assert reader.end_offset == path.stat().st_size
 
 
@@ -393,7 +393,7 @@ def test_nothing_new_yields_nothing(tmp_path: Path) -> None:
 
 def test_a_missing_file_is_an_error_of_the_system(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
-        ClaudeReader(tmp_path / "none.jsonl")
+        list(ClaudeReader(tmp_path / "none.jsonl"))
 
 
 @settings(max_examples=40, deadline=None)

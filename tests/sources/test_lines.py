@@ -11,7 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memoryvault.sources.transcripts.lines import MAX_QUICK_BYTES, begins_line, complete_lines, parse_object
+from memoryvault.sources.transcripts.claude import ClaudeReader
+from memoryvault.sources.transcripts.lines import MAX_QUICK_BYTES, complete_lines, parse_object
 
 # Beyond 64 bits the quick parser makes a float of a whole number; no host counts so far.
 INTEGERS = st.integers(-(2**63), 2**64 - 1)
@@ -72,7 +73,7 @@ def test_a_line_whose_end_has_not_come_is_left_for_the_next_time(tmp_path: Path,
     assert [line.data for line in complete_lines(path, 0, 21, 4)] == [b"{}\n"]
 
 
-@pytest.mark.parametrize("read", [lambda path: [*complete_lines(path)], lambda path: begins_line(path, 0)])
+@pytest.mark.parametrize("read", [lambda path: [*complete_lines(path)], lambda path: [*ClaudeReader(path, 1)]])
 def test_a_named_pipe_in_the_place_of_a_transcript_is_refused_and_not_waited_for(
     tmp_path: Path, read: Callable[[Path], object]
 ) -> None:
