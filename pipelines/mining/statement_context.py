@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from ...vault.turn import Origin, Role, Turn
 from ...vault.wording import beginning_of
 from .common_patterns import count_words, without_expletive
+from .products import without_products
 
 QUOTE_CHARS = 160
 """Most characters that a statement quotes of the message it answers."""
@@ -172,15 +173,16 @@ def only_rejects(sentence: str) -> bool:
 
 def names_code(text: str) -> bool:
     """Whether the text names files, identifiers, branches or links, and so applies to one project only."""
+    own = without_products(text)
     return (
-        _FILE.search(text) is not None
+        _FILE.search(own) is not None
         or re.search(
-            r"`[^`]+`|\b[a-z]+[A-Z]\w+\b|\b[A-Z][a-z]+[A-Z]\w*\b|\b\w+\(\)|https?://|\b[A-Z]{2,}-\d+\b|#\d+\b", text
+            r"`[^`]+`|\b[a-z]+[A-Z]\w+\b|\b[A-Z][a-z]+[A-Z]\w*\b|\b\w+\(\)|https?://|\b[A-Z]{2,}-\d+\b|#\d+\b", own
         )
         is not None
         or re.search(
             r"\b(?:this|the|our) (?:repo(?:sitory)?|project|code ?base|branch|pr|package|module|service|app)\b",
-            text,
+            own,
             re.IGNORECASE,
         )
         is not None

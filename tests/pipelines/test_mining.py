@@ -370,6 +370,35 @@ def test_project_rules_and_personal_rules_are_told_apart() -> None:
     assert [c.scope for c in said("Always answer in short sentences")] == ["personal"]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Never open a pull request on GitHub without asking me.",
+        "Always use TypeScript for new code.",
+        "Always use PostgreSQL, never MySQL/MariaDB.",
+        "Always use Node.js 22 for scripts.",
+        "Always use ISO-8601 dates.",
+        "Always use `camelCase` for variables.",
+    ],
+)
+def test_a_product_that_is_spelt_as_code_is_none_of_one_project(text: str) -> None:
+    assert [c.scope for c in said(text)] == ["personal"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Always create the client with GitHubClient.",
+        "Never call GitHub.listRepos twice.",
+        "Never edit src/GitHub by hand.",
+        "Always run node.json through the formatter.",
+        "Never close SHOP-8601 without asking me.",
+    ],
+)
+def test_code_a_path_and_a_ticket_stay_with_their_project_though_a_product_is_named_alike(text: str) -> None:
+    assert [c.scope for c in said(text)] == ["project"]
+
+
 def test_a_rule_that_names_its_project_holds_there_wherever_it_is_said() -> None:
     def filed(text: str) -> list[tuple[str, str | None]]:
         return [(c.scope, c.names_project) for c in said(text)]
