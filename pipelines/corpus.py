@@ -18,7 +18,8 @@ from ..vault.wording import counted, cut
 from .candidate import Candidate
 from .likeness import LikenessLimits, Wording, filter_words, is_same, wording_of_saying
 from .review import Approve, Reject
-from .routing import PASSED_ON, RULE_CATEGORIES, Thresholds, Tier, is_pattern, tier_of
+from .routing import PASSED_ON, RULE_CATEGORIES, Thresholds, Tier, is_pattern, project_of, tier_of
+from .this_project import speaks_of_this_project
 
 MOST_LINES = 200
 """Most lines of the digest; weaker patterns are only counted."""
@@ -93,17 +94,19 @@ class Pattern:
 def patterns_of(sayings: Sequence[Saying], limits: LikenessLimits, thresholds: Thresholds) -> list[Pattern]:
     """Group sayings into patterns, strongest first; the order of the sayings does not matter."""
     groups: list[_Group] = []
-    by_print: dict[tuple[str, str], _Group] = {}
-    by_word: dict[tuple[str, str], list[_Group]] = {}
+    by_print: dict[tuple[str, str, str], _Group] = {}
+    by_word: dict[tuple[str, str, str], list[_Group]] = {}
     for saying in sorted(sayings, key=lambda each: each.order):
         candidate = saying.candidate
         if candidate.category in RULE_CATEGORIES and not candidate.from_user:
             continue  # at no tier, however often it is read
-        exact = (candidate.kind, fingerprint(candidate.statement))
+        is_apart = candidate.category != "idea" and speaks_of_this_project(candidate.statement)
+        project = (project_of(candidate) if is_apart else None) or ""
+        exact = (candidate.kind, project, fingerprint(candidate.statement))
         group = by_print.get(exact)
         if group is None:
             wording = wording_of_saying(candidate.statement)
-            keys = [(candidate.kind, word) for word in filter_words(wording, limits.wording)]
+            keys = [(candidate.kind, project, word) for word in filter_words(wording, limits.wording)]
             near = (group for key in keys for group in by_word.get(key, ()))
             group = next((each for each in near if is_same(each.wording, wording, None, limits)), None)
             if group is None:

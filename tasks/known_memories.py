@@ -25,7 +25,8 @@ from ..pipelines.likeness import (
 )
 from ..pipelines.other_value import with_other_value
 from ..pipelines.reversal import Rule, find_reversed, is_for_one_project
-from ..pipelines.routing import PUT_AWAY_STATUSES, Known, ReversedRule
+from ..pipelines.routing import PUT_AWAY_STATUSES, Known, ReversedRule, project_of
+from ..pipelines.this_project import of_two_projects
 from ..vault.active import is_entry_place
 from ..vault.entry import ACTIVE, ARCHIVED, AWAITING_STATUSES, Entry, fingerprint
 from ..vault.errors import EntryInvalid, EntryNotFound
@@ -157,6 +158,7 @@ class VaultMemories:
                 others_words=_holds_others_words(entry),
             )
             for entry in self.entries(candidate)
+            if not _is_of_another_project(entry, candidate)
         ]
         rank = {status: place for place, status in enumerate(LIVE_FIRST)}
         # Stable: of equal rank, the same words come before like ones.
@@ -271,6 +273,15 @@ class VaultMemories:
         if self._meaning is None or all(self._same(wording, note, None) for note in notes):
             return [None] * len(notes)
         return self._meaning.cosines(wording.text, [note.wording.text for note in notes])
+
+
+def _is_of_another_project(entry: Entry, candidate: Candidate) -> bool:
+    """Do both speak of "this" project, and mean two? What holds for everything, or has this very evidence, does not."""
+    if entry.project is None or candidate.category == "idea" or _holds(entry, candidate):
+        return False
+    return of_two_projects(
+        (statement_of(entry.body), slugify(entry.project)), (candidate.statement, project_of(candidate))
+    )
 
 
 def _holds(entry: Entry, candidate: Candidate) -> bool:

@@ -11,6 +11,7 @@ from typing import Literal
 from ..pipelines.likeness import LikenessLimits, is_same, may_be_same, statement_of, wording_of_saying
 from ..pipelines.review import group_of
 from ..pipelines.routing import at_first, is_widened
+from ..pipelines.this_project import of_two_projects
 from ..pipelines.triage import Expire, InboxItem, Merge, Promote, TriageLimits, TriageStep, triage
 from ..vault.entry import Entry
 from ..vault.errors import EditConflict, EntryInvalid, EntryNotFound, VaultUnavailable
@@ -19,7 +20,7 @@ from ..vault.fields import StoreValue
 from ..vault.layout import ARCHIVE, DEFAULT_GROUP, INBOX, REVIEW, special_folder
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
-from ..vault.slug import validate_kind, validate_slug
+from ..vault.slug import slugify, validate_kind, validate_slug
 from .evolving import archived_text, free_archive_path
 from .journal import Change, text_of
 from .queue.job import Handler, Postpone, RunningJob
@@ -59,7 +60,9 @@ def plan_triage(
 
         def same(one: InboxItem, other: InboxItem) -> bool:
             left, right = wordings[one.path], wordings[other.path]
-            if not may_be_same(left, right):
+            if not may_be_same(left, right) or of_two_projects(
+                *(_said_in(entries[each.path]) for each in (one, other))
+            ):
                 return False
             if is_same(left, right, None, limits):
                 return True
@@ -259,6 +262,11 @@ def _item(entry: Entry) -> InboxItem:
         sessions=frozenset(source.session for source in entry.sources if source.session),
         last_seen=_day(max(entry.updated or "", entry.created or "")),
     )
+
+
+def _said_in(entry: Entry) -> tuple[str, str | None]:
+    """Its statement, and the slug of its project, None where it has none."""
+    return statement_of(entry.body), slugify(entry.project) if entry.project else None
 
 
 def _day(text: str) -> date | None:

@@ -1,0 +1,92 @@
+"""What is said of "this" project in two of them is a rule of each, and no rule for a third."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from memoryvault.pipelines.candidate import Candidate
+from memoryvault.pipelines.corpus import Saying, patterns_of
+from memoryvault.pipelines.likeness import LikenessLimits
+from memoryvault.pipelines.routing import Thresholds
+from memoryvault.tasks.triaging import run_triage
+
+from .support import RULE, Bed, said
+
+SQUASH = "In this repo, never squash commits."
+NOTE = "preferences/in-this-repo-never-squash-commits.md"
+
+
+def of(project: str, session: str, statement: str = SQUASH, base: Candidate = RULE) -> Candidate:
+    return said(base, session, statement, scope="project", project=project)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (SQUASH, SQUASH),
+        ("We never mock the clock here.", "We never mock the clock here."),
+        ("Our app always answers in JSON.", "Our app always answers in JSON."),
+    ],
+)
+def test_each_of_two_projects_has_its_own_note(bed: Bed, first: str, second: str) -> None:
+    bed.remember(of("shop", "a", first))
+    bed.remember(of("blog", "b", second))
+    assert sorted(entry.project or "everywhere" for entry in bed.entries()) == ["blog", "shop"]
+
+
+def test_said_again_in_its_project_it_strengthens_the_note_of_that_one(bed: Bed) -> None:
+    bed.remember(of("shop", "a"), of("blog", "b"), of("blog", "c"))
+    assert bed.store.read(f"personal-projects/shop/{NOTE}").occurrences == 1
+    assert bed.store.read(f"personal-projects/blog/{NOTE}").occurrences == 2
+
+
+def test_said_for_everything_it_is_a_note_of_its_own(bed: Bed) -> None:
+    """The other one goes on saying "this repo", which a third project must not read of itself."""
+    bed.remember(of("shop", "a"))
+    bed.remember(said(RULE, "b", "Never squash commits."))
+    assert {entry.project for entry in bed.entries()} == {"shop", None}
+
+
+def test_what_does_not_speak_of_its_project_becomes_a_rule_for_all_as_before(bed: Bed) -> None:
+    bed.remember(of("shop", "a", "Never edit schema.json by hand."))
+    bed.remember(of("blog", "b", "Never edit schema.json by hand."))
+    (entry,) = bed.entries()
+    assert (entry.project, entry.occurrences) == (None, 2)
+
+
+def test_rejected_for_one_project_it_can_be_said_of_another(bed: Bed) -> None:
+    path = bed.note(f"personal-projects/shop/{NOTE}", SQUASH, kind="preferences", status="dismissed", project="shop")
+    bed.remember(of("shop", "a"))
+    assert [entry.path for entry in bed.entries()] == [path]
+    bed.remember(of("blog", "b"))
+    assert sorted(entry.project or "" for entry in bed.entries()) == ["blog", "shop"]
+
+
+def test_a_note_that_the_user_moved_to_another_project_is_not_written_again(bed: Bed) -> None:
+    bed.remember(of("shop", "a"))
+    there = bed.vault / "personal-projects" / "web" / NOTE
+    there.parent.mkdir(parents=True)
+    (bed.vault / "personal-projects" / "shop" / NOTE).rename(there)
+    bed.edit(f"personal-projects/web/{NOTE}", "project: shop", "project: web")
+    bed.remember(of("shop", "a"))
+    assert [entry.project for entry in bed.entries()] == ["web"]
+
+
+def test_triage_does_not_merge_them(bed: Bed) -> None:
+    for project in ("shop", "blog"):
+        fields = {"kind": "preferences", "status": "inbox", "project": project}
+        bed.note(f"personal-private/_inbox/{project}.md", SQUASH, **fields)
+    assert run_triage(bed.settings, bed.reviewer) == []
+
+
+def test_of_old_sessions_they_are_two_patterns() -> None:
+    sayings = [
+        Saying(of(project, session), "claude", (0.0, session, 0))
+        for project, session in (("shop", "a"), ("blog", "b"), ("blog", "c"))
+    ]
+    patterns = patterns_of(sayings, LikenessLimits(), Thresholds())
+    assert {(each.candidate.project, len(each.sayings)) for each in patterns} == {("shop", 1), ("blog", 2)}
+    unbound = [replace(each, candidate=replace(each.candidate, statement="Never squash.")) for each in sayings]
+    assert len(patterns_of(unbound, LikenessLimits(), Thresholds())) == 1
