@@ -6,6 +6,7 @@ The files are merged, copied before and restored as in `install.py`.
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
@@ -177,10 +178,25 @@ def is_ours(entry: object) -> bool:
 
 
 def trusted_by_codex(settings: Settings) -> bool:
-    """Does Codex trust the hooks in our file? It runs no others."""
-    path = str(WIRINGS["codex"].file(settings))
-    state = _codex_config(settings).get("hooks", {}).get("state", {})
-    return isinstance(state, dict) and any(str(key).startswith(f"{path}:") for key in state)
+    """Does Codex trust a hook of ours in its file? It runs no others. Raises SettingsError.
+
+    It names what it trusts by file, event and place there, such as `…/hooks.json:session_start:0:0`.
+    """
+    wiring = WIRINGS["codex"]
+    hooks = _codex_config(settings).get("hooks")
+    state = hooks.get("state") if isinstance(hooks, dict) else None
+    ours = _places(_events(wiring, read_settings(file_of(wiring, settings))))
+    return isinstance(state, dict) and any(f"{wiring.file(settings)}:{place}" in state for place in ours)
+
+
+def _places(events: Json) -> Iterator[str]:
+    """Yield event, number of the group and number in the group of each entry of ours, as Codex spells them."""
+    for event, groups in events.items():
+        name = re.sub(r"(?<!^)(?=[A-Z])", "_", event).lower()
+        for number, group in enumerate(groups if isinstance(groups, list) else ()):
+            for place, entry in enumerate(_entries([group])):
+                if is_ours(entry):
+                    yield f"{name}:{number}:{place}"
 
 
 def _warnings(wiring: HostWiring, settings: Settings) -> Iterator[str]:

@@ -20,6 +20,7 @@ from memoryvault.hooks.wiring import (
     host_argv,
     install_for,
     remove_entries,
+    trusted_by_codex,
     uninstall_for,
     wired_events,
 )
@@ -142,6 +143,30 @@ def test_codex_is_said_to_want_trust_until_it_has_it(settings: Settings) -> None
     assert install_for("codex", settings).warnings == ()
     (home / "config.toml").write_text(state + "[features]\nhooks = false\n")
     assert "features.hooks" in install_for("codex", settings).warnings[0]
+
+
+def test_trust_in_another_tools_hooks_is_none_in_ours(settings: Settings) -> None:
+    """Codex names them by file, event, group and place; the user's own stand before ours."""
+    path = WIRINGS["codex"].file(settings)
+    path.parent.mkdir()
+    path.write_text(json.dumps({"hooks": {"Stop": [{"hooks": [COMMAND]}]}}))
+    config = path.with_name("config.toml")
+    config.write_text(f'[hooks.state."{path}:stop:0:0"]\ntrusted_hash = "sha256:00"\n')
+    for _ in range(2):
+        assert any("/hooks" in warning for warning in install_for("codex", settings).warnings)
+    assert not trusted_by_codex(settings)
+    config.write_text(
+        config.read_text() + f'[hooks.state."{path}:user_prompt_submit:0:0"]\ntrusted_hash = "sha256:00"\n'
+    )
+    assert trusted_by_codex(settings)
+
+
+@pytest.mark.parametrize("config", ['hooks = "x"', "[[hooks]]\na = 1", "[hooks]\nstate = 3", "features = true"])
+def test_a_config_of_codex_in_another_shape_is_no_trust(settings: Settings, config: str) -> None:
+    settings.hosts.codex_home.mkdir()
+    (settings.hosts.codex_home / "config.toml").write_text(config)
+    assert any("/hooks" in warning for warning in install_for("codex", settings).warnings)
+    assert not trusted_by_codex(settings)
 
 
 def run(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
