@@ -154,11 +154,11 @@ def uninstall(settings: Settings) -> UninstallOutcome:
 
     Raises SettingsError when the file is no JSON object or cannot be written; it is then as it was.
     """
-    return remove_from_file(settings_file_of(settings), without_hooks)
+    return remove_from_file(settings_file_of(settings), lambda document: with_hooks(document, settings), without_hooks)
 
 
-def remove_from_file(path: Path, remove: Callable[[Json], Json]) -> UninstallOutcome:
-    """Change a host's file by `remove`, and restore the copy as `uninstall` does."""
+def remove_from_file(path: Path, add: Callable[[Json], Json], remove: Callable[[Json], Json]) -> UninstallOutcome:
+    """Change a host's file by `remove`, and restore the copy as `uninstall` does. `add`: what was done to the copy."""
     before, document = _read(path)
     if before is None or remove(document) == document:
         return UninstallOutcome(path, False, False)
@@ -173,7 +173,7 @@ def remove_from_file(path: Path, remove: Callable[[Json], Json]) -> UninstallOut
         if newest is not None:
             newest.unlink()
         return UninstallOutcome(path, True, restored)
-    if _same_settings(original := newest.read_bytes(), cleaned):
+    if _same_settings(original := newest.read_bytes(), cleaned, lambda document: remove(add(document))):
         _replace(path, before, original)
         newest.unlink()
         return UninstallOutcome(path, True, True)
@@ -373,10 +373,11 @@ def _read(path: Path) -> tuple[bytes | None, Json]:
     return data, document
 
 
-def _same_settings(data: bytes, document: Json) -> bool:
+def _same_settings(data: bytes, document: Json, there_and_back: Callable[[Json], Json]) -> bool:
+    """Is `document` what the copy holds, or what is left of that once our hooks were added and removed?"""
     try:
         original = json.loads(data.decode("utf-8-sig")) if data.strip() else {}
-        return _without_empty(original) == _without_empty(document)
+        return _without_empty(document) in (_without_empty(original), _without_empty(there_and_back(original)))
     except (ValueError, AttributeError):
         return False
 

@@ -104,7 +104,11 @@ def install_for(host: str, settings: Settings) -> InstallOutcome:
 def uninstall_for(host: str, settings: Settings) -> UninstallOutcome:
     """Remove our hooks from the host's file. Raises SettingsError."""
     wiring = WIRINGS[host]
-    return remove_from_file(file_of(wiring, settings), lambda document: remove_entries(wiring, document))
+    return remove_from_file(
+        file_of(wiring, settings),
+        lambda document: add_entries(wiring, document),
+        lambda document: remove_entries(wiring, document),
+    )
 
 
 def wired_events(host: str, settings: Settings) -> tuple[str, ...]:

@@ -112,6 +112,27 @@ def test_the_entries_have_the_documented_shape() -> None:
     assert shlex.split(hook["command"]) == host_argv("antigravity", "Stop")
 
 
+@pytest.mark.parametrize(
+    ("host", "content"),
+    [
+        ("copilot", '{"hooks": {"Stop": [{"type": "command", "bash": "say done"}]}}'),
+        ("copilot", '{"version": 1, "hooks": {}}'),
+        ("copilot", '{ "note": 1.10 }'),
+        ("antigravity", '{"memoryvault": {"enabled": true, "Stop": []}}'),
+    ],
+)
+def test_a_file_of_our_own_name_that_was_there_before_gets_its_bytes_back(
+    settings: Settings, host: str, content: str
+) -> None:
+    path = WIRINGS[host].file(settings)
+    path.parent.mkdir(parents=True)
+    path.write_text(content)
+    install_for(host, settings)
+    assert uninstall_for(host, settings).restored
+    assert path.read_text() == content
+    assert [each.name for each in path.parent.iterdir()] == [path.name]
+
+
 @pytest.mark.parametrize("host", HOSTS)
 @pytest.mark.parametrize("content", ["{", "[]", "\x00"])
 def test_a_file_that_is_not_understood_is_not_touched(settings: Settings, host: str, content: str) -> None:
