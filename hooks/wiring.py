@@ -182,15 +182,16 @@ def is_ours(entry: object) -> bool:
 
 
 def trusted_by_codex(settings: Settings) -> bool:
-    """Does Codex trust a hook of ours in its file? It runs no others. Raises SettingsError.
+    """Does Codex trust each hook of ours in its file? It runs no others. Raises SettingsError.
 
     It names what it trusts by file, event and place there, such as `…/hooks.json:session_start:0:0`.
     """
     wiring = WIRINGS["codex"]
     hooks = _codex_config(settings).get("hooks")
     state = hooks.get("state") if isinstance(hooks, dict) else None
-    ours = _places(_events(wiring, read_settings(file_of(wiring, settings))))
-    return isinstance(state, dict) and any(f"{wiring.file(settings)}:{place}" in state for place in ours)
+    ours = [*_places(_events(wiring, read_settings(file_of(wiring, settings))))]
+    trusted = state if isinstance(state, dict) else {}
+    return bool(ours) and all(f"{wiring.file(settings)}:{place}" in trusted for place in ours)
 
 
 def _places(events: Json) -> Iterator[str]:

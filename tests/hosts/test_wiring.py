@@ -159,11 +159,19 @@ def test_codex_is_said_to_want_trust_until_it_has_it(settings: Settings) -> None
     home = settings.hosts.codex_home
     home.mkdir()
     assert any("/hooks" in warning for warning in install_for("codex", settings).warnings)
-    state = f'[hooks.state."{home}/hooks.json:stop:0:0"]\ntrusted_hash = "sha256:00"\n'
+    events = ("session_start", "user_prompt_submit", "stop", "pre_compact")
+    state = "".join(trust(f"{home}/hooks.json:{event}:0:0") for event in events)
+    (home / "config.toml").write_text(state.replace("pre_compact", "post_compact"))
+    assert any("/hooks" in warning for warning in install_for("codex", settings).warnings), "one is still to be trusted"
     (home / "config.toml").write_text(state)
     assert install_for("codex", settings).warnings == ()
     (home / "config.toml").write_text(state + "[features]\nhooks = false\n")
     assert "features.hooks" in install_for("codex", settings).warnings[0]
+
+
+def trust(place: str) -> str:
+    """A table of Codex's config.toml."""
+    return f'[hooks.state."{place}"]\ntrusted_hash = "sha256:00"\n'
 
 
 def test_trust_in_another_tools_hooks_is_none_in_ours(settings: Settings) -> None:
@@ -172,13 +180,12 @@ def test_trust_in_another_tools_hooks_is_none_in_ours(settings: Settings) -> Non
     path.parent.mkdir()
     path.write_text(json.dumps({"hooks": {"Stop": [{"hooks": [COMMAND]}]}}))
     config = path.with_name("config.toml")
-    config.write_text(f'[hooks.state."{path}:stop:0:0"]\ntrusted_hash = "sha256:00"\n')
+    others = ("stop:0:0", "session_start:0:0", "user_prompt_submit:0:0", "pre_compact:0:0")
+    config.write_text("".join(trust(f"{path}:{place}") for place in others))
     for _ in range(2):
         assert any("/hooks" in warning for warning in install_for("codex", settings).warnings)
     assert not trusted_by_codex(settings)
-    config.write_text(
-        config.read_text() + f'[hooks.state."{path}:user_prompt_submit:0:0"]\ntrusted_hash = "sha256:00"\n'
-    )
+    config.write_text(config.read_text() + trust(f"{path}:stop:1:0"))
     assert trusted_by_codex(settings)
 
 
