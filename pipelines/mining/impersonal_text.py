@@ -35,18 +35,22 @@ _ENGLISH = cue(r"\b(?:the|an?|is|are|be|should|must|to|of)\b")
 
 def paragraph_at(text: str, start: int, end: int) -> str:
     """The lines around [start, end), up to the blank ones."""
-    before = text[:start].splitlines(keepends=True)
-    low = start
-    for line in reversed(before):
-        if not line.strip() and line.endswith(("\n", "\r")):
-            break
-        low -= len(line)
     high = end
     for line in text[end:].splitlines(keepends=True):
         if not line.strip() and high > end:
             break
         high += len(line)
-    return text[low:high].strip()
+    return (paragraph_before(text, start) + text[start:high]).strip()
+
+
+def paragraph_before(text: str, start: int) -> str:
+    """The lines before `start`, up to the blank one."""
+    low = start
+    for line in reversed(text[:start].splitlines(keepends=True)):
+        if not line.strip() and line.endswith(("\n", "\r")):
+            break
+        low -= len(line)
+    return text[low:start]
 
 
 @functools.lru_cache(maxsize=8)

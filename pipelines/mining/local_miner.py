@@ -21,9 +21,10 @@ from .common_patterns import without_expletive_wish
 from .explicit_forms import asks_for_it, names_what_to_do, replaced, sets_aside
 from .features import Message, message
 from .foreign_rules import foreign_rule, is_of_this_project
-from .impersonal_text import in_nobodys_voice, orders_something, paragraph_at
+from .impersonal_text import in_nobodys_voice, orders_something, paragraph_at, paragraph_before
 from .joined_statements import divided, states_fact
 from .named_project import named_project
+from .program_rules import is_part_of_description
 from .remembered_list import LISTED, asked_in_list, is_fact_of_project
 from .rewording import without_opening
 from .rule_certainty import Certainty
@@ -132,6 +133,8 @@ def candidate_of_user(
         passed_on, certainty = False, Certainty.LIKELY
     if certainty is Certainty.STATED and (part.introduced or passed_on or _is_kept_in_part(sentence)):
         certainty = Certainty.LIKELY  # Somebody else's words, it may be, or without what is left out another rule.
+    if certainty is Certainty.STATED and is_part_of_description(sentence, paragraph_before(turn.text, part.start)):
+        certainty = Certainty.LIKELY
     saved = certainty is Certainty.STATED
     if language or is_fact:
         stated = " ".join(sentence.split())

@@ -12,6 +12,7 @@ import re
 from enum import StrEnum
 
 from .common_patterns import count_words
+from .program_rules import AGENTS_WORK, OWN_WORK, tells_program
 from .rewording import LABELLED
 
 LEAST_WORDS = 3
@@ -53,9 +54,6 @@ WORK_ORDER = re.compile(rf"\W*{_WORK}", _FLAGS)
 
 _OCCASION = r"(?:want\ to|add|change|commit|push|edit|write|create|delete|rename|update|touch|modify|finish|fix|release|refactor|install|make|start\ (?:a|on)|bump|move|remove|edit|deploy|rebase|refactor|implement|introduce|upgrade|migrate|review|document|propose|answer|reply|respond|cite|regenerate|need\ to|are\ (?:about\ to|done\ with|unsure|not\ sure)|open\ a\ (?:pr|pull\ request)|work\ on)"
 
-_OWN_WORK = r"(?:commit(?:\ message|s)?|commit\ messages|prs?|pull\ requests?|branch(?:\ name|es)?|branch\ names|tests?|unit\ tests|docstrings?|comments?|changelogs?|migrations?|release\ notes)"
-"""What the agent makes itself. What the program makes ("errors", "files", "users") is as likely a wish for the program."""
-
 _STATED = tuple(
     re.compile(pattern, _FLAGS)
     for pattern in (
@@ -66,7 +64,7 @@ _STATED = tuple(
             \s*,?\s+(?:please\s+|just\s+)?(?:(?:manually|directly|blindly|silently|explicitly|automatically|carefully|simply|ever)\s+)?(?:be\s+(?:brief|concise|explicit|specific|honest)|`?(?:git|{_WORK}))""",
         rf"^(?:please\s+)?(?:do\ not|don'?t|dont)\s+{_WORK}\b[^.?!]*,?\s+ever\s*[.!]*$",
         r"\bi\s+(?:never|always|don'?t\ ever|do\ not\ ever)\s+want\ you\ to\ |\bi\ (?:don'?t|do\ not)\ want\ you\ to\ ever\b",
-        rf"^i\s+(?:never|don'?t\ ever|do\ not\ ever)\s+want\s+(?:to\ see\s+|(?!to\b))(?:[^.?!]|\.(?=\w))*\b(?:{_OWN_WORK}|in\ (?:your|the)\ code|code\ (?:that\ )?you|you\ (?:write|hand|give|send|commit|push))\b",
+        rf"^i\s+(?:never|don'?t\ ever|do\ not\ ever)\s+want\s+(?:to\ see\s+|(?!to\b))(?:[^.?!]|\.(?=\w))*\b(?:{OWN_WORK}|in\ (?:your|the)\ code|code\ (?:that\ )?you|you\ (?:write|hand|give|send|commit|push))\b",
         # no X, one X per Y, where it is called a rule
         r"^henceforth:\s+(?:no|one|only|at\ most)\s",
         r"^(?:i|we)\s+(?:always|never)\s+(?:want\ (?:to\ see|to\ (?:have|review|approve))\ (?:the\ |a\ |your\ )?(?:plan|diff|tests?|changes?)|(?:use|write|commit|push|name|squash|rebase|format|indent|merge|prefer)\b)",
@@ -84,12 +82,12 @@ _STATED = tuple(
         # before every commit X; X before every commit
         rf"""^(?:before|after|on|for|with)\ (?:every|each|any)\ (?:commit|push|pr|pull\ request|change|edit|merge|release|task|refactor)s?\s*,?\s+
             (?:please\s+|always\s+|also\s+|you\ (?:should|must)\s+|make\ sure\s+)*{_WORK}""",
-        rf"^(?:before|after|for|with|in)\ (?:every|each|any|all)\ (?:new\ )?(?:{_OWN_WORK}|bug\s?fix(?:es)?|features?)\s*,\s*(?:please\s+)?(?:always|never)\s+{_WORK}",
+        rf"^(?:before|after|for|with|in)\ (?:every|each|any|all)\ (?:new\ )?(?:{OWN_WORK}|bug\s?fix(?:es)?|features?)\s*,\s*(?:please\s+)?(?:always|never)\s+{_WORK}",
         r"""^(?:please\s+)?(?:(?:do\ not|don'?t|dont)\s+)?(?:run|check|ask|test|lint|format|rebase|verify|execute)\b[^.?!,]*\ (?:before|after|for)\ (?:every|each|any)\ (?:commit|push|pr|pull\ request|change|edit|merge)s?\b
             (?!\ (?:in|on|by|via|with|from)\b)""",
-        rf"^(?:every|each|all)\ (?:new\ )?{_OWN_WORK}\s+(?:should|must|needs?\ to|ha(?:ve|s)\ to)\s+",
-        rf"^(?:keep|sign|prefix|start|end)\s+(?:every|each|all)\s+{_OWN_WORK}\b",
-        rf"^(?:your\ |our\ |my\ )?{_OWN_WORK}\s+(?:should|must|need\ to|have\ to)\s+(?:always|never)\s+",
+        rf"^(?:every|each|all)\ (?:new\ )?{OWN_WORK}\s+(?:should|must|needs?\ to|ha(?:ve|s)\ to)\s+",
+        rf"^(?:keep|sign|prefix|start|end)\s+(?:every|each|all)\s+{OWN_WORK}\b",
+        rf"^(?:your\ |our\ |my\ )?{OWN_WORK}\s+(?:should|must|need\ to|have\ to)\s+(?:always|never)\s+",
         # ask before X
         rf"^(?:please\s+|always\s+)*(?:ask|check\ with|consult|warn|tell)\s+(?:me\s+(?:first\s+)?|first\s+)before\s+(?:you\s+)?(?:ever\s+)?(?:\w+ing|{_WORK})\s+(?:any|anything|new|an?|(?!this|its|his)[\w-]+(?<!s)s)\b",
         # Whom, it does not say: "ask before deleting any account" is as likely a wish for the program.
@@ -129,20 +127,6 @@ _IN_GENERAL = re.compile(
 )
 """A preference that compares, or is of a kind of things: "small functions", "pytest over unittest". Of one thing and without
 a word like these ("I prefer Postgres") it is as likely the answer to a question."""
-_PROGRAM_DOES = re.compile(
-    r"""^(?:(?:you|we)\s+(?:should|must|need\ to|have\ to|shall)\s+)?(?:always|never)\s+
-        (?:accept|align|allocate|apply|archive|cache|compare|download|estimate|evaluate|fit|flag|hash|initiali[sz]e|normali[sz]e|query|rebuild|
-        record|register|restart|restore|schedule|seed|share|shuffle|truncate|upload|wipe|begin|close|compress|convert|create|declare|decode|disable|display|emit|enable|encode|encrypt|end|escape|export|extract|fetch|
-        generate|hide|limit|load|lock|log|open|order|output|paginate|parse|play|preserve|print|raise|redirect|refuse|reject|
-        render|request|retry|return|round|sanitize|save|send|serve|set|show|sort|start|store|strip|
-        suppress|throw|translate|trim|validate|write)\s+
-        (?:[^,;.]*?\s)?(?:the|[\w.]*\w_\w+|\w+\(\))(?!\w)""",
-    _FLAGS,
-)
-_TO_ME = re.compile(
-    r"\b(?:me|my|i|you|your|plan|diff|commit\w*|tests?|changelog|docs?|readme|asking|being)\b", re.IGNORECASE
-)
-"""What is ordered is shown to the user, or done to what the agent works on."""
 _ONE_THING = re.compile(r"\b(?:the|an?|my|your)\s+\w|\boption\b|\bv\d", re.IGNORECASE)
 _ONE_PLACE = re.compile(
     r"\b(?:in|for|of|at|inside|under|within)\s+(?:the|that|my|your)\s+(?!future|code\s?base|repo|project|whole|entire)\w",
@@ -220,10 +204,10 @@ def certainty(sentence: str, core: str) -> Certainty:
     plain = re.sub(r"^(?:remember|keep\ in\ mind)\s*(?:that|to|:)?\s*", "", plain, flags=re.IGNORECASE)
     if _TURNS.search(plain) or count_words(plain) < LEAST_WORDS:
         return Certainty.LIKELY
-    if plain.startswith(LABELLED) and not _AGENTS_WORK.search(plain):
+    if plain.startswith(LABELLED) and not AGENTS_WORK.search(plain):
         return Certainty.LIKELY
     if any(pattern.search(plain) for pattern in _STATED):
-        return Certainty.LIKELY if _about_one_thing(plain) or _of_the_program(plain) else Certainty.STATED
+        return Certainty.LIKELY if _about_one_thing(plain) or tells_program(plain) else Certainty.STATED
     general = _HOUSE.sub("", plain)
     preferred = (
         _GENERIC_PREFERENCE.match(plain)
@@ -236,13 +220,6 @@ def certainty(sentence: str, core: str) -> Certainty:
     return Certainty.LIKELY
 
 
-_AGENTS_WORK = re.compile(
-    r"""\b(?:me|my|your|asking|commit\w*|(?:force[-\ ]?)?push(?:es|ing)?|merg(?:e|es|ed|ing)|rebas\w+|squash\w*|branch(?:es)?|prs?|pull\ requests?|diffs?|tests?|lint\w*|format(?:ter|ting)
-        |changelogs?|docs?|docstrings?|readmes?|migrations?|dependenc\w+|refactor\w*|code|imports?)\b""",
-    _FLAGS,
-)
-"""Without a word of these, what is called a rule may be the program's: "Rule: send a mail when the order ships"."""
-
 _FROM_NOW_ON = re.compile(r"\bfrom\s+(?:now|here|this\s+point|today)\s+on(?:wards?)?\b,?", re.IGNORECASE)
 
 
@@ -251,12 +228,6 @@ def _preferred(core: str) -> str:
     return re.split(r"\b(?:prefer|to|over|instead|rather|when|for|in|so)\b", _first_clause(core), flags=re.IGNORECASE)[
         1
     ]
-
-
-def _of_the_program(core: str) -> bool:
-    """Does it tell what the program shall do ("always show the banner"), and not what the agent shall?"""
-    clause = re.split(r"[,;:]", core, maxsplit=1)[0]
-    return _PROGRAM_DOES.match(clause) is not None and _TO_ME.search(clause) is None
 
 
 def _about_one_thing(core: str) -> bool:
