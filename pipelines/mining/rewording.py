@@ -35,6 +35,24 @@ _OPENINGS: tuple[re.Pattern[str], ...] = (
 )
 """What opens an order, and says nothing of what is ordered."""
 
+_PLEADS = cue(
+    rf"{_AND}(?:(?:can|could|would|will)\ you\ (?:please|pls|plz)|please\ (?:can|could|would|will)\ you)\ ((?:always|never|from\ now\ on|in\ (?:the\ )?future)\b[^?]*)\?*\s*$"
+)
+_FROM_NOW = r"(?:from\ now\ on|going\ forwards?|in\ (?:the\ )?future)"
+_ASKS: tuple[re.Pattern[str], ...] = (
+    # "Can you always trust the cache?" asks what is possible, "would you always rebase?" for advice.
+    cue(
+        rf"{_AND}(?:can|could|will)\ you\ ((?:(?:always|never)\ (?!(?:assume|count|expect|find|get|guarantee|guess|know|predict|read|rely|reproduce|see|tell|trust)\b)|{_FROM_NOW},?\ )[^?]*)\?*\s*$"
+    ),
+    cue(
+        rf"{_AND}(?:can|could|will)\ (?:you|we)\ ([^?]*\b(?:{_FROM_NOW}|every\ (?:single\ )?time(?:\ you\ [^?]*)?|whenever\ you\ [^?]*|(?:before|after)\ (?:every|each)\ (?:commit|push|merge|change|release)))(?:,?\ please)?\?+\s*$"
+    ),
+    cue(
+        rf"^([^?]*\b(?:always|never|{_FROM_NOW})\b[^?]*),\ *(?:ok|okay|okey|alright|all\ right|please|pls|agreed|understood|got\ it|deal|will\ you|can\ you)\ *\?+\s*$"
+    ),
+)
+"""A wish in the form of a question, in which no "please" tells that it is one."""
+
 _WAYS: tuple[tuple[re.Pattern[str], str], ...] = (
     # Misspelt.
     (cue(r"\b(?:alwyas|alwasy|allways|alwys|alwas|alawys|alays|alwayas)\b"), "always"),
@@ -112,12 +130,8 @@ _WAYS: tuple[tuple[re.Pattern[str], str], ...] = (
         " from now on",
     ),
     # Asked for.
-    (
-        cue(
-            rf"{_AND}(?:(?:can|could|would|will)\ you\ (?:please|pls|plz)|please\ (?:can|could|would|will)\ you)\ ((?:always|never|from\ now\ on|in\ (?:the\ )?future)\b[^?]*)\?*\s*$"
-        ),
-        r"please \1",
-    ),
+    (_PLEADS, r"please \1"),
+    *((asks, r"\1") for asks in _ASKS),
     (
         cue(
             rf"{_AND}i(?:'d|\ would)?\ (?:really\ |much\ )?(?:prefer|want|expect|like|insist|need)(?:\ it)?\ (?:that|if)\ you\ (?=(?:always|never)\b)"
@@ -171,6 +185,11 @@ def in_known_words(sentence: str) -> str:
         if changed and known in (ALWAYS, LABELLED):
             sentence = _SAYS_SO_ITSELF.sub("", sentence)
     return sentence
+
+
+def only_asks(sentence: str) -> bool:
+    """Is what the sentence wishes put as a question ("can you always run black?"), so that it may be one?"""
+    return _PLEADS.match(sentence) is None and any(asks.match(sentence) for asks in _ASKS)
 
 
 _NAMES_MATTER = cue(r"\b(?:mind\ (?:about|on)|said\ about)\ ")

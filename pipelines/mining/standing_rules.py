@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from .common_patterns import DEICTIC, IMPERATIVE_CHOICE, LOOKED_AT_AGAIN, TO_MEMORY, cue, order_of, without_expletive
 from .named_project import without_named_project
-from .rewording import OTHER_WAYS, in_known_words
+from .rewording import OTHER_WAYS, in_known_words, only_asks
 from .rule_certainty import Certainty, certainty, orders_from_now_on
 
 _MOMENT = cue(
@@ -201,12 +201,20 @@ def standing_rule(sentence: str, possible: int = -1) -> Rule | None:
     """Does the sentence, by its form, state a rule for the future, and how plainly? A remark about this moment does not.
     `possible`: bit n says that number n of `RULE_FORMS` may match; the others are not searched."""
     there = without_named_project(sentence)
+    asks = False
     if possible & _IF_OTHER_WAY and len(there) <= LONGEST_RULE:
         known = in_known_words(there)
         if known != there:
+            asks = only_asks(there)
             there, possible = known, -1
     form = _rule_form(there, possible)
-    return None if form is None else Rule(form, certainty(there, order_of(there)))
+    if form is None:
+        return None
+    plainly = certainty(there, order_of(there))
+    if asks:
+        # Without the question it has to be an order stated outright; with it the user is asked.
+        return Rule(form, Certainty.LIKELY) if plainly is Certainty.STATED else None
+    return Rule(form, plainly)
 
 
 def _rule_form(sentence: str, possible: int) -> str | None:

@@ -85,6 +85,14 @@ Whenever a dependency is outdated, tell me before you change anything.
 I'm colour-blind, so never rely on red and green in charts.
 Write docs in Markdown, never in rst.
 Let's always write the changelog entry in the same commit.
+Let's use pytest for everything from now on, OK?
+can you always run black before committing?
+Can you always run black before committing
+could you from now on use pnpm?
+can you use pnpm from now on?
+can you run the tests before every commit?
+will you always ask before deleting files?
+never push to main, alright?
 let's never push on a Friday
 When saving the form, always show the banner.
 """
@@ -98,6 +106,12 @@ Add a rule: never allow trailing commas
 There is no such rule.
 Validation rule: never accept negative numbers
 can you always rely on that?
+can you always trust the cache?
+can you always get the id from the header?
+would you always rebase here?
+could we always use utf-8?
+should we always squash, ok?
+from now on the tests fail, ok?
 can you please explain why it never returns?
 never read the file before editing it, huh
 never let facts get in your way, why don't you
