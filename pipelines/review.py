@@ -174,6 +174,15 @@ def archive_name(path: str, day: str, number: int = 1) -> str:
     return f"{ARCHIVED}/{path}.{suffix}.md"
 
 
+_ARCHIVED_AS = re.compile(rf"{ARCHIVED}/(?P<path>.+\.md)\.\d{{8}}(?:-\d+)?\.md")
+
+
+def former_path(path: str) -> str | None:
+    """Where the superseded entry at `path` was before (`archive_name`); None for any other."""
+    archived = _ARCHIVED_AS.fullmatch(path)
+    return None if archived is None else archived["path"]
+
+
 def replacement_line(path: str) -> str:
     """The line by which a proposal tells what it would replace."""
     return f"It would replace [[{path.removesuffix('.md')}]]."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from ..pipelines.review import former_path
 from ..vault.entry import Entry, parse_entry
 from ..vault.errors import EntryInvalid, EntryNotFound, UsageError
 from ..vault.layout import ARCHIVE
@@ -18,19 +19,25 @@ MOST_NAMED = 8
 
 
 def find_entry(store: VaultStore, name: str, *, living_first: bool = True) -> Entry:
-    """The entry at a path (relative, absolute, without .md), else the one of this slug, else the one of this title.
+    """The entry at a path (relative, absolute, without .md), else the one of this slug, else the one of this title,
+    else the superseded one that had this path or slug.
 
     With `living_first` a living one goes before others of its name. Raises EntryNotFound, EntryInvalid (the only one of
     that slug cannot be read), PathRefused, and UsageError, naming them, when it is the name of several.
     """
-    path = _path_called(store, name)
+    try:
+        path = _path_called(store, name)
+    except EntryNotFound:
+        if not (superseded := [*store.readable(_of_superseded(store, _relative(store, name)))]):
+            raise
+        return _only(name, superseded)
     if path is not None:
         return store.read(path)
     named = _of_slug(store, name)
     found = [*store.readable(named)]
     if not found and len(named) == 1:
         store.read(named[0])  # says why it cannot be read
-    found = found or _of_title(name, store.readable())
+    found = found or _of_title(name, store.readable()) or [*store.readable(_of_superseded(store, name))]
     living = [entry for entry in found if is_living(entry)] if living_first else []
     return _only(name, living or found)
 
@@ -91,6 +98,14 @@ def _path_called(store: VaultStore, name: str) -> str | None:
 def _of_slug(store: VaultStore, name: str) -> list[str]:
     slug = composed(name.removesuffix(".md"))
     return [path for path in store.walk() if f"/{composed(path)}".endswith((f"/{slug}.md", f"/{slug}/_index.md"))]
+
+
+def _of_superseded(store: VaultStore, name: str) -> list[str]:
+    """Where what was superseded at this path, or with this slug, is archived."""
+    wanted = f"/{composed(name.removesuffix('.md'))}.md"
+    return [
+        path for path in store.walk() if (was := former_path(path)) is not None and f"/{composed(was)}".endswith(wanted)
+    ]
 
 
 def _of_title(name: str, entries: Iterable[Entry]) -> list[Entry]:

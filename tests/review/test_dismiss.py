@@ -9,6 +9,7 @@ import pytest
 
 from memoryvault.cli.main import main
 from memoryvault.pipelines.incubation import SURFACE_KIND
+from memoryvault.pipelines.review import Supersede
 from memoryvault.tasks.agent_proposals import AgentProposals
 from memoryvault.tasks.dismissing import Dismissed, dismiss
 from memoryvault.tasks.entry_names import find_entry, resolve_entry
@@ -234,6 +235,17 @@ def test_what_was_rejected_waits_again_by_its_name(ask: Bed) -> None:
     dismiss(ask.reviewer, tabs(ask))
     assert main(["review", "--undo", waits.rsplit("/", 1)[-1]]) == 0
     assert {path: text for path, text in ask.files().items() if path != TABS} == before
+
+
+@pytest.mark.parametrize("name", ["tabs", "tabs.md", TABS, "Tabs or spaces"])
+def test_what_was_superseded_is_in_use_again_by_the_name_that_it_had(ask: Bed, name: str) -> None:
+    ask.remember(CHOICE)
+    tabs(ask)
+    before = ask.files()
+    ask.reviewer.decide(ask.only("pending").path, Supersede(TABS), run="r")
+    assert TABS not in ask.files()
+    assert main(["review", "--undo", name]) == 0
+    assert ask.files() == before
 
 
 def test_an_agent_dismisses_nothing(
