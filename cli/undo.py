@@ -16,6 +16,7 @@ from ..tasks.taken_back import NOTE, TakenBack
 from ..tasks.undoing import WRITTEN, LeftRun, Selector, Undo, UndoPlan
 from ..vault.errors import MemoryVaultError, UsageError
 from ..vault.marker import REFLECTED, START, list_markers
+from .agent_shell import agent_of
 from .context import Context
 from .output import add_json, counted, in_line, note, print_json
 from .terminal import read_line
@@ -28,17 +29,19 @@ EPILOG = """example:
   memory undo --last --yes              without a question, for scripts
 
 What you decided yourself (review, evolve) is not touched, and a note that you have edited stays unless
-you say --include-edited.
+you say --include-edited. In an agent's shell it takes back only what agents wrote (--of agent).
 """
 
 _AGO = re.compile(r"(\d{1,6})\s*(m|h|d|w)")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _DONE = {"remove": "removed", "restore": "put back", "weaken": "evidence taken out", "leave": "left", "gone": "gone"}
 _WILL = {**_DONE, "remove": "remove", "weaken": "take evidence out of", "leave": "leave"}
+AGENT = "agent"
+"""What is taken back `--of` it was written by agents."""
 _RUNS = {
     BACKFILL: "a backfill of old sessions (memory reflect corpus)",
     "reflect": "a reflection",
-    "agent": "a proposal of an agent",
+    AGENT: "a proposal of an agent",
 }
 """By how their names begin; the others are called by that."""
 
@@ -75,6 +78,11 @@ def run(args: argparse.Namespace, context: Context) -> int:
         raise MemoryVaultError(f"nothing is known of a session {selector.session!r}: is that its id?")
     if args.dry_run or not plan.changes:
         return _print(plan, args, done=False)
+    if args.of != AGENT and (agent := agent_of(context)):
+        raise UsageError(
+            f"{agent} runs this: only the user takes back what their sessions said, in a terminal of their own; "
+            "nothing was changed (--dry-run shows it, --of agent takes back what agents wrote)"
+        )
     if not args.yes:
         _print(plan, args, done=False)
         if args.json or not sys.stdin.isatty():

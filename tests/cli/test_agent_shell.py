@@ -14,7 +14,7 @@ from memoryvault.cli.context import Context
 from memoryvault.cli.main import main
 
 from ..review.conftest import bed as bed
-from ..review.support import Bed
+from ..review.support import RULE, Bed
 
 REPORT = 'Traceback (most recent call last):\n  File "/a/db.py", line 8, in connect\nOSError: the disk is away\n'
 Agent = Callable[..., int]
@@ -48,6 +48,23 @@ def test_an_agent_is_known_by_the_variable_that_it_sets(bed: Bed, variable: str)
     assert agent_of(Context({**bed.env, variable: "1"})) == VARIABLES[variable]
     assert agent_of(Context(bed.env)) == ""
     assert agent_of(Context({**bed.env, variable: ""})) == ""
+
+
+def test_an_agent_does_not_take_back_what_the_user_said(
+    bed: Bed, agent: Agent, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bed.remember(RULE)
+    before = bed.files()
+    assert agent("undo", "--session", RULE.session, "--yes") == 2
+    assert "Claude Code runs this: only the user takes back" in capsys.readouterr().err
+    assert agent("undo", "--session", RULE.session, "--dry-run") == 0
+    assert bed.files() == before
+
+
+def test_an_agent_takes_back_what_agents_wrote(bed: Bed, agent: Agent) -> None:
+    assert agent("save", "workflow", "cut-releases", "--body", "Cut releases on Mondays.") == 0
+    assert agent("undo", "--of", "agent", "--yes") == 0
+    assert waiting(bed) == []
 
 
 def test_what_an_agent_saves_in_its_shell_waits_for_the_user(
