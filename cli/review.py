@@ -222,7 +222,7 @@ def _list(args: argparse.Namespace, context: Context, waiting: Sequence[Entry], 
                 e.project or "-",
                 e.occurrences,
                 day_said(e) or e.created or "-",
-                statement_of(e.body),
+                _says(e),
             )
             for e in waiting
         ]
@@ -233,6 +233,11 @@ def _list(args: argparse.Namespace, context: Context, waiting: Sequence[Entry], 
     else:
         print(_nothing(args, context))
     return 0
+
+
+def _says(entry: Entry) -> str:
+    """In one line. An agent gives an idea a title, and below it a summary that does not name it."""
+    return entry.title if entry.kind == "idea" and entry.written_by_agent else statement_of(entry.body)
 
 
 def _decide_all(args: argparse.Namespace, reviewer: Reviewer, context: Context) -> int:

@@ -61,6 +61,13 @@ def test_an_agent_does_not_take_back_what_the_user_said(
     assert bed.files() == before
 
 
+def test_an_idea_of_an_agent_is_listed_by_its_title(agent: Agent, capsys: pytest.CaptureFixture[str]) -> None:
+    assert agent("idea", "Nightly digest of flaky tests", "A mail each morning with what failed twice.") == 0
+    capsys.readouterr()
+    assert main(["review", "--list"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].endswith("Nightly digest of flaky tests")
+
+
 def test_an_agent_takes_back_what_agents_wrote(bed: Bed, agent: Agent) -> None:
     assert agent("save", "workflow", "cut-releases", "--body", "Cut releases on Mondays.") == 0
     assert agent("undo", "--of", "agent", "--yes") == 0
