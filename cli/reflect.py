@@ -109,7 +109,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         print("nothing in it was worth keeping")
     for one in routed:
         print(f"{one.tier:6} {one.candidate.category:10} {one.candidate.statement}")
-        print(f"       {one.action}: {one.destination} ({one.why})")
+        print(f"       {becomes(one)}")
     if args.dry_run:
         note("memory: a dry run: nothing was written")
     return 0
@@ -125,6 +125,12 @@ def _refuse_what_is_no_session(path: Path, host: str | None) -> None:
 
 def _with_miner(settings: Settings, miner: str | None) -> Settings:
     return replace(settings, reflection=replace(settings.reflection, miner=miner)) if miner else settings
+
+
+def becomes(routed: RoutedCandidate) -> str:
+    """What becomes of a candidate, in one line; of some nothing does, at no place."""
+    place = f": {routed.destination}" if routed.destination else ""
+    return f"{routed.action}{place} ({routed.why})"
 
 
 def as_json(routed: RoutedCandidate) -> dict[str, Any]:

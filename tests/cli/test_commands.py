@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -16,7 +17,10 @@ from memoryvault.cli import topics
 from memoryvault.cli.context import Context
 from memoryvault.cli.main import COMMANDS, build_parser
 from memoryvault.cli.other_names import INSTEAD
+from memoryvault.cli.reflect import becomes
+from memoryvault.pipelines.routing import Action, RoutedCandidate, Tier
 from memoryvault.tasks.indexing import open_index
+from memoryvault.tests.review.support import RULE
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.sandbox import Sandbox
 from memoryvault.vault.errors import UsageError
@@ -390,6 +394,13 @@ def test_a_dry_run_of_reflect_says_that_nothing_was_written(sandbox: Sandbox) ->
     done = sandbox.run("reflect", "--session", path)
     assert done.stdout == shown.stdout
     assert "nothing was written" not in done.stderr
+
+
+def test_what_is_kept_nowhere_is_told_without_a_place() -> None:
+    pasted = replace(RULE, typed=False)
+    nowhere = RoutedCandidate(pasted, Tier.LOW, Action.NOTHING, "", "not in words you typed")
+    assert becomes(nowhere) == "nothing (not in words you typed)"
+    assert becomes(replace(nowhere, action=Action.WRITE, destination="a.md")) == "write: a.md (not in words you typed)"
 
 
 def test_uninstall_says_what_stays(sandbox: Sandbox) -> None:
