@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from ..tasks.hook_log import TRIAL_SESSION
 from ..vault.layout import StatePaths
 
 MOST_BYTES = 64_000_000
@@ -76,7 +77,8 @@ _SCORES = ("score", "dense", "keyword", "answers", "ordinal")
 
 
 def _rows(state: StatePaths, is_wanted: Callable[[bytes], bool]) -> Iterator[dict[str, Any]]:
-    """The receipts in wanted lines as they were written, the newest first; a torn or foreign line is left out."""
+    """The receipts in wanted lines as they were written, the newest first; a torn or foreign line is left out, and
+    what a trial of the hooks asked."""
     current = Path(state.receipts)
     left = MOST_BYTES
     for file in (current, *sorted(current.parent.glob(current.name + ".*"), reverse=True)):
@@ -92,10 +94,15 @@ def _rows(state: StatePaths, is_wanted: Callable[[bytes], bool]) -> Iterator[dic
                 row = orjson.loads(line)
             except orjson.JSONDecodeError:
                 continue
-            if isinstance(row, dict) and isinstance(row.get("at"), str):
+            if isinstance(row, dict) and isinstance(row.get("at"), str) and not _is_trial(row):
                 yield row
         if left <= 0:
             return
+
+
+def _is_trial(row: Mapping[str, Any]) -> bool:
+    """Was it asked by a hook that `memory init` tried out?"""
+    return str(row.get("session")).startswith(TRIAL_SESSION)
 
 
 def _may_have(sought: bytes, line: bytes) -> bool:

@@ -10,6 +10,7 @@ import pytest
 
 from memoryvault.index.engine import Hit, RecallResult, Rejection
 from memoryvault.index.receipts import append_receipt, read_marks, receipt
+from memoryvault.tasks.hook_log import TRIAL_SESSION
 from memoryvault.tests.review.support import Bed
 
 from .support import Front, said, visible
@@ -38,6 +39,14 @@ def test_recalls_are_listed_by_session_the_last_first(bed: Bed, front: Front) ->
     assert text.index("without a session") < text.index(SESSION[:8])
     assert "1 in part" in text
     assert "without a session" not in visible(front.get("recall", q="b.md")).partition("Asked by")[2]
+
+
+def test_the_trials_of_hooks_are_not_listed(bed: Bed, front: Front) -> None:
+    leave(bed, "personal-private/a.md", session=f"{TRIAL_SESSION}0123456789ab")
+    leave(bed, "personal-private/b.md")
+    text = visible(front.get("recall"))
+    assert SESSION[:8] in text
+    assert TRIAL_SESSION[:8] not in text
 
 
 @pytest.mark.parametrize("written", ["Kettle", "\\u006bettle", "\u212aettle", 'the \\"kettle\\"'])
