@@ -58,6 +58,8 @@ EPILOG = """example:
 """
 
 SERVICE_PATIENCE_SECONDS = 60.0
+ANSWER_SECONDS = 10.0
+"""How long a recall service that runs is waited for; one that goes on loading its model answers."""
 PROBE_LEFT_SECONDS = 600.0
 """No round trip takes so long: a probe of that age is one that a killed `memory doctor` left behind."""
 # The question shares no content word with the note, so that only meaning can find it.
@@ -385,6 +387,8 @@ def _service(context: Context) -> Iterator[None]:
             return
         except ServiceUnavailable:
             pass
+    if not is_ours:
+        _wait_for_answer(context)
     try:
         if not ensure_service(context.settings, SERVICE_PATIENCE_SECONDS, wait_for_model=True):
             _require_answer(context)
@@ -393,6 +397,21 @@ def _service(context: Context) -> Iterator[None]:
         # It stays where sessions are going to ask it: nobody would end it for who has taken the hooks out.
         if is_ours and not hooks_start_worker(context.settings):
             stop_background(context.state, "recall")
+
+
+def _wait_for_answer(context: Context) -> None:
+    """Until the service that runs answers, or has ended. Raises ServiceUnavailable when it hangs."""
+    until = time.monotonic() + ANSWER_SECONDS
+    with RecallClient(context.state.recall_socket) as client:
+        while lock_holder(context.state.recall_lock) is not None:
+            try:
+                client.ping(max(0.1, until - time.monotonic()))
+            except ServiceUnavailable:
+                if time.monotonic() >= until:
+                    _require_answer(context)
+                time.sleep(0.1)
+            else:
+                return
 
 
 def _require_answer(context: Context) -> None:

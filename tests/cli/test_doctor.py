@@ -238,6 +238,25 @@ def test_a_recall_service_that_was_there_and_hangs_is_not_ended(
             service.kill()
 
 
+def test_a_recall_service_that_hangs_is_not_waited_for_like_one_that_loads_its_model(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memoryvault.cli.doctor.ANSWER_SECONDS", 0.5, raising=False)
+    monkeypatch.setattr("memoryvault.cli.doctor.ensure_service", lambda *_, **__: pytest.fail("it waits for another"))
+    state = context.state
+    state.ensure()
+    make_socket_folder(state.recall_socket)
+    with socket.socket(socket.AF_UNIX) as silent, open(state.recall_lock, "w") as lock:
+        silent.bind(state.recall_socket)
+        silent.listen()
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        lock.write("4711\n")
+        lock.flush()
+        with pytest.raises(ServiceUnavailable, match="runs as process 4711 and does not answer: `kill -9 4711` ends"):
+            _service(context).__enter__()
+    leave_socket_folder(state.recall_socket)
+
+
 def test_hooks_that_the_agents_settings_switch_off_are_a_fault(context: Context) -> None:
     install(context.settings)
     file = settings_file_of(context.settings)
