@@ -134,6 +134,16 @@ SHAPES: tuple[tuple[re.Pattern[str], str, str], ...] = (
         "API-KEY",
         "/",
     ),
+    # A session cookie. Hexadecimal digits may be a digest; among cookies, and behind such a name, they are its key.
+    (
+        re.compile(
+            r"(?i)ookies?[\"']{0,2}(?::|=|\s)[^\n]{0,200}?(?<![\w-])(?:[\w-]{1,20}[._-])?"
+            r"(?:sid|sess(?:ion)?(?:[_.-]?(?:id|key|token))?|(?:php|j|asp)sess(?:ion)?id|auth(?:[_.-]?token)?)"
+            r"=[\"']?(?P<value>[0-9a-f]{32,200})(?![\w-])"
+        ),
+        "API-KEY",
+        "ookie",
+    ),
     (re.compile(r"\botpauth://\S{1,200}?secret=(?P<value>\w{8,100})"), "API-KEY", "otpauth://"),
 )
 

@@ -18,6 +18,7 @@ from memoryvault.vault.scrubbed import Scrubbed
 # Tokens are put together here, so that no scanner takes this file for a leak.
 GITHUB = "ghp_" + "b" * 36
 RANDOM = "k3Jx9Qm2Lw8Zr5Tn7Vb4Yc6Hd1Fg0SpA"
+HEX = "8f3c1a9be07d4c52a1f09e6b7d2c4f8a"
 
 
 @pytest.mark.parametrize(
@@ -82,6 +83,9 @@ def test_the_recorded_cases(text: str, expected: str) -> None:
         f"PHPSESSID={RANDOM}; connect.sid={RANDOM}",
         f"curl -b 'sid={RANDOM}' https://x.test",
         f"Cookie: sails.sid={RANDOM}; theme=dark",
+        f"Cookie: sid={HEX}",
+        f"Set-Cookie: theme=dark; session={HEX}; Path=/",
+        f"curl --cookie 'connect.sid={HEX}' https://x.test",
         f"KEY={'8f1c0b7d2e9a4653' * 4}",
         f"SESSIONID={'8f1c0b7d2e9a4653' * 4}",
         f"here is the api key, {'8f1c0b7d2e9a4653' * 2}, use it",
@@ -106,6 +110,7 @@ def test_a_secret_is_removed_under_either_policy(text: str, policy: Policy) -> N
         "b3Blbn",
         "JRHeVv",
         "8f1c0b7d2e9a",
+        HEX,
     ):
         assert secret not in scrubbed
 
