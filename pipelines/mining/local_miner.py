@@ -289,6 +289,11 @@ class Miner:
             probability = rest.probability(head)
             if probability < head.threshold:
                 continue
+            left = said
+            if PRIVATE_MARK in turn.text:
+                left = _without_mark(turn)
+                if not left.own or left.is_beyond(head) or left.probability(head) < head.threshold:
+                    continue
             orders = {
                 index for index, part in enumerate(said.sentences) if category == "idea" and asks_for_it(part.text)
             }
@@ -296,7 +301,7 @@ class Miner:
             if chosen is None:
                 continue
             part = said.sentences[chosen]
-            if category == "preference" and self._is_correction(said):
+            if category == "preference" and self._is_correction(left):
                 category = "correction"
             found.append(self._of_user(said, chosen, category, _why(category, turn, part), probability))
         return found
@@ -507,6 +512,16 @@ def _named(rule: Rule, part: Sentence) -> str:
 def _is_kept_in_part(sentence: str) -> bool:
     """Whether a note holds less of it than was said: "Always use [REDACTED-API-KEY] to deploy." is no rule to go by."""
     return PRIVATE_MARK in sentence or bool(findings(sentence, Policy.SECRETS))
+
+
+_OPENING_MARK = re.compile(rf"\A\s*{re.escape(PRIVATE_MARK)}[\s,;:]*(?:(?:and|but|or|so|then)\b[\s,]*)?")
+
+
+def _without_mark(turn: Turn) -> Message:
+    """What is left of a message without its private passages, as if it had been sent alone: the mark itself, and
+    an "and" that follows it, read like a correction."""
+    left = _OPENING_MARK.sub("", turn.text).replace(PRIVATE_MARK, "")
+    return message(turn._replace(text=left.strip(), pasted=()))
 
 
 def _why(category: Category, turn: Turn, part: Sentence) -> str:

@@ -100,6 +100,20 @@ def test_a_sentence_of_which_a_part_is_private_is_put_to_the_user(
     assert [(tier_of(c)[0], c.statement) for c in mine(ClaudeReader(path))] == [(tier, statement)]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{HIDDEN} and also please rerun the flaky job",
+        f"ok {HIDDEN} and please fix the flake",
+        f"use {HIDDEN} and please fix the flake",
+    ],
+)
+def test_what_a_private_passage_leaves_of_an_order_is_no_correction(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_text(json.dumps({"uuid": "u1", "cwd": "/home/dev/shop", **user(text)}) + "\n", "utf-8")
+    assert mine(ClaudeReader(path)) == []
+
+
 def test_what_was_pasted_beside_an_escaped_private_passage_is_still_known_as_pasted(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
     said = f"&lt;private&gt;{CANARY}&lt;/private&gt;\nSee:\n```\nalways use npm\n```"
