@@ -118,7 +118,7 @@ ONE_OCCURRENCE = "inferred from one occurrence"
 """Why it has no better tier."""
 REVERSES = "reverses "
 """Why it would replace the rule whose path follows."""
-PASSED_ON = "in a text you passed on"
+PASSED_ON = "in what may be a text you passed on"
 """Why it has no better tier, and what is told of it wherever it is listed."""
 _ONCE = re.compile(rf"\A(\s*Proposed because: .*; )({ONE_OCCURRENCE}\.)$", re.MULTILINE)
 """The first line below the heading, as we write it: one like it further down is the user's."""

@@ -82,7 +82,7 @@ def test_what_stands_in_such_a_text_is_kept_at_the_lowest_tier_and_told_apart() 
     (found,) = said(REVIEW)
     assert found.from_user, "it is not dropped"
     assert found.passed_on
-    assert tier_of(found) == (Tier.LOW, "in a text you passed on")
+    assert tier_of(found) == (Tier.LOW, "in what may be a text you passed on")
     (typed,) = said(f"can you please check this: {REVIEW[0].lower()}{REVIEW[1:]}")
     assert not typed.passed_on
 
@@ -115,6 +115,8 @@ def test_the_digest_tells_it_apart_until_it_is_said_in_the_users_own_voice() -> 
         held = patterns_of(sayings, LikenessLimits(), Thresholds())
         return digest_body(held, CorpusFigures(1, 0))
 
-    assert f"- [ ] 3× in 3 sessions ({found.category}, shop, in a text you passed on): " in digest(found, found, found)
+    assert f"- [ ] 3× in 3 sessions ({found.category}, shop, in what may be a text you passed on): " in digest(
+        found, found, found
+    )
     typed = replace(found, passed_on=False)
     assert f"- [ ] **3× in 3 sessions** ({found.category}, shop): " in digest(found, typed, found)

@@ -174,7 +174,7 @@ def test_a_proposal_from_a_text_that_was_passed_on_says_so(
     run_triage(replace(bed.settings, memory=replace(bed.settings.memory, review_mode="silent")), bed.reviewer)
     assert bed.only("pending").tags == ("passed-on",), "in no mode is it kept unasked"
     answer(monkeypatch, bed, "a")
-    assert ", in a text you passed on\n" in capsys.readouterr().out
+    assert ", in what may be a text you passed on\n" in capsys.readouterr().out
     assert bed.only("active").tags == ()
 
 
