@@ -13,10 +13,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from .. import __version__
 from ..vault.errors import MemoryVaultError, ModelUnavailable
 from ..vault.layout import open_private
 from .drain import EmbeddedBatch
-from .protocol import VERSION, LineReader, MessageTooLong, decode, encode, program_version
+from .protocol import VERSION, LineReader, MessageTooLong, decode, encode
 
 if TYPE_CHECKING:
     from ..vault.settings import Settings
@@ -156,7 +157,7 @@ def ensure_service(
         while True:
             try:
                 answer = client.ping()
-                if answer.get("version") != program_version() and not started:
+                if answer.get("version") != __version__ and not started:
                     client.stop()
                     client.close()
                     _wait_until_gone(state.recall_socket)

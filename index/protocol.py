@@ -19,7 +19,6 @@ import socket
 import struct
 import sys
 from collections.abc import Mapping
-from importlib import metadata
 from typing import Any
 
 from ..vault.errors import UsageError
@@ -32,14 +31,6 @@ MAX_K = 100
 MAX_TEXT_CHARACTERS = 100_000
 SESSION_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
 _READ_BYTES = 65_536
-
-
-def program_version() -> str:
-    """The version of the installed package, which a ping returns as `version`."""
-    try:
-        return metadata.version("memoryvault")
-    except metadata.PackageNotFoundError:
-        return "0"
 
 
 class MessageTooLong(Exception):

@@ -19,6 +19,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .. import __version__
 from ..vault.active import EXPLICIT_KINDS
 from ..vault.errors import MemoryVaultError, ModelUnavailable, RecallLate, UsageError
 from ..vault.killpoint import kill_point
@@ -46,7 +47,6 @@ from .protocol import (
     encode,
     number_field,
     peer_uid,
-    program_version,
     strings_field,
     text_field,
 )
@@ -356,7 +356,7 @@ class RecallService:
             "failure": self._runner.failure,
             "coming": self._next_runner.name if self._next_runner is not None else None,
             "pid": os.getpid(),
-            "version": program_version(),
+            "version": __version__,
             "vault": str(self._config.vault),
         }, None
 

@@ -97,12 +97,20 @@ def slugs(result: RecallResult) -> list[str]:
 
 
 class ServiceProcess:
-    """`memory serve` as a real process, with the fake embedder unless `model` names a real one."""
+    """`memory serve` as a real process, with the fake embedder unless `model` names a real one.
 
-    def __init__(self, bed: Bed, *options: str) -> None:
+    `packages`: a folder whose packages it loads before the installed ones.
+    """
+
+    def __init__(self, bed: Bed, *options: str, packages: Path | None = None) -> None:
         self.bed = bed
         environment = {"PATH": os.environ["PATH"], "HOME": str(bed.root), "MALLOC_ARENA_MAX": "2"}
-        argv = [sys.executable, "-I", "-m", "memoryvault.tests.index.serve", str(bed.vault), bed.state.root]
+        module = "memoryvault.tests.index.serve"
+        loader = (
+            f"import runpy, sys; sys.path.insert(0, {str(packages)!r}); runpy.run_module({module!r}, None, '__main__')"
+        )
+        program = ["-m", module] if packages is None else ["-c", loader]
+        argv = [sys.executable, "-I", *program, str(bed.vault), bed.state.root]
         self.process = subprocess.Popen(
             [*argv, *options], env=environment, cwd="/", stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )

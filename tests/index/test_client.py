@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import memoryvault
 from memoryvault.index import client as client_module
 from memoryvault.index.client import RecallClient, ServiceUnavailable, ensure_service
 from memoryvault.index.recall import recall_entries
@@ -74,11 +75,29 @@ def test_a_service_of_another_version_is_replaced(user: Settings, monkeypatch: p
     assert ensure_service(user, 30, command=fake(user))
     with RecallClient(user.state.recall_socket) as client:
         first = client.ping()["pid"]
-    monkeypatch.setattr(client_module, "program_version", lambda: "99")
+    monkeypatch.setattr(client_module, "__version__", "99")
     # The one that comes is of the old version too (it is our own program), but it is not asked to leave again.
     assert ensure_service(user, 30, command=fake(user))
     with RecallClient(user.state.recall_socket) as client:
         assert client.ping()["pid"] != first
+
+
+def test_a_service_says_the_version_that_it_runs_when_another_is_installed_meanwhile(bed: Bed, tmp_path: Path) -> None:
+    """Else the newer client takes it for one of its own, and leaves the old code serving."""
+    packages = tmp_path / "packages"
+    packages.mkdir()
+    (packages / "memoryvault").symlink_to(Path(memoryvault.__file__).parent)
+    installed = packages / f"memoryvault-{memoryvault.__version__}.dist-info"
+    installed.mkdir()
+    service = ServiceProcess(bed, packages=packages)
+    try:
+        service.wait_until_listening()
+        installed.rename(upgraded := packages / "memoryvault-99.0.dist-info")
+        (upgraded / "METADATA").write_text("Metadata-Version: 2.1\nName: memoryvault\nVersion: 99.0\n")
+        with service.client() as client:
+            assert client.ping()["version"] == memoryvault.__version__
+    finally:
+        service.end()
 
 
 @pytest.mark.slow
