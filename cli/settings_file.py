@@ -21,10 +21,11 @@ def write_setting(config_file: Path, section: str, key: str, value: str | bool) 
             return
         table[key] = value
         config_file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        temporary = config_file.with_name(f".{config_file.name}.{os.getpid()}.tmp")
+        target = Path(os.path.realpath(config_file))  # A link into the user's dotfiles stays one.
+        temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
         temporary.write_text(tomlkit.dumps(document), "utf-8")
         temporary.chmod(0o600)
-        temporary.replace(config_file)
+        temporary.replace(target)
     except OSError as error:
         raise SettingsError(f"can't write {config_file}: {error.strerror}") from error
     except (TOMLKitError, ValueError, RecursionError) as error:

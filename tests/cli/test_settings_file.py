@@ -1,0 +1,44 @@
+"""Writing one setting: what becomes of the file that the user keeps it in (cli/settings_file.py)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memoryvault.cli.settings_file import write_setting
+from memoryvault.vault.errors import SettingsError
+
+OWN = '# mine\n[memory]\nreview_mode = "auto"  # never ask\n'
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """A config.toml of the user's own."""
+    path = tmp_path / "config" / "config.toml"
+    path.parent.mkdir()
+    path.write_text(OWN)
+    return path
+
+
+def test_the_rest_of_the_file_stays_as_it_is_and_nobody_else_may_read_it(config: Path) -> None:
+    write_setting(config, "vault", "path", "/notes")
+    assert config.read_text() == OWN + '\n[vault]\npath = "/notes"\n'
+    assert config.stat().st_mode & 0o777 == 0o600
+    assert list(config.parent.iterdir()) == [config]
+
+
+def test_a_link_into_the_users_dotfiles_stays_one_and_what_it_leads_to_is_written(config: Path, tmp_path: Path) -> None:
+    kept = tmp_path / "dotfiles.toml"
+    config.rename(kept)
+    config.symlink_to(kept)
+    write_setting(config, "vault", "path", "/notes")
+    assert config.is_symlink()
+    assert 'path = "/notes"' in kept.read_text()
+
+
+def test_a_file_that_cannot_be_read_as_toml_is_left_alone(config: Path) -> None:
+    config.write_text("[vault\n")
+    with pytest.raises(SettingsError, match=r"can't write .*config\.toml"):
+        write_setting(config, "vault", "path", "/notes")
+    assert config.read_text() == "[vault\n"
