@@ -8,6 +8,7 @@ from pathlib import Path
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
+from ..vault.atomic_file import replace_file
 from ..vault.errors import SettingsError
 
 
@@ -22,10 +23,7 @@ def write_setting(config_file: Path, section: str, key: str, value: str | bool) 
         table[key] = value
         config_file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         target = Path(os.path.realpath(config_file))  # A link into the user's dotfiles stays one.
-        temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-        temporary.write_text(tomlkit.dumps(document), "utf-8")
-        temporary.chmod(0o600)
-        temporary.replace(target)
+        replace_file(target, tomlkit.dumps(document).encode("utf-8"))
     except OSError as error:
         raise SettingsError(f"can't write {config_file}: {error.strerror}") from error
     except (TOMLKitError, ValueError, RecursionError) as error:

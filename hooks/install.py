@@ -10,14 +10,15 @@ import compileall
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from ..vault.atomic_file import replace_file
 from ..vault.errors import SettingsError
+from ..vault.layout import FILE_MODE
 from ..vault.settings import Settings
 
 STUB = Path(__file__).with_name("stub.py")
@@ -194,9 +195,9 @@ def _copy(path: Path, before: bytes | None, now: datetime) -> Path | None:
     copy = path.with_name(f"{name}-{number + 1}" if number else name)
     if before is None:
         if older:  # Else the newest of them would be taken for the copy of this install.
-            _write(copy.with_name(copy.name + NO_FILE), b"")
+            replace_file(copy.with_name(copy.name + NO_FILE), b"")
         return None
-    _write(copy, before)
+    replace_file(copy, before)
     return copy
 
 
@@ -415,21 +416,6 @@ def _replace(path: Path, before: bytes | None, after: bytes) -> None:
         if now != before:
             raise SettingsError(f"{path} was changed meanwhile: run this again")
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        _write(path, after)
+        replace_file(path, after, mode=path.stat().st_mode & 0o777 if before is not None else FILE_MODE)
     except OSError as error:
         raise SettingsError(f"{path} cannot be written: {error.strerror}") from error
-
-
-def _write(path: Path, data: bytes) -> None:
-    mode = path.stat().st_mode & 0o777 if path.exists() else 0o600
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with open(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, mode)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

@@ -21,6 +21,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from ..vault.atomic_file import append_synced, replace_file
 from ..vault.boundary import Consent
 from ..vault.entry import content_hash
 from ..vault.errors import (
@@ -39,7 +40,6 @@ from ..vault.store import VaultStore
 from .boundary import is_outside, outside_write, require_consent, text_outside, without_change
 from .renewed_hashes import with_hashes
 from .reverse_lines import lines_from_end
-from .synced_file import replace_synced, write_synced
 
 log = logging.getLogger(__name__)
 
@@ -263,7 +263,7 @@ class Journal:
         line = json.dumps([path, old, new]).encode("ascii") + b"\n"
         try:
             make_private_folder(str(self._folder))
-            write_synced(self._renewals, line, os.O_APPEND)
+            append_synced(self._renewals, line)
         except OSError as error:
             raise VaultUnavailable(f"the journal {self._folder} cannot be written: {error.strerror}") from error
 
@@ -285,7 +285,7 @@ class Journal:
                     lines = list(_lines(file))
                     after = [with_hashes(line, renewed) for line in lines]
                     if after != lines:
-                        replace_synced(file, b"".join(after))
+                        replace_file(file, b"".join(after))
                 self._renewals.unlink(missing_ok=True)
             except OSError as error:
                 raise VaultUnavailable(f"the journal {self._folder} cannot be written: {error.strerror}") from error
@@ -513,9 +513,7 @@ class Journal:
         data = json.dumps(act).encode("ascii")
         try:
             make_private_folder(str(self._folder))
-            temporary = self._folder / f".pending-{os.getpid()}"
-            write_synced(temporary, data, os.O_TRUNC)
-            os.replace(temporary, self._pending)
+            replace_file(self._pending, data)
         except OSError as error:
             raise VaultUnavailable(f"the journal {self._folder} cannot be written: {error.strerror}") from error
 
@@ -537,7 +535,7 @@ class Journal:
                 os.replace(file, self.files[0])
             # A line that a crash cut short is ended first.
             start = b"" if _ends_whole(file) else b"\n"
-            write_synced(file, start + json.dumps(act).encode("ascii") + b"\n", os.O_APPEND)
+            append_synced(file, start + json.dumps(act).encode("ascii") + b"\n")
         except OSError as error:
             raise VaultUnavailable(f"the journal {file} cannot be written: {error.strerror}") from error
 

@@ -11,7 +11,6 @@ import contextlib
 import hashlib
 import json
 import logging
-import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,10 +21,10 @@ from typing import TYPE_CHECKING, Any
 from ..pipelines.candidate import Candidate
 from ..pipelines.scrub import scrub
 from ..sources.completion import Completion, CompletionFailed, CompletionRequest
+from ..vault.atomic_file import replace_file
 from ..vault.errors import MemoryVaultError
 from ..vault.killpoint import kill_point
 from ..vault.layout import StatePaths
-from ..vault.paths import sync_folder
 from ..vault.settings import Settings
 from .completion import BudgetedCompleter, completer_of
 from .queue.kinds import Json
@@ -77,13 +76,7 @@ class AnswerCache:
             "input_tokens": completion.input_tokens,
             "output_tokens": completion.output_tokens,
         }
-        temporary = self._folder / f".{key}.{os.getpid()}.tmp"
-        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-            json.dump(stored, file, ensure_ascii=True)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, self._folder / f"{key}.json")
-        sync_folder(self._folder)
+        replace_file(self._folder / f"{key}.json", json.dumps(stored).encode("ascii"))
 
     def forget(self, keys: Iterable[str]) -> None:
         """Delete answers whose candidates are in the vault, or were not worth it."""

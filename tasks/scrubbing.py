@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ..pipelines.scrub import Finding, Policy, findings, issued, scrub, scrub_issued
+from ..vault.atomic_file import replace_file
 from ..vault.entry import AGENT_SOURCE, INCIDENT, SKILL_KIND, Entry, parse_entry
 from ..vault.errors import (
     EditConflict,
@@ -48,7 +49,6 @@ from .shared_queue import is_shared, machine_name, open_shared
 from .sharing.packing import MAGIC, ContentInvalid, unbundle, unpack
 from .sharing.shares import ShareStore, content_of
 from .statedb import checkpoint, replace_texts
-from .synced_file import replace_synced
 
 
 @dataclass(frozen=True)
@@ -380,7 +380,7 @@ def _lines(file: Path, where: str, clean: Any, apply: bool) -> list[Found]:
 def _write(file: Path, data: bytes) -> None:
     """Whoever is killed meanwhile leaves the old file. Programs open it for each line, not so their stderr."""
     if file.suffix != ".stderr":
-        replace_synced(file, data)
+        replace_file(file, data)
         return
     # In place: programs that have the file open go on writing to it.
     descriptor = os.open(file, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, FILE_MODE)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ..vault.layout import FILE_MODE, StatePaths
+from ..vault.atomic_file import replace_file
+from ..vault.layout import StatePaths
 
 FILE = "shared-queue.json"
 
@@ -39,13 +39,9 @@ class LinkNote:
         if self._last == (reached, why):
             return
         self._last = reached, why
-        temporary = self._path.with_suffix(".tmp")
         with contextlib.suppress(OSError):
             text = json.dumps(asdict(Link(reached, why, time.time())))
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, FILE_MODE)
-            with open(descriptor, "w", encoding="utf-8") as file:
-                file.write(text)
-            os.replace(temporary, self._path)
+            replace_file(self._path, text.encode("ascii"), synced=False)
 
 
 def read_link(state: StatePaths) -> Link | None:

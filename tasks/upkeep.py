@@ -141,14 +141,13 @@ def clean_temporaries(state: StatePaths, now: float) -> int:
     cache = Path(state.cache)
     left = (
         *Path(state.spool).glob("*.tmp"),
-        *Path(state.spool).glob(".*.tmp"),
-        *Path(state.harness).glob(".*.tmp"),
-        *Path(state.log).glob(".*.tmp"),
+        *Path(state.harness).glob("*.tmp"),
+        *Path(state.log).glob("*.tmp"),
         *Path(state.root, JOURNAL_FOLDER).glob(".*"),
         *Path(state.root).glob(".*.restored"),
         *Path(state.root, CORPUS_FOLDER).glob("*.tmp"),
         *(Path(state.root).parent / "run").glob("*.tmp"),
-        *(cache / ANSWERS_FOLDER).glob(".*.tmp"),
+        *(cache / ANSWERS_FOLDER).glob("*.tmp"),
     )
     for folder in (cache / CALLS_FOLDER).glob("call-*"):
         with contextlib.suppress(OSError):

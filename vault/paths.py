@@ -6,7 +6,6 @@ import errno
 import os
 import re
 import stat
-from contextlib import suppress
 from pathlib import Path
 
 from .errors import MemoryVaultError, PathRefused, QueueUnavailable, VaultUnavailable
@@ -170,16 +169,6 @@ def resolve_inside(vault: Path, relative: str) -> Path:
     if not real.startswith(root.rstrip("/") + "/"):
         raise PathRefused(f"{relative!r} is a symbolic link that leaves the vault")
     return Path(real)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make a rename survive a power cut, where the file system can sync a folder."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        with suppress(OSError):
-            os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def make_folders(folder: Path, vault: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from .layout import FILE_MODE, config_path, explain_misplacement, home_folder, make_private_folder, state_root
+from .layout import config_path, explain_misplacement, home_folder, make_private_folder, state_root
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -79,13 +79,13 @@ def write_installation(env: Mapping[str, str], python: str) -> None:
     path = installation_path(env)
     make_private_folder(os.path.dirname(path))
     stub = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + "/hooks/stub.py"
-    temporary = path + "." + str(os.getpid()) + ".tmp"
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, FILE_MODE)
-    try:
-        os.write(descriptor, (python + "\n" + stub + "\n").encode("utf-8", "surrogateescape"))
-    finally:
-        os.close(descriptor)
-    os.replace(temporary, path)
+    _replace(path, (python + "\n" + stub + "\n").encode("utf-8", "surrogateescape"))
+
+
+def _replace(path: str, data: bytes) -> None:
+    from .atomic_file import replace_file  # Only who writes pays for its imports.
+
+    replace_file(path, data, synced=False)
 
 
 def config_stamp(env: Mapping[str, str]) -> str:
@@ -137,16 +137,7 @@ def write_snapshot(env: Mapping[str, str], values: Mapping[str, str], stamp: str
     lines = ["format=" + FORMAT, "environment=" + escape(environment_key(env)), "config_stamp=" + stamp]
     lines += [name + "=" + escape(value) for name, value in values.items()]
     lines.append("end=1\n")
-    temporary = path + "." + str(os.getpid()) + ".tmp"
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, FILE_MODE)
-    try:
-        with open(descriptor, "wb") as file:
-            file.write("\n".join(lines).encode("utf-8", "surrogatepass"))
-        os.replace(temporary, path)
-    except OSError:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
-        raise
+    _replace(path, "\n".join(lines).encode("utf-8", "surrogatepass"))
 
 
 def renew_snapshot(env: Mapping[str, str], values: Mapping[str, str], stamp: str) -> None:

@@ -19,6 +19,7 @@ from contextlib import contextmanager, suppress
 from datetime import date
 from pathlib import Path
 
+from .atomic_file import sync_folder
 from .boundary import Approval, require_approval
 from .entry import Entry, content_hash, parse_entry
 from .errors import (
@@ -50,7 +51,6 @@ from .paths import (
     remove_empty,
     require_folder,
     resolve_inside,
-    sync_folder,
 )
 from .scrubbed import Scrubbed
 from .slug import validate_group, validate_kind, validate_slug

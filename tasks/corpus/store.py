@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -18,8 +17,8 @@ from typing import Any
 
 from ...pipelines.candidate import Candidate
 from ...pipelines.corpus import Saying
-from ...vault.layout import FILE_MODE, StatePaths, make_private_folder
-from ...vault.paths import sync_folder
+from ...vault.atomic_file import replace_file
+from ...vault.layout import StatePaths, make_private_folder
 from ..cursors import Cursors
 from ..mining import Mined, candidate_from_json
 
@@ -99,14 +98,7 @@ class CorpusStore:
             "modified": modified,
             "candidates": [asdict(candidate) for candidate in mined.candidates],
         }
-        temporary = file.with_suffix(f".{os.getpid()}.tmp")
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, FILE_MODE)
-        with open(descriptor, "w", encoding="utf-8") as out:
-            json.dump(value, out)
-            out.flush()
-            os.fsync(descriptor)
-        os.replace(temporary, file)
-        sync_folder(self._folder)  # Before the cursor says that it is there.
+        replace_file(file, json.dumps(value).encode("ascii"))
 
     def sayings(self) -> Iterator[Saying]:
         """Load all candidates. A damaged file is skipped: `--reset` mines its transcript again."""

@@ -42,6 +42,7 @@ from ...sources.web.fetch import Fetcher, FetchFailed, FetchRefused, Limits, Pag
 from ...sources.web.readable import READABLE_TYPES, readable
 from ...sources.web.robots import Robots
 from ...sources.web.search import AnswerUnreadable, Provider, providers
+from ...vault.atomic_file import replace_file
 from ...vault.errors import MemoryVaultError
 from ...vault.killpoint import kill_point
 from ...vault.layout import StatePaths, make_private_folder, open_private
@@ -264,11 +265,7 @@ class Research:
             self._book.settle(reservation, {"seconds": elapsed, "tokens": spent})
 
     def _keep(self, finding: Finding) -> None:
-        path = self._folder / f"{finding.name}.json"
-        temporary = path.with_suffix(".tmp")
-        with open(temporary, "w", encoding="utf-8", opener=open_private) as file:
-            json.dump(asdict(finding), file)
-        temporary.rename(path)
+        replace_file(self._folder / f"{finding.name}.json", json.dumps(asdict(finding)).encode("ascii"))
 
     def _said(self, line: str) -> None:
         with open(self._folder / SAID_FILE, "a", encoding="utf-8", opener=open_private) as file:

@@ -15,11 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from ...vault.atomic_file import replace_file
 from ...vault.errors import MemoryVaultError
 from ...vault.settings import SETTINGS
 
 UNIT = "memoryvault.service"
 LABEL = "dev.memoryvault.worker"
+UNIT_MODE = 0o644
+"""systemd warns of a unit that others cannot read."""
 COMMAND_SECONDS = 30.0
 RESTART_SECONDS = 30
 """A worker that leaves for a newer version, or finds another one at work, is tried again so much later."""
@@ -133,7 +136,7 @@ class SystemdUser:
         changed = not self.definition.is_file() or self.definition.read_text("utf-8") != text
         if changed:
             self.definition.parent.mkdir(parents=True, exist_ok=True)
-            _replace(self.definition, text)
+            replace_file(self.definition, text.encode("utf-8"), mode=UNIT_MODE)
             _checked(["systemctl", "--user", "daemon-reload"], self._env)
         elif self.state().running:
             return False
@@ -191,7 +194,7 @@ class LaunchAgent:
         if self.definition.is_file() and self.definition.read_text("utf-8") == text and self.state().running:
             return False
         self.definition.parent.mkdir(parents=True, exist_ok=True)
-        _replace(self.definition, text)
+        replace_file(self.definition, text.encode("utf-8"), mode=UNIT_MODE)
         # An agent that is loaded keeps its old definition until it is taken out.
         _run(["launchctl", "bootout", f"{self._domain}/{LABEL}"], self._env)
         _checked(["launchctl", "bootstrap", self._domain, str(self.definition)], self._env)
@@ -211,13 +214,6 @@ class LaunchAgent:
         _run(["launchctl", "bootout", f"{self._domain}/{LABEL}"], self._env)
         self.definition.unlink()
         return True
-
-
-def _replace(path: Path, text: str) -> None:
-    """The whole file or the old one: a manager may read it at any moment."""
-    temporary = path.with_name(f".{path.name}.tmp")
-    temporary.write_text(text, "utf-8")
-    temporary.replace(path)
 
 
 def _quoted(value: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -232,10 +231,14 @@ def test_a_folder_that_can_not_be_written_is_told_and_nothing_is_changed(
     if before is not None:
         path.write_bytes(before)
 
-    def refuse(*_: object, **__: object) -> None:
-        raise OSError(errno.EROFS, "Read-only file system")
+    opened = os.open
 
-    monkeypatch.setattr(tempfile, "mkstemp", refuse)
+    def refuse(name: str | Path, flags: int, *mode: int) -> int:
+        if flags & os.O_CREAT and Path(name).parent == path.parent:
+            raise OSError(errno.EROFS, "Read-only file system")
+        return opened(name, flags, *mode)
+
+    monkeypatch.setattr(os, "open", refuse)
     with pytest.raises(SettingsError, match=r"settings\.json.*Read-only file system"):
         install(settings)
     assert (path.read_bytes() if path.exists() else None) == before

@@ -65,10 +65,10 @@ WRITERS = {
     "tasks/shared_queue_link.py": STATE,
     "tasks/queue/spool.py": STATE,
     "tasks/statedb.py": STATE,
-    "tasks/synced_file.py": STATE,
     "tasks/taken_back.py": "its note in the vault, by VaultStore",
     "tasks/queue/units.py": "the unit of systemd or launchd, on the user's word",
     "tasks/upkeep.py": STATE,
+    "vault/atomic_file.py": "what its callers name, which are listed here too",
     "vault/hooklog.py": STATE,
     "vault/layout.py": STATE,
     "vault/lock.py": STATE,
@@ -94,6 +94,8 @@ READ_HERE_WRITE_THERE = {"tasks/ideas/research_job.py"}
 
 _CALLS = {"write_text", "write_bytes", "symlink_to", "hardlink_to", "touch", "unlink", "rename", "rmdir"}
 """Methods of Path; `replace` is one too, with one argument."""
+_OURS = {"replace_file", "append_synced"}
+"""Functions of `vault/atomic_file.py`."""
 _MODULE_CALLS = {
     "os": {"replace", "rename", "renames", "link", "symlink", "unlink", "remove", "rmdir", "removedirs", "truncate",
            "makedirs"},
@@ -127,7 +129,7 @@ def writes(node: ast.AST) -> bool:
             flags = [*node.args[1:2], *(keyword.value for keyword in node.keywords if keyword.arg == "flags")]
             return not flags or any(not is_reading_flags(one) for one in flags)
     name = function.id if isinstance(function, ast.Name) else getattr(function, "attr", "")
-    return name == "open" and any(may_be_writing(mode) for mode in modes_of(node))
+    return name in _OURS or (name == "open" and any(may_be_writing(mode) for mode in modes_of(node)))
 
 
 def is_reading_flags(flags: ast.expr) -> bool:

@@ -214,6 +214,7 @@ def test_a_scrub_that_is_killed_while_it_writes_a_file_of_lines_leaves_it_whole(
     command = [sys.executable, "-m", "memoryvault", "scrub", "--apply"]
     killed = subprocess.run(command, env={**bed.env, **arm}, cwd=tmp_path, check=False, capture_output=True)
     assert killed.returncode == -signal.SIGKILL
+    assert list(file.parent.glob(f".{file.name}-*.tmp")), "it was killed over this file"
     assert file.read_bytes() == before
     scrub_everything(bed.settings, bed.store, apply=True)
     assert len(file.read_bytes().splitlines()) == len(before.splitlines())
@@ -238,7 +239,7 @@ def test_what_a_killed_scrub_left_beside_the_journal_goes_with_the_next(tmp_path
     _note_of_two_acts(bed)
     # As one that was killed while it put down the new hashes of notes.
     journal = bed.journal.files[-1]
-    left = [journal.with_name(name) for name in (".changes.jsonl-1.tmp", ".pending-1", "pending.damaged.json")]
+    left = [journal.with_name(name) for name in (".changes.jsonl-1-1.tmp", ".pending-1", "pending.damaged.json")]
     for file in left:
         file.write_bytes(journal.read_bytes()[:-20])
     found = [one.name for one in scrub_everything(bed.settings, bed.store, apply=False) if one.where == "journal"]

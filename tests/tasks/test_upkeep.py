@@ -129,8 +129,8 @@ def test_leftovers_of_backfills_and_of_snapshots_go_too(state: StatePaths) -> No
     root = Path(state.root)
     kept = [root / "corpus/claude-1@0.json", root.parent / "run/installation", root.parent / "run/hooks-1.snapshot"]
     gone = [
-        root / "corpus/claude-1@0.77.tmp",
-        root.parent / "run/hooks-1.snapshot.77.tmp",
+        root / "corpus/.claude-1@0.json-77-1.tmp",
+        root.parent / "run/.hooks-1.snapshot-77-1.tmp",
         root.parent / "run/hooks-2.snapshot",
     ]
     for path in kept + gone:
