@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Generic, TypeVar
 
 from ..tasks.reviewing import Reviewer
+from ..vault.days import day_of
 from ..vault.errors import MemoryVaultError
 from .terminal import read_key
 
@@ -81,7 +82,7 @@ class Steps(Generic[Place]):
         if act is None:
             print("there is no decision to take back")
             return False
-        print(f"nothing was decided here yet; the last decision before is of {act.at[:10]}: {act.what}")
+        print(f"nothing was decided here yet; the last decision before is of {day_of(act.at)}: {act.what}")
         if read_key(TAKE_BACK) != "y":
             print("nothing was taken back")
             return False
