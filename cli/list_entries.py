@@ -17,7 +17,7 @@ from ..pipelines.likeness import statement_of
 from ..tasks.waiting_sessions import told_of_sessions
 from ..vault.active import EXPLICIT_KINDS, has_content, is_entry, is_entry_place
 from ..vault.automemory import COST_KIND
-from ..vault.days import effective_date, parse_local_day
+from ..vault.days import effective_day
 from ..vault.entry import ACTIVE, AWAITING_STATUSES, STATUSES, Entry
 from ..vault.errors import UsageError
 from ..vault.layout import INBOX, INCUBATOR, REVIEW
@@ -113,7 +113,7 @@ def print_entry(entry: Entry) -> None:
 
 def said_on(entry: Entry) -> str | None:
     """The day on which the user last meant it, ISO; None where its note has no date."""
-    day = parse_local_day(effective_date(entry.surfaced_at, entry.created, entry.updated))
+    day = effective_day(entry.surfaced_at, entry.created, entry.updated)
     return None if day is None else day.isoformat()
 
 

@@ -31,7 +31,7 @@ from ..tasks.pending_counts import count_pending
 from ..tasks.queue.enqueue import request_indexing
 from ..tasks.topics import ARGUMENTS, Topic, Topics
 from ..vault.active import EXPLICIT_KINDS, is_entry
-from ..vault.days import effective_date, parse_local_day
+from ..vault.days import effective_day, parse_local_day
 from ..vault.entry import ACTIVE, RESEARCH_KIND, Entry
 from ..vault.errors import MemoryVaultError, UsageError
 from ..vault.layout import ALWAYS_LOAD
@@ -462,7 +462,7 @@ def _cut(text: str, characters: int) -> str:
 
 def _day(surfaced_at: str | None, created: str | None, updated: str | None) -> str:
     """The day on which it was last meant, '' for none."""
-    return str(parse_local_day(effective_date(surfaced_at, created, updated)) or "")
+    return str(effective_day(surfaced_at, created, updated) or "")
 
 
 def _day_of(entry: Entry) -> str:

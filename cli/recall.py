@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..index.filters import named_values, parse_filter
 from ..index.recall import DEGRADED_MESSAGES, recall_entries
-from ..vault.days import effective_date, parse_local_day
+from ..vault.days import effective_day
 from ..vault.entry import ACTIVE
 from ..vault.errors import MemoryVaultError, UsageError
 from ..vault.layout import INBOX, INCUBATOR, REVIEW
@@ -111,7 +111,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if sorted(answer.hits, key=lambda hit: -hit["score"]) != list(answer.hits) and request["project"]:
         note(f"memory: what belongs to {request['project']} comes first, whatever its score")
     for hit in hits:
-        day = parse_local_day(effective_date(hit.get("surfaced_at"), hit["created"], hit["updated"])) or "-"
+        day = effective_day(hit.get("surfaced_at"), hit["created"], hit["updated"]) or "-"
         place = f"{hit['kind'] or '-'}, {hit['project'] or 'any project'}, {day}"
         if hit.get("given") is False:
             place += f"; {NOT_GIVEN}"

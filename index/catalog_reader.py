@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple
 import apsw
 
 from ..vault.automemory import COST_KIND
-from ..vault.days import effective_date
+from ..vault.days import effective_day
 from ..vault.normal_form import normal_form
 from . import active_sql, database
 from .ranking import EntryFacts
@@ -27,6 +27,9 @@ from .scope import Scope
 
 _PROGRESS_STEPS = 2_000
 """SQLite's virtual-machine steps between two looks at the clock (well below a millisecond)."""
+
+_effective_day = lru_cache(4096)(effective_day)
+"""A recall asks for the days of hundreds of entries, most of them the same."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ class EntryRow:
             title=self.title,
             project=self.project,
             kind=self.kind or "",
-            updated=_parse_day(effective_date(self.surfaced_at, self.created, self.updated)),
+            updated=_effective_day(self.surfaced_at, self.created, self.updated),
             occurrences=self.occurrences,
         )
 
@@ -285,11 +288,3 @@ def _casefold(*arguments: object) -> str:
     """As a function of SQL: a NULL is an empty text."""
     (text,) = arguments
     return "" if text is None else normal_form(str(text)).casefold()
-
-
-@lru_cache(4096)
-def _parse_day(text: str | None) -> date | None:
-    try:
-        return date.fromisoformat((text or "")[:10])
-    except ValueError:
-        return None

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date
 from pathlib import Path
 
+from ..vault.days import local_day
 from ..vault.errors import UsageError
 from ..vault.paths import is_downloaded, is_note_name, is_regular
 
@@ -63,4 +64,4 @@ def _read(path: Path, name: str) -> OldNote | OldFile:
         return OldFile(name, error.strerror or "cannot be read")
     except UnicodeDecodeError:
         return OldFile(name, "not UTF-8")
-    return OldNote(name, text, datetime.fromtimestamp(status.st_mtime).astimezone().date())
+    return OldNote(name, text, local_day(status.st_mtime))

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import timedelta
 from functools import cached_property, lru_cache
 from pathlib import Path
 
 from ..pipelines.scrub import scrub
 from ..sources.transcripts.usage import SessionUsage, copied_bytes, session_bytes, session_usage
 from ..vault.automemory import COST_KIND
+from ..vault.days import parse_local_day
 from ..vault.entry import Entry, Source, parse_entry
 from ..vault.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, PathRefused, VaultUnavailable
 from ..vault.fields import StoreValue
@@ -234,10 +234,8 @@ def _by_week(costs: Iterable[_Cost]) -> list[CostRow]:
 
 @lru_cache(maxsize=1_000)
 def _week(created: str) -> str | None:
-    with suppress(ValueError):
-        day = date.fromisoformat(created[:10])
-        return (day - timedelta(days=day.weekday())).isoformat()
-    return None
+    day = parse_local_day(created)
+    return None if day is None else (day - timedelta(days=day.weekday())).isoformat()
 
 
 def cost_handler(settings: Settings) -> Handler:

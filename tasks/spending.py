@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Literal
 
+from ..vault.days import local_day
 from .statedb import state_transaction
 
 Unit = Literal["tokens", "fetches", "seconds"]
@@ -195,4 +196,4 @@ def spending_report(path: Path | str, now: float) -> SpendingReport:
 
 
 def _day(now: float) -> str:
-    return datetime.fromtimestamp(now).astimezone().date().isoformat()
+    return local_day(now).isoformat()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 
+from ..vault.days import local_day
 from .costs import CostRow
 from .hook_log import HookRun, percentile
 
@@ -28,8 +29,7 @@ def hooks_by_day(runs: Iterable[HookRun], event: str, today: date, days: int = D
     taken: dict[date, list[float]] = {}
     for run in runs:
         if run.event == event and run.ms is not None:
-            day = datetime.fromtimestamp(run.at).date()  # noqa: DTZ006 - a day of this machine
-            taken.setdefault(day, []).append(float(run.ms))
+            taken.setdefault(local_day(run.at), []).append(float(run.ms))
     found = []
     for day in last_days(today, days):
         values = taken.get(day, [])

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date
 from typing import Literal
 
 from ..pipelines.likeness import LikenessLimits, is_same, may_be_same, statement_of, wording_of_saying
@@ -13,6 +11,7 @@ from ..pipelines.review import group_of
 from ..pipelines.routing import at_first, is_widened
 from ..pipelines.this_project import of_two_projects
 from ..pipelines.triage import Expire, InboxItem, Merge, Promote, TriageLimits, TriageStep, triage
+from ..vault.days import parse_local_day
 from ..vault.entry import Entry
 from ..vault.errors import EditConflict, EntryInvalid, EntryNotFound, VaultUnavailable
 from ..vault.evidence import PASSED_ON_TAG
@@ -260,19 +259,13 @@ def _item(entry: Entry) -> InboxItem:
         statement=statement_of(entry.body),
         occurrences=entry.occurrences,
         sessions=frozenset(source.session for source in entry.sources if source.session),
-        last_seen=_day(max(entry.updated or "", entry.created or "")),
+        last_seen=parse_local_day(max(entry.updated or "", entry.created or "")),
     )
 
 
 def _said_in(entry: Entry) -> tuple[str, str | None]:
     """Its statement, and the slug of its project, None where it has none."""
     return statement_of(entry.body), slugify(entry.project) if entry.project else None
-
-
-def _day(text: str) -> date | None:
-    with suppress(ValueError):
-        return date.fromisoformat(text[:10])
-    return None
 
 
 def triage_handler(settings: Settings) -> Handler:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ..vault.days import SECONDS_PER_DAY
+from ..vault.days import SECONDS_PER_DAY, local_day
 from ..vault.errors import SettingsError, VaultUnavailable
 from ..vault.layout import StatePaths
 from ..vault.settings import Settings
@@ -64,7 +64,7 @@ def rotate_handler(settings: Settings) -> Handler:
             store = vault_store(settings)
             done["vault_temporaries"] = store.clean_temporaries() + clean_beside_list(settings, store)
             Journal(settings.state, store).recover()
-            done["deleted_ideas"] = purge_trash(store, datetime.fromtimestamp(steady).astimezone().date())
+            done["deleted_ideas"] = purge_trash(store, local_day(steady))
         done["pruned"] = _prune(settings, job, now - steady)
         done["copied"] = sum(back_up(Path(name)) for name in (state.queue_db, state.state_db))
         return {name: value for name, value in done.items() if value}

@@ -43,6 +43,18 @@ def parse_local_day(stamp: str | None, zone: tzinfo | None = None) -> date | Non
         return None
 
 
+def effective_day(surfaced_at: str | None, created: str | None, updated: str | None) -> date | None:
+    """The day of `effective_date` on this machine; None if the note has none."""
+    return parse_local_day(effective_date(surfaced_at, created, updated))
+
+
+def local_day(seconds: float) -> date:
+    """The day of a time in Unix seconds, on this machine."""
+    from datetime import date  # As in `parse_local_day`.
+
+    return date.fromtimestamp(seconds)  # noqa: DTZ012 - a day of this machine
+
+
 _DAY, _TIME = len("2026-11-22"), len("2026-11-22T17:05:09")
 
 

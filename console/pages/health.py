@@ -26,7 +26,7 @@ from ...tasks.hook_log import HOOK_DAYS, HookRun, budget_ms, read_hook_runs
 from ...tasks.spending import spent_by_day
 from ...tasks.trends import DAYS, WEEKS, costs_of_weeks, growth_by_week, hooks_by_day, last_days
 from ...vault.automemory import COST_KIND
-from ...vault.days import SECONDS_PER_DAY
+from ...vault.days import SECONDS_PER_DAY, local_day
 from ...vault.errors import IndexUnavailable, MemoryVaultError
 from ..charts import Chart, Series, bar_chart, line_chart
 from ..desk import Desk
@@ -80,7 +80,7 @@ def _entries(desk: Desk) -> dict[str, Any]:
 def _charts(desk: Desk, now: float) -> dict[str, Any]:
     """The values of `health_charts.html`."""
     runs = read_hook_runs(Path(desk.settings.state.log_file), now - DAYS * SECONDS_PER_DAY)
-    today = date.fromtimestamp(now)  # noqa: DTZ012 - a day of this machine
+    today = local_day(now)
     made, costs = _indexed(desk, today - timedelta(weeks=WEEKS))
     sessions = _sessions(desk, costs[:MOST_COSTS], today, is_cut=len(costs) > MOST_COSTS)
     return {"charts": [_latency(runs, today), _growth(made, today), _spending(desk, today), sessions]}

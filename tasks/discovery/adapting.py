@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import date
 
 from ...pipelines.adaptation import DEFAULT_TRUSTED, Confidence, Facts, Judgement, UserSetup, judge
 from ...pipelines.discovery import Pattern, parse_sources
@@ -22,7 +21,7 @@ from ...pipelines.url_identity import canonical_url, repository_of
 from ...pipelines.watchlist import note_body, shown_name
 from ...sources.completion import Completer, CompletionFailed, CompletionRequest
 from ...sources.discovery.github import repository_address, text_address
-from ...vault.days import SECONDS_PER_DAY
+from ...vault.days import SECONDS_PER_DAY, parse_local_day
 from ...vault.entry import Entry, parse_entry
 from ...vault.errors import EntryExists, EntryInvalid, EntryNotFound, VaultUnavailable
 from ...vault.fields import StoreValue
@@ -275,14 +274,11 @@ def model_for(settings: Settings) -> Completer | None:
 def facts_from(value: Mapping[str, object]) -> Facts:
     """The facts as the child printed them."""
     stars, licence = value.get("stars"), value.get("licence")
-    pushed = None
-    with suppress(ValueError):
-        pushed = date.fromisoformat(str(value.get("pushed") or ""))
     return Facts(
         owner=str(value["owner"]),
         name=str(value["name"]),
         stars=stars if isinstance(stars, int) else None,
-        pushed=pushed,
+        pushed=parse_local_day(str(value.get("pushed"))),
         licence=str(licence) if licence else None,
         archived=value.get("archived") is True,
     )

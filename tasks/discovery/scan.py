@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from typing import Literal
 
 from ...pipelines.discovery import (
@@ -25,6 +25,7 @@ from ...pipelines.discovery import (
     remembered,
 )
 from ...sources.discovery.github import raw_address, search_address, tree_address
+from ...vault.days import local_day
 from ...vault.entry import Entry
 from ...vault.errors import (
     EntryExists,
@@ -261,7 +262,7 @@ class Discovery:
                 return FetchRequest("list", raw, target if raw == target else raw, etag, modified, own_machine(target))
 
     def _today(self) -> date:
-        return datetime.fromtimestamp(self._clock(), UTC).date()
+        return local_day(self._clock())
 
 
 def sources_called(name: str | None, note: SourcesNote) -> list[Source]:

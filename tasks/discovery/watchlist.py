@@ -26,6 +26,7 @@ from ...pipelines.watchlist import (
     parse_decision,
     parts_of,
 )
+from ...vault.days import parse_local_day
 from ...vault.entry import PATTERN_KIND, Entry, parse_entry
 from ...vault.errors import (
     EditConflict,
@@ -277,7 +278,5 @@ def waits_by_its_head(text: str, today: date) -> bool:
 
 
 def _is_ahead(day: str, today: date) -> bool:
-    try:
-        return date.fromisoformat(day[:10]) > today
-    except ValueError:
-        return False
+    until = parse_local_day(day)
+    return until is not None and until > today

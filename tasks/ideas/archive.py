@@ -16,6 +16,7 @@ from pathlib import Path
 from ...pipelines.incubation import TRASH_DAYS, Answer
 from ...pipelines.likeness import statement_of
 from ...vault.boundary import Consent
+from ...vault.days import parse_local_day
 from ...vault.entry import Entry, fingerprint, parse_entry
 from ...vault.errors import (
     EditConflict,
@@ -222,20 +223,13 @@ def purge_trash(store: VaultStore, today: date | None = None) -> int:
         folder = f"{IDEA_TRASH}/{slug}"
         with suppress(EntryNotFound, EntryInvalid, EditConflict):  # without a note that can be dated it stays
             entry = store.read(f"{folder}/{IDEA_NOTE}")
-            deleted = _deleted_on(entry)
+            deleted = parse_local_day(str(entry.extra.get("deleted")))
             if deleted is None:
                 store.update(entry.path, entry.content_hash, fields={"deleted": store.today()})
             elif deleted <= limit:
                 store.purge(folder)
                 purged += 1
     return purged
-
-
-def _deleted_on(entry: Entry) -> date | None:
-    try:
-        return date.fromisoformat(str(entry.extra.get("deleted"))[:10])
-    except ValueError:
-        return None
 
 
 def _folders(store: VaultStore, folder: str) -> list[str]:

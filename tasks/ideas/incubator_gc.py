@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from datetime import UTC, date, datetime
+from datetime import date
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -33,6 +33,7 @@ from ...pipelines.incubation import (
 )
 from ...pipelines.research import without_receipt
 from ...sources.notes import read_note
+from ...vault.days import local_day, parse_local_day
 from ...vault.entry import Entry
 from ...vault.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, VaultUnavailable
 from ...vault.layout import ARCHIVE, DEFAULT_GROUP, INBOX, INCUBATOR, REVIEW, TRASH, home_folder
@@ -154,11 +155,12 @@ def engagements(settings: Settings, store: VaultStore) -> dict[str, tuple[Entry,
     found = {}
     for slug, entry in entries.items():
         before = seen.get(slug, {})
-        edited = _iso(before.get("edited"))
+        edited = parse_local_day(before.get("edited"))
         text = _users_text(store, entry)
         if before and before.get("hash") != text:
             edited = _modified(store.vault / entry.path)
-        last_recall = max((day for day in (_iso(before.get("recalled")), recalled.get(slug)) if day), default=None)
+        recalls = (parse_local_day(before.get("recalled")), recalled.get(slug))
+        last_recall = max((day for day in recalls if day), default=None)
         now = {
             "hash": text,
             "edited": edited.isoformat() if edited else None,
@@ -181,18 +183,11 @@ def _users_text(store: VaultStore, entry: Entry) -> str:
 def _written(entry: Entry) -> date | None:
     # Not `surfaced_at`: an old session's idea may have been said years before it was captured.
     stamps = (entry.updated, entry.created, entry.extra.get("kept"))
-    return max((day for stamp in stamps if (day := _iso(stamp))), default=None)
-
-
-def _iso(value: object) -> date | None:
-    try:
-        return date.fromisoformat(str(value)[:10])
-    except ValueError:
-        return None
+    return max((day for stamp in stamps if (day := parse_local_day(str(stamp)))), default=None)
 
 
 def _modified(path: Path) -> date:
-    return datetime.fromtimestamp(path.stat().st_mtime, UTC).date()
+    return local_day(path.stat().st_mtime)
 
 
 def _recalls(settings: Settings) -> dict[str, date]:
@@ -203,7 +198,7 @@ def _recalls(settings: Settings) -> dict[str, date]:
         for line in read_receipts(file):
             if line.get("caller") in OWN_CALLERS:
                 continue  # the program's own look-up of another idea is nobody's coming back
-            day = _iso(line.get("at"))
+            day = parse_local_day(str(line.get("at")))
             hits = line.get("hits")
             for hit in hits if isinstance(hits, list) and day else ():
                 path = str(hit.get("path")) if isinstance(hit, dict) else ""

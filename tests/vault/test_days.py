@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryvault.vault.days import day_of, effective_date, parse_local_day
+from memoryvault.vault.days import day_of, effective_date, effective_day, local_day, parse_local_day
 
 EAST, WEST = timezone(timedelta(hours=14)), timezone(-timedelta(hours=10))
 
@@ -75,6 +75,12 @@ def test_a_hook_tells_the_same_day_as_all_others(of_zone: str, at: datetime) -> 
     assert day_of(at.isoformat()) == str(parse_local_day(at.isoformat()))
     stamp = at.astimezone(UTC).isoformat().replace("+00:00", "Z")
     assert day_of(stamp) == str(parse_local_day(stamp))
+
+
+def test_the_day_of_a_clock_is_that_of_the_time_it_shows(of_zone: str) -> None:
+    at = datetime(2026, 1, 30, 12, tzinfo=UTC)
+    assert local_day(at.timestamp()) == parse_local_day(at.isoformat())
+    assert effective_day(None, at.isoformat(), None) == local_day(at.timestamp())
 
 
 @pytest.mark.parametrize(
