@@ -148,7 +148,7 @@ class Bench:
             "notification_type": "idle_prompt",
             "prompt": next(self._asked),
         }
-        self.time(row, hook_argv(event, self.settings), json.dumps(payload).encode())
+        self.time(row, hook_argv(event), json.dumps(payload).encode())
 
     def time(self, row: Row, argv: Sequence[str], stdin: bytes = b"") -> None:
         """Run `argv` to its end and note how long that took."""

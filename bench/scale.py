@@ -158,7 +158,7 @@ class Bed:
         """Run `count` hooks, `at_once` started together; what they say of themselves is in the log."""
         log = Path(self.settings.state.log_file)
         before = len(log.read_text().splitlines()) if log.exists() else 0
-        argv = hook_argv(event, self.settings)
+        argv = hook_argv(event)
 
         def one(payload: bytes) -> tuple[float, bool]:
             begun = time.perf_counter()

@@ -27,11 +27,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Print the argv, as JSON or as one shell line."""
-    context, readable = context.despite_faults()  # The command is the same whatever the settings say.
+    _, readable = context.despite_faults()  # The command is the same whatever the settings say.
     for fault in readable.faults:
         note(f"memory: {fault}")
     try:
-        argv = hook_argv(args.event, context.settings) if args.host == CLAUDE else host_argv(args.host, args.event)
+        argv = hook_argv(args.event) if args.host == CLAUDE else host_argv(args.host, args.event)
     except SettingsError as error:
         raise UsageError(str(error)) from error
     if args.json:

@@ -62,7 +62,7 @@ def try_hooks(settings: Settings, env: Mapping[str, str], prompt: str | None = N
             failure = ""
             with suppress(subprocess.TimeoutExpired):
                 done = subprocess.run(
-                    hook_argv(event, settings),
+                    hook_argv(event),
                     input=body.encode(),
                     env=dict(env),
                     capture_output=True,

@@ -23,11 +23,11 @@ START_SECONDS = 10.0
 Background = Literal["worker", "recall"]
 
 
-def ensure_worker(settings: Settings, wait_seconds: float = START_SECONDS) -> bool:
-    """Start the worker detached unless one runs; whether one runs within this time."""
+def ensure_worker(settings: Settings) -> bool:
+    """Start the worker detached unless one runs; whether one runs within START_SECONDS."""
     if lock_holder(settings.state.worker_lock) is None:
         start_service(settings, worker_command())
-    return _worker_comes(settings, wait_seconds)
+    return _worker_comes(settings, START_SECONDS)
 
 
 def _worker_comes(settings: Settings, wait_seconds: float) -> bool:

@@ -114,7 +114,7 @@ def hooks_wired(context: Context) -> Finding:
             return Finding("hooks", "fault", f"{event} starts {lost}, which is not there", "run `memory init`")
     if missing := [event for event in EVENTS if event not in found]:
         return Finding("hooks", "fault", f"{', '.join(missing)} not wired", "run `memory init`")
-    if elsewhere := next((argv for event, argv in found.items() if argv != hook_argv(event, settings)), None):
+    if elsewhere := next((argv for event, argv in found.items() if argv != hook_argv(event)), None):
         if (elsewhere[0], _stub(elsewhere)) == (sys.executable, str(STUB)):
             return Finding("hooks", "note", "by the command of an older version", "run `memory init` to renew it")
         todo = "run `memory init` to use this one"

@@ -78,21 +78,20 @@ class UninstallOutcome:
     restored: bool
 
 
-def hook_argv(event: str, settings: Settings, *, python: str | None = None) -> list[str]:
-    """The exact argv that the host runs for `event`. Raises SettingsError for an unknown event.
+def hook_argv(event: str) -> list[str]:
+    """The exact argv that the host runs for `event`, whatever the vault. Raises SettingsError for an unknown event.
 
     The interpreter is the running one (of the virtual environment, so that processes which hooks start find the
     packages), never a shim from PATH. `-I -S` ignore the user's PYTHONPATH, working directory and site-packages.
     """
-    del settings  # The same for every vault: hooks read the settings themselves.
     if event not in EVENTS:
         raise SettingsError(f"there is no hook for {event!r}; the events are {', '.join(EVENTS)}")
-    return [*hook_start(python), event]
+    return [*hook_start(), event]
 
 
-def hook_start(python: str | None = None) -> list[str]:
+def hook_start() -> list[str]:
     """The argv of every hook up to the host's name of the event."""
-    return [python or sys.executable, "-I", "-S", "-c", IF_THERE, str(STUB)]
+    return [sys.executable, "-I", "-S", "-c", IF_THERE, str(STUB)]
 
 
 def split_hook_argv(argv: Sequence[object]) -> tuple[str, list[object]] | None:
@@ -122,7 +121,7 @@ def install(settings: Settings, *, now: datetime | None = None) -> InstallOutcom
     """
     path = settings_file_of(settings)
     warnings = _warnings(_read(path)[1])
-    changed, backup = add_to_file(path, lambda document: with_hooks(document, settings), without_hooks, now=now)
+    changed, backup = add_to_file(path, with_hooks, without_hooks, now=now)
     return InstallOutcome(path, changed, backup, warnings)
 
 
@@ -155,7 +154,7 @@ def uninstall(settings: Settings) -> UninstallOutcome:
 
     Raises SettingsError when the file is no JSON object or cannot be written; it is then as it was.
     """
-    return remove_from_file(settings_file_of(settings), lambda document: with_hooks(document, settings), without_hooks)
+    return remove_from_file(settings_file_of(settings), with_hooks, without_hooks)
 
 
 def remove_from_file(path: Path, add: Callable[[Json], Json], remove: Callable[[Json], Json]) -> UninstallOutcome:
@@ -267,14 +266,14 @@ def is_ours(hook: object) -> bool:
     return ours is not None and len(ours[1]) > 0 and ours[1][0] in EVENTS
 
 
-def with_hooks(document: Json, settings: Settings) -> Json:
+def with_hooks(document: Json) -> Json:
     """`document` with exactly one current entry of ours per event; the order of all others is kept."""
-    if _current(document, settings):
+    if _current(document):
         return document
     result = without_hooks(document)
     hooks = dict(_hooks(result))
     for event in EVENTS:
-        command, *args = hook_argv(event, settings)
+        command, *args = hook_argv(event)
         entry = {"type": "command", "command": command, "args": args, "timeout": TIMEOUT_SECONDS[event]}
         group: Json = {"matcher": MATCHERS[event]} if event in MATCHERS else {}
         hooks[event] = [*hooks.get(event, []), {**group, "hooks": [entry]}]
@@ -306,13 +305,13 @@ def precompile() -> None:
         compileall.compile_dir(folder, maxlevels=0, quiet=2)
 
 
-def _current(document: Json, settings: Settings) -> bool:
+def _current(document: Json) -> bool:
     count = 0
     for event, groups in _hooks(document).items():
         for group in groups:
             for hook in _entries(group):
                 if is_ours(hook):
-                    if event not in EVENTS or [hook.get("command"), *hook["args"]] != hook_argv(event, settings):
+                    if event not in EVENTS or [hook.get("command"), *hook["args"]] != hook_argv(event):
                         return False
                     count += 1
     return count == len(EVENTS)

@@ -83,11 +83,11 @@ HOSTS = (CLAUDE, *WIRINGS)
 CODEX_MATCHER = "startup|resume|clear|compact"
 
 
-def host_argv(host: str, event: str, *, python: str | None = None) -> list[str]:
+def host_argv(host: str, event: str) -> list[str]:
     """The exact argv that `host` runs for its `event`. Raises SettingsError for an event it is not wired to."""
     if event not in WIRINGS[host].events:
         raise SettingsError(f"{host} has no hook for {event!r}; the events are {', '.join(WIRINGS[host].events)}")
-    return [*hook_start(python), event, "--host", host]
+    return [*hook_start(), event, "--host", host]
 
 
 def install_for(host: str, settings: Settings) -> InstallOutcome:

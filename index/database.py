@@ -17,11 +17,12 @@ from ..vault.errors import IndexUnavailable, SchemaTooNew
 from . import schema
 
 BUSY_MILLISECONDS = 10_000
+READER_BUSY_MILLISECONDS = 100
 _CACHE_KIBIBYTES = 16_384
 _DAMAGED = (apsw.CorruptError, apsw.NotADBError)
 
 
-def open_writer(path: Path, *, vectors: bool = True) -> apsw.Connection:
+def open_writer(path: Path) -> apsw.Connection:
     """Open a connection that may write; the file is made if it is absent.
 
     Raises IndexUnavailable when it is damaged, cannot be opened or stays locked, SchemaTooNew
@@ -40,8 +41,7 @@ def open_writer(path: Path, *, vectors: bool = True) -> apsw.Connection:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute(f"PRAGMA cache_size = -{_CACHE_KIBIBYTES}")
-            if vectors:
-                load_vectors(connection)
+            load_vectors(connection)
             schema.migrate(connection)
         except BaseException:
             connection.close()
@@ -49,14 +49,14 @@ def open_writer(path: Path, *, vectors: bool = True) -> apsw.Connection:
     return connection
 
 
-def open_reader(path: Path, *, vectors: bool = True, busy_milliseconds: int = 100) -> apsw.Connection:
+def open_reader(path: Path, *, vectors: bool = True) -> apsw.Connection:
     """Open a read-only connection. Raises IndexUnavailable, SchemaTooNew when there is no usable index."""
     if not path.exists():
         raise IndexUnavailable(f"there is no index at {path} yet: run `memory reindex`")
     with translate_errors(path):
         connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
         try:
-            connection.set_busy_timeout(busy_milliseconds)
+            connection.set_busy_timeout(READER_BUSY_MILLISECONDS)
             connection.execute(f"PRAGMA cache_size = -{_CACHE_KIBIBYTES}")
             found = schema.user_version(connection)
             if found > schema.SCHEMA_VERSION:

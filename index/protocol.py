@@ -92,9 +92,9 @@ def peer_uid(connection: socket.socket) -> int | None:
     return None
 
 
-def text_field(message: Mapping[str, Any], name: str, default: str | None = None) -> str | None:
-    """Read a string. Raises UsageError for another type."""
-    value = message.get(name, default)
+def text_field(message: Mapping[str, Any], name: str) -> str | None:
+    """Read a string; None when absent. Raises UsageError for another type."""
+    value = message.get(name)
     if value is not None and not isinstance(value, str):
         raise UsageError(f"{name} must be a string")
     return value

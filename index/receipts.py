@@ -74,8 +74,8 @@ def append_receipt(path: Path, line: Mapping[str, Any]) -> None:
         os.close(handle)
 
 
-def read_receipts(path: Path, *, session: str | None = None, last: int | None = None) -> Sequence[dict[str, Any]]:
-    """Receipts in the order they were written, the `last` of them; lines that are no JSON object are left out."""
+def read_receipts(path: Path) -> Sequence[dict[str, Any]]:
+    """Receipts in the order they were written; lines that are no JSON object are left out."""
     try:
         lines = path.read_bytes().splitlines()
     except OSError:
@@ -86,9 +86,9 @@ def read_receipts(path: Path, *, session: str | None = None, last: int | None = 
             row = json.loads(line)
         except ValueError:
             continue
-        if isinstance(row, dict) and (session is None or row.get("session") == session):
+        if isinstance(row, dict):
             rows.append(row)
-    return rows[-last:] if last is not None else rows
+    return rows
 
 
 def count_given_before(one: Mapping[str, Any], earlier: Iterable[Mapping[str, Any]]) -> int:

@@ -53,7 +53,6 @@ class Drift:
     not_indexed: tuple[str, ...]
     drifted: tuple[str, ...]
     deleted: tuple[str, ...]
-    up_to_date: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -139,20 +138,18 @@ def rebuild(
 def drift(store: IndexStore, vault: Path, walk: Walk) -> Drift:
     """Compare index and files without changing anything; a vault that is not mounted has no drift."""
     if not vault.is_dir():
-        return Drift((), (), (), ())
+        return Drift((), (), ())
     known = store.files()
-    not_indexed, drifted, fresh = [], [], []
+    not_indexed, drifted = [], []
     paths = sorted(walk())
     for path in paths:
         state = known.get(path)
         if state is None:
             not_indexed.append(path)
-        elif _is_unchanged(vault / path, state):
-            fresh.append(path)
-        else:
+        elif not _is_unchanged(vault / path, state):
             drifted.append(path)
     deleted = sorted(set(known) - set(paths))
-    return Drift(tuple(not_indexed), tuple(drifted), tuple(deleted), tuple(fresh))
+    return Drift(tuple(not_indexed), tuple(drifted), tuple(deleted))
 
 
 class _Reconciliation:

@@ -30,13 +30,8 @@ class Due:
     last_slot: datetime
 
 
-def due_slots(schedule: Schedule, last_slot: datetime | None, now: datetime, tz: tzinfo) -> list[datetime]:
-    """The slots to enqueue at `now`, oldest first; `last_slot` None means a fresh installation."""
-    return list(decide(schedule, last_slot, now, tz).slots)
-
-
 def decide(schedule: Schedule, last_slot: datetime | None, now: datetime, tz: tzinfo) -> Due:
-    """Which slots after `last_slot` and up to `now` to enqueue by the schedule's policy."""
+    """Which slots after `last_slot` and up to `now` to enqueue by the schedule's policy; None: a fresh installation."""
     now = now.astimezone(UTC)
     newest = previous_slot(schedule, now, tz)
     if last_slot is None:

@@ -90,8 +90,6 @@ def mine_windows(
     settings: Settings,
     session: str,
     project_of: Callable[[str], str],
-    *,
-    sleep: Callable[[float], None] = time.sleep,
 ) -> ModelMined:
     """Ask the model that the settings name about each window.
 
@@ -102,7 +100,7 @@ def mine_windows(
     report: dict[str, Json] = {"miner": settings.reflection.miner}
     if not windows:
         return ModelMined((), {**report, "asked": 0}, ())
-    asker = _WindowAsker(settings, session, sleep)
+    asker = _WindowAsker(settings, session)
     candidates: list[Candidate] = []
     dropped: Counter[str] = Counter()
     for window in windows:
@@ -120,14 +118,13 @@ def mine_windows(
 class _WindowAsker:
     """Asks about the windows of one reading. After the first failure only answers that are kept are used."""
 
-    def __init__(self, settings: Settings, session: str, sleep: Callable[[float], None]) -> None:
+    def __init__(self, settings: Settings, session: str) -> None:
         from ..pipelines.mining.model_answers import answer_schema, system_prompt
 
         self.used_keys: list[str] = []
         self._system, self._schema = system_prompt(), answer_schema()
         self._settings = settings
         self._session = session
-        self._sleep = sleep
         self._deadline = time.monotonic() + MODEL_SECONDS
         self._cache = AnswerCache(settings.state)
         self._book = SpendingBook(settings.state.state_db, PURPOSE)
@@ -196,7 +193,7 @@ class _WindowAsker:
             if pause is None or pause > MAX_WAIT_SECONDS or not self._may_wait or self._remaining_seconds() <= pause:
                 raise
             self._may_wait = False
-            self._sleep(pause)
+            time.sleep(pause)
             return self._ask_once(window)
 
     def _ask_once(self, window: Window) -> Completion:

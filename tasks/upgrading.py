@@ -74,7 +74,6 @@ class UpgradeReport:
 def embed_beside(
     request: UpgradeRequest,
     *,
-    should_stop: Callable[[], bool] = lambda: False,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> UpgradeReport:
     """Embed in this process what has no vector of the model, for at most `seconds`.
@@ -103,7 +102,7 @@ def embed_beside(
             embed_with(embedder),
             model=request.model,
             batch_texts=BATCH_TEXTS,
-            should_stop=lambda: time.monotonic() > until or should_stop(),
+            should_stop=lambda: time.monotonic() > until,
             on_progress=told,
         )
         total = report.remaining + sum(each.embedded for each in store.vector_models() if each.name == request.model)

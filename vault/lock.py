@@ -61,11 +61,11 @@ def hold_lock(lock_file: Path, timeout_seconds: float = LOCK_TIMEOUT_SECONDS) ->
 
 
 @contextmanager
-def hold_folder_lock(folder: Path, timeout_seconds: float = LOCK_TIMEOUT_SECONDS) -> Iterator[None]:
+def hold_folder_lock(folder: Path) -> Iterator[None]:
     """The same by locking the folder itself, so that nothing is left in it. It locks nothing where there is no such
-    folder, or a file system that cannot (some network mounts). Raises VaultUnavailable after `timeout_seconds`.
+    folder, or a file system that cannot (some network mounts). Raises VaultUnavailable after LOCK_TIMEOUT_SECONDS.
     """
-    with _hold(os.path.abspath(folder), _open_folder, timeout_seconds):
+    with _hold(os.path.abspath(folder), _open_folder, LOCK_TIMEOUT_SECONDS):
         yield
 
 

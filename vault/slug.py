@@ -99,11 +99,6 @@ def idea_slug(title: str) -> str:
     return slugify(title, IDEA_SLUG_CHARACTERS, "untitled-idea")
 
 
-def repository_slug(name: str) -> str:
-    """Make the slug of a repository's folder name."""
-    return slugify(name, fallback="unknown-repo")
-
-
 def source_slug(url: str) -> str:
     """Make the slug of a discovery source: `owner-repository` for GitHub, else `url-<8 hex>`."""
     match = re.match(r"https?://(?:www\.)?(?:raw\.githubusercontent|github)\.com/([^/]+)/([^/?#]+)", url)
@@ -115,12 +110,12 @@ def source_slug(url: str) -> str:
     return slugify(f"{owner} {repository.removesuffix('.git')}", fallback="unknown-source")
 
 
-def free_slug(slug: str, taken: Container[str] | Callable[[str], bool], first: int = 2) -> str:
-    """`slug`, or `slug-2`, `slug-3`, … : the first that is not taken. The inbox counts from 1."""
+def free_slug(slug: str, taken: Container[str] | Callable[[str], bool]) -> str:
+    """`slug`, or `slug-2`, `slug-3`, … : the first that is not taken."""
     is_taken = taken if callable(taken) else taken.__contains__
     if not is_taken(slug):
         return slug
-    number = first
+    number = 2
     while is_taken(f"{slug}-{number}"):
         number += 1
     return f"{slug}-{number}"

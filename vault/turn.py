@@ -95,10 +95,6 @@ class Turn(NamedTuple):
         parts.append(self.text[position:])
         return "\n\n".join(part.strip() for part in parts if part.strip())
 
-    def is_typed(self, start: int, end: int) -> bool:
-        """Are the characters [start, end) of `text` all the user's own?"""
-        return self.is_users_words and not any(a < end and start < b for a, b in self.pasted)
-
     @property
     def is_users_words(self) -> bool:
         """True for what the user said, false for what a program said under the user's name."""

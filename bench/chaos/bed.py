@@ -85,7 +85,7 @@ class Bed:
         self.state = StatePaths(self.settings.state.root)
         self.state.ensure()
         precompile()
-        self._hooks = {event: hook_argv(event, self.settings) for event in ("SessionStart", "Stop", "SessionEnd")}
+        self._hooks = {event: hook_argv(event) for event in ("SessionStart", "Stop", "SessionEnd")}
         self._children: set[int] = set()
         self._errors = root / "processes.stderr"
 

@@ -73,8 +73,9 @@ def identity(env: Mapping[str, str]) -> dict[str, str]:
     return {name: env[name] for name in sorted(known) if env.get(name)}
 
 
-def service_manager(env: Mapping[str, str], platform: str = sys.platform) -> ServiceManager:
+def service_manager(env: Mapping[str, str]) -> ServiceManager:
     """The one of this platform."""
+    platform: str = sys.platform  # annotated: mypy would take the other branch for dead
     return LaunchAgent(env) if platform == "darwin" else SystemdUser(env)
 
 

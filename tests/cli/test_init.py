@@ -290,7 +290,7 @@ def test_a_hook_that_does_not_work_is_told_by_its_trial(tmp_path: Path, monkeypa
     assert {time.failure for time in try_hooks(settings, sandbox.environment)} == {""}
     broken = tmp_path / "broken.py"
     broken.write_text("import sys; sys.stderr.write('memoryvault: no payload on stdin\\n')\n")
-    monkeypatch.setattr(hook_trial, "hook_argv", lambda event, settings: [sys.executable, str(broken)])
+    monkeypatch.setattr(hook_trial, "hook_argv", lambda event: [sys.executable, str(broken)])
     assert {time.failure for time in try_hooks(settings, sandbox.environment)} == {"no payload on stdin"}
 
 

@@ -36,8 +36,8 @@ def _prompt(sandbox: Sandbox, text: str, caller: str = "hook alone") -> str:
         session = str(uuid.uuid4())
         payload = {**COMMON, "session_id": session, "transcript_path": str(sandbox.projects / f"-p/{session}.jsonl")}
         sandbox.hook("UserPromptSubmit", {**payload, "prompt_id": session, "prompt": text})
-        receipts = read_receipts(sandbox.state / "log" / "receipts.jsonl", session=session)
-        if [one["caller"] for one in receipts] == [caller] and _logged(sandbox, session):
+        receipts = read_receipts(sandbox.state / "log" / "receipts.jsonl")
+        if [one["caller"] for one in receipts if one["session"] == session] == [caller] and _logged(sandbox, session):
             return session
     raise AssertionError("no hook was in time")
 

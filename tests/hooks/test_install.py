@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given
+from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
@@ -341,14 +341,14 @@ _group = st.fixed_dictionaries({"hooks": st.lists(_hook, max_size=2)}, optional=
 _hooks = st.dictionaries(st.sampled_from([*EVENTS, "PostToolUse"]), st.lists(_group, max_size=3))
 
 
-@hypothesis_settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@hypothesis_settings(max_examples=60)
 @given(st.dictionaries(st.text(), _json, max_size=4), st.none() | _hooks)
-def test_taking_out_undoes_putting_in(settings: Settings, rest: dict[str, Any], hooks: dict[str, Any] | None) -> None:
+def test_taking_out_undoes_putting_in(rest: dict[str, Any], hooks: dict[str, Any] | None) -> None:
     document = rest if hooks is None else {**rest, "hooks": hooks}
     if "hooks" in rest and hooks is None:
         return
-    installed = with_hooks(document, settings)
-    assert with_hooks(installed, settings) == installed
+    installed = with_hooks(document)
+    assert with_hooks(installed) == installed
     undone = without_hooks(installed)
     empty = {event for event, groups in (hooks or {}).items() if not groups}
     expected = {key: value for key, value in (hooks or {}).items() if key not in empty}
@@ -356,11 +356,11 @@ def test_taking_out_undoes_putting_in(settings: Settings, rest: dict[str, Any], 
     assert {k: v for k, v in undone.items() if k != "hooks"} == {k: v for k, v in document.items() if k != "hooks"}
 
 
-def test_the_command_is_absolute_and_isolated(settings: Settings) -> None:
+def test_the_command_is_absolute_and_isolated() -> None:
     for event in EVENTS:
-        python, *args = hook_argv(event, settings)
+        python, *args = hook_argv(event)
         assert os.path.isabs(python)
         assert "shims" not in Path(python).parts
         assert args == ["-I", "-S", "-c", IF_THERE, str(STUB), event]
     with pytest.raises(SettingsError, match="TeaTime"):
-        hook_argv("TeaTime", settings)
+        hook_argv("TeaTime")

@@ -11,7 +11,7 @@ import pytest
 
 from memoryvault.hooks.install import STUB, hook_argv
 from memoryvault.hooks.wiring import CLAUDE, HOSTS, WIRINGS, host_argv
-from memoryvault.vault.settings import compile_snapshot, load_settings
+from memoryvault.vault.settings import compile_snapshot
 
 from .support import Sandbox, answer_with, recall_service
 
@@ -169,9 +169,8 @@ def test_a_folder_full_of_traps_changes_nothing(sandbox: Sandbox, tmp_path: Path
 @pytest.mark.parametrize("host", HOSTS)
 def test_a_hook_whose_package_is_gone_does_nothing_and_fails_no_turn(sandbox: Sandbox, host: str) -> None:
     """Python ends with 2 for a script that it can't open, and hosts take that for "reject this prompt"."""
-    settings = load_settings(sandbox.env)
     for event in EVENTS if host == CLAUDE else WIRINGS[host].events:
-        argv = hook_argv(event, settings) if host == CLAUDE else host_argv(host, event)
+        argv = hook_argv(event) if host == CLAUDE else host_argv(host, event)
         gone = [word.replace(str(STUB), "/gone/hooks/stub.py") for word in argv]
         assert gone != argv
         payload = json.dumps(sandbox.payload(prompt="where does the cocoa go?"))
@@ -181,7 +180,7 @@ def test_a_hook_whose_package_is_gone_does_nothing_and_fails_no_turn(sandbox: Sa
 
 def run_stub(sandbox: Sandbox, stub: Path, cwd: Path) -> subprocess.CompletedProcess[str]:
     compile_snapshot(sandbox.env)
-    argv = [word.replace(str(STUB), str(stub)) for word in hook_argv("Stop", load_settings(sandbox.env))]
+    argv = [word.replace(str(STUB), str(stub)) for word in hook_argv("Stop")]
     payload = json.dumps(sandbox.payload())
     return subprocess.run(argv, input=payload, env=sandbox.env, cwd=cwd, capture_output=True, text=True, check=False)
 

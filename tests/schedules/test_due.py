@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from memoryvault.schedules.due import (
     MAX_CATCH_UP_SLOTS,
     decide,
-    due_slots,
     from_wall_clock,
     jitter,
     next_slot,
@@ -30,6 +29,11 @@ SWEEP = Schedule("sweep", "*/5 * * * *", "k")
 def berlin(*fields: int, fold: int = 0) -> datetime:
     """A moment by Berlin's wall clock, in UTC."""
     return datetime(*fields, tzinfo=BERLIN, fold=fold).astimezone(UTC)  # type: ignore[arg-type, misc]
+
+
+def due_slots(schedule: Schedule, last_slot: datetime | None, now: datetime, tz: tzinfo) -> list[datetime]:
+    """The slots to enqueue at `now`, oldest first."""
+    return list(decide(schedule, last_slot, now, tz).slots)
 
 
 @pytest.mark.parametrize(("policy", "count"), [("skip", 0), ("latest", 1), ("all", 3)])

@@ -150,7 +150,7 @@ def test_a_free_answer_is_typed_and_a_picked_option_is_not(tmp_path: Path) -> No
     picked, typed = turns(path)
     assert (picked.about, picked.text, picked.typed) == ("Which cache?", "Disk", "")
     assert typed.typed == "because we never run servers"
-    assert typed.is_typed(0, 5)
+    assert typed.is_users_words
 
 
 def test_of_several_picked_options_none_is_typed_whatever_commas_they_hold(tmp_path: Path) -> None:

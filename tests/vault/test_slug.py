@@ -14,7 +14,6 @@ from memoryvault.vault.slug import (
     free_slug,
     idea_slug,
     mining_slug,
-    repository_slug,
     slugify,
     source_slug,
     title_slug,
@@ -109,22 +108,20 @@ def test_a_discovery_source_is_named_after_its_repository(url: str, slug: str) -
     [("My_Custom-Repo", "my-custom-repo"), ("My_Cool-Repo", "my-cool-repo"), ("___", "unknown-repo")],
 )
 def test_a_repositorys_slug(name: str, slug: str) -> None:
-    assert repository_slug(name) == slug
+    assert slugify(name, fallback="unknown-repo") == slug
 
 
 @pytest.mark.parametrize(
-    ("slug", "taken", "first", "free"),
+    ("slug", "taken", "free"),
     [
-        ("x", [], 2, "x"),
-        ("x", ["x"], 2, "x-2"),
-        ("x", ["x", "x-2"], 2, "x-3"),
-        ("dup", ["dup", "dup-1"], 1, "dup-2"),
-        ("my-slug", ["my-slug"], 1, "my-slug-1"),
+        ("x", [], "x"),
+        ("x", ["x"], "x-2"),
+        ("x", ["x", "x-2"], "x-3"),
     ],
 )
-def test_a_taken_slug_gets_the_next_free_number(slug: str, taken: list[str], first: int, free: str) -> None:
-    assert free_slug(slug, taken, first) == free
-    assert free_slug(slug, lambda candidate: candidate in taken, first) == free
+def test_a_taken_slug_gets_the_next_free_number(slug: str, taken: list[str], free: str) -> None:
+    assert free_slug(slug, taken) == free
+    assert free_slug(slug, lambda candidate: candidate in taken) == free
 
 
 @pytest.mark.parametrize("validate", [validate_kind, validate_slug, validate_tag])
@@ -178,5 +175,5 @@ def test_every_title_gives_a_valid_slug_that_is_its_own_slug(title: str, limit: 
     assert NAME_PATTERN.fullmatch(slug)
     assert len(slug) <= max(limit, 13)
     assert slugify(slug, max(limit, 13)) == slug
-    for made in (mining_slug(title), idea_slug(title), repository_slug(title)):
+    for made in (mining_slug(title), idea_slug(title)):
         assert NAME_PATTERN.fullmatch(made)

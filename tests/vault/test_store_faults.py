@@ -60,7 +60,7 @@ def run_all(processes: list[multiprocessing.context.ForkProcess]) -> list[int | 
 def _save_under_a_free_name(root: Path) -> None:
     store = store_in(root)
     with store.lock():
-        slug = free_slug("idea", lambda s: store.exists(f"personal-private/_inbox/{s}.md"), 1)
+        slug = free_slug("idea", lambda s: store.exists(f"personal-private/_inbox/{s}.md"))
         store.create(f"personal-private/_inbox/{slug}.md", {"kind": "idea"}, None, Scrubbed("body " * 200))
 
 
@@ -68,7 +68,7 @@ def test_twenty_writers_of_one_name_get_twenty_files(root: Path) -> None:
     codes = run_all([FORK.Process(target=_save_under_a_free_name, args=(root,)) for _ in range(20)])
     assert codes == [0] * 20
     names = sorted(path.name for path in (root / "MemoryVault" / "personal-private" / "_inbox").iterdir())
-    assert names == sorted(["idea.md", *(f"idea-{n}.md" for n in range(1, 20))])
+    assert names == sorted(["idea.md", *(f"idea-{n}.md" for n in range(2, 21))])
 
 
 def test_a_vault_that_is_moved_away_at_this_moment_is_not_made_anew(
