@@ -11,25 +11,9 @@ import pytest
 from memoryvault.pipelines.mining import mine
 from memoryvault.pipelines.routing import Tier, tier_of
 from memoryvault.sources.transcripts.claude import ClaudeReader
-from memoryvault.sources.transcripts.words import strip_private
 
 CANARY = "CANARY4711"
 HIDDEN = f"<private>{CANARY}</private>"
-
-
-@pytest.mark.parametrize(
-    ("text", "left"),
-    [
-        (f"a {HIDDEN} b", "a  b"),
-        (f"a <PRIVATE why='x'>{CANARY}\n\n{CANARY}</Private > b {HIDDEN}", "a  b "),
-        (f"a <private>{CANARY} to the end", "a "),
-        (f"{CANARY} whose beginning was cut off</private> b", " b"),
-        ("private matters", "private matters"),
-        *[(f"a <{word}>{CANARY}</{word}> b", "a  b") for word in ("PR\u0130VATE", "pr\u0131vate")],  # Turkish letters
-    ],
-)
-def test_a_passage_is_taken_out(text: str, left: str) -> None:
-    assert strip_private(text) == left
 
 
 def user(content: Any) -> dict[str, Any]:

@@ -22,6 +22,9 @@ from memoryvault.vault.private import find_private_spans, strip_private
         ("a <private>x <private>y</private> z", "a "),
         ("x</private> b", " b"),
         ("a `<private>`x`</private>` b", "a `` b"),
+        ("a <private>x to the end", "a "),
+        ("private matters", "private matters"),
+        *[(f"a <{word}>x</{word}> b", "a  b") for word in ("PR\u0130VATE", "pr\u0131vate")],  # Turkish letters
     ],
 )
 def test_what_is_marked_is_taken_out(text: str, left: str) -> None:
