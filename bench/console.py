@@ -33,9 +33,9 @@ from ..index.store import IndexStore
 from ..tasks.indexing import vault_store
 from ..tasks.journal import MAX_JOURNAL_BYTES, Journal
 from ..tasks.queue.ledger import Ledger
-from ..tasks.queue.lock import WorkerLock
 from ..vault.errors import ModelUnavailable
 from ..vault.marker import REFLECTED, Marker, create_marker, mark_reflected, marker_path
+from ..vault.process_lock import ProcessLock
 from .corpus import embed_some, make_up_rest, sentences
 from .index import percentile
 from .scale import Bed, table
@@ -273,7 +273,7 @@ def addresses(bed: Bed, session: str, entries: int, jobs: int) -> dict[str, Sequ
 def measure(bed: Bed, session: str, jobs: int, rounds: int, only: str) -> bool:
     """Print the table; whether every page kept the goal."""
     console = Console(bed)
-    worker = WorkerLock(bed.settings.state.worker_lock)
+    worker = ProcessLock(bed.settings.state.worker_lock)
     worker.acquire()  # Usually one runs, and what the index knows is then not looked at again.
     rows = []
     kept = True

@@ -36,7 +36,7 @@ from ..tasks.queue.kinds import Json, KindPolicy
 from ..tasks.queue.ledger import Ledger, NewJob
 from ..tasks.queue.worker import Worker, WorkerContext
 from ..vault.layout import StatePaths
-from ..vault.lock import lock_holder
+from ..vault.process_lock import lock_holder
 
 ENQUEUE_P99_LIMIT_MS = 100.0
 START_MEDIAN_LIMIT_MS = 10.0

@@ -36,7 +36,7 @@ from ..tasks.sharing.origin import ShareOrigin
 from ..tasks.taken_back import TakenBack
 from ..vault.days import SECONDS_PER_DAY
 from ..vault.errors import QueueUnavailable, SettingsError, UsageError
-from ..vault.lock import lock_holder
+from ..vault.process_lock import lock_holder
 from ..vault.settings import Settings
 from ..vault.store import VaultStore
 from .arguments import is_given

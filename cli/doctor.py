@@ -29,7 +29,7 @@ from ..vault.automemory import PROBE_KIND
 from ..vault.errors import MemoryVaultError, ModelUnavailable, QueueUnavailable, SettingsError
 from ..vault.layout import DEFAULT_GROUP
 from ..vault.listing import list_left_out
-from ..vault.lock import lock_holder
+from ..vault.process_lock import lock_holder
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import PartialSettings, snapshot_from_before
 from ..vault.settings_table import redacted

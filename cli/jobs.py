@@ -15,7 +15,7 @@ from ..tasks.queue.enqueue import open_ledger
 from ..tasks.queue.kinds import POLICIES, KindPolicy
 from ..tasks.queue.ledger import STATES, Job, Ledger
 from ..vault.errors import UsageError
-from ..vault.lock import lock_holder
+from ..vault.process_lock import lock_holder
 from ..vault.settings import Settings
 from .arguments import is_given, refuse_options_of_others
 from .context import Context

@@ -13,7 +13,7 @@ from ..index.client import start_service
 from ..tasks.queue.units import ServiceManagerUnavailable, service_manager, worker_command
 from ..vault.errors import SettingsError
 from ..vault.layout import StatePaths
-from ..vault.lock import lock_holder
+from ..vault.process_lock import lock_holder
 from ..vault.settings import Settings, load_settings
 from .output import note
 

@@ -16,7 +16,7 @@ from ..vault.days import effective_day
 from ..vault.entry import ACTIVE
 from ..vault.errors import MemoryVaultError, UsageError
 from ..vault.layout import INBOX, INCUBATOR, REVIEW
-from ..vault.lock import lock_holder
+from ..vault.process_lock import lock_holder
 from ..vault.project import project_of, project_slug
 from .context import Context, current_folder
 from .kinds import tell_missing

@@ -7,7 +7,7 @@ import argparse
 from ..index.on_demand import allow_starts
 from ..tasks.queue.units import service_manager
 from ..vault.errors import MemoryVaultError, UsageError
-from ..vault.lock import lock_holder
+from ..vault.process_lock import lock_holder
 from .context import Context
 from .output import add_json, note, print_json
 from .processes import ensure_worker, stop_background

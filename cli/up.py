@@ -20,8 +20,8 @@ from honcho.manager import Manager
 from honcho.printer import Message, Printer
 from honcho.process import Process
 
-from ..tasks.queue.lock import WorkerRunning
-from ..vault.lock import lock_holder
+from ..vault.errors import WorkerRunning
+from ..vault.process_lock import lock_holder
 from ..vault.settings import child_environment
 from .context import Context
 from .output import note

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import signal
 import socket
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from ..vault.errors import MemoryVaultError
 from ..vault.layout import make_socket_folder
+from ..vault.process_lock import ProcessLock
 
 LEAVING_SECONDS = 3.0
 """How long a new service waits for one that is ending: a second longer than service.DRAIN_SECONDS."""
@@ -58,68 +58,32 @@ def _listen(path: str, backlog: int) -> socket.socket:
 
 
 @contextlib.contextmanager
-def hold_lock(lock: Path, socket_path: Path, hangs: Callable[[], bool]) -> Iterator[bool]:
-    """Hold `lock` and write our pid into it; yield False when another process holds it.
+def hold_lock(path: Path, socket_path: Path, hangs: Callable[[], bool]) -> Iterator[bool]:
+    """Hold the lock at `path`; yield False when another process holds it.
 
     A process that has removed its socket is ending: its lock is waited for, so that the service which was started to
     replace it does not give up. One that `hangs` (stopped, or its disk does not answer) is replaced: it leaves when it
     goes on and finds that its socket is not its own any more. Raises CannotServe.
     """
-    handle = _open_lock(lock)
+    lock = ProcessLock(path)
     try:
-        deadline = time.monotonic() + LEAVING_SECONDS
-        while not _try_lock(handle, lock):
-            if socket_path.exists() or time.monotonic() > deadline:
-                break
-            time.sleep(0.02)
-        else:
-            _write_pid(handle)
-            yield True
-            return
-        if not hangs():
-            yield False
-            return
-        # A second one that saw it hang finds the lock file replaced, and the new one taken.
-        with open(_open_lock(lock.with_suffix(".takeover")), "rb") as guard:
-            fcntl.flock(guard, fcntl.LOCK_EX)
-            if _is_at(handle, lock):
-                os.unlink(lock)
-            os.close(handle)
-            handle = _open_lock(lock)
-            is_held = _try_lock(handle, lock)
-        if is_held:
-            _write_pid(handle)
+        try:
+            is_held = _acquire(lock, socket_path, hangs)
+        except OSError as error:
+            raise _cannot_serve(path, error) from error
         yield is_held
     finally:
-        os.close(handle)
+        lock.release()
 
 
-def _open_lock(lock: Path) -> int:
-    try:
-        return os.open(lock, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise _cannot_serve(lock, error) from error
-
-
-def _try_lock(handle: int, lock: Path) -> bool:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return _is_at(handle, lock)
-
-
-def _is_at(handle: int, lock: Path) -> bool:
-    """Is it the file that is there now, or one that was replaced?"""
-    try:
-        return os.path.samestat(os.stat(lock), os.fstat(handle))
-    except FileNotFoundError:
-        return False
-
-
-def _write_pid(handle: int) -> None:
-    os.ftruncate(handle, 0)
-    os.pwrite(handle, b"%d\n" % os.getpid(), 0)
+def _acquire(lock: ProcessLock, socket_path: Path, hangs: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + LEAVING_SECONDS
+    while not lock.acquire():
+        if socket_path.exists() or time.monotonic() > deadline:
+            # A second one that saw it hang finds the lock file replaced, and the new one taken.
+            return hangs() and lock.take_over()
+        time.sleep(0.02)
+    return True
 
 
 @contextlib.contextmanager

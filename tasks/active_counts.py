@@ -18,7 +18,7 @@ from types import MappingProxyType
 from ..vault.active import is_entry, is_entry_place
 from ..vault.entry import ACTIVE
 from ..vault.errors import IndexUnavailable, SchemaTooNew
-from ..vault.lock import lock_holder
+from ..vault.process_lock import lock_holder
 from ..vault.settings import Settings
 from ..vault.store import VaultStore
 from ..vault.wording import counted

@@ -24,8 +24,8 @@ from ..index.receipts import marks_of, read_marks
 from ..index.store import IndexStats
 from ..vault.errors import MemoryVaultError
 from ..vault.layout import StatePaths
-from ..vault.lock import lock_holder
 from ..vault.marker import REFLECTED, START, list_markers, marker_path
+from ..vault.process_lock import lock_holder
 from ..vault.settings import Settings
 from .active_counts import ActiveCounts, count_active, count_active_and_pending
 from .health_warnings import warnings_of, why_away, why_dead, why_held, why_idle, why_silent, why_unheard

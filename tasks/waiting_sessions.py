@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..index.on_demand import IsWired, what_starts_a_worker
 from ..vault.errors import MemoryVaultError
-from ..vault.lock import lock_holder
+from ..vault.process_lock import lock_holder
 from ..vault.settings import Settings
 from ..vault.wording import counted
 from .hook_log import TRIAL_SESSION

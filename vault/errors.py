@@ -92,3 +92,17 @@ class RecallLate(MemoryVaultError):
 
 class SchemaTooNew(MemoryVaultError):
     """The database was written by a newer version of MemoryVault."""
+
+
+class WorkerRunning(MemoryVaultError):
+    """Another worker serves this state folder; `holder` is its process, where that is known."""
+
+    def __init__(self, holder: int | None) -> None:
+        said = "a worker is already running for this state folder"
+        if holder is not None:
+            # SIGTERM drains. A service manager starts it again.
+            said += (
+                f" (pid {holder}); `kill {holder}` ends it when its jobs are done, "
+                "`memory service remove` if it is a service"
+            )
+        super().__init__(said)

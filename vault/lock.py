@@ -90,19 +90,6 @@ def _hold(name: str, open_it: Callable[[str], int], timeout_seconds: float) -> I
         lock.thread_lock.release()
 
 
-def lock_holder(path: Path | str) -> int | None:
-    """The process id in a lock file that is held by a process that wrote its own; None when nobody holds it."""
-    try:
-        with open(path, "rb") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return int(file.read(32))
-    except (OSError, ValueError):
-        return None
-    return None
-
-
 def _timed_out(name: str, seconds: float) -> VaultUnavailable:
     return VaultUnavailable(
         f"another process has held the vault's lock for {seconds:g} s: look for a hung `memory` process ({name})"

@@ -19,7 +19,7 @@ from ...tasks.queue.kinds import POLICIES
 from ...tasks.queue.ledger import STATES, Job, Ledger
 from ...tasks.queue.scheduler import Scheduler, local_timezone
 from ...vault.errors import UsageError
-from ...vault.lock import lock_holder
+from ...vault.process_lock import lock_holder
 from ..desk import Desk, Notice, attempt, counted, page_number
 from ..page import Page
 

@@ -21,8 +21,9 @@ from typing import Protocol
 
 from ... import __version__
 from ...schedules.table import SCHEDULES, Schedule
-from ...vault.errors import QueueUnavailable, SchemaTooNew
+from ...vault.errors import QueueUnavailable, SchemaTooNew, WorkerRunning
 from ...vault.layout import StatePaths
+from ...vault.process_lock import ProcessLock, lock_holder
 from . import schema
 from .app import Claiming, ThreadConsumer, VaultHuey
 from .dispatcher import Clockwork, Dispatcher
@@ -32,7 +33,6 @@ from .headway import OnProgress, Teller
 from .job import Handler
 from .kinds import POLICIES, KindPolicy
 from .ledger import Ledger
-from .lock import WorkerLock, WorkerRunning
 from .metrics import HookTimes, MetricsServer, render
 from .reconciler import Reconciler
 from .records import DueLater
@@ -155,7 +155,7 @@ class Worker:
         self._loops = loops
         self._nonce = f"{_host()}:{_boot()}:{os.getpid()}:{secrets.token_hex(4)}"
         self._claim_numbers = itertools.count(1)
-        self._lock = WorkerLock(context.state.worker_lock)
+        self._lock = ProcessLock(context.state.worker_lock)
         self._leaving = False
         self._outdated = False
         self._signals = 0
@@ -392,7 +392,7 @@ class Worker:
         """True if the lock was free, False if it was taken from a holder that has stopped beating."""
         if self._lock.acquire():
             return True
-        holder = self._lock.holder()
+        holder = lock_holder(self._context.state.worker_lock)
         if not self._holder_is_silent() or not self._lock.take_over():
             raise WorkerRunning(holder)
         log.warning("took over from worker %s, which has stopped beating", holder)

@@ -46,13 +46,12 @@ from memoryvault.tasks.device import SETTINGS_NOTE
 from memoryvault.tasks.health_report import _find_processes, health_report
 from memoryvault.tasks.indexing import open_index
 from memoryvault.tasks.queue.enqueue import open_ledger
-from memoryvault.tasks.queue.lock import WorkerLock
 from memoryvault.tasks.queue.units import service_manager
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.vault import hooklog
 from memoryvault.vault.automemory import PROBE_KIND
 from memoryvault.vault.layout import leave_socket_folder, make_socket_folder
-from memoryvault.vault.lock import lock_holder
+from memoryvault.vault.process_lock import ProcessLock, lock_holder
 
 SHIPPED_SESSION = Path(__file__).resolve().parents[2] / "demo" / "session.jsonl"
 
@@ -113,7 +112,7 @@ def test_that_all_is_switched_off_is_told_with_what_switches_it_on(context: Cont
 def test_a_worker_that_gives_no_sign_of_life_is_a_fault(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     """As one that was stopped by Ctrl-Z in its terminal: it keeps its lock, and no hook starts another."""
     monkeypatch.setattr("memoryvault.tasks.queue.silence.time.sleep", lambda seconds: None)
-    lock = WorkerLock(context.state.worker_lock)
+    lock = ProcessLock(context.state.worker_lock)
     assert lock.acquire()
     with open_ledger(context.settings) as ledger:
         ledger.beat("a worker", os.getpid(), "1")

@@ -11,7 +11,7 @@ from memoryvault.index.store import IndexStore
 from memoryvault.tasks.filling import Filling, filling_of
 from memoryvault.tasks.indexing import open_index
 from memoryvault.tasks.queue.enqueue import enqueue
-from memoryvault.tasks.queue.lock import WorkerLock
+from memoryvault.vault.process_lock import ProcessLock
 from memoryvault.vault.settings import Settings, load_settings
 
 from ..support.forked import ForkedSandbox
@@ -36,7 +36,7 @@ def sandbox(tmp_path: Path) -> ForkedSandbox:
 def settings(sandbox: ForkedSandbox) -> Iterator[Settings]:
     """While a worker seems to run: without one recall brings the index in step by itself."""
     settings = load_settings(sandbox.environment)
-    lock = WorkerLock(settings.state.worker_lock)
+    lock = ProcessLock(settings.state.worker_lock)
     assert lock.acquire()
     yield settings
     lock.release()

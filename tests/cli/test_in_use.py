@@ -17,7 +17,7 @@ from memoryvault.tasks.active_counts import count_active, count_active_and_pendi
 from memoryvault.tasks.dashboard import view_of
 from memoryvault.tasks.indexing import open_index, reconcile_now
 from memoryvault.tasks.pending_counts import count_pending
-from memoryvault.tasks.queue.lock import WorkerLock
+from memoryvault.vault.process_lock import ProcessLock
 
 from ..console.support import Front, visible
 from ..review.support import Bed, make_bed
@@ -107,7 +107,7 @@ def test_no_note_that_the_index_knows_is_asked_for_while_a_worker_watches(bed: B
     def entries() -> int:
         return count_active(bed.settings, bed.store).entries
 
-    worker = WorkerLock(bed.settings.state.worker_lock)
+    worker = ProcessLock(bed.settings.state.worker_lock)
     assert worker.acquire()
     assert entries() == 4, "the new one is read, of the changed one the worker will tell"
     worker.release()
@@ -119,7 +119,7 @@ def test_a_note_that_is_gone_does_not_count_by_the_status_that_the_index_still_k
     bed: Bed, is_watched: bool
 ) -> None:
     reconcile_now(bed.settings)
-    worker = WorkerLock(bed.settings.state.worker_lock)
+    worker = ProcessLock(bed.settings.state.worker_lock)
     if is_watched:
         assert worker.acquire()
     assert count_active(bed.settings, bed.store).set_aside == {"resolved": 1}

@@ -31,7 +31,7 @@ from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tests.review.support import Bed, make_bed
 from memoryvault.tests.support.hurry import patience
 from memoryvault.tests.tasks.support import wait_until
-from memoryvault.vault.lock import lock_holder
+from memoryvault.vault.process_lock import lock_holder
 from memoryvault.vault.settings import compile_snapshot, load_settings
 
 SHIPPED_SESSION = Path(__file__).resolve().parents[2] / "demo" / "session.jsonl"

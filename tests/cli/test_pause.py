@@ -14,7 +14,7 @@ from memoryvault.tasks.pausing import pause, paused_since, resume, told_of_pause
 from memoryvault.tasks.queue.enqueue import enqueue
 from memoryvault.vault.errors import QueueUnavailable
 from memoryvault.vault.layout import StatePaths
-from memoryvault.vault.lock import lock_holder
+from memoryvault.vault.process_lock import lock_holder
 from memoryvault.vault.settings import load_settings
 
 from ..acceptance.test_the_loop import COMMON, SESSION, SHIPPED, record_session

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from memoryvault.vault.layout import StatePaths
-from memoryvault.vault.lock import lock_holder
+from memoryvault.vault.process_lock import lock_holder
 from memoryvault.vault.settings import load_settings
 
 from ..support.sandbox import Sandbox

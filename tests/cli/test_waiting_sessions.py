@@ -13,8 +13,8 @@ from memoryvault.hooks.wiring import is_wired
 from memoryvault.index.on_demand import forbid_starts
 from memoryvault.tasks.hook_log import TRIAL_SESSION
 from memoryvault.tasks.queue.ledger import Claim, Ledger
-from memoryvault.tasks.queue.lock import WorkerLock
 from memoryvault.tasks.waiting_sessions import SessionFigures, describe_sessions
+from memoryvault.vault.process_lock import ProcessLock
 from memoryvault.vault.settings import Settings, load_settings
 
 from ..acceptance.test_the_loop import COMMON, SESSION
@@ -47,7 +47,7 @@ def end_a_turn(sandbox: ForkedSandbox) -> None:
 @contextmanager
 def worker(sandbox: ForkedSandbox) -> Iterator[None]:
     """What tells everybody that a worker runs; it does nothing."""
-    lock = WorkerLock(load_settings(sandbox.environment).state.worker_lock)
+    lock = ProcessLock(load_settings(sandbox.environment).state.worker_lock)
     assert lock.acquire()
     try:
         yield

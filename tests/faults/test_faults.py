@@ -22,7 +22,7 @@ from memoryvault.tests.support.readonly import with_readonly
 from memoryvault.tests.support.sandbox import Sandbox
 from memoryvault.tests.tasks.support import wait_until
 from memoryvault.vault.layout import StatePaths
-from memoryvault.vault.lock import lock_holder
+from memoryvault.vault.process_lock import lock_holder
 
 pytestmark = pytest.mark.slow
 

@@ -25,8 +25,8 @@ from memoryvault.index.receipts import query_hash, read_receipts
 from memoryvault.index.service import MAX_CONNECTIONS
 from memoryvault.tests.index.bed import Bed, ServiceProcess
 from memoryvault.tests.support.hurry import patience
-from memoryvault.vault.lock import lock_holder
 from memoryvault.vault.priority import BACKGROUND_NICENESS
+from memoryvault.vault.process_lock import lock_holder
 
 Start = Callable[..., ServiceProcess]
 

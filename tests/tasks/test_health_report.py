@@ -13,10 +13,10 @@ from memoryvault.cli.main import main
 from memoryvault.tasks.health_report import health_report
 from memoryvault.tasks.indexing import reconcile_now
 from memoryvault.tasks.queue.enqueue import open_ledger
-from memoryvault.tasks.queue.lock import WorkerLock
 from memoryvault.tasks.shared_queue_link import LinkNote
 from memoryvault.tasks.spending import SpendingBook
 from memoryvault.tests.review.support import Bed, make_bed
+from memoryvault.vault.process_lock import ProcessLock
 from memoryvault.vault.settings import Settings
 
 SHARED = "postgresql://127.0.0.1:1/none"
@@ -126,7 +126,7 @@ def test_work_that_nothing_will_begin_is_a_warning(bed: Bed) -> None:
     assert warnings(autostart=True, is_wired=False) == warnings(autostart=False), "none would"
     (off,) = warnings(autostart=False, enabled=False)
     assert off.startswith("memory.enabled is false")
-    lock = WorkerLock(bed.settings.state.worker_lock)
+    lock = ProcessLock(bed.settings.state.worker_lock)
     assert lock.acquire()
     assert warnings(autostart=False) == ()
     lock.release()

@@ -19,7 +19,7 @@ from memoryvault.tasks.queue.ledger import Ledger
 from memoryvault.tasks.queue.worker import Worker
 from memoryvault.tasks.settings_in_force import SettingsInForce
 from memoryvault.vault.layout import StatePaths
-from memoryvault.vault.lock import lock_holder
+from memoryvault.vault.process_lock import lock_holder
 from memoryvault.vault.settings import Settings, load_settings
 
 from .support import only_job, wait_until

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
 import signal
@@ -24,12 +23,12 @@ from memoryvault.tasks.queue.headway import Headway
 from memoryvault.tasks.queue.job import Dead, Handler, Postpone, Retry, RunningJob
 from memoryvault.tasks.queue.kinds import Json, KindPolicy
 from memoryvault.tasks.queue.ledger import Ledger
-from memoryvault.tasks.queue.lock import WorkerLock
 from memoryvault.tasks.queue.worker import RunReport, Service, Worker, WorkerContext, WorkerRunning
 from memoryvault.tests.support.hurry import patience
 from memoryvault.tests.tasks.support import POLICIES, is_alive, only_job, pid_in, wait_until
 from memoryvault.vault.errors import VaultUnavailable
 from memoryvault.vault.layout import StatePaths
+from memoryvault.vault.process_lock import ProcessLock
 
 
 def context(state: StatePaths, schedules: Sequence[Schedule] = ()) -> WorkerContext:
@@ -209,17 +208,6 @@ def test_a_signal_that_was_ignored_when_it_was_started_stays_so(
         signal.signal(number, before)
 
 
-def test_who_looks_whether_a_worker_runs_keeps_none_from_starting(state: StatePaths) -> None:
-    with open(state.worker_lock, "w") as look:
-        fcntl.flock(look, fcntl.LOCK_SH)
-        release = threading.Timer(0.01, lambda: fcntl.flock(look, fcntl.LOCK_UN))
-        release.start()
-        lock = WorkerLock(state.worker_lock)
-        assert lock.acquire()
-        lock.release()
-        release.join()
-
-
 def test_a_second_worker_is_refused_in_one_line_and_waits_when_told_to_become_idle(
     state: StatePaths, ledger: Ledger
 ) -> None:
@@ -379,7 +367,7 @@ def test_nothing_is_left_behind(state: StatePaths, ledger: Ledger) -> None:
     assert threading.active_count() == threads
     assert descriptors() == before
     assert not Path(state.wake_socket).exists()
-    assert WorkerLock(state.worker_lock).acquire()
+    assert ProcessLock(state.worker_lock).acquire()
 
 
 @pytest.mark.hurried
