@@ -37,6 +37,7 @@ from ..tasks.indexing import reconcile_now, vault_store
 from ..tasks.pausing import told_of_pause, why_nothing_starts
 from ..tasks.pending_counts import count_pending
 from ..tasks.queue.enqueue import enqueue, open_ledger, request_indexing
+from ..vault.background import CannotStart
 from ..vault.errors import IndexUnavailable, QueueUnavailable, UsageError, VaultUnavailable
 from ..vault.paths import ensure_state
 from ..vault.settings import Settings, compile_snapshot, load_settings
@@ -356,7 +357,7 @@ def _worker_runs(settings: Settings) -> bool:
     """Start the worker unless one runs; where it cannot be started the rest is set up all the same."""
     try:
         return ensure_worker(settings)
-    except ServiceUnavailable as error:
+    except CannotStart as error:
         note(f"memory: {error}; the first hook of a session tries again (`memory doctor`)")
         return False
 

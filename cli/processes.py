@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Literal
 
-from ..index.client import start_service
 from ..tasks.queue.units import ServiceManagerUnavailable, service_manager, worker_command
+from ..vault.background import start_in_background
 from ..vault.errors import SettingsError
 from ..vault.layout import StatePaths
 from ..vault.process_lock import lock_holder
@@ -24,9 +24,9 @@ Background = Literal["worker", "recall"]
 
 
 def ensure_worker(settings: Settings) -> bool:
-    """Start the worker detached unless one runs; whether one runs within START_SECONDS."""
+    """Start the worker detached unless one runs; whether one runs within START_SECONDS. Raises CannotStart."""
     if lock_holder(settings.state.worker_lock) is None:
-        start_service(settings, worker_command())
+        start_in_background(settings, "worker", worker_command())
     return _worker_comes(settings, START_SECONDS)
 
 

@@ -5,17 +5,14 @@ from __future__ import annotations
 import base64
 import os
 import socket
-import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
 from ..vault.errors import MemoryVaultError, ModelUnavailable
-from ..vault.layout import open_private
 from .drain import EmbeddedBatch
 from .protocol import VERSION, LineReader, MessageTooLong, decode, encode
 
@@ -27,10 +24,6 @@ PING_SECONDS = 1.0
 EMBED_SECONDS = 180.0
 RECALL_SECONDS = 10.0
 _POLL_SECONDS = 0.02
-
-# The caller waits for the intermediate process, so there is no zombie; the service itself is a child of init, in a
-# session of its own.
-_DETACH = "import os,sys; os.fork() and os._exit(0); os.setsid(); os.execv(sys.argv[1], sys.argv[1:])"
 
 
 class ServiceUnavailable(MemoryVaultError):
@@ -147,7 +140,7 @@ def ensure_service(
     """Start the recall service detached unless one answers; True when one answers at the end.
 
     Waits up to `wait_seconds` for it to listen (and with `wait_for_model`, to have loaded the model or
-    failed to). A service of another program version is stopped first.
+    failed to). A service of another program version is stopped first. `command` replaces `memory serve`, in tests.
     Raises ServiceUnavailable when it cannot be started.
     """
     state = settings.state
@@ -169,7 +162,7 @@ def ensure_service(
             except ServiceUnavailable:
                 if not started:
                     started = True
-                    start_service(settings, command)
+                    _start(settings, command or [sys.executable, "-I", "-m", "memoryvault", "serve"])
             if time.monotonic() >= deadline:
                 return False
             time.sleep(_POLL_SECONDS)
@@ -182,28 +175,10 @@ def _wait_until_gone(socket_path: str) -> None:
         time.sleep(_POLL_SECONDS)
 
 
-def start_service(settings: Settings, command: Sequence[str] | None = None) -> None:
-    """Start `memory serve` detached: own session, working directory `/`, allow-listed environment.
+def _start(settings: Settings, command: Sequence[str]) -> None:
+    from ..vault.background import CannotStart, start_in_background
 
-    A second one that is started meanwhile finds the lock taken and ends. `command` (its first word an absolute path)
-    replaces it, in tests and for the worker. Raises ServiceUnavailable when it cannot be started.
-    """
-    from ..vault.settings import child_environment
-
-    state = settings.state
-    command = command or [sys.executable, "-I", "-m", "memoryvault", "serve"]
     try:
-        state.ensure()
-        with open(Path(state.log) / "serve.stderr", "ab", opener=open_private) as errors:
-            subprocess.run(
-                [sys.executable, "-I", "-S", "-c", _DETACH, *command],
-                env=child_environment(settings),
-                cwd="/",
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=errors,
-                check=True,
-            )
-    except (OSError, subprocess.CalledProcessError) as error:
-        what = "the worker" if command[-1] == "worker" else "the recall service"
-        raise ServiceUnavailable(f"{what} cannot be started: {error}") from error
+        start_in_background(settings, "serve", command)
+    except CannotStart as error:
+        raise ServiceUnavailable(str(error)) from error

@@ -1,0 +1,35 @@
+"""The processes that commands start and stop in the background (cli/processes.py)."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from memoryvault.cli import processes
+from memoryvault.tests.support.forked import ForkedSandbox
+from memoryvault.vault.settings import load_settings
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path) -> ForkedSandbox:
+    return ForkedSandbox(tmp_path)
+
+
+def test_what_a_worker_says_as_it_dies_is_in_a_file_of_its_own(
+    sandbox: ForkedSandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who looks for it would not look among the words of the recall service."""
+    settings = load_settings(sandbox.environment)
+    dies = [sys.executable, "-I", "-c", "import sys; sys.exit('no room for a worker')"]
+    monkeypatch.setattr(processes, "worker_command", lambda: dies)
+    monkeypatch.setattr(processes, "START_SECONDS", 0.0)
+    assert not processes.ensure_worker(settings)
+    file = Path(settings.state.log) / "worker.stderr"
+    until = time.monotonic() + 30
+    while not (file.exists() and file.read_text()) and time.monotonic() < until:
+        time.sleep(0.01)
+    assert file.read_text() == "no room for a worker\n"
+    assert file.stat().st_mode & 0o777 == 0o600
