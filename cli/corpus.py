@@ -76,18 +76,46 @@ def configure(group: Any) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     """Say what there is to mine; with --execute have it mined, and follow it on a terminal."""
     settings = context.settings
-    _ = context.state
+    _ = context.store  # Without a vault there is nowhere to put what is mined.
     root = named_folder(args.root) if args.root is not None else None
     since = _since(args.since) if args.since else None
-    if args.more and args.reset:
-        raise UsageError("--reset forgets what --more would put to you: give one of the two")
     if args.more:
-        for option in ("--root", "--since", "--project", "--execute"):
-            if is_given(args, option):
-                raise UsageError(f"--more puts to you what was mined before, all of it: leave {option} out")
+        _refuse_beside_more(args)
         return _more(args, context)
     plan = plan_corpus(settings, root=root, since=since, project=args.project, remine=args.reset)
     ending = ending_soon(plan, settings) if root is None else []
+    report = _report(args, context, plan, ending)
+    if args.execute:
+        return _execute(args, context, plan, report, ending, root)
+    report |= _estimate(plan, settings)
+    if args.json:
+        print_json(report)
+        return 0
+    _tell(plan, report, ending)
+    if args.reset:
+        print(_forgetting(report, "--reset would forget"))
+    if report["already_queued"] < len(plan.to_mine):
+        print("nothing was done: add --execute")
+    elif plan.to_mine and (waits := _why_it_waits(settings)):
+        print(waits)
+    return 0
+
+
+def _refuse_beside_more(args: argparse.Namespace) -> None:
+    """Raises UsageError for what --more would pass over."""
+    if args.reset:
+        raise UsageError("--reset forgets what --more would put to you: give one of the two")
+    for option in ("--root", "--since", "--project", "--execute"):
+        if is_given(args, option):
+            raise UsageError(f"--more puts to you what was mined before, all of it: leave {option} out")
+
+
+def _report(
+    args: argparse.Namespace, context: Context, plan: Plan, ending: list[tuple[Transcript, float]]
+) -> dict[str, Any]:
+    """What there is to mine, for programs and for `_tell`. Raises SettingsError where it shall be mined by a miner
+    whose settings are wrong."""
+    settings = context.settings
     report: dict[str, Any] = {
         "dry_run": not args.execute,
         "to_process": len(plan.to_mine),
@@ -101,9 +129,10 @@ def run(args: argparse.Namespace, context: Context) -> int:
         "left_out": plan.left_out,
         "deleted_soon": [str(each.path) for each, _ in ending],
     }
-    corpus, taken_back = CorpusStore(settings.state), TakenBack(settings.state, context.store)
     if args.reset:
-        report["forgets"] = len(corpus.cursors()) if Path(settings.state.state_db).exists() else 0
+        there = Path(settings.state.state_db).exists()
+        report["forgets"] = len(CorpusStore(settings.state).cursors()) if there else 0
+        taken_back = TakenBack(settings.state, context.store)
         report["forgets_taken_back"] = len({session for session, _ in taken_back.evidence()})
     try:
         # What is mined without the model stays so: better told now than after the last session.
@@ -115,24 +144,25 @@ def run(args: argparse.Namespace, context: Context) -> int:
     origin = ShareOrigin(settings)
     if origin.is_sharing:
         report["may_leave"] = sum(origin.may_leave(each) for each in plan.to_mine)
-    if not args.execute:
-        report |= _estimate(plan, settings)
-        if args.json:
-            print_json(report)
-        else:
-            _tell(plan, report, ending)
-            if args.reset:
-                print(_forgetting(report, "--reset would forget"))
-            if report["already_queued"] < len(plan.to_mine):
-                print("nothing was done: add --execute")
-            elif plan.to_mine and (waits := _why_it_waits(settings)):
-                print(waits)
-        return 0
+    return report
+
+
+def _execute(
+    args: argparse.Namespace,
+    context: Context,
+    plan: Plan,
+    report: dict[str, Any],
+    ending: list[tuple[Transcript, float]],
+    root: Path | None,
+) -> int:
+    """Have the worker do it, and tell so."""
+    settings = context.settings
     if args.reset:
         with open_ledger(settings):
             pass  # A backfill that cannot be queued forgets nothing.
-        taken_back.forget()  # First: where the vault is away or read-only, nothing is forgotten.
-        corpus.forget()
+        # First: where the vault is away or read-only, nothing is forgotten.
+        TakenBack(settings.state, context.store).forget()
+        CorpusStore(settings.state).forget()
     run_queued = enqueue_corpus(settings, plan, root=root)
     report["run"] = run_queued.name if run_queued is not None else ""
     if args.json:

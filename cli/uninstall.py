@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ..hooks.install import UninstallOutcome, settings_file_of, uninstall
 from ..hooks.wiring import CLAUDE, HOSTS, WIRINGS, uninstall_for
@@ -23,6 +26,17 @@ HOST_PLACES = ("hosts.claude_config_dir", *(f"hosts.{host}_home" for host in WIR
 PLACES = frozenset({"vault.path", *HOST_PLACES})
 
 
+@dataclass(frozen=True)
+class Uninstalled:
+    """What was taken out of the agents' files, and what was stopped."""
+
+    claude: UninstallOutcome
+    others: Mapping[str, UninstallOutcome]
+    """By host."""
+    unit_removed: bool
+    stopped: Sequence[str]
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory uninstall`."""
     parser.epilog = EPILOG
@@ -37,12 +51,12 @@ def run(args: argparse.Namespace, context: Context) -> int:
     context, readable = context.despite_faults()
     _tell_faults(readable)
     unreadable = set()
-    done = UninstallOutcome(settings_file_of(context.settings), False, False)
+    claude = UninstallOutcome(settings_file_of(context.settings), False, False)
     others = {}
     for host in HOSTS:
         try:
             if host == CLAUDE:
-                done = uninstall(context.settings)
+                claude = uninstall(context.settings)
             else:
                 others[host] = uninstall_for(host, context.settings)
         except SettingsError as error:  # One agent's damaged file keeps nothing else from being taken out.
@@ -58,42 +72,50 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if state is not None:
         forbid_starts(state)
         stopped = stop_background(state, "worker", "recall")
+    done = Uninstalled(claude, others, unit_removed, stopped)
     if args.json:
-        print_json(
-            {
-                "hooks": str(done.settings_file),
-                "changed": done.changed,
-                "restored": done.restored,
-                "hosts": {
-                    host: {"file": str(each.settings_file), "restored": each.restored}
-                    for host, each in others.items()
-                    if each.changed
-                },
-                "service_removed": unit_removed,
-                "stopped": stopped,
-            }
-        )
+        print_json(_as_json(done))
     else:
-        changed = [each for each in (done, *others.values()) if each.changed]
-        if not changed and CLAUDE not in unreadable:
-            print(f"there were no hooks of ours in {done.settings_file}")
-        for each in changed:
-            how = "has no hooks of ours any more"
-            if each.restored:
-                how = "has the bytes it had before" if each.settings_file.exists() else "is gone: there was none before"
-            print(f"{each.settings_file} {how}")
-        if stopped:
-            print("stopped: " + ", ".join(stopped))
-        vault = context.settings.vault_path
-        if vault is not None and not vault.is_dir():
-            print(f"your vault is not touched; it is not there now: {vault}")
-        else:
-            print("your vault stays where it is" + (f": {vault}" if vault else ""))
-        kept = [context.settings.config_file, Path(state.root)] if state is not None else []
-        if there := [place for place in kept if place.exists()]:
-            print("settings and state stay too; delete them if you don't come back:")
-            print("\n".join(f"  {place}" for place in there))
+        _tell(done, context, is_claude_known=CLAUDE not in unreadable)
     return 1 if unreadable or readable.unread & PLACES else 0
+
+
+def _as_json(done: Uninstalled) -> dict[str, Any]:
+    return {
+        "hooks": str(done.claude.settings_file),
+        "changed": done.claude.changed,
+        "restored": done.claude.restored,
+        "hosts": {
+            host: {"file": str(each.settings_file), "restored": each.restored}
+            for host, each in done.others.items()
+            if each.changed
+        },
+        "service_removed": done.unit_removed,
+        "stopped": done.stopped,
+    }
+
+
+def _tell(done: Uninstalled, context: Context, *, is_claude_known: bool) -> None:
+    """What was taken out and what stays, where."""
+    changed = [each for each in (done.claude, *done.others.values()) if each.changed]
+    if not changed and is_claude_known:
+        print(f"there were no hooks of ours in {done.claude.settings_file}")
+    for each in changed:
+        how = "has no hooks of ours any more"
+        if each.restored:
+            how = "has the bytes it had before" if each.settings_file.exists() else "is gone: there was none before"
+        print(f"{each.settings_file} {how}")
+    if done.stopped:
+        print("stopped: " + ", ".join(done.stopped))
+    vault = context.settings.vault_path
+    if vault is not None and not vault.is_dir():
+        print(f"your vault is not touched; it is not there now: {vault}")
+    else:
+        print("your vault stays where it is" + (f": {vault}" if vault else ""))
+    kept = [context.settings.config_file, Path(context.settings.state.root)] if vault is not None else []
+    if there := [place for place in kept if place.exists()]:
+        print("settings and state stay too; delete them if you don't come back:")
+        print("\n".join(f"  {place}" for place in there))
 
 
 def _tell_faults(readable: PartialSettings) -> None:
