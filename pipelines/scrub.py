@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import lru_cache
 
 from ..vault.private import find_private_spans
 from ..vault.scrubbed import Scrubbed
@@ -95,6 +96,23 @@ def findings(text: str, policy: Policy = Policy.FULL) -> tuple[Finding, ...]:
             if kind != "EMAIL" or text.find("@", start, end) not in before_host
         )
     return _merged(found, text)
+
+
+def scrub_passage(text: str, start: int, end: int) -> str:
+    """Characters [start, end) of a text with each finding of the whole replaced, also one that is only partly in them:
+    cut out, the lines of a key or the half of an address would not be recognised."""
+    inside = [
+        replace(each, start=max(each.start, start) - start, end=min(each.end, end) - start)
+        for each in _findings_of_last(text)
+        if each.start < end and start < each.end
+    ]
+    return _replaced(text[start:end], tuple(inside))
+
+
+@lru_cache(maxsize=4)
+def _findings_of_last(text: str) -> tuple[Finding, ...]:
+    """One message gives several passages."""
+    return findings(text)
 
 
 def issued(text: str) -> tuple[Finding, ...]:

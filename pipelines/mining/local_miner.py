@@ -13,7 +13,7 @@ from ...vault.slug import slugify
 from ...vault.turn import Origin, Role, Turn
 from ..candidate import Candidate, Category, Scope, moment
 from ..foreign_language import may_state_foreign_rule
-from ..scrub import Policy, findings
+from ..scrub import Policy, findings, scrub_passage
 from . import fixes, procedures
 from .agent_message import AgentMessage
 from .classifier import Classifier, Head, packaged
@@ -92,14 +92,17 @@ def candidate_of_user(
     turn = said.turn
     part = said.sentences[index]
     sentence = without_opening(part.text) if rule is not None and not rule.language else part.text
-    before = ""
+    written = _as_written(turn.text, part, sentence)
+    before, lead = "", part.start
     is_fact = rule is not None and not rule.language and states_fact(sentence)
     follows = index > 0 and not part.opens and said.sentences[index - 1].typed
     if needs_context(sentence) and follows and not is_fact and not _stands_alone(said, index):
-        before = turn.text[max(said.sentences[index - 1].start, part.start - LEAD_CHARS) : part.start].strip()
+        lead = max(said.sentences[index - 1].start, part.start - LEAD_CHARS)
+        before = turn.text[lead : part.start].strip()
     following = said.sentences[index + 1] if index + 1 < len(said.sentences) else None
     if following is not None and following.typed and (sentence.rstrip().endswith(":") or only_rejects(sentence)):
         sentence = f"{sentence} {following.text}"
+        written = f"{written} {_as_written(turn.text, following, following.text)}"
     language = rule.language if rule is not None else ""
     scope: Scope = (
         "personal"
@@ -137,10 +140,11 @@ def candidate_of_user(
         certainty = Certainty.LIKELY
     saved = certainty is Certainty.STATED
     if language or is_fact:
-        stated = " ".join(sentence.split())
+        stated = " ".join(written.split())
     else:
         # What is saved unasked holds the user's words alone: those of an agent may be a README's.
-        stated = statement(sentence, turn, agent_said, before, quotes=not saved)
+        preface = scrub_passage(turn.text, lead, part.start).strip()
+        stated = statement(written, turn, agent_said, preface, quotes=not saved)
     # A rule stands for itself; of a correction nobody can judge who does not know what it corrects.
     explained = not saved or needs_context(sentence)
     answered = occasion(turn, agent_said) if category in LESSONS and explained else ""
@@ -398,7 +402,7 @@ class Miner:
             or (category == "fix" and high == index and fixes.speaks_of_fix(parts[index - 1].text))
         ):
             low = index - 1
-        text = " ".join(part.text.strip(" *") for part in parts[low : high + 1])
+        text = " ".join(_as_written(turn.text, part, part.text).strip(" *") for part in parts[low : high + 1])
         broken = fixes.last_failure(self._context.recent_steps) if category == "fix" else None
         reason = "what the agent found to be wrong" if category == "fix" else "an idea the agent mentioned"
         if broken is not None:
@@ -543,18 +547,23 @@ def _plain(text: str) -> str:
     return " ".join(re.sub(r"\*\*|^#+\s*|^[-*]\s+", "", text).split())
 
 
+def _as_written(text: str, part: Sentence, sentence: str) -> str:
+    """A sentence, or its end, without the secrets that only the whole message tells."""
+    start = part.end - len(sentence)
+    return scrub_passage(text, start, part.end) if text[start : part.end] == sentence else sentence
+
+
 def _excerpt(text: str, start: int, end: int) -> str:
     """The passage around [start, end), cut at line ends where that is near."""
     if len(text) <= EXCERPT_CHARS:
         return text
     room = max(0, EXCERPT_CHARS - (end - start)) // 2
     low, high = max(0, start - room), min(len(text), end + room)
-    # Between words: half a token would not be known as one when it is scrubbed.
     while 0 < low < start and not text[low - 1].isspace():
         low += 1
     while end < high < len(text) and not text[high].isspace():
         high -= 1
-    cut = text[low:high].strip()
+    cut = scrub_passage(text, low, high).strip()
     return f"{'…' if low else ''}{cut}{'…' if high < len(text) else ''}"
 
 

@@ -11,12 +11,16 @@ import re
 from dataclasses import dataclass, field
 
 from ...vault.turn import Origin, Role, Turn
-from ...vault.wording import beginning_of
+from ...vault.wording import beginning_of, end_of
+from ..scrub import scrub
 from .common_patterns import count_words, without_expletive
 from .products import without_products
 
 QUOTE_CHARS = 160
 """Most characters that a statement quotes of the message it answers."""
+
+LAST_CHARS = 1500
+"""How much of the end of a message is searched for what it asks."""
 
 MAX_STEPS = 400
 """Most tool steps remembered within one turn of the user; the oldest are forgotten."""
@@ -145,7 +149,7 @@ def statement(sentence: str, turn: Turn, said: str, before: str = "", *, quotes:
             notes.append(asked)
     elif quotes and (not lead or needs_context(lead)) and (answers := occasion(turn, said)):
         notes.append(answers)
-    if turn.is_users_words and (file := _FILE.search(turn.text)) is not None and file[1] not in text:
+    if turn.is_users_words and (file := _FILE.search(scrub(turn.text))) is not None and file[1] not in text:
         notes.append(f"about {file[1]}")
     return f"{text} ({'; '.join(notes)})" if notes else text
 
@@ -154,7 +158,7 @@ def occasion(turn: Turn, said: str) -> str:
     """What a message of the user answers, in one line: the tool call that is refused, the question that was asked, or
     what the agent said last (`said`); '' when nothing is known of it."""
     if turn.about:
-        about = _one_line(turn.about)
+        about = _one_line(scrub(turn.about))
         known = {Origin.REJECTION: f"when refusing {about}", Origin.ANSWER: f"asked: {about}"}
         return known.get(turn.origin, "")
     answered = last_words(said)
@@ -191,7 +195,8 @@ def names_code(text: str) -> bool:
 
 def last_words(said: str) -> str:
     """Extract the agent's question from what it said, else its last line: at most QUOTE_CHARS characters."""
-    tail = said.strip()[-1500:]
+    # Scrubbed before it is cut: of an address that is a secret the rest would not be recognised.
+    tail = scrub(end_of(said.strip(), LAST_CHARS))
     end = tail.rfind("?")
     question = tail[max(tail.rfind(sign, 0, max(end, 0)) for sign in ".!?\n") + 1 : end + 1]
     if question.strip():
