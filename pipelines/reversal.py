@@ -19,7 +19,11 @@ _CONDITION = re.compile(
     re.IGNORECASE,
 )
 """Says no to one thing without another ("never push without running the tests"): an order to do the other."""
-_PLACE = re.compile(r"\b(?:in|for|inside|within)\s+(?:(?:the|our|my)\s+)?[\w.+#/-]+", re.IGNORECASE)
+_PLACE = re.compile(
+    r"\b(?:in|for|inside|within)\s+(?:(?:the|our|my)\s+)?[\w.+#/-]+"
+    r"(?:\s+(?:messages?|names?|descriptions?|titles?|bod(?:y|ies)|files?|tests?|code|comments?|docs?|docstrings?|notes)\b)?",
+    re.IGNORECASE,
+)
 _FORBIDS_ASKING = re.compile(
     r"\b(?:stop|never|no longer|avoid|do not|don['’]?t)\s+(?:ever\s+)?ask(?:ing)?\b", re.IGNORECASE
 )
@@ -28,7 +32,7 @@ _CHOICE = re.compile(
     r"\b(?:use|using|prefer|want|like|love|favou?r|choose|pick|with|switch(?:ed|ing)? (?:back )?to|go back to|moved? to"
     r"|stick (?:to|with)|write|in)"
     r"\s+(?P<wanted>[^,.;]{1,60}?)"
-    r"\s*(?:,\s*)?\b(?:not|instead of|rather than|over|and not|never|no more)\s+(?P<refused>[^,.;]{1,60})",
+    r"\s*(?:[,(]\s*)?\b(?:not|instead of|rather than|over|and not|never|no more)\s+(?P<refused>[^,.;]{1,60})",
     re.IGNORECASE,
 )
 _ONLY_HERE = re.compile(
@@ -117,7 +121,9 @@ def reverses(statement: str, known: str) -> bool:
         rest = (new_words if new else old_words) - refused - (wanted if len(wanted) == 1 else frozenset())
         other_words, other_text = (old_words, known) if new else (new_words, statement)
         # "use npm, not pnpm" after "always use pnpm"; "use npm" after "use pnpm, not npm".
-        against, agrees = (wanted, refused) if is_negative(other_text) else (refused, wanted)
+        # Of several orders the one about what is wanted: "never use print, use the logger" is for the logger.
+        order = next((each for each in _orders(other_text) if wanted & content_words(each)), other_text)
+        against, agrees = (wanted, refused) if is_negative(order) else (refused, wanted)
         return bool(against & other_words) and not agrees & other_words and _covers(rest, other_words - against)
     new_orders, old_orders = _orders(statement), _orders(known)
     if len(new_orders) > 1 or len(old_orders) > 1:
@@ -214,12 +220,13 @@ _APOSTROPHE = re.compile(r"(?<=[a-z])['’](?=[a-z])")
 def content_words(text: str) -> frozenset[str]:
     """The stems of the words that say what, not how. "don't" is one word, however it is typed."""
     words = _WORD.findall(_APOSTROPHE.sub("", _CONTRACTION.sub(" ", normal_form(text).lower())))
-    return frozenset(_stem(word) for word in words if word not in _EMPTY_WORDS)
+    # Without the full stop behind it: "without asking me." ends in the same empty word as "without asking me".
+    bare = (word.rstrip("./-") for word in words)
+    return frozenset(_stem(word) for word in bare if word and word not in _EMPTY_WORDS)
 
 
 def _stem(word: str) -> str:
     """The word without its ending: further reduced than for a search, since both rules are reduced alike."""
-    word = word.rstrip("./-")
     for ending in ("ing", "es", "s", "ed"):
         if len(word) > len(ending) + 3 and word.endswith(ending):
             stem = word[: -len(ending)].rstrip("e")

@@ -28,6 +28,8 @@ from memoryvault.pipelines.reversal import Rule, find_reversed, reverses
         ("Commit directly to main", "Never commit directly to main, always open a pull request"),
         ("Never open a pull request", "Never commit directly to main, always open a pull request"),
         ("Always squash commits", "Never squash commits; rebase instead"),
+        ("Never use emojis in commit messages", "Always use emojis in commit messages"),
+        ("Always use print (not the logger)", "Always use the logger (not print)"),
         ("Never commit in the morning", "Always commit in the morning"),
         ("Never rebase before merging", "Always rebase before merging"),
         ("Always ask me before running the tests", "Stop asking me for permission to run the tests"),
@@ -43,6 +45,10 @@ def test_opposites_are_told(statement: str, known: str) -> None:
 @pytest.mark.parametrize(
     ("statement", "known"),
     [
+        ("Don't use emojis in commit messages", "Write commit messages in English"),
+        ("no more emojis in commit messages", "From now on, write commit messages in English."),
+        ("Always use the logger (not print)", "Never use console.log, use the logger"),
+        ("Don't leave dead code in the tests", "Write the tests first"),
         ("use pnpm, not npm", "Always use pnpm"),
         ("use pnpm", "use pnpm, not npm"),
         ("always use tabs", "always use tabs"),

@@ -58,6 +58,8 @@ def test_few_words_are_told_apart_by_what_they_answer() -> None:
         ("always run the tests before committing", "Please always run tests before you commit."),
         ("Keep commit messages short", "I prefer short commit messages"),
         ("Always write a test for every bug fix", "Every bug fix must come with a test"),
+        ("Never push to main without asking me.", "never push to main without asking me"),
+        ("Use uv from now on.", "use uv from now on!"),
     ],
 )
 def test_like_wording_is_one_memory(one: str, other: str) -> None:
