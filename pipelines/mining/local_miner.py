@@ -27,7 +27,7 @@ from .named_project import named_project
 from .program_rules import is_part_of_description
 from .remembered_list import LISTED, asked_in_list, is_fact_of_project
 from .rewording import without_opening
-from .rule_certainty import Certainty
+from .rule_certainty import Certainty, speaks_against
 from .sentence_scan import ASIDE_BIT, CURE_BIT, EXPLICIT_BITS, PROCEDURE_BITS, RULE_BITS, cues
 from .sentences import Sentence, looks_pasted
 from .standing_rules import Rule, describes, downloads_and_runs
@@ -240,6 +240,8 @@ class Miner:
             rule = said.search(index).standing_rule
             if rule is None or len(found) >= MAX_RULES_PER_MESSAGE:
                 continue
+            if rule.certainty is Certainty.STATED and speaks_against(*_neighbours(said, index)):
+                rule = replace(rule, certainty=Certainty.LIKELY)
             if rule.certainty is Certainty.STATED:
                 stated += 1
                 if stated > MAX_STATED_PER_MESSAGE:
@@ -484,6 +486,12 @@ class Miner:
             score=score,
             said_at=moment(turn.timestamp),
         )
+
+
+def _neighbours(said: Message, index: int) -> tuple[str, str]:
+    """The sentences before and after one, '' where there is none."""
+    parts = said.sentences
+    return parts[index - 1].text if index else "", parts[index + 1].text if index + 1 < len(parts) else ""
 
 
 def _unvoiced(said: Message) -> list[int]:

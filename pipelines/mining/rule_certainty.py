@@ -149,11 +149,12 @@ _ASKED = re.compile(
     _FLAGS,
 )
 _HYPOTHETICAL = re.compile(
-    r"^(?:if\ (?!you\b)|suppose|imagine|assuming|say\ we|what\ if|even\ if)|\bif\ (?:we|i|it|they|you)\ (?:always|never)\b",
+    # "If a test is flaky, never retry it" supposes nothing.
+    rf"^(?:if\ (?!you\b)(?![^,.?!]{{3,80}},\s*(?:please\ )?(?:always|never)\ {_WORK})|suppose|imagine|assuming|say\ we|what\ if|even\ if)|\bif\ (?:we|i|it|they|you)\ (?:always|never)\b",
     _FLAGS,
 )
 _REPORTED = re.compile(
-    r"""\b(?:says?|said|saying|told|tells|wants|insists?|insisted|thinks?|thought|believes?|claims?|claimed|suggests?|suggested|recommends?|recommended|
+    r"""(?<!unless\ i\ )(?<!unless\ i\ explicitly\ )\b(?:says?|said|saying|told|tells|wants|insists?|insisted|thinks?|thought|believes?|claims?|claimed|suggests?|suggested|recommends?|recommended|
         argues?|wrote|writes|(?<!always\ )(?<!never\ )quote|quote[sd]|according\ to|complain\w*|warn(?:s|ed)|asked|mentions?|mentioned)\b
         (?=.*\b(?:always|never|every|from\ now|must|should|prefer)\b)(?!\s+me\b.*\bwhenever)""",
     _FLAGS,
@@ -164,14 +165,14 @@ _PAST = re.compile(
     _FLAGS,
 )
 _IRONIC = re.compile(
-    r"\byeah,?\ right\b|\boh,?\ (?:great|sure|good|perfect|nice|wonderful|lovely)\b|\bwhat\ could\ (?:possibly\ )?go\ wrong|\b(?:lol|lmao|haha\w*|rofl|jk)\b|/s\s*$|\bsarcas|[😂🤣🙄😏]",
+    r"\byeah,?\ right\b|\boh,?\ (?:great|sure|good|perfect|nice|wonderful|lovely)\b|\bwhat\ could\ (?:possibly\ )?go\ wrong|\b(?:lol|lmao|haha\w*|rofl|jk)\b|/s\s*$|\bsarcas|\b(?:brilliant|genius|splendid|lovely)\ idea\b|,\ why\ not\b|[😂🤣🙄😏]",
     _FLAGS,
 )
 _MOMENT = re.compile(
     r"""\b(?:for\ now|right\ now|for\ the\ moment|at\ the\ moment|at\ this\ point(?!\ on)|this\ time|(?:pr|issue|ticket)\ \#?\d+|(?:just|only)\ (?:this\ )?once|for\ once|today|tonight|tomorrow|temporarily|
         (?:for|in|on|during|with)\ this\ (?:one|pr|change|task|commit|session|branch|issue|ticket|step|review|test|time|sprint|release|migration|refactor|file|function|class|method|page|
         component|module|script|case|call|run|chat|conversation|round|loop)|
-        until|while|by\ (?:monday|tuesday|wednesday|thursday|friday|tomorrow|tonight|eod)|yet)\b""",
+        for\ the\ next\b(?!\ sessions)|(?:to|for)\ the\ following\b|this\ (?:week|month|morning|afternoon|evening)|until|while|(?:by|before)\ (?:next\ )?(?:monday|tuesday|wednesday|thursday|friday|tomorrow|tonight|eod)(?!['’]s)|yet)\b""",
     _FLAGS,
 )
 _TURNS = re.compile(
@@ -180,6 +181,38 @@ _TURNS = re.compile(
     _FLAGS,
 )
 """What comes before was only said to say this; of what worked so well it may be mockery."""
+
+
+_DOUBTED = re.compile(
+    r"""^\W*yeah,?\ sure\b | \b(?:no,?\ wait|wait,?\ no|scratch\ that|ignore\ (?:that|this)|forget\ (?:that|it|this)|just\ (?:kidding|joking))\b
+      # "Always run the tests first is a stupid rule"
+      | (?<!this\ )(?<!that\ )(?<!it\ )(?<!which\ )\b(?:is|was|sounds\ like)\ (?:an?\ |the\ )?(?:[\w-]+\ ){0,2}(?:rule|advice|idea|convention|nonsense|joke)\b
+      # "…, that's what you promised", "…, they told me"
+      | ,\s*(?:as\ )?(?:that(?:['’]s|\ is|\ was)\ what\ )?(?!(?:i|we)\b)(?:\w+\ ){1,3}?(?:says?|said|told\ (?:me|us)|promised|claims?|claimed|(?:would|used\ to)\ say|wrote)\b
+      # "In this repo we use Redux, which was a mistake"
+      | \b(?:which|and\ (?:it|that))(?:['’]s|\ is|\ was)\ (?:an?\ )?(?:\w+\ )?(?:mistake|horrible|terrible|awful|bad|wrong|pain|mess|ugly)\b
+      | \b(?:sadly|unfortunately)\b | \b(?:convention|policy|rule|standard|style)\ is\ (?:broken|wrong|unclear|outdated|inconsistent|missing)\b""",
+    _FLAGS,
+)
+"""Beside the order it says something that speaks against it, or that somebody else gave it."""
+
+_TAKEN_BACK = re.compile(
+    r"""^\W*(?:(?:no|nah|oh|hm+|ah|well|actually|but|or|ok|okay|lol|haha|wait)\b[\s,.!…–—-]*)*
+      (?: (?:just\ )?(?:kidding|joking)\b | jk\b | not\W*$ | (?:please\ )?(?:forget|ignore|scratch|skip)\ (?:that|it|this)\b | never\ ?mind\b | no\ wait\b | i\ take\ (?:that|it)\ back
+        | what\ (?:could|can|should)\ (?:possibly\ )?(?:go\ wrong|happen) | why\ not\b | (?:great|good|nice|well)\ (?:job|done|idea)\b | (?:says?|said)\ (?:who|every|nobody|no\ one|the|my)\b
+        | (?:that|this)(?:['’]s|\ is|\ was)\ (?:just\ |only\ )?(?:what\ (?!(?:i|we)\b) | from\ (?:the|an?|our|my)\b | not\b | (?:nonsense|sarcasm|irony|stupid|silly|outdated)\b
+            | (?:the|an?|my|our|their)\ (?:[\w-]+\ ){0,2}?(?:title|criteri(?:on|a)|requirement|ticket|issue|story|quote|headline|joke|comment|description|error|message|old\ \w+)\b)
+        | i\ (?:read|heard|saw|found)\ (?:that|this|it)\b | (?:do|don['’]?t)\ you\ (?:agree|think)\b | (?:agreed?|right|correct|true|or\ not|ok)\W*\?
+        | (?:is|was|isn['’]?t|does|should)\ (?:that|this)\b[^?]*\? | who\ (?:says|said|wrote)\b | what\ (?:does|do)\ (?:that|this|it)\ mean\b )""",
+    _FLAGS,
+)
+_ASKS_MEANING = re.compile(r"\bwhat\ (?:does|do|is)\ (?:this|that|it|the\ following)\ (?:mean|about)\b", _FLAGS)
+
+
+def speaks_against(before: str, after: str) -> bool:
+    """Does the sentence before or after a rule ask what it means, take it back, ask whether it holds, or say that it is
+    somebody else's ("That's the title of the ticket")? '' where there is none."""
+    return _TAKEN_BACK.match(after) is not None or _ASKS_MEANING.search(before) is not None
 
 
 _ORDERS_FROM_NOW_ON = re.compile(
@@ -202,7 +235,7 @@ def certainty(sentence: str, core: str) -> Certainty:
         if veto.search(sentence.strip()):
             return Certainty.DOUBTFUL
     plain = re.sub(r"^(?:remember|keep\ in\ mind)\s*(?:that|to|:)?\s*", "", plain, flags=re.IGNORECASE)
-    if _TURNS.search(plain) or count_words(plain) < LEAST_WORDS:
+    if _TURNS.search(plain) or _DOUBTED.search(sentence) or count_words(plain) < LEAST_WORDS:
         return Certainty.LIKELY
     if plain.startswith(LABELLED) and not AGENTS_WORK.search(plain):
         return Certainty.LIKELY

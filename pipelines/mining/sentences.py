@@ -51,6 +51,8 @@ _STRUCTURE = re.compile(
 )
 """A line that nobody types into a prompt as prose: headings, tables, logs, diffs, code, box drawing."""
 
+_COMMAND = re.compile(r"\s*\$\s\S")
+"""A line of a terminal: what follows up to a blank line may be what it printed."""
 _FENCE = re.compile(r"\s{0,3}(?:```|~~~)")
 
 _QUOTATION = re.compile(
@@ -130,6 +132,7 @@ def sentences(turn: Turn) -> tuple[Sentence, ...]:
     position = 0
     previous_speaks = True
     fenced = False
+    printed = False
     for line in text.splitlines(keepends=True):
         start, position = position, position + len(line)
         if _FENCE.match(line):
@@ -137,7 +140,10 @@ def sentences(turn: Turn) -> tuple[Sentence, ...]:
             continue
         if fenced:
             continue
+        if _COMMAND.match(line):
+            printed = True
         if not line.strip():
+            printed = False
             previous_speaks = True
             tracker.blank()
             continue
@@ -162,7 +168,7 @@ def sentences(turn: Turn) -> tuple[Sentence, ...]:
                     typed,
                     spoken,
                     opens=index == 0,
-                    introduced=attribution is not Attribution.OWN or low in others,
+                    introduced=printed or attribution is not Attribution.OWN or low in others,
                 )
             )
             if index + 1 < len(spans):  # Of the last one nobody asks: the next line begins anew.
