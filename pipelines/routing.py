@@ -247,7 +247,7 @@ def tier_of(candidate: Candidate) -> tuple[Tier, str]:
         return Tier.HIGH, "a standing rule in your own words"
     if candidate.category == "correction" and candidate.from_user and candidate.replaces is not None:
         return Tier.MEDIUM, "a correction that names what to do instead"
-    if candidate.claimed_rule and candidate.category in RULE_CATEGORIES and candidate.from_user:
+    if candidate.claimed_rule and candidate.category in (*RULE_CATEGORIES, "workflow") and candidate.from_user:
         return Tier.MEDIUM, "may be a standing rule"
     return Tier.LOW, ONE_OCCURRENCE
 

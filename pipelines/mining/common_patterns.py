@@ -21,7 +21,7 @@ TO_MEMORY = r"""(?:(?:remember|memori[sz]e)\ (?:this|these|the\ following)(?:\ (
 
 _LEAD_IN = cue(
     rf"""^(?:(?:{TO_MEMORY}(?=\s*:)|(?:remember|try|make\ sure|be\ sure)\ to(?=\ (?:always|never))|no|nope|nah|yes|yep|yeah|yup|ok|okay|sure|right|alright|great|good|cool|perfect|thanks|hey|hi|wait|stop|oh|ah|
-        hmm+|hm|well|so|and|but|also|btw|by\ the\ way|actually|please|pls|plz|again|now|then|note|nb|reminder|important|
+        hmm+|hm|um+|uh+|well|so|and|but|also|btw|by\ the\ way|actually|please|pls|plz|again|now|then|note|nb|reminder|important|
         remember|one\ more\ thing|for\ the\ record|fyi|in\ general|generally|honestly|look|rule|new\ rule|as\ a\ rule|
         (?:as\ )?(?:i\ )?(?:said|told\ you)(?:\ before)?|just\ remember|keep\ in\ mind|make\ sure(?:\ (?:that|to|you))?|
         be\ sure\ to|you\ (?:should|must|need\ to|have\ to)|(?:can|could|would)\ you(?:\ please)?|

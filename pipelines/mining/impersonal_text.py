@@ -67,6 +67,16 @@ def in_nobodys_voice(paragraph: str) -> bool:
     return standing_rule(" ".join(sentences[0].split())) is None
 
 
+_REPROVES = cue(
+    r"^\W*(?:that|this|it)(?:['’]s|\ is|\ was)\ (?:(?:just|still|simply|completely|totally|really)\ )*(?:wrong|incorrect|unacceptable|bad|not\ (?:right|ok|okay|good|correct|how|what|acceptable|true))\b"
+)
+
+
+def reproves(paragraph: str) -> bool:
+    """Does it open with what one says to who did something wrong? Then the user may speak, or a reviewer."""
+    return _REPROVES.match(paragraph) is not None
+
+
 def orders_something(paragraph: str) -> bool:
     """Does it open with an order? Then the user may speak, or a reviewer whose comment was pasted."""
     return WORK_ORDER.match(paragraph) is not None

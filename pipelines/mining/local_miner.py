@@ -21,11 +21,11 @@ from .common_patterns import without_expletive_wish
 from .explicit_forms import asks_for_it, names_what_to_do, replaced, sets_aside
 from .features import Message, message
 from .foreign_rules import foreign_rule, is_of_this_project
-from .impersonal_text import in_nobodys_voice, orders_something, paragraph_at, paragraph_before
+from .impersonal_text import in_nobodys_voice, orders_something, paragraph_at, paragraph_before, reproves
 from .joined_statements import divided, states_fact
 from .named_project import named_project
 from .program_rules import is_part_of_description
-from .remembered_list import LISTED, asked_in_list, is_fact_of_project
+from .remembered_list import LISTED, RULE_LISTED, asked_in_list, heads_rules, is_fact_of_project
 from .rewording import without_opening
 from .rule_certainty import Certainty, speaks_against
 from .sentence_scan import ASIDE_BIT, CURE_BIT, EXPLICIT_BITS, PROCEDURE_BITS, RULE_BITS, cues
@@ -127,13 +127,15 @@ def candidate_of_user(
     passed_on = (
         turn.origin is not Origin.REJECTION
         and not language
-        and not (rule is not None and rule.form == LISTED)
+        and not (rule is not None and rule.form in (LISTED, RULE_LISTED))
         and in_nobodys_voice(paragraph)
     )
     certainty = rule.certainty if rule is not None else None
-    if passed_on and certainty is Certainty.STATED and paragraph == turn.text.strip() and orders_something(paragraph):
+    if passed_on and paragraph == turn.text.strip():
         # "Fix the login test. Never mock the clock.": nothing else was said, so it may be the user who does.
-        passed_on, certainty = False, Certainty.LIKELY
+        may_speak = certainty is Certainty.STATED and orders_something(paragraph)
+        if may_speak or (certainty in (Certainty.STATED, Certainty.LIKELY) and reproves(paragraph)):
+            passed_on, certainty = False, Certainty.LIKELY
     if certainty is Certainty.STATED and (part.introduced or passed_on or _is_kept_in_part(sentence)):
         certainty = Certainty.LIKELY  # Somebody else's words, it may be, or without what is left out another rule.
     if certainty is Certainty.STATED and is_part_of_description(sentence, paragraph_before(turn.text, part.start)):
@@ -239,6 +241,9 @@ class Miner:
             part = said.sentences[index]
             rule = said.search(index).standing_rule
             if rule is None or len(found) >= MAX_RULES_PER_MESSAGE:
+                continue
+            if _is_heading(said, index):
+                taken.add(index)
                 continue
             if rule.certainty is Certainty.STATED and speaks_against(*_neighbours(said, index)):
                 rule = replace(rule, certainty=Certainty.LIKELY)
@@ -492,6 +497,12 @@ def _neighbours(said: Message, index: int) -> tuple[str, str]:
     """The sentences before and after one, '' where there is none."""
     parts = said.sentences
     return parts[index - 1].text if index else "", parts[index + 1].text if index + 1 < len(parts) else ""
+
+
+def _is_heading(said: Message, index: int) -> bool:
+    """Is it "From now on:", with a list below it? Each item is a rule of its own."""
+    part = said.sentences[index]
+    return heads_rules(part) and next(asked_in_list(said.sentences[index:], said.turn.text), None) is not None
 
 
 def _unvoiced(said: Message) -> list[int]:

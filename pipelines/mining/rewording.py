@@ -27,6 +27,11 @@ _OPENINGS: tuple[re.Pattern[str], ...] = (
     ),
     cue(rf"{_AND}(?:this|it)(?:'s|\ is)\ (?:very\ |really\ )?important(?:\ to\ me)?{_COLON}(?=\S)"),
     cue(rf"{_AND}as\ a\ rule\ of\ thumb,?\ (?=\S)"),
+    # It was said before.
+    cue(
+        rf"""{_AND}(?:as\ a\ reminder|for\ the\ (?:last|second|third|\w+th)\ time|i(?:'ve|\ have)?\ (?:already\ )?(?:told|asked)\ you\ (?:[\w,\ ]{{1,30}}?\ )?(?:times|before|already)
+            |how\ (?:often|many\ times)\ (?:do|must|should)\ i\ (?:have\ to\ |need\ to\ )?(?:say|repeat|tell|ask)[^:?.!]{{0,25}})\s*[:,!–—-]\s*(?=(?:please\ )?(?:always|never|do\ not|don'?t)\b)"""
+    ),
     cue(rf"{_AND}before\ (?:anything\ else|we\ (?:start|begin|go\ on|continue)|i\ forget)\s*[:,–—-]\s*(?=\S)"),
     # Something else held before.
     cue(
@@ -74,6 +79,7 @@ _WAYS: tuple[tuple[re.Pattern[str], str], ...] = (
         ),
         "never ",
     ),
+    (cue(r"\b(always|never),?\s+i\ (?:repeat|say\ it\ again)\s*[,:]?\s*(?:\1\b)?\s*,?"), r"\1"),
     (cue(r"\b(always|never),?\s+and\ i\ (?:really\ |do\ )?mean\ (?:it|that|always|never|ever)\s*,?"), r"\1"),
     *((opening, "") for opening in _OPENINGS),
     # A rule is said to come.
@@ -139,7 +145,15 @@ _WAYS: tuple[tuple[re.Pattern[str], str], ...] = (
         "",
     ),
     (
-        cue(rf"{_AND}it(?:'?s|\ is)\ (?:very\ |really\ )?important(?:\ to\ me)?\ that\ you\ (?=(?:always|never)\b)"),
+        cue(
+            rf"{_AND}(?:it(?:'d|\ would)\ be\ (?:great|nice|good|helpful|cool)|i(?:'d|\ would)\ appreciate\ it)\ if\ you\ (?:could\ |would\ )(?=(?:always|never)\b)"
+        ),
+        "",
+    ),
+    (
+        cue(
+            rf"{_AND}it(?:'?s|\ is)\ (?:very\ |really\ )?important(?:\ to\ me)?\ (?:that\ you|to)\ (?=(?:always|never)\b)"
+        ),
         "",
     ),
     # Forbidden.

@@ -90,11 +90,16 @@ _FROM_NOW_ON = cue(
         (?:before|after|on|for|with|in)\ (?:every|each|any|all)\ (?:commit|push|pr|pull\ request|change|edit|merge|release|deploy|task|refactor|feature)s?\b
     | ^(?:before|after|for|with|in)\ (?:every|each|any|all)\ [^,.?!]{2,40},\s*(?:please\s+)?(?:always|never)\s+[a-z]
     | ^(?:before|after)\ you\ [^,.?!]{3,80},\s*(?:please\s+)?(?:always|never)\s+[a-z]
-    | ^when\ \w+ing\ [^,.?!]{2,80},\s*(?:please\s+)?(?:always|never)\s+[a-z]
+    | ^(?:when|before|after|while)\ \w+ing(?:\ [^,.?!]{2,80})?,\s*(?:please\s+)?(?:always|never)\s+[a-z]
+    | ^(?:if|unless)\ [^,.?!]{3,80},\s*(?:please\s+)?(?:always|never)\s+(?!mind\b)[a-z]
+    | ^(?:when(?:ever)?|if|every\ time)\ i\ (?:say|type|write)\ [^,.?!]{2,60},\s*(?:then\ )?(?:please\ )?(?:always\ |never\ )?(?:ask|build|check|commit|create|deploy|do|explain|format|lint|make|merge|open|pull|push|rebase|release|run|ship|show|start|stop|summari[sz]e|tag|test|update|write)\b
+    | ^whenever\ (?:an?|any|the)\ (?:new\ )?(?:migration|test|dependency|package|endpoint|api|schema|file|module|component|bug|feature|function|doc|changelog|commit|pr|build)s?\b[^,.?!]{2,60},\s*(?:also\ )?(?:add|ask|bump|commit|document|format|lint|mention|rebase|regenerate|run|tell|test|update|write)\b
+    | ^(?:(?:your|our|my)\ )?(?:commit\ messages?|commits|prs?|pull\ requests?|branch\ names?|tests?|docstrings?|comments?|docs|changelogs?|answers?)\s*:\s*(?:always|never)\b
+    | ^(?:in|on|for|with)\ (?!(?:the|this|that|these|those|my|your|its|which|such|case|an?|general|fact)\b)(?:(?!(?:we|i|you|they|he|she|it|people|users?)\b)[\w/.-]+\ ){1,2}(?:always|never)\ (?=(?:add|ask|commit|create|delete|include|link|merge|mention|push|put|rebase|run|squash|test|use|write)\b)
     | ^whenever\ [^,.?!]{3,80},\s*(?:please\s+)?(?:ask|tell|show|warn)\ me\b
     | ^(?:i|i'm|we|we're|my|our)\b[^,.?!]{2,60},\s*so\s+(?:please\s+)?(?:always|never)\s+(?!mind\b)[a-z]
     | ^(?:use|write|put|keep|name|indent|format|answer|reply|respond)\ [^,.?!]{2,60},\s*(?:and\s+)?never\ [a-z]
-    | ^(?:in|for|with)\ (?!(?:the|this|that|these|those|my|your|its|which|such|case|an?)\b)[^,.?!]{2,40},\s*(?:please\s+)?(?:always|never)\s+[a-z]
+    | ^(?:in|on|for|with)\ (?!(?:the|this|that|these|those|my|your|its|which|such|case|an?)\b)[^,.?!]{2,40},\s*(?:please\s+)?(?:always|never)\s+[a-z]
     | ^(?:when|if)\ (?:in\ doubt|(?:you(?:'re|\ are)\ )?(?:unsure|not\ sure|uncertain)),\s*(?:please\s+)?(?:always|never|ask|do\ not|don'?t|check|prefer|use|say|tell|stop)\b"""
 )
 _EVERY = cue(
@@ -157,7 +162,7 @@ REMEMBERED = "asked to remember"
 """The form of a fact that is not an order."""
 REQUEST = rf"""(?:(?:remember|keep\ in\ mind|memori[sz]e)\s*(?:that\b|:)
     | (?:note\ )?for\ (?:the\ )?future(?:\ reference)?\s*[:,]
-    | remember\s*,\s+(?=(?:i|we|my|our)\b) | (?:do\ not|don'?t)\s+forget\s*(?:that\b|:) | make\ a\ note\s*(?:that\b|:)
+    | remember\s*,\s+(?=(?:i|we|my|our)\b) | remember\s+(?=(?:i|we)\ (?:hate|love|like|prefer|use|want|need|am|are|don'?t)\b) | (?:do\ not|don'?t)\s+forget\s*(?:that\b|:) | make\ a\ note\s*(?:that\b|:)
     | {TO_MEMORY}\s*:)"""
 """How the user asks to remember what follows: any further pattern for it is made of this one."""
 _REMEMBER = cue(
@@ -166,6 +171,10 @@ _REMEMBER = cue(
 _COMPLAINT = cue(
     r"\b(?:but|doesn'?t|does\ not|didn'?t|isn'?t|currently|right\ now|why|fails?|failed|failing|broken|breaks|bugs?|crash\w*|wrong|still|i\ (?:get|see|got))\b"
 )
+_BEHIND_CONDITION = cue(
+    r"^(?:if|unless|when(?:ever)?|before|after)\ [^,.?!]{3,80},\s*(?=(?:please\ )?(?:always|never)\b)"
+)
+"""Of "if the tests fail, never …" the condition complains of nothing."""
 _QUESTION = re.compile(r"\?\s*[)\"'😀-🙏🤀-🧿😅]*\s*$")
 _REPORTED = cue(
     r"""\b(?:said|says|told\ (?:him|her|them|us)|(?<!always\ )(?<!never\ )quote|according\ to|claims|wrote|the\ (?:docs?|readme|spec|error|log|output|comment|linter|test|prompt|rule)\s+(?:says?|states?|reads?|tells))\b"""
@@ -246,7 +255,7 @@ def _form(sentence: str, core: str, possible: int) -> str | None:
     if (
         possible & _IF_FROM_NOW_ON
         and _FROM_NOW_ON.search(core)
-        and (orders_from_now_on(core) or not _COMPLAINT.search(core))
+        and (orders_from_now_on(core) or not _COMPLAINT.search(_BEHIND_CONDITION.sub("", core)))
     ):
         return "from now on"
     if (possible & _IF_NEVER_WANT and _NEVER_WANT.search(sentence)) or (
