@@ -98,9 +98,16 @@ def findings(text: str, policy: Policy = Policy.FULL) -> tuple[Finding, ...]:
     return _merged(found, text)
 
 
+PASSAGE_REACH_CHARS = 6000
+"""How far around a passage the text is looked at: a private key is no longer."""
+
+
 def scrub_passage(text: str, start: int, end: int) -> str:
     """Characters [start, end) of a text with each finding of the whole replaced, also one that is only partly in them:
     cut out, the lines of a key or the half of an address would not be recognised."""
+    if len(text) > 2 * PASSAGE_REACH_CHARS:
+        around = max(0, start - PASSAGE_REACH_CHARS)
+        text, start, end = text[around : end + PASSAGE_REACH_CHARS], start - around, end - around
     inside = [
         replace(each, start=max(each.start, start) - start, end=min(each.end, end) - start)
         for each in _findings_of_last(text)
