@@ -31,12 +31,16 @@ _NAME = re.compile(
 _PASSWORD_IN_NAME = re.compile(r"pass(?:w|$)|pwd", re.IGNORECASE)
 # Only lines with one of these are looked at closely. Plain searches: an alternation over every line costs twenty times
 # as much.
-_HINTS = tuple(
-    """
+_HINTS = (
+    *"""
     pass pswd pwd contrase secret tok key licens licenc srt cred auth bearer pat: pat= pat" pat' _pat salt postmark
     sendgrid mailgun crumb directoryentry uid psexec mysql smbclient redis-cli wmic sqlcmd identified
+    kennwort senha wachtwoord парол mariadb openssl
     curl --user ?sig= &sig= ;sig= signature=
-    """.split()  # noqa: SIM905  a list of literals would take a page
+    """.split(),  # noqa: SIM905  a list of literals would take a page
+    "docker login",
+    "podman login",
+    "registry login",
 )
 _ASCII_LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 MAX_SPACES = 3
@@ -71,6 +75,19 @@ _USER_OPTION = re.compile(
 _PSEXEC = re.compile(
     r"(?i)\b(?:psexec|wmic|net use|schtasks|cmdkey|sqlcmd|mysql|mongo|redis-cli|sshpass|smbclient|rdesktop|xfreerdp)"
     r"[^\n]{0,200}?\s[-/]p\s+[\"']?(?P<value>[^\s\"']{3,200})"
+)
+# Options that take it without a blank, and those that mean it in one program alone.
+_CLIENT = re.compile(
+    r"\b(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n]{0,200}?\s-p(?P<attached>[^\s\"'=]{4,100})"
+    r"|\b(?:docker|podman|helm\s+registry)\s+login\b[^\n]{0,200}?\s-p[=\s]\s{0,3}[\"']?(?P<login>[^\s\"']{3,200})"
+    r"|\bredis-cli\b[^\n]{0,200}?\s-a\s{1,4}[\"']?(?P<redis>[^\s\"']{3,200})"
+    r"|\bhtpasswd\s+-\w{0,4}b\w{0,4}\s+(?:[^\s\"']{1,200}\s+)?[\w.@-]{1,100}\s+[\"']?(?P<web>[^\s\"']{3,200})"
+    r"|\bopenssl\b[^\n]{0,200}?\s-k\s{1,4}[\"']?(?P<openssl>[^\s\"']{3,200})"
+)
+# "Das Passwort für staging ist …", "la contraseña de staging es …": what follows and has a digit.
+_PASSWORD_ABROAD = re.compile(
+    r"(?i)\b(?:passwort|kennwort|contrase[nñ]a|mot\s+de\s+passe|senha|wachtwoord|пароль)\b[^\n.;:=]{0,40}?(?:\s(?:ist|lautet|es|est|é|è|is)|\s[-–—]|:)"
+    r"\s{1,3}[\"'`„«]?(?P<value>(?=[^\s\"'`]{0,60}\d)[^\s\"'`“»]{6,100})"
 )
 _CREDENTIAL_CALL = re.compile(
     r"(?i)(?:NetworkCredential|DirectoryEntry|Credential|UsernamePassword\w*|BasicAuth|login)\s{0,2}\("
@@ -121,6 +138,8 @@ _PASSWORD_CALLS = (
     _PASSWORD_SAID,
     _CONNECTION,
     _PASSWORD_IS,
+    _CLIENT,
+    _PASSWORD_ABROAD,
 )
 # Here a value stands whatever word it is.
 _CERTAIN = (_CREDENTIAL_CALL, _CONNECTION, _PASSWORD_IS, _NETRC, _PSEXEC)
@@ -135,7 +154,7 @@ def named_secrets(text: str) -> Iterator[tuple[int, int, str]]:
         yield from _assignments(text, line_start, line_end)
         for pattern in (*_CALLS, *_PASSWORD_CALLS):
             for match in pattern.finditer(text, line_start, line_end):
-                start, end = match.span("value")
+                start, end = match.span("value" if pattern is not _CLIENT else match.lastgroup or 0)
                 value = text[start:end].rstrip(".,;:)\\")
                 if pattern in _CERTAIN:
                     if is_reference(value) or "xxx" in value.lower():

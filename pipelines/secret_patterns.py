@@ -112,6 +112,12 @@ SHAPES: tuple[tuple[re.Pattern[str], str, str], ...] = (
         "://",
     ),
     (re.compile(r"(?<=://)(?P<value>[A-Za-z0-9_-]{20,200})@(?=[\w.-])"), "API-KEY", "://"),
+    # The same, encoded to be a part of another address.
+    (
+        re.compile(r"(?<=%3A%2F%2F)[^\s%/@'\"<>]{0,100}%3A(?P<value>[^\s/@'\"<>]{1,200}?)%40(?=[\w.-])"),
+        "PASSWORD",
+        "%3A%2F%2F",
+    ),
     # Addresses that are the secret.
     (
         re.compile(r"(?<=hooks\.slack\.com/)(?P<value>(?:services|workflows|triggers)/[\w/-]{20,200})"),
