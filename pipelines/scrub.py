@@ -98,26 +98,46 @@ def findings(text: str, policy: Policy = Policy.FULL) -> tuple[Finding, ...]:
     return _merged(found, text)
 
 
-PASSAGE_REACH_CHARS = 6000
-"""How far around a passage the text is looked at: a private key is no longer."""
+NEAR_CHARS = 200
+"""How far around a passage the text is looked at: behind the name of a secret, or its quotation mark, it is as near."""
+FAR_CHARS = 6000
+"""How far where a private key is, or characters without a blank: neither is longer."""
+_KEY_SIGN = "BEGIN "
 
 
 def scrub_passage(text: str, start: int, end: int) -> str:
     """Characters [start, end) of a text with each finding of the whole replaced, also one that is only partly in them:
     cut out, the lines of a key or the half of an address would not be recognised."""
-    if len(text) > 2 * PASSAGE_REACH_CHARS:
-        around = max(0, start - PASSAGE_REACH_CHARS)
-        text, start, end = text[around : end + PASSAGE_REACH_CHARS], start - around, end - around
-    inside = [
+    return _replaced(text[start:end], findings_in_passage(text, start, end))
+
+
+def findings_in_passage(text: str, start: int, end: int) -> tuple[Finding, ...]:
+    """The findings of a text that reach into [start, end), as far as they do, counted from `start`."""
+    low, high = _surroundings(text, start, end)
+    if 2 * (high - low) < len(text):  # Else the whole is looked at, once for all its passages.
+        text, start, end = text[low:high], start - low, end - low
+    return tuple(
         replace(each, start=max(each.start, start) - start, end=min(each.end, end) - start)
-        for each in _findings_of_last(text)
+        for each in _known_findings(text)
         if each.start < end and start < each.end
-    ]
-    return _replaced(text[start:end], tuple(inside))
+    )
+
+
+def _surroundings(text: str, start: int, end: int) -> tuple[int, int]:
+    """What has to be looked at to know the findings that reach into [start, end)."""
+    lowest, highest = max(0, start - FAR_CHARS), min(len(text), end + FAR_CHARS)
+    if text.find(_KEY_SIGN, lowest, highest) >= 0:
+        return lowest, highest
+    low, high = max(lowest, start - NEAR_CHARS), min(highest, end + NEAR_CHARS)
+    while low > lowest and not text[low - 1].isspace():
+        low -= 1
+    while high < highest and not text[high].isspace():
+        high += 1
+    return low, high
 
 
 @lru_cache(maxsize=4)
-def _findings_of_last(text: str) -> tuple[Finding, ...]:
+def _known_findings(text: str) -> tuple[Finding, ...]:
     """One message gives several passages."""
     return findings(text)
 

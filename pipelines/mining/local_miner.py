@@ -13,7 +13,7 @@ from ...vault.slug import slugify
 from ...vault.turn import Origin, Role, Turn
 from ..candidate import Candidate, Category, Scope, moment
 from ..foreign_language import may_state_foreign_rule
-from ..scrub import Policy, findings, scrub_passage
+from ..scrub import Policy, findings, findings_in_passage, scrub_passage
 from . import fixes, procedures
 from .agent_message import AgentMessage
 from .classifier import Classifier, Head, packaged
@@ -92,7 +92,8 @@ def candidate_of_user(
     turn = said.turn
     part = said.sentences[index]
     sentence = without_opening(part.text) if rule is not None and not rule.language else part.text
-    written = _as_written(turn.text, part, sentence)
+    shown = _excerpt_range(turn.text, part.start, part.end)
+    written = _as_written(turn.text, part, sentence, shown)
     before, lead = "", part.start
     is_fact = rule is not None and not rule.language and states_fact(sentence)
     follows = index > 0 and not part.opens and said.sentences[index - 1].typed
@@ -102,7 +103,7 @@ def candidate_of_user(
     following = said.sentences[index + 1] if index + 1 < len(said.sentences) else None
     if following is not None and following.typed and (sentence.rstrip().endswith(":") or only_rejects(sentence)):
         sentence = f"{sentence} {following.text}"
-        written = f"{written} {_as_written(turn.text, following, following.text)}"
+        written = f"{written} {_as_written(turn.text, following, following.text, (following.start, following.end))}"
     language = rule.language if rule is not None else ""
     scope: Scope = (
         "personal"
@@ -156,7 +157,7 @@ def candidate_of_user(
         reason=reason,
         role="user",
         records=(turn.record,),
-        excerpt=_excerpt(turn.text, part.start, part.end),
+        excerpt=_excerpt(turn.text, *shown),
         session=turn.session,
         project=project,
         scope=scope if project else "personal",
@@ -409,7 +410,8 @@ class Miner:
             or (category == "fix" and high == index and fixes.speaks_of_fix(parts[index - 1].text))
         ):
             low = index - 1
-        text = " ".join(_as_written(turn.text, part, part.text).strip(" *") for part in parts[low : high + 1])
+        shown = _excerpt_range(turn.text, parts[low].start, parts[high].end)
+        text = " ".join(_as_written(turn.text, part, part.text, shown).strip(" *") for part in parts[low : high + 1])
         broken = fixes.last_failure(self._context.recent_steps) if category == "fix" else None
         reason = "what the agent found to be wrong" if category == "fix" else "an idea the agent mentioned"
         if broken is not None:
@@ -420,7 +422,7 @@ class Miner:
             reason=reason,
             role="assistant",
             records=(*((broken.result_record,) if broken is not None else ()), turn.record),
-            excerpt=_excerpt(turn.text, parts[low].start, parts[high].end),
+            excerpt=_excerpt(turn.text, *shown),
             session=turn.session,
             project=self._project(turn),
             scope="project" if turn.cwd else "personal",
@@ -566,22 +568,32 @@ def _plain(text: str) -> str:
     return " ".join(re.sub(r"\*\*|^#+\s*|^[-*]\s+", "", text).split())
 
 
-def _as_written(text: str, part: Sentence, sentence: str) -> str:
-    """A sentence, or its end, without the secrets that only the whole message tells."""
+def _as_written(text: str, part: Sentence, sentence: str, shown: tuple[int, int]) -> str:
+    """A sentence, or its end, without the secrets that only the whole message tells. `shown`: the range of the excerpt
+    in which it stands; mostly there are none in all of it, which is asked once."""
     start = part.end - len(sentence)
-    return scrub_passage(text, start, part.end) if text[start : part.end] == sentence else sentence
+    if text[start : part.end] != sentence or not findings_in_passage(text, *shown):
+        return sentence
+    return scrub_passage(text, start, part.end)
 
 
-def _excerpt(text: str, start: int, end: int) -> str:
-    """The passage around [start, end), cut at line ends where that is near."""
+def _excerpt_range(text: str, start: int, end: int) -> tuple[int, int]:
+    """The passage around [start, end), cut between words."""
     if len(text) <= EXCERPT_CHARS:
-        return text
+        return 0, len(text)
     room = max(0, EXCERPT_CHARS - (end - start)) // 2
     low, high = max(0, start - room), min(len(text), end + room)
     while 0 < low < start and not text[low - 1].isspace():
         low += 1
     while end < high < len(text) and not text[high].isspace():
         high -= 1
+    return low, high
+
+
+def _excerpt(text: str, low: int, high: int) -> str:
+    """The passage [low, high), with a mark where it is cut."""
+    if len(text) <= EXCERPT_CHARS:
+        return text
     cut = scrub_passage(text, low, high).strip()
     return f"{'…' if low else ''}{cut}{'…' if high < len(text) else ''}"
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from ...vault.turn import Origin, Role, Turn
 from ...vault.wording import beginning_of, end_of
-from ..scrub import scrub
+from ..scrub import scrub, scrub_passage
 from .common_patterns import count_words, without_expletive
 from .products import without_products
 
@@ -54,6 +54,7 @@ _FILE = re.compile(
     r"@?((?<![\w.-])(?<![\w.-]/)(?:[\w.-]+/)+[\w.-]+\.\w{1,6}"
     r"|(?<!\w-)\b[\w-]+\.(?:py|go|ts|tsx|js|jsx|rs|rb|java|md|sh|yml|yaml|toml|json|sql|css|html))\b(?::\d+(?:-\d+)?)?"
 )
+_LINE = re.compile(r"[^\n]+")
 _MARKUP = re.compile(r"[*`#>|]+|(?<!\w)_+|_+(?!\w)")
 
 
@@ -149,8 +150,8 @@ def statement(sentence: str, turn: Turn, said: str, before: str = "", *, quotes:
             notes.append(asked)
     elif quotes and (not lead or needs_context(lead)) and (answers := occasion(turn, said)):
         notes.append(answers)
-    if turn.is_users_words and (file := _FILE.search(scrub(turn.text))) is not None and file[1] not in text:
-        notes.append(f"about {file[1]}")
+    if turn.is_users_words and (file := _file_named(turn.text)) and file not in text:
+        notes.append(f"about {file}")
     return f"{text} ({'; '.join(notes)})" if notes else text
 
 
@@ -193,16 +194,25 @@ def names_code(text: str) -> bool:
     )
 
 
+def _file_named(text: str) -> str:
+    """The first file that a text names once it is scrubbed; '' for none."""
+    file = _FILE.search(scrub(text)) if _FILE.search(text) is not None else None
+    return file[1] if file is not None else ""
+
+
+@functools.lru_cache(maxsize=4)
 def last_words(said: str) -> str:
     """Extract the agent's question from what it said, else its last line: at most QUOTE_CHARS characters."""
-    # Scrubbed before it is cut: of an address that is a secret the rest would not be recognised.
-    tail = scrub(end_of(said.strip(), LAST_CHARS))
-    end = tail.rfind("?")
-    question = tail[max(tail.rfind(sign, 0, max(end, 0)) for sign in ".!?\n") + 1 : end + 1]
-    if question.strip():
-        return _one_line(question)
-    lines = [line for line in tail.splitlines() if line.strip() and not line.strip().startswith("```")]
-    return _one_line(lines[-1]) if lines else ""
+    tail = end_of(said.strip(), LAST_CHARS)
+    end = tail.rfind("?") + 1
+    start = max(tail.rfind(sign, 0, max(end - 1, 0)) for sign in ".!?\n") + 1
+    if not tail[start:end].strip():
+        lines = [line for line in _LINE.finditer(tail) if line[0].strip() and not line[0].strip().startswith("```")]
+        if not lines:
+            return ""
+        start, end = lines[-1].span()
+    # Cut out of what is scrubbed: of an address that is a secret the rest would not be recognised.
+    return _one_line(scrub_passage(tail, start, end))
 
 
 def _one_line(text: str) -> str:
