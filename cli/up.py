@@ -102,7 +102,8 @@ class TerminalManager(Manager):  # type: ignore[misc]
     def _give_up_lost(self) -> None:
         for name, program in self._processes.items():
             relay = program.get("process")
-            if relay is None or "returncode" in program or relay.is_alive() or not self.events.empty():
+            # One that is only being started has no exit code either: a signal may come in between.
+            if relay is None or "returncode" in program or relay.exitcode is None or not self.events.empty():
                 continue
             program["returncode"] = LOST_STATUS
             if self.returncode is None:
