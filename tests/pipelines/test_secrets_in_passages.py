@@ -41,7 +41,7 @@ def test_what_is_added_to_a_statement_does_not_hide_a_secret_at_its_end() -> Non
 
 
 def test_a_file_that_is_named_beside_a_statement_does_not_name_the_home_folder() -> None:
-    text = shown("no, put it there instead of here. The place is /home/janeroe/work/notes.py", "Where shall it go?")
+    text = shown("no, put it there instead of here. The place is /home/janeroe/shop/notes.py", "Where shall it go?")
     assert "janeroe" not in text
 
 
