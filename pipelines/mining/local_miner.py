@@ -13,11 +13,12 @@ from ...vault.slug import slugify
 from ...vault.turn import Origin, Role, Turn
 from ..candidate import Candidate, Category, Scope, moment
 from ..foreign_language import may_state_foreign_rule
-from ..scrub import Policy, findings, findings_in_passage, scrub_passage
+from ..scrub import Policy, findings, scrub_passage
 from . import fixes, procedures
 from .agent_message import AgentMessage
 from .classifier import Classifier, Head, packaged
 from .common_patterns import without_expletive_wish
+from .excerpts import as_written, excerpt, excerpt_range
 from .explicit_forms import asks_for_it, names_what_to_do, replaced, sets_aside
 from .features import Message, message
 from .foreign_rules import foreign_rule, is_of_this_project
@@ -38,7 +39,6 @@ MAX_SAID_CHARS = 300
 """A message up to here was typed rather than pasted: a rule in it is not lost because nobody speaks before it."""
 MAX_STATED_PER_MESSAGE = 3
 """Of more in one message, which may be a guide that was pasted, the others are put to the user."""
-EXCERPT_CHARS = 700
 LESSONS = ("preference", "correction")
 LEAD_CHARS = 240
 """How much of the message before a sentence may be needed to understand it."""
@@ -92,8 +92,8 @@ def candidate_of_user(
     turn = said.turn
     part = said.sentences[index]
     sentence = without_opening(part.text) if rule is not None and not rule.language else part.text
-    shown = _excerpt_range(turn.text, part.start, part.end)
-    written = _as_written(turn.text, part, sentence, shown)
+    shown = excerpt_range(turn.text, part.start, part.end)
+    written = as_written(turn.text, part, sentence, shown)
     before, lead = "", part.start
     is_fact = rule is not None and not rule.language and states_fact(sentence)
     follows = index > 0 and not part.opens and said.sentences[index - 1].typed
@@ -103,7 +103,7 @@ def candidate_of_user(
     following = said.sentences[index + 1] if index + 1 < len(said.sentences) else None
     if following is not None and following.typed and (sentence.rstrip().endswith(":") or only_rejects(sentence)):
         sentence = f"{sentence} {following.text}"
-        written = f"{written} {_as_written(turn.text, following, following.text, (following.start, following.end))}"
+        written = f"{written} {as_written(turn.text, following, following.text, (following.start, following.end))}"
     language = rule.language if rule is not None else ""
     scope: Scope = (
         "personal"
@@ -157,7 +157,7 @@ def candidate_of_user(
         reason=reason,
         role="user",
         records=(turn.record,),
-        excerpt=_excerpt(turn.text, *shown),
+        excerpt=excerpt(turn.text, *shown),
         session=turn.session,
         project=project,
         scope=scope if project else "personal",
@@ -410,8 +410,8 @@ class Miner:
             or (category == "fix" and high == index and fixes.speaks_of_fix(parts[index - 1].text))
         ):
             low = index - 1
-        shown = _excerpt_range(turn.text, parts[low].start, parts[high].end)
-        text = " ".join(_as_written(turn.text, part, part.text, shown).strip(" *") for part in parts[low : high + 1])
+        shown = excerpt_range(turn.text, parts[low].start, parts[high].end)
+        text = " ".join(as_written(turn.text, part, part.text, shown).strip(" *") for part in parts[low : high + 1])
         broken = fixes.last_failure(self._context.recent_steps) if category == "fix" else None
         reason = "what the agent found to be wrong" if category == "fix" else "an idea the agent mentioned"
         if broken is not None:
@@ -422,7 +422,7 @@ class Miner:
             reason=reason,
             role="assistant",
             records=(*((broken.result_record,) if broken is not None else ()), turn.record),
-            excerpt=_excerpt(turn.text, *shown),
+            excerpt=excerpt(turn.text, *shown),
             session=turn.session,
             project=self._project(turn),
             scope="project" if turn.cwd else "personal",
@@ -566,36 +566,6 @@ def _why(category: Category, turn: Turn, part: Sentence) -> str:
 
 def _plain(text: str) -> str:
     return " ".join(re.sub(r"\*\*|^#+\s*|^[-*]\s+", "", text).split())
-
-
-def _as_written(text: str, part: Sentence, sentence: str, shown: tuple[int, int]) -> str:
-    """A sentence, or its end, without the secrets that only the whole message tells. `shown`: the range of the excerpt
-    in which it stands; mostly there are none in all of it, which is asked once."""
-    start = part.end - len(sentence)
-    if text[start : part.end] != sentence or not findings_in_passage(text, *shown):
-        return sentence
-    return scrub_passage(text, start, part.end)
-
-
-def _excerpt_range(text: str, start: int, end: int) -> tuple[int, int]:
-    """The passage around [start, end), cut between words."""
-    if len(text) <= EXCERPT_CHARS:
-        return 0, len(text)
-    room = max(0, EXCERPT_CHARS - (end - start)) // 2
-    low, high = max(0, start - room), min(len(text), end + room)
-    while 0 < low < start and not text[low - 1].isspace():
-        low += 1
-    while end < high < len(text) and not text[high].isspace():
-        high -= 1
-    return low, high
-
-
-def _excerpt(text: str, low: int, high: int) -> str:
-    """The passage [low, high), with a mark where it is cut."""
-    if len(text) <= EXCERPT_CHARS:
-        return text
-    cut = scrub_passage(text, low, high).strip()
-    return f"{'…' if low else ''}{cut}{'…' if high < len(text) else ''}"
 
 
 def _procedure(commands: tuple[str, ...]) -> str:
