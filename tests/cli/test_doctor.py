@@ -50,7 +50,7 @@ from memoryvault.tasks.queue.units import service_manager
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.vault import hooklog
 from memoryvault.vault.automemory import PROBE_KIND
-from memoryvault.vault.layout import leave_socket_folder, make_socket_folder
+from memoryvault.vault.layout import StatePaths, leave_socket_folder, make_socket_folder
 from memoryvault.vault.process_lock import ProcessLock, lock_holder
 
 SHIPPED_SESSION = Path(__file__).resolve().parents[2] / "demo" / "session.jsonl"
@@ -197,8 +197,9 @@ def test_the_note_of_a_doctor_that_was_killed_is_removed_by_the_next(context: Co
     assert sorted(note.stem for note in folder.iterdir()) == ["probe-edited", "probe-of-one-that-runs"]
 
 
-def test_a_recall_service_that_hangs_is_named(context: Context) -> None:
-    state = context.state
+@contextmanager
+def hanging_service(state: StatePaths) -> Iterator[None]:
+    """A recall service that says it is process 4711, is connected to, and answers nothing."""
     state.ensure()
     make_socket_folder(state.recall_socket)
     with socket.socket(socket.AF_UNIX) as silent, open(state.recall_lock, "w") as lock:
@@ -207,10 +208,15 @@ def test_a_recall_service_that_hangs_is_named(context: Context) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         lock.write("4711\n")
         lock.flush()
+        yield
+    leave_socket_folder(state.recall_socket)
+
+
+def test_a_recall_service_that_hangs_is_named(context: Context) -> None:
+    with hanging_service(context.state):
         with pytest.raises(ServiceUnavailable, match="runs as process 4711 and does not answer: `kill -9 4711` ends"):
             _require_answer(context)
-        processes = _find_processes(state)
-    leave_socket_folder(state.recall_socket)
+        processes = _find_processes(context.state)
     assert processes.recall is not None
     assert (processes.recall.pid, processes.recall.answers) == (4711, False)
 
@@ -240,20 +246,11 @@ def test_a_recall_service_that_was_there_and_hangs_is_not_ended(
 def test_a_recall_service_that_hangs_is_not_waited_for_like_one_that_loads_its_model(
     context: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memoryvault.cli.doctor.ANSWER_SECONDS", 0.5, raising=False)
+    monkeypatch.setattr("memoryvault.cli.doctor.ANSWER_SECONDS", 0.5)
     monkeypatch.setattr("memoryvault.cli.doctor.ensure_service", lambda *_, **__: pytest.fail("it waits for another"))
-    state = context.state
-    state.ensure()
-    make_socket_folder(state.recall_socket)
-    with socket.socket(socket.AF_UNIX) as silent, open(state.recall_lock, "w") as lock:
-        silent.bind(state.recall_socket)
-        silent.listen()
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        lock.write("4711\n")
-        lock.flush()
-        with pytest.raises(ServiceUnavailable, match="runs as process 4711 and does not answer: `kill -9 4711` ends"):
-            _service(context).__enter__()
-    leave_socket_folder(state.recall_socket)
+    named = pytest.raises(ServiceUnavailable, match="runs as process 4711 and does not answer: `kill -9 4711` ends")
+    with hanging_service(context.state), named:
+        _service(context).__enter__()
 
 
 def test_hooks_that_the_agents_settings_switch_off_are_a_fault(context: Context) -> None:
