@@ -16,7 +16,7 @@ from .rounds import POINTS, at_point, plan
 from .verdict import Verdict, reckon
 
 SHORT_KILLS = 24
-SHORT_SECONDS = 150.0
+SHORT_SECONDS = 300.0
 """Usually 15; a busy machine has to reach every way to die as well."""
 FULL_KILLS = 300
 FULL_SECONDS = 3600.0

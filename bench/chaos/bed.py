@@ -57,6 +57,8 @@ class Tally:
     """By what was done: `KILL worker`, `STOP worker`, `KILL child`, …"""
     points: Counter[str] = field(default_factory=Counter)
     """Named points at which a process died."""
+    missed: Counter[str] = field(default_factory=Counter)
+    """Named points to which a process did not come in time."""
     jobs: int = 0
     """In every queue.db there was."""
     orphans: int = 0

@@ -14,7 +14,8 @@ from ...vault.errors import QueueUnavailable
 from .bed import LEASE_SECONDS, Bed
 
 POINT_SECONDS = 8.0
-"""How long a round waits for a process to reach its point."""
+"""How long a round waits for a process to reach its point: twice as long each time that it did not come there."""
+MOST_POINT_SECONDS = 64.0
 
 WORKER_POINTS = (
     "before-claim", "after-claim", "mid-child", "before-effect", "vault-before-rename", "after-effect",
@@ -105,7 +106,7 @@ def make_work_by_hooks(bed: Bed) -> None:
 
 def _await_point(bed: Bed, pid: int, point: str, signame: str) -> None:
     """Wait until the process has died of its point, or stands still at it, or something else of it died."""
-    until = time.monotonic() + POINT_SECONDS
+    until = time.monotonic() + min(POINT_SECONDS * 2 ** bed.tally.missed[point], MOST_POINT_SECONDS)
     while time.monotonic() < until:
         status = bed.ended(pid)
         if status is not None:
@@ -121,6 +122,7 @@ def _await_point(bed: Bed, pid: int, point: str, signame: str) -> None:
             bed.tally.points[point] += 1
             return
         time.sleep(0.02)
+    bed.tally.missed[point] += 1
 
 
 def _child_died(bed: Bed) -> bool:
