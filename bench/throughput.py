@@ -107,7 +107,7 @@ def stages_of(paths: Sequence[Path], root: Path) -> Stages:
     read: list[list[Turn]] = []
     with stages.measure("read lines, parse those that may matter, build turns"):
         for path in paths:
-            read.append(list(ClaudeReader(path, all_steps=False)))
+            read.append(list(ClaudeReader(path)))
     turns = [turn for session in read for turn in session]
     spoken = [turn for turn in turns if turn.is_users_words or turn.origin is Origin.ASSISTANT]
     of_agent, heads = packaged()["agent-fix"], (packaged()["durable"], packaged()["idea"])

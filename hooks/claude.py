@@ -9,6 +9,7 @@ import os
 
 from ..vault.layout import resolve_within
 from ..vault.marker import is_session_id
+from ..vault.typed_text import slash_command, typed_text, words_to_agent
 from .payload import HookCall, parse_object, text_of
 
 TYPE_CHECKING = False
@@ -23,8 +24,6 @@ EMPTY_ANSWER = ""
 EVENTS: dict[str, str] = {}
 """Names of events that differ from Claude Code's, mapped to its name."""
 MAX_SETTINGS_BYTES = 1_000_000
-# A prompt that begins like this was written by the host in the user's name.
-HOST_WRITTEN = ("<task-notification>", "<local-command-", "<command-", "<bash-", "<system-reminder>", "<ide_")
 
 
 def read_call(event: str, payload: dict[str, Any]) -> HookCall:
@@ -44,12 +43,11 @@ def read_call(event: str, payload: dict[str, Any]) -> HookCall:
 
 def extract_question(prompt: str) -> str:
     """The user's own words in a prompt, without the name of a slash command; '' when there are none."""
-    text = prompt.strip()
-    if text.startswith(HOST_WRITTEN):
-        return ""
-    if text.startswith("/") and "/" not in text[1:].split(" ", 1)[0]:
-        return text.partition(" ")[2].strip()
-    return text
+    text = typed_text(prompt)
+    command = slash_command(text)
+    if command is not None:
+        return command[1]
+    return words_to_agent(text)
 
 
 def resolve_transcript(call: HookCall, roots: list[str]) -> str | None:

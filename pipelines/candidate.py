@@ -76,6 +76,8 @@ class Candidate:
     """What the user answered by it, in one line of the agent's, for who decides on it; '' if the statement tells, or
     nothing is known. It is never part of the memory."""
 
+    confirmed: bool = False
+    """The host's record says that a person typed it: without that, nothing is saved unasked."""
     forked_from: tuple[str, ...] = ()
     """Sessions that its session may have this from, since it begins with a copy of them."""
 

@@ -120,6 +120,8 @@ REVERSES = "reverses "
 """Why it would replace the rule whose path follows."""
 PASSED_ON = "in what may be a text you passed on"
 """Why it has no better tier, and what is told of it wherever it is listed."""
+UNCONFIRMED = "nothing in the session's record says that you typed it"
+"""Why a standing rule has no better tier."""
 _ONCE = re.compile(rf"\A(\s*Proposed because: .*; )({ONE_OCCURRENCE}\.)$", re.MULTILINE)
 """The first line below the heading, as we write it: one like it further down is the user's."""
 MOST_PIECES = 1000
@@ -244,6 +246,8 @@ def tier_of(candidate: Candidate) -> tuple[Tier, str]:
     if candidate.category == "idea":
         return (Tier.MEDIUM, "an idea of yours") if candidate.from_user else (Tier.LOW, "an idea, inferred")
     if candidate.standing_rule and candidate.from_user:
+        if not candidate.confirmed:
+            return Tier.MEDIUM, UNCONFIRMED
         return Tier.HIGH, "a standing rule in your own words"
     if candidate.category == "correction" and candidate.from_user and candidate.replaces is not None:
         return Tier.MEDIUM, "a correction that names what to do instead"
@@ -257,7 +261,8 @@ def destination_of(candidate: Candidate, tier: Tier, mode: ReviewMode, *, widene
     if candidate.category == "idea":
         return f"{DEFAULT_GROUP}/{INCUBATOR}/{idea_slug(candidate.title)}/_index.md"
     slug = mining_slug(candidate.title)
-    if tier is Tier.HIGH or (tier is Tier.MEDIUM and mode == "silent"):
+    may_save = mode == "silent" and (candidate.confirmed or not candidate.from_user)
+    if tier is Tier.HIGH or (tier is Tier.MEDIUM and may_save):
         return f"{DEFAULT_GROUP if widened else group_of(candidate)}/{candidate.kind}/{slug}.md"
     folder = REVIEW if tier is Tier.MEDIUM and mode == "interactive" else INBOX
     return f"{DEFAULT_GROUP}/{folder}/{slug}.md"

@@ -168,7 +168,6 @@ def _read_once(request: MiningRequest, plan: ReadPlan, settings: Settings | None
         plan.read_from,
         request.host or None,
         look_back=not plan.skips_context,
-        all_steps=packer is not None,
         read_until=plan.mined_until,
     )
     miner = Miner(start=plan.mined_until, project_of=project_of)

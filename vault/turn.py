@@ -81,6 +81,9 @@ class Turn(NamedTuple):
     about: str = ""
     """What it answers, where the record says so: the agent's question, the refused tool call, the slash
     command."""
+    confirmed: bool = False
+    """The host's own record, which no tool writes, says that a person entered it. What is not may be proposed, never
+    saved unasked."""
 
     @property
     def typed(self) -> str:

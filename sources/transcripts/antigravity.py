@@ -17,11 +17,11 @@ from ...vault.turn import Origin, Role, ToolEvent, Turn
 from .calls import TOOL_TEXT_CHARS, call_text, tool_call
 from .lines import as_text, clean, shorten
 from .reader import JSON_COLONS, TranscriptReader
-from .words import own_text, pasted_ranges
+from .words import entered_text, pasted_ranges
 
 LOG = Path(".system_generated", "logs", "transcript.jsonl")
 _STEP = "step:"
-_REQUEST = re.compile(r"<USER_REQUEST>\n?(.*)</USER_REQUEST>", re.DOTALL)
+_REQUEST = re.compile(r"\s*<USER_REQUEST>\n?(.*?)</USER_REQUEST>", re.DOTALL)
 _NOT_TOOLS = frozenset({"PLANNER_RESPONSE", "CONVERSATION_HISTORY", "CHECKPOINT", "USER_INPUT"})
 _NAMES: Mapping[str, str] = {
     "CommandLine": "command",
@@ -37,10 +37,8 @@ class AntigravityReader(TranscriptReader):
     host: ClassVar[str] = "antigravity"
     record_start: ClassVar[bytes] = b'{"step_index":'
 
-    def __init__(
-        self, path: Path, offset: int = 0, look_back: bool = True, all_steps: bool = True, read_until: int = 0
-    ) -> None:
-        super().__init__(path, offset, look_back, all_steps, read_until)
+    def __init__(self, path: Path, offset: int = 0, look_back: bool = True, read_until: int = 0) -> None:
+        super().__init__(path, offset, look_back, read_until)
         parts = path.parts[-len(LOG.parts) :]
         self.session = path.parents[len(LOG.parts) - 1].name if parts == LOG.parts else path.stem
         self._call = ToolEvent("")
@@ -60,10 +58,12 @@ class AntigravityReader(TranscriptReader):
         kind, source = as_text(record.get("type")), record.get("source")
         content = as_text(record.get("content"))
         if kind == "USER_INPUT" and source == "USER_EXPLICIT":
-            request = _REQUEST.search(content)
-            text = own_text((request.group(1) if request else content).strip())
+            # Only at the beginning, and up to the first end: what follows is the host's, or was pasted.
+            request = _REQUEST.match(content)
+            text = entered_text(request.group(1) if request else content)
             if text:
-                yield self._turn(record, Role.USER, Origin.PROMPT, text, pasted=pasted_ranges(text))
+                pasted, confirmed = pasted_ranges(text), request is not None
+                yield self._turn(record, Role.USER, Origin.PROMPT, text, pasted=pasted, confirmed=confirmed)
         elif kind == "PLANNER_RESPONSE":
             if text := clean(content).strip():
                 yield self._turn(record, Role.ASSISTANT, Origin.ASSISTANT, text)

@@ -1,6 +1,7 @@
 """Claude Code's transcripts, versions 2.0 to 2.1: `<projects>/<folder>/<session>.jsonl`.
 
-The host writes many things under the user's name. Which of them the user said: docs/architecture.md, "Whose words".
+The host writes many things under the user's name. Which of them the user said, and how the host's own record tells:
+docs/architecture.md, "Who speaks".
 """
 
 from __future__ import annotations
@@ -9,60 +10,47 @@ import re
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, ClassVar
 
 from ...vault.turn import Origin, Role, ToolEvent, Turn
 from .calls import REMEMBERED_CALLS, TOOL_TEXT_CHARS, call_text, tool_call
-from .claude_bytes import (
-    CONTENT_START_BYTES,
-    EDITING_TOOLS,
-    FIRST_BLOCK,
-    READING_TOOLS,
-    SIDECHAIN,
-    SILENT_TYPES,
-    THINKING,
-    TOOL_USE_RESULT,
-    TYPE,
-    holds_only_thoughts,
-    match_reading_call,
-    match_result,
-    match_success,
-)
 from .compressed import ByteStream
 from .lines import as_object, as_text, clean, holds_match, one_line, parse_object, shorten
 from .reader import TranscriptReader
-from .words import own_text, pasted_ranges
+from .words import entered_text, own_text, pasted_ranges
 
 LOOK_BACK_BYTES = 64 << 10
 """How much is read before the offset to find the queued prompts that the last reading has yielded."""
 REMEMBERED_PROMPTS = 500
 
-_USER_SAID = re.compile(r"(?:To tell you how to proceed, )?the user said:\s*", re.IGNORECASE)
-_REJECTED = re.compile(r"the user doesn't want to|user rejected|tool use was rejected", re.IGNORECASE)
+PROMPT_FIELDS = ("permissionMode", "thinkingMetadata", "todos")
+"""Of versions that write neither `origin` nor `promptSource`: what they write to records of the prompt. In 70 sessions
+each of 600 typed prompts had one, and nothing that the host had made up but notices that are elements."""
+ASKING_TOOL = "AskUserQuestion"
+USER_REJECTED = "user-rejected"
+
+# The host's sentence, from the first character on, up to what the user typed.
+_REFUSED = re.compile(
+    r"The user doesn't want to (?:proceed with this tool use|take this action)[^\n]{0,300}?\bthe user said:\s*"
+)
+_REFUSES = "The user doesn't want to "
 # Later versions add a note to the agent behind the user's words.
 _HOST_NOTE = re.compile(r"\n\s*\n?Note: The user's next message.*\Z", re.DOTALL)
-_COMMAND_ARGS = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL)
-_COMMAND_NAME = re.compile(r"<command-name>\s*(\S{1,100}?)\s*</command-name>")
+# The record of a command that is a prompt. For one that the host runs itself (`/compact`) the name comes first.
+_COMMAND = re.compile(
+    r"\s*<command-message>[^<]*</command-message>\s*<command-name>\s*(\S{1,100}?)\s*</command-name>\s*"
+    r"(?:<command-args>(.*?)</command-args>\s*)?",
+    re.DOTALL,
+)
 _BASH_INPUT = re.compile(r"\s*<bash-input>(.*?)</bash-input>", re.DOTALL)
 _PERSONS_RECORD = re.compile(rb'"entrypoint":"(?!sdk)[\w-]{1,40}"')
 MATCH_BYTES = 64
 """Longest match of `_PERSONS_RECORD`."""
-_SLASH = re.compile(r"/[a-zA-Z][\w:.-]*(?:\s+(.*))?\Z", re.DOTALL)
-
+_TOLD_LATER = (b'"queue-operation"', b'"queued_command"', b'"' + ASKING_TOOL.encode() + b'"')
+"""What a line before the offset holds that the lines behind it may speak of."""
 _SPEAKING_TYPES = ("assistant", "user", "attachment")
-_SUCCESSFUL_EDIT = object()
-"""Type of the record that `_parse` makes of an edit that did not fail."""
-_NEVER_ASKING_TOOLS = READING_TOOLS | EDITING_TOOLS | {"Bash", "WebFetch", "WebSearch"}
-"""Tools whose results hold no answer of the user."""
-_RAW_RESULT_BYTES = 2000
-"""A shorter raw result is parsed with the rest of the record."""
-_ANSWERS_START_BYTES = 20_000
-"""How far into a raw result the answers to the agent's questions may begin."""
-# To ask an enumeration for a member by name takes longer than to make half a turn.
-_TOOL, _ASSISTANT = Role.TOOL, Role.ASSISTANT
-_TOOL_USE, _TOOL_RESULT, _ASSISTANT_TEXT = Origin.TOOL_USE, Origin.TOOL_RESULT, Origin.ASSISTANT
 
 
 @dataclass
@@ -79,24 +67,17 @@ class ClaudeReader(TranscriptReader):
     record_start: ClassVar[bytes] = b'{"parentUuid":'
     record_id: ClassVar[str] = "uuid"
 
-    def __init__(
-        self, path: Path, offset: int = 0, look_back: bool = True, all_steps: bool = True, read_until: int = 0
-    ) -> None:
-        super().__init__(path, offset, look_back, all_steps, read_until)
-        self._uuids: set[bytes] = set()
-        self._calls: dict[str, ToolEvent | bytes] = {}
-        """Calls without a result yet; as bytes, the unparsed record of a reading tool's call."""
+    def __init__(self, path: Path, offset: int = 0, look_back: bool = True, read_until: int = 0) -> None:
+        super().__init__(path, offset, look_back, read_until)
+        self._seen: set[bytes] = set()
+        """Hashes of records by kind and id, and of what the user said by time and words."""
+        self._calls: dict[str, ToolEvent] = {}
+        """Calls without a result yet."""
         self._pending: deque[_Pending] = deque()
         # Queued prompts already yielded, by text: their second record is skipped.
         self._yielded_queued: Counter[str] = Counter()
         self._yielded_order: deque[str] = deque()
         self._yielded_at: dict[str, int] = {}
-        self._successful_edit: dict[str, Any] | None = None
-        """Record made of the current line, if it is the result of an edit that did not fail."""
-        self._may_hold_result = False
-        """Whether the current line is a record under the user's name, which results are."""
-        self._skipped: bytes | None = None
-        """The last line that was skipped, for the case that its session, folder and time are needed."""
 
     def _read_header(self, records: Iterator[dict[str, Any]]) -> None:
         for record in records:
@@ -118,186 +99,75 @@ class ClaudeReader(TranscriptReader):
         begin = max(0, self._start - LOOK_BACK_BYTES)
         file.seek(begin)
         tail = file.read(self._start - begin)
-        if b'"queue-operation"' not in tail and b'"queued_command"' not in tail:
-            return
         position = begin
         for data in tail.split(b"\n"):
             at, position = position, position + len(data) + 1
-            if b'"queue-operation"' not in data and b'"queued_command"' not in data:
-                continue
-            record = parse_object(data)
+            record = parse_object(data) if any(mark in data for mark in _TOLD_LATER) else None
             if record is None:
                 continue
             if record.get("type") == "queue-operation" and record.get("operation") == "enqueue":
-                self._remember_queued(own_text(as_text(record.get("content"))), at)
+                self._remember_queued(entered_text(as_text(record.get("content"))), at)
             elif record.get("type") == "attachment":
-                attachment = record.get("attachment")
-                if isinstance(attachment, dict) and attachment.get("type") == "queued_command":
-                    text = own_text(_prompt_text(attachment.get("prompt")))
+                attachment = as_object(record.get("attachment"))
+                if attachment.get("type") == "queued_command":
+                    text = entered_text(_joined(attachment.get("prompt")))
                     # Its enqueue line comes before it, and was seen above; a later one would be its double.
                     if not self._forget_queued(text):
                         self._remember_queued(text, at)
+            elif record.get("type") == "assistant":
+                for block in _blocks(record, "tool_use"):
+                    self._remember_call(_call_of(block))
 
     def _is_irrelevant(self, data: bytes) -> bool:
-        # Not cut into functions: every line comes here, and most go no further.
-        # All that precedes the second brace is at the top level. (A brace in a string only costs the parsing.)
-        brace = data.find(b"{", 1)
-        named = data.find(TYPE, 0, brace)
-        if named < 0:
-            kind = b""
-        else:
-            named += len(TYPE)
-            kind = data[named : data.find(b'"', named, brace)]
-            if kind in SILENT_TYPES:
-                return True
-        if data.find(SIDECHAIN, 0, brace) >= 0:
-            return True
-        self._may_hold_result = kind == b"user"
-        if kind == b"user":
-            skips = not self._all_steps and self._try_skip_result(data, brace)
-        else:
-            first = data.find(FIRST_BLOCK, brace, brace + CONTENT_START_BYTES)
-            if first < 0 or self._pending:
-                skips = False
-            elif data.startswith(THINKING, first):
-                skips = holds_only_thoughts(data, brace, first)
-            else:
-                skips = not self._all_steps and self._try_skip_call(data, brace, first)
-        if skips:
-            self._skipped = data
-        return skips
-
-    def _try_skip_result(self, data: bytes, brace: int) -> bool:
-        """Whether the line is only the result of a reading tool's call that did not fail.
-
-        Removes that call. The result of an edit is not skipped: a record of it is made here, without parsing.
-        """
-        begun = match_result(data, brace)
-        event = self._calls.get(begun[0]) if begun is not None else None
-        if begun is None or event is None:
-            return False
-        edited = None if isinstance(event, bytes) or event.name not in EDITING_TOOLS else event
-        if not (edited or isinstance(event, bytes) or (event.name in READING_TOOLS and event.command is None)):
-            return False
-        success = match_success(data, brace, begun[1], is_short=edited is not None)
-        if success is None or self._is_repeated(success[0]):
-            return False
-        del self._calls[begun[0]]
-        if edited is None:
-            return True
-        self._successful_edit = {"type": _SUCCESSFUL_EDIT, "uuid": success[0], "timestamp": success[1], "call": edited}
-        self._skipped = data
         return False
-
-    def _try_skip_call(self, data: bytes, brace: int, first: int) -> bool:
-        """Whether the line is only the call of a reading tool, which is then kept unparsed until its result."""
-        call = match_reading_call(data, brace, first)
-        if call is None or self._is_repeated(call[1]):
-            return False
-        self._remember_call(call[0], data)
-        return True
-
-    def _learn_from_skipped(self) -> None:
-        """Take session, folder and time from the last skipped line, for records that do not name them."""
-        if self._skipped is not None:
-            record = parse_object(self._skipped) or {}
-            self._skipped = None
-            if record.get("type") in ("assistant", "user"):
-                self._cwd = as_text(record.get("cwd")) or self._cwd
-                self.session = as_text(record.get("sessionId")) or self.session
-                self._timestamp = as_text(record.get("timestamp")) or None
-
-    def _parse(self, data: bytes) -> dict[str, Any] | None:
-        if self._successful_edit is not None:
-            known, self._successful_edit = self._successful_edit, None
-            return known
-        # The result of a tool is in a record twice, the second time raw and much longer. What comes before it
-        # is a record of its own once the brace is closed, and only then was the key at the top level.
-        at = data.find(TOOL_USE_RESULT) if self._may_hold_result else -1
-        if at > 0 and len(data) - at > _RAW_RESULT_BYTES:
-            record = parse_object(data[:at] + b"}")
-            if (
-                record is not None
-                and _holds_only_results(record)
-                # Searching for answers takes as long as parsing all that precedes: most tools have none.
-                and (self._has_no_answers(record) or data.find(b'"answers"', at, at + _ANSWERS_START_BYTES) < 0)
-            ):
-                return record
-        return parse_object(data)
-
-    def _has_no_answers(self, record: dict[str, Any]) -> bool:
-        """Whether these are results of tools that are known never to ask the user."""
-        for block in _content(record):
-            event = self._calls.get(as_text(as_object(block).get("tool_use_id")))
-            if event is None or not (isinstance(event, bytes) or event.name in _NEVER_ASKING_TOOLS):
-                return False
-        return True
 
     def _turns_of(self, record: dict[str, Any]) -> Iterable[Turn]:
         kind = record.get("type")
-        if kind is _SUCCESSFUL_EDIT:
-            return (self._turn(record, _TOOL, _TOOL_RESULT, "", record["call"]),)
         if kind == "queue-operation":
-            self._learn_from_skipped()
             self._queue_operation(record)
             return ()
         if kind not in _SPEAKING_TYPES or record.get("isSidechain") or record.get("agentId"):
             return ()
         if _is_headless(record):
-            if kind == "user" and self._pending:
-                self._take_pending(own_text(_typed_text(record)))  # `claude -p` queues its prompt first.
+            if kind == "user":
+                self._drop_pending(_content_text(record))  # `claude -p` queues its prompt first.
             return ()
-        if self._is_repeated(record.get("uuid")):
+        if self._is_repeated(kind, as_text(record.get("uuid"))):
             return ()
-        cwd, session = as_text(record.get("cwd")), as_text(record.get("sessionId"))
-        if self._skipped is not None:
-            if cwd and session:
-                self._skipped = None
-            else:
-                self._learn_from_skipped()
-        self._cwd = cwd or self._cwd
-        self.session = session or self.session
+        self._cwd = as_text(record.get("cwd")) or self._cwd
+        self.session = as_text(record.get("sessionId")) or self.session
         self._timestamp = as_text(record.get("timestamp")) or None
         if kind == "assistant":
-            turns = self._assistant(record)
-            return chain(self._yield_dequeued(), turns) if self._pending else turns
+            return self._assistant(record)
         return self._user(record) if kind == "user" else self._attachment(record)
 
     def _at_end(self) -> Iterator[Turn]:
-        self._learn_from_skipped()
         while self._pending:
             yield from self._yield_queued(self._pending.popleft().turn)
 
     # --- the user ---
 
     def _user(self, record: dict[str, Any]) -> Iterator[Turn]:
-        content = _content(record)
-        if isinstance(content, list):
-            for block in content:
-                if isinstance(block, dict) and block.get("type") == "tool_result":
-                    yield from self._tool_result(record, block)
+        results = list(_blocks(record, "tool_result"))
+        for block in results:
+            yield from self._tool_result(record, block, is_alone=len(results) == 1)
         if not _is_from_user(record):
+            self._drop_pending(_content_text(record))
             return
-        if isinstance(content, list):
-            texts = [
-                as_text(block.get("text"))
-                for block in content
-                if isinstance(block, dict) and block.get("type") == "text"
-            ]
-            # Each block on its own: a host's block must not decide about the user's.
-            text = "\n\n".join(own for own in map(own_text, texts) if own)
-            raw = "\n".join(texts)
-        else:
-            raw = content
-            text = own_text(raw)
+        texts = _texts(record)
+        raw = "\n".join(texts)
         if bash := _BASH_INPUT.match(raw):
-            yield from self._user_turns(record, Origin.BASH, bash.group(1).strip(), pasted=())
-        elif "<command-args>" in raw and (args := _COMMAND_ARGS.search(raw)):
-            name = _COMMAND_NAME.search(raw)
+            yield from self._user_turns(record, Origin.BASH, bash.group(1).strip(), confirmed=False, pasted=())
+        elif command := _COMMAND.fullmatch(raw):
             yield from self._user_turns(
-                record, Origin.COMMAND_ARGS, own_text(args.group(1)), about=name.group(1) if name else ""
+                record,
+                Origin.COMMAND_ARGS,
+                own_text(command.group(2) or ""),
+                confirmed=_says_typed(record),
+                about=command.group(1),
             )
-        elif text:
+        # Each block on its own: a host's block must not decide about the user's.
+        elif text := "\n\n".join(own for own in map(entered_text, texts) if own):
             yield from self._prompt(record, text)
 
     def _prompt(self, record: dict[str, Any], text: str) -> Iterator[Turn]:
@@ -310,7 +180,7 @@ class ClaudeReader(TranscriptReader):
         self._pending = deque(kept)
         yield from self._yield_dequeued()
         origin = Origin.QUEUED if queued or record.get("promptSource") == "queued" else Origin.PROMPT
-        for turn in self._user_turns(record, origin, text):
+        for turn in self._user_turns(record, origin, text, confirmed=_says_typed(record)):
             # It was said where it was queued: a reading that ended in between has yielded it already.
             yield turn if enqueued_at is None else turn._replace(offset=enqueued_at)
 
@@ -319,12 +189,14 @@ class ClaudeReader(TranscriptReader):
         record: dict[str, Any],
         origin: Origin,
         text: str,
+        *,
+        confirmed: bool,
         about: str = "",
         pasted: tuple[tuple[int, int], ...] | None = None,
     ) -> Iterator[Turn]:
-        if text:
+        if text and not self._was_said(record, about + text):
             ranges = pasted_ranges(text) if pasted is None else pasted
-            yield self._turn(record, Role.USER, origin, text, about=about, pasted=ranges)
+            yield self._turn(record, Role.USER, origin, text, about=about, pasted=ranges, confirmed=confirmed)
 
     # --- prompts typed while the agent was at work ---
 
@@ -332,7 +204,8 @@ class ClaudeReader(TranscriptReader):
         operation = record.get("operation")
         content = as_text(record.get("content"))
         if operation == "enqueue":
-            turn = self._queued_turn(record, content)
+            # The line does not say who entered it: the record that may follow does.
+            turn = self._queued_turn(record, content, confirmed=False)
             if turn is not None and not self._forget_queued(turn.text):
                 self._pending.append(_Pending(turn))
         elif operation in ("remove", "dequeue"):
@@ -346,27 +219,24 @@ class ClaudeReader(TranscriptReader):
                 if item.turn.text in content or not content:
                     item.withdrawn = True
 
-    def _queued_turn(self, record: dict[str, Any], content: str) -> Turn | None:
-        text = own_text(content)
-        slash = _SLASH.match(text)
-        if slash:
-            text = (slash.group(1) or "").strip()
+    def _queued_turn(self, record: dict[str, Any], content: str, *, confirmed: bool) -> Turn | None:
+        text = entered_text(content)
         if not text:
             return None
-        origin = Origin.COMMAND_ARGS if slash else Origin.QUEUED
-        return self._turn(record, Role.USER, origin, text, pasted=pasted_ranges(text))
+        pasted = pasted_ranges(text)
+        return self._turn(record, Role.USER, Origin.QUEUED, text, pasted=pasted, confirmed=confirmed)
 
     def _attachment(self, record: dict[str, Any]) -> Iterator[Turn]:
-        attachment = record.get("attachment")
-        if not isinstance(attachment, dict) or attachment.get("type") != "queued_command":
+        attachment = as_object(record.get("attachment"))
+        if attachment.get("type") != "queued_command":
             return
-        origin = attachment.get("origin")
-        if isinstance(origin, dict) and origin.get("kind", "human") != "human":
+        prompt = _joined(attachment.get("prompt"))
+        is_users = attachment.get("commandMode", "prompt") == "prompt"
+        if not (is_users and _is_from_user(attachment) and _is_from_user(record)):
+            self._drop_pending(prompt)
             return
-        if attachment.get("commandMode", "prompt") != "prompt" or attachment.get("isMeta"):
-            return
-        turn = self._queued_turn(record, _prompt_text(attachment.get("prompt")))
-        if turn is None or self._forget_queued(turn.text):
+        turn = self._queued_turn(record, prompt, confirmed=_says_typed(attachment))
+        if turn is None or self._forget_queued(turn.text) or self._was_said(record, turn.text):
             return
         if item := self._take_pending(turn.text):
             yield turn._replace(offset=item.turn.offset)
@@ -390,6 +260,10 @@ class ClaudeReader(TranscriptReader):
                 return item
         return None
 
+    def _drop_pending(self, text: str) -> None:
+        """Forget a queued prompt: its own record says that it is not the user's."""
+        self._take_pending(entered_text(text))
+
     def _remember_queued(self, text: str, offset: int) -> None:
         if not text:
             return
@@ -412,28 +286,31 @@ class ClaudeReader(TranscriptReader):
 
     # --- tools and the agent ---
 
-    def _tool_result(self, record: dict[str, Any], block: dict[str, Any]) -> Iterator[Turn]:
+    def _tool_result(self, record: dict[str, Any], block: dict[str, Any], *, is_alone: bool) -> Iterator[Turn]:
         call = as_text(block.get("tool_use_id"))
         event = self._calls.pop(call, None) or ToolEvent("", call)
-        if isinstance(event, bytes):
-            event = _parse_call(event)
+        output = _joined(block.get("content"))
+        text = clean(shorten(output, TOOL_TEXT_CHARS))
         is_error = block.get("is_error") is True
-        text = clean(shorten(_result_text(block.get("content")), TOOL_TEXT_CHARS))
-        rejected = is_error and _REJECTED.search(text[:400]) is not None
-        if rejected and (said := _USER_SAID.search(text[:2000])):
+        denial = record.get("toolDenialKind")
+        refused = is_error and (denial == USER_REJECTED or (denial is None and output.startswith(_REFUSES)))
+        if refused:
+            # Without the host's own word for it, a server may have written the same sentence.
+            confirmed = denial == USER_REJECTED and is_alone
+            said = _REFUSED.match(output)
+            feedback = as_text(record.get("userFeedback")) if confirmed else ""
+            feedback = feedback or (_HOST_NOTE.sub("", output[said.end() :]) if said else "")
             about = f"{event.name}: {event.target}" if event.name else ""
-            yield from self._user_turns(
-                record, Origin.REJECTION, own_text(_HOST_NOTE.sub("", text[said.end() :])), about=about
-            )
+            yield from self._user_turns(record, Origin.REJECTION, own_text(feedback), confirmed=confirmed, about=about)
         answers = record.get("toolUseResult")
-        if isinstance(answers, dict) and isinstance(answers.get("answers"), dict):
-            yield from self._answers(record, answers)
+        if isinstance(answers, dict) and isinstance(answers.get("answers"), dict) and event.name in (ASKING_TOOL, ""):
+            yield from self._answers(record, answers, confirmed=bool(event.name) and is_alone)
             return
         if is_error:
-            event = event._replace(is_error=True, rejected=rejected)
-        yield self._turn(record, _TOOL, _TOOL_RESULT, text, event)
+            event = event._replace(is_error=True, rejected=refused)
+        yield self._turn(record, Role.TOOL, Origin.TOOL_RESULT, text, event)
 
-    def _answers(self, record: dict[str, Any], result: dict[str, Any]) -> Iterator[Turn]:
+    def _answers(self, record: dict[str, Any], result: dict[str, Any], *, confirmed: bool) -> Iterator[Turn]:
         labels: dict[str, set[str]] = {}
         questions = result.get("questions")
         for question in questions if isinstance(questions, list) else ():
@@ -450,11 +327,13 @@ class ClaudeReader(TranscriptReader):
                 record,
                 Origin.ANSWER,
                 text,
+                confirmed=confirmed,
                 about=one_line(question_text, 500),
                 pasted=_picked(text, labels.get(question_text, set())) or None,
             )
 
     def _assistant(self, record: dict[str, Any]) -> Iterator[Turn]:
+        yield from self._yield_dequeued()
         message = record.get("message")
         if record.get("isApiErrorMessage") or not isinstance(message, dict) or message.get("model") == "<synthetic>":
             return
@@ -467,30 +346,37 @@ class ClaudeReader(TranscriptReader):
             kind = block.get("type")
             if kind == "text":
                 if text := clean(as_text(block.get("text"))).strip():
-                    yield self._turn(record, _ASSISTANT, _ASSISTANT_TEXT, text)
+                    yield self._turn(record, Role.ASSISTANT, Origin.ASSISTANT, text)
             elif kind == "tool_use":
-                arguments = as_object(block.get("input"))
-                event = tool_call(as_text(block.get("id")), as_text(block.get("name")), arguments)
-                self._remember_call(event.use_id or "", event)
-                text = call_text(event, arguments) if self._all_steps else ""
-                yield self._turn(record, _TOOL, _TOOL_USE, text, event)
+                event = _call_of(block)
+                self._remember_call(event)
+                text = call_text(event, as_object(block.get("input")))
+                yield self._turn(record, Role.TOOL, Origin.TOOL_USE, text, event)
 
-    def _remember_call(self, use_id: str, call: ToolEvent | bytes) -> None:
+    def _remember_call(self, event: ToolEvent) -> None:
         if len(self._calls) >= REMEMBERED_CALLS:
             self._calls.pop(next(iter(self._calls)))
-        self._calls[use_id] = call
+        self._calls[event.use_id or ""] = event
 
-    def _is_repeated(self, uuid: object) -> bool:
-        """Whether the record was read before, as in resumed and forked files. Remembers it, in 16 bytes: 20 MB a GB."""
-        if not isinstance(uuid, str) or not uuid:
+    def _was_said(self, record: dict[str, Any], text: str) -> bool:
+        """Whether a record was read that says the same at the same time.
+
+        When the host compacts or forks a session it copies lines, with new ids and the times of the first.
+        """
+        time = as_text(record.get("timestamp"))
+        return self._is_repeated(f"said {time}", text if time else "")
+
+    def _is_repeated(self, kind: str, name: str) -> bool:
+        """Whether this was read before, as in resumed and forked files. Remembers it, in 16 bytes: 20 MB a GB.
+
+        An id is told by the kind of its record: an attachment may have that of the line behind it.
+        """
+        if not name:
             return False
-        try:
-            key = bytes.fromhex(uuid.replace("-", ""))
-        except ValueError:
-            key = uuid.encode("utf-8", "replace")
-        known = len(self._uuids)
-        self._uuids.add(key)
-        return len(self._uuids) == known
+        key = blake2b(f"{kind}\0{name}".encode("utf-8", "replace"), digest_size=16).digest()
+        known = len(self._seen)
+        self._seen.add(key)
+        return len(self._seen) == known
 
 
 def transcript_files(root: Path) -> Iterator[Path]:
@@ -510,6 +396,7 @@ def _is_headless(record: dict[str, Any]) -> bool:
 
 
 def _is_from_user(record: dict[str, Any]) -> bool:
+    """Whether nothing in the record says that it is not the user's."""
     for flag in (
         "isMeta",
         "isCompactSummary",
@@ -520,11 +407,23 @@ def _is_from_user(record: dict[str, Any]) -> bool:
     ):
         if record.get(flag):
             return False
-    origin = record.get("origin")
-    if isinstance(origin, dict) and "kind" in origin:
-        return bool(origin["kind"] == "human")
-    source = record.get("promptSource")
-    return source is None or source in ("typed", "queued")
+    kind = as_object(record.get("origin")).get("kind")
+    return (
+        kind in (None, "human")
+        and record.get("promptSource") in (None, "typed", "queued")
+        and record.get("turnOrigin") in (None, "human")
+        and record.get("rowSource") != "harness"
+    )
+
+
+def _says_typed(record: dict[str, Any]) -> bool:
+    """Whether the host says that a person entered it: by the record's origin or, in older versions, its fields."""
+    if "origin" in record or "promptSource" in record:
+        return as_object(record.get("origin")).get("kind") == "human" or record.get("promptSource") in (
+            "typed",
+            "queued",
+        )
+    return record.get("userType") == "external" and any(field in record for field in PROMPT_FIELDS)
 
 
 def _picked(text: str, labels: set[str]) -> tuple[tuple[int, int], ...]:
@@ -543,38 +442,33 @@ def _picked(text: str, labels: set[str]) -> tuple[tuple[int, int], ...]:
     return tuple(sorted({*pasted_ranges(text), *spans})) if spans else ()
 
 
-def _parse_call(data: bytes) -> ToolEvent:
-    """Parse the call in a record that was kept unparsed."""
-    content = _content(parse_object(data) or {})
-    block = as_object(content[0]) if content else {}
+def _call_of(block: dict[str, Any]) -> ToolEvent:
     return tool_call(as_text(block.get("id")), as_text(block.get("name")), as_object(block.get("input")))
 
 
-def _holds_only_results(record: dict[str, Any]) -> bool:
-    content = _content(record)
-    return isinstance(content, list) and all(
-        isinstance(block, dict) and block.get("type") == "tool_result" for block in content
-    )
+def _blocks(record: dict[str, Any], kind: str) -> Iterator[dict[str, Any]]:
+    """Yield the blocks of that type in a record's message."""
+    content = as_object(record.get("message")).get("content")
+    for block in content if isinstance(content, list) else ():
+        if isinstance(block, dict) and block.get("type") == kind:
+            yield block
 
 
-def _typed_text(record: dict[str, Any]) -> str:
-    content = _content(record)
-    return content if isinstance(content, str) else _result_text(content)
+def _texts(record: dict[str, Any]) -> list[str]:
+    content = as_object(record.get("message")).get("content")
+    if isinstance(content, str):
+        return [content]
+    return [as_text(block.get("text")) for block in _blocks(record, "text")]
 
 
-def _content(record: dict[str, Any]) -> str | list[Any]:
-    message = record.get("message")
-    content = message.get("content") if isinstance(message, dict) else None
-    return content if isinstance(content, str | list) else ""
+def _content_text(record: dict[str, Any]) -> str:
+    return "\n".join(_texts(record))
 
 
-def _result_text(content: object) -> str:
+def _joined(content: object) -> str:
+    """The text of a result or prompt: a string, or blocks."""
     if isinstance(content, str):
         return content
     if not isinstance(content, list):
         return ""
     return "\n".join(as_text(block.get("text")) for block in content if isinstance(block, dict))
-
-
-def _prompt_text(prompt: object) -> str:
-    return prompt if isinstance(prompt, str) else _result_text(prompt)

@@ -18,23 +18,24 @@ from .calls import REMEMBERED_CALLS, TOOL_TEXT_CHARS, call_text, tool_call
 from .compressed import SUFFIX
 from .lines import as_text, clean, shorten
 from .reader import TranscriptReader
-from .words import own_text, pasted_ranges
+from .words import entered_text, pasted_ranges
 
 _SILENT = re.compile(rb'"type":"(?:token_count|reasoning|world_state|compacted|agent_reasoning)"')
 _EXIT_CODE = re.compile(r"(?:Process exited with code|Exit code:)\s*(-?\d+)")
 MOST_FORKS = 50
 """So many sessions are remembered of which one is a fork, and that of another."""
-_COMPACTED = "Another language model started to solve this problem"
+PERSONS_SOURCES = ("cli", "vscode")
+"""Where a person types, as `source` of the session's header names it."""
 
 
 class CodexReader(TranscriptReader):
     host: ClassVar[str] = "codex"
     record_start: ClassVar[bytes] = b'{"timestamp":'
 
-    def __init__(
-        self, path: Path, offset: int = 0, look_back: bool = True, all_steps: bool = True, read_until: int = 0
-    ) -> None:
-        super().__init__(path, offset, look_back, all_steps, read_until)
+    def __init__(self, path: Path, offset: int = 0, look_back: bool = True, read_until: int = 0) -> None:
+        super().__init__(path, offset, look_back, read_until)
+        self._is_typed = False
+        """Whether the header says that the session is one in which a person types."""
         self._calls: dict[str, ToolEvent] = {}
         self._messages: dict[Role, tuple[str, str]] = {}
         """The newest message by role: the form of its record ("event" or "item"), and its text."""
@@ -59,6 +60,7 @@ class CodexReader(TranscriptReader):
         self._note_fork(meta)
         # `codex exec`, an SDK's or an MCP client's run, and sub-agents ({"subagent": ...}): no person typed there.
         source = meta.get("source")
+        self._is_typed = source in PERSONS_SOURCES
         self._headless = (
             source in ("exec", "mcp", "subagent")
             or isinstance(source, dict)
@@ -85,8 +87,7 @@ class CodexReader(TranscriptReader):
         elif record.get("type") == "session_meta":
             self._note_fork(payload)
         elif kind == ("event_msg", "user_message"):
-            text = own_text(as_text(payload.get("message")))
-            if text and not text.startswith(_COMPACTED):
+            if text := entered_text(as_text(payload.get("message"))):
                 yield from self._message(record, Role.USER, text, "event")
         elif kind == ("event_msg", "agent_message"):
             if text := clean(as_text(payload.get("message"))).strip():
@@ -111,7 +112,7 @@ class CodexReader(TranscriptReader):
         if item["type"] == "AgentMessage":
             if text := clean(said).strip():
                 yield from self._message(record, Role.ASSISTANT, text, "item")
-        elif (text := own_text(said)) and not text.startswith(_COMPACTED):
+        elif text := entered_text(said):
             yield from self._message(record, Role.USER, text, "item")
 
     def _message(self, record: dict[str, Any], role: Role, text: str, form: str) -> Iterator[Turn]:
@@ -120,7 +121,8 @@ class CodexReader(TranscriptReader):
         if before is not None and before[0] != form and before[1] == text:
             return
         if role is Role.USER:
-            yield self._turn(record, role, Origin.PROMPT, text, pasted=pasted_ranges(text))
+            pasted = pasted_ranges(text)
+            yield self._turn(record, role, Origin.PROMPT, text, pasted=pasted, confirmed=self._is_typed)
         else:
             yield self._turn(record, role, Origin.ASSISTANT, text)
 

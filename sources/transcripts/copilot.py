@@ -11,7 +11,7 @@ from ...vault.turn import Origin, Role, ToolEvent, Turn
 from .calls import REMEMBERED_CALLS, TOOL_TEXT_CHARS, call_text, tool_call
 from .lines import as_object, as_text, clean, shorten
 from .reader import TranscriptReader
-from .words import own_text, pasted_ranges
+from .words import entered_text, pasted_ranges
 
 _SILENT = re.compile(rb'\A\{"type":"(?:hook|system|session\.(?!start|resume))')
 
@@ -21,10 +21,8 @@ class CopilotReader(TranscriptReader):
     record_start: ClassVar[bytes] = b'{"type":"user.message"'
     record_id: ClassVar[str] = "id"
 
-    def __init__(
-        self, path: Path, offset: int = 0, look_back: bool = True, all_steps: bool = True, read_until: int = 0
-    ) -> None:
-        super().__init__(path, offset, look_back, all_steps, read_until)
+    def __init__(self, path: Path, offset: int = 0, look_back: bool = True, read_until: int = 0) -> None:
+        super().__init__(path, offset, look_back, read_until)
         self.session = path.parent.name if path.stem == "events" else path.stem
         self._calls: dict[str, ToolEvent] = {}
         self._seen: set[str] = set()
@@ -54,10 +52,11 @@ class CopilotReader(TranscriptReader):
             self._session_start(data)
         elif kind == "user.message":
             # `content` is what was typed; `transformedContent` is what the host made of it. A skill's text and other
-            # messages of the host's own name their source.
-            text = own_text(as_text(data.get("content")))
-            if text and data.get("source") in (None, "", "user"):
-                yield self._turn(record, Role.USER, Origin.PROMPT, text, pasted=pasted_ranges(text))
+            # messages of the host's own name their source. A program's prompt may have none, as a typed one.
+            text, source = entered_text(as_text(data.get("content"))), data.get("source")
+            if text and source in (None, "", "user"):
+                pasted = pasted_ranges(text)
+                yield self._turn(record, Role.USER, Origin.PROMPT, text, pasted=pasted, confirmed=source == "user")
         elif kind == "assistant.message":
             if text := clean(as_text(data.get("content"))).strip():
                 yield self._turn(record, Role.ASSISTANT, Origin.ASSISTANT, text)

@@ -117,14 +117,13 @@ def open_transcript(
     offset: int = 0,
     host: str | None = None,
     look_back: bool = True,
-    all_steps: bool = True,
     read_until: int = 0,
 ) -> TranscriptReader:
     """The reader of a session. A host that is neither given nor recognised is taken for Claude Code, whose reader
     accepts unknown records. For the rest see TranscriptReader. Raises KeyError for an unknown host, OSError when the
     host is looked for in a file that can't be read.
     """
-    return HOSTS[host or host_of(path) or "claude"].reader(path, offset, look_back, all_steps, read_until)
+    return HOSTS[host or host_of(path) or "claude"].reader(path, offset, look_back, read_until)
 
 
 def transcript_roots(env: Mapping[str, str], home: Path) -> Mapping[str, Path]:

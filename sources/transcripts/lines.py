@@ -175,12 +175,15 @@ def as_object(value: object) -> dict[str, Any]:
 
 
 def clean(text: str) -> str:
-    """Make text valid UTF-8 without NUL: JSON may escape half of a surrogate pair, and NUL ends strings elsewhere."""
+    """Make text valid Unicode without NUL: JSON may escape half of a surrogate pair, and NUL ends strings elsewhere.
+
+    The half becomes U+FFFD; a `?`, which UTF-8 would make of it, ends the sentence.
+    """
     if not text.isascii():
         try:
             text.encode()
         except UnicodeEncodeError:
-            text = text.encode("utf-8", "replace").decode("utf-8")
+            text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text.replace("\0", "") if "\0" in text else text
 
 

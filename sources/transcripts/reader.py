@@ -45,10 +45,6 @@ class SessionHeader:
     headless: bool
 
 
-_turn = tuple.__new__
-"""Makes a `Turn` in half the time: a session has thousands."""
-
-
 class TranscriptReader(ABC):
     """Iterate once for the turns from `offset` on, then see `report`. Raises OSError when the file can't be read.
 
@@ -61,19 +57,15 @@ class TranscriptReader(ABC):
     record_id: ClassVar[str] = ""
     """The field that names a record; where there is none, its place in the file does."""
 
-    def __init__(
-        self, path: Path, offset: int = 0, look_back: bool = True, all_steps: bool = True, read_until: int = 0
-    ) -> None:
+    def __init__(self, path: Path, offset: int = 0, look_back: bool = True, read_until: int = 0) -> None:
         """Read from byte `offset` on, or from the beginning if no line begins there or at `read_until`.
 
         `read_until`: where the last reading ended; that `offset` still begins a line says nothing of what follows.
         Without `look_back` nothing before `offset` is read but the header: it must not be behind the `needed_from` of
-        the last reading. Without `all_steps` the reader may leave out the calls of reading and searching tools, their
-        results if they did not fail, and the text of calls and of successful edits: most bytes, but nothing to mine.
+        the last reading.
         """
         self.path = path
         self._may_look_back = look_back
-        self._all_steps = all_steps
         self.session = path.stem
         self._cwd: str | None = None
         self._timestamp: str | None = None
@@ -146,7 +138,7 @@ class TranscriptReader(ABC):
             if not too_long and data.find(begins, 1) < 0:
                 if is_irrelevant(data):
                     continue
-                record = self._parse(data)
+                record = parse_object(data)
             self._offset_of_line = offset
             for turn in turns_of(record) if record is not None else self._turns_of_damaged(data, offset):
                 self._turns += 1
@@ -160,7 +152,7 @@ class TranscriptReader(ABC):
         pieces = records_within(data, self.record_start)
         self._bad += sum(len(piece) for _, piece in pieces) < len(data.strip(b"\0 \t\r\n")) or not pieces
         for at, piece in pieces:
-            record = None if self._is_irrelevant(piece) else self._parse(piece)
+            record = None if self._is_irrelevant(piece) else parse_object(piece)
             if record is not None:
                 self._offset_of_line = offset + at
                 yield from self._turns_of(record)
@@ -174,9 +166,6 @@ class TranscriptReader(ABC):
             record = None if line.too_long else parse_object(line.data)
             if record is not None:
                 yield record
-
-    def _parse(self, data: bytes) -> dict[str, Any] | None:
-        return parse_object(data)
 
     @abstractmethod
     def _read_header(self, records: Iterator[dict[str, Any]]) -> None:
@@ -202,12 +191,26 @@ class TranscriptReader(ABC):
         tool: ToolEvent | None = None,
         about: str = "",
         pasted: tuple[tuple[int, int], ...] = (),
+        confirmed: bool = False,
     ) -> Turn:
         offset = self._offset_of_line
         name = self._name_of(record) or f"line:{offset}"
         timestamp = as_text(record.get("timestamp")) or self._timestamp
-        fields = (role, origin, text, name, self.session, timestamp, self._cwd, tool, offset, self.host, pasted, about)
-        return _turn(Turn, fields)
+        return Turn(
+            role,
+            origin,
+            text,
+            name,
+            self.session,
+            timestamp,
+            self._cwd,
+            tool,
+            offset,
+            self.host,
+            pasted,
+            about,
+            confirmed,
+        )
 
     def _name_of(self, record: dict[str, Any]) -> str:
         """The id that the host gave the record; '' where it gives none."""

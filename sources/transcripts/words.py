@@ -7,63 +7,33 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from ...vault import private
+from ...vault.typed_text import typed_text, words_to_agent
 from .lines import clean
 
-# What hosts write into a message under the user's name. Their content is never the user's.
-_WRAPPER_TAGS = (
-    r"system[-_]reminder|local-command-[a-z]+|command-name|command-message|command-contents|bash-stdout|bash-stderr"
-    r"|task-notification|agent-notification|teammate-message|ide_[a-z_]+|[a-z]+(?:-[a-z]+)*-hook"
-    r"|environment_context|user_instructions|collaboration_mode|turn_aborted|current_datetime|sql_tables"
-    r"|open_and_recently_viewed_files|additional_data|subagent_notification|persisted-output|tool_use_error"
-)
-# Names a user may also write in a sentence: these count only as a closed element.
-_PLAIN_TAGS = r"attached_files|instructions|permissions|reminder|skill"
-# Between backticks it is a name, not a wrapper. One that never closes reaches to the end: better to lose words
-# than to take a program's for the user's.
-_WRAPPER = re.compile(rf"(?<!`)<({_WRAPPER_TAGS})(?:\s[^<>]{{0,300}})?>(?:.*?</\1>|.*\Z)", re.DOTALL | re.IGNORECASE)
-_PLAIN_WRAPPER = re.compile(rf"(?<!`)<({_PLAIN_TAGS})>.*?</\1>", re.DOTALL | re.IGNORECASE)
-_WHOLE_ELEMENT = re.compile(r"\s*<([a-z][a-z0-9]*[-_][a-z0-9_-]*)(?:\s[^<>]{0,300})?>", re.IGNORECASE)
 _IMAGE_MARK = re.compile(r"\[(?:Image|Pasted text|Attachment|File)(?: #\d+| \+\d+ lines|:[^\]\n]{0,300}){1,2}\]")
 _TRAILING_BLANKS = re.compile(r"(?<![ \t])[ \t]+\n")
-_NOT_THE_USERS = (
-    "[Request interrupted",
-    "Operation stopped by hook:",
-    "This session is being continued",
-    "Implement the following plan:",
-    "Caveat: The messages below were generated",
-    "<local-command-",
-    "Base directory for this skill:",
-    "API Error:",
-    "The user wants to clarify these questions.",
-    "# AGENTS.md instructions for ",
-)
 _IDE_REQUEST = re.compile(r"\A# Context from my IDE setup:.*?^## My request[^\n]*\n", re.DOTALL | re.MULTILINE)
 
 
 def own_text(text: str) -> str:
-    """What is left of a message when wrappers, reminders and `<private>` passages are taken out; "" for none.
+    """What is left of a message when a host's passages and `<private>` ones are taken out; "" for none.
 
-    In a sentence out of which a passage was taken there is a mark in its place.
+    In a sentence out of which a private passage was taken there is a mark in its place.
     """
     text = clean(text)
-    if text.lstrip().startswith(_NOT_THE_USERS):
-        return ""
     if private.may_have_private_tag(text):
         text = private.mark_private(text)
-    if "<" in text:
-        text = _WRAPPER.sub("", text)
-        if "</" in text:
-            text = _PLAIN_WRAPPER.sub("", text)
-        element = _WHOLE_ELEMENT.match(text)
-        # A wrapper of a later version: the whole message is one element with a compound name.
-        if element and text.rstrip().endswith(f"</{element.group(1)}>"):
-            return ""
+    text = typed_text(text)
     if text.startswith("# Context from my IDE setup:"):
         text = _IDE_REQUEST.sub("", text)
     if "[" in text:
         text = _IMAGE_MARK.sub("", text)
-    text = _TRAILING_BLANKS.sub("\n", text).strip()
-    return "" if text.startswith(_NOT_THE_USERS) else text
+    return _TRAILING_BLANKS.sub("\n", text).strip()
+
+
+def entered_text(text: str) -> str:
+    """The same of a line as it was entered at the prompt: "" for one that the shell or the host runs."""
+    return words_to_agent(own_text(text))
 
 
 def strip_private(text: str) -> str:

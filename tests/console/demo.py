@@ -176,6 +176,7 @@ def _waiting(bed: Bed, session: str) -> None:
         excerpt="Always write dates as 2026-05-04, also in file names.",
         session=session,
         standing_rule=True,
+        confirmed=True,
     )
     bed.remember(said)
     bed.remember(replace(said, statement="No, use the staging bucket instead of the live one", standing_rule=False))

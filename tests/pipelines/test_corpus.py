@@ -28,6 +28,7 @@ GUESS = Candidate(
     excerpt="The release report reads well as a bullet list",
     session="s0",
     score=0.4,
+    confirmed=True,
 )
 RULE = replace(GUESS, statement="Always use pnpm, not npm", standing_rule=True, replaces="npm")
 CHOICE = replace(GUESS, category="correction", statement="No, put the fixtures beside the test", replaces="the root")

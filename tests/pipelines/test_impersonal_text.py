@@ -21,7 +21,7 @@ REVIEW = (
 
 
 def said(text: str, origin: Origin = Origin.PROMPT) -> list[Candidate]:
-    return mine([Turn(Role.USER, origin, text, "record", "session", cwd="/home/dev/shop")])
+    return mine([Turn(Role.USER, origin, text, "record", "session", cwd="/home/dev/shop", confirmed=True)])
 
 
 @pytest.mark.parametrize(

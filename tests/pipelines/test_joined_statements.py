@@ -11,7 +11,7 @@ from memoryvault.vault.turn import Origin, Role, Turn
 
 
 def mined(text: str) -> list[Candidate]:
-    turn = Turn(Role.USER, Origin.PROMPT, text, record="r", session="s", cwd="/home/dev/shop")
+    turn = Turn(Role.USER, Origin.PROMPT, text, record="r", session="s", cwd="/home/dev/shop", confirmed=True)
     return mine([turn])
 
 

@@ -47,7 +47,7 @@ class Session:
         return self
 
     def user(self, text: str, origin: Origin = Origin.PROMPT, about: str = "") -> Session:
-        return self._add(Role.USER, origin, text, about=about)
+        return self._add(Role.USER, origin, text, about=about, confirmed=True)
 
     def agent(self, text: str) -> Session:
         return self._add(Role.ASSISTANT, Origin.ASSISTANT, text)

@@ -12,7 +12,7 @@ from memoryvault.vault.turn import Origin, Role, Turn
 
 
 def said(text: str) -> list[Candidate]:
-    return mine([Turn(Role.USER, Origin.PROMPT, text, "record", "session", cwd="/home/dev/shop")])
+    return mine([Turn(Role.USER, Origin.PROMPT, text, "record", "session", cwd="/home/dev/shop", confirmed=True)])
 
 
 def tiers(text: str) -> set[Tier]:

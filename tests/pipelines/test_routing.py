@@ -29,6 +29,7 @@ RULE = Candidate(
     excerpt="Always lint before pushing.",
     session="s1",
     standing_rule=True,
+    confirmed=True,
 )
 CHOICE = replace(
     RULE, category="correction", statement="No, use pnpm instead of npm", standing_rule=False, replaces="npm"

@@ -414,7 +414,7 @@ kim: Always deploy on Fridays.
 
 
 def said(text: str) -> list[Candidate]:
-    return mine([Turn(Role.USER, Origin.PROMPT, text, "record", "session", cwd="/home/dev/shop")])
+    return mine([Turn(Role.USER, Origin.PROMPT, text, "record", "session", cwd="/home/dev/shop", confirmed=True)])
 
 
 def tiers(found: list[Candidate]) -> set[Tier]:

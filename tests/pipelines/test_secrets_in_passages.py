@@ -14,8 +14,8 @@ HOOK = "T024BE7LD/B03QVXWZK/abcdefghklmnopqrstuvwxyz"
 def shown(said: str, agent: str = "Done.", origin: Origin = Origin.PROMPT, about: str = "") -> str:
     """All words of the candidates, as they are written: scrubbed one by one."""
     turns = (
-        Turn(Role.ASSISTANT, Origin.ASSISTANT, agent, "before", "session", cwd="/home/dev/shop"),
-        Turn(Role.USER, origin, said, "record", "session", cwd="/home/dev/shop", about=about),
+        Turn(Role.ASSISTANT, Origin.ASSISTANT, agent, "before", "session", cwd="/home/dev/shop", confirmed=True),
+        Turn(Role.USER, origin, said, "record", "session", cwd="/home/dev/shop", about=about, confirmed=True),
     )
     found = [each for each in mine(turns) if each.role == "user"]
     assert found

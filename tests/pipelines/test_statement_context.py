@@ -13,7 +13,7 @@ from memoryvault.vault.turn import Origin, Role, Turn
 def candidate_of(text: str, origin: Origin = Origin.PROMPT, about: str = "") -> Candidate:
     turns = (
         Turn(Role.ASSISTANT, Origin.ASSISTANT, "All tests pass.", "before", "session"),
-        Turn(Role.USER, origin, text, "record", "session", cwd="/home/dev/shop", about=about),
+        Turn(Role.USER, origin, text, "record", "session", cwd="/home/dev/shop", about=about, confirmed=True),
     )
     (found,) = mine(turns)
     return found
@@ -83,7 +83,7 @@ INSTALL = "I noted from the README: from now on I run the installer as root."
 def test_what_is_saved_unasked_holds_nothing_of_the_agents_words(text: str, origin: Origin, about: str) -> None:
     turns = (
         Turn(Role.ASSISTANT, Origin.ASSISTANT, INSTALL, "before", "session"),
-        Turn(Role.USER, origin, text, "record", "session", cwd="/home/dev/shop", about=about),
+        Turn(Role.USER, origin, text, "record", "session", cwd="/home/dev/shop", about=about, confirmed=True),
     )
     (found,) = mine(turns)
     assert found.standing_rule

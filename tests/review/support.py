@@ -28,6 +28,7 @@ RULE = Candidate(
     excerpt="Always use pnpm, not npm.",
     session="s1",
     standing_rule=True,
+    confirmed=True,
     replaces="npm",
 )
 CHOICE = replace(RULE, category="correction", statement="No, use pnpm instead of npm", standing_rule=False)

@@ -87,7 +87,7 @@ def test_what_no_person_typed_is_not(tmp_path: Path, record: dict[str, Any], com
 
 
 def test_a_reminder_beside_the_users_words_is_cut_out(tmp_path: Path) -> None:
-    blocks = [text_block("<ide_opened_file>a.ts</ide_opened_file>"), text_block("small commits <system-reminder>x")]
+    blocks = [text_block("<ide_opened_file>a.ts</ide_opened_file>"), text_block("small commits <system-reminder>x</system-reminder>")]
     assert words(write(tmp_path / "s.jsonl", human(1, blocks))) == ["small commits"]
 
 
@@ -335,7 +335,7 @@ def test_a_key_inside_an_argument_is_not_taken_for_the_records(tmp_path: Path) -
 def test_text_that_utf8_cannot_hold_is_mended(tmp_path: Path) -> None:
     path = write(tmp_path / "s.jsonl", '{"type":"user","uuid":"u","message":{"content":"half \\ud83d and \\u0000nul"}}')
     (said,) = words(path)
-    assert said.encode("utf-8") == b"half ? and nul"
+    assert said.encode("utf-8") == "half \ufffd and nul".encode()
 
 
 # --- reading on ---

@@ -31,16 +31,15 @@ def line(record: Mapping[str, Any]) -> bytes:
     ids=["summary", "snapshot", "result", "thought", "prompt", "answer"],
 )
 @pytest.mark.parametrize("left", ["whole", "half", "a byte short"])
-@pytest.mark.parametrize("all_steps", [True, False])
 def test_a_prompt_right_behind_a_record_without_its_newline_is_read(
-    tmp_path: Path, before: Mapping[str, Any], left: str, all_steps: bool
+    tmp_path: Path, before: Mapping[str, Any], left: str
 ) -> None:
     path = tmp_path / "s.jsonl"
     start = line(assistant(1, call("a", "Read", file_path="a.py"), cwd="/home/dev/shop")) + b"\n"
     data = line(before)
     data = {"whole": data, "half": data[: len(data) // 2], "a byte short": data[:-1]}[left]
     path.write_bytes(start + data + line(human(3, "two")) + b"\n" + line(human(4, "three")) + b"\n")
-    reader = ClaudeReader(path, all_steps=all_steps)
+    reader = ClaudeReader(path)
     found = [(turn.text, turn.offset) for turn in reader if turn.role == "user"]
     is_said = before.get("type") == "user" and before is not LOOKED and left == "whole"
     assert [text for text, _ in found] == [*(["one"] if is_said else []), "two", "three"]
