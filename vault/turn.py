@@ -38,6 +38,8 @@ USER_WORDS = frozenset({Origin.PROMPT, Origin.QUEUED, Origin.REJECTION, Origin.A
 """Origins that hold the user's own natural-language words."""
 
 
+LEAST_FOREIGN = 3
+"""A passage of which one part in so many stands apart counts as another's."""
 _USER = Role.USER
 
 
@@ -81,6 +83,9 @@ class Turn(NamedTuple):
     about: str = ""
     """What it answers, where the record says so: the agent's question, the refused tool call, the slash
     command."""
+    apart: tuple[tuple[int, int], ...] = ()
+    """Ranges that may be another's words: quoted, shown, or given to be changed. In order, not overlapping; they may
+    overlap `pasted`."""
     confirmed: bool = False
     """The host's own record, which no tool writes, says that a person entered it. What is not may be proposed, never
     saved unasked."""
@@ -97,6 +102,14 @@ class Turn(NamedTuple):
             position = end
         parts.append(self.text[position:])
         return "\n\n".join(part.strip() for part in parts if part.strip())
+
+    def confirms(self, start: int, end: int) -> bool:
+        """Whether the user typed this passage, by the host's record and by where it stands: else it may not be saved
+        unasked. A few words that it quotes do not matter."""
+        foreign = sum(
+            max(0, min(end, high) - max(start, low)) for ranges in (self.pasted, self.apart) for low, high in ranges
+        )
+        return self.confirmed and foreign * LEAST_FOREIGN < max(1, end - start)
 
     @property
     def is_users_words(self) -> bool:

@@ -169,7 +169,7 @@ def candidate_of_user(
         replaces=replaced(sentence) if category in ("preference", "correction") else None,
         names_project=named,
         said_at=moment(turn.timestamp),
-        confirmed=turn.confirmed,
+        confirmed=turn.confirms(part.start, part.end),
         occasion="" if answered in stated else answered,
     )
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from ...vault.private import may_have_private_tag
 from ...vault.turn import Origin, Role, ToolEvent, Turn
+from .apart import apart_ranges
 from .compressed import ByteStream, open_bytes
 from .lines import as_text, begins_line, lines_from, parse_object, records_within
 from .words import strip_private
@@ -196,6 +197,7 @@ class TranscriptReader(ABC):
         offset = self._offset_of_line
         name = self._name_of(record) or f"line:{offset}"
         timestamp = as_text(record.get("timestamp")) or self._timestamp
+        apart = apart_ranges(text) if role is Role.USER else ()
         return Turn(
             role,
             origin,
@@ -209,6 +211,7 @@ class TranscriptReader(ABC):
             self.host,
             pasted,
             about,
+            apart,
             confirmed,
         )
 
@@ -254,4 +257,6 @@ def _without_private(turn: Turn) -> Turn:
     text, about = strip_private(turn.text), strip_private(turn.about)
     if text == turn.text and about == turn.about and tool is turn.tool:
         return turn
-    return turn._replace(text=text, about=about, tool=tool, pasted=turn.pasted if text == turn.text else ())
+    if text != turn.text:
+        turn = turn._replace(text=text, pasted=(), apart=(), confirmed=False)  # The ranges are of the other text.
+    return turn._replace(about=about, tool=tool)

@@ -42,12 +42,13 @@ class Session:
                 tool=tool,
                 offset=number * 100,
                 about=about,
+                confirmed=True,
             )
         )
         return self
 
     def user(self, text: str, origin: Origin = Origin.PROMPT, about: str = "") -> Session:
-        return self._add(Role.USER, origin, text, about=about, confirmed=True)
+        return self._add(Role.USER, origin, text, about=about)
 
     def agent(self, text: str) -> Session:
         return self._add(Role.ASSISTANT, Origin.ASSISTANT, text)

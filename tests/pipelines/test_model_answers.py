@@ -32,6 +32,7 @@ def turn(number: int, text: str, role: Role = Role.USER, origin: Origin | None =
         session="s1",
         cwd="/home/dev/shop",
         offset=number * 100,
+        confirmed=True,
         **more,
     )
 

@@ -16,7 +16,9 @@ from memoryvault.vault.turn import Origin, Role, Turn
 
 def saved(text: str) -> list[str]:
     """What is saved unasked."""
-    found: list[Candidate] = mine([Turn(Role.USER, Origin.PROMPT, text, "record", "session", cwd="/home/dev/shop", confirmed=True)])
+    found: list[Candidate] = mine(
+        [Turn(Role.USER, Origin.PROMPT, text, "record", "session", cwd="/home/dev/shop", confirmed=True)]
+    )
     return [candidate.statement for candidate in found if tier_of(candidate)[0] is Tier.HIGH]
 
 

@@ -142,8 +142,12 @@ def test_a_rule_behind_a_sentence_in_nobodys_voice_is_kept_and_not_saved_unasked
 def test_a_rule_with_a_secret_in_it_is_not_saved_unasked() -> None:
     """A note would hold it without the secret, and so say something else."""
     secret = "glpat-" + "x8Kq2mPz7Rt4Vw9Yb1Nc"
-    (found,) = mine([Turn(Role.USER, Origin.PROMPT, f"Always use the token {secret} for deployments.", "r", "s", confirmed=True)])
+    (found,) = mine(
+        [Turn(Role.USER, Origin.PROMPT, f"Always use the token {secret} for deployments.", "r", "s", confirmed=True)]
+    )
     assert tiers([found]) == {Tier.MEDIUM}
     assert "a part of it is a secret" in found.reason
-    (plain,) = mine([Turn(Role.USER, Origin.PROMPT, "Always use the token of the robot for deployments.", "r", "s", confirmed=True)])
+    (plain,) = mine(
+        [Turn(Role.USER, Origin.PROMPT, "Always use the token of the robot for deployments.", "r", "s", confirmed=True)]
+    )
     assert tiers([plain]) == {Tier.HIGH}

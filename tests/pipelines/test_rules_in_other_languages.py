@@ -27,7 +27,9 @@ REPORTS = [report for samples in SAMPLES.values() for report in samples["not"]]
 
 
 def prompt(text: str, origin: Origin = Origin.PROMPT) -> Turn:
-    return Turn(role=Role.USER, origin=origin, text=text, record="r1", session="s1", cwd="/home/dev/shop", confirmed=True)
+    return Turn(
+        role=Role.USER, origin=origin, text=text, record="r1", session="s1", cwd="/home/dev/shop", confirmed=True
+    )
 
 
 def proposed(text: str, origin: Origin = Origin.PROMPT) -> list[Candidate]:

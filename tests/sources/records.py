@@ -31,6 +31,11 @@ def user(number: int, content: object, **fields: Any) -> dict[str, Any]:
     }
 
 
+def older(number: int, content: object, **fields: Any) -> dict[str, Any]:
+    """What was entered at the prompt of an older version, which does not name who typed it."""
+    return user(number, content, **{"userType": "external", "permissionMode": "default", **fields})
+
+
 def human(number: int, content: object, **fields: Any) -> dict[str, Any]:
     """The same of a recent version, which says that a person typed it."""
     return user(

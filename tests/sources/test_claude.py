@@ -87,7 +87,10 @@ def test_what_no_person_typed_is_not(tmp_path: Path, record: dict[str, Any], com
 
 
 def test_a_reminder_beside_the_users_words_is_cut_out(tmp_path: Path) -> None:
-    blocks = [text_block("<ide_opened_file>a.ts</ide_opened_file>"), text_block("small commits <system-reminder>x</system-reminder>")]
+    blocks = [
+        text_block("<ide_opened_file>a.ts</ide_opened_file>"),
+        text_block("small commits <system-reminder>x</system-reminder>"),
+    ]
     assert words(write(tmp_path / "s.jsonl", human(1, blocks))) == ["small commits"]
 
 
