@@ -21,6 +21,14 @@ _LEAD_IN = re.compile(
 )
 """Words that only open what is said. Some do so only before a comma or the like: "no, never" but not "no emojis"."""
 
+_RUN_MARKS = re.compile(
+    r"""\A\s*(?:[\[(][^\])\n]{0,30}\d[^\])\n]{0,30}[\])] | \d{4}-\d\d-\d\d[T\ ][\d:.,]+Z? | \d{1,2}:\d\d(?::\d\d)?
+        | [#]?\d+(?=[:)]) | \w{1,12}\ [#]?\d{1,9}(?=:) )[\s:)–—-]*
+      | \s*[\[(][^\])\n]{0,30}\d[^\])\n]{0,30}[\])]\s*\Z""",
+    re.VERBOSE,
+)
+"""Marks of time and number: "[2026-09-01T10:05:00Z]", "10:05", "#7:", "Run 7:", "(3/10)"."""
+
 Category = Literal["preference", "correction", "fix", "workflow", "idea"]
 """Kind of memory. `correction` is a preference that was learned from a mistake of the agent."""
 
@@ -106,8 +114,10 @@ class Candidate:
 
     @property
     def identity(self) -> str:
-        """Text of its fingerprint: the same from every miner that found the same sentence."""
-        return self.said or self.statement
+        """Text of its fingerprint: the same from every miner that found the same sentence, and from every run of a
+        loop that puts its time or number before or behind it."""
+        text = self.said or self.statement
+        return _RUN_MARKS.sub("", text).strip() or text
 
     @property
     def from_user(self) -> bool:

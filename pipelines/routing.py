@@ -64,6 +64,8 @@ class Known:
     """Path of the rule that it is proposed to replace."""
     pieces: int = 0
     """So many records its evidence names, those of several sessions counted each."""
+    is_counted: bool = False
+    """Its evidence holds this saying already: the same words in this session, or a copy of it of the same time."""
     others_words: bool = False
     """Its text is not the user's: an agent proposed it, a file holds it, a model put it so, or it was passed on."""
 
@@ -155,6 +157,10 @@ def route(
     saves = status_at(destination_of(candidate, tier, mode)) == "active"
     living = next((entry for entry in same if _lives(entry, saves)), None)
     if living is not None:
+        # What waits as a guess may still be saved: the host may say only now that the user typed it.
+        rises = tier is Tier.HIGH and living.status in ("inbox", "pending")
+        if living.is_counted and not rises:
+            return _settled(candidate, living, "this was counted already")
         return _strengthened(candidate, living, tier, why, mode, thresholds)
     reversed_rule = known.reversed_rule(candidate)
     if reversed_rule is not None and candidate.category != "idea":

@@ -156,6 +156,7 @@ class VaultMemories:
                 replaces=entry.supersedes if entry.effective_status == "pending" else None,
                 pieces=sum(len(source.records) for source in entry.sources),
                 others_words=_holds_others_words(entry),
+                is_counted=_is_counted(entry, candidate),
             )
             for entry in self.entries(candidate)
             if not _is_of_another_project(entry, candidate)
@@ -301,6 +302,23 @@ def _counted_records(entry: Entry, candidate: Candidate) -> frozenset[str]:
         return frozenset(candidate.records)
     found = {identity((source.session, record)) for source in entry.sources for record in source.records}
     return frozenset(each for each in candidate.records if identity((candidate.session, each)) in found)
+
+
+def _is_counted(entry: Entry, candidate: Candidate) -> bool:
+    """Is it no further saying? One has words and a time of its own, whatever the ids of the records.
+
+    The same words again in a session may be a loop's; a copy in another session, as in a fork, has the time of the
+    first. What an agent finds out about a problem is told by its records alone.
+    """
+    if candidate.category == "fix":
+        return False
+    same_words = entry.fingerprint == fingerprint(candidate.identity)
+    return any(
+        (same_words and source.session == candidate.session)
+        or (candidate.said_at is not None and source.said == candidate.said_at)
+        for source in entry.sources
+        if source.session
+    )
 
 
 def _records(entry: Entry, candidate: Candidate) -> frozenset[str]:

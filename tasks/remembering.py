@@ -352,7 +352,7 @@ class _Writer:
         return now if candidate.category == "idea" else None
 
     def _source(self, candidate: Candidate) -> Source:
-        return Source(self._host, candidate.session, candidate.records)
+        return Source(self._host, candidate.session, candidate.records, candidate.said_at or "")
 
     def _commit(self, changes: Sequence[Change], decision: RoutedCandidate, what: str) -> None:
         self._journal.commit(

@@ -57,6 +57,8 @@ class Source:
     host: str
     session: str = ""
     records: tuple[str, ...] = ()
+    said: str = ""
+    """When, in UTC to the second; '' where it is not known. A copy in a fork has other ids and the same time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,7 +305,7 @@ def _sources(value: object) -> tuple[Source, ...]:
             session = _text(item.get("session")) or ""
             records = _texts(item.get("records"))
             if host or session or records:
-                found.append(Source(host, session, records))
+                found.append(Source(host, session, records, _text(item.get("said")) or ""))
         elif (host := _text(item) or "") != "":
             found.append(Source(host))
     return tuple(dict.fromkeys(found))

@@ -115,6 +115,8 @@ def _source_field(source: Source) -> dict[str, FieldValue] | str:
         field["session"] = _validate_text("source", source.session)
     if source.records:
         field["records"] = [_validate_text("source", record) for record in source.records]
+    if source.said:
+        field["said"] = _validate_text("source", source.said)
     return field
 
 
