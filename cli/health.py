@@ -104,6 +104,10 @@ def _print(report: HealthReport, settings: Settings) -> None:
     if report.waiting is not None:
         print(f"waiting          {report.waiting.describe()}")
     print(f"last reflection  {report.last_reflection or 'never'}")
+    if report.unconfirmed:
+        print(
+            f"unconfirmed      {counted(report.unconfirmed, 'message')} that no record says you typed: proposed at most"
+        )
     if report.queue is not None:
         print(f"queue            {', '.join(f'{count} {name}' for name, count in asdict(report.queue).items())}")
     if report.sessions is not None and (told := describe_sessions(report.sessions, settings, is_wired)):

@@ -34,14 +34,14 @@ from .indexing import open_index, vault_store
 from .pausing import told_of_pause, why_nothing_starts
 from .pending_counts import PendingCounts, count_pending
 from .queue.enqueue import open_ledger
-from .queue.records import WorkerBeat
+from .queue.records import Job, WorkerBeat
 from .shared_queue import NO_CLIENT, is_shared
 from .shared_queue_link import Link, read_link
 from .spending import SpendingReport, spending_report
 from .waiting_sessions import SessionFigures, read_sessions
 
 MOST_REFLECTIONS = 20
-"""Among so many is the last one that was no trial of the hooks."""
+"""So many are looked at: among them is the last one that was no trial of the hooks."""
 
 Section = TypeVar("Section")
 
@@ -122,6 +122,8 @@ class HealthReport:
     waiting: PendingCounts | None
     last_reflection: str | None
     """ISO 8601, in seconds of UTC."""
+    unconfirmed: int | None
+    """Of the newest MOST_REFLECTIONS, the messages that no record says a person typed: they make proposals at most."""
     queue: QueueFigures | None
     sessions: SessionFigures | None
     """What waits of the queue because a session has said something."""
@@ -168,6 +170,7 @@ def health_report(settings: Settings, now: float, is_wired: IsWired, *, count_en
         entries=entries,
         waiting=waiting,
         last_reflection=_iso(last) if last else None,
+        unconfirmed=ledger.unconfirmed if ledger else None,
         queue=ledger.queue if ledger else None,
         sessions=ledger.sessions if ledger else None,
         shared_queue=_shared_queue(link) if is_shared(settings) else None,
@@ -228,6 +231,14 @@ class _LedgerFigures:
     """The warning that the model had no part in the last one, if so."""
     held: tuple[str, ...]
     """The kinds of job that are paused."""
+    unconfirmed: int
+
+
+def _count_of(name: str, job: Job) -> int:
+    """What the last attempt counted under this name."""
+    result = job.history[-1].get("result") if job.history else None
+    count = result.get(name) if isinstance(result, Mapping) else None
+    return count if isinstance(count, int) else 0
 
 
 def _read_ledger(settings: Settings) -> _LedgerFigures:
@@ -239,17 +250,18 @@ def _read_ledger(settings: Settings) -> _LedgerFigures:
             job
             for job in ledger.list(["done"], kind="reflect.session", most=MOST_REFLECTIONS)
             if not str(job.args.get("session") if isinstance(job.args, dict) else "").startswith(TRIAL_SESSION)
-        ][:1]
+        ]
         waiting, beat = read_sessions(ledger), ledger.worker()
-        done = [*sessions, *ledger.list(["done"], kind="reflect.corpus", most=1)]
+        done = [*sessions[:1], *ledger.list(["done"], kind="reflect.corpus", most=1)]
         held = tuple(ledger.paused())
     return _LedgerFigures(
         queue=QueueFigures(backlog.running, backlog.due, backlog.delayed, dead),
         sessions=waiting,
         reflected_at=tuple(job.finished_at for job in done if job.finished_at is not None),
         beat=beat,
-        unheard=tuple(why for job in sessions if (why := why_unheard(job.history)) is not None),
+        unheard=tuple(why for job in sessions[:1] if (why := why_unheard(job.history)) is not None),
         held=held,
+        unconfirmed=sum(_count_of("unconfirmed", job) for job in sessions),
     )
 
 

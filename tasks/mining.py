@@ -72,6 +72,8 @@ class Mined:
     host: str
     model: Mapping[str, Json] = field(default_factory=dict)
     """Counts of a model's calls and errors, for the job's history; empty when no model was asked."""
+    unconfirmed: int = 0
+    """Number of new messages of the user of which no record says that a person typed them."""
     answers: tuple[str, ...] = ()
     """Keys of the model's answers that are kept until this is committed."""
 
@@ -173,6 +175,7 @@ def _read_once(request: MiningRequest, plan: ReadPlan, settings: Settings | None
     miner = Miner(start=plan.mined_until, project_of=project_of)
     candidates: list[Candidate] = []
     has_new_turns = False
+    unconfirmed = 0
     for turn in _read_in_batches(reader):
         if reader.restarted:
             return NeedsEarlierStart(ReadPlan.from_start())
@@ -180,6 +183,7 @@ def _read_once(request: MiningRequest, plan: ReadPlan, settings: Settings | None
             if plan.skips_context and turn.origin not in OPENING_ORIGINS:
                 return NeedsEarlierStart(ReadPlan.from_context(replace(request, last_agent_offset=None)))
             has_new_turns = True
+        unconfirmed += turn.offset >= plan.mined_until and turn.is_users_words and not turn.confirmed
         if plan.may_propose(turn):
             candidates.extend(map(_scrub_candidate, miner.feed(turn)))
         else:
@@ -202,6 +206,7 @@ def _read_once(request: MiningRequest, plan: ReadPlan, settings: Settings | None
         bad_lines=report.bad_lines,
         headless=report.headless,
         host=reader.host,
+        unconfirmed=unconfirmed,
     )
     return _Reading(mined, reader.session, packer, reader.forked_from)
 

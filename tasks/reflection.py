@@ -70,6 +70,7 @@ def reflect_handler(settings: Settings) -> Handler:
             **remembered.counts,
             "bytes": mined.mined_until - marker.offset,
             "bad_lines": mined.bad_lines,
+            "unconfirmed": mined.unconfirmed,
         }
         if mined.mined_until > marker.offset:  # Else nothing was new: no line for it.
             log_mined(marker.session_id, marker.cwd, counts)

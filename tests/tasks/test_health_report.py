@@ -25,6 +25,7 @@ PROGRAMS_READ: dict[str, object] = {
     "entries": {"groups": {"personal-private": 1}, "in_use": 1, "set_aside": {"resolved": 1}},
     "waiting": {"proposals": 0, "questions": 0, "copies": 0, "inbox": 0, "ideas": 0, "patterns": 0},
     "last_reflection": None,
+    "unconfirmed": 0,
     "queue": {"running": 0, "due": 0, "delayed": 0, "dead": 0},
     "sessions": {"waiting": 0, "first_in_seconds": None, "running": 0, "paused": False},
     "shared_queue": None,
