@@ -63,7 +63,7 @@ def test_what_the_review_page_says_is_saved_immediately_is_and_nothing_else() ->
 
 def _tiers(text: str) -> set[Tier]:
     """Where the sentence goes that somebody typed."""
-    said = Turn(Role.USER, Origin.PROMPT, text, "record", "session", cwd="/home/dev/till")
+    said = Turn(Role.USER, Origin.PROMPT, text, "record", "session", confirmed=True, cwd="/home/dev/till")
     return {tier_of(candidate)[0] for candidate in mine([said])}
 
 

@@ -14,34 +14,43 @@ _DEICTIC = re.compile(r"\b(?:this|these|those|such|following|below)\b", re.IGNOR
 # "This is the third time.", "commit this": the state of things, or the work at hand.
 _OF_THE_WORK = re.compile(
     r"(?:this|these|those)\s+(?:is|was|are|were|took|takes|should|must|works?)\b(?!\s+(?:what|how|the text))"
-    r"|[^.?!]{0,60}\b(?:commit|merge|push|ship|deploy|do|try|run|test|build|fix|implement|revert|undo|keep|like|finish)"
-    r"\s+(?:this|these|those)(?:\s+(?:now|first|please|too|again|time|way|task|branch|file|page|bug|feature))?\W*\Z",
+    r"|[^.?!]{0,60}\b(?:commit|merge|push|ship|deploy|do|try|run|test|build|fix|implement|revert|undo|keep|like"
+    r"|finish)"
+    r"\s+(?:this|these|those)(?:\s+(?:now|first|please|too|again|time|way|task|branch|file|page|bug"
+    r"|feature))?\W*\Z",
     re.IGNORECASE,
 )
 _SAYS = re.compile(
-    r"\b(?:says?|said(?!\s+(?:yesterday|before))|saying|sent|found|gets?|wrote|writes|reads|prints?|shows?|typed|told\s+(?:me|us)|answer(?:s|ed)|contain(?:s|ed)"
+    r"\b(?:says?|said(?!\s+(?:yesterday|before))|saying|sent|found|gets?|wrote|writes|reads|prints?|shows?"
+    r"|typed|told\s+(?:me|us)|answer(?:s|ed)|contain(?:s|ed)"
     r"|suggest(?:s|ed)|propose[sd]|is|was|to|with|as|that|which|from|like)\W*\Z",
     re.IGNORECASE,
 )
 _OTHERS_SAY = re.compile(r"(?<!\bI )\b(?:sent|wrote|said|says|told|posted|typed|commented|answered)\b", re.IGNORECASE)
 _ASKS_ABOUT_IT = re.compile(r"\b(?:it|he|she|they)\b[^?]{0,80}\?\Z", re.IGNORECASE)
 _TEXT = re.compile(
-    r"\b(?:text|sentences?|paragraph|wording|grammar|e-?mails?|letter|messages?|prompt|comments?|docstring|quotes?|thread"
-    r"|chat|conversation|transcript|tweet|posts?|article|blog|page|forum|reddit|slack|whatsapp|telegram|discord|news"
-    r"|readme|wiki|handbook|manual|docs?|document|guide|ticket|issue|description|changelog|notes|minutes|memo|diff|patch"
+    r"\b(?:text|sentences?|paragraph|wording|grammar|e-?mails?|letter|messages?|prompt|comments?|docstring"
+    r"|quotes?|thread"
+    r"|chat|conversation|transcript|tweet|posts?|article|blog|page|forum|reddit|slack|whatsapp|telegram|discord"
+    r"|news"
+    r"|readme|wiki|handbook|manual|docs?|document|guide|ticket|issue|description|changelog|notes|minutes|memo"
+    r"|diff|patch"
     r"|logs?|output|snippet|config|poem|lyrics|essay|abstract|draft|slide|survey|exam|quiz|faq|opinions?|advice"
-    r"|instructions?|spec|policy|line|string|label|input|example|question|clipboard|paste)\b|\.(?:md|txt|rst|\w+rules)\W*\Z",
+    r"|instructions?|spec|policy|line|string|label|input|example|question|clipboard|paste)\b|\.(?:md|txt|rst"
+    r"|\w+rules)\W*\Z",
     re.IGNORECASE,
 )
 _CHANGES = re.compile(
     r"(?:(?:please|pls|can|could|would|you|help|me|let's|now|also)\s+){0,4}"
-    r"(?:rephrase|reword|rewrite|paraphrase|translate|proofread|correct|polish|shorten|summari[sz]e|simplify|explain"
+    r"(?:rephrase|reword|rewrite|paraphrase|translate|proofread|correct|polish|shorten|summari[sz]e|simplify"
+    r"|explain"
     r"|classify|convert|cluster|compare|draft|improve|turn\s+(?:this|it)|make\s+it)\b",
     re.IGNORECASE,
 )
 _OWN_LABEL = re.compile(
     r"\b(?:rules?|remember|notes?|important|reminder|from now on|preferences?|fyi|btw|ps|also|and|but|so"
-    r"|things?|todo|tasks?|always|never|please|before|after|when|for|first|second|next|then|ok|okay|yes|no|sorry|again|I|we|my|mine|you)\b",
+    r"|things?|todo|tasks?|always|never|please|before|after|when|for|first|second|next|then|ok|okay|yes|no"
+    r"|sorry|again|I|we|my|mine|you)\b",
     re.IGNORECASE,
 )
 _ORDERS = re.compile(
@@ -70,13 +79,16 @@ _FORM = re.compile(
 _CELLS = re.compile(r"[^\s,;]+[,;](?=\S)[^\n]*\Z")
 # From here on it is all of one kind: a mail, a document below its heading, subtitles.
 _OPENS_REST = re.compile(
-    r"(?:Subject|From|To|Cc|Date|Betreff|Von|An|Datum|Objet|De|Asunto):\s|#{1,6}\s\S|={2,6}\s\S|h[1-6]\.\s|\\\w*section\{"
+    r"(?:Subject|From|To|Cc|Date|Betreff|Von|An|Datum|Objet|De|Asunto):\s|#{1,6}\s\S|={2,6}\s\S|h[1-6]\.\s"
+    r"|\\\w*section\{"
     r"|[\d:.,]+\s-->\s[\d:.,]+"
 )
 _QUOTED = re.compile(r"\"[^\"\n]{12,2000}\"|“[^”\n]{12,2000}”|(?<!\w)'[^'\n]{12,2000}'(?!\w)|«[^»\n]{12,2000}»")
 _REFERS_BACK = re.compile(
-    r"(?:what|why|who|which|where|how|is|are|was|does|do|can|could|should|would|the|that|that's|these|those|this|fix|explain"
-    r"|convert|sort|parse|translate|resolve|turn|make|drop|remove|delete|count|strip|render|draft|summari[sz]e|sounds)\b"
+    r"(?:what|why|who|which|where|how|is|are|was|does|do|can|could|should|would|the|that|that's|these|those"
+    r"|this|fix|explain"
+    r"|convert|sort|parse|translate|resolve|turn|make|drop|remove|delete|count|strip|render|draft|summari[sz]e"
+    r"|sounds)\b"
     r"[^\n]{0,200}(?:\b(?:this|that|these|those|it|above)\b|\?)|(?:that|these|those)(?:'s|\s(?:is|are|was|were))\b",
     re.IGNORECASE,
 )

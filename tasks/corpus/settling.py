@@ -30,7 +30,7 @@ from ...pipelines.corpus import (
 )
 from ...pipelines.likeness import LikenessLimits
 from ...pipelines.routing import REJECTED_STATUSES, Thresholds, Tier
-from ...vault.entry import AWAITING_STATUSES, DIGEST_KIND, parse_entry
+from ...vault.entry import AWAITING_STATUSES, DIGEST_KIND, fingerprint, parse_entry
 from ...vault.errors import EditConflict, EntryInvalid, EntryNotFound, VaultUnavailable
 from ...vault.killpoint import kill_point
 from ...vault.layout import CORPUS_DIGEST
@@ -213,19 +213,32 @@ def _statuses(
 
 
 def _without_copies(sayings: Sequence[Saying], notes: EvidenceNotes) -> list[Saying]:
-    """Leave one saying of each record: a session that was forked, or resumed under another id, begins with a copy of
-    the other, and the same words were said once. One that a note names stays before the others.
+    """Leave one saying of each record, and of the same words one of each time and session.
+
+    A session that was forked, or resumed under another id, begins with a copy of the other; a loop says the same again
+    and again. One that a note names stays before the others, then one that the host confirms.
     """
     said_in: dict[tuple[str, str], set[str]] = {}
     for saying in sayings:
         candidate = saying.candidate
         said_in.setdefault((candidate.category, candidate.statement), set()).add(candidate.session)
-    first: dict[tuple[str, str, Evidence], Saying] = {}
-    for saying in sorted(sayings, key=lambda each: (not notes.name_any(evidence_of(each.candidate)), each.order)):
+    left: list[Saying] = []
+    seen: set[tuple[object, ...]] = set()
+
+    def rank(saying: Saying) -> tuple[object, ...]:
+        return not notes.name_any(evidence_of(saying.candidate)), not saying.candidate.confirmed, saying.order
+
+    for saying in sorted(sayings, key=rank):
         candidate = saying.candidate
-        if said_in[candidate.category, candidate.statement].isdisjoint(candidate.forked_from):
-            first.setdefault((candidate.category, candidate.statement, said_by(candidate)), saying)
-    return list(first.values())
+        words = (candidate.category, fingerprint(candidate.identity))
+        marks: set[tuple[object, ...]] = {(candidate.category, candidate.statement, said_by(candidate))}
+        if candidate.category != "fix":
+            marks.add((*words, "in", candidate.session))
+            marks |= {(*words, "at", candidate.said_at)} if candidate.said_at else set()
+        if said_in[candidate.category, candidate.statement].isdisjoint(candidate.forked_from) and not marks & seen:
+            left.append(saying)
+            seen |= marks
+    return left
 
 
 def _last_said(pattern: Pattern) -> tuple[float, str, int]:

@@ -136,8 +136,9 @@ def test_what_a_fork_begins_with_is_no_further_evidence(bed: Bed) -> None:
 
 
 def test_three_times_in_one_session_is_no_pattern(bed: Bed) -> None:
-    for record in ("r1", "r2", "r3", "r4"):
-        bed.remember(replace(GUESS, records=(record,)))
+    for number in range(4):
+        words = GUESS.statement + "!" * number
+        bed.remember(replace(GUESS, statement=words, records=(f"r{number}",)))
     assert bed.only("inbox").occurrences == 4
 
 

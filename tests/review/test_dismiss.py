@@ -177,7 +177,7 @@ def test_show_prints_what_is_known_of_it_and_its_text(ask: Bed, capsys: pytest.C
     assert main(["show", entry.slug, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["path"], found["text"]) == (entry.path, entry.body)
-    assert found["source"] == [{"host": "claude", "session": "s1", "records": ["r1"]}]
+    assert found["source"] == [{"host": "claude", "session": "s1", "records": ["r1"], "said": ""}]
 
 
 def test_show_of_a_name_of_several_is_bad_usage(ask: Bed) -> None:

@@ -17,7 +17,8 @@ HIDDEN = f"<private>{CANARY}</private>"
 
 
 def user(content: Any) -> dict[str, Any]:
-    return {"type": "user", "message": {"role": "user", "content": content}}
+    typed = {"userType": "external", "permissionMode": "default"}
+    return {"type": "user", "message": {"role": "user", "content": content}, **typed}
 
 
 def agent(*blocks: dict[str, Any]) -> dict[str, Any]:
