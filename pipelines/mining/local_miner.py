@@ -100,9 +100,11 @@ def candidate_of_user(
     if needs_context(sentence) and follows and not is_fact and not _stands_alone(said, index):
         lead = max(said.sentences[index - 1].start, part.start - LEAD_CHARS)
         before = turn.text[lead : part.start].strip()
+    end = part.end
     following = said.sentences[index + 1] if index + 1 < len(said.sentences) else None
     if following is not None and following.typed and (sentence.rstrip().endswith(":") or only_rejects(sentence)):
         sentence = f"{sentence} {following.text}"
+        end = following.end
         written = f"{written} {as_written(turn.text, following, following.text, (following.start, following.end))}"
     language = rule.language if rule is not None else ""
     scope: Scope = (
@@ -169,7 +171,7 @@ def candidate_of_user(
         replaces=replaced(sentence) if category in ("preference", "correction") else None,
         names_project=named,
         said_at=moment(turn.timestamp),
-        confirmed=turn.confirms(part.start, part.end),
+        confirmed=turn.confirms(part.start, end),
         occasion="" if answered in stated else answered,
     )
 

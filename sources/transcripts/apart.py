@@ -83,7 +83,10 @@ _OPENS_REST = re.compile(
     r"|\\\w*section\{"
     r"|[\d:.,]+\s-->\s[\d:.,]+"
 )
-_QUOTED = re.compile(r"\"[^\"\n]{12,2000}\"|“[^”\n]{12,2000}”|(?<!\w)'[^'\n]{12,2000}'(?!\w)|«[^»\n]{12,2000}»")
+_QUOTED = re.compile(
+    r"\"[^\"\n]{12,2000}\"|“[^”\n]{12,2000}”|(?<!\w)'[^'\n]{12,2000}'(?!\w)"
+    r"|«[^»\n]{12,2000}»"
+)
 _REFERS_BACK = re.compile(
     r"(?:what|why|who|which|where|how|is|are|was|does|do|can|could|should|would|the|that|that's|these|those"
     r"|this|fix|explain"

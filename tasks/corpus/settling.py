@@ -48,7 +48,7 @@ from ..queue.job import Handler, Postpone, Retry, RunningJob
 from ..queue.kinds import Json
 from ..queue.ledger import Ledger
 from ..remembering import remember
-from ..taken_back import Evidence, TakenBack, identity, said_by
+from ..taken_back import TakenBack, identity, said_by
 from .backfill import SETTLE, unfinished
 from .evidence_notes import EvidenceNotes, evidence_of
 from .store import CorpusStore
