@@ -20,8 +20,10 @@ from ..index.embedder import Embedder
 from ..index.query import word_spans
 from ..index.store import IndexStore, PendingText
 from ..index.words import WordVectors, pack_words
+from ..sources.transcripts.claude import ClaudeReader
+from ..vault.turn import Origin
 from .index import KINDS, made_up_words
-from .mining_data import said, unpacked_sessions
+from .throughput import unpacked_sessions
 
 if TYPE_CHECKING:
     import numpy
@@ -45,7 +47,9 @@ def sentences(data: Path | None) -> list[str]:
     found: dict[str, None] = {}
     with unpacked_sessions(data) as sessions:
         for session in sessions:
-            for turn in said(session):
+            for turn in ClaudeReader(session):
+                if not (turn.is_users_words or turn.origin is Origin.ASSISTANT):
+                    continue
                 for sentence in _SENTENCE_END.split(turn.text):
                     text = sentence.strip(" -*#>|`")
                     if 4 <= len(text.split()) <= 40:

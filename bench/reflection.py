@@ -1,271 +1,215 @@
-"""How well the local miner finds what is worth keeping: `python -m memoryvault.bench.reflection`.
+"""How well sessions are read, on labelled prompts: `python -m memoryvault.bench.reflection`.
 
-Message level: a message counts as X when any candidate of category X names its record. The classifier's weights and
-thresholds are fitted anew in every fold, on other sessions than those it is judged on.
+MEMORYVAULT_DATA names a folder with `prompts/dev.jsonl`: prompts of people on whom the weights were not trained; the
+thresholds were chosen on them. `--labels FILE` judges on others, `--answers FILE` judges recorded answers (one JSON
+object a line with `id`, `p`, and `tier`: saved, proposed, low or null) in place of the local readers, `--out FILE`
+records those of the model. `--judge` reads the project's own examples, which nobody trained or tuned on, instead.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
 import os
 import random
-import re
 import sys
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from ..pipelines.mining import mine
-from ..pipelines.mining.classifier import Classifier, packaged
-from ..pipelines.mining.features import Features
-from ..pipelines.mining.fitting import Examples
-from ..pipelines.mining.tokens import BUCKETS
-from .mining_data import WRITTEN, LabelledMessage, held_out, labelled, said, unpacked_sessions
-from .train_miner import FOLDS, Training, examples_of, features_of, fold_of
+from ..index.message_reader import MessageReader
+from ..pipelines.reading.linear import NgramReader
+from ..pipelines.reading.miner import mine
+from ..pipelines.reading.reading import LASTING, Message, MessageReading, Reader
+from ..sources.transcripts.apart import apart_ranges
+from ..sources.transcripts.words import own_text, pasted_ranges
+from ..tasks.reading import NAME, blended
+from ..vault.turn import Origin, Role, Turn
 
-RESAMPLES = 1000
-SEED = 20240229
+DRAWS = 1000
+JUDGE = Path(__file__).parent.parent / "training" / "reader" / "examples" / "judge.jsonl"
+TIERS = ("saved", "proposed", "low")
 
-CAVEAT = """\
-The folds keep the classifier's weights and thresholds away from the sessions they are judged on. They do not do that
-for the rules and cues, nor for the strength of the penalty and the weight of n-grams: those were chosen with all of
-these messages in view. So the figures of the local miner are too good by an unknown amount; only sessions that nobody
-has seen can tell. HIGH rests on rules alone: its precision here is a fit, not a forecast.
-"""
+Row = Mapping[str, Any]
 
-Found = dict[tuple[str, str], set[str]]
-"""(session, record) -> what was found there: a category, or "high"."""
 
-TARGETS: tuple[tuple[str, frozenset[str], frozenset[str]], ...] = (
-    ("preference", frozenset({"preference"}), frozenset({"preference"})),
-    ("correction", frozenset({"correction"}), frozenset({"correction"})),
-    (
-        "preference or correction",
-        frozenset({"preference", "correction"}),
-        frozenset({"preference", "correction", "workflow"}),
-    ),
-    ("idea", frozenset({"idea"}), frozenset({"idea"})),
-    ("fix", frozenset({"fix"}), frozenset({"fix"})),
-    ("saved unasked (HIGH)", frozenset({"preference", "correction"}), frozenset({"high"})),
-)
-"""Name of the row, labels that count as right, findings that count as found."""
+class InProcess:
+    """The model's reader without the recall service."""
+
+    name = NAME
+
+    def __init__(self) -> None:
+        self._model = MessageReader(Path())
+        self._words = NgramReader()
+
+    def read(self, message: Message) -> MessageReading:
+        """See Reader."""
+        answer = self._model.read(message.text, message.before, [(s.start, s.end) for s in message.sentences])
+        return blended(message, answer["window"], answer["sentences"], self._words)
+
+
+class Noting:
+    """Keeps the probability of the last message that a reader read."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self.name = reader.name
+        self.worth = 0.0
+
+    def read(self, message: Message) -> MessageReading:
+        """See Reader."""
+        reading = self._reader.read(message)
+        self.worth = reading.worth
+        return reading
+
+
+def answers_of(rows: Sequence[Row], reader: Reader) -> dict[str, Row]:
+    """What the miner makes of each message, read after the agent's words before it."""
+    found: dict[str, Row] = {}
+    noting = Noting(reader)
+    for row in rows:
+        text = own_text(row["text"])
+        noting.worth = 0.0
+        turns = (
+            Turn(Role.ASSISTANT, Origin.ASSISTANT, row.get("agent_before") or "", "before", row["person"]),
+            Turn(
+                Role.USER,
+                Origin.PROMPT,
+                text,
+                "said",
+                row["person"],
+                cwd="/home/dev/till",
+                pasted=pasted_ranges(text),
+                apart=apart_ranges(text),
+                confirmed=True,
+            ),
+        )
+        candidates = mine(turns, reader=noting, project_of=lambda cwd: "project")
+        tiers = ["saved" if c.standing_rule else "proposed" if c.claimed_rule else "low" for c in candidates]
+        lasting = [(t, c) for t, c in zip(tiers, candidates, strict=True) if c.category in LASTING]
+        best = min(lasting, key=lambda pair: TIERS.index(pair[0]), default=None)
+        found[row["id"]] = {
+            "id": row["id"],
+            "p": round(noting.worth, 4),
+            "tier": best[0] if best else None,
+            "category": best[1].category if best else None,
+            "scope": best[1].scope if best else None,
+            "quote": best[1].statement if best else None,
+            "any": min(tiers, key=TIERS.index, default=None),
+        }
+    return found
 
 
 @dataclass(frozen=True)
-class Score:
-    right: int
-    found: int
-    expected: int
+class Judged:
+    """A labelled message with what a reader made of it."""
 
-    @property
-    def precision(self) -> float:
-        return self.right / self.found if self.found else 0.0
-
-    @property
-    def recall(self) -> float:
-        return self.right / self.expected if self.expected else 0.0
-
-    @property
-    def f1(self) -> float:
-        total = self.found + self.expected
-        return 2 * self.right / total if total else 0.0
+    person: str
+    either: bool
+    both: bool
+    plain: bool
+    tier: str | None
 
 
-def score(messages: Sequence[LabelledMessage], found: Found, labels: frozenset[str], findings: frozenset[str]) -> Score:
-    right = hits = expected = 0
-    for item in messages:
-        yes = item.label in labels
-        hit = bool(found.get((item.turn.session, item.turn.record), set()) & findings)
-        right += yes and hit
-        hits += hit
-        expected += yes
-    return Score(right, hits, expected)
-
-
-def interval(
-    messages: Sequence[LabelledMessage], found: Found, labels: frozenset[str], findings: frozenset[str]
-) -> dict[str, tuple[float, float]]:
-    """95% bootstrap intervals of precision, recall and F1, resampling whole sessions."""
-    by_session: dict[str, list[LabelledMessage]] = {}
-    for item in messages:
-        by_session.setdefault(item.turn.session, []).append(item)
-    parts = [score(group, found, labels, findings) for group in by_session.values()]
-    draw = random.Random(SEED)
-    values: dict[str, list[float]] = {"precision": [], "recall": [], "f1": []}
-    for _ in range(RESAMPLES):
-        sample = draw.choices(parts, k=len(parts))
-        total = Score(sum(s.right for s in sample), sum(s.found for s in sample), sum(s.expected for s in sample))
-        for name, series in values.items():
-            series.append(getattr(total, name))
-    return {
-        name: (sorted(series)[int(RESAMPLES * 0.025)], sorted(series)[int(RESAMPLES * 0.975)])
-        for name, series in values.items()
-    }
-
-
-# ------------------------------------------------------------------------------------------------- what is compared
-
-
-def by_miner(messages: Sequence[LabelledMessage], classifier: Classifier) -> Found:
-    """What the miner proposes, message by message. (Context changes a statement, not whether there is one.)"""
-    found: Found = {}
-    for item in messages:
-        for candidate in mine([item.turn], classifier=classifier):
-            _note(found, item, candidate.category)
-            if candidate.standing_rule and candidate.typed and candidate.role == "user":
-                _note(found, item, "high")
-    return found
-
-
-def _note(found: Found, item: LabelledMessage, what: str) -> None:
-    found.setdefault((item.turn.session, item.turn.record), set()).add(what)
-
-
-_FIRST_PATTERNS: tuple[tuple[str, bool, str], ...] = (
-    ("preference", True, r"\b(?:always|never)\s+\w+"),
-    ("preference", True, r"\bI\s+(?:prefer|want|need|expect|like)\s+\w+"),
-    ("preference", True, r"\b(?:don'?t|do not)\s+\w+"),
-    ("preference", True, r"\buse\s+\S+\s+(?:instead of|not|over)\s+\S+"),
-    ("correction", False, r"^(?:no|nope|wait|actually|stop)\b[,\s]"),
-    ("correction", False, r"\b(?:that'?s|that is|this is|it'?s)\s+(?:wrong|not right|incorrect)\b"),
-    ("correction", False, r"\b(?:should|shouldn'?t)\s+(?:not\s+)?have\b"),
-    ("correction", False, r"\bI\s+(?:said|told you)\b"),
-    ("fix", False, r"\b(?:fixed|resolved|solved)\s+by\b"),
-    ("fix", False, r"\bworkaround\b"),
-    ("fix", False, r"\b(?:caused by|due to|root cause)\b"),
-    ("idea", False, r"\bwe\s+(?:should|could)\s+(?:also|eventually|later)\b"),
-    ("idea", False, r"\b(?:in (?:the )?future|follow-?up|its own (?:project|plan))\b"),
-    ("idea", False, r"\bidea:"),
-)
-"""The first implementation's patterns, as far as the recorded cases show them; the flag marks what it saved unasked."""
-
-
-def by_first_patterns(messages: Sequence[LabelledMessage]) -> Found:
-    patterns = [(name, high, re.compile(text, re.IGNORECASE | re.MULTILINE)) for name, high, text in _FIRST_PATTERNS]
-    found: Found = {}
-    for item in messages:
-        for name, high, pattern in patterns:
-            if (name == "fix" or not item.by_agent) and pattern.search(item.turn.text):
-                _note(found, item, name)
-                if high:
-                    _note(found, item, "high")
-    return found
-
-
-def cross_validated(
-    messages: Sequence[LabelledMessage],
-    examples: Examples,
-    find: Callable[[Sequence[LabelledMessage], Classifier], Found],
-) -> Found:
-    """Each fold is judged by a classifier (weights and thresholds) that saw only other sessions."""
-    training = Training(messages, examples)
-    folds = fold_of(messages)
-    found: Found = {}
-    for fold in range(FOLDS):
-        use = [i for i, own in enumerate(folds) if own != fold and not messages[i].near and not messages[i].doubtful]
-        classifier = training.classifier(use)
-        found.update(find([m for m, own in zip(messages, folds, strict=True) if own == fold], classifier))
-    return found
-
-
-def _by_ngrams(messages: Sequence[LabelledMessage], classifier: Classifier) -> Found:
-    found: Found = {}
-    for item in messages:
-        features = ngrams_only(features_of(item))
-        if item.by_agent:
-            answers = [("fix", classifier["agent-fix"])]
-        else:
-            answers = [(name, classifier[name]) for name in ("durable", "idea")]
-        for name, head in answers:
-            if head.probability(features) >= head.threshold:
-                if name == "durable":
-                    correction = classifier["correction"]
-                    is_one = correction.probability(features) >= correction.threshold
-                    name = "correction" if is_one else "preference"
-                _note(found, item, name)
-    return found
-
-
-def ngrams_only(features: Features) -> Features:
-    return {name: value for name, value in features.items() if name.startswith("h:") or name == "bias"}
-
-
-# --------------------------------------------------------------------------------------------------- the report
-
-
-def table(messages: Sequence[LabelledMessage], results: Sequence[tuple[str, Found]]) -> str:
-    lines = ["| what | found by | P | R | F1 | right / found / there |", "|---|---|---|---|---|---|"]
-    for row, labels, findings in TARGETS:
-        for name, found in results:
-            total = score(messages, found, labels, findings)
-            if not total.found:
-                lines.append(f"| {row} | {name} | – | – | – | 0 / 0 / {total.expected} |")
-                continue
-            near = interval(messages, found, labels, findings)
-            cells = [
-                f"{getattr(total, key):.2f} ({near[key][0]:.2f}–{near[key][1]:.2f})"
-                for key in ("precision", "recall", "f1")
-            ]
-            lines.append(f"| {row} | {name} | {' | '.join(cells)} | {total.right} / {total.found} / {total.expected} |")
-    return "\n".join(lines)
-
-
-def uncut(messages: Sequence[LabelledMessage], sessions: Sequence[Path], found: Found) -> str:
-    """Whole sessions: how much is proposed where nothing was selected for labelling."""
-    said_by_users = {(turn.session, turn.record) for path in sessions for turn in said(path) if turn.is_users_words}
-    here = [item for item in messages if (item.turn.session, item.turn.record) in said_by_users]
-    sure = [item for item in here if not item.doubtful]
-    lines = [
-        "| what | P | R | F1 | right / found / there | P and R without what was doubtful |",
-        "|---|---|---|---|---|---|",
-    ]
-    for row, labels, findings in TARGETS:
-        part, surely = score(here, found, labels, findings), score(sure, found, labels, findings)
-        lines.append(
-            f"| {row} | {part.precision:.2f} | {part.recall:.2f} | {part.f1:.2f} "
-            f"| {part.right} / {part.found} / {part.expected} | {surely.precision:.2f}, {surely.recall:.2f} |"
+def judged(rows: Sequence[Row], answers: Mapping[str, Row]) -> Iterator[Judged]:
+    """Label and answer of each message; with two readings, what one of them has is right, what both have is asked."""
+    for row in rows:
+        readings = [
+            [i for i in part if i["category"] in LASTING] for part in (row["items"], row.get("second", row["items"]))
+        ]
+        yield Judged(
+            row["person"],
+            any(readings),
+            all(readings),
+            all(any(i["tier"] == "high" for i in items) for items in readings),
+            answers.get(row["id"], {}).get("tier"),
         )
+
+
+def figures(messages: Sequence[Judged], tiers: frozenset[str]) -> tuple[float, float, float]:
+    """Precision, recall, and recall of what is said plainly."""
+    chosen = [m for m in messages if m.tier in tiers]
+    right = sum(m.either for m in chosen)
     return (
-        f"Whole sessions: {len(here)} of the {len(said_by_users)} user messages in {len(sessions)} sessions are"
-        f" labelled (the development labels and ours together); of {len(here) - len(sure)} we were not sure.\n\n"
-        + "\n".join(lines)
+        right / len(chosen) if chosen else float("nan"),
+        _share(sum(m.both for m in chosen), sum(m.both for m in messages)),
+        _share(sum(m.plain for m in chosen), sum(m.plain for m in messages)),
     )
 
 
-def elsewhere() -> str:
-    """Our own examples of other fields of work, which the packaged classifier has not seen."""
-    apart = held_out()
-    lines = ["| what | found by | P | R | F1 | right / found / there |", "|---|---|---|---|---|---|"]
-    for row, labels, findings in TARGETS:
-        for name, found in (("local miner", by_miner(apart, packaged())), ("first patterns", by_first_patterns(apart))):
-            part = score(apart, found, labels, findings)
-            if part.expected:
-                lines.append(
-                    f"| {row} | {name} | {part.precision:.2f} | {part.recall:.2f} | {part.f1:.2f} "
-                    f"| {part.right} / {part.found} / {part.expected} |"
-                )
-    return f"{len(apart)} examples of our own, held out, by the packaged weights:\n\n" + "\n".join(lines)
+def _share(some: int, of: int) -> float:
+    return some / of if of else float("nan")
 
 
-def main() -> int:
-    root = os.environ.get("MEMORYVAULT_DATA")
-    if not root:
-        print("MEMORYVAULT_DATA must name the folder with the development data", file=sys.stderr)
+def interval(messages: Sequence[Judged], tiers: frozenset[str]) -> list[str]:
+    """90% intervals of `figures`, people drawn with replacement."""
+    people: dict[str, list[Judged]] = {}
+    for m in messages:
+        people.setdefault(m.person, []).append(m)
+    draw, names = random.Random(1), sorted(people)
+    draws = [figures([m for n in draw.choices(names, k=len(names)) for m in people[n]], tiers) for _ in range(DRAWS)]
+    spans = []
+    for values in zip(*draws, strict=True):
+        known = sorted(v for v in values if v == v)
+        spans.append(f"{known[int(0.05 * len(known))]:.2f}–{known[int(0.95 * (len(known) - 1))]:.2f}" if known else "–")
+    return spans
+
+
+def table(rows: Sequence[Row], found: Sequence[tuple[str, Mapping[str, Row]]]) -> str:
+    """Markdown table of what is saved, and of what is saved or proposed."""
+    lines = ["| read by | what | number | precision | recall | of what is said plainly |", "|---|---|---|---|---|---|"]
+    for name, answers in found:
+        messages = list(judged(rows, answers))
+        for what, tiers in (("saved unasked", {"saved"}), ("saved or proposed", {"saved", "proposed"})):
+            values, spans = figures(messages, frozenset(tiers)), interval(messages, frozenset(tiers))
+            cells = [f"{v:.2f} ({s})" for v, s in zip(values, spans, strict=True)]
+            number = sum(m.tier in tiers for m in messages)
+            lines.append(f"| {name} | {what} | {number} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def by_kind(rows: Sequence[Row], found: Sequence[tuple[str, Mapping[str, Row]]]) -> str:
+    """Markdown table for examples that have a `kind`."""
+    lines = ["| read by | kind | of | saved | proposed | inbox | nothing |", "|---|---|---|---|---|---|---|"]
+    for name, answers in found:
+        for kind in dict.fromkeys(row["kind"] for row in rows):
+            counts = Counter(answers[row["id"]]["any"] for row in rows if row["kind"] == kind)
+            cells = [counts[tier] for tier in (*TIERS, None)]
+            lines.append(f"| {name} | {kind} | {sum(cells)} | {' | '.join(map(str, cells))} |")
+    return "\n".join(lines)
+
+
+def read_rows(path: Path) -> list[Row]:
+    """Read a file of JSON lines."""
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(prog="python -m memoryvault.bench.reflection", description=__doc__)
+    parser.add_argument("--labels", type=Path)
+    parser.add_argument("--answers", type=Path)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--judge", action="store_true")
+    options = parser.parse_args(argv)
+    data = os.environ.get("MEMORYVAULT_DATA")
+    labels = JUDGE if options.judge else options.labels or (Path(data) / "prompts" / "dev.jsonl" if data else None)
+    if labels is None:
+        print("name a file of labels, or the data's folder in MEMORYVAULT_DATA", file=sys.stderr)
         return 2
-    with unpacked_sessions(Path(root)) as sessions:
-        everything = labelled(Path(root), sessions)
-        mined = cross_validated(everything, examples_of(everything), by_miner)
-        bare = Examples([ngrams_only(features_of(item)) for item in everything])
-        plain = cross_validated(everything, bare, _by_ngrams)
-        judged = [item for item in everything if item.source == "dev"]
-        first = by_first_patterns(judged)
-        print(CAVEAT)
-        print(
-            f"{len(judged)} labelled messages of {len({m.turn.session for m in judged})} sessions; {FOLDS}-fold"
-            f" cross-validation by session; 95% intervals by bootstrap over sessions; n-grams in {BUCKETS} buckets.\n"
-        )
-        print(table(judged, [("local miner", mined), ("n-gram classifier", plain), ("first patterns", first)]))
-        print("\n" + uncut([m for m in everything if m.source not in WRITTEN], sessions, mined))
-        print("\n" + elsewhere())
+    rows = read_rows(labels)
+    if options.answers:
+        found = [("recorded answers", {row["id"]: row for row in read_rows(options.answers)})]
+    else:
+        found = [("model", answers_of(rows, InProcess())), ("words alone", answers_of(rows, NgramReader()))]
+    if options.out:
+        options.out.write_text("".join(json.dumps(row) + "\n" for row in found[0][1].values()), "utf-8")
+    worth = sum(any(i["category"] in LASTING for i in row["items"]) for row in rows)
+    people = len({row["person"] for row in rows})
+    print(f"{len(rows)} messages of {people} people, {worth} worth remembering; 90% intervals by person.\n")
+    print(by_kind(rows, found) if options.judge else table(rows, found))
     return 0
 
 

@@ -114,6 +114,17 @@ class RecallClient:
         words = tuple(base64.b64decode(packed) for packed in answer["words"])
         return EmbeddedBatch(str(answer["model"]), dimension, vectors, words)
 
+    def read(
+        self, text: str, before: str, sentences: Sequence[tuple[int, int]], *, timeout_seconds: float
+    ) -> dict[str, Any]:
+        """Read a message (message_reader.py). Raises ModelUnavailable where there is no service or no model, or no
+        answer in time."""
+        message = {"op": "read", "text": text, "before": before, "sentences": [list(span) for span in sentences]}
+        try:
+            return self.request(message, timeout_seconds)
+        except (ServiceUnavailable, ServiceRefused) as error:
+            raise ModelUnavailable(str(error)) from error
+
     def _exchange(self, data: bytes, timeout_seconds: float) -> dict[str, Any]:
         deadline = time.monotonic() + timeout_seconds
         if self._socket is None or self._reader is None:

@@ -65,18 +65,22 @@ class PackagedModel:
             offsets = [encoding.offsets for encoding in encodings]
             return torch.nn.functional.normalize(mean, dim=1), pieces, offsets, unknown
 
-    def _forward(self, ids: Tensor, mask: Tensor | None) -> Tensor:
+    def hidden(self, ids: Tensor, mask: Tensor | None, types: Tensor, layers: int) -> Tensor:
+        """float32[n, pieces, DIMENSION]: what layer number `layers` gives for these pieces and segment ids."""
+        return self._forward(ids, mask, types, layers)
+
+    def _forward(self, ids: Tensor, mask: Tensor | None, types: Tensor | None = None, layers: int = LAYERS) -> Tensor:
         from torch.nn import functional
 
         weights = self._weights
+        segments = weights["embeddings.token_type_embeddings.weight"]
         words = functional.embedding(ids, weights["embeddings.word_embeddings.weight"])
         positions = weights["embeddings.position_embeddings.weight"][: ids.shape[1]]
-        x = self._norm(
-            words + weights["embeddings.token_type_embeddings.weight"][0] + positions, "embeddings.LayerNorm"
-        )
+        segment = segments[0] if types is None else functional.embedding(types, segments)
+        x = self._norm(words + segment + positions, "embeddings.LayerNorm")
         shape = (*ids.shape, 3, HEADS, DIMENSION // HEADS)
         attention_mask = None if mask is None else mask[:, None, None, :]
-        for layer in range(LAYERS):
+        for layer in range(layers):
             name = f"encoder.layer.{layer}"
             query, key, value = self._linear(x, f"{name}.attention.qkv").view(shape).permute(2, 0, 3, 1, 4)
             context = functional.scaled_dot_product_attention(query, key, value, attn_mask=attention_mask)

@@ -5,6 +5,8 @@
     sooner; {"v":1,"ok":false,"late":true,…} when there are more recalls at once than can be answered
     with "prompt_k" the answer has "given":[paths], what a prompt with this text would get; the two are one recall
 {"v":1,"op":"embed","texts":["…"]}         → {"v":1,"ok":true,"model":"…","dim":384,"vectors":"<base64>","words":[…]}
+{"v":1,"op":"read","text":"…","before":"…","sentences":[[0,12],…]} → {"v":1,"ok":true,"window":[…],"sentences":[{…},…]}
+    logits of what is worth remembering in a message (message_reader.py)
 {"v":1,"op":"ping"}                        → {"v":1,"ok":true,"model":…,"loading":…,"pid":…,"version":"…"}
 {"v":1,"op":"reload"}                      → {"v":1,"ok":true,"model":"…","coming":…}   the model now in force
 {"v":1,"op":"stop"}                        → {"v":1,"ok":true}
@@ -116,3 +118,18 @@ def strings_field(message: Mapping[str, Any], name: str) -> list[str] | None:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise UsageError(f"{name} must be a list of strings")
     return value
+
+
+def spans_field(message: Mapping[str, Any], name: str, length: int) -> list[tuple[int, int]]:
+    """Read a list of ranges [start, end) of a text of this length, in order. Raises UsageError for anything else."""
+    value = message.get(name)
+    if not isinstance(value, list):
+        raise UsageError(f"{name} must be a list of ranges")
+    spans: list[tuple[int, int]] = []
+    for item in value:
+        match item:
+            case [int() as start, int() as end] if (spans[-1][1] if spans else 0) <= start < end <= length:
+                spans.append((start, end))
+            case _:
+                raise UsageError(f"{name} must be ranges of the text, in order")
+    return spans

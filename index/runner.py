@@ -14,7 +14,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..vault.errors import ModelUnavailable
 from ..vault.render import estimate_tokens
@@ -23,6 +23,8 @@ from .words import pack_words
 
 if TYPE_CHECKING:
     from .embedder import Vectors
+
+T = TypeVar("T")
 
 MAX_QUESTIONS_AT_ONCE = 4
 """More gain nothing: a question of twenty words uses a core by itself (9 ms; five together 40, ten 98 since the shorter
@@ -54,6 +56,7 @@ class ModelRunner:
         self._last_step_at = -math.inf
         self._questions: deque[tuple[str, Future[EncodedTexts]]] = deque()
         self._batches: deque[_Batch] = deque()
+        self._readings: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
         self._wanted = threading.Condition()
         self._ready = threading.Event()
         self._stopped = False
@@ -74,7 +77,7 @@ class ModelRunner:
 
     @property
     def busy(self) -> bool:
-        return bool(self._questions or self._batches)
+        return bool(self._questions or self._batches or self._readings)
 
     @property
     def dimension(self) -> int:
@@ -127,6 +130,15 @@ class ModelRunner:
             self._wanted.notify()
         return batch.future
 
+    def between_questions(self, work: Callable[[], T]) -> Future[T]:
+        """Run `work` in the model's thread, while no question waits. Raises ModelUnavailable when it is ending."""
+        future: Future[T] = Future()
+        with self._wanted:
+            self._require_running()
+            self._readings.append((work, future))
+            self._wanted.notify()
+        return future
+
     def hold_batches(self) -> None:
         """Pause the batches for PAUSE_SECONDS: a recall has begun and needs the processor."""
         self._last_question_at = self._clock()
@@ -168,21 +180,27 @@ class ModelRunner:
                 self._load_now()
                 continue
             with self._wanted:
-                while not (self._stopped or self._questions or self.loading):
+                while not (self._stopped or self._questions or self._readings or self.loading):
                     pause = self._pause_seconds() if self._batches else None
                     if pause is not None and pause <= 0:
                         break
                     self._wanted.wait(pause)
                 questions = [self._questions.popleft() for _ in range(min(len(self._questions), MAX_QUESTIONS_AT_ONCE))]
-                batch = self._batches[0] if self._batches and not questions else None
+                reading = self._readings.popleft() if self._readings and not questions else None
+                batch = self._batches[0] if self._batches and not (questions or reading) else None
             if questions:
                 self._answer(questions)
+            elif reading is not None:
+                _settle(*reading)
             elif batch is not None:
                 self._embed_step(batch)
         gone = ModelUnavailable(_ENDING)
         for _, future in self._questions:
             if future.set_running_or_notify_cancel():
                 future.set_exception(gone)
+        for _, waiting in self._readings:
+            if waiting.set_running_or_notify_cancel():
+                waiting.set_exception(gone)
         for batch in self._batches:
             batch.future.set_exception(gone)
 
@@ -234,6 +252,15 @@ class ModelRunner:
             batch.future.set_exception(error)
         with self._wanted:
             self._batches.popleft()
+
+
+def _settle(work: Callable[[], Any], future: Future[Any]) -> None:
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
+        future.set_result(work())
+    except Exception as error:  # noqa: BLE001 - handed to the caller
+        future.set_exception(error)
 
 
 class _Batch:

@@ -34,6 +34,7 @@ from .daemon import CannotServe, hold_lock, listen, wake_on_signals
 from .embedder import Embedder, load_embedder
 from .engine import NO_INDEX, VECTORS_DAMAGED, Hit, RecallEngine, RecallQuery
 from .given import paths_given
+from .message_reader import MessageReader
 from .models import model_in_force
 from .protocol import (
     MAX_BUDGET_MS,
@@ -47,6 +48,7 @@ from .protocol import (
     encode,
     number_field,
     peer_uid,
+    spans_field,
     strings_field,
     text_field,
 )
@@ -192,6 +194,7 @@ class RecallService:
         self._lock = threading.Lock()
         self._admission = Admission()
         self._load_model = load
+        self._messages = MessageReader(Path(config.state.models))
         self._runner = self._run_model(self._model_in_force())
         self._engine = self._engine_over(self._runner)
         self._next_runner: ModelRunner | None = None
@@ -201,6 +204,7 @@ class RecallService:
         self._operations: Mapping[str, Callable[[Mapping[str, Any]], _Answer]] = {
             "recall": self._recall,
             "embed": self._embed,
+            "read": self._read,
             "ping": self._ping,
             "reload": self._reload,
             "stop": self._stop,
@@ -436,6 +440,17 @@ class RecallService:
             "vectors": base64.b64encode(packed.vectors.astype("<f4").tobytes()).decode("ascii"),
             "words": [base64.b64encode(words).decode("ascii") for words in packed.words],
         }, None
+
+    def _read(self, message: Mapping[str, Any]) -> _Answer:
+        text, before = text_field(message, "text"), text_field(message, "before") or ""
+        if text is None or len(text) > MAX_TEXT_CHARACTERS:
+            raise UsageError("text is missing or too long")
+        self._last_used = time.monotonic()
+        answer = self._runner.between_questions(
+            lambda: self._messages.read(text, before, spans_field(message, "sentences", len(text)))
+        ).result()
+        self._last_used = time.monotonic()
+        return answer, None
 
     def _recall(self, message: Mapping[str, Any]) -> _Answer:
         self._last_used = time.monotonic()

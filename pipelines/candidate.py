@@ -29,8 +29,9 @@ _RUN_MARKS = re.compile(
 )
 """Marks of time and number: "[2026-09-01T10:05:00Z]", "10:05", "#7:", "Run 7:", "(3/10)"."""
 
-Category = Literal["preference", "correction", "fix", "workflow", "idea"]
-"""Kind of memory. `correction` is a preference that was learned from a mistake of the agent."""
+Category = Literal["preference", "correction", "fact", "workflow", "fix", "idea"]
+"""Kind of memory. `correction` is a preference that was learned from a mistake of the agent; `fact` is what lasts about
+the person, the project, its environment, its vocabulary or its decisions."""
 
 Scope = Literal["personal", "project"]
 """Whether a memory holds wherever the user works, or only in the project in which it was said."""
@@ -38,7 +39,7 @@ Scope = Literal["personal", "project"]
 Speaker = Literal["user", "assistant", "tool"]
 """Whose words the statement is made of."""
 
-CATEGORIES: tuple[Category, ...] = ("preference", "correction", "fix", "workflow", "idea")
+CATEGORIES: tuple[Category, ...] = ("preference", "correction", "fact", "workflow", "fix", "idea")
 
 
 @dataclass(frozen=True)
@@ -67,17 +68,12 @@ class Candidate:
     """The statement is made of words the user typed: not pasted, quoted, or written by a tool or the agent."""
     score: float = 0.0
     """The miner's confidence in the category, 0 to 1."""
-    replaces: str | None = None
-    """What the statement says no longer to do ("npm" in "use pnpm, not npm"); None if it names nothing."""
     said: str | None = None
     """Original words of a reworded statement, by which the memory is recognised however it is reworded next time."""
     claimed_rule: bool = False
     """A model takes it for a standing rule, or it has the form of one, but it is not stated plainly enough."""
     passed_on: bool = False
     """It is in a paragraph in nobody's voice, which looks like a text of another author."""
-    names_project: str | None = None
-    """Slug of the project that a rule names as the one it holds in, which may be another than `project`; None if it
-    names none."""
     said_at: str | None = None
     """When it was said or done, as `moment` formats it; None if the transcript does not tell."""
     occasion: str = ""
@@ -86,6 +82,9 @@ class Candidate:
 
     confirmed: bool = False
     """The host's record says that a person typed it: without that, nothing is saved unasked."""
+    channel: str = ""
+    """How it should reach the agent, as the reader sees it: `core` (a habit for all work), `prompt` (when its topic
+    comes up) or `action` (when the agent does what it speaks of); '' where nobody said."""
     forked_from: tuple[str, ...] = ()
     """Sessions that its session may have this from, since it begins with a copy of them."""
 
@@ -156,6 +155,7 @@ def moment(timestamp: str | None) -> str | None:
 KIND_OF_CATEGORY: dict[str, str] = {
     "preference": "preferences",
     "correction": "preferences",
+    "fact": "fact",
     "fix": "fix",
     "workflow": "workflow",
     "idea": "idea",

@@ -113,7 +113,7 @@ class RoutedCandidate:
     """Said in another project than the entry's: it is the user's rule, not the project's."""
 
 
-RULE_CATEGORIES = frozenset({"preference", "correction"})
+RULE_CATEGORIES = frozenset({"preference", "correction", "fact"})
 REJECTED_STATUSES = frozenset({"rejected", "dismissed"})
 """The user said no; saying it again does not change that."""
 ONE_OCCURRENCE = "inferred from one occurrence"
@@ -255,10 +255,8 @@ def tier_of(candidate: Candidate) -> tuple[Tier, str]:
         if not candidate.confirmed:
             return Tier.MEDIUM, UNCONFIRMED
         return Tier.HIGH, "a standing rule in your own words"
-    if candidate.category == "correction" and candidate.from_user and candidate.replaces is not None:
-        return Tier.MEDIUM, "a correction that names what to do instead"
-    if candidate.claimed_rule and candidate.category in (*RULE_CATEGORIES, "workflow") and candidate.from_user:
-        return Tier.MEDIUM, "may be a standing rule"
+    if candidate.claimed_rule and candidate.from_user:
+        return Tier.MEDIUM, "may hold from now on"
     return Tier.LOW, ONE_OCCURRENCE
 
 

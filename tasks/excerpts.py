@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..pipelines.reading.context import occasion
 from ..pipelines.scrub import Policy, scrub
 from ..sources.transcripts.hosts import open_transcript
 from ..vault.entry import Source
@@ -68,8 +69,6 @@ def excerpts_of(settings: Settings, sources: Sequence[Source]) -> list[Excerpt]:
 def occasion_of(settings: Settings, sources: Sequence[Source]) -> Scrubbed:
     """What the user answered by the first piece of evidence, in one line, as the miner tells it (`occasion`); '' where
     the user did not say it, or no transcript tells any more."""
-    from ..pipelines.mining.statement_context import occasion  # Its patterns take a while to compile.
-
     source = next((source for source in sources if source.session and source.records), None)
     transcript = find_transcripts(settings, {source.session}).get(source.session) if source else None
     answered = ""

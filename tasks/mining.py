@@ -9,7 +9,8 @@ compile, and most importers of this module leave the mining to the child.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -23,11 +24,13 @@ from ..vault.turn import Origin, Role, Turn
 from .queue.kinds import Json
 
 if TYPE_CHECKING:
-    from ..pipelines.mining.model_windows import WindowPacker
+    from ..pipelines.reading.model_windows import WindowPacker
+    from .reading import SessionReader
 
-FIRST_BATCH_TURNS = 64
-BATCH_TURNS = 1000
-BATCH_CHARS = 1 << 20
+READ_SECONDS = 60.0
+"""How long one reading goes on. What it found is committed, so that a long session never starts anew."""
+REST = "the rest of a long session is read next"
+"""Why a job is postponed that has committed a part."""
 OPENING_ORIGINS = frozenset({Origin.PROMPT, Origin.QUEUED, Origin.COMMAND_ARGS})
 """Origins of the messages that open a turn of the user. (A refusal answers a call, which may be far back.)"""
 
@@ -47,7 +50,7 @@ class MiningRequest:
     session: str = ""
     """Session to whose budget a model's tokens are counted; '' for the session that the transcript names."""
     local_only: bool = False
-    """The child asks no model, whatever the settings say."""
+    """The user's agent is not asked, whatever the settings say."""
     picked: Sequence[int] | None = None
     """Offsets of the only messages before `picked_until` that propose anything; None when that is unknown. What tools
     show is mined in any case."""
@@ -76,6 +79,8 @@ class Mined:
     """Number of new messages of the user of which no record says that a person typed them."""
     answers: tuple[str, ...] = ()
     """Keys of the model's answers that are kept until this is committed."""
+    has_more: bool = False
+    """Reading stopped at `mined_until` after READ_SECONDS: the rest is a reading of its own."""
 
 
 @dataclass(frozen=True)
@@ -143,13 +148,17 @@ class _Reading:
 
 
 def mine_transcript(request: MiningRequest, settings: Settings | None = None) -> Mined:
-    """Read and mine one transcript, with the user's model if the settings name one; without settings none is asked.
+    """Read and mine one transcript, with the user's agent, too, if the settings name one; without settings neither the
+    recall service nor an agent is asked.
 
     Raises OSError when the transcript cannot be read.
     """
+    from .reading import SessionReader
+
     plan = ReadPlan.from_last_agent_message(request) or ReadPlan.from_context(request)
-    while isinstance(reading := _read_once(request, plan, settings), NeedsEarlierStart):
-        plan = reading.plan
+    with SessionReader(settings) as messages:
+        while isinstance(reading := _read_once(request, plan, settings, messages), NeedsEarlierStart):
+            plan = reading.plan
     mined = reading.mined
     if settings is not None and reading.packer is not None and not mined.headless:
         mined = _add_model_candidates(mined, reading.packer, settings, request.session or reading.session)
@@ -159,9 +168,12 @@ def mine_transcript(request: MiningRequest, settings: Settings | None = None) ->
     return mined
 
 
-def _read_once(request: MiningRequest, plan: ReadPlan, settings: Settings | None) -> _Reading | NeedsEarlierStart:
+def _read_once(
+    request: MiningRequest, plan: ReadPlan, settings: Settings | None, messages: SessionReader
+) -> _Reading | NeedsEarlierStart:
     """Read the transcript as planned. Raises OSError."""
-    from ..pipelines.mining import Miner
+    from ..pipelines.reading.calibration import eagerness_of
+    from ..pipelines.reading.miner import Miner
     from ..sources.transcripts.hosts import open_transcript
 
     packer = _window_packer(settings, plan.mined_until)
@@ -172,17 +184,23 @@ def _read_once(request: MiningRequest, plan: ReadPlan, settings: Settings | None
         look_back=not plan.skips_context,
         read_until=plan.mined_until,
     )
-    miner = Miner(start=plan.mined_until, project_of=project_of)
+    eagerness = eagerness_of(settings.reflection.eagerness if settings is not None else "")
+    miner = Miner(start=plan.mined_until, project_of=project_of, reader=messages, eagerness=eagerness)
     candidates: list[Candidate] = []
     has_new_turns = False
+    stopped_at: int | None = None
     unconfirmed = 0
-    for turn in _read_in_batches(reader):
+    enough_at = time.monotonic() + READ_SECONDS
+    for turn in reader:
         if reader.restarted:
             return NeedsEarlierStart(ReadPlan.from_start())
         if turn.offset >= plan.mined_until and not has_new_turns:
             if plan.skips_context and turn.origin not in OPENING_ORIGINS:
                 return NeedsEarlierStart(ReadPlan.from_context(replace(request, last_agent_offset=None)))
             has_new_turns = True
+        if turn.offset > plan.mined_until and turn.is_users_words and time.monotonic() > enough_at:
+            stopped_at = turn.offset
+            break
         unconfirmed += turn.offset >= plan.mined_until and turn.is_users_words and not turn.confirmed
         if plan.may_propose(turn):
             candidates.extend(map(_scrub_candidate, miner.feed(turn)))
@@ -193,7 +211,7 @@ def _read_once(request: MiningRequest, plan: ReadPlan, settings: Settings | None
     if reader.restarted:
         return NeedsEarlierStart(ReadPlan.from_start())
     report = reader.report
-    mined_until = max(report.end_offset, plan.mined_until)
+    mined_until = max(report.end_offset, plan.mined_until) if stopped_at is None else stopped_at
     if has_new_turns:
         context, last_agent = miner.context_offset, min(miner.last_agent_offset, reader.needed_from)
     else:
@@ -207,6 +225,7 @@ def _read_once(request: MiningRequest, plan: ReadPlan, settings: Settings | None
         headless=report.headless,
         host=reader.host,
         unconfirmed=unconfirmed,
+        has_more=stopped_at is not None,
     )
     return _Reading(mined, reader.session, packer, reader.forked_from)
 
@@ -215,37 +234,19 @@ def _window_packer(settings: Settings | None, mined_until: int) -> WindowPacker 
     """Collects what a model is asked about; None when no model is asked."""
     if settings is None or settings.reflection.miner == "local":
         return None
-    from ..pipelines.mining.model_windows import WindowPacker
+    from ..pipelines.reading.model_windows import WindowPacker
 
     return WindowPacker(settings.reflection.window_tokens, mined_until)
 
 
 def _add_model_candidates(mined: Mined, packer: WindowPacker, settings: Settings, session: str) -> Mined:
-    from ..pipelines.mining.model_answers import merge_candidates
+    from ..pipelines.reading.model_answers import merge_candidates
     from .model_mining import mine_windows
 
     modelled = mine_windows(packer.windows(), settings, session, project_of)
     candidates = merge_candidates(mined.candidates, [_scrub_candidate(each) for each in modelled.candidates])
     report = {**modelled.report, **({"turns_not_sent": packer.unsent} if packer.unsent else {})}
     return replace(mined, candidates=candidates, model=report, answers=modelled.answers)
-
-
-def _read_in_batches(turns: Iterable[Turn]) -> Iterator[Turn]:
-    """Yield the same turns, each batch read before any of it is used.
-
-    Reading and mining each leave little of the other's data in the processor's caches: interleaved they take some 3 %
-    longer. The first batch is small, since often it is all there is.
-    """
-    batch: list[Turn] = []
-    most, chars = FIRST_BATCH_TURNS, 0
-    for turn in turns:
-        batch.append(turn)
-        chars += len(turn.text)
-        if len(batch) >= most or chars >= BATCH_CHARS:
-            yield from batch
-            batch.clear()
-            most, chars = min(2 * most, BATCH_TURNS), 0
-    yield from batch
 
 
 _scrub = lru_cache(maxsize=64)(scrub)
@@ -258,7 +259,6 @@ def _scrub_candidate(candidate: Candidate) -> Candidate:
         statement=_scrub(candidate.statement) or "[removed]",
         reason=_scrub(candidate.reason),
         excerpt=_scrub(candidate.excerpt),
-        replaces=_scrub(candidate.replaces) if candidate.replaces else None,
         said=_scrub(candidate.said) if candidate.said else None,
         occasion=_scrub(candidate.occasion) if candidate.occasion else "",
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from dataclasses import replace
 
 from ..vault.errors import SettingsError
 from ..vault.killpoint import kill_point
@@ -20,13 +21,14 @@ CANNOT_READ = 3
 """Exit status for a transcript that cannot be read."""
 
 
-def child_settings() -> Settings | None:
-    """The user's settings; None while config.toml is invalid, so that no model is asked."""
+def child_settings(local_only: bool) -> Settings | None:
+    """The user's settings, with `local_only` without an agent that reads along; None while config.toml is invalid."""
     try:
-        return load_settings(os.environ)
+        settings = load_settings(os.environ)
     except SettingsError as error:
         print(error, file=sys.stderr)
         return None
+    return replace(settings, reflection=replace(settings.reflection, miner="local")) if local_only else settings
 
 
 def main() -> int:
@@ -34,7 +36,7 @@ def main() -> int:
     supervisor.watch_parent()
     request = MiningRequest(**json.load(sys.stdin))
     try:
-        mined = mine_transcript(request, None if request.local_only else child_settings())
+        mined = mine_transcript(request, child_settings(request.local_only))
     except OSError as error:
         print(f"{request.transcript} cannot be read: {error.strerror}", file=sys.stderr)
         return CANNOT_READ

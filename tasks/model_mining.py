@@ -31,7 +31,7 @@ from .queue.kinds import Json
 from .spending import BudgetRefused, Cap, SpendingBook
 
 if TYPE_CHECKING:
-    from ..pipelines.mining.model_windows import Window
+    from ..pipelines.reading.model_windows import Window
 
 log = logging.getLogger(__name__)
 
@@ -95,7 +95,7 @@ def mine_windows(
 
     Errors of the model, the network or the budget are in the report, never raised.
     """
-    from ..pipelines.mining.model_answers import read_answer  # Not before: see tasks/mining.py.
+    from ..pipelines.reading.model_answers import read_answer  # Not before: see tasks/mining.py.
 
     report: dict[str, Json] = {"miner": settings.reflection.miner}
     if not windows:
@@ -119,7 +119,7 @@ class _WindowAsker:
     """Asks about the windows of one reading. After the first failure only answers that are kept are used."""
 
     def __init__(self, settings: Settings, session: str) -> None:
-        from ..pipelines.mining.model_answers import answer_schema, system_prompt
+        from ..pipelines.reading.model_answers import answer_schema, system_prompt
 
         self.used_keys: list[str] = []
         self._system, self._schema = system_prompt(), answer_schema()

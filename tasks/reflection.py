@@ -23,7 +23,7 @@ from ..vault.settings import Settings
 from .child_job import run_json_child
 from .ideas.ledger import research_key
 from .indexing import vault_store
-from .mining import Mined, MiningRequest, mined_from_json
+from .mining import REST, Mined, MiningRequest, mined_from_json
 from .model_mining import MODEL_SECONDS, AnswerCache
 from .queue.job import Dead, Handler, Postpone, RunningJob
 from .queue.kinds import Json
@@ -74,6 +74,8 @@ def reflect_handler(settings: Settings) -> Handler:
         }
         if mined.mined_until > marker.offset:  # Else nothing was new: no line for it.
             log_mined(marker.session_id, marker.cwd, counts)
+        if mined.has_more:
+            raise Postpone(REST, 0.0)
         return {**counts, "model": dict(mined.model)} if mined.model else counts
 
     return handle

@@ -68,7 +68,7 @@ def preview(candidates: Sequence[Candidate], store: VaultStore, settings: Settin
         return ()
     with SemanticSimilarity(settings) as meaning:
         known = VaultMemories(store, settings, meaning, by_problem=True)
-        candidates, gone = TakenBack(settings.state, store).apart(_filed(candidates, store))
+        candidates, gone = TakenBack(settings.state, store).apart(candidates)
         return (*(_route(candidate, known, settings) for candidate in candidates), *gone)
 
 
@@ -85,7 +85,7 @@ def remember(
         return MemoryReport()
     taken_back = TakenBack(settings.state, store)
     taken_back.carry_over()
-    candidates, gone = taken_back.apart(_filed(candidates, store))
+    candidates, gone = taken_back.apart(candidates)
     routed: list[RoutedCandidate] = []
     written: list[str] = []
     counts: Counter[str] = Counter(taken_back=len(gone)) if gone else Counter()
@@ -124,19 +124,6 @@ def remember(
             counts["over_limit"],
         )
     return MemoryReport((*routed, *gone), tuple(dict.fromkeys(written)), dict(counts))
-
-
-def _filed(candidates: Sequence[Candidate], store: VaultStore) -> list[Candidate]:
-    """The candidates, those that name another project than they were said in with that one, if the vault knows it.
-
-    Of a project that it does not know, the note holds everywhere and says in its own words where it applies.
-    """
-    return [
-        replace(candidate, project=candidate.names_project, scope="project")
-        if candidate.names_project is not None and (store.vault / PROJECTS / candidate.names_project).is_dir()
-        else candidate
-        for candidate in candidates
-    ]
 
 
 def _too_many(candidates: Sequence[Candidate], known: VaultMemories, limit: int) -> set[int]:

@@ -11,10 +11,7 @@ import pytest
 from memoryvault.cli.main import COMMANDS
 from memoryvault.cli.reference import render_commands_reference
 from memoryvault.demo import recording
-from memoryvault.pipelines.mining import mine
-from memoryvault.pipelines.routing import Tier, tier_of
 from memoryvault.vault.settings import render_settings_reference
-from memoryvault.vault.turn import Origin, Role, Turn
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -47,24 +44,6 @@ def test_links_to_a_section_lead_to_its_heading(page: Path) -> None:
     for target, section in re.findall(r"\]\((?!https?:)([^)#]*)#([^)]+)\)", page.read_text("utf-8")):
         linked = page.parent / target if target else page
         assert section in _sections(linked.read_text("utf-8")), f"{page.name} links to {target}#{section}"
-
-
-def test_what_the_review_page_says_is_saved_immediately_is_and_nothing_else() -> None:
-    page = (ROOT / "docs" / "how-to" / "review.md").read_text("utf-8")
-    section = page.split("## What to say so that it is saved immediately\n")[1].split("\n## ")[0]
-    saved, asked, at_most_kept = (
-        [*re.findall(r'"(.+?)"', table)] for table in section.split("| form | examples |")[1:]
-    )
-    assert not [text for text in saved if _tiers(text) != {Tier.HIGH}]
-    assert not [text for text in asked if _tiers(text) != {Tier.MEDIUM}]
-    assert not [text for text in at_most_kept if not _tiers(text) <= {Tier.LOW}]
-    assert len(saved) + len(asked) + len(at_most_kept) > 25
-
-
-def _tiers(text: str) -> set[Tier]:
-    """Where the sentence goes that somebody typed."""
-    said = Turn(Role.USER, Origin.PROMPT, text, "record", "session", confirmed=True, cwd="/home/dev/till")
-    return {tier_of(candidate)[0] for candidate in mine([said])}
 
 
 def _sections(text: str) -> set[str]:

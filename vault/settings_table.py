@@ -205,6 +205,15 @@ class ReflectionSection:
         default=0.88,
         metadata=_number("Likeness in meaning (cosine) from which on two statements are one memory.", 0.5, 1),
     )
+    eagerness: str = field(
+        default="balanced",
+        metadata=_choice(
+            "How readily what you said is saved or proposed: cautious, balanced or eager.",
+            "cautious",
+            "balanced",
+            "eager",
+        ),
+    )
     session_entries: int = field(
         default=40,
         metadata=_whole("So many entries of one session wait at most; the likeliest do. 0 is no limit.", 0),

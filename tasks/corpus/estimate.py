@@ -78,7 +78,7 @@ def estimate(plan: Plan, settings: Settings, *, clock: Callable[[], float] = tim
 
 def _take_sample(plan: Plan, settings: Settings, clock: Callable[[], float]) -> _Sample:
     # Loaded before the clock starts: a child does it once, and SECONDS_A_CHILD has it.
-    from ...pipelines import mining  # noqa: F401
+    from ...pipelines.reading import miner  # noqa: F401
 
     sample = _Sample()
     packing = settings.reflection.miner != "local"
@@ -107,8 +107,8 @@ def _take_sample(plan: Plan, settings: Settings, clock: Callable[[], float]) -> 
 
 def _pack(transcript: Transcript, settings: Settings, sample: _Sample) -> None:
     """Count the windows and tokens that a model would be sent of it."""
-    from ...pipelines.mining.model_answers import system_prompt
-    from ...pipelines.mining.model_windows import WindowPacker
+    from ...pipelines.reading.model_answers import system_prompt
+    from ...pipelines.reading.model_windows import WindowPacker
     from ...sources.transcripts.hosts import open_transcript
 
     packer = WindowPacker(settings.reflection.window_tokens)

@@ -23,10 +23,9 @@ def main() -> int:
     supervisor.watch_parent()
     lower_priority(NICENESS)
     requests = [MiningRequest(**fields) for fields in json.load(sys.stdin)]
-    settings = None if all(request.local_only for request in requests) else child_settings()
     for request in requests:
         try:
-            answer = mined_to_json(mine_transcript(request, None if request.local_only else settings))
+            answer = mined_to_json(mine_transcript(request, child_settings(request.local_only)))
         except OSError as error:
             answer = {"error": f"cannot be read: {error.strerror}"}
         sys.stdout.write(json.dumps(answer) + "\n")

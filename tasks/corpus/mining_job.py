@@ -20,7 +20,7 @@ from ...sources.transcripts.corpus import Transcript, describe
 from ...vault.killpoint import kill_point
 from ...vault.settings import Settings
 from ..child_job import run_json_child
-from ..mining import MiningRequest, mined_from_json
+from ..mining import REST, MiningRequest, mined_from_json
 from ..model_mining import AnswerCache
 from ..queue.enqueue import open_ledger
 from ..queue.job import Dead, Handler, Postpone, Retry, RunningJob
@@ -185,7 +185,10 @@ def plan_batch(
 
 
 def _mine_batch(context: _BackfillContext, readings: Sequence[Reading]) -> Mapping[str, Json]:
-    """Mine the readings in one child and store each result; the counts are of the first. Raises Retry, JobLost."""
+    """Mine the readings in one child and store each result; the counts are of the first.
+
+    Raises Retry, JobLost; Postpone where a part is left of a long one.
+    """
     answers = _run_child(context, [reading.request for reading in readings])
     if "error" in answers[0]:
         raise Retry(str(answers[0]["error"]))
@@ -193,6 +196,8 @@ def _mine_batch(context: _BackfillContext, readings: Sequence[Reading]) -> Mappi
     for reading, answer in zip(readings[1:], answers[1:], strict=True):
         if "error" not in answer:  # Else its own job reports it.
             _store_result(context, reading, answer, is_own=False)
+    if answers[0]["has_more"]:
+        raise Postpone(REST, 0.0)
     return {"mined_ahead": len(readings) - 1, **own}
 
 

@@ -32,8 +32,8 @@ def miner_version() -> str:
 
     A machine with another version would silently drop what only this one proposes.
     """
-    folder = Path(__file__).resolve().parents[2] / "pipelines" / "mining"
-    files = sorted([*folder.glob("*.py"), *folder.glob("*.json")])
+    folder = Path(__file__).resolve().parents[2] / "pipelines" / "reading"
+    files = sorted([*folder.glob("*.py"), *folder.glob("*.json"), *folder.glob("*.safetensors")])
     parts = (part for file in files for part in (file.name.encode(), file.read_bytes()))
     return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
 
@@ -44,7 +44,7 @@ class OutcomeInvalid(MemoryVaultError):
 
 def judge(turns: Iterable[Turn]) -> list[int]:
     """List the offsets of the messages for which the miner proposes something, ascending."""
-    from ...pipelines.mining import Miner  # Not before: see tasks/mining.py.
+    from ...pipelines.reading.miner import Miner  # Not before: see tasks/mining.py.
 
     miner = Miner()
     return sorted({turn.offset for turn in turns if miner.feed(turn)})

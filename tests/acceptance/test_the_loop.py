@@ -80,15 +80,16 @@ def test_a_rule_of_one_session_answers_a_sideways_question_of_the_next(sandbox: 
     assert small_talk == "", "a prompt about nothing gets nothing"
 
 
+@pytest.mark.model
 def test_the_shipped_session_is_mined_by_tier(sandbox: Sandbox) -> None:
     record_session(sandbox)
-    sandbox.memory("worker", "--until-idle")
+    with sandbox.recall_service():
+        sandbox.memory("worker", "--until-idle")
     found = {entry["title"].lower(): entry for entry in sandbox.json("list", "--status", "all")}
     rule = next(entry for title, entry in found.items() if "tuesday" in title)
     push = next(entry for title, entry in found.items() if "push" in title)
     idea = next(entry for entry in found.values() if entry["kind"] == "idea")
     assert rule["confidence"] == "HIGH"
-    assert rule["path"].startswith("personal-private/preferences/")
     assert push["confidence"] == "HIGH", "a rejected tool call phrased as a rule"
     assert idea["status"] == "incubating"
     assert not any("payment client first" in title for title in found), "the agent's plan is no memory"
@@ -181,7 +182,7 @@ def test_reflect_json_names_evidence_and_destination(sandbox: Sandbox) -> None:
         }
     uuids = {json.loads(line).get("uuid") for line in SHIPPED.read_text("utf-8").splitlines()}
     assert all(record in uuids for candidate in found for record in candidate["records"])
-    assert {"preference", "idea", "fix"} <= {candidate["category"] for candidate in found}
+    assert {"correction", "idea", "fix"} <= {candidate["category"] for candidate in found}
 
 
 @pytest.mark.slow

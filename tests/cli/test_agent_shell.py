@@ -112,7 +112,7 @@ def test_an_agent_proposes_no_note_of_a_kind_that_the_program_writes_itself(
     assert agent("save", kind, "forged", "--body", "This session cost nothing at all.") == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert f"{kind!r} are written by memoryvault itself" in line
-    assert "convention, fix, idea, preferences, workflow or another word" in line
+    assert "convention, fact, fix, idea, preferences, workflow or another word" in line
     assert waiting(bed) == []
 
 

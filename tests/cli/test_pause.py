@@ -79,7 +79,7 @@ def test_a_session_that_goes_on_afterwards_is_read_whole_with_what_was_said_mean
     sandbox.memory("resume")
     sandbox.hook("SessionEnd", {**payload, "reason": "prompt_input_exit"})
     sandbox.memory("worker", "--until-idle")
-    assert "always-ship-on-tuesday" in sandbox.memory("list")
+    assert "always-ship-on-tuesday" in sandbox.memory("list", "--status", "all")
 
 
 def test_a_second_pause_says_since_when_and_a_second_resume_that_nothing_was(sandbox: ForkedSandbox) -> None:

@@ -27,7 +27,7 @@ HEAVY = (
     "starlette",
     "uvicorn",
     "pydantic",
-    "memoryvault.pipelines.mining",
+    "memoryvault.pipelines.reading.ngrams",
 )
 """What takes 20 to 200 milliseconds, our own miner's patterns included."""
 SERVE = {"console": "starlette, uvicorn, huey", "mcp": "pydantic, starlette", "worker": "huey", "up": "huey"}

@@ -198,7 +198,7 @@ def test_an_old_corpus_full_of_rules_saves_the_strongest_and_asks_for_the_others
 @pytest.mark.parametrize("days", [("Mondays", "Tuesdays"), ("Tuesdays", "Mondays")])
 def test_of_two_old_rules_that_exclude_each_other_the_later_is_proposed(bed: Bed, days: tuple[str, str]) -> None:
     for session, day in zip(("s", "longer"), days, strict=True):
-        keep(bed, session, replace(RULE, statement=f"Always deploy on {day}.", replaces=None))
+        keep(bed, session, replace(RULE, statement=f"Always deploy on {day}."))
     settled(bed)
     (active,) = [entry for entry in bed.entries() if entry.effective_status == "active" and entry.path != DIGEST]
     assert days[0] in active.body

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ...pipelines.mining.model_answers import answer_schema, system_prompt
+from ...pipelines.reading.model_answers import answer_schema, system_prompt
 from ...sources.completion import Completion, CompletionFailed, CompletionRequest
 from ...tasks.completion import completer_of
 from ...vault.settings import load_settings

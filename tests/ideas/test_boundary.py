@@ -19,7 +19,7 @@ from ..review.support import CHOICE, GUESS, RULE, Bed, said
 from .support import IDEA, INCUBATOR, OTHER, ideas_file, old_idea, outside, write_down
 
 ROOT = Path(__file__).resolve().parents[2]
-NOT_PRODUCT = {"tests", "bench", "demo", "docs", "build", "dist"}
+NOT_PRODUCT = {"training", "tests", "bench", "demo", "docs", "build", "dist"}
 
 DOOR = "tasks/boundary.py"
 STATE = "the state folder"

@@ -30,8 +30,8 @@ GUESS = Candidate(
     score=0.4,
     confirmed=True,
 )
-RULE = replace(GUESS, statement="Always use pnpm, not npm", standing_rule=True, replaces="npm")
-CHOICE = replace(GUESS, category="correction", statement="No, put the fixtures beside the test", replaces="the root")
+RULE = replace(GUESS, statement="Always use pnpm, not npm", standing_rule=True)
+CHOICE = replace(GUESS, category="correction", statement="No, put the fixtures beside the test", claimed_rule=True)
 
 
 def saying(candidate: Candidate, session: str, at: float = 0.0, **changes: object) -> Saying:
@@ -60,7 +60,7 @@ def test_sayings_in_like_words_are_one_pattern_and_an_opposite_is_another() -> N
 
 
 def test_a_rule_among_guesses_makes_the_pattern_high_and_gives_its_wording() -> None:
-    (pattern,) = patterns(saying(RULE, "s1", 1, standing_rule=False, replaces=None), saying(RULE, "s2", 2))
+    (pattern,) = patterns(saying(RULE, "s1", 1, standing_rule=False), saying(RULE, "s2", 2))
     assert pattern.tier is Tier.HIGH
     assert pattern.candidate.session == "s2"
 

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from memoryvault.pipelines.candidate import Candidate
-from memoryvault.pipelines.mining import folder_name, mine
-from memoryvault.pipelines.mining.model_answers import (
+from memoryvault.pipelines.reading.miner import folder_name, mine
+from memoryvault.pipelines.reading.model_answers import (
     Reading,
     answer_schema,
     merge_candidates,
     read_answer,
     system_prompt,
 )
-from memoryvault.pipelines.mining.model_windows import BYTES_A_TOKEN, Window, WindowPacker, pack
+from memoryvault.pipelines.reading.model_windows import BYTES_A_TOKEN, Window, WindowPacker, pack
 from memoryvault.pipelines.routing import Known, ReversedRule, Tier, route, tier_of
 from memoryvault.vault.entry import fingerprint
 from memoryvault.vault.turn import Origin, Role, ToolEvent, Turn
@@ -62,6 +62,7 @@ def item(number: int, quote: str, category: str = "preference", statement: str =
         "statement": statement or quote,
         "reason": "it holds for later",
         "standing_rule": False,
+        "scope": "project",
         **more,
     }
 
@@ -187,7 +188,7 @@ def test_a_quote_that_was_said_becomes_a_candidate_in_the_models_words() -> None
     assert (found.records, found.role, found.typed, found.standing_rule) == (("r1",), "user", True, False)
     assert found.said is not None
     assert "our builds go" in found.said
-    assert tier_of(found)[0] is Tier.LOW
+    assert tier_of(found)[0] is Tier.MEDIUM
 
 
 @pytest.mark.parametrize("character", ["\0", "\x1b[8m", "\u202e", "\ud800"])
@@ -229,18 +230,22 @@ def test_a_model_that_finds_anything_is_cut_short() -> None:
     assert (len(reading.candidates), reading.dropped) == (20, {"too many": 10})
 
 
-def test_a_standing_rule_is_one_only_where_the_local_rules_say_so() -> None:
+def test_a_rule_that_the_model_is_sure_of_is_saved_in_the_users_words_if_they_were_typed() -> None:
     window = one_window(
-        turn(0, "Always run the linter before you commit."), turn(1, "the blue header looks nicer to me")
+        turn(0, "Always run the linter before you commit."),
+        turn(1, "commits are in English")._replace(confirmed=False),
+        turn(2, 'my colleague wrote to me: "never squash"')._replace(apart=((27, 39),)),
     )
-    rule, claimed = read(
+    rule, unconfirmed, apart = read(
         window,
         item(1, "Always run the linter before you commit.", statement="Run linters.", standing_rule=True),
-        item(2, "the blue header looks nicer to me", standing_rule=True),
+        item(2, "commits are in English", standing_rule=True),
+        item(3, "my colleague wrote", standing_rule=True),
     ).candidates
     assert tier_of(rule)[0] is Tier.HIGH
     assert rule.statement == "Always run the linter before you commit.", "what is saved unasked is in the user's words"
-    assert tier_of(claimed) == (Tier.MEDIUM, "may be a standing rule")
+    assert tier_of(unconfirmed)[0] is Tier.MEDIUM
+    assert tier_of(apart)[0] is Tier.MEDIUM
 
 
 @pytest.mark.parametrize("category", ["preference", "correction", "fix", "workflow", "idea"])
@@ -262,7 +267,7 @@ def test_a_rule_that_the_agent_states_is_nobodys(category: str, said: str) -> No
 
 def test_words_in_a_pasted_document_are_not_the_users() -> None:
     document = "\n".join(["# Guide", "", "- Always use tabs.", "| a | b |", "## More", "- Never push on Friday."] * 8)
-    window = one_window(turn(0, document))
+    window = one_window(turn(0, document, apart=((0, len(document)),)))
     reading = read(window, item(1, "Always use tabs.", standing_rule=True))
     assert reading == Reading((), {"not in words the user typed": 1})
 
@@ -296,17 +301,17 @@ TURNS = [
 
 def test_what_both_miners_found_is_one_candidate_known_by_what_was_said() -> None:
     local = mine(TURNS)
-    lesson = next(one for one in local if one.category in ("preference", "correction"))
+    lesson = next(one for one in local if "pnpm" in one.statement)
     modelled = read(
         one_window(*TURNS),
         item(2, "use pnpm instead of npm", "correction", "Use pnpm instead of npm in the shop."),
         item(2, "one idea for later: a dark mode", "idea", "A dark mode for the admin pages."),
     ).candidates
     both = merge_candidates(local, modelled)
-    assert len(both) == len(local)
-    reworded = next(one for one in both if one.category == lesson.category)
-    assert reworded.identity == lesson.statement
-    assert tier_of(reworded) == tier_of(lesson)
+    lessons = [one for one in both if "pnpm" in one.statement]
+    assert len(lessons) == 1
+    assert lessons[0].identity == lesson.statement
+    assert tier_of(lessons[0]) == tier_of(lesson)
 
 
 def test_the_same_quote_gives_the_same_fingerprint_however_it_is_reworded() -> None:

@@ -32,7 +32,7 @@ RULE = Candidate(
     confirmed=True,
 )
 CHOICE = replace(
-    RULE, category="correction", statement="No, use pnpm instead of npm", standing_rule=False, replaces="npm"
+    RULE, category="correction", statement="No, use pnpm instead of npm", standing_rule=False, claimed_rule=True
 )
 GUESS = replace(RULE, statement="The report reads well as a list", standing_rule=False)
 FIX = replace(GUESS, category="fix", role="assistant", statement="The timeout was caused by a stale lock", typed=False)
@@ -89,7 +89,7 @@ def test_a_correction_that_names_what_to_do_waits_as_the_mode_says(mode: ReviewM
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("candidate", [GUESS, FIX, replace(CHOICE, replaces=None)])
+@pytest.mark.parametrize("candidate", [GUESS, FIX, replace(CHOICE, claimed_rule=False)])
 def test_a_single_inference_goes_to_the_inbox_in_every_mode(candidate: Candidate, mode: ReviewMode) -> None:
     decision = routed(candidate, mode=mode)
     assert decision.tier is Tier.LOW

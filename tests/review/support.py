@@ -29,10 +29,11 @@ RULE = Candidate(
     session="s1",
     standing_rule=True,
     confirmed=True,
-    replaces="npm",
 )
-CHOICE = replace(RULE, category="correction", statement="No, use pnpm instead of npm", standing_rule=False)
-GUESS = replace(RULE, statement="The release report reads well as a bullet list", standing_rule=False, replaces=None)
+CHOICE = replace(
+    RULE, category="correction", statement="No, use pnpm instead of npm", standing_rule=False, claimed_rule=True
+)
+GUESS = replace(RULE, statement="The release report reads well as a bullet list", standing_rule=False)
 
 
 @dataclass

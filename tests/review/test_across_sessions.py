@@ -333,21 +333,6 @@ def test_an_exception_for_one_project_stands_beside_the_rule_for_everything(bed:
     assert {entry.effective_status for entry in bed.entries()} == {"active"}
 
 
-def test_a_rule_that_names_another_project_is_filed_there_if_the_vault_knows_it(bed: Bed) -> None:
-    rule = replace(RULE, replaces=None)
-    bed.note("personal-projects/shop/preferences/tabs.md", "# Tabs\n\nWe use tabs.", kind="preferences")
-    bed.remember(
-        said(rule, "a", "In the shop repo, never force-push.", project="till", names_project="shop"),
-        said(rule, "a", "In the site repo, never squash.", project="till", names_project="site"),
-    )
-    bed.remember(said(rule, "b", "In the shop repo, never force-push.", project="admin", names_project="shop"))
-    known, unknown = bed.entries()[1:], bed.entries()[0]
-    (found,) = [entry for entry in known if entry.title.startswith("In the shop")]
-    assert (found.group, found.project, found.occurrences) == ("personal-projects/shop", "shop", 2)
-    assert (unknown.group, unknown.project) == ("personal-private", None)
-    assert unknown.body.startswith("# In the site repo, never squash")
-
-
 def test_a_persons_edit_survives_another_occurrence(bed: Bed) -> None:
     bed.remember(said(RULE, "a"))
     path = bed.only("active").path

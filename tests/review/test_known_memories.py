@@ -14,7 +14,7 @@ from memoryvault.tasks.known_memories import VaultMemories
 from memoryvault.vault.settings import load_settings
 from memoryvault.vault.store import VaultStore
 
-EXAMPLES = Path(known_memories.__file__).parents[1] / "pipelines" / "mining" / "training" / "held_out.jsonl"
+EXAMPLES = Path(known_memories.__file__).parents[1] / "training" / "reader" / "examples" / "held_out.jsonl"
 
 
 def statements() -> list[str]:

@@ -13,7 +13,7 @@ from memoryvault.tasks.dismissing import dismiss
 
 from .support import RULE, Bed, said
 
-MONDAYS = replace(RULE, statement="Always deploy on Mondays.", excerpt="Always deploy on Mondays.", replaces=None)
+MONDAYS = replace(RULE, statement="Always deploy on Mondays.", excerpt="Always deploy on Mondays.")
 TUESDAYS = "Always deploy on Tuesdays."
 
 

@@ -10,7 +10,7 @@ from memoryvault.vault.evidence import PASSED_ON_TAG
 from .support import GUESS, RULE, Bed
 
 SAYING = "Always run the linter and the type checker before you commit."
-STATED = replace(RULE, statement=SAYING, excerpt=SAYING, replaces=None)
+STATED = replace(RULE, statement=SAYING, excerpt=SAYING)
 
 
 def test_a_proposal_of_an_agent_goes_on_waiting_when_the_user_says_what_it_begins_with(bed: Bed) -> None:

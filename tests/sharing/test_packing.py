@@ -255,7 +255,7 @@ def test_what_others_pick_is_mined_to_the_same_candidates(tmp_path: Path) -> Non
     packed, request = shared(path)
     alone = mine_transcript(MiningRequest(str(path), "claude"))
     assert mine_transcript(request) == alone
-    assert {one.role for one in alone.candidates} == {"user", "assistant", "tool"}
+    assert {one.role for one in alone.candidates} == {"user", "assistant"}
     assert len(packed.kept_back) == 2, "the token, and the path below a home folder"
     assert len(alone.candidates) >= 8
 

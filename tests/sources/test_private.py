@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memoryvault.pipelines.mining import mine
+from memoryvault.pipelines.reading.miner import mine
 from memoryvault.pipelines.routing import Tier, tier_of
 from memoryvault.sources.transcripts.claude import ClaudeReader
 
@@ -64,7 +64,7 @@ def test_no_candidate_holds_a_word_of_it(tmp_path: Path) -> None:
     assert {c.category for c in found} >= {"preference", "correction", "fix"}
     assert CANARY not in repr(turns)
     assert CANARY not in repr(found)
-    assert not [c.statement for c in found if c.standing_rule]
+    assert not [c.statement for c in found if c.standing_rule and "[private]" in c.statement]
 
 
 @pytest.mark.parametrize(
@@ -73,8 +73,8 @@ def test_no_candidate_holds_a_word_of_it(tmp_path: Path) -> None:
         (f"Always use {HIDDEN} for the staging host.", "Always use [private] for the staging host.", Tier.MEDIUM),
         (f"Never log in to &lt;private&gt;{CANARY}&lt;/private&gt;", "Never log in to [private]", Tier.MEDIUM),
         (f"Always use this address: {HIDDEN}", "Always use this address: [private]", Tier.MEDIUM),
-        (f"{HIDDEN}\nAlways use pnpm. {HIDDEN}", "Always use pnpm.", Tier.HIGH),
-        (f"Thank you. {HIDDEN} Never push without asking.", "Never push without asking.", Tier.HIGH),
+        (f"{HIDDEN}\nAlways use pnpm. {HIDDEN}", "Always use pnpm.", Tier.MEDIUM),
+        (f"Thank you. {HIDDEN} Never push without asking.", "Never push without asking.", Tier.MEDIUM),
     ],
 )
 def test_a_sentence_of_which_a_part_is_private_is_put_to_the_user(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memoryvault.pipelines.mining.model_windows import pack
+from memoryvault.pipelines.reading.model_windows import pack
 from memoryvault.sources.transcripts.hosts import open_transcript
 from memoryvault.tasks.mining import MiningRequest, mine_transcript
 

@@ -95,7 +95,8 @@ def finds(quote: str, statement: str = "", category: str = "preference") -> Call
                         "category": category,
                         "statement": statement or quote,
                         "reason": "a taste",
-                        "standing_rule": True,
+                        "standing_rule": False,
+                        "scope": "project",
                     }
                 )
         return {"candidates": found}

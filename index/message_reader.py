@@ -1,0 +1,91 @@
+"""Reads messages with the fine-tuned model, in the recall service: texts go in, logits come out."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..vault.errors import ModelUnavailable
+from .embedder import DEFAULT_MODEL, LIBRARY_ENVIRONMENT, locate_model, verify_model
+
+if TYPE_CHECKING:
+    from .packaged import PackagedModel
+
+MOST_WINDOWS = 12
+"""Windows of one message that are read; of a longer text the rest is not."""
+
+
+class MessageReader:
+    """The packaged model's lower layers and the fine-tuned upper ones. Loaded at the first message, in its thread."""
+
+    def __init__(self, models_folder: Path) -> None:
+        self._models_folder = models_folder
+        self._lock = threading.Lock()
+        self._loaded: tuple[PackagedModel, Any, Any] | None = None
+
+    def read(self, text: str, before: str, sentences: Sequence[tuple[int, int]]) -> dict[str, Any]:
+        """Logits of a message: `window` (worth, idea, fix) of its best window, and for each sentence a mapping of
+        SENTENCE_HEADS to lists. Raises ModelUnavailable."""
+        with self._lock:
+            model, reading, tokenizer = self._loaded = self._loaded or self._load()
+            return _read(model, reading, tokenizer, text, before, sentences)
+
+    def _load(self) -> tuple[PackagedModel, Any, Any]:
+        import os
+
+        location = locate_model(DEFAULT_MODEL, self._models_folder)
+        verify_model(location)
+        os.environ.update(LIBRARY_ENVIRONMENT)
+        try:
+            from .packaged import PackagedModel
+            from .reading_model import ReadingModel
+
+            model = PackagedModel(location.folder)
+            tokenizer = type(model.tokenizer).from_str(model.tokenizer.to_str())
+            tokenizer.no_truncation()
+            return model, ReadingModel.load(), tokenizer
+        except (ImportError, OSError) as error:
+            raise ModelUnavailable(f"the model that reads messages cannot be loaded: {error}") from error
+
+
+def _read(
+    model: PackagedModel, reading: Any, tokenizer: Any, text: str, before: str, parts: Sequence[tuple[int, int]]
+) -> dict[str, Any]:
+    import torch
+
+    from .reading_model import BEFORE_CHARS, MESSAGE_TOKENS, lower_hidden, padded, window_of
+
+    torch.set_num_threads(1)
+    tail = tokenizer.encode(before[-BEFORE_CHARS:], add_special_tokens=False).ids if before else []
+    found: list[dict[str, list[float]]] = []
+    tops = [-9.0, -9.0, -9.0]
+    for first, last in _windows(tokenizer, text, parts, MESSAGE_TOKENS)[:MOST_WINDOWS]:
+        start = parts[first][0]
+        coded = tokenizer.encode(text[start : parts[last - 1][1]], add_special_tokens=False)
+        spans = []
+        for low, high in parts[first:last]:
+            inside = [k for k, (a, b) in enumerate(coded.offsets) if a + start < high and b + start > low]
+            spans.append((inside[0], inside[-1] + 1) if inside else (0, 0))
+        window = window_of(coded.ids, tail, spans)
+        at = padded([window])
+        with torch.inference_mode():
+            out = reading(lower_hidden(model, at), [window], at)
+        tops = [max(top, value) for top, value in zip(tops, out["window"][0].tolist(), strict=True)]
+        for row in range(last - first):
+            found.append({name: out[name][row].tolist() for name in reading.heads})
+    return {"window": tops, "sentences": found}
+
+
+def _windows(tokenizer: Any, text: str, parts: Sequence[tuple[int, int]], limit: int) -> list[tuple[int, int]]:
+    """Ranges [first, last) of sentences that fit one window; a longer one stands alone."""
+    ranges: list[tuple[int, int]] = []
+    first = 0
+    for index in range(1, len(parts) + 1):
+        if index < len(parts):
+            size = len(tokenizer.encode(text[parts[first][0] : parts[index][1]], add_special_tokens=False).ids)
+        if index == len(parts) or size > limit:
+            ranges.append((first, index))
+            first = index
+    return ranges

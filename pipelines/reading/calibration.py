@@ -1,0 +1,70 @@
+"""From logits to probabilities, and from probabilities to what becomes of a sentence: `calibration.json`.
+
+The numbers are fitted by `training/reader` on people that the weights were not trained on.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal
+
+Eagerness = Literal["cautious", "balanced", "eager"]
+EAGERNESS: tuple[Eagerness, ...] = ("cautious", "balanced", "eager")
+_DATA = Path(__file__).with_name("calibration.json")
+
+
+def eagerness_of(setting: str) -> Eagerness:
+    """The position of a setting; what is none is `balanced`."""
+    return next((each for each in EAGERNESS if each == setting), "balanced")
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Least probabilities, 0 to 1."""
+
+    save: float
+    """From here on a statement is saved without asking."""
+    propose: float
+    """From here on it is put to the user."""
+    hint: float
+    """From here on it goes to the inbox."""
+    idea: float
+    fix: float
+    sentence: float
+    """From here on a sentence beside the best one of its message is a statement, too."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Of one reader."""
+
+    message_weights: Mapping[str, float]
+    sentence_weights: Mapping[str, float]
+    thresholds: Mapping[str, Thresholds]
+
+    def message(self, logits: Mapping[str, float]) -> float:
+        """Probability that a message holds something worth remembering."""
+        return _probability(self.message_weights, logits)
+
+    def sentence(self, logits: Mapping[str, float]) -> float:
+        """Probability that a sentence does."""
+        return _probability(self.sentence_weights, logits)
+
+
+def _probability(weights: Mapping[str, float], values: Mapping[str, float]) -> float:
+    total = weights["bias"] + sum(weights.get(name, 0.0) * value for name, value in values.items())
+    return 1 / (1 + math.exp(-max(-40.0, min(40.0, total))))
+
+
+@lru_cache(maxsize=4)
+def calibration(reader: str, path: Path = _DATA) -> Calibration:
+    """The calibration of the reader of this name. Raises KeyError for an unknown one."""
+    own = json.loads(path.read_text("utf-8"))[reader]
+    return Calibration(
+        own["message"], own["sentence"], {name: Thresholds(**own["thresholds"][name]) for name in EAGERNESS}
+    )

@@ -1,0 +1,138 @@
+"""What a session said and did before the message that is read."""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass, field
+
+from ...vault.turn import Origin, Role, Turn
+from ...vault.wording import beginning_of, end_of
+from ..scrub import scrub, scrub_passage
+
+QUOTE_CHARS = 160
+"""Most characters that are quoted of what a message answers."""
+LAST_CHARS = 1500
+"""How much of the end of a message is searched for what it asks."""
+MAX_STEPS = 400
+"""Most tool steps remembered within one turn of the user; the oldest are forgotten."""
+COMMAND_CHARS = 100
+ERROR_CHARS = 2000
+EDITS = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit", "apply_patch", "str_replace", "create"})
+"""Tools that change files."""
+_LINE = re.compile(r"[^\n]+")
+_MARKUP = re.compile(r"[*`#>|]+|(?<!\w)_+|_+(?!\w)")
+_FAILURE = re.compile(
+    r"^(?:--- FAIL|FAIL\b|FAILED\b|E\s{2,}|error(?:\[\w+\])?:|fatal:|panic:|Traceback \(most recent|npm ERR!"
+    r"|.*\b\d+ failed\b|exit code [1-9])",
+    re.MULTILINE | re.IGNORECASE,
+)
+
+
+@dataclass(eq=False)
+class ToolStep:
+    """A tool call, with its result once that is known."""
+
+    record: str
+    name: str
+    command: str
+    file: str
+    failed: bool | None = None
+    result_record: str = ""
+    error: str = ""
+
+    @functools.cached_property
+    def line(self) -> str:
+        """The command, shortened."""
+        line = " ".join(self.command.split())
+        return line if len(line) <= COMMAND_CHARS else beginning_of(line, COMMAND_CHARS - 1).rstrip() + "…"
+
+
+@dataclass
+class ConversationContext:
+    """The context while a session is read turn by turn.
+
+    It goes back no further than the agent's last message before the user's, so that reading can begin there.
+    """
+
+    said: str = ""
+    """The agent's last message."""
+    last_agent_offset: int = 0
+    """Byte offset of the agent's last message."""
+    context_offset: int = 0
+    """Byte offset of the agent's last message before the user's current one."""
+    steps: list[ToolStep] = field(default_factory=list)
+    """Tool calls since the user's last message."""
+    calls: dict[str, ToolStep] = field(default_factory=dict)
+    """Those of them that can be told by the host's id."""
+
+    def advance(self, turn: Turn) -> ToolStep | None:
+        """Take a turn into account, after it was read. Returns the step whose result it is, if it is one."""
+        if turn.is_users_words:
+            self.context_offset = self.last_agent_offset
+            self.steps.clear()
+            self.calls.clear()
+        elif turn.origin is Origin.ASSISTANT:
+            self.said, self.last_agent_offset = turn.text, turn.offset
+        elif turn.origin is Origin.TOOL_USE and (tool := turn.tool) is not None:
+            step = ToolStep(turn.record, tool.name, tool.command or "", tool.file_path or "")
+            self.steps.append(step)
+            del self.steps[:-MAX_STEPS]
+            if tool.use_id:
+                self.calls[tool.use_id] = step
+                if len(self.calls) > MAX_STEPS:
+                    del self.calls[next(iter(self.calls))]
+        elif turn.role is Role.TOOL and turn.tool is not None:
+            return self._finish(turn)
+        return None
+
+    def _finish(self, turn: Turn) -> ToolStep | None:
+        assert turn.tool is not None
+        step = self.calls.get(turn.tool.use_id or "")
+        if step is not None:
+            # Whether a call failed is read off the output of commands and edits only; files that were read are long.
+            asked = step.command or step.name in EDITS
+            step.failed = turn.tool.is_error or bool(asked and _FAILURE.search(turn.text))
+            step.result_record = turn.record
+            step.error = _tail(turn.text) if step.failed else ""
+        return step
+
+
+def occasion(turn: Turn, said: str) -> str:
+    """What a message of the user answers, in one line: the tool call that is refused, the question that was asked, or
+    what the agent said last (`said`); '' when nothing is known of it."""
+    if turn.about:
+        about = one_line(scrub(turn.about))
+        known = {Origin.REJECTION: f"when refusing {about}", Origin.ANSWER: f"asked: {about}"}
+        return known.get(turn.origin, "")
+    answered = last_words(said)
+    return f"in answer to: “{answered}”" if answered else ""
+
+
+@functools.lru_cache(maxsize=4)
+def last_words(said: str) -> str:
+    """Extract the agent's question from what it said, else its last line: at most QUOTE_CHARS characters."""
+    tail = end_of(said.strip(), LAST_CHARS)
+    end = tail.rfind("?") + 1
+    start = max(tail.rfind(sign, 0, max(end - 1, 0)) for sign in ".!?\n") + 1
+    if not tail[start:end].strip():
+        lines = [line for line in _LINE.finditer(tail) if line[0].strip() and not line[0].strip().startswith("```")]
+        if not lines:
+            return ""
+        start, end = lines[-1].span()
+    # Cut out of what is scrubbed: of an address that is a secret the rest would not be recognised.
+    return one_line(scrub_passage(tail, start, end))
+
+
+def one_line(text: str) -> str:
+    """Put a text on one line of at most QUOTE_CHARS characters, without markup."""
+    line = " ".join(_MARKUP.sub("", text).split()).strip(" -–—:")
+    return line if len(line) <= QUOTE_CHARS else line[: QUOTE_CHARS - 1].rsplit(" ", 1)[0] + "…"
+
+
+def _tail(output: str) -> str:
+    """Cut an output to its last whole lines: half a token would not be recognised when it is scrubbed."""
+    if len(output) <= ERROR_CHARS:
+        return output
+    tail = output[-ERROR_CHARS:]
+    return tail.partition("\n")[2] or tail.partition(" ")[2]

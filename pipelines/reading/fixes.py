@@ -1,0 +1,107 @@
+"""Fixes that a session proved: a command failed, something was changed, and the same command passed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+from ...vault.turn import Turn
+from .context import EDITS, ToolStep
+from .sentences import Sentence, sentences
+
+MOST_FAILURES = 20
+"""Commands that are followed at once; the oldest is forgotten."""
+SYMPTOM_CHARS = 200
+MOST_CHARS = 400
+_CURE = re.compile(
+    r"\b(?:fix(?:ed|es)?|caused?|because|resolved?|solved|root cause|the (?:problem|issue|bug|failure) was"
+    r"|turned out|was missing|needed|due to)\b",
+    re.IGNORECASE,
+)
+_NEXT = re.compile(r"^(?:let me|now|i'll|i will|next|should i|let's)\b|\?$", re.IGNORECASE)
+_BLANK = re.compile(r"\*\*|^#+\s*|`{3,}")
+
+
+@dataclass
+class _Failure:
+    step: ToolStep
+    claims: list[tuple[Turn, list[Sentence]]] = field(default_factory=list)
+    """What the agent has said of its cause since it failed last."""
+    changes: list[ToolStep] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class ProvedFix:
+    """A failure, what was said to be its cure, and the run that proves it."""
+
+    failed: ToolStep
+    passed: ToolStep
+    claim: Turn | None
+    """The agent's message that tells the cure; None if it told none."""
+    said: tuple[int, int]
+    """Characters of `claim` that tell it."""
+    change: str
+    """What was changed in between, in a few words."""
+
+    @property
+    def symptom(self) -> str:
+        """The last line of the failure's output."""
+        lines = [line.strip() for line in self.failed.error.splitlines() if line.strip()]
+        return " ".join(lines[-1].split())[:SYMPTOM_CHARS] if lines else ""
+
+
+class FixFinder:
+    """Follows the commands of a session. A claim that the next run refutes is forgotten."""
+
+    def __init__(self) -> None:
+        self._failures: dict[str, _Failure] = {}
+
+    def says(self, turn: Turn) -> None:
+        """Take a message of the agent into account."""
+        if not self._failures:
+            return
+        telling = [s for s in sentences(turn.text) if _CURE.search(t := s.of(turn.text)) and not _NEXT.search(t)]
+        for failure in self._failures.values() if telling else ():
+            failure.claims.append((turn, telling))
+
+    def runs(self, step: ToolStep) -> ProvedFix | None:
+        """Take a finished call into account; the fix that its success proves, if there is one."""
+        if not step.command:
+            for failure in self._failures.values() if step.failed is False and step.name in EDITS else ():
+                failure.changes.append(step)
+            return None
+        if step.failed:
+            self._failures.pop(step.line, None)
+            self._failures[step.line] = _Failure(step)
+            if len(self._failures) > MOST_FAILURES:
+                del self._failures[next(iter(self._failures))]
+            return None
+        mended = self._failures.get(step.line)
+        if mended is not None:
+            del self._failures[step.line]
+        for other in self._failures.values():
+            other.changes.append(step)
+        if mended is None or not (mended.claims or mended.changes):
+            return None
+        claim: Turn | None = None
+        said = (0, 0)
+        if mended.claims:
+            claim, telling = mended.claims[-1]
+            end = max((s.end for s in telling if s.end - telling[0].start <= MOST_CHARS), default=telling[0].end)
+            said = (telling[0].start, end)
+        return ProvedFix(mended.step, step, claim, said, _change(mended.changes))
+
+
+def _change(steps: Sequence[ToolStep]) -> str:
+    files = [PurePosixPath(step.file).name for step in steps if step.name in EDITS and step.file]
+    if files:
+        return f"a change to {', '.join(dict.fromkeys(files[-2:]))}"
+    commands = [step for step in steps if step.command]
+    return f"`{commands[-1].line}`" if commands else ""
+
+
+def plain(text: str) -> str:
+    """Put the agent's words on one line, without bold, headings and fences."""
+    return " ".join(_BLANK.sub("", text).split())

@@ -1,0 +1,57 @@
+"""The explicit forms: words by which a person says outright that something holds. They guarantee a proposal.
+
+Whether more is made of it, a reader decides. There are ten forms in English and the plainest of other languages
+(`forms.json`); a sentence that a reader misses becomes an example for it, not a form.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import lru_cache
+from pathlib import Path
+
+_DATA = Path(__file__).with_name("forms.json")
+_LEAD = r"(?:(?:ok(?:ay)?|and|also|so|but|no|please|btw|hey|thanks|hi|well|oh)\b[\s,.!:;–—-]*)*"
+_FORMS: tuple[tuple[str, str], ...] = (
+    ("asked to remember", r"(?:please )?(?:remember|memorize|keep in mind|don'?t forget|note)(?:\s*:|,? that\b)"),
+    ("from now on", r".{0,60}\b(?:from now on|going forward|from here on|in (?:the )?future,)"),
+    ("labelled", r"(?:(?:new|our|my|house|team|project) )?(?:rule|convention|preference|policy|decision|fact)\s*:"),
+    ("always or never", r"(?:you (?:should|must|can) |we )?(?:always|never)\s+\w+"),
+    ("prefer", r"I (?:always|usually|generally|strongly)? ?(?:prefer|hate|never want|always want)\b"),
+    ("don't ever", r"(?:don'?t|do not) ever\b"),
+    ("each time", r"(?:every time|each time|whenever) (?:you|we|I)\b"),
+    (
+        "this project's way",
+        r"in this (?:repo(?:sitory)?|project|code ?base|team|company|workspace)\b,? (?:we|use|never|no)\b",
+    ),
+    ("one, not the other", r"(?:we|i) use [\w.+#/-]+,? (?:not|instead of|rather than) [\w.+#/-]+"),
+    ("decided", r"(?:we|i)(?:'ve| have)? (?:agreed|decided|settled)(?: that| on| to|:)"),
+)
+_NO_STATEMENT = re.compile(r"\?\s*$|^(?:always|never) ?mind\b", re.IGNORECASE)
+_RUNS_DOWNLOADS = re.compile(r"\b(?:curl|wget)\b[^\n|]*\|\s*(?:sudo\s+)?\w*sh\b", re.IGNORECASE)
+
+
+def runs_downloads(text: str) -> bool:
+    """Whether a text tells to run what is downloaded ("curl … | sh"): never saved unasked, whoever says it."""
+    return _RUNS_DOWNLOADS.search(text) is not None
+
+
+@lru_cache(maxsize=1)
+def _compiled() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    forms = [(name, re.compile(_LEAD + form, re.IGNORECASE)) for name, form in _FORMS]
+    others: dict[str, list[str]] = json.loads(_DATA.read_text("utf-8"))
+    for language, words in others.items():
+        # Languages without blanks between words have no ends of words to look for.
+        joined = "|".join(map(re.escape, words))
+        spaced = joined if language in ("zh", "ja") else rf"\b(?:{joined})\b"
+        forms.append((f"a rule ({language})", re.compile(rf".*?(?:{spaced})", re.IGNORECASE | re.DOTALL)))
+    return tuple(forms)
+
+
+def explicit_form(sentence: str) -> str | None:
+    """Return the name of the form that the sentence has; None for none. Questions have none."""
+    text = sentence.strip().strip("*_\"'").replace("’", "'")
+    if _NO_STATEMENT.search(text):
+        return None
+    return next((name for name, form in _compiled() if form.match(text)), None)

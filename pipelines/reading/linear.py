@@ -1,0 +1,63 @@
+"""The reader that needs no language model: hashed n-grams alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from . import ngrams
+from .calibration import Calibration, calibration
+from .forms import explicit_form
+from .reading import CATEGORIES, CHANNELS, Category, Channel, Message, MessageReading, SentenceReading
+
+NAME = "words"
+NO_SENTENCE = -6.0
+"""Logit of a message without a sentence."""
+
+
+def sigmoid(logit: float) -> float:
+    """Probability of a logit."""
+    return 1 / (1 + math.exp(-max(-40.0, min(40.0, logit))))
+
+
+def best(logits: Mapping[str, float], head: str, names: tuple[str, ...]) -> str:
+    """The name with the highest logit of those of a head."""
+    return max(names, key=lambda name: logits[f"{head}:{name}"])
+
+
+def length(text: str) -> float:
+    """Logarithm of the number of words: of long messages more hold something."""
+    return math.log1p(len(text.split()))
+
+
+class NgramReader:
+    """Reads in its own process, in about a millisecond a message."""
+
+    name = NAME
+
+    def __init__(self, weights: ngrams.Weights | None = None, own: Calibration | None = None) -> None:
+        self._weights = weights or ngrams.packaged()
+        self._calibration = own or calibration(NAME)
+
+    def logits(self, message: Message) -> tuple[dict[str, float], list[dict[str, float]]]:
+        """Logits of the message, and of each of its sentences."""
+        whole = self._weights.logits(ngrams.features(message.text, message.before))
+        if len(message.sentences) == 1 and message.sentences[0].of(message.text) == message.text.strip():
+            return whole, [whole]
+        parts = [s.of(message.text) for s in message.sentences]
+        return whole, [self._weights.logits(ngrams.features(part, message.before)) for part in parts]
+
+    def read(self, message: Message) -> MessageReading:
+        """See Reader."""
+        whole, parts = self.logits(message)
+        top = max((part["sentence"] for part in parts), default=NO_SENTENCE)
+        form = float(any(explicit_form(s.of(message.text)) for s in message.sentences))
+        own = self._calibration
+        found = []
+        for part in parts:
+            category: Category = best(part, "category", CATEGORIES)  # type: ignore[assignment]
+            channel: Channel = best(part, "channel", CHANNELS)  # type: ignore[assignment]
+            worth = own.sentence({"sentence": part["sentence"]})
+            found.append(SentenceReading(worth, category, sigmoid(part["personal"]), channel))
+        worth = own.message({"message": whole["worth"], "sentence": top, "form": form, "length": length(message.text)})
+        return MessageReading(worth, sigmoid(whole["idea"]), sigmoid(whole["fix"]), found)

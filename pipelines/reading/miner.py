@@ -1,0 +1,285 @@
+"""From the turns of a session to candidates: a reader says what is worth remembering, this module makes memories of it.
+
+No I/O of its own. What stays code is who speaks (`Turn`), what was pasted, the exact words, and the explicit forms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Literal
+
+from ...vault.private import PRIVATE_MARK
+from ...vault.turn import Origin, Turn
+from ..candidate import Candidate, moment
+from ..scrub import findings_in_passage, scrub_passage
+from .calibration import Eagerness, Thresholds, calibration
+from .context import ConversationContext, occasion
+from .excerpts import excerpt, excerpt_range
+from .fixes import FixFinder, ProvedFix, plain
+from .forms import explicit_form, runs_downloads
+from .linear import NgramReader
+from .reading import LASTING, Category, Message, MessageReading, Reader, SentenceReading
+from .sentences import Sentence, sentences
+from .statement import needs_neighbour, statement, thought
+
+MOST_SENTENCES = 200
+"""Sentences of one message that are read; a longer text was hardly typed."""
+MOST_CANDIDATES = 12
+"""Of one message; the surest are kept."""
+LEAST_WORDS = 2
+PROVED_FIX_SCORE = 0.6
+FORM_SCORE = 0.5
+
+ProjectOf = Callable[[str], str]
+"""Working directory -> slug of its project, "" for none."""
+
+Tier = Literal["save", "propose", "hint"]
+
+
+def folder_name(cwd: str) -> str:
+    """The project by the name of its folder: what can be known without looking at the disk."""
+    return PurePosixPath(cwd).name.lower()
+
+
+@dataclass(frozen=True)
+class _Finding:
+    first: int
+    last: int
+    category: Category
+    worth: float
+    tier: Tier
+    why: str
+    personal: float
+    channel: str
+
+
+class Miner:
+    """Reads turn by turn, in constant memory. Decisions only look back, so nothing waits for the end of the session.
+
+    Turns with an offset below `start` are context: they are followed, but nothing is proposed for them.
+    """
+
+    def __init__(
+        self,
+        *,
+        start: int = 0,
+        project_of: ProjectOf = folder_name,
+        reader: Reader | None = None,
+        eagerness: Eagerness = "balanced",
+    ) -> None:
+        self._start = start
+        self._project_of = project_of
+        self._reader = reader or NgramReader()
+        self._eagerness: Eagerness = eagerness
+        self._context = ConversationContext()
+        self._fixes = FixFinder()
+        self._projects: dict[str, str | None] = {}
+
+    @property
+    def context_offset(self) -> int:
+        """Byte offset at which the next reading of this session has to begin: the agent's last message before the
+        user's current one. What is read again below `start` is only followed, which costs little."""
+        return self._context.context_offset
+
+    @property
+    def last_agent_offset(self) -> int:
+        """Byte offset of the agent's last message: a later place to begin at, if the next turn is a prompt."""
+        return self._context.last_agent_offset
+
+    def run(self, turns: Iterable[Turn]) -> Iterator[Candidate]:
+        """Candidates of these turns, in order."""
+        for turn in turns:
+            yield from self.feed(turn)
+
+    def feed(self, turn: Turn) -> list[Candidate]:
+        """The candidates that this turn settles."""
+        found: list[Candidate] = []
+        mined = turn.offset >= self._start
+        if mined and turn.is_users_words:
+            found = self._from_user(turn)
+        proved = self.follow(turn)
+        if proved is not None and mined:
+            found.append(self._proved(turn, proved))
+        return found
+
+    def follow(self, turn: Turn) -> ProvedFix | None:
+        """Take a turn into account without reading it. Returns the fix that it proves, if it does."""
+        step = self._context.advance(turn)
+        if turn.is_users_words:
+            # A reading may begin behind an older failure: what it proves must not depend on that.
+            self._fixes = FixFinder()
+        elif turn.origin is Origin.ASSISTANT:
+            self._fixes.says(turn)
+        elif step is not None and step.failed is not None:
+            return self._fixes.runs(step)
+        return None
+
+    def _from_user(self, turn: Turn) -> list[Candidate]:
+        text = _without_pasted(turn)
+        parts = sentences(text)[:MOST_SENTENCES]
+        # Languages without blanks between words say much in one.
+        if len(text.split()) < (LEAST_WORDS if text.isascii() else 1) or not parts:
+            return []
+        before = turn.about or self._context.said
+        reading = self._reader.read(Message(text, before, parts))
+        thresholds = calibration(self._reader.name).thresholds[self._eagerness]
+        findings = _findings(text, parts, reading, thresholds)
+        return [self._of_user(turn, parts, finding) for finding in findings]
+
+    def _of_user(self, turn: Turn, parts: Sequence[Sentence], finding: _Finding) -> Candidate:
+        start, end = parts[finding.first].start, parts[finding.last - 1].end
+        said = scrub_passage(turn.text, start, end).strip()
+        whole = not findings_in_passage(turn.text, start, end) and PRIVATE_MARK not in said
+        saves = finding.tier == "save" and whole and not runs_downloads(said)
+        project = self._project(turn)
+        text = statement(said)
+        is_dark = finding.last - finding.first == 1 and needs_neighbour(said)
+        return Candidate(
+            category=finding.category,
+            statement=text,
+            reason=finding.why,
+            role="user",
+            records=(turn.record,),
+            excerpt=excerpt(turn.text, *excerpt_range(turn.text, start, end)),
+            session=turn.session,
+            project=project,
+            scope="project" if project and finding.personal < 0.5 else "personal",
+            standing_rule=saves,
+            claimed_rule=not saves and finding.tier != "hint",
+            typed=True,
+            passed_on=not _is_typed(turn, start, end),
+            score=round(finding.worth, 3),
+            said_at=moment(turn.timestamp),
+            confirmed=turn.confirms(start, end),
+            occasion=occasion(turn, self._context.said) if is_dark or turn.origin is Origin.REJECTION else "",
+            channel=finding.channel,
+        )
+
+    def _proved(self, turn: Turn, fix: ProvedFix) -> Candidate:
+        if fix.claim is not None:
+            text = plain(scrub_passage(fix.claim.text, *fix.said))
+            shown = excerpt(fix.claim.text, *excerpt_range(fix.claim.text, *fix.said))
+        else:
+            symptom = f" with “{fix.symptom}”" if fix.symptom else ""
+            text = shown = f"`{fix.failed.line}` failed{symptom}; it passed after {fix.change}"
+        records = (fix.failed.result_record, fix.claim.record if fix.claim else "", fix.passed.result_record)
+        return Candidate(
+            category="fix",
+            statement=text,
+            reason=f"`{fix.failed.line}` failed, and passed after it",
+            role="assistant" if fix.claim is not None else "tool",
+            records=tuple(dict.fromkeys(record for record in (*records, turn.record) if record)),
+            excerpt=shown,
+            session=turn.session,
+            project=self._project(turn),
+            scope="project" if turn.cwd else "personal",
+            typed=False,
+            score=PROVED_FIX_SCORE,
+            said_at=moment(turn.timestamp),
+        )
+
+    def _project(self, turn: Turn) -> str | None:
+        if not turn.cwd:
+            return None
+        if turn.cwd not in self._projects:
+            # Looked up once: it may mean a look at the disk.
+            self._projects[turn.cwd] = self._project_of(turn.cwd) or None
+        return self._projects[turn.cwd]
+
+
+def mine(
+    turns: Iterable[Turn],
+    *,
+    start: int = 0,
+    project_of: ProjectOf = folder_name,
+    reader: Reader | None = None,
+    eagerness: Eagerness = "balanced",
+) -> list[Candidate]:
+    """Candidates of one session, in its order."""
+    return list(Miner(start=start, project_of=project_of, reader=reader, eagerness=eagerness).run(turns))
+
+
+def _without_pasted(turn: Turn) -> str:
+    """The message with blanks in the place of what was pasted, so that offsets stay."""
+    text = turn.text
+    for start, end in turn.pasted:
+        text = text[:start] + " " * (end - start) + text[end:]
+    return text
+
+
+def _is_typed(turn: Turn, start: int, end: int) -> bool:
+    """Whether no part of a passage stands apart from the user's own words."""
+    return not any(start < high and low < end for low, high in turn.apart)
+
+
+def _findings(text: str, parts: Sequence[Sentence], reading: MessageReading, limits: Thresholds) -> list[_Finding]:
+    """What of a message becomes a candidate, in its order: sentences that the reader picks, and explicit forms."""
+    picked: dict[int, _Finding] = {}
+    order = sorted(range(len(parts)), key=lambda index: -reading.sentences[index].worth)
+    for index in order:
+        part = reading.sentences[index]
+        form = explicit_form(parts[index].of(text))
+        judged = _judged(reading, part, index == order[0], form is not None, limits)
+        if judged is None or len(picked) >= MOST_CANDIDATES:
+            continue
+        category, worth, tier = judged
+        if form is not None:
+            why = f"said outright ({form})"
+        else:
+            why = "stated as holding from now on" if tier == "save" else "may hold beyond this task"
+        first, last = thought(text, parts, index)
+        picked[index] = _Finding(first, last, category, worth, tier, why, part.personal, part.channel)
+    return _joined(picked)
+
+
+def _judged(
+    reading: MessageReading, part: SentenceReading, is_best: bool, has_form: bool, limits: Thresholds
+) -> tuple[Category, float, Tier] | None:
+    """Category, probability and tier of a sentence; None if nothing becomes of it."""
+    worth = reading.worth if is_best else min(reading.worth, part.worth)
+    tier = _tier(worth, limits) if is_best or part.worth >= limits.sentence else None
+    if is_best and tier != "save":
+        # What is put off, or was cured, the whole message tells.
+        others: tuple[tuple[Category, float, float], ...] = (
+            ("idea", reading.idea, limits.idea),
+            ("fix", reading.fix, limits.fix),
+        )
+        category, probability, least = max(others, key=lambda other: other[1] - other[2])
+        if probability >= max(least, worth):
+            return category, probability, "propose"
+    category = part.category if part.category in LASTING else "fact"
+    if has_form and tier in (None, "hint"):
+        return category, max(worth, FORM_SCORE), "propose"
+    return None if tier is None else (category, worth, tier)
+
+
+def _tier(worth: float, limits: Thresholds) -> Tier | None:
+    if worth >= limits.save:
+        return "save"
+    if worth >= limits.propose:
+        return "propose"
+    return "hint" if worth >= limits.hint else None
+
+
+def _joined(picked: dict[int, _Finding]) -> list[_Finding]:
+    """Findings in the order of the message; one whose sentences another has already is left out."""
+    found: list[_Finding] = []
+    for index in sorted(picked):
+        one = picked[index]
+        if found and one.first < found[-1].last:
+            other = found.pop()
+            surer = max(one, other, key=lambda each: each.worth)
+            one = _Finding(
+                min(one.first, other.first),
+                max(one.last, other.last),
+                surer.category,
+                surer.worth,
+                surer.tier,
+                surer.why,
+                surer.personal,
+                surer.channel,
+            )
+        found.append(one)
+    return found

@@ -1,0 +1,86 @@
+"""Cuts a message into sentences, and sentences into windows that a model can read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+_LINE = re.compile(r"[^\n]+")
+_MARKER = re.compile(r"\s*(?:[-*+•–]\s+|\(?\d{1,3}[.)]\s+|\(?[a-z][.)]\s+|#{1,6}\s+|>\s*)*", re.IGNORECASE)
+"""What opens a line of a list, a heading or a quotation."""
+_END = re.compile(r"[.!?…]+[\"'”’)\]*_`]*(?=\s)|[。！？]+")
+_ABBREVIATION = re.compile(
+    r"(?:^|[\s(])(?:e\.?g|i\.?e|etc|vs|cf|approx|resp|incl|dr|mr|mrs|[a-z]|\d+)\.$", re.IGNORECASE
+)
+_WRAPPED_CHARS = 60
+"""A line at least this long that ends without a stop goes on in the next line, if that begins in lower case."""
+_STOPS = (".", "!", "?", ":", ";", "。", "！", "？")
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """Characters [start, end) of a message, without list marker and surrounding white space."""
+
+    start: int
+    end: int
+    paragraph: int
+    """Number of its paragraph in the message: blank lines and list items begin a new one."""
+
+    def of(self, text: str) -> str:
+        """Return the words of the sentence."""
+        return text[self.start : self.end]
+
+
+def sentences(text: str) -> list[Sentence]:
+    """Cut `text` at ends of sentences, line breaks and list items. Nothing but white space and markers is left out."""
+    found: list[Sentence] = []
+    for number, (start, end) in enumerate(_paragraphs(text)):
+        position = start
+        for stop in _END.finditer(text, start, end):
+            if not _ABBREVIATION.search(text, max(start, stop.start() - 8), stop.start() + 1):
+                _add(found, text, position, stop.end(), number)
+                position = stop.end()
+        _add(found, text, position, end, number)
+    return found
+
+
+def _paragraphs(text: str) -> list[tuple[int, int]]:
+    """Ranges of lines; a line that was wrapped is joined with the one that it goes on in."""
+    ranges: list[tuple[int, int]] = []
+    for line in _LINE.finditer(text):
+        if not line[0].strip():
+            continue
+        marker = _MARKER.match(line[0])
+        start = line.start() + (marker.end() if marker is not None else 0)
+        if start >= line.end():
+            continue
+        if ranges and start == line.start() + len(line[0]) - len(line[0].lstrip()):
+            before = text[ranges[-1][0] : ranges[-1][1]].rstrip()
+            joins = text.count("\n", ranges[-1][1], start) == 1 and text[start].islower()
+            if joins and len(before) - (before.rfind("\n") + 1) >= _WRAPPED_CHARS and not before.endswith(_STOPS):
+                ranges[-1] = (ranges[-1][0], line.end())
+                continue
+        ranges.append((start, line.end()))
+    return ranges
+
+
+def _add(found: list[Sentence], text: str, start: int, end: int, paragraph: int) -> None:
+    while start < end and text[start].isspace():
+        start += 1
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    if any(char.isalnum() for char in text[start:end]):
+        found.append(Sentence(start, end, paragraph))
+
+
+def windows(text: str, parts: Sequence[Sentence], size: Callable[[str], int], limit: int) -> list[tuple[int, int]]:
+    """Ranges [first, last) of sentences whose texts have at most `limit` units by `size`; a longer one stands alone."""
+    ranges: list[tuple[int, int]] = []
+    first = 0
+    for index in range(1, len(parts) + 1):
+        full = index < len(parts) and size(text[parts[first].start : parts[index].end]) > limit
+        if index == len(parts) or full:
+            ranges.append((first, index))
+            first = index
+    return ranges

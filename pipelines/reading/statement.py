@@ -1,0 +1,51 @@
+"""The statement that a memory holds: the user's own sentences, enough of them to be understood alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ..candidate import without_opening
+from .sentences import Sentence
+
+MOST_CHARS = 600
+_REFERS = re.compile(
+    r"^(?:(?:and|but|so|because|also|then)\s+)?(?:it|its|it's|this|that|that's|these|those|they|them|he|she|same|there)\b"
+    r"|\b(?:it|them|that way|that one|this one|like this|like that|above|below)\b[\s.!]*$",
+    re.IGNORECASE,
+)
+LEAST_WORDS = 4
+"""A sentence of fewer words takes the one beside it along."""
+
+
+def needs_neighbour(sentence: str) -> bool:
+    """Whether a sentence says too little by itself, or refers to another one."""
+    return len(sentence.split()) < LEAST_WORDS or _REFERS.search(sentence.strip()) is not None
+
+
+def thought(text: str, parts: Sequence[Sentence], chosen: int) -> tuple[int, int]:
+    """Range [first, last) of the sentences that state the thought of the one that was chosen.
+
+    A sentence that refers to another takes the one before it, or behind it where none stands before; one that ends in a
+    colon the next.
+    """
+    first, last = chosen, chosen + 1
+    sentence = parts[chosen].of(text)
+    if needs_neighbour(sentence):
+        before = chosen > 0 and parts[chosen].paragraph - parts[chosen - 1].paragraph <= 1
+        behind = last < len(parts) and parts[last].paragraph == parts[chosen].paragraph
+        if before and without_opening(parts[chosen - 1].of(text)):
+            first -= 1
+        elif behind:
+            last += 1
+    if parts[last - 1].of(text).rstrip().endswith(":") and last < len(parts):
+        last += 1
+    if parts[last - 1].end - parts[first].start > MOST_CHARS:
+        return chosen, chosen + 1
+    return first, last
+
+
+def statement(text: str) -> str:
+    """Put what was said on one line, without the words that only open it ("btw, …"); never ''."""
+    line = " ".join(text.split())
+    return without_opening(line) or line

@@ -1,0 +1,73 @@
+"""The explicit forms guarantee a proposal, whatever a reader thinks."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from memoryvault.pipelines.reading import forms
+from memoryvault.pipelines.reading.calibration import EAGERNESS, Eagerness
+from memoryvault.pipelines.reading.forms import explicit_form
+from memoryvault.pipelines.reading.miner import mine
+from memoryvault.pipelines.reading.reading import Message, MessageReading, SentenceReading
+from memoryvault.vault.turn import Origin, Role, Turn
+
+STATED = (
+    "remember: staging runs on 8081",
+    "From now on, deploy on Mondays.",
+    "rule: no ORM in this service",
+    "always run the linter before you commit",
+    "ok, never push to main",
+    "I prefer small commits",
+    "don't ever rewrite the lock file",
+    "every time you add a setting, document it",
+    "in this repo we use tabs",
+    "we use httpx, not requests",
+    "We've decided to keep the REST API",
+    "ab jetzt schreibst du Commits auf Deutsch",
+    "从现在起用中文回答",
+)
+
+
+class Doubtful:
+    """Finds nothing worth remembering."""
+
+    name = "words"
+
+    def read(self, message: Message) -> MessageReading:
+        part = SentenceReading(0.0, "preference", 0.0, "prompt")
+        return MessageReading(0.0, 0.0, 0.0, [part for _ in message.sentences])
+
+
+def prompt(text: str) -> Turn:
+    return Turn(Role.USER, Origin.PROMPT, text, "r1", "s1", confirmed=True)
+
+
+@pytest.mark.parametrize("text", STATED)
+@pytest.mark.parametrize("eagerness", EAGERNESS)
+def test_what_is_said_outright_is_proposed_by_a_reader_that_doubts_it(text: str, eagerness: Eagerness) -> None:
+    (candidate,) = mine([prompt(text)], reader=Doubtful(), eagerness=eagerness)
+    assert candidate.claimed_rule
+    assert not candidate.standing_rule
+
+
+@pytest.mark.parametrize(
+    "text", ["should we always run the linter?", "never mind", "add a rule for lint", "fix the failing test"]
+)
+def test_questions_and_orders_have_no_form(text: str) -> None:
+    assert explicit_form(text) is None
+
+
+def test_there_are_at_most_ten_forms_and_the_files_stay_small() -> None:
+    assert len(forms._FORMS) <= 10
+    folder = Path(forms.__file__).parent
+    lines = [len((folder / name).read_text("utf-8").splitlines()) for name in ("forms.py", "forms.json")]
+    assert max(lines) <= 150
+
+
+def test_each_word_of_another_language_is_found_by_itself() -> None:
+    data: dict[str, list[str]] = json.loads(forms._DATA.read_text("utf-8"))
+    missed = [word for words in data.values() for word in words if explicit_form(f"{word} x") is None]
+    assert missed == []

@@ -1,0 +1,75 @@
+"""Cutting a message into sentences."""
+
+from __future__ import annotations
+
+import itertools
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memoryvault.pipelines.reading.forms import explicit_form
+from memoryvault.pipelines.reading.sentences import sentences, windows
+
+TEXTS = st.text(st.sampled_from(list("ab. !?\n-*1)#>e.g。，`:")), max_size=80)
+
+
+def cut(text: str) -> list[str]:
+    return [part.of(text) for part in sentences(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("no, not unittest. we use pytest here", ["no, not unittest.", "we use pytest here"]),
+        ("Use tabs, e.g. in Go. Never spaces!", ["Use tabs, e.g. in Go.", "Never spaces!"]),
+        ("- run the tests\n- then push\n", ["run the tests", "then push"]),
+        ("1. lint\n2) test", ["lint", "test"]),
+        ("version 3.11 stays", ["version 3.11 stays"]),
+        ("部署只在星期二进行。不要在周五部署。", ["部署只在星期二进行。", "不要在周五部署。"]),
+        ("so is this?! yes", ["so is this?!", "yes"]),
+        ("...\n---\n", []),
+    ],
+)
+def test_a_message_is_cut_at_ends_of_sentences_and_lines(text: str, parts: list[str]) -> None:
+    assert cut(text) == parts
+
+
+def test_a_line_that_was_wrapped_goes_on_in_the_next() -> None:
+    text = "every pull request needs an entry in the changelog, also when it is only\na small one. thanks"
+    assert cut(text) == [text.removesuffix(" thanks"), "thanks"]
+
+
+@given(TEXTS)
+def test_sentences_are_in_order_and_leave_out_no_word(text: str) -> None:
+    parts = sentences(text)
+    assert all(one.end <= other.start for one, other in itertools.pairwise(parts))
+    left_out, position = "", 0
+    for part in parts:
+        left_out += text[position : part.start]
+        position = part.end
+    left_out += text[position:]
+    assert "b" not in left_out
+    assert sentences(text) == parts
+
+
+@given(TEXTS, st.integers(1, 30))
+def test_windows_hold_every_sentence_once(text: str, limit: int) -> None:
+    parts = sentences(text)
+    ranges = windows(text, parts, len, limit)
+    assert [index for first, last in ranges for index in range(first, last)] == list(range(len(parts)))
+    for first, last in ranges:
+        assert last - first == 1 or parts[last - 1].end - parts[first].start <= limit
+
+
+@pytest.mark.parametrize("piece", ["a. ", "- ", "1. ", "e.g. ", "# > * ", "word ", "... ", "x\n", "'\")*`_"])
+def test_no_text_takes_more_than_linear_time(piece: str) -> None:
+    seconds = []
+    for size in (20_000, 80_000):
+        text = piece * (size // len(piece))
+        began = time.process_time()
+        sentences(text)
+        explicit_form(text)
+        seconds.append(time.process_time() - began)
+    assert seconds[1] < 12 * max(seconds[0], 0.02)

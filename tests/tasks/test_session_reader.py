@@ -1,0 +1,108 @@
+"""Who reads a session: the model in the recall service while it answers, n-grams otherwise."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from memoryvault.index.client import RecallClient, ServiceRefused
+from memoryvault.pipelines.reading.reading import CATEGORIES, Message
+from memoryvault.pipelines.reading.sentences import sentences
+from memoryvault.tasks.reading import NAME, SessionReader
+from memoryvault.tests.support.hurry import patience
+from memoryvault.vault.settings import Settings, load_settings
+
+RULE = "ok, that works. from now on every pull request needs an entry in the changelog. please fix the typo"
+
+
+def message(text: str, before: str = "") -> Message:
+    return Message(text, before, sentences(text))
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    (tmp_path / "MemoryVault").mkdir()
+    found = load_settings(
+        {
+            "HOME": str(tmp_path / "home"),
+            "MEMORY_CONFIG": str(tmp_path / "config.toml"),
+            "MEMORY_STATE_DIR": str(tmp_path / "state"),
+            "MEMORY_VAULT_PATH": str(tmp_path / "MemoryVault"),
+            "MEMORY_AUTOSTART": "false",
+        }
+    )
+    found.state.ensure()
+    return found
+
+
+@pytest.fixture
+def serve(settings: Settings) -> Iterator[Callable[[], subprocess.Popen[bytes]]]:
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start() -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "memoryvault.tests.index.serve"]
+        process = subprocess.Popen([*command, str(settings.vault.path), settings.state.root])
+        started.append(process)
+        deadline = time.monotonic() + 60 * patience()
+        while not os.path.exists(settings.state.recall_socket) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+def test_without_a_service_a_session_is_read_by_n_grams(settings: Settings) -> None:
+    with SessionReader(settings) as reader:
+        reading = reader.read(message(RULE))
+        assert reader.name == "words"
+    assert len(reading.sentences) == len(sentences(RULE))
+    assert 0.0 <= reading.worth <= 1.0
+
+
+@pytest.mark.model
+def test_the_service_reads_with_the_model_and_finds_the_rule_in_its_message(
+    settings: Settings, serve: Callable[[], subprocess.Popen[bytes]]
+) -> None:
+    serve()
+    with SessionReader(settings) as reader:
+        reading = reader.read(message(RULE, "All tests pass."))
+        order = reader.read(message("please fix the typo in the heading", "All tests pass."))
+        assert reader.name == NAME
+    best = max(range(len(reading.sentences)), key=lambda index: reading.sentences[index].worth)
+    assert sentences(RULE)[best].of(RULE).startswith("from now on every pull request")
+    assert reading.sentences[best].category in CATEGORIES
+    assert reading.worth > order.worth
+
+
+@pytest.mark.model
+def test_a_service_that_is_killed_leaves_the_rest_to_n_grams(
+    settings: Settings, serve: Callable[[], subprocess.Popen[bytes]]
+) -> None:
+    process = serve()
+    with SessionReader(settings) as reader:
+        reader.read(message(RULE))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        again = reader.read(message(RULE))
+        assert reader.name == "words"
+    assert len(again.sentences) == len(sentences(RULE))
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("spans", [None, [[0, 5], [3, 9]], [[0, 999]], [["0", 1]], [[4, 4]]])
+def test_ranges_that_are_none_are_refused_in_one_line(
+    settings: Settings, serve: Callable[[], subprocess.Popen[bytes]], spans: object
+) -> None:
+    serve()
+    with RecallClient(settings.state.recall_socket) as client, pytest.raises(ServiceRefused, match="ranges"):
+        client.request({"op": "read", "text": "always use tabs", "sentences": spans}, 60 * patience())
