@@ -114,7 +114,11 @@ class WindowPacker:
         conversation = not looks_pasted(turn.text)
         text = scrub("\n\n".join(_typed_parts(turn)))
         most = min(USER_CHARS if conversation else DOCUMENT_CHARS, self._most_chars)
-        return SentTurn(turn._replace(text=_shortened(text, most), pasted=()), conversation, self._said)
+        sent = _shortened(text, most)
+        if sent != turn.text:
+            # The ranges are of the other text: where something stood apart, nothing of it is confirmed.
+            turn = turn._replace(text=sent, pasted=(), apart=(), confirmed=turn.confirmed and not turn.apart)
+        return SentTurn(turn, conversation, self._said)
 
     def _add_turn(self, sent: SentTurn, original: Turn) -> None:
         if not sent.turn.text.strip():
