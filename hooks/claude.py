@@ -9,7 +9,6 @@ import os
 
 from ..vault.layout import resolve_within
 from ..vault.marker import is_session_id
-from ..vault.typed_text import slash_command, typed_text, words_to_agent
 from .payload import HookCall, parse_object, text_of
 
 TYPE_CHECKING = False
@@ -43,6 +42,9 @@ def read_call(event: str, payload: dict[str, Any]) -> HookCall:
 
 def extract_question(prompt: str) -> str:
     """The user's own words in a prompt, without the name of a slash command; '' when there are none."""
+    # Of all events only a prompt needs it.
+    from ..vault.typed_text import slash_command, typed_text, words_to_agent
+
     text = typed_text(prompt)
     command = slash_command(text)
     if command is not None:

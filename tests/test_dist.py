@@ -203,6 +203,7 @@ def test_an_upgrade_under_a_live_worker_loses_nothing_and_doubles_nothing(
         first = json.loads(line)
         first = {
             **first, "type": "user", "sessionId": session, "uuid": str(uuid.uuid4()), "parentUuid": None,
+            "origin": {"kind": "human"}, "promptSource": "typed",
             "message": {"role": "user", "content": f"From now on, {rule} with rain water only, never from the tap."},
         }  # fmt: skip
         transcript = sandbox.transcript(session, json.dumps(first) + "\n")

@@ -36,7 +36,8 @@ _TEXT = re.compile(
     r"|readme|wiki|handbook|manual|docs?|document|guide|ticket|issue|description|changelog|notes|minutes|memo"
     r"|diff|patch"
     r"|logs?|output|snippet|config|poem|lyrics|essay|abstract|draft|slide|survey|exam|quiz|faq|opinions?|advice"
-    r"|instructions?|spec|policy|line|string|label|input|example|question|clipboard|paste)\b|\.(?:md|txt|rst"
+    r"|instructions?|spec|policy|line|string|label|input|example|question|feedback|reviews?|reports?"
+    r"|clipboard|paste)\b|\.(?:md|txt|rst"
     r"|\w+rules)\W*\Z",
     re.IGNORECASE,
 )
@@ -96,6 +97,21 @@ _REFERS_BACK = re.compile(
     re.IGNORECASE,
 )
 _OWN_END = re.compile(r"(?:thanks?|thx|ty|please|cheers|ok|and|now|then|also)\b", re.IGNORECASE)
+_SAYING = re.compile(r"\b(?:say|says|said|saying|reads?|called|titled|named)[:,]?\s+(?=[A-Z]\w+\s)")
+_ITEM = re.compile(r"(?:[-*•+]|\d{1,2}[.)])\s")
+_ENDS_SENTENCE = re.compile(r"[^\w\s\"'`/>\])]\Z|:\)\Z")
+_FROM_WHERE = re.compile(
+    r"(?:\(|\^|--\s|[—–~]\s?|(?:source|from|via|quoted|copied|author|quelle)\b[:\s])", re.IGNORECASE
+)
+_CLOSES_MAIL = re.compile(
+    r"(?:(?:kind|best|warm|many)\s)?(?:best|regards|wishes|cheers|sincerely|yours|gr(?:ü|u)(?:ß|ss)e"
+    r"|cordialement)\b[^\n]{0,20}\Z",
+    re.IGNORECASE,
+)
+_OF_ANOTHER = re.compile(r"(?<!\blet)(?<!\bthat)(?<!\bit)(?<!\bhere)(?<!\bwhat)'s\b", re.IGNORECASE)
+SHORT_WORDS = 3
+"""A question, or a mention of a text, in so few words is about what stands beside it: "Typo here?", "Draft 2."."""
+LEAST_LEAD_WORDS = 3
 LEAD_CHARS = 120
 """A longer line introduces nothing, and speaks of nothing before it."""
 
@@ -113,7 +129,10 @@ def apart_ranges(text: str) -> tuple[tuple[int, int], ...]:
 
 
 def _quoted(text: str) -> Iterator[tuple[int, int]]:
-    return (match.span() for match in _QUOTED.finditer(text))
+    yield from (match.span() for match in _QUOTED.finditer(text))
+    for match in _SAYING.finditer(text):
+        line_end = text.find("\n", match.end())
+        yield match.end(), line_end if line_end >= 0 else len(text)
 
 
 def _lines(text: str) -> list[tuple[int, int, str]]:
@@ -153,7 +172,7 @@ def _in_form(text: str) -> Iterator[tuple[int, int]]:
 def _is_own_label(label: str) -> bool:
     """Whether a label, or a line with a colon, announces what the person says: "New rule", "What I want"."""
     return _OWN_LABEL.search(label) is not None and not any(
-        others.search(label) for others in (_TEXT, _SAYS, _OTHERS_SAY)
+        others.search(label) for others in (_TEXT, _SAYS, _OTHERS_SAY, _OF_ANOTHER)
     )
 
 
@@ -164,12 +183,19 @@ def _introduces(line: str) -> bool:
         return False
     if line.endswith(":"):
         return not _is_own_label(line[:-1])
+    is_short = len(line.split()) <= SHORT_WORDS
+    if is_short and (line.endswith("?") or _TEXT.search(line)):
+        return True
+    if line[0] in "([" and line[-1] in ")]":
+        return True
     if _CHANGES.match(line) or _ASKS_ABOUT_IT.search(line):
         return True
     if _DEICTIC.search(line) and not _OF_THE_WORK.match(line):
         return not (line.endswith(".") and _TEXT.search(line) is None)
     if line.endswith((".", "!", "?")):
         return False
+    if len(line.split()) >= LEAST_LEAD_WORDS and _ENDS_SENTENCE.search(line) is None and not _ITEM.match(line):
+        return True  # It is no sentence by itself: what follows may be what it is about.
     return _SAYS.search(line) is not None or (_TEXT.search(line) is not None and _ORDERS.match(line) is None)
 
 
@@ -185,6 +211,10 @@ def _spoken_of(text: str) -> Iterator[tuple[int, int]]:
     lines = [each for each in _lines(text) if each[2].strip()]
     for start, _, line in lines[1:]:
         said = line.strip()
-        if len(said) <= LEAD_CHARS and _REFERS_BACK.match(said) and not _OWN_END.match(said):
+        if _CLOSES_MAIL.match(said) and len(lines) > 2:
+            yield 0, len(text)
+            return
+        is_source = start == lines[-1][0] and _FROM_WHERE.match(said) is not None
+        if len(said) <= LEAD_CHARS and (is_source or (_REFERS_BACK.match(said) and not _OWN_END.match(said))):
             yield 0, start
             return

@@ -117,7 +117,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Sandbox:
         )
     said = {
         "type": "user", "uuid": "u1", "parentUuid": None, "sessionId": "s1", "cwd": "/home/dev/shop",
-        "version": "2.1.0",
+        "version": "2.1.0", "permissionMode": "default",
         "timestamp": "2026-03-01T10:00:00.000Z", "isSidechain": False, "userType": "external",
         "message": {"role": "user", "content": f"From now on, always whistle the kettle {HOSTILE} twice."},
     }  # fmt: skip

@@ -49,6 +49,7 @@ OURS = {
     "memoryvault.vault.project",
     "memoryvault.vault.render",
     "memoryvault.vault.snapshot",
+    "memoryvault.vault.typed_text",
     "memoryvault.vault.wording",
 }
 BUILT_IN = {
@@ -103,7 +104,8 @@ def test_stop_loads_neither_sockets_nor_the_reading_half(sandbox: Sandbox) -> No
     sandbox.run("Stop", sandbox.payload())
     loaded = imported(sandbox, "Stop")
     assert "_sqlite3" not in loaded or "functools" not in loaded
-    assert not loaded & {"_socket", "memoryvault.hooks.recall", "memoryvault.vault.render"}
+    reading = {"memoryvault.hooks.recall", "memoryvault.vault.render", "memoryvault.vault.typed_text"}
+    assert not loaded & {"_socket", *reading}
 
 
 def test_a_warm_prompt_does_not_load_the_fallback(sandbox: Sandbox) -> None:
