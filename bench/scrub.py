@@ -136,6 +136,48 @@ def user_messages(archive: Path) -> Iterator[str]:
                     yield turn.text
 
 
+SECRETS_TOLD = Path(__file__).with_name("secrets_told.txt")
+"""Lines with a secret, which stands between ⟦ and ⟧, under headings of what it is. Every value is made up."""
+ORDINARY_LINES = Path(__file__).with_name("ordinary_lines.txt")
+"""Lines of chat, logs, commands and code without any."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of the project's own set."""
+
+    text: str
+    secrets: tuple[str, ...] = ()
+    kind: str = "ordinary"
+
+    @property
+    def half(self) -> str:
+        """Rules are made with half A in view; half B is only counted."""
+        return "AB"[hashlib.sha256(self.text.encode()).digest()[-1] % 2]
+
+    @property
+    def is_clean(self) -> bool:
+        """Is nothing left of its secrets when it is saved by a user?"""
+        scrubbed = scrub.scrub(self.text, Policy.SECRETS)
+        return not any(secret in scrubbed for secret in self.secrets)
+
+    @property
+    def is_changed(self) -> bool:
+        return scrub.scrub(self.text) != self.text
+
+
+def own_lines() -> tuple[Line, ...]:
+    """Those of both files."""
+    lines, kind = [], ""
+    for row in SECRETS_TOLD.read_text(encoding="utf-8").splitlines():
+        if secrets := re.findall("⟦(.+?)⟧", row):
+            lines.append(Line(re.sub("[⟦⟧]", "", row), tuple(secrets), kind))
+        else:
+            kind = row.removeprefix("# ")
+    lines += [Line(row) for row in ORDINARY_LINES.read_text(encoding="utf-8").splitlines()]
+    return tuple(lines)
+
+
 LIBRARY_FILES = (".py", ".md", ".rst", ".txt", ".json", ".toml", ".yaml", ".yml", ".js")
 MAX_LIBRARY_FILE_BYTES = 300_000
 

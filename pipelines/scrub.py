@@ -17,19 +17,20 @@ from functools import lru_cache
 from ..vault.private import find_private_spans
 from ..vault.scrubbed import Scrubbed
 from .named_secrets import named_secrets
-from .personal_data import personal_data
+from .personal_data import account_numbers, personal_data
 from .secret_model import MAX_TOKEN_CHARS, MIN_TOKEN_CHARS, REACH_CHARS, is_candidate_token, is_random_token
 from .secret_patterns import (
     CANDIDATE,
     MARKED_TOKEN,
     OF_ONE_PAGE,
-    SHAPES,
     is_cut,
     is_described,
     is_filled,
     is_placeholder,
     looks_random,
 )
+from .secret_rules import SHAPES
+from .seed_phrases import seed_phrases
 
 
 class Policy(StrEnum):
@@ -48,7 +49,7 @@ class Finding:
     start: int
     end: int
     kind: str
-    """API-KEY, PASSWORD, PRIVATE-KEY, EMAIL, PATH, PHONE, CARD; PRIVATE is removed without a trace."""
+    """API-KEY, PASSWORD, PRIVATE-KEY, IBAN, CARD, TAX-ID, EMAIL, PATH, PHONE; PRIVATE is removed without a trace."""
 
 
 MAX_PASSES = 4
@@ -87,6 +88,8 @@ def findings(text: str, policy: Policy = Policy.FULL) -> tuple[Finding, ...]:
     found.extend(shapes)
     found.extend(Finding(*one) for one in named_secrets(text))
     found.extend(_tokens(text))
+    found.extend(Finding(start, end, "PRIVATE-KEY") for start, end in seed_phrases(text))
+    found.extend(Finding(*one) for one in account_numbers(text))
     if policy is Policy.FULL:
         # A password and its host ("app:hunter22@db.acme.io") are no mail address: the host stays.
         before_host = {shape.end for shape in shapes}
@@ -157,13 +160,11 @@ def scrub_issued(text: str) -> Scrubbed:
 
 
 def _shapes(text: str) -> Iterator[Finding]:
-    for pattern, kind, signs in SHAPES:
-        for match in pattern.finditer(text) if signs in text else ():
-            group = "value" if "value" in pattern.groupindex else 0
-            start, end = match.span(group)
-            if group and is_placeholder(text[start:end], quoted=True):
-                continue
-            yield Finding(start, end, kind)
+    for rule in SHAPES:
+        for match in rule.pattern.finditer(text) if any(sign in text for sign in rule.signs) else ():
+            start, end = rule.span(match)
+            if rule.check(match, text[start:end]):
+                yield Finding(start, end, rule.kind)
 
 
 # --- tokens and chance ---
@@ -343,7 +344,7 @@ def _widened(token: str, start: int, end: int, base: int) -> tuple[int, int]:
 # --- putting together ---
 
 _REPLACEMENT = re.compile(r"\[REDACTED-[A-Z-]+\]")
-_RANK = {"PRIVATE": 0, "PRIVATE-KEY": 1, "API-KEY": 2, "PASSWORD": 3, "PATH": 4, "EMAIL": 5, "CARD": 6, "PHONE": 7}
+_RANK = {"PRIVATE": 0, "PRIVATE-KEY": 1, "API-KEY": 2, "PASSWORD": 3, "PATH": 4, "EMAIL": 5, "IBAN": 6, "CARD": 7, "TAX-ID": 8, "PHONE": 9}
 
 
 def _merged(found: list[Finding], text: str) -> tuple[Finding, ...]:

@@ -1,0 +1,84 @@
+"""Finding the words that restore a wallet (BIP-39): twelve to twenty-four words of a list of 2,048.
+
+The list (`bip39_english.txt`) is that of the standard, as the package `mnemonic` (MIT) carries it.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+WORDS_FILE = Path(__file__).with_name("bip39_english.txt")
+LENGTHS = (24, 21, 18, 15, 12)
+PROBE_CHARS = 40
+"""Twelve words have at least 47 characters: one stands at least every so many characters of a phrase."""
+FEWEST_DISTINCT = 4
+"""A phrase with fewer words of its own is the standard's example ("abandon abandon … about")."""
+_WORD = re.compile(r"[A-Za-z]+")
+_BETWEEN = re.compile(r"[\s\"'`,;.:)\[\]|>\d-]{1,12}")
+
+
+@functools.cache
+def _numbers() -> dict[str, int]:
+    return {word: number for number, word in enumerate(WORDS_FILE.read_text(encoding="ascii").split())}
+
+
+def seed_phrases(text: str) -> Iterator[tuple[int, int]]:
+    """Yield [start, end) of each. Linear: every fortieth character is looked at, and what stands around a word."""
+    numbers = _numbers()
+    position = done = 0
+    while (word := _WORD.search(text, position)) is not None:
+        start, end = word.span()
+        while start > done and text[start - 1].isalpha():
+            start -= 1
+        if text[start:end].lower() in numbers:
+            run = _run(text, start, done)
+            yield from _phrases(text, run)
+            done = max(end, run[-1][1] if run else end)
+            end = done
+        position = max(position + PROBE_CHARS, end)
+
+
+def _run(text: str, start: int, earliest: int) -> list[tuple[int, int]]:
+    """The words of the list around the one that begins at `start`, with nothing between but what separates."""
+    numbers = _numbers()
+    line = max(earliest, start - 3 * PROBE_CHARS)  # The first probe of a phrase hits one of its first words.
+    run: list[tuple[int, int]] = []
+    last_end = None
+    for word in _WORD.finditer(text, line):
+        known = word.group().lower() in numbers
+        joined = last_end is None or _BETWEEN.fullmatch(text, last_end, word.start()) is not None
+        if known and joined:
+            run.append(word.span())
+        elif word.start() > start:
+            break
+        else:
+            run = [word.span()] if known else []
+        last_end = word.end()
+    return run
+
+
+def _phrases(text: str, run: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    if len(run) < LENGTHS[-1]:
+        return
+    words = [text[start:end].lower() for start, end in run]
+    numbers = [_numbers()[word] for word in words]
+    if len(set(words)) < FEWEST_DISTINCT or numbers == sorted(numbers):  # Sorted, it is the list itself.
+        return
+    for length in LENGTHS:
+        for first in range(len(run) - length + 1):
+            if _is_checked(numbers[first : first + length]):
+                yield run[first][0], run[first + length - 1][1]
+                return
+    yield run[0][0], run[-1][1]
+
+
+def _is_checked(numbers: list[int]) -> bool:
+    """Do the last bits say what SHA-256 of the others begins with?"""
+    bits = "".join(f"{number:011b}" for number in numbers)
+    checks = len(numbers) // 3
+    entropy = int(bits[:-checks], 2).to_bytes((len(bits) - checks) // 8, "big")
+    return f"{hashlib.sha256(entropy).digest()[0]:08b}"[:checks] == bits[-checks:]
