@@ -178,6 +178,26 @@ def own_lines() -> tuple[Line, ...]:
     return tuple(lines)
 
 
+def own_score(lines: Iterable[Line]) -> Score:
+    """Lines of which no secret is left, and ordinary ones that are changed."""
+    found = secrets = changed = others = 0
+    for line in lines:
+        if line.secrets:
+            secrets, found = secrets + 1, found + line.is_clean
+        else:
+            others, changed = others + 1, changed + line.is_changed
+    return Score(found, secrets, changed, others)
+
+
+def own_table() -> str:
+    """By halves, and half B by kinds."""
+    lines = own_lines()
+    rows = [row(f"half {half}", own_score(line for line in lines if line.half == half)) for half in "AB"]
+    for kind in dict.fromkeys(line.kind for line in lines if line.secrets):
+        rows.append(row(kind, own_score(line for line in lines if line.kind == kind)))
+    return "\n".join(("\n| lines of the project's own | recall | ordinary lines changed |\n|---|---|---|", *rows))
+
+
 LIBRARY_FILES = (".py", ".md", ".rst", ".txt", ".json", ".toml", ".yaml", ".yml", ".js")
 MAX_LIBRARY_FILE_BYTES = 300_000
 
@@ -225,6 +245,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with patch.object(scrub, "MARKED_TOKEN", NOTHING):
         print(row("all, as if no maker's mark were known", score(samples)))
     print(*by_chance(samples), sep="\n")
+    print(own_table())
     archive = Path(data) / "sessions.tar.gz"
     if archive.is_file():
         messages = list(user_messages(archive))

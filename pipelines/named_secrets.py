@@ -24,9 +24,12 @@ _KEY_NAME = (
 )
 # A name, and what may stand between it and its value: quotes, brackets, a type, an operator.
 _NAME = re.compile(
-    rf"(?:(?P<password>{_PASSWORD_NAME}|(?<=_)pass|(?<=-)pass|\bpass(?==)|(?<![A-Za-z])(?:pw|psk)(?=[\"'\s]{{0,3}}[:=])|(?<=[A-Z]_)PW(?=\s?[=:]))|(?P<key>{_KEY_NAME}))"
+    rf"(?:(?P<password>{_PASSWORD_NAME}|(?<=_)pass|(?<=-)pass|\bpass(?==)|(?-i:(?<=[A-Z])PASS)(?==)"
+    r"|(?<![A-Za-z])(?:pw|psk)(?=[\"'\s]{0,3}[:=])|(?<=[A-Z]_)PW(?=\s?[=:]))"
+    rf"|(?P<key>{_KEY_NAME}))"
     r"(?P<after>[\w.-]{0,30}+)"
     r"(?P<gap>[\"'\\\])}>]{0,4}\s{0,12}(?:,\s{0,4}|(?:[:=!]=?=?|=>|:=|->|<-|\||[-–—] ?(?=[\"'`]))\s{0,12}){1,2}"
+    r"(?:![\w-]{1,20} )?"
     r"|\s{0,4}['\"]?\s+is:?\s+)",
     re.IGNORECASE,
 )
@@ -34,14 +37,16 @@ _PASSWORD_IN_NAME = re.compile(r"pass(?:w|$)|pwd", re.IGNORECASE)
 # Only lines with one of these are looked at closely. Plain searches: an alternation over every line costs twenty times
 # as much. Those of names; those of the rules come to them.
 _NAME_HINTS = (
-    "pass|pswd|pwd|pw:|pw=|pw\"|psk|contrase|secret|tok|key|licens|cred|auth|bearer|pat:|pat=|pat\"|pat'|_pat|salt|postmark"
-    "|sendgrid|mailgun|crumb"
-)
+    "pass", "pswd", "pwd", "pw:", "pw=", "pw ", 'pw"', "psk", "contrase", "secret", "tok", "key", "licens", "cred",
+    "auth", "bearer", "pat:", "pat=", 'pat"', "pat'", "_pat", "salt", "postmark", "sendgrid", "mailgun", "crumb",
+)  # fmt: skip
 MIN_HINT_CHARS = 3
 """A shorter sign of a rule stands in every other line; it only tells whether the rule is asked."""
-_SIGNS = {*_NAME_HINTS.split("|"), *SAID_SIGNS.split("|"), *(sign for rule in INTRODUCED for sign in rule.signs)}
+_SIGNS = {*_NAME_HINTS, *SAID_SIGNS, *(sign for rule in INTRODUCED for sign in rule.signs)}
 _HINTS = tuple(
-    one for one in sorted(_SIGNS) if len(one) >= MIN_HINT_CHARS and not any(o != one and o in one for o in _SIGNS if len(o) >= MIN_HINT_CHARS)
+    one
+    for one in sorted(_SIGNS)
+    if len(one) >= MIN_HINT_CHARS and not any(o != one and o in one for o in _SIGNS if len(o) >= MIN_HINT_CHARS)
 )
 _ASCII_LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 MAX_SPACES = 3
@@ -56,16 +61,20 @@ _QUOTED = re.compile(
 _EMPTY = re.compile(r"[\\]*(?:\"[\\]*\"|'[\\]*')")
 # An ampersand ends it where another parameter or command begins, and is a sign of the password elsewhere.
 _VALUE_END = re.compile(r"[,;)\]}<>|]|&(?=&|\Z|amp;|[\w.%-]{1,40}=)|\\[nrt\"']|\Z")
+
+
 def named_secrets(text: str) -> Iterator[tuple[int, int, str]]:
     """Yield (start, end, kind) of each: of names, and of the rules and passwords that are introduced.
 
     Only the neighbourhood of a word like "token" is looked at.
     """
     for line_start, line_end in _hinted_lines(text):
-        yield from _assignments(text, line_start, line_end)
-        for start, end in chosen_passwords(text, line_start, line_end):
-            yield start, end, "PASSWORD"
         lines = text[line_start:line_end].lower()
+        if any(hint in lines for hint in _NAME_HINTS):
+            yield from _assignments(text, line_start, line_end)
+        if any(sign in lines for sign in SAID_SIGNS):
+            for start, end in chosen_passwords(text, line_start, line_end):
+                yield start, end, "PASSWORD"
         for rule in INTRODUCED:
             if not any(sign in lines for sign in rule.signs):
                 continue
@@ -193,6 +202,11 @@ def _is_password(text: str, name: re.Match[str], value: str, start: int, quoted:
     after = name.group("after").lower()
     if after.startswith(("less", "_hash_alg", "_policy", "_length", "_min", "_max", "_reset", "_url")):
         return False
+    if after.endswith(("file", "path")) and "/" in value:
+        return False
+    is_short = (name.group("password") or "").lower() in _SHORT_WORDS
+    if is_short and not quoted and is_identifier(value) and not any(map(str.isdigit, value)):
+        return False
     if after in ("manager", "_manager", "-manager"):  # `password_manager: 1Password`; `…_manager_key` may be one.
         return False
     if quoted:
@@ -211,6 +225,10 @@ def _is_password(text: str, name: re.Match[str], value: str, start: int, quoted:
             return _mixes(value) or DATE.fullmatch(value) is not None
         return not (PROSE.match(value) and ":" in gap and " " in _line_before(text, name.start()).strip())
     return not value.startswith(("/", "./", "http"))
+
+
+_SHORT_WORDS = frozenset({"pw", "psk"})
+"""In code these are names for much else."""
 
 
 def _is_one_of_a_list(text: str, name: re.Match[str], value: str) -> bool:

@@ -63,7 +63,8 @@ _MARKED = (
     r"[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}",
     r"(?:AC|SK)[a-f0-9]{32}|00D\w{12,15}!\S{60,}|aio_\w{25,}",
     r"sl\.(?:B|u\.)?[\w-]{60,}|fio-u-[\w-]{50,}|sgs?_\w{40,}|PVPN\w{30,}",
-    # forms of their own
+    # forms of their own: of a licence, of what restores an encrypted disk
+    r"(?=[A-Z-]*\d)(?=[\d-]*[A-Z])[A-Z0-9]{5}(?:-[A-Z0-9]{5}){4}(?![\w-])|\d{6}(?:-\d{6}){7}(?![\w-])",
     r"eyJ[\w-]{8,}\.(?:eyJ|ey)?[\w-]{8,}(?:\.[\w-]*)?|eyJ[\w=+/-]{40,}|ZXlK[\w=+/-]{40,}",
     r"[ps]k\.eyJ[\w-]{20,}\.[\w-]{10,}|tk\.eyJ[\w.-]{30,}",
     r"sha256~[\w.=@+/-]{10,}|AAAA[\w%-]{5,10}:[\w-]{100,}|AAAAA{6,}[\w%]{60,}",

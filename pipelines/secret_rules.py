@@ -40,7 +40,9 @@ class Rule(NamedTuple):
 
     def span(self, match: re.Match[str]) -> tuple[int, int]:
         """Where the secret stands."""
-        return match.span("value" if "value" in self.pattern.groupindex else match.lastgroup or 0)
+        if "value" in self.pattern.groupindex and match["value"] is not None:
+            return match.span("value")
+        return match.span(match.lastgroup or 0)
 
 
 def _any(_match: re.Match[str], _value: str) -> bool:
@@ -65,6 +67,10 @@ def _stands(_match: re.Match[str], value: str) -> bool:
 
 def _no_prose(match: re.Match[str], value: str) -> bool:
     return _stands(match, value) and not PROSE.match(value) and not value.startswith("/")
+
+
+def _of_user(match: re.Match[str], value: str) -> bool:
+    return _certain(match, value) and not is_placeholder(match["user"], quoted=True)
 
 
 def _of_option(match: re.Match[str], value: str) -> bool:
@@ -105,10 +111,19 @@ def _made(match: re.Match[str], value: str) -> bool:
     return _stands(match, value) and shape_of(value) >= Shape.MARKED
 
 
+def _of_router(match: re.Match[str], value: str) -> bool:
+    """Is it certain by the number that tells how it is encrypted, or by its shape?"""
+    return _certain(match, value) if match["type"] else _made(match, value)
+
+
 def _several(_match: re.Match[str], value: str) -> bool:
     """Has it six digits or letters with a digit among them, and no word?"""
     signs = [character for character in value if character.isalnum()]
     return len(signs) >= 6 and any(map(str.isdigit, signs)) and re.search(r"[a-z]{5}|[A-Za-z]{9}", value) is None
+
+
+def _issued(match: re.Match[str], value: str) -> bool:
+    return _no_id(match, value) or _several(match, value)
 
 
 PROSE = re.compile(r"[a-z]+(?:[-'][a-z]+)*[.,;:!?)]*\Z|[A-Z][a-z]+[.,;:!?)]*\Z")
@@ -135,7 +150,7 @@ SHAPES: tuple[Rule, ...] = (
         r"(?:(?>[^-]|-(?!---))*+-{4,5} ?END [A-Z0-9 ]{0,40}-{4,5}"
         rf"|(?:{_LINE_START}(?:[\w+/=]{{16,}}|(?:Proc-Type|DEK-Info|Version|Comment): ?[^\n\\]{{1,80}}))++"
         rf"(?:{_LINE_START}[\w+/]{{0,15}}={{1,2}})?)",
-        "⟦-----BEGIN EC PRIVATE KEY-----\nMHcCAQEEIIrYSSNQFaA2Hwf583QmKbyavkgoftpCYFpAqCs5o6ky\n-----END EC PRIVATE KEY-----⟧",
+        "⟦-----BEGIN EC PRIVATE KEY-----\nMHcCAQEEIIrYSSNQFaA2Hwf583QmKbyavkgoft\n-----END EC PRIVATE KEY-----⟧",
         _any,
     ),
     _rule(
@@ -181,6 +196,13 @@ SHAPES: tuple[Rule, ...] = (
         "://",
         r"(?<=://)[^\s/:@'\"<>]{0,100}:(?P<value>[^\s/@'\"<>]{1,200}(?:@[^\s/@'\"<>?&=,;]{1,100}){0,4})@(?=[\w.\[-])",
         "postgres://shop:⟦heron⟧@db.acme.test/shop",
+        _no_stand_in,
+    ),
+    _rule(  # Without its scheme, but with a port.
+        PASSWORD,
+        "@",
+        r"(?<![\w/:.@%-])[A-Za-z][\w.-]{0,40}:(?P<value>[^\s:/@'\"<>]{4,100})@[A-Za-z][\w-]{0,60}(?:\.[\w-]{1,60}){1,6}(?=:\d)",
+        "lena:⟦vogelbeere⟧@smtp.acme.test:587",
         _no_stand_in,
     ),
     _rule(
@@ -261,7 +283,7 @@ SHAPES: tuple[Rule, ...] = (
     _rule(
         KEY,
         ".ics?",
-        r"\.ics\?(?:[\w-]{1,30}=[^\s&]{0,100}&){0,4}[\w-]{0,20}(?:key|token|passphrase)=(?P<value>[\w%+=~-]{12,200})",
+        r"(?i)\.ics\?(?:[\w-]{1,30}=[^\s&]{0,100}&){0,4}[\w-]{0,20}(?:key|token|passphrase)=(?P<value>[\w%+=~-]{12,200})",
         "https://calendar.acme.test/url/1/calendar.ics?CacheKey=⟦TmhUbXNuv94LleA5b5Ha9rMv⟧",
         _no_stand_in,
     ),
@@ -296,20 +318,6 @@ SHAPES: tuple[Rule, ...] = (
         r"(?m)^[\w.*-]{1,100}:(?:\d{2,5}|\*):[\w.*-]{1,60}:[\w.*-]{1,60}:(?P<value>[^\s:]{4,100})$",
         "db.acme.test:5432:shop:app:⟦trappe⟧",
         _certain,
-    ),
-    _rule(  # What restores an encrypted disk.
-        PASSWORD,
-        "-",
-        r"(?<![\w-])(?:\d{6}-){7}\d{6}(?![\w-])",
-        "⟦418275-093621-550231-114389-287640-611820-439175-204853⟧",
-        _any,
-    ),
-    _rule(  # Of a licence.
-        KEY,
-        "-",
-        r"(?<![\w-])(?=[A-Z-]*\d)(?=[\d-]*[A-Z])[A-Z0-9]{5}(?:-[A-Z0-9]{5}){4}(?![\w-])",
-        "windows key ⟦S9EGD-LWJVM-KXVP7-2KDGL-ZSXFG⟧",
-        _any,
     ),
 )
 
@@ -450,9 +458,9 @@ INTRODUCED: tuple[Rule, ...] = (
     ),
     _rule(
         PASSWORD,
-        "sudo",
-        r"\becho\s(?:-\w\s)?[\"']?(?P<value>[^\s\"'|]{3,100})[\"']?\s?\|\s?(?:\w+=\S{1,40}\s)?sudo\s[^\n|]{0,60}?"
-        r"(?:-[A-Za-z]{0,6}S\b|--stdin\b)",
+        "sudo|stdin|passphrase-fd",
+        r"\b(?:echo|printf)\s(?:-\w\s|[\"']%s\\n[\"']\s)?[\"']?(?P<value>[^\s\"'|\\]{3,100})(?:\\n)?[\"']?\s?\|\s?(?:[\w=./-]{1,60}\s){1,8}?"
+        r"(?:-[A-Za-z]{0,6}S\b|--(?:pass(?:word|phrase)-)?stdin\b|--passphrase-fd\b)",
         "echo ⟦Haselnuss⟧ | sudo -S apt-get update",
         _certain,
     ),
@@ -461,7 +469,7 @@ INTRODUCED: tuple[Rule, ...] = (
         "<<<",
         r"\b(?:sudo|passwd|cryptsetup|gpg|su|kinit|openssl)\b[^\n]{0,120}?<<<\s?(?P<q>[\"']?)"
         r"(?P<value>(?:[^\s\"']|(?<=\w) (?=\w)){3,100})(?P=q)",
-        "sudo -S <<< \"⟦Maulwurf⟧\" reboot",
+        'sudo -S <<< "⟦Maulwurf⟧" reboot',
         _certain,
     ),
     _rule(
@@ -473,9 +481,11 @@ INTRODUCED: tuple[Rule, ...] = (
     ),
     _rule(
         PASSWORD,
-        "secret set",
-        r"\bgh\ssecret\sset\s[^\n]{0,120}?(?:--body|-b)[=\s][\"']?(?P<value>[^\s\"']{3,500})",
-        "gh secret set DEPLOY --body \"⟦auerhahn⟧\"",
+        "secret set|secrets set|put-parameter|put-secret|create-secret|encrypt",
+        r"\b(?:secret\sset|put-parameter|put-secret-value|create-secret)\s[^\n]{0,120}?"
+        r"(?:--body|-b|--value|--secret-string)[=\s][\"']?(?P<value>[^\s\"']{3,500})"
+        r"|\b(?:secrets\sset\s[A-Z]\w{2,60}[=\s]|ansible-vault\sencrypt_string\s)[\"']?(?P<second>(?!-)[^\s\"']{3,500})",
+        'gh secret set DEPLOY --body "⟦auerhahn⟧"',
         _certain,
     ),
     _rule(
@@ -486,20 +496,29 @@ INTRODUCED: tuple[Rule, ...] = (
         "kubectl create secret generic db --from-literal=pw=⟦gurke⟧",
         _certain,
     ),
+    _rule(
+        PASSWORD,
+        "net user|rabbitmqctl|mc alias",
+        r"\b(?:net\suser|rabbitmqctl\s(?:add_user|change_password)|mc\salias\sset\s\S{1,60}\s\S{1,200})"
+        r"\s(?![/-])[\w.-]{1,60}\s(?P<value>(?![/*-])[^\s\"']{3,200})",
+        "rabbitmqctl add_user lena ⟦vogelbeere⟧",
+        _certain,
+    ),
     # ---- files of settings
     _rule(
         PASSWORD,
         "login|account|user",
-        r"\b(?:login|account|user(?:name)?)\s{1,40}[\w.@-]{1,100}\s{1,40}password\s{1,40}(?:\d\s)?(?P<value>[^\s\"']{3,200})",
+        r"\b(?:login|account|user(?:name)?)\s{1,40}(?P<user>[\w.@-]{1,100})\s{1,40}password\s{1,40}(?:\d\s)?(?P<value>[^\s\"']{3,200})",
         "machine files.acme.test login web password ⟦raberabe⟧",
-        _certain,
+        _of_user,
     ),
     _rule(
         PASSWORD,
         "privilege|enable secret",
-        r"\b(?:enable|username\s\S{1,60}(?:\sprivilege\s\d{1,2})?)\s(?:secret|password)\s(?:\d\s)?(?P<value>\S{3,200})",
+        r"\b(?:enable|username\s\S{1,60}(?:\sprivilege\s\d{1,2})?)\s(?:secret|password)\s(?P<type>\d\s)?"
+        r"(?P<value>\S{3,200})",
         "username ops privilege 15 password 0 ⟦blaesshuhn⟧",
-        _no_prose,
+        _of_router,
     ),
     _rule(
         PASSWORD,
@@ -578,12 +597,27 @@ INTRODUCED: tuple[Rule, ...] = (
         "the password for the demo is `⟦heron⟧`",
         _certain,
     ),
+    _rule(
+        PASSWORD,
+        "password '",
+        r"(?i)\b(?:user|role|with|encrypted|set)\b[^\n;]{0,60}?\bpassword\s'(?P<value>[^'\n]{3,100})'",
+        "ALTER ROLE shop PASSWORD '⟦haubentaucher⟧';",
+        _certain,
+    ),
+    _rule(
+        PASSWORD,
+        "wpa_passphrase",
+        r"\bwpa_passphrase\s(?:\"[^\"\n]{1,40}\"|\S{1,40})\s[\"']?(?P<value>[^\s\"'|]{8,63})",
+        "wpa_passphrase Nordhaus ⟦buntspecht⟧",
+        _certain,
+    ),
     # ---- codes that a service gives out, and numbers that open a door
     _rule(
         PASSWORD,
         "totp|2fa|mfa|otp|authenticator|two-factor",
         r"(?i)\b(?:totp|2fa|mfa|otp|authenticator|two-factor)[\w-]{0,20}(?:[^\n]{0,30}?[\s:=\"'])"
-        r"(?P<value>(?-i:[A-Z2-7]{16,64}|(?:[a-z2-7]{4} ){3,15}[a-z2-7]{4}|(?:[A-Z2-7]{4} ){3,15}[A-Z2-7]{4}))(?![\w=])",
+        r"(?P<value>(?-i:[A-Z2-7]{16,64}"
+        r"|(?:[a-z2-7]{4} ){3,15}[a-z2-7]{4}|(?:[A-Z2-7]{4} ){3,15}[A-Z2-7]{4}))(?![\w=])",
         "the 2fa seed is ⟦WUQAJWNKHKN4URC5⟧",
         _has_digit,
     ),
@@ -591,15 +625,15 @@ INTRODUCED: tuple[Rule, ...] = (
         PASSWORD,
         "backup|recovery|scratch|rescue|reserve",
         rf"(?i)\b{_CODES}\b[^\n\d]{{0,30}}?[\s:=]{{1,3}}[\"'`]?"
-        rf"(?P<value>{_GROUP}(?:[ -]{_GROUP}|,\s?{_GROUP}){{0,40}})(?![\w-])",
+        rf"(?P<value>(?:\d{{1,2}}[.)]\s)?{_GROUP}(?:(?:[ -]|,?\s)(?:\d{{1,2}}[.)]\s)?{_GROUP}){{0,40}})(?![\w-])",
         "my recovery codes are ⟦3f9a1-c02be 77d4e-910af b3c8d-25e6f⟧",
         _several,
     ),
     _rule(
         PASSWORD,
-        "verification|confirmation|security|sms|one-time|one time|2fa|login code|code from|code in|code by",
-        r"(?i)\b(?:(?:verification|confirmation|security|login|sms|one[- ]time|2fa)\scode|code\s(?:from|in|by)\s"
-        r"(?:the\s|my\s)?(?:sms|e?mail|text|app|authenticator))\b(?:\s(?:is|was|now)|:|=){1,2}\s{0,2}[\"'`]?"
+        "verification|confirmation|security|sms|otp|one-time|one time|2fa|login code|code from|code in|code by",
+        r"(?i)\b(?:(?:verification|confirmation|security|login|sms|one[- ]time|2fa)\scode|otp|code\s(?:from|in|by)\s"
+        r"(?:the\s|my\s)?(?:sms|e?mail|text|app|authenticator))\b(?:\s(?:is|was|now)|:|=){0,2}\s{0,2}[\"'`]?"
         r"(?P<value>\d{6,8}|\d{3}[ -]\d{3,4})(?![\w.-]*\d)",
         "your verification code is ⟦773 102⟧",
         _any,
@@ -613,8 +647,9 @@ INTRODUCED: tuple[Rule, ...] = (
     ),
     _rule(
         PASSWORD,
-        "pin:| pin|\"pin|pin=|passcode|door code|gate code|alarm code|entry code|safe code",
-        r"(?i)\b(?:pins?|passcode|(?:door|gate|alarm|entry|safe) code)\b[\"']?(?:[^\n\d:=]{0,40}?(?:\sis|\sto|\sist|:|=))"
+        'pin:| pin|"pin|pin=|passcode|door code|gate code|alarm code|entry code|safe code|unlock code|pass code',
+        r"(?i)\b(?:pins?|passcode|(?:door|gate|alarm|entry|safe|unlock|pass) code)\b[\"']?"
+        r"(?:[^\n\d:=]{0,40}?(?:\sis|\sto|\sist|:|=)|(?=\s\d))"
         r"\s{0,3}[\"'`]?(?P<value>\d{4,8}|\d{3} \d{3})(?![\w.-]*\d)",
         "the PIN of the card reader is ⟦482913⟧",
         _any,
@@ -633,7 +668,7 @@ INTRODUCED: tuple[Rule, ...] = (
         r"(?i)\b(?:access|licen[cs]e|activation|product|invite) (?:code|key)\b(?:\s(?:is|ist))?[:=]?\s{1,3}[\"'`]?"
         r"(?P<value>(?=[^\s\"'`]{0,30}\d)[A-Za-z0-9-]{8,64})(?![\w.])",
         "access code ⟦Z3XSbOGmkSDz⟧",
-        _no_id,
+        _issued,
     ),
     _rule(
         KEY,
@@ -647,7 +682,8 @@ INTRODUCED: tuple[Rule, ...] = (
         KEY,
         "token|secret|key",
         # With a few words between: "the token for the staging bot: …". Digits that may be a digest, too.
-        r"(?i)\b(?:api[ _-]?(?:token|key)|token|secret|aws secret)\b(?:\s(?!is\b|in\b)[\w-]{1,20}){0,5}(?:\s(?:is|ist)|:|\s[-–—])?"
+        r"(?i)\b(?:api[ _-]?(?:token|key)|token|secret|aws secret)\b(?:\s(?!is\b|in\b)[\w-]{1,20}){0,5}"
+        r"(?:\s(?:is|ist)|:|\s[-–—])?"
         r"\s{1,3}[\"'`]?(?P<value>(?-i:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{48}|[0-9a-f]{64}|[\w+/]{40}))(?![\w=.-])",
         "here's the token for the staging bot: ⟦a754b1ea4885bc2d44f96f6b5e3991f645454ac6⟧",
         _no_id,
@@ -663,16 +699,19 @@ INTRODUCED: tuple[Rule, ...] = (
     ),
     _rule(
         "TAX-ID",
-        " ein|ein:|\"ein|ein=|fein|employer|tax|tin:",
-        r"(?i)\b(?:f?ein|tin|employer[ _-]identification|(?:federal[ _-])?tax(?:payer)?[ _-]?id(?:entification)?)\b[\"']?"
-        r"(?:[^\n\d]{0,24}?)(?P<value>\d{2}-?\d{7})(?![\w-]*\d)",
+        ' ein|ein:|"ein|ein=|fein|employer|tax|tin:',
+        r"(?i)\b(?:f?ein|tin|employer[ _-]identification|(?:federal[ _-])?tax(?:payer)?[ _-]?"
+        r"(?:id(?:entification)?|number|no\.?))"
+        r"\b[\"']?"
+        r"(?:[^\n\d]{0,24}?)(?P<value>\d{2}[- ]?\d{7})(?![\w-]*\d)",
         "my ein number ⟦47-3820915⟧",
         _any,
     ),
     _rule(
         "TAX-ID",
         "steuer",
-        r"(?i)\bsteuer[- ]?(?:id(?:entifikationsnummer|nr\.?)?|nummer)\b[^\n\d]{0,12}(?P<value>\d(?:[ /]?\d){9,12})(?![\w-])",
+        r"(?i)\bsteuer[- ]?(?:id(?:entifikationsnummer|nr\.?)?|nummer)\b[^\n\d]{0,12}"
+        r"(?P<value>\d(?:[ /]?\d){9,12})(?![\w-])",
         "Steuer-ID ⟦12463850278⟧",
         _any,
     ),

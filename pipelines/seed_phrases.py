@@ -13,12 +13,13 @@ from pathlib import Path
 
 WORDS_FILE = Path(__file__).with_name("bip39_english.txt")
 LENGTHS = (24, 21, 18, 15, 12)
-PROBE_CHARS = 40
-"""Twelve words have at least 47 characters: one stands at least every so many characters of a phrase."""
+PROBE_CHARS = 24
+"""A phrase is longer; so often a word is looked at, and the first time it is one of the first half of the phrase."""
+FEWEST_AFTER = 4
 FEWEST_DISTINCT = 4
 """A phrase with fewer words of its own is the standard's example ("abandon abandon … about")."""
 _WORD = re.compile(r"[A-Za-z]+")
-_BETWEEN = re.compile(r"[\s\"'`,;.:)\[\]|>\d-]{1,12}")
+_BETWEEN = re.compile(r"[\s\"'`,;.:)\[\]|>\d]{1,12}")
 
 
 @functools.cache
@@ -27,31 +28,35 @@ def _numbers() -> dict[str, int]:
 
 
 def seed_phrases(text: str) -> Iterator[tuple[int, int]]:
-    """Yield [start, end) of each. Linear: every fortieth character is looked at, and what stands around a word."""
+    """Yield [start, end) of each. Linear: every so many characters a word is looked at, and what stands around it."""
     numbers = _numbers()
     position = done = 0
     while (word := _WORD.search(text, position)) is not None:
-        start, end = word.span()
+        position = max(position + PROBE_CHARS, word.end())
+        start = word.start()
         while start > done and text[start - 1].isalpha():
             start -= 1
-        if text[start:end].lower() in numbers:
-            run = _run(text, start, done)
+        if text[start : word.end()].lower() not in numbers:
+            continue
+        run = _run(text, start)
+        if len(run) >= FEWEST_AFTER:
+            # What of it stands before the first word that was looked at.
+            before = _run(text, start, max(done, start - 5 * PROBE_CHARS))
+            run = before if before and before[-1][0] >= run[0][0] else run
             yield from _phrases(text, run)
-            done = max(end, run[-1][1] if run else end)
-            end = done
-        position = max(position + PROBE_CHARS, end)
+        done = run[-1][1]
+        position = max(position, done)
 
 
-def _run(text: str, start: int, earliest: int) -> list[tuple[int, int]]:
-    """The words of the list around the one that begins at `start`, with nothing between but what separates."""
+def _run(text: str, start: int, earliest: int | None = None) -> list[tuple[int, int]]:
+    """The words of the list that go on from `start` with nothing but separators between, and back to `earliest`."""
     numbers = _numbers()
-    line = max(earliest, start - 3 * PROBE_CHARS)  # The first probe of a phrase hits one of its first words.
     run: list[tuple[int, int]] = []
     last_end = None
-    for word in _WORD.finditer(text, line):
+    for word in _WORD.finditer(text, start if earliest is None else earliest):
         known = word.group().lower() in numbers
         joined = last_end is None or _BETWEEN.fullmatch(text, last_end, word.start()) is not None
-        if known and joined:
+        if known and (joined or not run):
             run.append(word.span())
         elif word.start() > start:
             break
@@ -73,7 +78,8 @@ def _phrases(text: str, run: list[tuple[int, int]]) -> Iterator[tuple[int, int]]
             if _is_checked(numbers[first : first + length]):
                 yield run[first][0], run[first + length - 1][1]
                 return
-    yield run[0][0], run[-1][1]
+    if len(run) in LENGTHS:  # Typed off with a fault, perhaps.
+        yield run[0][0], run[-1][1]
 
 
 def _is_checked(numbers: list[int]) -> bool:
