@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 from ..vault.atomic_file import append_synced, replace_file
@@ -290,6 +290,30 @@ class Journal:
             except OSError as error:
                 raise VaultUnavailable(f"the journal {self._folder} cannot be written: {error.strerror}") from error
 
+    def forget(self, paths: Collection[str]) -> frozenset[str]:
+        """Leave nothing of these files, which are gone, in the journal: neither texts nor names. Returns their paths
+        and those they had before the program moved them. Acts of which nothing is left go, and cannot be taken back.
+
+        Raises VaultUnavailable.
+        """
+        with self._store.lock():
+            acts = self.acts()
+            gone = set(paths)
+            for act in reversed(acts):  # Where it came from is known by the act that moved it.
+                touched = {change.path for change in act.changes}
+                if touched & gone:
+                    gone |= {path for path in touched if not is_outside(path) and not self._store.is_taken(path)}
+            names = {PurePosixPath(path).stem for path in gone}
+            try:
+                for file in self.files:
+                    lines = list(_lines(file))
+                    after = [kept for line in lines if (kept := _without(line, gone, names)) is not None]
+                    if after != lines:
+                        replace_file(file, b"".join(after))
+            except OSError as error:
+                raise VaultUnavailable(f"the journal {self._folder} cannot be written: {error.strerror}") from error
+        return frozenset(gone)
+
     def _holds(self, path: str, expected: str) -> bool:
         try:
             text = text_of(self._store, path)
@@ -560,6 +584,23 @@ def _history(act: Mapping[str, Any]) -> dict[str, Any]:
         for change in act["changes"]
     ]
     return {**act, "changes": changes}
+
+
+def _without(line: bytes, paths: Collection[str], names: Collection[str]) -> bytes | None:
+    """The line of an act without these files; None when nothing is left of it."""
+    try:
+        act = json.loads(line)
+        kept = [change for change in act["changes"] if change["path"] not in paths]
+    except (ValueError, KeyError, TypeError):
+        return line
+    if len(kept) == len(act["changes"]):
+        return line
+    if not kept:
+        return None
+    act["changes"] = kept
+    if any(name in act["what"] for name in names):
+        act["what"] = "a change of several notes"
+    return json.dumps(act).encode("ascii") + b"\n"
 
 
 def _done(line: Mapping[str, Any]) -> Act:
