@@ -194,7 +194,8 @@ def own_table() -> str:
     lines = own_lines()
     rows = [row(f"half {half}", own_score(line for line in lines if line.half == half)) for half in "AB"]
     for kind in dict.fromkeys(line.kind for line in lines if line.secrets):
-        rows.append(row(kind, own_score(line for line in lines if line.kind == kind)))
+        result = own_score(line for line in lines if line.kind == kind)
+        rows.append(f"| {kind} | {result.recall:.3f} ({result.found}/{result.secrets}) | |")
     return "\n".join(("\n| lines of the project's own | recall | ordinary lines changed |\n|---|---|---|", *rows))
 
 

@@ -51,9 +51,9 @@ def forget_deleted(settings: Settings, store: VaultStore, removed: Iterable[str]
         gone = deleted_by_user(journal, removed)
         if not gone:
             return 0
-        gone |= journal.forget(gone)
+        names = gone | journal.forget(gone)
     try:
-        _forget_names(settings, gone)
+        _forget_names(settings, names)
         shutil.rmtree(Path(settings.state.cache) / ANSWERS_FOLDER, ignore_errors=True)
         checkpoint(settings.state.queue_db)
         if backup_of(Path(settings.state.queue_db)).exists():
