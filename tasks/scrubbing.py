@@ -303,6 +303,9 @@ def _journal_line(value: Any) -> tuple[Any, Counter[str]]:
             text = change["before"]
             change["before"], found = scrub_note(text, _policy_of(str(change.get("path", "")), text))
             kinds += found
+        elif isinstance(splice := change.get("before"), dict):
+            splice["text"], found = _secrets_only(splice["text"])
+            kinds += found
     return value, kinds
 
 

@@ -8,11 +8,14 @@ import pytest
 
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.index.store import IndexStore
+from memoryvault.tasks.dismissing import dismiss
 from memoryvault.tasks.forgetting import deleted_by_user, forget_deleted
 from memoryvault.tasks.journal import Change
+from memoryvault.tasks.reviewing import Reviewer
 from memoryvault.tests.review.support import make_bed
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.vault.entry import parse_entry
+from memoryvault.vault.errors import EditConflict
 from memoryvault.vault.scrubbed import Scrubbed
 
 WORDS = ("zelthump", "mokkespr")
@@ -52,7 +55,7 @@ def test_no_byte_of_the_state_folder_holds_a_word_of_what_was_forgotten(tmp_path
     sandbox.memory("worker", "--until-idle")
     assert places(state) == set()
     assert places(state, ("quellwart77vz",)) == set()
-    assert places(state, ("brimfozzl",)) <= {"changes.jsonl"}, "but for what takes a decision back"
+    assert places(state, ("brimfozzl",)) == set()
     sandbox.memory("review", "--undo", "deploy")
     sandbox.memory("worker", "--until-idle")
     assert sandbox.json("recall", "brimfozzle")["hits"]
@@ -102,3 +105,24 @@ def test_a_receipt_names_a_deleted_note_no_longer_and_every_other_as_before(tmp_
     bed.note(kept, "Other.", kind="preference")
     forget_deleted(bed.settings, bed.store, [PATH])
     assert receipts.read_text("utf-8") == f'{{"hits":[{{"path":"forgotten"}},{{"path":"{kept}"}}]}}\n'
+
+
+@pytest.mark.parametrize("edit", [("listens", "waits"), ("", "")])
+def test_a_dismissed_note_is_put_back_from_what_it_is_now_unless_it_was_changed(
+    tmp_path: Path, edit: tuple[str, str]
+) -> None:
+    bed = make_bed(tmp_path)
+    bed.journal.commit([Change(PATH, None, NOTE)], run="reflect:1", actor="reflection", what="a rule")
+    reviewer = Reviewer(bed.settings, bed.store)
+    dismiss(reviewer, PATH)
+    journal = Path(bed.settings.state.root, "journal", "changes.jsonl").read_text("utf-8")
+    assert "listens" not in journal
+    file = bed.vault / PATH
+    file.write_text(dismissed := file.read_text("utf-8").replace(*edit), "utf-8")
+    if edit[0]:
+        with pytest.raises(EditConflict):
+            reviewer.undo_last(path=PATH)
+        assert file.read_text("utf-8") == dismissed
+    else:
+        reviewer.undo_last(path=PATH)
+        assert file.read_text("utf-8") == NOTE
