@@ -166,10 +166,11 @@ class IndexStore:
 
     def upsert_entry(self, entry: Entry, *, mtime_ns: int, size: int) -> None:
         """Index the entry as it is now: its row, its chunks and their words. Of one that is dismissed, only its row."""
+        chunks: list[ChunkText]
         if entry.effective_status in FORGOTTEN_STATUSES:
-            entry, chunks = replace(entry, title=entry.slug, tags=()), ()
+            entry, chunks = replace(entry, title=entry.slug, tags=()), []
         else:
-            chunks = tuple(chunk_entry(entry))
+            chunks = list(chunk_entry(entry))
         with self.transaction():
             rowid = self._connection.execute(_UPSERT_META, self._row(entry, mtime_ns, size)).get
             self._forget_chunks(rowid)
