@@ -136,6 +136,69 @@ def user_messages(archive: Path) -> Iterator[str]:
                     yield turn.text
 
 
+SECRETS_TOLD = Path(__file__).with_name("secrets_told.txt")
+"""Lines with a secret, which stands between ⟦ and ⟧, under headings of what it is. Every value is made up."""
+ORDINARY_LINES = Path(__file__).with_name("ordinary_lines.txt")
+"""Lines of chat, logs, commands and code without any."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of the project's own set."""
+
+    text: str
+    secrets: tuple[str, ...] = ()
+    kind: str = "ordinary"
+
+    @property
+    def half(self) -> str:
+        """Rules are made with half A in view; half B is only counted."""
+        return "AB"[hashlib.sha256(self.text.encode()).digest()[-1] % 2]
+
+    @property
+    def is_clean(self) -> bool:
+        """Is nothing left of its secrets when it is saved by a user?"""
+        scrubbed = scrub.scrub(self.text, Policy.SECRETS)
+        return not any(secret in scrubbed for secret in self.secrets)
+
+    @property
+    def is_changed(self) -> bool:
+        return scrub.scrub(self.text) != self.text
+
+
+def own_lines() -> tuple[Line, ...]:
+    """Those of both files."""
+    lines, kind = [], ""
+    for row in SECRETS_TOLD.read_text(encoding="utf-8").splitlines():
+        if secrets := re.findall("⟦(.+?)⟧", row):
+            lines.append(Line(re.sub("[⟦⟧]", "", row), tuple(secrets), kind))
+        else:
+            kind = row.removeprefix("# ")
+    lines += [Line(row) for row in ORDINARY_LINES.read_text(encoding="utf-8").splitlines()]
+    return tuple(lines)
+
+
+def own_score(lines: Iterable[Line]) -> Score:
+    """Lines of which no secret is left, and ordinary ones that are changed."""
+    found = secrets = changed = others = 0
+    for line in lines:
+        if line.secrets:
+            secrets, found = secrets + 1, found + line.is_clean
+        else:
+            others, changed = others + 1, changed + line.is_changed
+    return Score(found, secrets, changed, others)
+
+
+def own_table() -> str:
+    """By halves, and half B by kinds."""
+    lines = own_lines()
+    rows = [row(f"half {half}", own_score(line for line in lines if line.half == half)) for half in "AB"]
+    for kind in dict.fromkeys(line.kind for line in lines if line.secrets):
+        result = own_score(line for line in lines if line.kind == kind)
+        rows.append(f"| {kind} | {result.recall:.3f} ({result.found}/{result.secrets}) | |")
+    return "\n".join(("\n| lines of the project's own | recall | ordinary lines changed |\n|---|---|---|", *rows))
+
+
 LIBRARY_FILES = (".py", ".md", ".rst", ".txt", ".json", ".toml", ".yaml", ".yml", ".js")
 MAX_LIBRARY_FILE_BYTES = 300_000
 
@@ -183,6 +246,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with patch.object(scrub, "MARKED_TOKEN", NOTHING):
         print(row("all, as if no maker's mark were known", score(samples)))
     print(*by_chance(samples), sep="\n")
+    print(own_table())
     archive = Path(data) / "sessions.tar.gz"
     if archive.is_file():
         messages = list(user_messages(archive))

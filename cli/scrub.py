@@ -20,8 +20,8 @@ EPILOG = """example:
   memory scrub --apply            replace it in vault, index, journal, logs and queue
   git diff | memory scrub --stdin
 
-People (mail, phone, cards, home folders) are replaced in what was mined and what is logged; in a note that you
-wrote, only secrets: it may name whom you like. --stdin replaces both.
+People (mail, phone, home folders) are replaced in what was mined and what is logged; in a note that you wrote, only
+secrets, cards and bank accounts: it may name whom you like. --stdin replaces both.
 """
 
 MOST_NAMED = 10

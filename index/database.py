@@ -40,6 +40,7 @@ def open_writer(path: Path) -> apsw.Connection:
             connection.set_busy_timeout(BUSY_MILLISECONDS)
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute("PRAGMA secure_delete = ON")
             connection.execute(f"PRAGMA cache_size = -{_CACHE_KIBIBYTES}")
             load_vectors(connection)
             schema.migrate(connection)

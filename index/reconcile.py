@@ -14,7 +14,7 @@ from pathlib import Path
 from ..vault.entry import content_hash, parse_entry
 from ..vault.killpoint import kill_point
 from ..vault.paths import is_text, read_regular, require_folder
-from .store import FileState, IndexStore
+from .store import FORGOTTEN_STATUSES, FileState, IndexStore
 
 MAX_FILE_BYTES = 4_000_000
 """A larger .md file is not indexed: it is no note."""
@@ -40,6 +40,9 @@ class ReconcileReport:
     unchanged: int = 0
     failed: tuple[str, ...] = ()
     complete: bool = True
+    removed_paths: tuple[str, ...] = ()
+    put_away: int = 0
+    """So many that were indexed, or moved, the user has said no to meanwhile."""
 
     @property
     def touched(self) -> int:
@@ -165,6 +168,8 @@ class _Reconciliation:
         self.force = force
         self.added = self.changed = self.moved = self.removed = self.unchanged = 0
         self.failed: list[str] = []
+        self.removed_paths: list[str] = []
+        self.put_away = 0
 
     def look_at(self, path: str, known: FileState | None) -> None:
         """Index the file if it differs from its row."""
@@ -178,7 +183,7 @@ class _Reconciliation:
             read = _read(self.vault / path)
         except FileNotFoundError:
             # Deleted since the walk began.
-            self.removed += self.store.remove(path)
+            self._remove(path)
             return
         except OSError:
             self.failed.append(path)
@@ -197,15 +202,30 @@ class _Reconciliation:
             self.added += 1
         else:
             self.changed += 1
-        self.store.upsert_entry(parse_entry(path, read.data), mtime_ns=read.mtime_ns, size=read.size)
+        entry = parse_entry(path, read.data)
+        self.put_away += entry.effective_status in FORGOTTEN_STATUSES
+        self.store.upsert_entry(entry, mtime_ns=read.mtime_ns, size=read.size)
 
     def forget(self, path: str) -> None:
         del self.gone[path]
-        self.removed += self.store.remove(path)
+        self._remove(path)
+
+    def _remove(self, path: str) -> None:
+        if self.store.remove(path):
+            self.removed += 1
+            self.removed_paths.append(path)
 
     def report(self, *, complete: bool = True) -> ReconcileReport:
         return ReconcileReport(
-            self.added, self.changed, self.moved, self.removed, self.unchanged, tuple(self.failed), complete
+            self.added,
+            self.changed,
+            self.moved,
+            self.removed,
+            self.unchanged,
+            tuple(self.failed),
+            complete,
+            tuple(self.removed_paths),
+            self.put_away,
         )
 
     def _moved_from(self, found_hash: str) -> str | None:

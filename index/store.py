@@ -12,13 +12,14 @@ import struct
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import apsw
 
+from ..vault.entry import DISMISSED, REJECTED
 from ..vault.errors import IndexUnavailable
 from . import active_sql, database, schema
 from .chunking import ChunkText, chunk_entry
@@ -33,6 +34,9 @@ HIDDEN_FOLDERS = frozenset({"_inbox", "_review", "_archive", "_meta", "_skill-wa
 
 ORPHAN_SECONDS = 7 * 86_400
 """How long a vector outlives the last chunk that had its text."""
+
+FORGOTTEN_STATUSES = frozenset({DISMISSED, REJECTED})
+"""What the user has said no to: the index knows that the file is there, by its name, and none of its words."""
 
 _META = tuple(name for name, _ in schema.ENTRY_META_COLUMNS)
 _UPSERT_META = (
@@ -161,8 +165,12 @@ class IndexStore:
     # Entries
 
     def upsert_entry(self, entry: Entry, *, mtime_ns: int, size: int) -> None:
-        """Index the entry as it is now: its row, its chunks and their words."""
-        chunks = chunk_entry(entry)
+        """Index the entry as it is now: its row, its chunks and their words. Of one that is dismissed, only its row."""
+        chunks: list[ChunkText]
+        if entry.effective_status in FORGOTTEN_STATUSES:
+            entry, chunks = replace(entry, title=entry.slug, tags=()), []
+        else:
+            chunks = list(chunk_entry(entry))
         with self.transaction():
             rowid = self._connection.execute(_UPSERT_META, self._row(entry, mtime_ns, size)).get
             self._forget_chunks(rowid)
@@ -215,6 +223,23 @@ class IndexStore:
             "WHERE m.path = ? ORDER BY c.ordinal"
         )
         return [row[0] for row in self._query(sql, (path,))]
+
+    def orphaned_texts(self) -> list[str]:
+        """Texts that are kept though no chunk has them any more: those of an index that an older version wrote."""
+        return [row[0] for row in self._query(f"SELECT embed_text FROM passage p WHERE {_HAS_ORPHANED_TEXT}")]
+
+    def overwrite_removed(self) -> bool:
+        """Take out of the file's bytes what was removed from it: the words that the full-text index marks as deleted
+        only, and the write-ahead log. False when another process is reading old pages: do it again later."""
+        with self.transaction():
+            self._connection.execute(f"UPDATE passage AS p SET embed_text = '' WHERE {_HAS_ORPHANED_TEXT}")
+            self._connection.execute("INSERT INTO chunk_fts (chunk_fts) VALUES ('optimize')")
+        with database.translate_errors(self.path):
+            return not self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0][0]
+
+    def vacuum(self) -> None:
+        """Write the file anew: free pages of an older version hold what was deleted from them."""
+        self._query("VACUUM")
 
     def clear(self, *, vectors: bool = False) -> None:
         """Forget every entry; with `vectors`, every vector and model too."""
@@ -440,7 +465,11 @@ class IndexStore:
             "DELETE FROM chunk_fts WHERE rowid IN (SELECT rowid FROM chunk WHERE entry_rowid = ?)",
             (entry_rowid,),
         )
-        self._connection.execute("DELETE FROM chunk WHERE entry_rowid = ?", (entry_rowid,))
+        passages = self._query("DELETE FROM chunk WHERE entry_rowid = ? RETURNING passage_id", (entry_rowid,))
+        # The vectors stay for a while, with the hash: a text that comes back is not embedded again.
+        self._connection.executemany(
+            f"UPDATE passage AS p SET embed_text = '' WHERE id = ? AND {_HAS_ORPHANED_TEXT}", passages
+        )
 
     def _remove(self, path: str) -> bool:
         rowid = self._connection.execute("SELECT rowid FROM entry_meta WHERE path = ?", (path,)).get
@@ -464,13 +493,14 @@ _PENDING = (
     "AND NOT EXISTS (SELECT 1 FROM embedding e JOIN vector_model v ON v.id = e.model_id "
     "WHERE v.name = ? AND e.passage_id = p.id)"
 )
+_HAS_ORPHANED_TEXT = "embed_text <> '' AND NOT EXISTS (SELECT 1 FROM chunk c WHERE c.passage_id = p.id)"
 _ADD_EMBEDDING = (
     "INSERT OR IGNORE INTO embedding (model_id, passage_id, words) "
     "SELECT ?, id, ? FROM passage WHERE text_hash = ? RETURNING passage_id"
 )
 _ADD_PASSAGE = (
     "INSERT INTO passage (text_hash, embed_text) VALUES (?, ?) "
-    "ON CONFLICT (text_hash) DO UPDATE SET orphaned_at = NULL RETURNING id"
+    "ON CONFLICT (text_hash) DO UPDATE SET orphaned_at = NULL, embed_text = excluded.embed_text RETURNING id"
 )
 _PUT_IN_FORCE = (
     "INSERT INTO model_in_force (only, name) VALUES (1, ?) "

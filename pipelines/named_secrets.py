@@ -8,8 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from .secret_model import MIN_TOKEN_CHARS, UUID
-from .secret_patterns import OF_ONE_PAGE, is_cut, is_filled, is_placeholder, is_reference, looks_chosen, looks_random
+from .chosen_passwords import SAID_SIGNS, chosen_passwords
+from .secret_model import MIN_TOKEN_CHARS
+from .secret_patterns import is_cut, is_filled, is_identifier, is_placeholder, looks_chosen
+from .secret_rules import DATE, INTRODUCED, MOMENT, PROSE
 
 _PASSWORD_NAME = r"pass(?:word|wd|phrase|code)s?|pswd|pwd|passwort|contrase[nñ]a"
 _KEY_NAME = (
@@ -22,25 +24,29 @@ _KEY_NAME = (
 )
 # A name, and what may stand between it and its value: quotes, brackets, a type, an operator.
 _NAME = re.compile(
-    rf"(?:(?P<password>{_PASSWORD_NAME}|(?<=_)pass|(?<=-)pass|\bpass(?==))|(?P<key>{_KEY_NAME}))"
+    rf"(?:(?P<password>{_PASSWORD_NAME}|(?<=_)pass|(?<=-)pass|\bpass(?==)|(?-i:(?<=[A-Z])PASS)(?==)"
+    r"|(?<![A-Za-z])(?:pw|psk)(?=[\"'\s]{0,3}[:=])|(?<=[A-Z]_)PW(?=\s?[=:]))"
+    rf"|(?P<key>{_KEY_NAME}))"
     r"(?P<after>[\w.-]{0,30}+)"
     r"(?P<gap>[\"'\\\])}>]{0,4}\s{0,12}(?:,\s{0,4}|(?:[:=!]=?=?|=>|:=|->|<-|\||[-–—] ?(?=[\"'`]))\s{0,12}){1,2}"
+    r"(?:![\w-]{1,20} )?"
     r"|\s{0,4}['\"]?\s+is:?\s+)",
     re.IGNORECASE,
 )
 _PASSWORD_IN_NAME = re.compile(r"pass(?:w|$)|pwd", re.IGNORECASE)
 # Only lines with one of these are looked at closely. Plain searches: an alternation over every line costs twenty times
-# as much.
-_HINTS = (
-    *"""
-    pass pswd pwd contrase secret tok key licens licenc srt cred auth bearer pat: pat= pat" pat' _pat salt postmark
-    sendgrid mailgun crumb directoryentry uid psexec mysql smbclient redis-cli wmic sqlcmd identified
-    kennwort senha wachtwoord парол mariadb openssl
-    curl --user ?sig= &sig= ;sig= signature=
-    """.split(),  # noqa: SIM905  a list of literals would take a page
-    "docker login",
-    "podman login",
-    "registry login",
+# as much. Those of names; those of the rules come to them.
+_NAME_HINTS = (
+    "pass", "pswd", "pwd", "pw:", "pw=", "pw ", 'pw"', "psk", "contrase", "secret", "tok", "key", "licens", "cred",
+    "auth", "bearer", "pat:", "pat=", 'pat"', "pat'", "_pat", "salt", "postmark", "sendgrid", "mailgun", "crumb",
+)  # fmt: skip
+MIN_HINT_CHARS = 3
+"""A shorter sign of a rule stands in every other line; it only tells whether the rule is asked."""
+_SIGNS = {*_NAME_HINTS, *SAID_SIGNS, *(sign for rule in INTRODUCED for sign in rule.signs)}
+_HINTS = tuple(
+    one
+    for one in sorted(_SIGNS)
+    if len(one) >= MIN_HINT_CHARS and not any(o != one and o in one for o in _SIGNS if len(o) >= MIN_HINT_CHARS)
 )
 _ASCII_LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 MAX_SPACES = 3
@@ -55,134 +61,28 @@ _QUOTED = re.compile(
 _EMPTY = re.compile(r"[\\]*(?:\"[\\]*\"|'[\\]*')")
 # An ampersand ends it where another parameter or command begins, and is a sign of the password elsewhere.
 _VALUE_END = re.compile(r"[,;)\]}<>|]|&(?=&|\Z|amp;|[\w.%-]{1,40}=)|\\[nrt\"']|\Z")
-_PROSE = re.compile(r"[a-z]+(?:[-'][a-z]+)*[.,;:!?)]*\Z|[A-Z][a-z]+[.,;:!?)]*\Z")
-
-_HEADER = re.compile(
-    r"(?i)\b(?:proxy-)?authorization[\"']?\s{0,4}[:=]\s{0,4}[\"']?(?:(?:bearer|basic|token|apikey|api-key|api-token|digest|negotiate|aws4-hmac-sha256)\s{1,4})?"
-    r"(?P<value>[^\s\"',;]{6,2000})"
-)
-_BEARER = re.compile(r"(?i)\bbearer:?\s{1,4}(?P<value>[\w.~+/=-]{12,2000})")
-_OPTION = re.compile(
-    r"(?i)(?<![\w-])(?:--?(?:[a-z]{1,12}-){0,2}(?:password|passwd|pass|pwd|token|secret|api-?key|access-?key|auth-?token|client-?secret|key)|-p)"
-    r"[=\s]{1,4}[\"']?(?P<value>[^\s\"']{4,500})"
-)
-_NETRC = re.compile(
-    r"\b(?:login|account|user(?:name)?)\s{1,40}[\w.@-]{1,100}\s{1,40}password\s{1,40}(?P<value>[^\s\"']{3,200})"
-)
-_USER_OPTION = re.compile(
-    r"(?i)(?<![\w-])(?:-u|--user|--proxy-user)[=\s]{0,3}[\"']?[^\s:\"']{1,100}:(?P<value>[^\s\"'@/]{3,200})"
-)
-_PSEXEC = re.compile(
-    r"(?i)\b(?:psexec|wmic|net use|schtasks|cmdkey|sqlcmd|mysql|mongo|redis-cli|sshpass|smbclient|rdesktop|xfreerdp)"
-    r"[^\n]{0,200}?\s[-/]p\s+[\"']?(?P<value>[^\s\"']{3,200})"
-)
-# Options that take it without a blank, and those that mean it in one program alone.
-_CLIENT = re.compile(
-    r"\b(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n]{0,200}?\s-p(?P<attached>[^\s\"'=]{4,100})"
-    r"|\b(?:docker|podman|helm\s+registry)\s+login\b[^\n]{0,200}?\s-p[=\s]\s{0,3}[\"']?(?P<login>[^\s\"']{3,200})"
-    r"|\bredis-cli\b[^\n]{0,200}?\s-a\s{1,4}[\"']?(?P<redis>[^\s\"']{3,200})"
-    r"|\bhtpasswd\s+-\w{0,4}b\w{0,4}\s+(?:[^\s\"']{1,200}\s+)?[\w.@-]{1,100}\s+[\"']?(?P<web>[^\s\"']{3,200})"
-    r"|\bopenssl\b[^\n]{0,200}?\s-k\s{1,4}[\"']?(?P<openssl>[^\s\"']{3,200})"
-)
-# "Das Passwort für staging ist …", "la contraseña de staging es …": what follows and has a digit.
-_PASSWORD_ABROAD = re.compile(
-    r"(?i)\b(?:passwort|kennwort|contrase[nñ]a|mot\s+de\s+passe|senha|wachtwoord|пароль)\b[^\n.;:=]{0,40}?(?:\s(?:ist|lautet|es|est|é|è|is)|\s[-–—]|:)"
-    r"\s{1,3}[\"'`„«]?(?P<value>(?=[^\s\"'`]{0,60}\d)[^\s\"'`“»]{6,100})"
-)
-_CREDENTIAL_CALL = re.compile(
-    r"(?i)(?:NetworkCredential|DirectoryEntry|Credential|UsernamePassword\w*|BasicAuth|login)\s{0,2}\("
-    r"(?:\s{0,20}[\"'][^\"'\n]{0,200}[\"']\s{0,4},){1,2}\s{0,20}[\"'](?P<value>[^\"'\n]{3,200})[\"']\s{0,4}[,)]"
-)
-_UNSEAL = re.compile(r"(?i)\bunseal(?: key \d{1,2}:)?\s+(?P<value>[\w+/=]{32,100})")
-_XML_SETTING = re.compile(
-    r"(?i)(?:key|name)\s{0,2}=\s{0,2}[\"'][^\"']{0,80}(?:password|passwd|pwd|secret|token|apikey|api_key|accesskey)[\"']\s{1,4}value\s{0,2}=\s{0,2}[\"'](?P<value>[^\"']{3,500})"
-)
-_XML_ELEMENT = re.compile(
-    r"(?i)<(?P<tag>[\w:.-]{0,40}(?:password|passwd|pwd|secret|token|apikey|privatekey)[\w]{0,20})(?:\s[^<>]{0,200})?>\s{0,20}(?P<value>[^<>\s]{4,2000})\s{0,20}</"
-)
-_CONFIGURED = re.compile(
-    r"(?i)(?P<call>\(\s{0,20})?['\"][\w.-]{0,40}(?:api_?key|secret|token|(?P<password>password))[\w]{0,20}['\"]\s{0,4},\s{0,4}[\\'\"]{1,4}(?P<value>[^\s'\"\\]{6,500})"
-)
-_CONNECTION = re.compile(
-    r"(?i)(?:user ?id|uid|user|server|data source|database|initial catalog|driver|host)\s{0,2}=[^;\n]{1,100};"
-    r"[^\n]{0,300}?\b(?:password|pwd)\s{0,2}=\s{0,2}(?P<value>[^;\"'\s]{3,100})(?=[;\"'\s]|\Z)"
-)
-_PASSWORD_IS = re.compile(r"(?i)password for [^\n]{1,60}? is:? [\"'`](?P<value>[^\s\"'`]{3,100})[\"'`]")
-# In a sentence, with nothing between: "use password hunter2Xy9Q for staging". Only what no word looks like: letters of
-# both cases between digits.
-_PASSWORD_SAID = re.compile(
-    r"(?i:\b(?:password|passwort|passphrase|passcode)) {1,3}[\"'`(]?"
-    r"(?P<value>(?=[^\s\"'`]{0,60}\d[A-Za-z]{1,20}\d)(?=[^\s\"'`]{0,60}[a-z])(?=[^\s\"'`]{0,60}[A-Z])[^\s\"'`]{8,64})"
-)
-_REMOTE_PASSWORD = re.compile(
-    r"(?i)(?:requirepass|identified by|with password|password for \S{1,60} is|password is|passcode is)"
-    r"\s{1,4}[\"']?(?P<value>[^\s\"']{3,200})"
-)
-_KEY_LINE = re.compile(
-    r"(?i)^\s{0,20}(?:privatekey|presharedkey)\s{0,4}=\s{0,4}(?P<value>[\w+/]{42,44}=?)", re.MULTILINE
-)
-# A parameter of an address that elsewhere names a field of a table or the signature of a function.
-_IN_ADDRESS = re.compile(
-    r"(?i)(?:[?&]|&amp;)(?:key|sig|(?:x-(?:amz|goog)-)?signature)="
-    r"(?P<value>(?=[^\s&]{0,100}\d)(?=[^\s&]{0,100}[a-z])[\w%+=~-]{20,2000}+)(?!\.?[\w/])"
-)
-_CALLS = (_HEADER, _BEARER, _CREDENTIAL_CALL, _UNSEAL, _CONFIGURED, _KEY_LINE, _IN_ADDRESS)
-_PASSWORD_CALLS = (
-    _OPTION,
-    _NETRC,
-    _USER_OPTION,
-    _PSEXEC,
-    _XML_SETTING,
-    _XML_ELEMENT,
-    _REMOTE_PASSWORD,
-    _PASSWORD_SAID,
-    _CONNECTION,
-    _PASSWORD_IS,
-    _CLIENT,
-    _PASSWORD_ABROAD,
-)
-# Here a value stands whatever word it is.
-_CERTAIN = (_CREDENTIAL_CALL, _CONNECTION, _PASSWORD_IS, _NETRC, _PSEXEC)
 
 
 def named_secrets(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield (start, end, kind) of each, PASSWORD or API-KEY.
+    """Yield (start, end, kind) of each: of names, and of the rules and passwords that are introduced.
 
     Only the neighbourhood of a word like "token" is looked at.
     """
     for line_start, line_end in _hinted_lines(text):
-        yield from _assignments(text, line_start, line_end)
-        for pattern in (*_CALLS, *_PASSWORD_CALLS):
-            for match in pattern.finditer(text, line_start, line_end):
-                start, end = match.span("value" if pattern is not _CLIENT else match.lastgroup or 0)
+        lines = text[line_start:line_end].lower()
+        if any(hint in lines for hint in _NAME_HINTS):
+            yield from _assignments(text, line_start, line_end)
+        if any(sign in lines for sign in SAID_SIGNS):
+            for start, end in chosen_passwords(text, line_start, line_end):
+                yield start, end, "PASSWORD"
+        for rule in INTRODUCED:
+            if not any(sign in lines for sign in rule.signs):
+                continue
+            for match in rule.pattern.finditer(text, line_start, line_end):
+                start, end = rule.span(match)
                 value = text[start:end].rstrip(".,;:)\\")
-                if pattern in _CERTAIN:
-                    if is_reference(value) or "xxx" in value.lower():
-                        continue
-                elif is_placeholder(value, quoted=False) or is_filled(value):
-                    continue
-                password = pattern in _PASSWORD_CALLS
-                if pattern in (_OPTION, _BEARER, _REMOTE_PASSWORD) and (_PROSE.match(value) or "/" in value[:1]):
-                    continue
-                if pattern is _REMOTE_PASSWORD and _MOMENT.fullmatch(value):
-                    continue
-                if pattern is _XML_SETTING and OF_ONE_PAGE.search(text, max(0, start - 60), start):
-                    continue
-                if pattern is _OPTION and not _is_secret_option(match.group(0), value):
-                    continue
-                if pattern is _CONFIGURED and _is_identifier(value) and not (match["call"] and match["password"]):
-                    continue
-                if pattern is _IN_ADDRESS and (UUID.fullmatch(value) or _is_identifier(value)):
-                    continue
-                yield start, start + len(value), "PASSWORD" if password else "API-KEY"
-
-
-def _is_secret_option(option: str, value: str) -> bool:
-    """`-p` and `--key` also name ports, paths and fields."""
-    name = option[: option.index(value)].lower()
-    if "pass" in name or "pwd" in name:
-        return True
-    return looks_chosen(value)
+                if rule.check(match, value):
+                    yield start, start + len(value), rule.kind
 
 
 def _hinted_lines(text: str) -> Iterator[tuple[int, int]]:
@@ -282,9 +182,7 @@ def _value_after(text: str, name: re.Match[str], end: int) -> tuple[str, int, bo
     return value.rstrip(".,:"), bare.start("value"), bool(bare.group("lead"))
 
 
-_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _CALL_OR_OPTION_BEFORE = re.compile(r"(?:\(\s{0,20}[\"'][\w.-]{0,40}|[\"']--?[\w-]{0,30})\Z")
-_MOMENT = re.compile(_DATE.pattern + r"[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:?\d\d)?")
 
 
 def _is_when(name: re.Match[str], value: str) -> bool:
@@ -292,9 +190,9 @@ def _is_when(name: re.Match[str], value: str) -> bool:
 
     A date alone behind the whole word is taken for the password, however it stands there: many are birthdays.
     """
-    if _DATE.fullmatch(value):
+    if DATE.fullmatch(value):
         return bool(name.group("after")) or (name.group("password") or "").lower() == "pass"
-    return _MOMENT.fullmatch(value) is not None
+    return MOMENT.fullmatch(value) is not None
 
 
 def _is_password(text: str, name: re.Match[str], value: str, start: int, quoted: bool) -> bool:
@@ -303,6 +201,11 @@ def _is_password(text: str, name: re.Match[str], value: str, start: int, quoted:
         return False
     after = name.group("after").lower()
     if after.startswith(("less", "_hash_alg", "_policy", "_length", "_min", "_max", "_reset", "_url")):
+        return False
+    if after.endswith(("file", "path")) and "/" in value:
+        return False
+    is_short = (name.group("password") or "").lower() in _SHORT_WORDS
+    if is_short and not quoted and is_identifier(value) and not any(map(str.isdigit, value)):
         return False
     if after in ("manager", "_manager", "-manager"):  # `password_manager: 1Password`; `…_manager_key` may be one.
         return False
@@ -319,9 +222,13 @@ def _is_password(text: str, name: re.Match[str], value: str, start: int, quoted:
         line_end = text.find("\n", start)
         rest = text[start + len(value) : line_end if line_end >= 0 else len(text)].strip()
         if rest and not rest.startswith(("#", "//", ";", ",", "&", '"', "'", "}")):
-            return _mixes(value) or _DATE.fullmatch(value) is not None
-        return not (_PROSE.match(value) and ":" in gap and " " in _line_before(text, name.start()).strip())
+            return _mixes(value) or DATE.fullmatch(value) is not None
+        return not (PROSE.match(value) and ":" in gap and " " in _line_before(text, name.start()).strip())
     return not value.startswith(("/", "./", "http"))
+
+
+_SHORT_WORDS = frozenset({"pw", "psk"})
+"""In code these are names for much else."""
 
 
 def _is_one_of_a_list(text: str, name: re.Match[str], value: str) -> bool:
@@ -392,18 +299,18 @@ def _is_key(name: re.Match[str], value: str, quoted: bool) -> bool:
         return False
     if " " in value or (not quoted and " is" in name.group("gap")):
         return looks_chosen(value) and " " not in value
-    if "secret" in whole and quoted and len(value) >= 8 and not _PROSE.match(value):
-        return not _is_identifier(value) or looks_chosen(value)
+    if "secret" in whole and quoted and len(value) >= 8 and not PROSE.match(value):
+        return not is_identifier(value) or looks_chosen(value)
     if (
         "secret" in whole
         and "==" not in name.group("gap")
         and "=" in name.group("gap")
         and len(value) >= 8
-        and not _is_identifier(value)
+        and not is_identifier(value)
     ):
         return True
     if "secret" in whole and ("!=" in name.group("gap") or "==" in name.group("gap")) and quoted:
-        return len(value) >= 6 and not _PROSE.match(value)
+        return len(value) >= 6 and not PROSE.match(value)
     if len(value) < MIN_KEY_CHARS or not looks_chosen(value):
         return False
     # A version, a date, a file's name, an identifier with a digit in it.
@@ -412,14 +319,4 @@ def _is_key(name: re.Match[str], value: str, quoted: bool) -> bool:
         value,
     ):
         return False
-    return not _is_identifier(value)
-
-
-_IDENTIFIER = re.compile(r"[A-Za-z]+[0-9]{0,2}(?:[_.-][A-Za-z]+[0-9]{0,2}|[_.-][0-9]{1,4})*\Z")
-
-
-def _is_identifier(value: str) -> bool:
-    """Words joined by _ - or ., perhaps numbered; camelCase too."""
-    if not _IDENTIFIER.match(value):
-        return False
-    return all(not looks_random(part) for part in re.split(r"[_.-]", value))
+    return not is_identifier(value)

@@ -72,9 +72,21 @@ _CARD_START = re.compile(
     r"3(?:0[0-5]|[689]\d)\d{11}\Z|(?:4|5[1-5]|2[2-7]|3[47]|35(?:2[89]|[3-8])|6(?:011|5|4[4-9]|2))\d{9,}\Z"
 )
 
+_IBAN = re.compile(r"[A-Z]{2}\d\d(?<![A-Za-z0-9]....)(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![A-Za-z0-9])")
+_IBAN_CHARS = {
+    one[:2]: int(one[2:])
+    for one in """
+    AD24 AE23 AL28 AT20 AZ28 BA20 BE16 BG22 BH22 BI27 BR29 BY28 CH21 CR22 CY28 CZ24 DE22 DJ27 DK18 DO28 EE20 EG29 ES24
+    FI18 FK18 FO18 FR27 GB22 GE22 GI23 GL18 GR27 GT28 HN28 HR21 HU28 IE22 IL23 IQ23 IS26 IT27 JO30 KW30 KZ20 LB28 LC32
+    LI21 LT20 LU20 LV21 LY25 MC27 MD24 ME22 MK19 MN20 MR27 MT31 MU30 NI28 NL18 NO15 OM23 PK24 PL28 PS29 PT25 QA29 RO24
+    RS22 RU33 SA24 SC31 SD18 SE24 SI19 SK24 SM27 SO23 ST25 SV28 TL23 TN24 TR26 UA29 VA22 VG24 XK20 YE30
+    """.split()  # noqa: SIM905  a list of literals would take a page
+}
+"""Characters of each country's numbers."""
+
 
 def personal_data(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield [start, end) and kind (EMAIL, PATH, PHONE, CARD) of each, unordered; they may overlap."""
+    """Yield [start, end) and kind (EMAIL, PATH, PHONE) of each, unordered; they may overlap."""
     if "@" in text or "%40" in text:
         for match in _EMAIL.finditer(text):
             local = match.group("local").lower()
@@ -90,10 +102,29 @@ def personal_data(text: str) -> Iterator[tuple[int, int, str]]:
             number = match.group(group)
             if 7 <= sum(character.isdigit() for character in number) <= 15 and not _DATE.match(number):
                 yield *match.span(group), "PHONE"
+
+
+def account_numbers(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield [start, end) and kind (CARD, IBAN) of each number that money is drawn with: those with a valid check."""
+    if not _may_hold_number(text):
+        return
     for match in _CARD.finditer(text):
         digits = [int(character) for character in match.group() if character.isdigit()]
         if 14 <= len(digits) <= 19 and _CARD_START.match("".join(map(str, digits))) and _luhn(digits):
             yield match.start(), match.end(), "CARD"
+    for match in _IBAN.finditer(text):
+        length = _IBAN_CHARS.get(match.group()[:2], 0)
+        number = match.group().replace(" ", "")[:length]
+        if len(number) == length > 0 and int("".join(str(int(one, 36)) for one in number[4:] + number[:4])) % 97 == 1:
+            yield match.start(), _end_of(text, match.start(), length), "IBAN"
+
+
+def _end_of(text: str, start: int, characters: int) -> int:
+    """Where so many characters other than blanks end."""
+    while characters:
+        characters -= text[start] != " "
+        start += 1
+    return start
 
 
 def _may_hold_number(text: str) -> bool:

@@ -17,19 +17,27 @@ from functools import lru_cache
 from ..vault.private import find_private_spans
 from ..vault.scrubbed import Scrubbed
 from .named_secrets import named_secrets
-from .personal_data import personal_data
-from .secret_model import MAX_TOKEN_CHARS, MIN_TOKEN_CHARS, REACH_CHARS, is_candidate_token, is_random_token
+from .personal_data import account_numbers, personal_data
+from .secret_model import (
+    MAX_TOKEN_CHARS,
+    MIN_TOKEN_CHARS,
+    REACH_CHARS,
+    is_candidate_token,
+    is_prefixed_digits,
+    is_random_token,
+)
 from .secret_patterns import (
     CANDIDATE,
     MARKED_TOKEN,
     OF_ONE_PAGE,
-    SHAPES,
     is_cut,
     is_described,
     is_filled,
     is_placeholder,
     looks_random,
 )
+from .secret_rules import SHAPES
+from .seed_phrases import seed_phrases
 
 
 class Policy(StrEnum):
@@ -48,7 +56,7 @@ class Finding:
     start: int
     end: int
     kind: str
-    """API-KEY, PASSWORD, PRIVATE-KEY, EMAIL, PATH, PHONE, CARD; PRIVATE is removed without a trace."""
+    """API-KEY, PASSWORD, PRIVATE-KEY, IBAN, CARD, TAX-ID, EMAIL, PATH, PHONE; PRIVATE is removed without a trace."""
 
 
 MAX_PASSES = 4
@@ -87,6 +95,8 @@ def findings(text: str, policy: Policy = Policy.FULL) -> tuple[Finding, ...]:
     found.extend(shapes)
     found.extend(Finding(*one) for one in named_secrets(text))
     found.extend(_tokens(text))
+    found.extend(Finding(start, end, "PRIVATE-KEY") for start, end in seed_phrases(text))
+    found.extend(Finding(*one) for one in account_numbers(text))
     if policy is Policy.FULL:
         # A password and its host ("app:hunter22@db.acme.io") are no mail address: the host stays.
         before_host = {shape.end for shape in shapes}
@@ -157,13 +167,11 @@ def scrub_issued(text: str) -> Scrubbed:
 
 
 def _shapes(text: str) -> Iterator[Finding]:
-    for pattern, kind, signs in SHAPES:
-        for match in pattern.finditer(text) if signs in text else ():
-            group = "value" if "value" in pattern.groupindex else 0
-            start, end = match.span(group)
-            if group and is_placeholder(text[start:end], quoted=True):
-                continue
-            yield Finding(start, end, kind)
+    for rule in SHAPES:
+        for match in rule.pattern.finditer(text) if any(sign in text for sign in rule.signs) else ():
+            start, end = rule.span(match)
+            if rule.check(match, text[start:end]):
+                yield Finding(start, end, rule.kind)
 
 
 # --- tokens and chance ---
@@ -172,9 +180,11 @@ MAX_PLAIN_CHARS = 120
 """What is longer and has no name or mark is data for the rules; the model looks a little further."""
 _TOKEN_PART = re.compile(r"[A-Za-z0-9]{16,}")
 _BASE64_PART = re.compile(r"(?<![\w+/])[A-Za-z0-9+/]{40,}={0,2}(?![\w+/])")
-_DIGEST = re.compile(r"(?:sha\d{1,3}|md5|integrity|etag|h1)[-:=~]", re.IGNORECASE)
+# The name of a digest, or how a public key of SSH begins.
+_DIGEST = re.compile(r"(?i:sha\d{1,3}|md5|integrity|etag|h1)[-:=~]|AAAA(?:[BC]3NzaC1|E2VjZHNh)")
 _NAMED_ID = re.compile(
-    r"(?:toolu|msg|req|call|run|chatcmpl|resp|evt|org|proj|session|agent|task|img|asset|commit|step|thread)[_-]",
+    r"(?:toolu|msg|req|call|run|chatcmpl|resp|evt|org|proj|session|agent|task|img|asset|commit|step|thread"
+    r"|usr|obj|env|job|doc|tmp|src|pkg|blob|blk|key|tx)[_-]",
     re.IGNORECASE,
 )
 # A value whose name was already judged.
@@ -309,7 +319,7 @@ def _by_chance(token: str, base: int, text: str) -> Iterator[Finding]:
     bare = token.rstrip(".,:!")
     if (
         is_candidate_token(bare)
-        and is_random_token(bare, text[max(0, base - REACH_CHARS) : base])
+        and (is_prefixed_digits(bare) or is_random_token(bare, text[max(0, base - REACH_CHARS) : base]))
         and not is_placeholder(bare, quoted=False)
     ):
         yield Finding(base, base + len(bare), "API-KEY")
@@ -343,7 +353,18 @@ def _widened(token: str, start: int, end: int, base: int) -> tuple[int, int]:
 # --- putting together ---
 
 _REPLACEMENT = re.compile(r"\[REDACTED-[A-Z-]+\]")
-_RANK = {"PRIVATE": 0, "PRIVATE-KEY": 1, "API-KEY": 2, "PASSWORD": 3, "PATH": 4, "EMAIL": 5, "CARD": 6, "PHONE": 7}
+_RANK = {
+    "PRIVATE": 0,
+    "PRIVATE-KEY": 1,
+    "API-KEY": 2,
+    "PASSWORD": 3,
+    "PATH": 4,
+    "EMAIL": 5,
+    "IBAN": 6,
+    "CARD": 7,
+    "TAX-ID": 8,
+    "PHONE": 9,
+}
 
 
 def _merged(found: list[Finding], text: str) -> tuple[Finding, ...]:

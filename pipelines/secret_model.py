@@ -113,6 +113,17 @@ def is_random_token(token: str, before: str) -> bool:
     return model.logit(features_of(token, before, model.bigrams)) >= model.threshold
 
 
+_PREFIXED_DIGITS = re.compile(r"([a-z]{2,8})[_-](?:[a-z]{2,8}[_-]){0,2}(?=[a-f]*\d)[0-9a-f]{32,64}")
+MOST_LIKE_A_WORD = -2.9
+"""So likely, for each pair of letters, is what is no word but a maker's name in short; words are likelier."""
+
+
+def is_prefixed_digits(token: str) -> bool:
+    """Whether a token is a digest's digits behind letters that are no word, "brv_…", as "user_…" and "cache-…" are."""
+    match = _PREFIXED_DIGITS.fullmatch(token)
+    return match is not None and _likeness([match[1]], packaged().bigrams)[0] < MOST_LIKE_A_WORD
+
+
 def features_of(token: str, before: str, bigrams: Mapping[str, float]) -> Features:
     """Compute the features of a token that `is_candidate_token`, by the names of the weights."""
     length = len(token)

@@ -63,7 +63,8 @@ _MARKED = (
     r"[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}",
     r"(?:AC|SK)[a-f0-9]{32}|00D\w{12,15}!\S{60,}|aio_\w{25,}",
     r"sl\.(?:B|u\.)?[\w-]{60,}|fio-u-[\w-]{50,}|sgs?_\w{40,}|PVPN\w{30,}",
-    # forms of their own
+    # forms of their own: of a licence, of what restores an encrypted disk
+    r"(?=[A-Z-]*\d)(?=[\d-]*[A-Z])[A-Z0-9]{5}(?:-[A-Z0-9]{5}){4}(?![\w-])|\d{6}(?:-\d{6}){7}(?![\w-])",
     r"eyJ[\w-]{8,}\.(?:eyJ|ey)?[\w-]{8,}(?:\.[\w-]*)?|eyJ[\w=+/-]{40,}|ZXlK[\w=+/-]{40,}",
     r"[ps]k\.eyJ[\w-]{20,}\.[\w-]{10,}|tk\.eyJ[\w.-]{30,}",
     r"sha256~[\w.=@+/-]{10,}|AAAA[\w%-]{5,10}:[\w-]{100,}|AAAAA{6,}[\w%]{60,}",
@@ -72,86 +73,6 @@ MARKED_TOKEN = re.compile(r"(?<![A-Za-z0-9])(?:" + "|".join(_MARKED) + ")")
 
 CANDIDATE = re.compile(r"(?<![\w+/~.-])[\w~+/.-][\w+/=.~:!%@-]{11,}")
 """Matches an unbroken run of token characters that is long enough."""
-
-_LINE_START = r"(?:[\s>|#*+\"',]|\\{1,2}[rnt]|\d{1,6}(?:[\t|:→]|\\t)){0,24}+"
-"""Matches what separates the lines of a key file: line ends, quotes, numbers."""
-
-# Whole shapes that need no candidate, each with its kind and signs that it never lacks.
-SHAPES: tuple[tuple[re.Pattern[str], str, str], ...] = (
-    (
-        re.compile(
-            r"-{4,5} ?BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)? ?-{4,5}"
-            # Up to its end; where that is missing, the lines that follow and look like the key, quoted and numbered
-            # as tools show them. Without either it is only spoken of.
-            r"(?:(?>[^-]|-(?!---))*+-{4,5} ?END [A-Z0-9 ]{0,40}-{4,5}"
-            rf"|(?:{_LINE_START}(?:[\w+/=]{{16,}}|(?:Proc-Type|DEK-Info|Version|Comment): ?[^\n\\]{{1,80}}))++"
-            rf"(?:{_LINE_START}[\w+/]{{0,15}}={{1,2}})?)"
-        ),
-        "PRIVATE-KEY",
-        "BEGIN ",
-    ),
-    (re.compile(r"\bPrivate-Lines: \d{1,3}\s{1,4}(?:[\w+/=]{1,80}\s{1,4}){1,80}"), "PRIVATE-KEY", "Private-Lines"),
-    # Hashes of passwords, crypt(3) and kin; Kerberos tickets as tools print them.
-    (
-        re.compile(
-            r"\$(?:1|2[abxy]?|[3-9]|y|gy|md5|apr1|sha1|argon2(?:id?|d)|scrypt|pbkdf2[\w-]{0,12})\$[\w./+,=$-]{20,400}"
-        ),
-        "PASSWORD",
-        "$",
-    ),
-    (re.compile(r"\$(?:krb5\w{2,6}|NT|DCC2|PHPS|S|P|H)\$[^\s'\"]{16,4000}"), "PASSWORD", "$"),
-    (re.compile(r"\{(?:SSHA|SHA|SMD5|MD5|CRYPT|PBKDF2)(?:-?\d+)?\}[\w./+=$-]{16,200}"), "PASSWORD", "{"),
-    (re.compile(r"(?<![\w:])[^\s:]{1,64}:\d{1,6}:[a-fA-F0-9]{32}:[a-fA-F0-9]{32}:"), "PASSWORD", ":"),
-    # Credentials in addresses: user:password@host.
-    # Up to the last @ of the authority: many a password holds one that nobody has escaped.
-    (
-        re.compile(
-            r"(?<=://)[^\s/:@'\"<>]{0,100}:(?P<value>[^\s/@'\"<>]{1,200}(?:@[^\s/@'\"<>?&=,;]{1,100}){0,4})@(?=[\w.\[-])"
-        ),
-        "PASSWORD",
-        "://",
-    ),
-    (re.compile(r"(?<=://)(?P<value>[A-Za-z0-9_-]{20,200})@(?=[\w.-])"), "API-KEY", "://"),
-    # The same, encoded to be a part of another address.
-    (
-        re.compile(r"(?<=%3A%2F%2F)[^\s%/@'\"<>]{0,100}%3A(?P<value>[^\s/@'\"<>]{1,200}?)%40(?=[\w.-])"),
-        "PASSWORD",
-        "%3A%2F%2F",
-    ),
-    # Addresses that are the secret.
-    (
-        re.compile(r"(?<=hooks\.slack\.com/)(?P<value>(?:services|workflows|triggers)/[\w/-]{20,200})"),
-        "API-KEY",
-        "hooks.slack.com/",
-    ),
-    (re.compile(r"(?<=hooks\.zapier\.com/hooks/)(?P<value>catch/\d{4,12}/\w{5,20})"), "API-KEY", "hooks.zapier.com/"),
-    (re.compile(r"(?<=\.make\.com/)(?P<value>[a-z0-9]{32})(?!\w)"), "API-KEY", ".make.com/"),
-    (re.compile(r"\baccess_token\$(?:production|sandbox)\$\w{16}\$[a-f0-9]{32}"), "API-KEY", "access_token$"),
-    (re.compile(r"(?<=/webhooks/)(?P<value>\d{15,22}/[\w-]{40,100})"), "API-KEY", "/webhooks/"),
-    (
-        re.compile(
-            r"(?:webhook\.office\.com|outlook\.office\.com|office365\.com)/webhook(?:b2)?/(?P<value>[\w@-]{20,120}/[\w/-]{20,200})"
-        ),
-        "API-KEY",
-        "/webhook",
-    ),
-    (
-        re.compile(r"(?i)/api/v\d/(?P<value>(?=[a-z0-9]*\d[a-z0-9]*\d)(?=[a-z0-9]*[a-z])[a-z0-9]{20})(?=/)"),
-        "API-KEY",
-        "/",
-    ),
-    # A session cookie. Hexadecimal digits may be a digest; among cookies, and behind such a name, they are its key.
-    (
-        re.compile(
-            r"(?i)ookies?[\"']{0,2}(?::|=|\s)[^\n]{0,200}?(?<![\w-])(?:[\w-]{1,20}[._-])?"
-            r"(?:sid|sess(?:ion)?(?:[_.-]?(?:id|key|token))?|(?:php|j|asp)sess(?:ion)?id|auth(?:[_.-]?token)?)"
-            r"=[\"']?(?P<value>[0-9a-f]{32,200})(?![\w-])"
-        ),
-        "API-KEY",
-        "ookie",
-    ),
-    (re.compile(r"\botpauth://\S{1,200}?secret=(?P<value>\w{8,100})"), "API-KEY", "otpauth://"),
-)
 
 # Drawn anew for each page or request: it opens nothing later.
 OF_ONE_PAGE = re.compile(
@@ -298,3 +219,13 @@ def _mixed_at_random(value: str) -> bool:
 
 def _is_hex(text: str) -> bool:
     return not text.strip("0123456789abcdef") or not text.strip("0123456789ABCDEF")
+
+
+_IDENTIFIER = re.compile(r"[A-Za-z]+[0-9]{0,2}(?:[_.-][A-Za-z]+[0-9]{0,2}|[_.-][0-9]{1,4})*\Z")
+
+
+def is_identifier(value: str) -> bool:
+    """Words joined by _ - or ., perhaps numbered; camelCase too."""
+    if not _IDENTIFIER.match(value):
+        return False
+    return all(not looks_random(part) for part in re.split(r"[_.-]", value))

@@ -48,7 +48,10 @@ def dashboard_handler(settings: Settings) -> Handler:
             if not acts_here(store.vault):
                 return {"elsewhere": acting_device(store.vault) or ""}
             job.check_owned()
-            return {"written": refresh_dashboard(store)}
+            if written := refresh_dashboard(store):
+                # The index must not go on holding what stood in it.
+                job.enqueue("index.reconcile", {"paths": [DASHBOARD]})
+            return {"written": written}
         except VaultUnavailable as error:
             raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error
         except EditConflict as error:  # Somebody writes in it.

@@ -23,6 +23,7 @@ from ..vault.layout import CORPUS_DIGEST, INBOX, INDEX_WANTED, REVIEW, WATCHLIST
 from ..vault.paths import ensure_state
 from ..vault.settings import Settings
 from ..vault.store import VaultStore
+from .forgetting import forget_deleted
 from .queue.job import Handler, Postpone, RunningJob
 from .queue.kinds import Json
 from .queue.ledger import Ledger
@@ -77,10 +78,16 @@ def reconcile_now(
     vault = vault_store(settings)
     with open_index(settings) as index:
         if full:
-            return rebuild(index, vault.vault, vault.walk, should_stop=should_stop)
-        if paths is not None:
-            return reconcile_paths(index, vault.vault, vault.walk, paths)
-        return reconcile(index, vault.vault, vault.walk, should_stop=should_stop)
+            report = rebuild(index, vault.vault, vault.walk, should_stop=should_stop)
+        elif paths is not None:
+            report = reconcile_paths(index, vault.vault, vault.walk, paths)
+        else:
+            report = reconcile(index, vault.vault, vault.walk, should_stop=should_stop)
+        if report.changed or report.removed:
+            index.overwrite_removed()
+    if report.removed_paths:
+        forget_deleted(settings, vault, report.removed_paths)
+    return report
 
 
 def drain_now(
@@ -130,7 +137,9 @@ def reconcile_handler(settings: Settings) -> Handler:
             raise Postpone(str(error)) from error
         job.enqueue("embed.drain", unique_key=DRAIN_KEY)
         if report.touched:
-            job.enqueue("dashboard.write", unique_key="dashboard.write", delay_seconds=DASHBOARD_SECONDS)
+            # Of what is gone it may hold the title: that goes at once.
+            delay = 0.0 if report.removed_paths or report.put_away else DASHBOARD_SECONDS
+            job.enqueue("dashboard.write", unique_key="dashboard.write", delay_seconds=delay)
         counts: dict[str, Json] = {
             name: value for name, value in asdict(report).items() if isinstance(value, int) and value
         }

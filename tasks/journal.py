@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 from ..vault.atomic_file import append_synced, replace_file
@@ -38,6 +38,7 @@ from ..vault.layout import StatePaths, make_private_folder, open_private
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
 from .boundary import is_outside, outside_write, require_consent, text_outside, without_change
+from .rejected_texts import rejected_by, with_restored, without_rejected
 from .renewed_hashes import with_hashes
 from .reverse_lines import lines_from_end
 
@@ -228,7 +229,10 @@ class Journal:
             except VaultUnavailable as error:
                 self._take_back_unwritten(act, error)
                 raise
-        return _done(_history(act))
+        return self._read(_history(act))
+
+    def _read(self, line: Mapping[str, Any]) -> Act:
+        return _done(with_restored(line, lambda path: text_of(self._store, path)))
 
     def recover(self) -> bool:
         """End what a crash interrupted; whether there was anything. Raises VaultUnavailable, PathRefused."""
@@ -290,6 +294,41 @@ class Journal:
             except OSError as error:
                 raise VaultUnavailable(f"the journal {self._folder} cannot be written: {error.strerror}") from error
 
+    def forget(self, paths: Collection[str]) -> frozenset[str]:
+        """Leave nothing of these files, which are gone, in the journal: neither texts nor names. Returns their paths
+        and those they had before the program moved them. Acts of which nothing is left go, and cannot be taken back.
+
+        Raises VaultUnavailable.
+        """
+        with self._store.lock():
+            acts = self.acts()
+            gone = set(paths)
+            for act in reversed(acts):  # Where it came from is known by the act that moved it.
+                touched = {change.path for change in act.changes}
+                if touched & gone:
+                    gone |= {path for path in touched if not is_outside(path) and not self._store.is_taken(path)}
+            names = {PurePosixPath(path).stem for path in gone}
+            try:
+                for file in self.files:
+                    lines = list(_lines(file))
+                    after = [kept for line in lines if (kept := _without(line, gone, names)) is not None]
+                    if after != lines:
+                        replace_file(file, b"".join(after))
+            except OSError as error:
+                raise VaultUnavailable(f"the journal {self._folder} cannot be written: {error.strerror}") from error
+        return frozenset(gone)
+
+    def _forget_texts(self, paths: Collection[str]) -> None:
+        """Drop what earlier acts made of these notes, where a text of them is kept for it: the user has said no."""
+        for file in self.files:
+            lines = list(_lines(file))
+            after = [kept for line in lines if (kept := _without(line, paths, (), texts_only=True)) is not None]
+            if after != lines:
+                try:
+                    replace_file(file, b"".join(after))
+                except OSError as error:
+                    log.warning("the journal keeps the text of a note that was dismissed: %s", error)
+
     def _holds(self, path: str, expected: str) -> bool:
         try:
             text = text_of(self._store, path)
@@ -309,7 +348,7 @@ class Journal:
         for file in self.files:
             for line in _lines(file):
                 with suppress(ValueError, KeyError, TypeError):
-                    act = _done(json.loads(line))
+                    act = self._read(json.loads(line))
                     found.setdefault(act.id, act)
         return list(found.values())
 
@@ -322,7 +361,7 @@ class Journal:
             for line in _lines(file):
                 if mark in line:
                     with suppress(ValueError, KeyError, TypeError):
-                        act = _done(json.loads(line))
+                        act = self._read(json.loads(line))
                         if act.session == session:
                             found.setdefault(act.id, act)
         return list(found.values())
@@ -339,7 +378,7 @@ class Journal:
             for line in lines_from_end(file):
                 if is_wanted(line):
                     with suppress(ValueError, KeyError, TypeError):
-                        act = _done(json.loads(line))
+                        act = self._read(json.loads(line))
                         if act.id not in seen:
                             seen.add(act.id)
                             yield act
@@ -408,6 +447,8 @@ class Journal:
             if isinstance(error, EntryNotFound):
                 raise EditConflict(str(error)) from error
             raise
+        if rejected := rejected_by(act):
+            self._forget_texts(rejected)
         self._append(_history(act))
         kill_point("journal-recorded")
         self._forget_pending()
@@ -559,7 +600,29 @@ def _history(act: Mapping[str, Any]) -> dict[str, Any]:
         }
         for change in act["changes"]
     ]
-    return {**act, "changes": changes}
+    return without_rejected(act, {**act, "changes": changes})
+
+
+def _without(line: bytes, paths: Collection[str], names: Collection[str], *, texts_only: bool = False) -> bytes | None:
+    """The line of an act without these files, with `texts_only` without those of which it keeps a text; None when
+    nothing is left of it."""
+    try:
+        act = json.loads(line)
+        kept = [
+            change
+            for change in act["changes"]
+            if change["path"] not in paths or (texts_only and change["before"] is None)
+        ]
+    except (ValueError, KeyError, TypeError):
+        return line
+    if len(kept) == len(act["changes"]):
+        return line
+    if not kept:
+        return None
+    act["changes"] = kept
+    if any(name in act["what"] for name in names):
+        act["what"] = "a change of several notes"
+    return json.dumps(act).encode("ascii") + b"\n"
 
 
 def _done(line: Mapping[str, Any]) -> Act:

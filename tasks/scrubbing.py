@@ -38,9 +38,10 @@ from ..vault.settings import Settings
 from ..vault.store import VaultStore
 from .boundary import is_outside
 from .corpus.store import FOLDER as CORPUS_FOLDER
+from .forgetting import forget_deleted
 from .ideas.ledger import BY_COMMAND
 from .ideas.scrubbing import scrub_ideas_list
-from .indexing import open_index, reconcile_now
+from .indexing import open_index, reconcile_now, vault_store
 from .journal import Journal, JournalState, hash_of, text_of
 from .queue import queries
 from .queue.enqueue import open_ledger
@@ -265,7 +266,11 @@ def _index(settings: Settings, changed: bool, kept: Collection[str], apply: bool
     found = []
     try:
         with open_index(settings) as index:
-            for path in index.files():
+            known = index.files()
+            orphans = sum((_kinds(text, Policy.SECRETS) for text in index.orphaned_texts()), Counter[str]())
+            if orphans:
+                found.append(Found("index", "texts of notes that are gone", orphans))
+            for path in known:
                 kinds: Counter[str] = sum((_kinds(text, Policy.SECRETS) for text in index.texts_of(path)), Counter())
                 if kinds:
                     problem = _OF_ITS_NOTE if apply and path in kept else None
@@ -275,6 +280,13 @@ def _index(settings: Settings, changed: bool, kept: Collection[str], apply: bool
             for name in ("", "-wal", "-shm"):
                 Path(f"{index_db}{name}").unlink(missing_ok=True)
             reconcile_now(settings, full=True)
+        elif apply:
+            with open_index(settings) as index:
+                index.vacuum()  # Free pages of an older version hold what was deleted from them.
+                if not index.overwrite_removed():
+                    found.append(Found("index", index_db.name, {}, _IN_USE))
+        if apply:
+            forget_deleted(settings, vault_store(settings), known)
     except (MemoryVaultError, OSError) as error:
         found.append(Found("index", index_db.name, {}, str(error)))
     return found
@@ -290,6 +302,9 @@ def _journal_line(value: Any) -> tuple[Any, Counter[str]]:
         if isinstance(change.get("before"), str):
             text = change["before"]
             change["before"], found = scrub_note(text, _policy_of(str(change.get("path", "")), text))
+            kinds += found
+        elif isinstance(splice := change.get("before"), dict):
+            splice["text"], found = _secrets_only(splice["text"])
             kinds += found
     return value, kinds
 

@@ -1,0 +1,718 @@
+"""The table of rules for secrets: one a row, each with a string that it is for.
+
+SHAPES are told by their form alone and are looked for in the whole text. INTRODUCED are told by what stands before
+them, in the lines around one of their signs. In an example the secret stands between ⟦ and ⟧; a test runs every row.
+Knowledge only; `scrub` and `named_secrets` apply it. Every pattern is linear in the length of the text: bounded or
+unambiguous repetitions, no nesting.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from .chosen_passwords import Shape, shape_of
+from .secret_model import UUID
+from .secret_patterns import (
+    OF_ONE_PAGE,
+    is_filled,
+    is_identifier,
+    is_placeholder,
+    is_reference,
+    looks_chosen,
+)
+
+Check = Callable[[re.Match[str], str], bool]
+"""Of a match and its value: is it a secret?"""
+
+
+class Rule(NamedTuple):
+    """A kind of secret, and how it is found."""
+
+    kind: str
+    signs: tuple[str, ...]
+    """Without one of these in the text it holds none: parted by |, in small letters; of shapes, as they stand."""
+    pattern: re.Pattern[str]
+    """The secret is its group `value`, of several the one that matched, and without any the whole."""
+    example: str
+    check: Check
+
+    def span(self, match: re.Match[str]) -> tuple[int, int]:
+        """Where the secret stands."""
+        if "value" in self.pattern.groupindex and match["value"] is not None:
+            return match.span("value")
+        return match.span(match.lastgroup or 0)
+
+
+def _any(_match: re.Match[str], _value: str) -> bool:
+    return True
+
+
+def _no_stand_in(_match: re.Match[str], value: str) -> bool:
+    return not is_placeholder(value, quoted=True)
+
+
+def _certain(_match: re.Match[str], value: str) -> bool:
+    """Here a value stands whatever word it is."""
+    return not is_reference(value) and "xxx" not in value.lower()
+
+
+def _stands(_match: re.Match[str], value: str) -> bool:
+    if is_filled(value):
+        return False
+    # "Milan.Rot3" could name a field of an object as well, if nobody would choose it.
+    return not is_placeholder(value, quoted=shape_of(value) >= Shape.MIXED)
+
+
+def _no_prose(match: re.Match[str], value: str) -> bool:
+    return _stands(match, value) and not PROSE.match(value) and not value.startswith("/")
+
+
+def _of_user(match: re.Match[str], value: str) -> bool:
+    return _certain(match, value) and not is_placeholder(match["user"], quoted=True)
+
+
+def _of_option(match: re.Match[str], value: str) -> bool:
+    """`-p` and `--key` also name ports, paths and fields."""
+    if not _no_prose(match, value):
+        return False
+    name = match.group()[: match.start("value") - match.start()].lower()
+    return "pass" in name or "pwd" in name or looks_chosen(value)
+
+
+def _no_moment(match: re.Match[str], value: str) -> bool:
+    return _no_prose(match, value) and MOMENT.fullmatch(value) is None
+
+
+def _of_no_page(match: re.Match[str], value: str) -> bool:
+    start = match.start("value")
+    return _stands(match, value) and OF_ONE_PAGE.search(match.string, max(0, start - 60), start) is None
+
+
+def _configured(match: re.Match[str], value: str) -> bool:
+    return _stands(match, value) and (not is_identifier(value) or bool(match["call"] and match["password"]))
+
+
+def _no_id(match: re.Match[str], value: str) -> bool:
+    return _stands(match, value) and UUID.fullmatch(value) is None and not is_identifier(value)
+
+
+def _no_id_of_words(match: re.Match[str], value: str) -> bool:
+    return _no_stand_in(match, value) and not is_identifier(value)
+
+
+def _has_digit(_match: re.Match[str], value: str) -> bool:
+    return any(map(str.isdigit, value))
+
+
+def _made(match: re.Match[str], value: str) -> bool:
+    """Has it the shape of what a person makes up?"""
+    return _stands(match, value) and shape_of(value) >= Shape.MARKED
+
+
+def _of_router(match: re.Match[str], value: str) -> bool:
+    """Is it certain by the number that tells how it is encrypted, or by its shape?"""
+    return _certain(match, value) if match["type"] else _made(match, value)
+
+
+def _several(_match: re.Match[str], value: str) -> bool:
+    """Has it six digits or letters with a digit among them, and no word?"""
+    signs = [character for character in value if character.isalnum()]
+    return len(signs) >= 6 and any(map(str.isdigit, signs)) and re.search(r"[a-z]{5}|[A-Za-z]{9}", value) is None
+
+
+def _issued(match: re.Match[str], value: str) -> bool:
+    return _no_id(match, value) or _several(match, value)
+
+
+PROSE = re.compile(r"[a-z]+(?:[-'][a-z]+)*[.,;:!?)]*\Z|[A-Z][a-z]+[.,;:!?)]*\Z")
+DATE = re.compile(r"\d{4}-\d\d-\d\d")
+MOMENT = re.compile(DATE.pattern + r"[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:?\d\d)?")
+
+PASSWORD, KEY, PRIVATE_KEY = "PASSWORD", "API-KEY", "PRIVATE-KEY"
+
+
+def _rule(kind: str, signs: str, pattern: str, example: str, check: Check) -> Rule:
+    return Rule(kind, tuple(signs.split("|")), re.compile(pattern), example, check)
+
+
+_LINE_START = r"(?:[\s>|#*+\"',]|\\{1,2}[rnt]|\d{1,6}(?:[\t|:→]|\\t)){0,24}+"
+"""Matches what separates the lines of a key file: line ends, quotes, numbers."""
+
+SHAPES: tuple[Rule, ...] = (
+    _rule(
+        PRIVATE_KEY,
+        "BEGIN ",
+        r"-{4,5} ?BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)? ?-{4,5}"
+        # Up to its end; where that is missing, the lines that follow and look like the key, quoted and numbered as
+        # tools show them. Without either it is only spoken of.
+        r"(?:(?>[^-]|-(?!---))*+-{4,5} ?END [A-Z0-9 ]{0,40}-{4,5}"
+        rf"|(?:{_LINE_START}(?:[\w+/=]{{16,}}|(?:Proc-Type|DEK-Info|Version|Comment): ?[^\n\\]{{1,80}}))++"
+        rf"(?:{_LINE_START}[\w+/]{{0,15}}={{1,2}})?)",
+        "⟦-----BEGIN EC PRIVATE KEY-----\nMHcCAQEEIIrYSSNQFaA2Hwf583QmKbyavkgoft\n-----END EC PRIVATE KEY-----⟧",
+        _any,
+    ),
+    _rule(
+        PRIVATE_KEY,
+        "Private-Lines",
+        r"\bPrivate-Lines: \d{1,3}\s{1,4}(?:[\w+/=]{1,80}\s{1,4}){1,80}",
+        "⟦Private-Lines: 1\nAAAAIQDX5f3qmVbr2JwN0yB7kPz\n⟧",
+        _any,
+    ),
+    # Hashes of passwords, crypt(3) and kin; Kerberos tickets as tools print them.
+    _rule(
+        PASSWORD,
+        "$",
+        r"\$(?:1|2[abxy]?|[3-9]|y|gy|md5|apr1|sha1|argon2(?:id?|d)|scrypt|pbkdf2[\w-]{0,12})\$[\w./+,=$-]{20,400}",
+        "root:⟦$6$saltsalt$Qm1x9Lw8Zr5Tn7Vb4Yc6Hd⟧:19000:",
+        _any,
+    ),
+    _rule(
+        PASSWORD,
+        "$",
+        r"\$(?:krb5\w{2,6}|NT|DCC2|PHPS|S|P|H)\$[^\s'\"]{16,4000}",
+        "⟦$krb5tgs$23$*web$ACME.TEST$http/web*$9f1c⟧",
+        _any,
+    ),
+    _rule(
+        PASSWORD,
+        "{",
+        r"\{(?:SSHA|SHA|SMD5|MD5|CRYPT|PBKDF2)(?:-?\d+)?\}[\w./+=$-]{16,200}",
+        "userPassword: ⟦{SSHA}0c2xWq9mZr5Tn7Vb4Yc6Hd1F⟧",
+        _any,
+    ),
+    _rule(
+        PASSWORD,
+        ":",
+        r"(?<![\w:])[^\s:]{1,64}:\d{1,6}:[a-fA-F0-9]{32}:[a-fA-F0-9]{32}:",
+        "⟦lena:1001:aad3b435b51404eeaad3b435b51404ee:8f3c1a9be07d4c52a1f09e6b7d2c4f8a:⟧",
+        _any,
+    ),
+    # Credentials in addresses: user:password@host. Up to the last @ of the authority: many a password holds one that
+    # nobody has escaped.
+    _rule(
+        PASSWORD,
+        "://",
+        r"(?<=://)[^\s/:@'\"<>]{0,100}:(?P<value>[^\s/@'\"<>]{1,200}(?:@[^\s/@'\"<>?&=,;]{1,100}){0,4})@(?=[\w.\[-])",
+        "postgres://shop:⟦heron⟧@db.acme.test/shop",
+        _no_stand_in,
+    ),
+    _rule(  # Without its scheme, but with a port.
+        PASSWORD,
+        "@",
+        r"(?<![\w/:.@%-])[A-Za-z][\w.-]{0,40}:(?P<value>[^\s:/@'\"<>]{4,100})@[A-Za-z][\w-]{0,60}(?:\.[\w-]{1,60}){1,6}(?=:\d)",
+        "lena:⟦vogelbeere⟧@smtp.acme.test:587",
+        _no_stand_in,
+    ),
+    _rule(
+        KEY,
+        "://",
+        r"(?<=://)(?P<value>[A-Za-z0-9_-]{20,200})@(?=[\w.-])",
+        "https://⟦k3Jx9Qm2Lw8Zr5Tn7Vb4Yc⟧@git.acme.test/shop",
+        _no_stand_in,
+    ),
+    _rule(  # Encoded to be a part of another address.
+        PASSWORD,
+        "%3A%2F%2F",
+        r"(?<=%3A%2F%2F)[^\s%/@'\"<>]{0,100}%3A(?P<value>[^\s/@'\"<>]{1,200}?)%40(?=[\w.-])",
+        "?next=postgres%3A%2F%2Fapp%3A⟦s3cr3tpw⟧%40db%2Fshop",
+        _no_stand_in,
+    ),
+    # Addresses that are the secret.
+    _rule(
+        KEY,
+        "hooks.slack.com/",
+        r"(?<=hooks\.slack\.com/)(?P<value>(?:services|workflows|triggers)/[\w/-]{20,200})",
+        "https://hooks.slack.com/⟦services/T0DCUJB1Q/B0DD08H5G/bJtrpFi1fO1JMCcwLx8u⟧",
+        _no_stand_in,
+    ),
+    _rule(
+        KEY,
+        "hooks.zapier.com/hooks/",
+        r"(?<=hooks\.zapier\.com/hooks/)(?P<value>catch/\d{4,12}/\w{5,20})",
+        "https://hooks.zapier.com/hooks/⟦catch/7032236/6lp6r9b⟧/",
+        _no_stand_in,
+    ),
+    _rule(
+        KEY,
+        ".make.com/",
+        r"(?<=\.make\.com/)(?P<value>[a-z0-9]{32})(?!\w)",
+        "https://hook.eu1.make.com/⟦q7wx2mfb9kzt4hjc6ndv8prs3gyl5aeu⟧",
+        _no_stand_in,
+    ),
+    _rule(
+        KEY,
+        "access_token$",
+        r"\baccess_token\$(?:production|sandbox)\$\w{16}\$[a-f0-9]{32}",
+        "⟦access_token$sandbox$q7wx2mfb9kzt4hjc$8f3c1a9be07d4c52a1f09e6b7d2c4f8a⟧",
+        _any,
+    ),
+    _rule(
+        KEY,
+        "/webhooks/",
+        r"(?<=/webhooks/)(?P<value>\d{15,22}/[\w-]{40,100})",
+        "https://discord.test/api/webhooks/⟦112233445566778899/k3Jx9Qm2Lw8Zr5Tn7Vb4Yc6Hd1Fg0SpAk3Jx9Qm2Lw8Z⟧",
+        _no_stand_in,
+    ),
+    _rule(
+        KEY,
+        "/webhook",
+        r"(?:webhook\.office\.com|outlook\.office\.com|office365\.com)/webhook(?:b2)?/"
+        r"(?P<value>[\w@-]{20,120}/[\w/-]{20,200})",
+        "https://acme.webhook.office.com/webhookb2/"
+        "⟦8c0f2c1e-51a0-4b0e-9b6c-0d2f8a9f1b22@6f0e/IncomingWebhook/8f3c1a9be07d4c52a1f09e6b7d2c4f8a⟧",
+        _no_stand_in,
+    ),
+    _rule(
+        KEY,
+        "/",
+        r"(?i)/api/v\d/(?P<value>(?=[a-z0-9]*\d[a-z0-9]*\d)(?=[a-z0-9]*[a-z])[a-z0-9]{20})(?=/)",
+        "https://acme.test/api/v1/⟦q7wx2mfb9kzt4hjc6ndv⟧/send",
+        _no_stand_in,
+    ),
+    _rule(  # Of a calendar that is not public: the first part that nobody would have chosen, and what follows it.
+        KEY,
+        ".ics",
+        r"(?i)(?:https?|webcal)://[^\s\"'<>]{1,200}?/(?:private-)?(?P<value>"
+        r"(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?=[\w-]*\d)(?=[\w-]*[a-z])[\w-]{24,200}|[0-9a-f]{20,64}@)"
+        r"[^\s\"'<>?]{0,300}?)(?=/[\w-]{1,20}\.ics|\.ics)",
+        "https://calendar.acme.test/ical/lena/private-⟦8f3c1a9be07d4c52a1f09e6b7d2c4f8a⟧/basic.ics",
+        _no_id_of_words,
+    ),
+    _rule(
+        KEY,
+        ".ics?",
+        r"(?i)\.ics\?(?:[\w-]{1,30}=[^\s&]{0,100}&){0,4}[\w-]{0,20}(?:key|token|passphrase)=(?P<value>[\w%+=~-]{12,200})",
+        "https://calendar.acme.test/url/1/calendar.ics?CacheKey=⟦TmhUbXNuv94LleA5b5Ha9rMv⟧",
+        _no_stand_in,
+    ),
+    _rule(
+        KEY,
+        "webcal://",
+        r"webcal://[^\s\"'<>]{1,200}?/(?P<value>(?=[\w-]*\d)[\w-]{24,200})(?![\w./-])",
+        "webcal://p24-caldav.acme.test/published/2/⟦YGKiIyMzVsym7QELrNSmUOg2vZ7izBEi⟧",
+        _no_stand_in,
+    ),
+    # A session cookie. Hexadecimal digits may be a digest; among cookies, and behind such a name, they are its key.
+    _rule(
+        KEY,
+        "ookie",
+        r"(?i)ookies?[\"']{0,2}(?::|=|\s)[^\n]{0,200}?(?<![\w-])(?:[\w-]{1,20}[._-])?"
+        r"(?:sid|sess(?:ion)?(?:[_.-]?(?:id|key|token))?|(?:php|j|asp)sess(?:ion)?id|auth(?:[_.-]?token)?)"
+        r"=[\"']?(?P<value>[0-9a-f]{32,200})(?![\w-])",
+        "Cookie: theme=dark; sid=⟦8f3c1a9be07d4c52a1f09e6b7d2c4f8a⟧",
+        _no_stand_in,
+    ),
+    _rule(
+        KEY,
+        "otpauth://",
+        r"\botpauth://\S{1,200}?secret=(?P<value>\w{8,100})",
+        "otpauth://totp/Acme:lena?secret=⟦G2HB546FNX56VY4D⟧&issuer=Acme",
+        _no_stand_in,
+    ),
+    # A line of .pgpass.
+    _rule(
+        PASSWORD,
+        ":",
+        r"(?m)^[\w.*-]{1,100}:(?:\d{2,5}|\*):[\w.*-]{1,60}:[\w.*-]{1,60}:(?P<value>[^\s:]{4,100})$",
+        "db.acme.test:5432:shop:app:⟦trappe⟧",
+        _certain,
+    ),
+)
+
+_CODES = r"(?:backup|recovery|scratch|rescue|reserve)[ _-]?(?:codes?|keys?)"
+_GROUP = r"[A-Za-z0-9]{4,10}"
+
+INTRODUCED: tuple[Rule, ...] = (
+    # ---- headers and addresses
+    _rule(
+        KEY,
+        "authorization",
+        r"(?i)\b(?:proxy-)?authorization[\"']?\s{0,4}[:=]\s{0,4}[\"']?"
+        r"(?:(?:bearer|basic|token|apikey|api-key|api-token|digest|negotiate|aws4-hmac-sha256)\s{1,4})?"
+        r"(?P<value>[^\s\"',;]{6,2000})",
+        "curl -H 'Authorization: Basic ⟦bGVuYTpLcmFuaWNo⟧'",
+        _stands,
+    ),
+    _rule(
+        KEY,
+        "bearer",
+        r"(?i)\bbearer:?\s{1,4}(?P<value>[\w.~+/=-]{12,2000})",
+        "with bearer ⟦k3Jx9Qm2Lw8Zr5Tn⟧",
+        _no_prose,
+    ),
+    _rule(
+        KEY,
+        "sig=|signature=|key=",
+        # Elsewhere these name a field of a table or the signature of a function.
+        r"(?i)(?:[?&]|&amp;)(?:key|sig|(?:x-(?:amz|goog)-)?signature)="
+        r"(?P<value>(?=[^\s&]{0,100}\d)(?=[^\s&]{0,100}[a-z])[\w%+=~-]{20,2000}+)(?!\.?[\w/])",
+        "https://maps.acme.test/geo?key=⟦3f8a9c2b7d914f6a8e052d4e⟧",
+        _no_id,
+    ),
+    # ---- options of programs
+    _rule(
+        PASSWORD,
+        "pass|pwd|token|secret|key| -p",
+        r"(?i)(?<![\w-])(?:--?(?:[a-z]{1,12}-){0,3}(?:(?:store|key|http)?(?:password|passwd|passphrase|pass|pwd)|token"
+        r"|secret|api-?key|access-?key|auth-?token|client-?secret|key)|-p)"
+        r"[=\s]{1,4}[\"']?(?P<value>[^\s\"']{4,500})",
+        "gpg --batch --passphrase ⟦Milan-Rot3⟧ -d file.gpg",
+        _of_option,
+    ),
+    _rule(
+        PASSWORD,
+        "curl|wget|http -a|--user|--auth|-user",
+        r"(?i)(?<![\w-])(?:-[a-z]{0,6}u|-a|--user|--proxy-user|--auth)[=\s]{0,3}[\"']?[^\s:\"'/]{1,100}:"
+        r"(?P<value>[^\s\"'@/]{3,200})",
+        "curl -su 'lena:⟦Wolke#7x⟧' https://nexus.acme.test/raw/",
+        _stands,
+    ),
+    _rule(
+        PASSWORD,
+        "-passin|-passout|-pass",
+        r"-pass(?:in|out)?[= ]pass:(?P<value>[^\s\"']{3,200})",
+        "openssl rsa -in key.pem -passin pass:⟦habicht⟧ -out plain.pem",
+        _stands,
+    ),
+    _rule(
+        PASSWORD,
+        "psexec|wmic|net use|schtasks|cmdkey|sqlcmd|mysql|mongo|redis-cli|sshpass|smbclient|rdesktop|xfreerdp",
+        r"(?i)\b(?:psexec|wmic|net use|schtasks|cmdkey|sqlcmd|mysql|mongo(?:sh)?|redis-cli|sshpass|smbclient|rdesktop"
+        r"|xfreerdp)\b[^\n]{0,200}?\s[-/]p[\s:]\s{0,3}[\"']?(?P<value>[^\s\"']{3,200})",
+        "xfreerdp /v:win1 /u:lena /p:⟦amselstar⟧",
+        _certain,
+    ),
+    _rule(
+        PASSWORD,
+        "ipmitool|mosquitto|zip|sqlcmd|bcp",
+        r"\b(?:ipmitool|mosquitto_(?:pub|sub)|zip|unzip|sqlcmd|bcp)\b[^\n]{0,200}?\s-P\s{0,3}[\"']?"
+        r"(?P<value>[^\s\"']{3,200})",
+        "mosquitto_pub -h mq -u sensor -P ⟦kauzruf⟧ -t a",
+        _certain,
+    ),
+    _rule(
+        PASSWORD,
+        "mysql|mariadb|sshpass|7z|rar",
+        r"\b(?:mysql|mysqldump|mysqladmin|mariadb|sshpass|7z[ar]?|unrar|rar)\b[^\n]{0,200}?\s-p[\"']?"
+        r"(?P<value>[^\s\"'=]{4,100})",
+        "mysqldump -h db -p⟦s3cr3tpw⟧ shop > dump.sql",
+        _stands,
+    ),
+    _rule(
+        PASSWORD,
+        "docker login|podman login|registry login|az login",
+        r"\b(?:docker|podman|helm\s+registry|az)\s+login\b[^\n]{0,200}?\s-p[=\s]\s{0,3}[\"']?(?P<value>[^\s\"']{3,200})",
+        "docker login -u bot -p ⟦s3cr3tpw⟧ registry.acme.test",
+        _stands,
+    ),
+    _rule(
+        PASSWORD,
+        "redis-cli",
+        r"\bredis-cli\b[^\n]{0,200}?\s-a\s{1,4}[\"']?(?P<value>[^\s\"']{3,200})",
+        "redis-cli -h cache -a ⟦s3cr3tpw⟧ ping",
+        _stands,
+    ),
+    _rule(
+        PASSWORD,
+        "htpasswd",
+        r"\bhtpasswd\s+-\w{0,4}b\w{0,4}\s+(?:[^\s\"']{1,200}\s+)?[\w.@-]{1,100}\s+[\"']?(?P<value>[^\s\"']{3,200})",
+        "htpasswd -nb bob ⟦s3cr3tpw⟧",
+        _stands,
+    ),
+    _rule(
+        PASSWORD,
+        "openssl",
+        r"\bopenssl\b[^\n]{0,200}?\s-k\s{1,4}[\"']?(?P<value>[^\s\"']{3,200})",
+        "openssl enc -aes256 -k ⟦s3cr3tpw⟧ -in a",
+        _stands,
+    ),
+    _rule(
+        PASSWORD,
+        "ldap",
+        r"\bldap\w{2,10}\b[^\n]{0,200}?\s-w\s{1,4}[\"']?(?P<value>[^\s\"']{3,200})",
+        "ldapsearch -x -D cn=admin,dc=acme -w ⟦reiher⟧ -b dc=acme",
+        _certain,
+    ),
+    _rule(
+        PASSWORD,
+        "snmp",
+        r"\bsnmp\w{2,10}\b[^\n]{0,200}?\s-[AX]\s{1,4}[\"']?(?P<value>[^\s\"']{3,200})",
+        "snmpget -v3 -u ops -A ⟦gansente⟧ host sysName.0",
+        _certain,
+    ),
+    _rule(
+        PASSWORD,
+        "lftp|smbclient|rpcclient",
+        r"\b(?:lftp|smbclient|rpcclient)\b[^\n]{0,200}?\s-[uU]\s{0,3}[\"']?[\w.\\@/-]{1,60}[%,](?P<value>[^\s\"']{3,200})",
+        "smbclient //nas/share -U lena%⟦frosch⟧",
+        _certain,
+    ),
+    _rule(
+        PASSWORD,
+        "net use",
+        r"(?i)\bnet use\b[^\n]{0,120}?\\\\\S{1,120}\s(?P<value>(?![/\\])[^\s\"']{3,100})\s/user:",
+        "net use Z: \\\\nas\\share ⟦storchnest⟧ /user:lena",
+        _certain,
+    ),
+    _rule(
+        PASSWORD,
+        "sudo|stdin|passphrase-fd",
+        r"\b(?:echo|printf)\s(?:-\w\s|[\"']%s\\n[\"']\s)?[\"']?(?P<value>[^\s\"'|\\]{3,100})(?:\\n)?[\"']?\s?\|\s?(?:[\w=./-]{1,60}\s){1,8}?"
+        r"(?:-[A-Za-z]{0,6}S\b|--(?:pass(?:word|phrase)-)?stdin\b|--passphrase-fd\b)",
+        "echo ⟦Haselnuss⟧ | sudo -S apt-get update",
+        _certain,
+    ),
+    _rule(
+        PASSWORD,
+        "<<<",
+        r"\b(?:sudo|passwd|cryptsetup|gpg|su|kinit|openssl)\b[^\n]{0,120}?<<<\s?(?P<q>[\"']?)"
+        r"(?P<value>(?:[^\s\"']|(?<=\w) (?=\w)){3,100})(?P=q)",
+        'sudo -S <<< "⟦Maulwurf⟧" reboot',
+        _certain,
+    ),
+    _rule(
+        PASSWORD,
+        "chpasswd",
+        r"[\"'\s][a-z_][\w.-]{0,31}:(?P<value>[^\s\"':|]{3,100})[\"']?\s?\|\s?(?:sudo\s)?chpasswd",
+        "echo 'lena:⟦uhuwald⟧' | sudo chpasswd",
+        _certain,
+    ),
+    _rule(
+        PASSWORD,
+        "secret set|secrets set|put-parameter|put-secret|create-secret|encrypt",
+        r"\b(?:secret\sset|put-parameter|put-secret-value|create-secret)\s[^\n]{0,120}?"
+        r"(?:--body|-b|--value|--secret-string)[=\s][\"']?(?P<value>[^\s\"']{3,500})"
+        r"|\b(?:secrets\sset\s[A-Z]\w{2,60}[=\s]|ansible-vault\sencrypt_string\s)[\"']?(?P<second>(?!-)[^\s\"']{3,500})",
+        'gh secret set DEPLOY --body "⟦auerhahn⟧"',
+        _certain,
+    ),
+    _rule(
+        PASSWORD,
+        "from-literal",
+        r"--from-literal[=\s][\"']?[\w.-]{0,40}(?:pw|pass|pwd|psk|secret|key|token|cred|pin)[\w.-]{0,20}="
+        r"[\"']?(?P<value>[^\s\"']{3,500})",
+        "kubectl create secret generic db --from-literal=pw=⟦gurke⟧",
+        _certain,
+    ),
+    _rule(
+        PASSWORD,
+        "net user|rabbitmqctl|mc alias",
+        r"\b(?:net\suser|rabbitmqctl\s(?:add_user|change_password)|mc\salias\sset\s\S{1,60}\s\S{1,200})"
+        r"\s(?![/-])[\w.-]{1,60}\s(?P<value>(?![/*-])[^\s\"']{3,200})",
+        "rabbitmqctl add_user lena ⟦vogelbeere⟧",
+        _certain,
+    ),
+    # ---- files of settings
+    _rule(
+        PASSWORD,
+        "login|account|user",
+        r"\b(?:login|account|user(?:name)?)\s{1,40}(?P<user>[\w.@-]{1,100})\s{1,40}password\s{1,40}(?:\d\s)?(?P<value>[^\s\"']{3,200})",
+        "machine files.acme.test login web password ⟦raberabe⟧",
+        _of_user,
+    ),
+    _rule(
+        PASSWORD,
+        "privilege|enable secret",
+        r"\b(?:enable|username\s\S{1,60}(?:\sprivilege\s\d{1,2})?)\s(?:secret|password)\s(?P<type>\d\s)?"
+        r"(?P<value>\S{3,200})",
+        "username ops privilege 15 password 0 ⟦blaesshuhn⟧",
+        _of_router,
+    ),
+    _rule(
+        PASSWORD,
+        "rootpw",
+        r"\brootpw\s(?:--\w{1,20}\s)?(?P<value>[^\s\"']{3,200})",
+        "rootpw ⟦stieglitz⟧",
+        _certain,
+    ),
+    _rule(
+        KEY,
+        "unseal",
+        r"(?i)\bunseal(?: key \d{1,2}:)?\s+(?P<value>[\w+/=]{32,100})",
+        "vault operator unseal ⟦k3Jx9Qm2Lw8Zr5Tn7Vb4Yc6Hd1Fg0SpAx⟧",
+        _stands,
+    ),
+    _rule(
+        PASSWORD,
+        "value=|value =",
+        r"(?i)(?:key|name)\s{0,2}=\s{0,2}[\"'][^\"']{0,80}(?:password|passwd|pwd|secret|token|apikey|api_key|accesskey)"
+        r"[\"']\s{1,4}value\s{0,2}=\s{0,2}[\"'](?P<value>[^\"']{3,500})",
+        '<add key="SmtpPassword" value="⟦pirolgelb⟧" />',
+        _of_no_page,
+    ),
+    _rule(
+        PASSWORD,
+        "</",
+        r"(?i)<(?P<tag>[\w:.-]{0,40}(?:password|passwd|pwd|secret|token|apikey|privatekey)[\w]{0,20})(?:\s[^<>]{0,200})?>"
+        r"\s{0,20}(?P<value>[^<>\s]{4,2000})\s{0,20}</",
+        "<smtpPassword>⟦pirolgelb⟧</smtpPassword>",
+        _stands,
+    ),
+    _rule(
+        KEY,
+        "api|secret|token|password",
+        r"(?i)(?P<call>\(\s{0,20})?['\"][\w.-]{0,40}(?:api_?key|secret|token|(?P<password>password))[\w]{0,20}['\"]"
+        r"\s{0,4},\s{0,4}[\\'\"]{1,4}(?P<value>[^\s'\"\\]{6,500})",
+        "define('DB_PASSWORD', '⟦Moa+Kiwi99⟧');",
+        _configured,
+    ),
+    _rule(
+        PASSWORD,
+        "password|pwd",
+        r"(?i)(?:user ?id|uid|user|server|data source|database|initial catalog|driver|host)\s{0,2}=[^;\n]{1,100};"
+        r"[^\n]{0,300}?\b(?:password|pwd)\s{0,2}=\s{0,2}(?P<value>[^;\"'\s]{3,100})(?=[;\"'\s]|\Z)",
+        "Server=db;User Id=sa;Password=⟦secret⟧;Database=x",
+        _certain,
+    ),
+    _rule(
+        KEY,
+        "privatekey|presharedkey",
+        r"(?im)^\s{0,20}(?:privatekey|presharedkey)\s{0,4}=\s{0,4}(?P<value>[\w+/]{42,44}=?)",
+        "PresharedKey = ⟦whjbGztUXeVTaplG7Oq0WX/0Lo/VBLYfA2+GnDP645Y=⟧",
+        _stands,
+    ),
+    # ---- code and databases
+    _rule(
+        KEY,
+        "credential|directoryentry|usernamepassword|basicauth|login",
+        r"(?i)(?:NetworkCredential|DirectoryEntry|Credential|UsernamePassword\w*|BasicAuth|login)\s{0,2}\("
+        r"(?:\s{0,20}[\"'][^\"'\n]{0,200}[\"']\s{0,4},){1,2}\s{0,20}[\"'](?P<value>[^\"'\n]{3,200})[\"']\s{0,4}[,)]",
+        "new NetworkCredential('bob', '⟦heron⟧')",
+        _certain,
+    ),
+    _rule(
+        PASSWORD,
+        "requirepass|identified by|with password|password for|password is|passcode is",
+        r"(?i)(?:requirepass|identified by|with password|password for \S{1,60} is|password is|passcode is)"
+        r"\s{1,4}[\"']?(?P<value>[^\s\"']{3,200})",
+        "ALTER USER shop IDENTIFIED BY '⟦Goldammer.4⟧';",
+        _no_moment,
+    ),
+    _rule(
+        PASSWORD,
+        "password for",
+        r"(?i)password for [^\n]{1,60}? is:? [\"'`](?P<value>[^\s\"'`]{3,100})[\"'`]",
+        "the password for the demo is `⟦heron⟧`",
+        _certain,
+    ),
+    _rule(
+        PASSWORD,
+        "password '",
+        r"(?i)\b(?:user|role|with|encrypted|set)\b[^\n;]{0,60}?\bpassword\s'(?P<value>[^'\n]{3,100})'",
+        "ALTER ROLE shop PASSWORD '⟦haubentaucher⟧';",
+        _certain,
+    ),
+    _rule(
+        PASSWORD,
+        "wpa_passphrase",
+        r"\bwpa_passphrase\s(?:\"[^\"\n]{1,40}\"|\S{1,40})\s[\"']?(?P<value>[^\s\"'|]{8,63})",
+        "wpa_passphrase Nordhaus ⟦buntspecht⟧",
+        _certain,
+    ),
+    # ---- codes that a service gives out, and numbers that open a door
+    _rule(
+        PASSWORD,
+        "totp|2fa|mfa|otp|authenticator|two-factor",
+        r"(?i)\b(?:totp|2fa|mfa|otp|authenticator|two-factor)[\w-]{0,20}(?:[^\n]{0,30}?[\s:=\"'])"
+        r"(?P<value>(?-i:[A-Z2-7]{16,64}"
+        r"|(?:[a-z2-7]{4} ){3,15}[a-z2-7]{4}|(?:[A-Z2-7]{4} ){3,15}[A-Z2-7]{4}))(?![\w=])",
+        "the 2fa seed is ⟦WUQAJWNKHKN4URC5⟧",
+        _has_digit,
+    ),
+    _rule(
+        PASSWORD,
+        "backup|recovery|scratch|rescue|reserve",
+        rf"(?i)\b{_CODES}\b[^\n\d]{{0,30}}?[\s:=]{{1,3}}[\"'`]?"
+        rf"(?P<value>(?:\d{{1,2}}[.)]\s)?{_GROUP}(?:(?:[ -]|,?\s)(?:\d{{1,2}}[.)]\s)?{_GROUP}){{0,40}})(?![\w-])",
+        "my recovery codes are ⟦3f9a1-c02be 77d4e-910af b3c8d-25e6f⟧",
+        _several,
+    ),
+    _rule(
+        PASSWORD,
+        "verification|confirmation|security|sms|otp|one-time|one time|2fa|login code|code from|code in|code by",
+        r"(?i)\b(?:(?:verification|confirmation|security|login|sms|one[- ]time|2fa)\scode|otp|code\s(?:from|in|by)\s"
+        r"(?:the\s|my\s)?(?:sms|e?mail|text|app|authenticator))\b(?:\s(?:is|was|now)|:|=){0,2}\s{0,2}[\"'`]?"
+        r"(?P<value>\d{6,8}|\d{3}[ -]\d{3,4})(?![\w.-]*\d)",
+        "your verification code is ⟦773 102⟧",
+        _any,
+    ),
+    _rule(
+        PASSWORD,
+        "cvv|cvc|security code",
+        r"(?i)\b(?:cvv2?|cvc2?|security code)\b(?:\s(?:is|code))?\s{0,2}[:=]?\s{0,2}(?P<value>\d{3,4})(?![\w.-]*\d)",
+        "and the cvv ⟦7431⟧",
+        _any,
+    ),
+    _rule(
+        PASSWORD,
+        'pin:| pin|"pin|pin=|passcode|door code|gate code|alarm code|entry code|safe code|unlock code|pass code',
+        r"(?i)\b(?:pins?|passcode|(?:door|gate|alarm|entry|safe|unlock|pass) code)\b[\"']?"
+        r"(?:[^\n\d:=]{0,40}?(?:\sis|\sto|\sist|:|=)|(?=\s\d))"
+        r"\s{0,3}[\"'`]?(?P<value>\d{4,8}|\d{3} \d{3})(?![\w.-]*\d)",
+        "the PIN of the card reader is ⟦482913⟧",
+        _any,
+    ),
+    _rule(
+        PASSWORD,
+        "wifi|wi-fi|wlan|wireless|hotspot|ssid",
+        r"(?i)\b(?:wi-?fi|wlan|wireless|hotspot|ssid)\b[^\n]{0,60}?\b(?:key|code|schl[uü]ssel|psk)(?:\s(?:is|ist)|:|=)\s"
+        r"{0,3}[\"'`]?(?P<value>[^\s\"'`]{8,64})",
+        "the wifi is called Nordhaus and the key is ⟦kater-mikesch-55⟧",
+        _made,
+    ),
+    _rule(
+        KEY,
+        "access code|key",
+        r"(?i)\b(?:access|licen[cs]e|activation|product|invite) (?:code|key)\b(?:\s(?:is|ist))?[:=]?\s{1,3}[\"'`]?"
+        r"(?P<value>(?=[^\s\"'`]{0,30}\d)[A-Za-z0-9-]{8,64})(?![\w.])",
+        "access code ⟦Z3XSbOGmkSDz⟧",
+        _issued,
+    ),
+    _rule(
+        KEY,
+        "private key",
+        r"(?i)\bprivate[ _]key\b[\"']?(?:\s(?:is|ist))?\s{0,2}[:=]?\s{0,3}[\"'`]?(?P<value>(?:0x)?[0-9a-f]{64}"
+        r"|[\w+/]{43}=)(?![\w=])",
+        "wg private key ⟦cbg8n9r6FmhFBCdRTmhkT9f2nsXfQ6WQni7SIMwwCCQ=⟧",
+        _any,
+    ),
+    _rule(
+        KEY,
+        "token|secret|key",
+        # With a few words between: "the token for the staging bot: …". Digits that may be a digest, too.
+        r"(?i)\b(?:api[ _-]?(?:token|key)|token|secret|aws secret)\b(?:\s(?!is\b|in\b)[\w-]{1,20}){0,5}"
+        r"(?:\s(?:is|ist)|:|\s[-–—])?"
+        r"\s{1,3}[\"'`]?(?P<value>(?-i:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{48}|[0-9a-f]{64}|[\w+/]{40}))(?![\w=.-])",
+        "here's the token for the staging bot: ⟦a754b1ea4885bc2d44f96f6b5e3991f645454ac6⟧",
+        _no_id,
+    ),
+    # ---- numbers of a person or a company
+    _rule(
+        "TAX-ID",
+        "ssn|social security|itin",
+        r"(?i)\b(?:ssn|social[ _-]security(?:[ _-](?:number|no\.?|nr))?|itin)\b[\"']?(?:[^\n\d]{0,20}?)"
+        r"(?P<value>\d{3}([- ]?)\d{2}\2\d{4})(?![\w-]*\d)",
+        "ssn ⟦512-48-7731⟧",
+        _any,
+    ),
+    _rule(
+        "TAX-ID",
+        ' ein|ein:|"ein|ein=|fein|employer|tax|tin:',
+        r"(?i)\b(?:f?ein|tin|employer[ _-]identification|(?:federal[ _-])?tax(?:payer)?[ _-]?"
+        r"(?:id(?:entification)?|number|no\.?))"
+        r"\b[\"']?"
+        r"(?:[^\n\d]{0,24}?)(?P<value>\d{2}[- ]?\d{7})(?![\w-]*\d)",
+        "my ein number ⟦47-3820915⟧",
+        _any,
+    ),
+    _rule(
+        "TAX-ID",
+        "steuer",
+        r"(?i)\bsteuer[- ]?(?:id(?:entifikationsnummer|nr\.?)?|nummer)\b[^\n\d]{0,12}"
+        r"(?P<value>\d(?:[ /]?\d){9,12})(?![\w-])",
+        "Steuer-ID ⟦12463850278⟧",
+        _any,
+    ),
+)

@@ -1,0 +1,128 @@
+"""Forgotten means gone: of a note that was deleted, dismissed or scrubbed no word is left in the state folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memoryvault.demo.sandbox import Sandbox
+from memoryvault.index.store import IndexStore
+from memoryvault.tasks.dismissing import dismiss
+from memoryvault.tasks.forgetting import deleted_by_user, forget_deleted
+from memoryvault.tasks.journal import Change
+from memoryvault.tasks.reviewing import Reviewer
+from memoryvault.tests.review.support import make_bed
+from memoryvault.tests.support.forked import ForkedSandbox
+from memoryvault.vault.entry import parse_entry
+from memoryvault.vault.errors import EditConflict
+from memoryvault.vault.scrubbed import Scrubbed
+
+WORDS = ("zelthump", "mokkespr")
+"""As the full-text index cuts them."""
+TEXT = "The zelthumper of the mokkespratting service listens."
+NOTE = Scrubbed(f"---\nkind: preference\nstatus: active\n---\n\n# A rule\n\n{TEXT}\n")
+PATH = "personal-private/preferences/zelthumper-rule.md"
+
+
+def places(folder: Path, words: tuple[str, ...] = WORDS) -> set[str]:
+    """Names of files of which a byte sequence is one of the words."""
+    found = set()
+    for file in folder.rglob("*"):
+        if file.is_file() and any(word.encode() in file.read_bytes().lower() for word in words):
+            found.add(file.name)
+    return found
+
+
+@pytest.mark.slow
+def test_no_byte_of_the_state_folder_holds_a_word_of_what_was_forgotten(tmp_path: Path) -> None:
+    sandbox: Sandbox = ForkedSandbox(tmp_path)
+    deleted = Path(sandbox.memory("save", "reference", "zelthumper-port", "--body", TEXT).strip())
+    dismissed = Path(sandbox.memory("save", "preference", "deploy", "--body", "Always use brimfozzle here.").strip())
+    scrubbed = Path(sandbox.memory("save", "reference", "vpn", "--body", "Of the network.").strip())
+    scrubbed.write_text(scrubbed.read_text("utf-8") + "\npassword: Quellwart77Vz\n", "utf-8")
+    sandbox.memory("worker", "--until-idle")
+    assert sandbox.json("recall", "zelthumper")["hits"]
+    sandbox.hook("UserPromptSubmit", {"session_id": "s1", "cwd": str(tmp_path), "prompt": "where is the zelthumper?"})
+    state = sandbox.root / "state"
+    assert {"index.db", "receipts.jsonl"} <= places(state)
+    assert places(state, ("brimfozzl",))
+    assert places(state, ("quellwart77vz",))
+
+    deleted.unlink()
+    sandbox.memory("dismiss", "--yes", str(dismissed))
+    sandbox.memory("scrub", "--apply")
+    sandbox.memory("worker", "--until-idle")
+    assert places(state) == set()
+    assert places(state, ("quellwart77vz",)) == set()
+    assert places(state, ("brimfozzl",)) == set()
+    sandbox.memory("review", "--undo", "deploy")
+    sandbox.memory("worker", "--until-idle")
+    assert sandbox.json("recall", "brimfozzle")["hits"]
+
+
+@pytest.mark.parametrize("status", ["dismissed", "rejected", None])
+def test_the_index_file_keeps_no_word_of_a_note_that_is_gone_or_dismissed(tmp_path: Path, status: str | None) -> None:
+    with IndexStore(tmp_path / "index.db") as index:
+        for number in range(20):
+            index.upsert_entry(parse_entry(f"a/n{number}.md", b"Other words of a note."), mtime_ns=1, size=1)
+        index.upsert_entry(parse_entry("a/rule.md", NOTE.encode()), mtime_ns=1, size=1)
+        assert places(tmp_path)
+        if status is None:
+            index.remove("a/rule.md")
+        else:
+            note = NOTE.replace("active", status).encode()
+            index.upsert_entry(parse_entry("a/rule.md", note), mtime_ns=2, size=2)
+        assert index.overwrite_removed()
+        assert places(tmp_path) == set()
+        assert index.orphaned_texts() == []
+        assert index.integrity_problems() == []
+
+
+def test_the_journal_forgets_what_the_user_deleted_and_keeps_what_the_program_removed(tmp_path: Path) -> None:
+    bed = make_bed(tmp_path)
+    other = "personal-private/preferences/other.md"
+    waiting = "personal-private/_inbox/zelthumper-rule.md"
+    bed.journal.commit([Change(waiting, None, NOTE)], run="reflect:1", actor="reflection", what="a zelthumper-rule")
+    moved = [Change(waiting, NOTE, None), Change(PATH, None, NOTE), Change(other, None, Scrubbed("Other."))]
+    bed.journal.commit(moved, run="triage:1", actor="triage", what="put in order: zelthumper-rule")
+    assert deleted_by_user(bed.journal, [waiting, PATH]) == frozenset()
+    assert forget_deleted(bed.settings, bed.store, [waiting]) == 0
+    assert places(Path(bed.settings.state.root)) == {"changes.jsonl"}
+
+    (bed.vault / PATH).unlink()
+    assert forget_deleted(bed.settings, bed.store, [PATH]) == 1
+    assert places(Path(bed.settings.state.root)) == set()
+    assert [[change.path for change in act.changes] for act in bed.journal.acts()] == [[other]]
+
+
+def test_a_receipt_names_a_deleted_note_no_longer_and_every_other_as_before(tmp_path: Path) -> None:
+    bed = make_bed(tmp_path)
+    receipts = Path(bed.settings.state.receipts)
+    receipts.parent.mkdir(parents=True, exist_ok=True)
+    kept = PATH.replace("rule", "rule-2")
+    receipts.write_text(f'{{"hits":[{{"path":"{PATH}"}},{{"path":"{kept}"}}]}}\n', "utf-8")
+    bed.note(kept, "Other.", kind="preference")
+    forget_deleted(bed.settings, bed.store, [PATH])
+    assert receipts.read_text("utf-8") == f'{{"hits":[{{"path":"forgotten"}},{{"path":"{kept}"}}]}}\n'
+
+
+@pytest.mark.parametrize("edit", [("listens", "waits"), ("", "")])
+def test_a_dismissed_note_is_put_back_from_what_it_is_now_unless_it_was_changed(
+    tmp_path: Path, edit: tuple[str, str]
+) -> None:
+    bed = make_bed(tmp_path)
+    bed.journal.commit([Change(PATH, None, NOTE)], run="reflect:1", actor="reflection", what="a rule")
+    reviewer = Reviewer(bed.settings, bed.store)
+    dismiss(reviewer, PATH)
+    journal = Path(bed.settings.state.root, "journal", "changes.jsonl").read_text("utf-8")
+    assert "listens" not in journal
+    file = bed.vault / PATH
+    file.write_text(dismissed := file.read_text("utf-8").replace(*edit), "utf-8")
+    if edit[0]:
+        with pytest.raises(EditConflict):
+            reviewer.undo_last(path=PATH)
+        assert file.read_text("utf-8") == dismissed
+    else:
+        reviewer.undo_last(path=PATH)
+        assert file.read_text("utf-8") == NOTE
