@@ -181,9 +181,9 @@ def render_index_block(index: str, path: str, topic_count: int) -> str:
 
     `path`: absolute path of the index, for the reader. Nothing in the notes can close the block.
     """
-    shown = safe_lines(strip_comments(index[:MOST_CHARACTERS].replace("\r\n", "\n")), "").rstrip()
+    notes = safe_lines(strip_comments(index[:MOST_CHARACTERS].replace("\r\n", "\n")), "").rstrip()
     # Nothing but an item of the list stands at the margin: no line can pass for one of ours.
-    text = "\n".join(line if line[:2] in ("- ", "") else INDENT + line for line in shown.split("\n"))
+    text = "\n".join(line if line[:2] in ("- ", "") else INDENT + line for line in notes.split("\n"))
     if not text and not topic_count:
         return ""
     lines = text.count("\n") + 1 + index.rstrip("\n").count("\n", MOST_CHARACTERS)

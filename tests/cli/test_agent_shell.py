@@ -69,10 +69,11 @@ WRITING_OPTIONS = {
 
 
 def parser_of(name: str) -> argparse.ArgumentParser:
-    (commands,) = (action for action in build_parser([name])._actions if isinstance(action.choices, dict))
-    parser = commands.choices[name]
-    assert isinstance(parser, argparse.ArgumentParser)
-    return parser
+    parser = build_parser([name])
+    (commands,) = (each for each in parser._actions if isinstance(each, argparse._SubParsersAction))
+    chosen = commands.choices[name]
+    assert isinstance(chosen, argparse.ArgumentParser)
+    return chosen
 
 
 @pytest.mark.parametrize("name", [name for name, command in COMMANDS.items() if command.does is not Does.CHANGES])
