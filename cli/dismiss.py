@@ -11,6 +11,7 @@ from ..tasks.entry_names import find_entry
 from ..tasks.queue.enqueue import request_indexing
 from ..tasks.reviewing import Reviewer
 from ..vault.errors import UsageError
+from ..vault.frontmatter import require_sound
 from .context import Context
 from .list_entries import print_entry
 from .output import add_json, note, print_json
@@ -46,6 +47,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         else:
             print(f"{entry.path} is {entry.effective_status} already")
         return 0
+    require_sound(context.store.read_bytes(entry.path).decode("utf-8", "replace"), entry.path)
     require_dismissible(entry)
     if not args.yes:
         if args.json or not sys.stdin.isatty():

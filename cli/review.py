@@ -25,7 +25,7 @@ from ..pipelines.review import (
 from ..pipelines.review import without_replacement_line as kept_text
 from ..pipelines.routing import PASSED_ON
 from ..pipelines.scrub import Policy, scrub
-from ..tasks.conflicts import Choice, ConflictCopy, settle_copy, waiting_copies
+from ..tasks.conflicts import Choice, ConflictCopy, notes_in_conflict, settle_copy, waiting_copies
 from ..tasks.corpus.digest_decisions import decide_line
 from ..tasks.entry_names import find_entry
 from ..tasks.excerpts import excerpts_of, occasion_of
@@ -144,6 +144,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
             note(f"memory: {RESEARCH_IS_LOCAL}")
         else:
             write_setting(context.settings.config_file, "research", "network", agreed(CONSENT_QUESTION))
+    for path in [] if args.json else notes_in_conflict(reviewer.store):
+        note(f"memory: git left both sides of a merge in {in_line(path)}: it is not in use until you mend it")
     if args.list or (args.json and not args.decide):
         return _list(args, context, waiting, copies)
     if not waiting and not copies:
