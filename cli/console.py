@@ -15,7 +15,6 @@ from pathlib import Path
 from ..console.server import Serving, prepare
 from ..vault.errors import UsageError
 from ..vault.layout import FILE_MODE
-from .agent_shell import agent_of
 from .context import Context
 from .output import note
 
@@ -37,8 +36,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Serve until Ctrl-C."""
-    if agent := agent_of(context):
-        raise UsageError(f"{agent} runs this, and in the console the user decides: start it in a terminal of your own")
     if args.port and not FIRST_PORT <= args.port <= LAST_PORT:
         raise UsageError(f"--port {args.port}: give one from {FIRST_PORT} to {LAST_PORT}, or none for a free one")
     state = context.state

@@ -13,6 +13,7 @@ from ..vault.layout import StatePaths
 from ..vault.paths import ensure_state, require_folder
 from ..vault.settings import PartialSettings, Settings, load_partial_settings, load_settings
 from ..vault.store import VaultStore
+from .guard import TRUST, agent_in
 
 
 def current_folder() -> str:
@@ -34,6 +35,12 @@ class Context:
         """The same with the settings as far as they can be read, for commands that must work with a broken file."""
         readable = load_partial_settings(self.env)
         return Context(self.env, readable), readable
+
+    @cached_property
+    def agent(self) -> str:
+        """The agent in whose shell the command runs; '' in the user's own, or where the settings trust agents."""
+        agent = agent_in(self.env)
+        return "" if agent and self.despite_faults()[1].settings.memory.agent_commands == TRUST else agent
 
     @cached_property
     def settings(self) -> Settings:

@@ -11,7 +11,7 @@ from ..tasks.entry_names import find_entry
 from ..tasks.queue.enqueue import request_indexing
 from ..tasks.reviewing import Reviewer
 from ..vault.errors import UsageError
-from .agent_shell import agent_of
+from ..vault.frontmatter import require_sound
 from .context import Context
 from .list_entries import print_entry
 from .output import add_json, note, print_json
@@ -47,11 +47,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
         else:
             print(f"{entry.path} is {entry.effective_status} already")
         return 0
+    require_sound(context.store.read_bytes(entry.path).decode("utf-8", "replace"), entry.path)
     require_dismissible(entry)
-    if agent := agent_of(context):
-        raise UsageError(
-            f"{agent} runs this: only the user dismisses an entry, in a terminal of their own; nothing was changed"
-        )
     if not args.yes:
         if args.json or not sys.stdin.isatty():
             why = "--json asks nothing" if args.json else "standard input is no terminal"

@@ -13,9 +13,9 @@ from ..tasks.journal import Journal
 from ..tasks.queue.enqueue import request_indexing
 from ..vault.entry import INCIDENT
 from ..vault.errors import UsageError
-from .agent_shell import agent_of, tell_proposed
 from .context import Context
 from .output import add_json, note, print_json
+from .proposed import tell_proposed
 from .save import read_body
 from .show import NAME
 
@@ -55,12 +55,11 @@ def run(args: argparse.Namespace, context: Context) -> int:
     body = read_body(args)
     if not body.strip():
         raise UsageError("the new entry has no text; give --body TEXT, --body-file FILE, or text on standard input")
-    agent = agent_of(context)
-    if agent:
+    if context.agent:
         if args.new_slug is not None:
             raise UsageError("what an agent evolves keeps its name: leave --new-slug out")
         proposed = AgentProposals(context.settings, store, journal).propose_evolved(old, body, reason)
-        return tell_proposed(proposed, agent, context, as_json=args.json)
+        return tell_proposed(proposed, context, as_json=args.json)
     policy = Policy.FULL if store.read(old).kind == INCIDENT else Policy.SECRETS
     text = scrub(body, policy)
     if policy is Policy.SECRETS and text.rstrip("\n") != body.rstrip("\n"):

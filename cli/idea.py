@@ -32,9 +32,9 @@ from ..vault.entry import Entry
 from ..vault.errors import MemoryVaultError, QueueUnavailable, UsageError
 from ..vault.pending import IDEAS_LIST
 from ..vault.slug import slugify
-from .agent_shell import agent_of, tell_proposed
 from .context import Context
 from .output import COLUMN_CHARACTERS, add_json, counted, cut, note, print_json, print_table
+from .proposed import tell_proposed
 
 EPILOG = """example:
   memory idea "Retry dashboard" "A page that shows how many charges were retried, by day."
@@ -94,10 +94,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
 def _capture(title: str, summary: str, args: argparse.Namespace, context: Context) -> int:
     if not title.strip() or not summary.strip():
         raise UsageError("an idea needs a title and a summary, and one of them is empty")
-    agent = agent_of(context)
-    if agent:
+    if context.agent:
         proposed = AgentProposals(context.settings, context.store).propose("idea", title, summary)
-        return tell_proposed(proposed, agent, context, as_json=args.json)
+        return tell_proposed(proposed, context, as_json=args.json)
     clean = (scrub(" ".join(title.split()), Policy.SECRETS), scrub(summary.strip(), Policy.SECRETS))
     if clean != (" ".join(title.split()), summary.strip()):
         note("memory: secrets in the text were replaced before saving")

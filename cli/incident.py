@@ -15,10 +15,10 @@ from ..tasks.queue.enqueue import request_indexing
 from ..vault.entry import INCIDENT
 from ..vault.errors import IndexUnavailable
 from ..vault.project import project_of
-from .agent_shell import agent_of, tell_proposed
 from .arguments import refuse_options_of_others
 from .context import Context, current_folder
 from .output import add_json, counted, in_line, note, print_json
+from .proposed import tell_proposed
 from .save import read_body
 
 EPILOG = """example:
@@ -50,11 +50,10 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.action == "find":
         return _find(args, context)
     project = project_of(current_folder()) if args.project is None else args.project
-    agent = agent_of(context)
-    if agent:
+    if context.agent:
         proposals = AgentProposals(context.settings, context.store)
         proposed = propose(context.store, proposals, read_body(args), resolution=args.resolution, project=project)
-        return tell_proposed(proposed, agent, context, as_json=args.json, known="it was counted once more")
+        return tell_proposed(proposed, context, as_json=args.json, known="it was counted once more")
     noted = add(context.store, read_body(args), resolution=args.resolution, project=project)
     request_indexing(context.settings)
     if args.json:

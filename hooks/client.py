@@ -361,7 +361,7 @@ def _prompt(hook: Hook, call: HookCall, settings: Mapping[str, str], raw: bytes)
 
     # A smaller budget on the command line shortens every wait by moving the start back.
     answer = answer_prompt(question, call, settings, hook.started - max(BUDGET_SECONDS[call.event] - hook.budget, 0.0))
-    _add_output(hook, f"{answer.block.rstrip()}\n\n{answer.status}\n" if answer.paths else "")
+    _add_output(hook, f"{answer.block.rstrip()}\n" if answer.paths else "")
     hook.paths += answer.paths  # Only once they are printed: what the watchdog cuts off does not count as injected.
     if answer.note:
         report(f"memoryvault: {answer.note}")

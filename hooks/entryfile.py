@@ -6,7 +6,7 @@ import os
 import stat
 
 from ..vault.evidence import strip_evidence
-from ..vault.header import UNREADABLE, is_open, skim
+from ..vault.header import UNREADABLE, UNREADABLE_STATUS, is_open, out_of_use, skim
 from ..vault.layout import ALWAYS_LOAD, is_conflict_copy, special_folder
 from ..vault.project import project_of_note
 
@@ -41,7 +41,9 @@ class EntryFile:
         self.slug = fields.get("slug") or fields.get("name") or path.rsplit("/", 1)[-1].removesuffix(".md")
         self.kind = fields.get("kind", "")
         # What is said in a way that is not read here may say that it is not active, or another project's.
-        self.status = "unreadable" if UNREADABLE in fields else fields.get("status", "active").lower()
+        self.status = out_of_use(path, text) or (
+            UNREADABLE_STATUS if UNREADABLE in fields else fields.get("status", "active").lower()
+        )
         self.always_load = fields.get("always_load", "").lower() in TRUE or special_folder(path) == ALWAYS_LOAD
         self.project = project_of_note(path, fields.get("project", ""), fields.get("group", ""))
         self.priority = fields.get("priority", "")

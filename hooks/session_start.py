@@ -10,7 +10,7 @@ from ..vault.days import SECONDS_PER_DAY
 from ..vault.layout import ALWAYS_LOAD, PROJECTS
 from ..vault.marker import REFLECTED, START, list_markers, marker_path
 from ..vault.pending import describe_review, find_pending_notes, group_by_place
-from ..vault.render import clean, render_always_load
+from ..vault.render import render_always_load
 from .entryfile import EntryFile, is_entry_name, read_entry_file
 from .sqlite import open_database
 
@@ -158,7 +158,7 @@ def read_project_index(vault: str, project: str) -> str:
     topics = sum(is_topic_name(name) and is_entry_name(name) for name in names)
     entry = read_entry_file(vault, f"{PROJECTS}/{project}/{FOLDER}/{INDEX_NAME}")
     return render_index_block(
-        clean(entry.body) if entry is not None else "", f"{notes_folder(vault, project)}/{INDEX_NAME}", topics
+        entry.body if entry is not None else "", f"{notes_folder(vault, project)}/{INDEX_NAME}", topics
     )
 
 

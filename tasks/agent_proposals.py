@@ -31,6 +31,7 @@ from ..vault.errors import UsageError
 from ..vault.evidence import EVIDENCE_HEADING
 from ..vault.layout import DEFAULT_GROUP, REVIEW
 from ..vault.registry import find_by_fingerprint, readable
+from ..vault.render import RULE_KINDS
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
 from ..vault.slug import slugify, title_slug, validate_kind, validate_slug
@@ -40,7 +41,6 @@ from .entry_names import require_living, resolve_entry
 from .evolving import says_already
 from .indexing import vault_store
 from .journal import Change, Journal
-from .known_memories import RULE_KINDS
 from .remembering import free_path
 
 MOST_WAITING = 50

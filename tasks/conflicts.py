@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
 from ..pipelines.scrub import Policy
 from ..vault.entry import INCIDENT, content_hash, parse_entry
-from ..vault.errors import EditConflict, EntryInvalid, EntryNotFound, UsageError
+from ..vault.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, UsageError
+from ..vault.header import CONFLICT, out_of_use
 from ..vault.paths import original_name
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
@@ -77,6 +79,17 @@ def find_copy(store: VaultStore, name: str) -> ConflictCopy:
     if not found:
         raise EntryNotFound(f"there is no conflict copy called {name}")
     return found[0]
+
+
+def notes_in_conflict(store: VaultStore) -> list[str]:
+    """Paths of the notes in which git left both sides of a merge: nothing of them is given. Raises VaultUnavailable."""
+    found = []
+    for path in store.walk():
+        with suppress(MemoryVaultError):
+            data = store.read_bytes(path)
+            if b"<<<<<<<" in data and out_of_use(path, data.decode("utf-8", "replace")) == CONFLICT:
+                found.append(path)
+    return found
 
 
 def _names(path: str) -> tuple[str, str, str]:

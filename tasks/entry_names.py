@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from ..pipelines.review import former_path
 from ..vault.entry import Entry, parse_entry
 from ..vault.errors import EntryInvalid, EntryNotFound, UsageError
+from ..vault.frontmatter import require_sound
 from ..vault.layout import ARCHIVE
 from ..vault.normal_form import composed
 from ..vault.store import VaultStore
@@ -68,6 +69,7 @@ def require_living(store: VaultStore, path: str) -> tuple[str, Entry]:
     before = text_of(store, path)
     if before is None:
         raise EntryNotFound(f"there is no entry {path}: `memory list` shows what there is")
+    require_sound(before, path)
     entry = parse_entry(path, before.encode("utf-8", "surrogateescape"))
     if not is_living(entry):
         raise EntryInvalid(f"{path} can't be evolved: its status is {entry.effective_status}")

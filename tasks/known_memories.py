@@ -35,6 +35,7 @@ from ..vault.header import skim, split_header
 from ..vault.layout import PROJECTS
 from ..vault.pending import pending_folder
 from ..vault.registry import HEADER_BYTES
+from ..vault.render import RULE_KINDS
 from ..vault.settings import Settings
 from ..vault.slug import slugify
 from ..vault.store import VaultStore
@@ -43,7 +44,6 @@ from .taken_back import identity
 
 LIVE_FIRST = ("active", "pending", "incubating", "inbox")
 _ID = re.compile(r"[\w:.-]+")
-RULE_KINDS = frozenset({"preferences", "convention"})
 FIX_KIND = KIND_OF_CATEGORY["fix"]
 
 

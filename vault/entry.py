@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from .automemory import TYPES, kind_by_path
 from .frontmatter import load_fields
-from .header import body_of, split_header
+from .header import body_of, out_of_use, split_header
 from .layout import ALWAYS_LOAD, special_folder
 from .normal_form import composed
 from .project import project_of_note
@@ -141,7 +141,7 @@ def parse_entry(path: str, data: bytes) -> Entry:
     group = _text(fields.pop("group", None))
     slug = _text(fields.pop("slug", None)) or _stem(path)
     priority = (_text(fields.pop("priority", None)) or "normal").lower()
-    status = _status(fields.pop("status", None))
+    status = out_of_use(path, text) or _status(fields.pop("status", None))
     fields_always_load = fields.pop("always_load", None)
     kind = _text(fields.pop("kind", None))
     tags = tuple(dict.fromkeys(tag.lstrip("#") for tag in _texts(fields.pop("tags", None))))

@@ -15,7 +15,17 @@ import yaml
 from frontmatter.default_handlers import YAMLHandler
 
 from .errors import EntryInvalid
-from .header import BYTE_ORDER_MARK, split_header
+from .header import (
+    BYTE_ORDER_MARK,
+    CONFLICT,
+    DECISIVE,
+    UNREADABLE,
+    UNREADABLE_STATUS,
+    is_mark,
+    out_of_use,
+    parse_scalars,
+    split_header,
+)
 
 KEY_ORDER = (
     "kind",
@@ -68,7 +78,7 @@ _LOOKS_NUMERIC = re.compile(r"[-+]?(?:0[xob][\da-fA-F_]+|\.?\d[\d_,.:]*(?:[eE][-
 def load_fields(header: str) -> dict[str, object]:
     """The header's fields. Never raises: where YAML fails, each field is read alone and bad ones left out.
 
-    So one mistyped line does not hide the `status` of a rejected entry.
+    So one mistyped line does not hide the `status` of a rejected entry, which is read there as a hook reads it.
     """
     loaded = _load(header)
     if isinstance(loaded, dict):
@@ -81,12 +91,37 @@ def load_fields(header: str) -> dict[str, object]:
         alone = _load("\n".join(lines[field.start : field.end]))
         if isinstance(alone, dict):
             fields.update((str(key), value) for key, value in alone.items())
-    return fields
+    skimmed = parse_scalars(header)
+    fields.update((key, skimmed[key]) for key in DECISIVE if key in skimmed)
+    return {**fields, "status": UNREADABLE_STATUS} if UNREADABLE in skimmed else fields
 
 
 def is_broken(header: str) -> bool:
     """Whether YAML can't read the header as fields, so that `load_fields` had to guess."""
     return not isinstance(_load(header), dict | None)
+
+
+def find_fault(text: str) -> tuple[int, str] | None:
+    """(number of the line in the note, from 1, the line) by which its header can't be read, or where git's marks
+    begin in its header or body; None for a sound note."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    if out_of_use("", text) == CONFLICT:
+        return next((number, line) for number, line in enumerate(lines, 1) if is_mark(line))
+    parts = split_header(text)
+    if parts is None or not is_broken(parts[1]):
+        return None
+    header = parts[1].replace("\r\n", "\n").split("\n")
+    whole = ((field.start, field.end) for field in _scan(header))
+    faulty = next((span for span in whole if is_broken("\n".join(header[slice(*span)]))), (0, len(header)))
+    ends = range(faulty[0] + 1, faulty[1] + 1)
+    end = next((end for end in ends if is_broken("\n".join(header[faulty[0] : end]))), faulty[0] + 1)
+    return parts[0].count("\n") + end, header[end - 1]
+
+
+def require_sound(text: str, path: str = "the note") -> None:
+    """Raises EntryInvalid, with the line to mend, for a note that has a fault."""
+    if (fault := find_fault(text)) is not None:
+        raise EntryInvalid(f"line {fault[0]} of {path} can't be read, mend it first: {fault[1].strip()[:80]}")
 
 
 class _Failed:
@@ -95,7 +130,8 @@ class _Failed:
 
 def _load(text: str) -> object:
     try:
-        return YAMLHandler().load(text.replace("\r\n", "\n"))
+        readable = text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")  # bytes that were no text
+        return YAMLHandler().load(readable.replace("\r\n", "\n"))
     except _YAML_FAULTS:
         return _Failed()
 
@@ -186,6 +222,8 @@ def set_fields(text: str, changes: Mapping[str, FieldValue]) -> str:
     newline = "\r\n" if before.endswith("\r\n") else "\n"
     lines = header.split("\n")[:-1] if header else []
     before_edit = _load(header)
+    if isinstance(before_edit, _Failed) or any(map(is_mark, lines)):
+        require_sound(text)
     for key, value in changes.items():
         _set_one(lines, key, value, newline)
     edited = "".join(line + "\n" for line in lines)
@@ -257,8 +295,6 @@ def _comment(line: str, value_at: int) -> str:
 
 def _assert_only(changes: Mapping[str, FieldValue], before: object, after: object) -> None:
     """The edit did what was asked and nothing else, by what YAML reads before and after."""
-    if isinstance(before, _Failed):
-        return  # a header that was broken before: other lines are the same, and nothing more can be said
     old = dict(before) if isinstance(before, dict) else {}
     new = dict(after) if isinstance(after, dict) else {} if after is None else None
     expected = {key: value for key, value in old.items() if key not in changes}

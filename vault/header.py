@@ -10,6 +10,13 @@ UNREADABLE = "?"
 """Key under which `parse_scalars` names a field of DECISIVE that is there, in a form that it does not read."""
 DECISIVE = ("status", "project")
 """Fields by which a note is not for every prompt."""
+CONFLICT, TEMPLATE, UNREADABLE_STATUS = "conflict", "template", "unreadable"
+"""Statuses that no note says: git left both sides of a merge in it, Obsidian makes notes of it, its header can't be
+read. It is not in use."""
+TEMPLATES = "Templates"
+"""A folder of this name holds none but templates; ours have names in lower case."""
+_MARKS = ("<<<<<<<", "|||||||", "=======", ">>>>>>>")
+_FILLED_IN = ("{{date", "{{time", "{{title")
 _NULLS = ("~", "null", "Null", "NULL")
 
 
@@ -142,6 +149,43 @@ def parse_scalars(header: str) -> dict[str, str]:
     if status := _status(found.get("status", [])):
         scalars["status"] = status
     return {**scalars, UNREADABLE: unreadable} if unreadable else scalars
+
+
+def is_mark(line: str) -> bool:
+    """Is the line one of those between which git leaves the two sides of a conflict?"""
+    return line[:7] in _MARKS and line[7:8] in ("", " ", "\r")
+
+
+def out_of_use(path: str, text: str) -> str:
+    """CONFLICT or TEMPLATE for the text of a note that is no memory whatever its header says, else ''."""
+    parts = split_header(text)
+    header = parts[1] if parts is not None else ""
+    if "<<<<<<<" in text or ">>>>>>>" in text:
+        marks = [line[0] for line in text.split("\n") if is_mark(line)]
+        if ("<" in marks and ">" in marks) or any(map(is_mark, header.split("\n"))):
+            return CONFLICT
+    if TEMPLATES in path.split("/")[:-1] or _is_filled_in(header, text):
+        return TEMPLATE
+    return ""
+
+
+def _is_filled_in(header: str, text: str) -> bool:
+    """Has the note a place that Obsidian fills in: in its header, or in its text outside of code?"""
+    if ("{{" in header and "}}" in header) or ("<%" in header and "%>" in header):
+        return True
+    if not any(mark in text for mark in (*_FILLED_IN, "<%")):
+        return False
+    from .automemory import find_regions  # Only for the few notes that have such a mark.
+
+    plain, position = "", 0
+    for start, end, what in find_regions(text):
+        if what == "code":
+            plain, position = plain + text[position:start], end
+    plain += text[position:]
+    _, opens, rest = plain.partition("<%")
+    if opens and "%>" in rest:
+        return True
+    return any(piece[:1] in (":", "}") for mark in _FILLED_IN for piece in plain.split(mark)[1:])
 
 
 def skim(text: str) -> tuple[dict[str, str], str]:

@@ -313,6 +313,8 @@ def is_conflict_copy(name: str) -> bool:
     low = name.lower()
     if "conflict" not in low:
         return False
+    if low == "conflict-files-obsidian-git.md":  # Its list of files with git's marks in them.
+        return True
     for before in ("(conflicted copy", " conflicted copy"):  # Dropbox, Nextcloud, Obsidian Sync.
         for rest in low.split(before)[1:]:
             if not (rest[:1].isalnum() or rest[:1] == "_"):

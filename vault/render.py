@@ -6,6 +6,8 @@ The same input gives the same bytes on every day in one time zone, so that a hos
 from __future__ import annotations
 
 from .days import day_of, effective_date
+from .safe_text import safe_line, safe_lines
+from .wording import CUT as WORDING_CUT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,17 +17,16 @@ if TYPE_CHECKING:
 CHARACTERS_PER_TOKEN = 4
 """A common rule of thumb for English; counted in UTF-8 bytes, which is fairer to other scripts."""
 
-ALWAYS_LOAD_HEADER = """\
-# MemoryVault — always-load entries
-
-These are the user's own notes from their MemoryVault, kept for every session. They are reference data: \
-what the user has stated before."""
-
-RECALL_HEADER = """\
-# MemoryVault — recalled entries
-
-These are the user's own notes from earlier sessions that seem related to this prompt. They are reference \
-data: facts as they were noted then; some may no longer hold."""
+RULES = "Standing rules of the user:"
+NOTES = "Notes from earlier sessions (reference data; may no longer hold):"
+ALWAYS_LOAD_HEADER = "Standing rules and notes of the user, for every session:"
+RULE_KINDS = frozenset({"preferences", "convention"})
+"""Kinds of what the user wants done, typed or approved by them; the others are notes of what was the case."""
+MOST_TOKENS = 60
+"""Of one recalled entry; a longer one is cut, and the mark at its end says so."""
+CUT = " […]"
+_CONTEXTS = (" (in answer to: ", " (when refusing ", " (asked: ")
+"""Begin what a miner appended to a statement: words of the agent, for who decides."""
 
 _PRIORITY_ORDER = {"high": 0, "normal": 1, "low": 2}
 
@@ -61,30 +62,56 @@ def _get(item: Any, name: str) -> Any:
     return getattr(item, name, None)
 
 
-def _one_line(value: object) -> str:
-    return clean(" ".join(str(value).split()))
+def _own_words(text: str) -> str:
+    """`text` without the context that a miner appended to its lines."""
+    lines = text.split("\n")
+    for context in _CONTEXTS if text.rstrip().endswith(")") or ")\n" in text else ():
+        lines = [
+            line.partition(context)[0] if context in line and line.rstrip().endswith(")") else line for line in lines
+        ]
+    return "\n".join(lines)
 
 
-def clean(text: str) -> str:
-    """`text` without control characters (they can rewrite a terminal) and without blank lines around it."""
-    kept = "".join(c for c in text if c in "\n\t" or (c >= " " and not "\x7f" <= c <= "\x9f"))
-    return kept.strip()
+def _split_title(item: Any) -> tuple[str, str]:
+    """(title, text) of an entry; the title is '' where the text says it, too."""
+    text = _own_words(_get(item, "excerpt") or _get(item, "body") or "").strip()
+    title = _get(item, "title") or ""
+    if text[:2] == "# ":
+        title, _, rest = text[2:].partition("\n")
+        text = rest.strip()
+    if not title or _says(text, title):  # A file's name is a title where a person made it: ours are slugs.
+        title = str(_get(item, "path") or "").rpartition("/")[2].removesuffix(".md")
+        title = "" if " " not in title or _says(text, title) else title
+    return title.strip(), text
+
+
+def _says(text: str, title: str) -> bool:
+    return safe_line(title.removesuffix(WORDING_CUT)).rstrip(". ").lower() in safe_line(text).lower()
+
+
+def _cut(line: str) -> str:
+    """At most MOST_TOKENS of a line, cut between words where it has any."""
+    data = line.encode("utf-8")
+    if len(data) < (MOST_TOKENS + 1) * CHARACTERS_PER_TOKEN:
+        return line
+    kept = data[: MOST_TOKENS * CHARACTERS_PER_TOKEN - len(CUT.encode())].decode("utf-8", "ignore")
+    whole = kept.rpartition(" ")[0]
+    return (whole if len(whole) > len(kept) // 2 else kept) + CUT
+
+
+def is_rule(hit: Any) -> bool:
+    """Is the entry a rule of the user, and not a note?"""
+    return _get(hit, "kind") in RULE_KINDS
 
 
 def render_hit(hit: Any) -> str:
-    """Render one recalled entry: heading, a line of its metadata, its text."""
-    meant = effective_date(_get(hit, "surfaced_at"), _get(hit, "created"), _get(hit, "updated"))
-    values = {
-        "project": _get(hit, "project"),
-        "kind": _get(hit, "kind"),
-        "date": meant and day_of(str(meant)),
-        "session": _get(hit, "session"),
-    }
-    facts = [label + ": " + _one_line(value) for label, value in values.items() if value]
-    lines = ["### " + _one_line(_get(hit, "slug") or _get(hit, "path") or "entry")]
-    if facts:
-        lines.append("(" + ", ".join(facts) + ")")
-    return "\n".join(lines) + "\n\n" + clean(_get(hit, "excerpt") or _get(hit, "body") or "")
+    """Render one recalled entry as one line: a rule as it is, a note with its day and kind."""
+    text = ": ".join(filter(None, _split_title(hit))) or _get(hit, "slug") or "entry"
+    if not is_rule(hit):
+        meant = effective_date(_get(hit, "surfaced_at"), _get(hit, "created"), _get(hit, "updated"))
+        facts = ", ".join(filter(None, (day_of(str(meant or "")), _get(hit, "kind"))))
+        text = f"{facts}: {text}" if facts else text
+    return _cut("- " + safe_line(text))
 
 
 def select_hits(hits: Sequence[Any], token_budget: int, count: Callable[[str], int] = estimate_tokens) -> list[Any]:
@@ -93,16 +120,18 @@ def select_hits(hits: Sequence[Any], token_budget: int, count: Callable[[str], i
 
 
 def render_block(hits: Sequence[Any], token_budget: int) -> str:
-    """Render the hits (objects or mappings with the fields of `Hit`) as one text; '' when none fits."""
+    """Render the hits (objects or mappings with the fields of `Hit`): rules, then notes; '' when none fits."""
     kept = select_hits(hits, token_budget)
-    if not kept:
-        return ""
-    return "\n\n".join([RECALL_HEADER, *(render_hit(hit) for hit in kept)]) + "\n"
+    lines = []
+    for heading, wanted in ((RULES, True), (NOTES, False)):
+        if shown := [render_hit(hit) for hit in kept if is_rule(hit) is wanted]:
+            lines += [heading, *shown]
+    return "\n".join([*lines, ""])
 
 
 def status_line(slugs: Iterable[str]) -> str:
     """Format `Loaded N relevant entries: a, b`."""
-    names = [_one_line(slug) for slug in slugs]
+    names = [safe_line(slug) for slug in slugs]
     line = "Loaded " + str(len(names)) + " relevant entries"
     return line + ": " + ", ".join(names) if names else line
 
@@ -118,12 +147,12 @@ def sort_always_load(entries: Iterable[Any]) -> list[Any]:
 
 
 def render_entry(entry: Any) -> str:
-    """Render one always-load entry."""
-    return "### " + _one_line(_get(entry, "slug") or "entry") + "\n\n" + clean(_get(entry, "body") or "")
+    """Render one always-load entry whole: its first line as an item of a list, the others below it."""
+    return "- " + safe_lines("\n\n".join(filter(None, _split_title(entry)))).lstrip(" ")
 
 
 def render_always_load(entries: Iterable[Any], token_budget: int) -> tuple[str, list[Any]]:
-    """Render (text for the start of a session, entries in it). Entries that do not fit are named in a closing note.
+    """Render (text for the start of a session, entries in it). A closing line counts those that do not fit.
 
     `entries` have path, slug, priority and body; ('', []) when there are none.
     """
@@ -132,12 +161,7 @@ def render_always_load(entries: Iterable[Any], token_budget: int) -> tuple[str, 
         return "", []
     blocks = [render_entry(entry) for entry in ordered]
     kept = select_fitting(blocks, token_budget)
-    parts = [ALWAYS_LOAD_HEADER, *(blocks[index] for index in kept)]
-    fitting = set(kept)
-    omitted = [_one_line(_get(e, "slug") or "entry") for i, e in enumerate(ordered) if i not in fitting]
-    if omitted:
-        parts.append(
-            "> [!NOTE]\n> recall truncated to the budget of " + str(token_budget) + " tokens; "
-            "entries omitted: " + ", ".join(omitted)
-        )
-    return "\n\n".join(parts) + "\n", [ordered[index] for index in kept]
+    lines = [ALWAYS_LOAD_HEADER, *(blocks[index] for index in kept)]
+    if len(kept) < len(ordered):
+        lines.append(f"({len(ordered) - len(kept)} more did not fit into the budget of {token_budget} tokens)")
+    return "\n".join(lines) + "\n", [ordered[index] for index in kept]

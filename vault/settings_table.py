@@ -134,8 +134,8 @@ class MemorySection:
     agent_commands: str = field(
         default="propose",
         metadata=_choice(
-            "What an agent writes by a command in its shell (`memory save`, `evolve`, `idea`, `incident add`): it "
-            "waits for your review (propose), or counts as yours (trust).",
+            "What an agent runs in its shell: what it writes waits for your review, and what else would change "
+            "something is refused (propose); or it counts as yours (trust).",
             "propose",
             "trust",
             variable=None,

@@ -75,7 +75,7 @@ def test_a_rule_of_one_session_answers_a_sideways_question_of_the_next(sandbox: 
         again = sandbox.hook("UserPromptSubmit", {**payload, "prompt_id": "p2", "prompt": SIDEWAYS})
         small_talk = sandbox.hook("UserPromptSubmit", {**payload, "prompt_id": "p3", "prompt": "hello there"})
     assert RULE in printed.lower()
-    assert SESSION[:8] in printed
+    assert printed.startswith("Standing rules of the user:\n- ")
     assert RULE not in again.lower(), "what the session already holds is not printed twice"
     assert small_talk == "", "a prompt about nothing gets nothing"
 

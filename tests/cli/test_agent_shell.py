@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -9,12 +10,13 @@ from typing import Any
 
 import pytest
 
-from memoryvault.cli.agent_shell import VARIABLES, agent_of
+from memoryvault.cli import idea
 from memoryvault.cli.context import Context
-from memoryvault.cli.main import main
+from memoryvault.cli.guard import VARIABLES, Does, what_it_does
+from memoryvault.cli.main import COMMANDS, build_parser, main
 
 from ..review.conftest import bed as bed
-from ..review.support import RULE, Bed
+from ..review.support import CHOICE, RULE, Bed
 
 REPORT = 'Traceback (most recent call last):\n  File "/a/db.py", line 8, in connect\nOSError: the disk is away\n'
 Agent = Callable[..., int]
@@ -45,9 +47,137 @@ def note_of(bed: Bed, name: str) -> str:
 
 @pytest.mark.parametrize("variable", VARIABLES)
 def test_an_agent_is_known_by_the_variable_that_it_sets(bed: Bed, variable: str) -> None:
-    assert agent_of(Context({**bed.env, variable: "1"})) == VARIABLES[variable]
-    assert agent_of(Context(bed.env)) == ""
-    assert agent_of(Context({**bed.env, variable: ""})) == ""
+    assert Context({**bed.env, variable: "1"}).agent == VARIABLES[variable]
+    assert Context(bed.env).agent == ""
+    assert Context({**bed.env, variable: ""}).agent == ""
+
+
+READING_OPTIONS = {
+    "--all", "--all-projects", "--body", "--body-file", "--costs", "--digest", "--docs", "--event", "--filter",
+    "--floor", "--follow", "--forget", "--group", "--help", "--host", "--inbox", "--include-inbox", "--interval",
+    "--json", "--kind", "--last", "--left-out", "--level", "--limit", "--lines", "--most", "--path", "--project",
+    "--queries", "--reference", "--reset", "--resolution", "--root", "--session", "--since", "--skip-network",
+    "--source", "--state", "--status", "--stay", "--stdin", "--tag", "--timeout", "--until-idle", "--updated-since",
+    "--user", "--watch", "-k",
+}  # fmt: skip
+"""Of uses that read: they choose or format what is read, or count only beside what makes the use one that changes."""
+WRITING_OPTIONS = {
+    "--append", "--description", "--name", "--new-slug", "--reason", "--replace", "--tags", "--title", "--type",
+    "--vault-path", "--always-load",
+}  # fmt: skip
+"""Of uses that propose: what the proposal says."""
+
+
+def parser_of(name: str) -> argparse.ArgumentParser:
+    parser = build_parser([name])
+    (commands,) = (each for each in parser._actions if isinstance(each, argparse._SubParsersAction))
+    chosen = commands.choices[name]
+    assert isinstance(chosen, argparse.ArgumentParser)
+    return chosen
+
+
+@pytest.mark.parametrize("name", [name for name, command in COMMANDS.items() if command.does is not Does.CHANGES])
+def test_every_option_of_a_command_that_an_agent_may_run_is_known_to_the_guard(name: str) -> None:
+    """A new one that changes something must stand in the registry; a new command has no place there without it."""
+    does = COMMANDS[name].does
+    declared = {use.partition(" ")[0] for use in does} if isinstance(does, dict) else set()
+    parser = parser_of(name)
+    options = {action.option_strings[-1] for action in parser._actions if action.option_strings}
+    harmless = READING_OPTIONS
+    if does is Does.PROPOSES or (isinstance(does, dict) and Does.PROPOSES in does.values()):
+        harmless = READING_OPTIONS | WRITING_OPTIONS
+    without_question = {"--yes", "--now", "--again", "--more", "--until", "--as", "--reason"}
+    if isinstance(does, dict) and "" not in does:
+        harmless = harmless | without_question  # What no use fits changes, whatever its options.
+    assert options - declared - harmless == set()
+    words = {word for use in declared if use and not use.startswith("--") for word in [use]}
+    first = next((action for action in parser._actions if not action.option_strings), None)
+    if words and first is not None and first.choices:
+        assert words <= {str(choice) for choice in first.choices}, "a word that the command does not know"
+
+
+def test_every_word_of_idea_is_declared() -> None:
+    does = COMMANDS["idea"].does
+    assert isinstance(does, dict)
+    assert {*idea._ALONE, *idea._WITH_SLUG} == does.keys() - {""}
+
+
+def files_of(bed: Bed) -> dict[str, bytes]:
+    """Every file of the test's home but for the lock and log files of the state folder, which reading writes, too."""
+    root = Path(bed.env["HOME"])
+    return {
+        str(path): path.read_bytes()
+        for path in root.rglob("*")
+        if path.is_file() and not {"log", "run", "locks"} & set(path.parts) and path.suffix != ".lock"
+    }
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "init --yes", "uninstall", "pause", "resume", "console", "dismiss tabs --yes", "promote idea maps",
+        "reflect --session {forged}", "reflect", "reflect corpus --execute", "reflect corpus --execute --dry-run",
+        "reflect --session {forged} --dry-run --miner openai", "seed --yes", "migrate contextvault .",
+        "review", "review --decide tabs=approve", "review --decide tabs=reject", "review --undo", "inbox triage --yes",
+        "undo --yes", "undo --last --yes", "undo --of agent --include-edited --yes", "scrub --apply",
+        "idea surface maps", "idea archive maps", "idea delete maps", "idea keep maps", "idea restore maps",
+        "idea research maps", "topics write deploy --project other --type project --description d --body B",
+        "topics rm deploy", "topics import", "watchlist promote a b", "discover-skills", "adapt-skills",
+        "index-skills", "model use x --yes", "jobs pause reflect.session", "schedule pause discovery",
+        "schedule run discovery", "service remove", "queue migrate", "reindex --rebuild", "inspect --useless tabs",
+    ],
+)  # fmt: skip
+def test_what_makes_approves_switches_or_deletes_is_the_users(
+    bed: Bed, agent: Agent, capsys: pytest.CaptureFixture[str], line: str
+) -> None:
+    main(["save", "preferences", "tabs", "--body", "Indent with tabs."])
+    before = files_of(bed)
+    capsys.readouterr()
+    assert agent(*line.format(forged=bed.store.vault / "forged.jsonl").split()) == 2
+    (said,) = capsys.readouterr().err.splitlines()
+    assert said.startswith("memory: Claude Code runs this, and only the user may")
+    assert files_of(bed) == before
+
+
+@pytest.mark.parametrize(
+    ("line", "does"),
+    [
+        ("undo --of agent --yes", Does.PROPOSES), ("undo --dry-run", Does.READS), ("review --list", Does.READS),
+        ("review --inbox --json", Does.READS), ("reflect corpus", Does.READS), ("idea list", Does.READS),
+        ("idea List Titles", Does.PROPOSES), ("inbox", Does.READS), ("topics", Does.READS), ("jobs", Does.READS),
+        ("topics read deploy --project other", Does.READS), ("scrub --stdin", Does.READS), ("inspect", Does.READS),
+        ("topics write deploy --append --body B", Does.PROPOSES), ("incident find", Does.READS),
+    ],
+)  # fmt: skip
+def test_what_reads_or_only_proposes_is_left_to_an_agent(line: str, does: Does) -> None:
+    words = line.split()
+    args = build_parser(words).parse_args(words)
+    assert what_it_does(COMMANDS[args.command], args) is does
+
+
+def test_what_switches_is_refused_though_the_settings_cannot_be_read(
+    bed: Bed, agent: Agent, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = Path(bed.env["MEMORY_CONFIG"])
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text('[memory]\nagent_commands = "trust')
+    assert agent("uninstall") == 2
+    assert "Claude Code runs this" in capsys.readouterr().err
+    assert agent("config") in (0, 1), "what reads works as ever"
+
+
+def test_what_an_agent_notes_about_the_project_is_taken_back_as_an_agents(
+    bed: Bed, agent: Agent, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    project = tmp_path / "shop"
+    (project / ".git").mkdir(parents=True)
+    monkeypatch.chdir(project)
+    written = ("topics", "write", "deploy", "--type", "project", "--description", "How", "--body", "Tag, then push.")
+    assert agent(*written) == 0
+    (note,) = bed.store.vault.rglob("memory/deploy.md")
+    assert "Tag, then push." in note.read_text("utf-8")
+    assert agent("undo", "--of", "agent", "--yes") == 0
+    assert not note.exists()
 
 
 def test_an_agent_does_not_take_back_what_the_user_said(
@@ -56,7 +186,7 @@ def test_an_agent_does_not_take_back_what_the_user_said(
     bed.remember(RULE)
     before = bed.files()
     assert agent("undo", "--session", RULE.session, "--yes") == 2
-    assert "Claude Code runs this: only the user takes back" in capsys.readouterr().err
+    assert "an agent may run it with --dry-run or --of agent" in capsys.readouterr().err
     assert agent("undo", "--session", RULE.session, "--dry-run") == 0
     assert bed.files() == before
 
@@ -197,16 +327,18 @@ def test_what_was_turned_down_is_not_proposed_again(bed: Bed, agent: Agent, caps
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("decision", ["approve", "keep both", "supersede personal-private/preferences/tabs.md"])
-def test_an_agent_does_not_say_yes_to_what_an_agent_proposed(
-    bed: Bed, agent: Agent, decision: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.parametrize(
+    "decision", ["approve", "keep both", "reject", "supersede personal-private/preferences/tabs.md"]
+)
+def test_an_agent_decides_on_nothing_whoever_proposed_it(bed: Bed, agent: Agent, decision: str) -> None:
     main(["save", "preferences", "tabs", "--body", "Indent with tabs."])
+    bed.remember(CHOICE)
     agent("save", "preferences", "spaces", "--body", "Indent with spaces.")
-    assert agent("review", "--decide", f"spaces={decision}") == 2
-    assert "only the user says yes" in capsys.readouterr().err
-    assert waiting(bed) == ["spaces.md"]
-    assert agent("review", "--decide", "spaces=reject") == 0, "no harm in taking it back"
+    proposed = waiting(bed)
+    assert len(proposed) == 2
+    for name in proposed:
+        assert agent("review", "--decide", f"{name.removesuffix('.md')}={decision}") == 2
+    assert waiting(bed) == proposed
 
 
 def test_the_settings_may_trust_what_an_agent_runs_and_no_variable_can(

@@ -429,6 +429,19 @@ def test_copies_of_a_sync_client_are_named(context: Context, name: str) -> None:
     assert name in found.detail
 
 
+def test_the_line_of_a_header_that_cannot_be_read_is_named(context: Context) -> None:
+    folder = context.vault / "personal-private" / "fix"
+    folder.mkdir(parents=True)
+    (folder / "sound.md").write_text("---\nkind: fix\n---\n\nText.\n")
+    assert dict(CHECKS)["headers"](context).grade == "ok"
+    (folder / "short.md").write_text("---\nkind: fix\ntitle: Deploys: the short way\n---\n\nText.\n")
+    (folder / "merge.md").write_text("---\nkind: fix\n---\n\n<<<<<<< HEAD\nOne.\n=======\nTwo.\n>>>>>>> topic\n")
+    found = dict(CHECKS)["headers"](context)
+    assert found.grade == "note"
+    assert "fix/short.md, line 3: title: Deploys: the short way" in found.detail
+    assert "fix/merge.md, line 5: <<<<<<< HEAD" in found.detail
+
+
 @pytest.mark.model
 def test_a_model_that_no_library_can_load_is_told(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its files alone answer nothing."""

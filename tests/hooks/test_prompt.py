@@ -82,11 +82,13 @@ def slow_service(path: str, delay: float, *, stop: bool = False) -> Iterator[Non
             os.unlink(path)
 
 
-def test_the_services_block_is_printed_with_the_status_as_its_last_line(vault: Sandbox) -> None:
-    told = answer_with(block="# Recalled\n\n### a\n\nText.\n", status="Loaded 1 relevant entries: a", paths=["a.md"])
+def test_the_services_block_is_printed_and_its_status_told_to_the_user_alone(vault: Sandbox) -> None:
+    told = answer_with(
+        block="Standing rules of the user:\n- Text.\n", status="Loaded 1 relevant entries: a", paths=["a.md"]
+    )
     with recall_service(vault.state.recall_socket, told) as requests:
         done = ask(vault, 'say "äöü" \\ 😀')
-    assert done.stdout == "# Recalled\n\n### a\n\nText.\n\nLoaded 1 relevant entries: a\n"
+    assert done.stdout == "Standing rules of the user:\n- Text.\n"
     assert "Loaded 1 relevant entries: a" in done.stderr
     (request,) = requests
     assert request["text"] == 'say "äöü" \\ 😀'
@@ -106,10 +108,8 @@ def test_when_the_service_finds_nothing_stdout_stays_empty(vault: Sandbox) -> No
 
 def test_without_a_service_fts5_answers(vault: Sandbox) -> None:
     done = ask(vault)
-    assert "### matching-entry" in done.stdout
-    assert BODY in done.stdout
-    assert "unrelated" not in done.stdout
-    assert done.stdout.splitlines()[-1] == "Loaded 1 relevant entries: matching-entry"
+    assert done.stdout == f"Standing rules of the user:\n- {BODY}\n"
+    assert "Loaded 1 relevant entries: matching-entry" in done.stderr
     assert "recall service absent; keywords only" in done.stderr
     assert done.seconds < LIMIT_SECONDS * patience()
 
@@ -232,7 +232,7 @@ def test_at_most_five_entries_within_the_token_budget(sandbox: Sandbox) -> None:
         sandbox.entry(path, BODY)
     index(sandbox, *paths)
     assert "Loaded 5 relevant entries" in ask(sandbox).stderr
-    sandbox.extra_env["MEMORY_RECALL_TOKEN_BUDGET"] = "60"
+    sandbox.extra_env["MEMORY_RECALL_TOKEN_BUDGET"] = "45"
     assert "Loaded 2 relevant entries" in ask(sandbox, session_id="s2").stderr
 
 
@@ -260,8 +260,8 @@ def test_of_the_skills_of_a_machine_only_one_that_holds_half_of_the_prompt_is_sh
     index(sandbox, *(paths if indexed else ()))
     if not indexed:
         Path(sandbox.state.index_db).unlink(missing_ok=True)
-    assert ask(sandbox, "publish wheels with provenance").stdout.count("### toolbox--") == 1
-    assert "toolbox--" not in ask(sandbox, "publish snapshots of the quokkaflange").stdout
+    assert ask(sandbox, "publish wheels with provenance").stdout.count("- skill: ") == 1
+    assert "skill: " not in ask(sandbox, "publish snapshots of the quokkaflange").stdout
 
 
 def test_the_words_after_a_slash_command_are_asked(vault: Sandbox) -> None:

@@ -32,7 +32,7 @@ def test_always_load_entries_are_printed_and_counted(sandbox: Sandbox) -> None:
     sandbox.entry("personal-private/_always-load/.hidden.md", "Should be filtered.")
     sandbox.entry("personal-private/preferences/other.md", "Not always.")
     stdout, stderr = start(sandbox)
-    assert stdout.startswith("# MemoryVault — always-load entries\n")
+    assert stdout.startswith("Standing rules and notes of the user, for every session:\n- ")
     assert "First always-load body." in stdout
     assert "Second always-load body." in stdout
     assert "filtered" not in stdout
@@ -112,9 +112,9 @@ def test_priority_decides_what_fits_the_budget(sandbox: Sandbox) -> None:
     sandbox.entry("personal/_always-load/b-small.md", "y" * 40, priority="high")
     sandbox.entry("personal/_always-load/c-small.md", "z" * 40, priority="high")
     stdout, stderr = start(sandbox, "--token-budget", "40")
-    assert stdout.index("### b-small") < stdout.index("### c-small")
-    assert "### a-large" not in stdout
-    assert "a-large" in stdout.split("> [!NOTE]")[1]
+    assert stdout.splitlines()[1:] == [
+        "- " + "y" * 40, "- " + "z" * 40, "(1 more did not fit into the budget of 40 tokens)"
+    ]  # fmt: skip
     assert "Loaded 2 " in stderr
 
 

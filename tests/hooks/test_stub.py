@@ -48,6 +48,7 @@ OURS = {
     "memoryvault.vault.pending",
     "memoryvault.vault.project",
     "memoryvault.vault.render",
+    "memoryvault.vault.safe_text",
     "memoryvault.vault.snapshot",
     "memoryvault.vault.typed_text",
     "memoryvault.vault.wording",

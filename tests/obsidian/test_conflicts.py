@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.cli.main import main
 from memoryvault.hooks.entryfile import is_entry_name
 from memoryvault.tasks.conflicts import Choice, find_copy, settle_copy, waiting_copies
 from memoryvault.tasks.taken_back import EMPTY, evidence_of, text_with
@@ -51,6 +52,23 @@ def test_the_note_beside_a_copy_is_known_by_its_name(name: str) -> None:
     assert not is_note_name(name)
     assert not is_entry_name(name), "hooks agree"
     assert original_name(name) == "a b.md"
+
+
+def test_a_note_in_which_git_left_both_sides_is_told_by_the_review_and_edited_by_no_command(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in bed.env.items():
+        monkeypatch.setenv(name, value)
+    header = "kind: fix\n<<<<<<< HEAD\nstatus: dismissed\n=======\nstatus: active\n>>>>>>> origin/main\n"
+    path = bed.vault / FOLDER / "tabs.md"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"---\n{header}---\n\nTabs.\n")
+    before = path.read_bytes()
+    assert main(["review", "--list"]) == 0
+    assert f"git left both sides of a merge in {FOLDER}/tabs.md" in capsys.readouterr().err
+    assert main(["dismiss", f"{FOLDER}/tabs.md", "--yes"]) != 0
+    assert f"line 3 of {FOLDER}/tabs.md can't be read, mend it first: <<<<<<< HEAD" in capsys.readouterr().err
+    assert path.read_bytes() == before
 
 
 def test_a_note_about_conflicts_is_no_copy() -> None:

@@ -255,5 +255,5 @@ def test_an_agent_dismisses_nothing(
     before = ask.files()
     monkeypatch.setenv("CLAUDECODE", "1")
     assert main(["dismiss", "tabs", "--yes"]) == 2
-    assert "only the user dismisses" in capsys.readouterr().err
+    assert "only the user may" in capsys.readouterr().err
     assert ask.files() == before

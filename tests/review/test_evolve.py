@@ -11,6 +11,7 @@ from unicodedata import normalize
 import pytest
 
 from memoryvault.demo.sandbox import Sandbox
+from memoryvault.hooks.entryfile import read_entry_file
 from memoryvault.pipelines.incubation import SURFACE_KIND
 from memoryvault.pipelines.review import Approve, Supersede
 from memoryvault.tasks.agent_proposals import AgentProposals, ProposalFields
@@ -20,6 +21,7 @@ from memoryvault.tasks.journal import Change, Journal
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.vault.entry import Source
 from memoryvault.vault.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, UsageError
+from memoryvault.vault.render import render_always_load, render_block
 from memoryvault.vault.scrubbed import Scrubbed
 from memoryvault.vault.store import MAX_ENTRY_BYTES
 
@@ -54,6 +56,17 @@ def old_note(bed: Bed) -> str:
 def do_evolve(bed: Bed, body: str = "We deploy on Mondays.", **options: str) -> tuple[str, str]:
     done = evolve(bed.store, bed.journal, OLD, Scrubbed(body), Scrubbed("new train"), **options)
     return done.path, done.archive
+
+
+@pytest.mark.parametrize("kind", ["preferences", "fix"])
+def test_a_prompt_gets_nothing_of_the_old_wording_not_even_its_name(bed: Bed, kind: str) -> None:
+    old = f"personal-private/{kind}/ship-on-fridays.md"
+    bed.note(old, "# Ship on Fridays\n\nShip on Fridays.", kind=kind, group="personal-private")
+    evolve(bed.store, bed.journal, old, Scrubbed("We deploy on Mondays."), Scrubbed("new train"))
+    entry = read_entry_file(str(bed.store.vault), old)
+    for given in (render_block([entry], 0), render_always_load([entry], 0)[0]):
+        assert "We deploy on Mondays." in given
+        assert "ridays" not in given
 
 
 def test_the_new_entry_stands_in_the_place_of_the_old_one(bed: Bed) -> None:

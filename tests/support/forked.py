@@ -282,7 +282,7 @@ def _load(libraries: Sequence[str]) -> None:
     from memoryvault.cli.main import COMMANDS
     from memoryvault.tasks.handlers import HANDLERS
 
-    names = [f"cli.{module}" for module, _ in COMMANDS.values()]
+    names = [f"cli.{module}" for module, *_ in COMMANDS.values()]
     names += [f"tasks.{module}" for module, _ in HANDLERS.values()]
     for name in (*names, *CHILDREN, "tasks.wiring", "tasks.sharing.handlers"):
         importlib.import_module(f"memoryvault.{name}")

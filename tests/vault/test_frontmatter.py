@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 
 import frontmatter
 import pytest
@@ -13,6 +14,7 @@ from memoryvault.vault.errors import EntryInvalid
 from memoryvault.vault.frontmatter import (
     FieldValue,
     carry_fields,
+    find_fault,
     format_header,
     format_scalar,
     load_fields,
@@ -111,9 +113,38 @@ def test_of_a_key_that_is_there_twice_the_one_that_counts_changes() -> None:
     assert set_fields(text, {"status": None}) == "---\nkind: k\n---\n"
 
 
-def test_a_broken_header_can_still_be_edited_line_by_line() -> None:
-    text = '---\ntitle: "unclosed\nkind: a\n---\nbody\n'
-    assert set_fields(text, {"kind": "b"}) == '---\ntitle: "unclosed\nkind: b\n---\nbody\n'
+CONFLICTED = (
+    "---\nkind: fix\n<<<<<<< HEAD\nstatus: dismissed\n=======\nstatus: active\n>>>>>>> origin/main\n---\nbody\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "number", "line"),
+    [
+        ('---\ntitle: "unclosed\nkind: a\n---\nbody\n', 2, 'title: "unclosed'),
+        (
+            "\n---\nkind: a\ntitle: Deploys: the short way\nstatus: active\n---\nbody\n",
+            4,
+            "title: Deploys: the short way",
+        ),
+        ("---\nkind: a\nno field\n---\nbody\n", 3, "no field"),
+        ("---\nkind: a\ntags:\n  - x\n - y\n---\nbody\n", 5, " - y"),
+        ("---\r\nkind: a\r\ncreated: {{date:YYYY}}\r\n---\r\nbody\r\n", 3, "created: {{date:YYYY}}"),
+        (CONFLICTED, 3, "<<<<<<< HEAD"),
+        (CONFLICTED.replace("<<<<<<< HEAD\n", "").replace("=======\nstatus: active\n", ""), 4, ">>>>>>> origin/main"),
+    ],
+)
+def test_an_edit_of_a_header_that_cannot_be_read_is_refused_with_the_line_to_mend(
+    text: str, number: int, line: str
+) -> None:
+    assert find_fault(text) == (number, line)
+    with pytest.raises(EntryInvalid, match=rf"line {number} of the note .*{re.escape(line.strip())}"):
+        set_fields(text, {"status": "dismissed"})
+
+
+def test_a_sound_note_has_no_fault() -> None:
+    for text in ("", "no header", "---\nkind: a\n---\nbody: x: y", "---\n---\n", "---\n# only a comment\n---\n"):
+        assert find_fault(text) is None
 
 
 def header_of(text: str) -> str:

@@ -24,6 +24,7 @@ LIGHT = (
     "pending",
     "project",
     "render",
+    "safe_text",
     "snapshot",
     "wording",
 )

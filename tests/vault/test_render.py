@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from memoryvault.vault.evidence import strip_evidence
 from memoryvault.vault.header import skim
 from memoryvault.vault.render import (
     estimate_tokens,
@@ -67,56 +68,101 @@ def test_an_oversized_block_is_skipped_and_later_ones_still_fit(sizes: list[int]
 def test_small_entries_of_high_priority_survive_a_large_one() -> None:
     entries = [note("a-large", "x" * 820), note("b-small", "y" * 40, "high"), note("c-small", "z" * 40, "high")]
     text, kept = render_always_load(entries, 40)
-    assert "### b-small" in text
-    assert "### c-small" in text
-    assert "### a-large" not in text
-    assert re.search(r"> \[!NOTE\]\n> recall truncated.*entries omitted: a-large", text)
+    assert text.splitlines()[1:] == [
+        "- " + "y" * 40, "- " + "z" * 40, "(1 more did not fit into the budget of 40 tokens)"
+    ]  # fmt: skip
     assert [entry["slug"] for entry in kept] == ["b-small", "c-small"]
 
 
 def test_a_heavy_entry_of_low_priority_gives_way() -> None:
     entries = [note("a-heavy-voice-file", "x" * 820, "low"), note("z-essential-guardrail", "y" * 40)]
     text, _ = render_always_load(entries, 40)
-    assert "### z-essential-guardrail" in text
-    assert "### a-heavy-voice-file" not in text
+    assert "y" * 40 in text
+    assert "x" * 40 not in text
 
 
 def test_order_is_by_priority_then_path_whatever_the_listing() -> None:
     entries = [note("d", "4", "low"), note("c", "3"), note("b", "2"), note("a", "1", "HIGH"), note("e", "5", "odd")]
     text, _ = render_always_load(entries, 0)
-    assert re.findall(r"^### (\w)$", text, re.MULTILINE) == ["a", "b", "c", "e", "d"]
+    assert re.findall(r"^- (\w)$", text, re.MULTILINE) == ["1", "2", "3", "5", "4"]
     assert render_always_load(reversed(entries), 0)[0] == text
 
 
 def test_nothing_in_the_frame_changes_from_day_to_day() -> None:
     text, _ = render_always_load([note("a", "Words.")], 0)
-    assert text.startswith("# MemoryVault — always-load entries\n")
-    assert not re.search(r"\d{4,}|\d\d:\d\d", text)
-    assert "recall truncated" not in text
+    assert text == "Standing rules and notes of the user, for every session:\n- Words.\n"
+
+
+def test_an_entry_of_every_session_is_whole_without_its_evidence() -> None:
+    body = "# How we work\n\nSmall steps:\n- commit\n- push\n\n## Evidence\n\n> Small steps."
+    text, _ = render_always_load([{**note("a", body), "excerpt": strip_evidence(body)}], 0)
+    assert text.splitlines()[1:] == ["- How we work", "", "  Small steps:", "  - commit", "  - push"]
 
 
 def test_no_entries_print_nothing() -> None:
     assert render_always_load([], 100) == ("", [])
 
 
-def test_a_recalled_entry_is_labelled_as_reference_data_with_its_facts() -> None:
-    hit = FakeHit("use-pnpm", "Use pnpm.", "app", "preferences", "2026-07-01", "s1")
-    block = render_block([hit], 2000)
-    assert block.startswith("# MemoryVault")
-    assert "reference data" in block
-    assert "### use-pnpm\n(project: app, kind: preferences, date: 2026-07-01, session: s1)\n\nUse pnpm.\n" in block
+def test_the_users_rules_are_given_as_theirs_and_the_rest_as_notes_of_their_day() -> None:
+    rule = FakeHit("use-pnpm", "Use pnpm.", "app", "preferences", "2026-07-01", "s1")
+    fix = FakeHit("tz", "Set TZ before\nthe clock tests.", "app", "fix", "2026-07-02", "s2")
+    assert render_block([fix, rule], 2000) == (
+        "Standing rules of the user:\n"
+        "- Use pnpm.\n"
+        "Notes from earlier sessions (reference data; may no longer hold):\n"
+        "- 2026-07-02, fix: Set TZ before the clock tests.\n"
+    )
+
+
+def test_five_entries_cost_under_200_tokens_and_none_more_than_60() -> None:
+    session = "3f0c6a52-7d1e-4c55-9a51-0f6f6f2b8a11"
+    rule, fix = "From now on we do it in way {} that was agreed on.", "When {} fails behind the proxy, restart it: "
+    fix += "keepAliveTimeout in server.ts was longer than the proxy's own, which is 65 s."
+    hits = [FakeHit(f"rule-{n}", rule.format(n), None, "preferences", "2026-07-01", session) for n in range(3)]
+    hits += [FakeHit(f"fix-{n}", fix.format(n), "shop", "fix", "2026-07-01", session) for n in range(2)]
+    assert estimate_tokens(render_block(hits, 0)) < 200
+    for text in ("word " * 2000, "語" * 2000, "x" * 9000):
+        (_, line) = render_block([FakeHit("a", text, kind="fix", updated="2026-07-01")], 0).splitlines()
+        assert 50 < estimate_tokens(line) <= 60
+        assert line.endswith(" […]")
+
+
+@pytest.mark.parametrize("context", ["in answer to: “Shall I (really) use npm?”", "when refusing npm install"])
+def test_what_the_agent_had_said_before_is_not_given(context: str) -> None:
+    body = f"# Use pnpm here\n\nNo, use pnpm here. ({context})\n\nFor all packages (also old ones)."
+    block = render_block([{"slug": "a", "kind": "preferences", "body": body}], 0)
+    assert block.splitlines()[1] == "- No, use pnpm here. For all packages (also old ones)."
+
+
+@pytest.mark.parametrize(
+    ("item", "line"),
+    [
+        ({"title": "Commit messages", "excerpt": "Present tense."}, "Commit messages: Present tense."),
+        ({"body": "# Commit messages\n\nPresent tense."}, "Commit messages: Present tense."),
+        ({"title": "Always use pnpm for …", "excerpt": "Please always use pnpm for builds."},
+         "Please always use pnpm for builds."),
+        ({"path": "a/Deploy day.md", "title": "Tuesdays.", "excerpt": "Tuesdays."}, "Deploy day: Tuesdays."),
+        ({"path": "a/deploy-on-fridays.md", "excerpt": "We deploy on Mondays."}, "We deploy on Mondays."),
+        ({"excerpt": ""}, "the-slug"),
+    ],
+)  # fmt: skip
+def test_a_title_is_given_where_the_text_does_not_say_it_and_a_slug_only_where_there_is_nothing(
+    item: dict[str, str], line: str
+) -> None:
+    (_, shown) = render_block([{"slug": "the-slug", "kind": "preferences", **item}], 0).splitlines()
+    assert shown == f"- {line}"
 
 
 def test_mappings_serve_as_well_as_objects() -> None:
     hit = {"slug": "a", "excerpt": "text", "created": "2026-01-02"}
-    assert "### a\n(date: 2026-01-02)\n\ntext\n" in render_block([hit], 0)
+    assert render_block([hit], 0).endswith("\n- 2026-01-02: text\n")
 
 
 def test_what_was_said_long_before_it_was_noted_bears_the_day_of_saying() -> None:
     """To an agent the day of a backfill would make an old rule look fresh."""
     hit = {"slug": "a", "excerpt": "text", "surfaced_at": "2024-05-17T12:00:00Z", "created": "2026-11-23"}
-    assert "### a\n(date: 2024-05-17)\n" in render_block([hit | {"updated": "2026-11-23"}], 0)
-    assert "### a\n(date: 2026-12-01)\n" in render_block([hit | {"updated": "2026-12-01"}], 0), "changed since"
+    assert "- 2024-05-17: text\n" in render_block([hit | {"updated": "2026-11-23"}], 0)
+    assert "- 2026-12-01: text\n" in render_block([hit | {"updated": "2026-12-01"}], 0), "changed since"
 
 
 @pytest.mark.parametrize(("zone", "day"), [("Pacific/Kiritimati", "2024-05-18"), ("Pacific/Honolulu", "2024-05-17")])
@@ -127,28 +173,28 @@ def test_the_day_of_saying_is_the_users(monkeypatch: pytest.MonkeyPatch, zone: s
         time.tzset()
         block = render_block([{"slug": "a", "excerpt": "text", "surfaced_at": "2024-05-17T12:00:00Z"}], 0)
     time.tzset()
-    assert f"### a\n(date: {day})\n" in block
+    assert f"- {day}: text\n" in block
 
 
 def test_hits_that_do_not_fit_are_left_out_and_known() -> None:
     hits = [FakeHit("big", "x" * 4000), FakeHit("small", "y" * 40)]
-    kept = select_hits(hits, 100)
+    kept = select_hits(hits, 50)
     assert [hit.slug for hit in kept] == ["small"]
-    assert render_block(hits, 100) == render_block(kept, 100)
-    assert render_block([hits[0]], 100) == ""
+    assert render_block(hits, 50) == render_block(kept, 50)
+    assert render_block([hits[0]], 50) == ""
 
 
 def test_the_output_cannot_be_taken_for_json_nor_drive_a_terminal() -> None:
     block = render_block([FakeHit("{a}\nb", '{"x": 1}\x1b[2J\x07\x9b2J')], 0)
     assert not block.startswith("{")
-    assert "### {a} b\n" in block
+    assert '- {"x": 1}[2J2J\n' in block
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", block)
 
 
 def test_nothing_that_names_an_entry_drives_a_terminal_either() -> None:
     """A file's name and a property are as free as a body."""
     evil = "x\x1b]0;t\x07\x9b2Jy\x7f"
-    hit = FakeHit(evil, "text", evil, evil, evil, evil)
+    hit = FakeHit(evil, "", evil, evil, evil, evil)
     entry = {"path": evil, "slug": evil, "priority": evil, "body": evil}
     loaded, _ = render_always_load([entry, {**entry, "body": evil * 9000}], 100)
     for text in (render_block([hit], 0), loaded, status_line([evil])):

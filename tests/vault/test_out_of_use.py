@@ -1,0 +1,98 @@
+"""Notes that are no memories whatever their header says, and headers of which a part can't be read: one reading."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memoryvault.hooks.entryfile import EntryFile
+from memoryvault.vault.entry import parse_entry
+from memoryvault.vault.layout import is_conflict_copy
+from memoryvault.vault.listing import list_notes
+
+MERGE = "<<<<<<< HEAD\n{}\n=======\n{}\n>>>>>>> origin/main\n"
+
+
+def read(text: str, path: str = "personal-private/fix/a.md") -> str:
+    """Its status to service and list, which is the same to a hook."""
+    entry = parse_entry(path, text.encode())
+    assert EntryFile(path, text).status == entry.effective_status
+    return entry.effective_status
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"---\nstatus: active\n{MERGE.format('tags: [a]', 'tags: [b]')}---\n\nText.\n",
+        f"---\n{MERGE.format('status: dismissed', 'status: active')}---\n\nText.\n",
+        f"---\nstatus: active\n---\n\n{MERGE.format('Deploy on Mondays.', 'Deploy on Fridays.')}",
+        f"{MERGE.format('Deploy on Mondays.', 'Deploy on Fridays.')}",
+        MERGE.format("---\nstatus: active\n---\nOne.", "---\nstatus: active\n---\nTwo."),
+        f"---\nstatus: active\n---\n\n{MERGE.format('a', 'b')}".replace("\n", "\r\n"),
+        "---\nstatus: active\ntags: [a]\n>>>>>>> origin/main\n---\n\nText.\n",
+        "---\nstatus: active\n---\n\n<<<<<<< HEAD\na\n||||||| base\nb\n=======\nc\n>>>>>>> topic\n",
+    ],
+)
+def test_a_note_in_which_git_left_both_sides_is_not_in_use(text: str) -> None:
+    assert read(text) == "conflict"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "Title\n=======\n\nText.", "In a merge `<<<<<<< HEAD` begins our side.", "    <<<<<<< HEAD\n    >>>>>>> x",
+        "<<<<<<<x\n>>>>>>>y",
+    ],
+)  # fmt: skip
+def test_what_only_looks_like_a_conflict_is_in_use(body: str) -> None:
+    assert read(f"---\nstatus: active\n---\n\n{body}\n") == "active"
+
+
+@pytest.mark.parametrize("status", ["dismissed", "rejected", "active", "pending"])
+@pytest.mark.parametrize(
+    "broken", ["title: Deploys: the short way", 'title: "unclosed', "tags: [a", "no field", "\ttab: x"]
+)
+def test_a_status_counts_though_another_line_is_broken(status: str, broken: str) -> None:
+    for header in (f"{broken}\nstatus: {status}\n", f"status: {status}\n{broken}\n"):
+        assert read(f"---\n{header}---\n\nText.\n") == status
+
+
+def test_a_status_that_cannot_be_read_does_not_count_as_active() -> None:
+    assert read("---\nstatus: |\n  dismissed\ntitle: a: b\n---\n\nText.\n") == "unreadable"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "---\ncreated: {{date:YYYY-MM-DD}}\n---\n\nAlways write the ledger report as {{value}}.\n",
+        "---\nkind: fix\n---\n\n# {{title}}\n\nWritten on {{date}} at {{time:HH:mm}}.\n",
+        "---\nkind: fix\n---\n\n# <% tp.file.title %>\n",
+        '---\ncreated: <% tp.date.now("YYYY") %>\n---\n\nText.\n',
+    ],
+)
+def test_what_obsidian_fills_in_is_a_template(text: str) -> None:
+    assert read(text) == "template"
+
+
+@pytest.mark.parametrize("folder", ["Templates", "personal-private/Templates", "Templates/weekly"])
+def test_nothing_in_templates_is_a_memory(folder: str) -> None:
+    assert read("---\nstatus: active\n---\n\nText.\n", f"{folder}/a.md") == "template"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "Use `{{title}}` in the page.", "```erb\n<% if x %>\n```", "Write ${{ secrets.TOKEN }}.",
+        "{{ user.name }} in Jinja", "{{dateline}}", "a <% b",
+    ],
+)  # fmt: skip
+def test_code_of_others_is_no_template(body: str) -> None:
+    assert read(f"---\nstatus: active\n---\n\n{body}\n") == "active"
+
+
+def test_the_list_that_obsidian_git_makes_is_no_memory(tmp_path: Path) -> None:
+    assert is_conflict_copy("conflict-files-obsidian-git.md")
+    (tmp_path / "conflict-files-obsidian-git.md").write_text("# Conflicts\n\n- a.md\n")
+    (tmp_path / "conflict-files.md").write_text("Text.\n")
+    assert [*list_notes(tmp_path).notes] == ["conflict-files.md"]

@@ -1,0 +1,100 @@
+"""Text of others, made safe to stand in a prompt: nothing in it can leave its place there. Light module.
+
+Whoever reads a prompt must see what a person sees in the note, and be able to tell where the note ends. So the text
+loses what no person sees (control, direction and tag characters, zero-width ones) and the signs that open or close
+something: a tag, fenced code, a heading. In a block each of its lines is indented; only our own begin at the margin.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+INDENT = "  "
+_BLANK = dict.fromkeys(
+    (
+        *(0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0),
+        *range(0x180B, 0x1810),
+        *range(0xFE00, 0xFE0E),
+        *range(0xE0100, 0xE01F0),
+    )
+)
+"""What is shown as nothing though it counts as printable: fillers, joiners of graphemes, selectors of variants."""
+_SELECTORS = "\ufe0e\ufe0f"
+"""A sign before them is shown as text, or as an emoji."""
+_JOINERS = "\u200c\u200d"
+"""Emoji are put together with them, and words of Persian and of India are spelt with them."""
+_LESS_THAN = "<\uff1c\ufe64"
+_NO_TAG = frozenset(" =-<>~+0123456789")
+"""Behind a "<" that is a comparison, an arrow or a heart."""
+_FENCES = (("```", "'''"), ("~~~", "~~"))
+
+
+def safe_line(text: str) -> str:
+    """`text` on one line that opens and closes nothing, without what cannot be seen; '' if nothing is left."""
+    return _without_marks(" ".join(_visible(" ".join(text.split())).split()))
+
+
+def safe_lines(text: str, margin: str = INDENT) -> str:
+    """`text` as lines that open and close nothing, each that is not empty behind `margin`, its own indent kept."""
+    return "\n".join(margin + line if line else "" for line in _lines(text)).strip("\n")
+
+
+def _lines(text: str) -> Iterator[str]:
+    for line in text.splitlines():
+        shown = _visible(line.expandtabs(4)).rstrip()
+        own = shown.lstrip(" ")
+        yield shown[: len(shown) - len(own)] + _without_marks(own)
+
+
+def _visible(line: str) -> str:
+    """A line without the characters that nobody sees, each blank one a space."""
+    line = line.translate(_BLANK)
+    if line.isprintable() and not any(selector in line for selector in _SELECTORS):
+        return line
+    kept: list[str] = []
+    for index, character in enumerate(line):
+        if character in _JOINERS:
+            # Where it joins two signs that need it, and not where it parts a word, or carries a message of its own.
+            follows = line[index + 1 : index + 2]
+            keeps = bool(kept) and _is_joined(kept[-1]) and _is_joined(follows) and follows not in _SELECTORS
+        elif character in _SELECTORS:
+            keeps = bool(kept) and (_is_joined(kept[-1]) or kept[-1] in "0123456789#*") and kept[-1] not in _SELECTORS
+        elif character.isspace():
+            character, keeps = " ", True
+        else:
+            keeps = character.isprintable()
+        if keeps:
+            kept.append(character)
+    return "".join(kept)
+
+
+def _is_joined(character: str) -> bool:
+    """Can the character stand beside a joiner: a visible one that is no ASCII?"""
+    return character > "\x7f" and character.isprintable()
+
+
+def _without_marks(line: str) -> str:
+    """A visible line without what opens or closes a tag, fenced code or a heading."""
+    for sign in _LESS_THAN:
+        if sign in line:
+            first, *rest = line.split(sign)
+            line = first + "".join(("\u2039" if _opens_tag(part) else sign) + part for part in rest)
+    for fence, harmless in _FENCES:
+        while fence in line:
+            line = line.replace(fence, harmless)
+    while line[:1] == "#" and (bare := line.lstrip("#"))[:1] in ("", " "):
+        line = bare.lstrip(" ")
+    return line
+
+
+def _opens_tag(rest: str) -> bool:
+    """Is what follows a "<" a tag, or the beginning of one?"""
+    if rest and rest[0] not in _NO_TAG:
+        return True
+    bare = rest.lstrip(" ")
+    if bare[:1] in ("/", "!", "?"):
+        return True
+    name = len(bare) - len(bare.lstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-:."))
+    return name > 0 and bare[name:].lstrip(" ")[:1] == ">"
