@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 # Tests start some thousand processes; where the environment keeps Python from caching bytecode, each would compile everything again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: setup demo recording check test e2e bench bench-scale bench-shared chaos dist clean lint types screenshots
+.PHONY: setup demo recording size check test e2e bench bench-scale bench-shared chaos dist clean lint types screenshots
 
 setup: $(STAMP)
 
@@ -41,6 +41,10 @@ QUICK := -m pytest -q -n 3 --dist worksteal -m 'not slow and not e2e'
 SHARED := -m pytest -q -n 4 --dist worksteal -m 'not (slow and alone) and not e2e'
 ALONE := -m pytest -q -m 'slow and alone and not e2e'
 files_with = $(sort $(shell grep -rl --include='test_*.py' 'mark\.$(1)' tests))
+
+# How large the project is, beside its goals.
+size: setup
+	$(BIN)/python -m memoryvault.bench.size
 
 # The everyday gate: everything but the slow tests.
 check: lint types
