@@ -37,7 +37,7 @@ HOW_TO_MARK = (
 )
 
 _TIERS = {Tier.HIGH: 0, Tier.MEDIUM: 1, Tier.LOW: 2}
-_CATEGORIES = {"preference": 0, "correction": 0, "workflow": 1, "fix": 2, "idea": 3}
+_CATEGORIES = {"preference": 0, "correction": 0, "fact": 0, "workflow": 1, "fix": 2, "idea": 3}
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from memoryvault.pipelines.candidate import Candidate
+import pytest
+
+from memoryvault.pipelines.candidate import CATEGORIES, Candidate, Category
 from memoryvault.pipelines.corpus import (
     HEADING,
     MOST_LINES,
@@ -137,3 +139,9 @@ def test_the_digest_lists_the_strongest_and_counts_the_others() -> None:
     assert lines[0] == HEADING
     assert sum(line.startswith("- [ ] 1× in 1 session (preference): Module") for line in lines) == MOST_LINES
     assert lines[-1] == "and 5 weaker ones, counted but not listed."
+
+
+@pytest.mark.parametrize("category", CATEGORIES)
+def test_what_old_sessions_said_is_ranked_whatever_its_category(category: Category) -> None:
+    (pattern,) = patterns(saying(GUESS, "s1", 1, category=category))
+    assert pattern.candidate.category == category
