@@ -28,6 +28,8 @@ _FORMS: tuple[tuple[str, str], ...] = (
     ("one, not the other", r"(?:we|i) use [\w.+#/-]+,? (?:not|instead of|rather than) [\w.+#/-]+"),
     ("decided", r"(?:we|i)(?:'ve| have)? (?:agreed|decided|settled)(?: that| on| to|:)"),
 )
+ORDERS = frozenset({"from now on", "always or never", "prefer", "don't ever", "each time"})
+"""Forms that tell how to work: what has one is no fact."""
 _NO_STATEMENT = re.compile(r"\?\s*$|^(?:always|never) ?mind\b", re.IGNORECASE)
 _RUNS_DOWNLOADS = re.compile(r"\b(?:curl|wget)\b[^\n|]*\|\s*(?:sudo\s+)?\w*sh\b", re.IGNORECASE)
 

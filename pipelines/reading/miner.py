@@ -18,7 +18,7 @@ from .calibration import Eagerness, Thresholds, calibration
 from .context import ConversationContext, occasion
 from .excerpts import excerpt, excerpt_range
 from .fixes import FixFinder, ProvedFix, plain
-from .forms import explicit_form, runs_downloads
+from .forms import ORDERS, explicit_form, runs_downloads
 from .linear import NgramReader
 from .reading import LASTING, Category, Message, MessageReading, Reader, SentenceReading
 from .sentences import Sentence, sentences
@@ -221,7 +221,7 @@ def _findings(text: str, parts: Sequence[Sentence], reading: MessageReading, lim
     for index in order:
         part = reading.sentences[index]
         form = explicit_form(parts[index].of(text))
-        judged = _judged(reading, part, index == order[0], form is not None, limits)
+        judged = _judged(reading, part, index == order[0], form, limits)
         if judged is None or len(picked) >= MOST_CANDIDATES:
             continue
         category, worth, tier = judged
@@ -235,7 +235,7 @@ def _findings(text: str, parts: Sequence[Sentence], reading: MessageReading, lim
 
 
 def _judged(
-    reading: MessageReading, part: SentenceReading, is_best: bool, has_form: bool, limits: Thresholds
+    reading: MessageReading, part: SentenceReading, is_best: bool, form: str | None, limits: Thresholds
 ) -> tuple[Category, float, Tier] | None:
     """Category, probability and tier of a sentence; None if nothing becomes of it."""
     worth = reading.worth if is_best else min(reading.worth, part.worth)
@@ -250,7 +250,9 @@ def _judged(
         if probability >= max(least, worth):
             return category, probability, "propose"
     category = part.category if part.category in LASTING else "fact"
-    if has_form and tier in (None, "hint"):
+    if category == "fact" and form in ORDERS:
+        category = "preference"
+    if form is not None and tier in (None, "hint"):
         return category, max(worth, FORM_SCORE), "propose"
     return None if tier is None else (category, worth, tier)
 
