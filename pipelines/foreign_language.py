@@ -1,11 +1,10 @@
-"""Which languages but English may a text be in that states a rule, and does it say not to do something?
+"""Which languages but English may a text be in that states a rule?
 
 By the words of rules (`foreign_wording`), not by grammar at large: a text that has none of them is in no language here.
 """
 
 from __future__ import annotations
 
-import functools
 import re
 
 from .foreign_wording import LANGUAGES, LanguageWording
@@ -40,14 +39,3 @@ def languages_of(text: str) -> list[LanguageWording]:
         script = "Korean" if _HANGUL.search(text) else "Japanese" if _KANA.search(text) else "Chinese"
         found[script] = _BY_NAME[script]
     return list(found.values())
-
-
-def is_negative_in_its_language(text: str) -> bool:
-    """Whether a text that may state a rule in another language says not to do something."""
-    return any(_negation(language).search(text.lower()) for language in languages_of(text))
-
-
-@functools.cache
-def _negation(language: LanguageWording) -> re.Pattern[str]:
-    edges = (r"\b", r"(?!\w)") if language.words else ("", "")
-    return re.compile(rf"{edges[0]}(?:{language.negation}){edges[1]}")

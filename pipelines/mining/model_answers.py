@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..candidate import CATEGORIES, Candidate, Category, moment
-from ..likeness import own_words, wording_of
-from ..reversal import content_words, is_negative, reverses
+from ..likeness import Relation, content_words, own_words, relation, wording_of
 from .features import Message, message
 from .local_miner import ProjectOf, candidate_of_user
 from .model_windows import SentTurn, Window
@@ -212,7 +211,9 @@ def _is_grounded(statement: str, source: str, sentence: str) -> bool:
     words = content_words(statement)
     if not words or len(words & content_words(source)) < LEAST_GROUNDED * len(words):
         return False
-    return is_negative(statement) <= is_negative(source) and not reverses(statement, sentence)
+    said, put = wording_of(source), wording_of(statement)
+    against = relation(put, wording_of(sentence), None) is Relation.CONTRADICTS
+    return bool(put.refused) <= bool(said.refused) and not against
 
 
 def merge_candidates(local: Sequence[Candidate], modelled: Sequence[Candidate]) -> tuple[Candidate, ...]:
