@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ..pipelines.candidate import KIND_OF_CATEGORY, Candidate
+from ..pipelines.learned import NEAR_DISMISSED, learned_shift
 from ..pipelines.likeness import (
     LEAST_SHARED,
     LikenessLimits,
@@ -25,7 +26,15 @@ from ..pipelines.likeness import (
     wording_of,
     wording_of_saying,
 )
-from ..pipelines.routing import PUT_AWAY_STATUSES, Known, ReversedRule, Tier, project_of, tier_of
+from ..pipelines.routing import (
+    PUT_AWAY_STATUSES,
+    REJECTED_STATUSES,
+    Known,
+    ReversedRule,
+    Tier,
+    project_of,
+    tier_of,
+)
 from ..vault.active import is_entry_place
 from ..vault.entry import ACTIVE, ARCHIVED, AWAITING_STATUSES, Entry, fingerprint
 from ..vault.errors import EntryInvalid, EntryNotFound
@@ -58,6 +67,16 @@ class _Note:
     statement: str
     named: frozenset[str] = frozenset()
     """What waits for a decision, and fixes: all ids in its header, so the sessions and records of its evidence, too."""
+    was_proposed: bool = False
+    """It was not sure enough to be saved unasked."""
+
+    @property
+    def is_approved(self) -> bool:
+        return self.was_proposed and self.status == ACTIVE
+
+    @property
+    def is_dismissed(self) -> bool:
+        return self.status in REJECTED_STATUSES
 
     @property
     def waits(self) -> bool:
@@ -141,6 +160,9 @@ class VaultMemories:
 
     def same(self, candidate: Candidate) -> Sequence[Known]:
         """See KnownMemories."""
+        found = self.entries(candidate)
+        if not found and tier_of(candidate)[0] is not Tier.HIGH:
+            found = self._near_dismissed(candidate)
         known = [
             Known(
                 path=entry.path,
@@ -153,12 +175,34 @@ class VaultMemories:
                 pieces=sum(len(source.records) for source in entry.sources),
                 others_words=_holds_others_words(entry),
             )
-            for entry in self.entries(candidate)
+            for entry in found
             if not _is_of_another_project(entry, candidate)
         ]
         rank = {status: place for place, status in enumerate(LIVE_FIRST)}
         # Stable: of equal rank, the same words come before like ones.
         return sorted(known, key=lambda one: rank.get(one.status, len(rank)))
+
+    def _near_dismissed(self, candidate: Candidate) -> list[Entry]:
+        """What the user dismissed that is nearly the same in meaning, but for what contradicts it."""
+        wording = wording_of(own_words(candidate.identity))
+        notes = [note for note in self._of_kind(candidate.kind).near(wording) if note.is_dismissed]
+        near = [
+            note.path
+            for note, cosine in zip(notes, self._cosines(wording, notes), strict=True)
+            if cosine is not None
+            and cosine >= NEAR_DISMISSED
+            and relation(wording, note.own_wording, cosine, self._limits) is not Relation.CONTRADICTS
+        ]
+        return self._read(near)
+
+    def shift(self, candidate: Candidate) -> float:
+        """How the user's decisions so far change the candidate's probability, in log-odds: see learned_shift."""
+        wording = wording_of(own_words(candidate.identity))
+        notes = [note for note in self._of_kind(candidate.kind).near(wording) if note.is_approved]
+        cosines = [cosine for cosine in self._cosines(wording, notes) if cosine is not None]
+        approved = sum(note.is_approved for note in self._notes.values())
+        dismissed = sum(note.is_dismissed for note in self._notes.values())
+        return learned_shift(approved, dismissed, max(cosines, default=None))
 
     def reversed_rule(self, candidate: Candidate) -> ReversedRule | None:
         """See KnownMemories. Rules of another project than the one this was said in are not its business, and what may
@@ -213,6 +257,7 @@ class VaultMemories:
             project=slugify(project) if project else None,
             statement=statement_of(body),
             named=frozenset(_ID.findall(parts[1])) if parts is not None and has_names else frozenset(),
+            was_proposed=fields.get("confidence", Tier.HIGH) != Tier.HIGH and "fingerprint" in fields,
         )
         self._notes[path] = note
         self._by_fingerprint.setdefault(note.fingerprint, {})[path] = note

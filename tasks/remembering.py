@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from ..pipelines.candidate import Candidate
+from ..pipelines.learned import shifted
 from ..pipelines.likeness import own_words, quotes_of, statement_of
 from ..pipelines.review import replacement_line
 from ..pipelines.routing import (
@@ -227,7 +228,7 @@ def ideas_to_research(store: VaultStore, remembered: MemoryReport) -> list[str]:
 
 def _route(candidate: Candidate, known: VaultMemories, settings: Settings) -> RoutedCandidate:
     return route(
-        candidate,
+        replace(candidate, score=shifted(candidate.score, known.shift(candidate))),
         known,
         mode=review_mode(settings.memory.review_mode),
         thresholds=Thresholds(review_occurrences=settings.reflection.review_occurrences),
