@@ -3,10 +3,10 @@
 Usage: python -m memoryvault.bench.decisions PROMPTS.jsonl ANSWERS.jsonl
 
 PROMPTS: one message a line, with `id`, `person`, `session`, `seq`, `text` and `items` (each with a `category`).
-ANSWERS: one line a message, `id` and `p`, the probability that it is worth remembering, from a model that was not trained
-on its person. Each person's messages come in time order; what is above the threshold is proposed and decided on. Prints
-the precision at the recall that the threshold gives without decisions; differences with an interval of 90 %, people
-drawn with replacement.
+ANSWERS: one line a message, `id` and `p`, the probability that it is worth remembering, from a model that was not
+trained on its person. Each person's messages come in time order; what is above the threshold is proposed, and decided.
+Prints the precision at the recall that the threshold gives without decisions, and of differences an interval of 90 %
+(people drawn with replacement).
 """
 
 from __future__ import annotations
