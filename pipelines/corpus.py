@@ -16,10 +16,9 @@ from types import MappingProxyType
 from ..vault.entry import fingerprint
 from ..vault.wording import counted, cut
 from .candidate import Candidate
-from .likeness import LikenessLimits, Wording, filter_words, is_same, wording_of_saying
+from .likeness import LikenessLimits, Wording, filter_words, is_same, speaks_of_this_project, wording_of_saying
 from .review import Approve, Reject
 from .routing import PASSED_ON, RULE_CATEGORIES, Thresholds, Tier, is_pattern, project_of, tier_of
-from .this_project import speaks_of_this_project
 
 MOST_LINES = 200
 """Most lines of the digest; weaker patterns are only counted."""

@@ -3,30 +3,38 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ..pipelines.candidate import KIND_OF_CATEGORY, Candidate
-from ..pipelines.code_names import code_names
+from ..pipelines.learned import NEAR_DISMISSED, learned_shift
 from ..pipelines.likeness import (
     LEAST_SHARED,
     LikenessLimits,
+    Relation,
     Wording,
-    filter_words,
+    code_names,
     is_reworded,
-    is_same,
-    may_be_same,
+    of_two_projects,
     own_words,
+    relation,
     shared_words,
+    speaks_of_this_project,
     statement_of,
+    wording_of,
     wording_of_saying,
 )
-from ..pipelines.other_value import with_other_value
-from ..pipelines.reversal import Rule, find_reversed, is_for_one_project
-from ..pipelines.routing import PUT_AWAY_STATUSES, Known, ReversedRule, project_of
-from ..pipelines.this_project import of_two_projects
+from ..pipelines.routing import (
+    PUT_AWAY_STATUSES,
+    REJECTED_STATUSES,
+    Known,
+    ReversedRule,
+    Tier,
+    project_of,
+    tier_of,
+)
 from ..vault.active import is_entry_place
 from ..vault.entry import ACTIVE, ARCHIVED, AWAITING_STATUSES, Entry, fingerprint
 from ..vault.errors import EntryInvalid, EntryNotFound
@@ -59,6 +67,16 @@ class _Note:
     statement: str
     named: frozenset[str] = frozenset()
     """What waits for a decision, and fixes: all ids in its header, so the sessions and records of its evidence, too."""
+    was_proposed: bool = False
+    """It was not sure enough to be saved unasked."""
+
+    @property
+    def is_approved(self) -> bool:
+        return self.was_proposed and self.status == ACTIVE
+
+    @property
+    def is_dismissed(self) -> bool:
+        return self.status in REJECTED_STATUSES
 
     @property
     def waits(self) -> bool:
@@ -70,33 +88,30 @@ class _Note:
         """Taken apart only when a candidate of its kind comes."""
         return wording_of_saying(self.statement)
 
+    @property
+    def own_wording(self) -> Wording:
+        """Without what it answers."""
+        return wording_of(own_words(self.statement))
+
 
 class _Wordings:
-    """Notes by what two statements that may be the same have in common: few of a full vault are compared with one."""
+    """Notes by their words: few of a full vault are compared with one statement."""
 
     def __init__(self) -> None:
-        self._notes: dict[tuple[frozenset[str], bool, str], dict[str, _Note]] = {}
+        self._notes: dict[str, dict[str, _Note]] = {}
 
     def add(self, note: _Note) -> None:
-        for key in self._keys(note.wording, note.wording.words):
-            self._notes.setdefault(key, {})[note.path] = note
+        for word in note.wording.words:
+            self._notes.setdefault(word, {})[note.path] = note
 
     def discard(self, note: _Note) -> None:
-        for key in self._keys(note.wording, note.wording.words):
-            self._notes.get(key, {}).pop(note.path, None)
+        for word in note.wording.words:
+            self._notes.get(word, {}).pop(note.path, None)
 
     def near(self, wording: Wording) -> list[_Note]:
-        """Those that may say the same, in any order."""
-        some = {
-            path: note
-            for key in self._keys(wording, filter_words(wording, LEAST_SHARED))
-            for path, note in self._notes.get(key, {}).items()
-        }
-        return [note for note in some.values() if may_be_same(wording, note.wording)]
-
-    @staticmethod
-    def _keys(wording: Wording, words: Iterable[str]) -> Iterator[tuple[frozenset[str], bool, str]]:
-        return ((wording.telling, wording.negative, word) for word in words)
+        """Those that have a word in common with it, the ones with the largest share first."""
+        some = {path: note for word in wording.words for path, note in self._notes.get(word, {}).items()}
+        return sorted(some.values(), key=lambda note: (-shared_words(wording, note.wording), note.path))
 
 
 class VaultMemories:
@@ -145,6 +160,9 @@ class VaultMemories:
 
     def same(self, candidate: Candidate) -> Sequence[Known]:
         """See KnownMemories."""
+        found = self.entries(candidate)
+        if not found and tier_of(candidate)[0] is not Tier.HIGH:
+            found = self._near_dismissed(candidate)
         known = [
             Known(
                 path=entry.path,
@@ -158,37 +176,56 @@ class VaultMemories:
                 others_words=_holds_others_words(entry),
                 is_counted=_is_counted(entry, candidate),
             )
-            for entry in self.entries(candidate)
+            for entry in found
             if not _is_of_another_project(entry, candidate)
         ]
         rank = {status: place for place, status in enumerate(LIVE_FIRST)}
         # Stable: of equal rank, the same words come before like ones.
         return sorted(known, key=lambda one: rank.get(one.status, len(rank)))
 
+    def _near_dismissed(self, candidate: Candidate) -> list[Entry]:
+        """What the user dismissed that is nearly the same in meaning, but for what contradicts it."""
+        wording = wording_of(own_words(candidate.identity))
+        notes = [note for note in self._of_kind(candidate.kind).near(wording) if note.is_dismissed]
+        near = [
+            note.path
+            for note, cosine in zip(notes, self._cosines(wording, notes), strict=True)
+            if cosine is not None
+            and cosine >= NEAR_DISMISSED
+            and relation(wording, note.own_wording, cosine, self._limits) is not Relation.CONTRADICTS
+        ]
+        return self._read(near)
+
+    def shift(self, candidate: Candidate) -> float:
+        """How the user's decisions so far change the candidate's probability, in log-odds: see learned_shift."""
+        wording = wording_of(own_words(candidate.identity))
+        notes = [note for note in self._of_kind(candidate.kind).near(wording) if note.is_approved]
+        cosines = [cosine for cosine in self._cosines(wording, notes) if cosine is not None]
+        approved = sum(note.is_approved for note in self._notes.values())
+        dismissed = sum(note.is_dismissed for note in self._notes.values())
+        return learned_shift(approved, dismissed, max(cosines, default=None))
+
     def reversed_rule(self, candidate: Candidate) -> ReversedRule | None:
-        """See KnownMemories. Rules of another project than the one this was said in are not its business."""
-        if candidate.kind not in RULE_KINDS:
+        """See KnownMemories. Rules of another project than the one this was said in are not its business, and what may
+        be an order for now asks nothing."""
+        if candidate.kind not in RULE_KINDS or tier_of(candidate)[0] is Tier.LOW:
             return None
         said_in = slugify(candidate.project) if candidate.project else None
-        reach = (said_in,) if is_for_one_project(candidate.identity) else (None, said_in)
+        reach = (said_in,) if speaks_of_this_project(candidate.identity) else (None, said_in)
+        wording = wording_of(own_words(candidate.identity))
         rules = [
-            Rule(note.path, own_words(note.statement))
-            for note in self._notes.values()
-            if note.kind in RULE_KINDS and note.status in ("active", "pending") and note.project in reach
+            note
+            for kind in RULE_KINDS
+            for note in self._of_kind(kind).near(wording)
+            if note.status in ("active", "pending") and note.project in reach
         ]
-        found = find_reversed(own_words(candidate.identity), rules) or self._with_other_value(candidate, rules)
-        return ReversedRule(found.path, self._notes[found.path].project) if found else None
-
-    def _with_other_value(self, candidate: Candidate, rules: Sequence[Rule]) -> Rule | None:
-        """The rule that the candidate states with another value; one in use before one that waits."""
-        if not (candidate.standing_rule or candidate.claimed_rule):
-            return None  # "Use port 9090" may be an order for now.
-        found = with_other_value(own_words(candidate.identity), rules)
-        found.sort(key=lambda rule: self._notes[rule.path].status != "active")
-        for rule in found:
+        rules.sort(key=lambda note: (note.status != "active", -shared_words(wording, note.wording), note.path))
+        cosines = self._cosines(wording, rules)
+        for rule, cosine in zip(rules, cosines, strict=True):
+            is_against = relation(wording, rule.own_wording, cosine, self._limits) is Relation.CONTRADICTS
             # "Always deploy on Mondays. Always deploy on Thursdays." in one message means both.
-            if not any(_has_said(entry, candidate) for entry in self._read([rule.path])):
-                return rule
+            if is_against and not any(_has_said(entry, candidate) for entry in self._read([rule.path])):
+                return ReversedRule(rule.path, rule.project)
         return None
 
     def waiting(self, session: str) -> Sequence[frozenset[str]]:
@@ -221,6 +258,7 @@ class VaultMemories:
             project=slugify(project) if project else None,
             statement=statement_of(body),
             named=frozenset(_ID.findall(parts[1])) if parts is not None and has_names else frozenset(),
+            was_proposed=fields.get("confidence", Tier.HIGH) != Tier.HIGH and "fingerprint" in fields,
         )
         self._notes[path] = note
         self._by_fingerprint.setdefault(note.fingerprint, {})[path] = note
@@ -245,9 +283,12 @@ class VaultMemories:
             for note in self._of_kind(kind).near(wording)
             if note.fingerprint != key and note.status not in PUT_AWAY_STATUSES
         ]
-        near.sort(key=lambda note: (-shared_words(wording, note.wording), note.path))
         cosines = self._cosines(wording, near)
-        alike = [note.path for note, cosine in zip(near, cosines, strict=True) if self._same(wording, note, cosine)]
+        alike = [
+            note.path
+            for note, cosine in zip(near, cosines, strict=True)
+            if relation(wording, note.wording, cosine, self._limits) is Relation.SAME
+        ]
         return [*exact, *alike]
 
     def _of_one_problem(self, candidate: Candidate) -> list[str]:
@@ -267,13 +308,14 @@ class VaultMemories:
         holding = [entry.path for entry in self._read(decided) if _holds(entry, candidate)]
         return [*waiting, *holding]
 
-    def _same(self, wording: Wording, note: _Note, cosine: float | None) -> bool:
-        return is_same(wording, note.wording, cosine, self._limits)
-
     def _cosines(self, wording: Wording, notes: Sequence[_Note]) -> Sequence[float | None]:
-        if self._meaning is None or all(self._same(wording, note, None) for note in notes):
+        """Of the statement and each of the notes; of those that share next to nothing with it none is asked for."""
+        if self._meaning is None:
             return [None] * len(notes)
-        return self._meaning.cosines(wording.text, [note.wording.text for note in notes])
+        asked = [note for note in notes if shared_words(wording, note.wording) >= LEAST_SHARED]
+        found = self._meaning.cosines(wording.text, [note.own_wording.text for note in asked])
+        cosines = dict(zip((note.path for note in asked), found, strict=True))
+        return [cosines.get(note.path) for note in notes]
 
 
 def _is_of_another_project(entry: Entry, candidate: Candidate) -> bool:

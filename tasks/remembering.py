@@ -12,7 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from ..pipelines.candidate import Candidate
-from ..pipelines.likeness import own_words, statement_of
+from ..pipelines.learned import shifted
+from ..pipelines.likeness import own_words, quotes_of, statement_of
 from ..pipelines.review import replacement_line
 from ..pipelines.routing import (
     ONE_OCCURRENCE,
@@ -50,6 +51,10 @@ from .taken_back import TakenBack
 log = logging.getLogger(__name__)
 
 ATTEMPTS_AT_EDITED_FILE = 3
+SESSION = "Session "
+"""How the line below a quotation begins."""
+MOST_WORDINGS = 4
+"""So many ways in which it was put a note quotes."""
 
 
 @dataclass(frozen=True)
@@ -210,7 +215,7 @@ def ideas_to_research(store: VaultStore, remembered: MemoryReport) -> list[str]:
 
 def _route(candidate: Candidate, known: VaultMemories, settings: Settings) -> RoutedCandidate:
     return route(
-        candidate,
+        replace(candidate, score=shifted(candidate.score, known.shift(candidate))),
         known,
         mode=review_mode(settings.memory.review_mode),
         thresholds=Thresholds(review_occurrences=settings.reflection.review_occurrences),
@@ -302,14 +307,18 @@ class _Writer:
             fields |= {"project": None, "group": DEFAULT_GROUP}
         if decision.supersedes is None:
             # What a session found out next about one problem is more than the same again: it may be the cause.
-            body = _with_evidence(entry.body, candidate) if candidate.category == "idea" or is_next else None
+            is_more = candidate.category == "idea" or is_next or _is_other_wording(candidate, entry.body)
+            body = _with_evidence(entry.body, candidate) if is_more else None
             self._commit([Change(path, before, self._store.render_edit(told, fields, body))], decision, "strengthened")
             return path
         target = free_path(decision.destination, self._store)
         fields |= {"status": status_at(target)}
         if status_at(target) != entry.effective_status:
             fields |= {"confidence": str(decision.tier)}
-        text = self._store.render_edit(told, fields, _in_own_words(entry.body) if decision.tier is Tier.HIGH else None)
+        new_body = _in_own_words(entry.body) if decision.tier is Tier.HIGH else None
+        if _is_other_wording(candidate, entry.body):
+            new_body = _with_evidence(new_body or entry.body, candidate)
+        text = self._store.render_edit(told, fields, new_body)
         self._commit([Change(target, None, text), Change(path, before, None)], decision, "moved on")
         return target
 
@@ -410,8 +419,15 @@ def _says(candidate: Candidate, entry: Entry) -> bool:
     return fingerprint(own_words(candidate.statement)) == fingerprint(own_words(statement_of(entry.body)))
 
 
+def _is_other_wording(candidate: Candidate, body: str) -> bool:
+    """Does the user put it in words that the note does not have? Who reviews the note may like them better."""
+    said = " ".join(own_words(candidate.statement).lower().split()).rstrip(".!")
+    has_room = body.count(f"\n{SESSION}") < MOST_WORDINGS
+    return candidate.in_own_voice and has_room and said not in f"{statement_of(body)} {quotes_of(body)}".lower()
+
+
 def _said_in(candidate: Candidate) -> str:
-    return f"Session {candidate.session}" if candidate.session else f"{candidate.reason}, {candidate.records[0]}"
+    return f"{SESSION}{candidate.session}" if candidate.session else f"{candidate.reason}, {candidate.records[0]}"
 
 
 def _quoted(candidate: Candidate) -> str:
@@ -429,7 +445,7 @@ def _body(decision: RoutedCandidate, statement: str) -> str:
     # What is said of one occurrence stays in the note when more have come.
     why = f"Proposed because: {candidate.reason}; {'at first ' * (decision.why == ONE_OCCURRENCE)}{decision.why}."
     said_upon = [f"{SAID}{candidate.occasion}", ""] if candidate.occasion else []
-    lines += [f"## {EVIDENCE_HEADING}", "", why, "", *said_upon, quoted, "", f"Session {candidate.session}"]
+    lines += [f"## {EVIDENCE_HEADING}", "", why, "", *said_upon, quoted, "", f"{SESSION}{candidate.session}"]
     if candidate.category == "idea":
         lines += ["", LOOKED_UP]
     return "\n".join(lines)

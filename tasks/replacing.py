@@ -6,9 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from ..pipelines.likeness import own_words, quotes_of, statement_of
-from ..pipelines.other_value import with_other_value
-from ..pipelines.reversal import Rule, reverses
+from ..pipelines.likeness import NEAR, Relation, own_words, quotes_of, relation, shared_words, statement_of, wording_of
 from ..pipelines.review import ARCHIVED, link_target
 from ..pipelines.routing import REVERSES
 from ..vault.entry import ACTIVE, SUPERSEDED, Entry
@@ -55,11 +53,12 @@ def _meaning_of(proposal: Entry) -> _IsMeant:
     """Whether an entry may be the one that the proposal was made against. Names are given again: what was proposed
     because it contradicts a rule is never to supersede one that it does not contradict."""
     # A model puts a statement into words of its own.
-    said = [own_words(statement_of(proposal.body)), quotes_of(proposal.body)]
+    said = [wording_of(own_words(statement_of(proposal.body))), wording_of(quotes_of(proposal.body))]
 
     def is_meant(entry: Entry) -> bool:
-        other = own_words(statement_of(entry.body))
-        return any(reverses(one, other) or with_other_value(one, [Rule(entry.path, other)]) for one in said)
+        other = wording_of(own_words(statement_of(entry.body)))
+        # How near the two are in meaning was asked when it was proposed.
+        return any(shared_words(one, other) > 0 and relation(one, other, NEAR) is Relation.CONTRADICTS for one in said)
 
     return is_meant
 

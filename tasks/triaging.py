@@ -6,10 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ..pipelines.likeness import LikenessLimits, is_same, may_be_same, statement_of, wording_of_saying
+from ..pipelines.likeness import (
+    LikenessLimits,
+    is_same,
+    may_be_same,
+    of_two_projects,
+    statement_of,
+    wording_of_saying,
+)
 from ..pipelines.review import group_of
 from ..pipelines.routing import at_first, is_widened
-from ..pipelines.this_project import of_two_projects
 from ..pipelines.triage import Expire, InboxItem, Merge, Promote, TriageLimits, TriageStep, triage
 from ..vault.days import parse_local_day
 from ..vault.entry import Entry

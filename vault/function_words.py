@@ -1,4 +1,4 @@
-"""Function words of languages other than English: grammar, which says nothing about what a prompt is about.
+"""Function words of English and other languages: grammar, which says nothing about what a prompt is about.
 
 A notes' index counts a word as rare that few notes have, so these words would weigh most in a question. Light module:
 hooks import it.
@@ -11,6 +11,16 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from collections.abc import Set as AbstractSet
 
+_ENGLISH = (
+    "a about after again all also am an and any are as at be because been before being both but by can could did "
+    "do does doing done each else ever every for from get go had has have having he her here hers him his how i "
+    "if im in into is it its itself ive just let lets me mine my myself now of on or other our ours own same "
+    "shall she should so some such than that thats the their theirs them then there theres these they this those "
+    "through to too until up us very was we were weve what when where which while who whom whose why will with "
+    "would you your youre yours"
+)
+ENGLISH = frozenset(_ENGLISH.split())
+"""Those of English."""
 _WORDS = {
     "cs": (
         "a aby ale ani asi až bez bude budou by byl byla bylo byly být co což do i jak jako jaké jaký je jeho "

@@ -202,7 +202,7 @@ class ReflectionSection:
         metadata=_number("Share of common words from which on two statements are one memory; 1 is all words.", 0.5, 1),
     )
     same_meaning: float = field(
-        default=0.88,
+        default=0.75,
         metadata=_number("Likeness in meaning (cosine) from which on two statements are one memory.", 0.5, 1),
     )
     eagerness: str = field(

@@ -212,7 +212,7 @@ def _is_grounded(text: str, source: str) -> bool:
     lowered, own, said = source.lower(), wording_of(text), wording_of(source)
     if any(token not in lowered for token in own.telling) or not own.words:
         return False
-    return len(own.words & said.words) >= LEAST_GROUNDED * len(own.words) and own.negative <= said.negative
+    return len(own.words & said.words) >= LEAST_GROUNDED * len(own.words) and bool(own.refused) <= bool(said.refused)
 
 
 def merge_candidates(local: Sequence[Candidate], modelled: Sequence[Candidate]) -> tuple[Candidate, ...]:

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ...index.query import is_significant
-from ...pipelines.likeness import own_words
-from ...pipelines.reversal import content_words
+from ...pipelines.likeness import content_words, own_words
 
 MOST_WORDS = 8
 LEAST_CONTENT = 2

@@ -220,3 +220,9 @@ def test_the_later_one_is_proposed_whatever_their_order_in_the_alphabet(bed: Bed
         bed.remember(said(MONDAYS, session, f"Always deploy on {day}."))
     assert days[0] in bed.only("active").body
     assert days[1] in bed.only("pending").body
+
+
+def test_what_is_used_instead_is_asked_about_though_the_old_rule_says_more(bed: Bed) -> None:
+    bed.remember(said(MONDAYS, "a", "Always use MySQL for new databases and read replicas."))
+    bed.remember(said(MONDAYS, "b", "From now on, use PostgreSQL instead of MySQL."))
+    assert bed.only("pending").supersedes == bed.only("active").path

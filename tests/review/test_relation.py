@@ -1,0 +1,67 @@
+"""How two statements are related, on 120 pairs: half chose the thresholds, half were kept back."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from memoryvault.index.embedder import load_embedder
+from memoryvault.pipelines.likeness import Relation, relation, wording_of
+
+PAIRS = [line.split("\t") for line in (Path(__file__).parent / "data" / "statement_pairs.tsv").read_text().splitlines()]
+"""Label, two statements, the cosine of their vectors. Every second of each label was kept back."""
+
+
+def counted(held: bool, *, with_vectors: bool) -> Counter[tuple[str, str]]:
+    """(label, answer) of one half."""
+    found: Counter[tuple[str, str]] = Counter()
+    for label in Relation:
+        rows = [row for row in PAIRS if row[0] == label.name]
+        for _, one, other, cosine in rows[held::2]:
+            answer = relation(wording_of(one), wording_of(other), float(cosine) if with_vectors else None)
+            found[label.name, answer.name] += 1
+    return found
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_with_vectors_nothing_is_merged_wrongly_and_most_is_known(held: bool) -> None:
+    found = counted(held, with_vectors=True)
+    assert found["CONTRADICTS", "SAME"] == found["OTHER", "SAME"] == 0
+    assert found["SAME", "SAME"] >= 12
+    assert found["CONTRADICTS", "CONTRADICTS"] >= 18
+    assert found["OTHER", "CONTRADICTS"] <= 1
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_without_vectors_contradictions_are_asked_about_and_little_is_merged(held: bool) -> None:
+    found = counted(held, with_vectors=False)
+    assert found["CONTRADICTS", "SAME"] == found["OTHER", "SAME"] == 0
+    assert found["CONTRADICTS", "CONTRADICTS"] >= 17
+    assert found["OTHER", "CONTRADICTS"] <= 2
+
+
+@pytest.mark.parametrize(("_", "one", "other", "cosine"), PAIRS)
+def test_the_order_of_the_two_does_not_matter(_: str, one: str, other: str, cosine: str) -> None:
+    left, right = wording_of(one), wording_of(other)
+    for given in (float(cosine), None):
+        assert relation(left, right, given) is relation(right, left, given)
+
+
+@pytest.mark.parametrize(("_", "one", "other", "cosine"), PAIRS)
+def test_a_statement_is_the_same_as_itself(_: str, one: str, other: str, cosine: str) -> None:
+    assert relation(wording_of(one), wording_of(one), None) is Relation.SAME
+    assert relation(wording_of(other), wording_of(f"Please, {other.lower()}"), 1.0) is Relation.SAME
+
+
+@pytest.mark.slow
+@pytest.mark.model
+def test_the_cosines_in_the_file_are_those_of_the_packaged_model(tmp_path: Path) -> None:
+    numpy = pytest.importorskip("numpy")
+    embedder = load_embedder("all-MiniLM-L6-v2", models_folder=tmp_path)
+    ones, others = (
+        numpy.stack([numpy.frombuffer(vector, "<f4") for vector in embedder.encode([row[at] for row in PAIRS])])
+        for at in (1, 2)
+    )
+    assert numpy.allclose((ones * others).sum(axis=1), [float(row[3]) for row in PAIRS], atol=0.01)
