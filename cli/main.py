@@ -31,6 +31,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "search": ("recall", "the same as recall"),
     "list": ("list_entries", "list entries"),
     "show": ("show", "show one entry"),
+    "always": ("always", "give an entry to every session at its start, or no more"),
     "dismiss": ("dismiss", "take a wrong entry out of use; it is not recalled, and not proposed again"),
     "inspect": ("inspect", "show what was recalled into prompts, and why"),
     "reflect": ("reflect", "mine a session transcript, or all old ones"),

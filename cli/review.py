@@ -34,6 +34,7 @@ from ..tasks.pending_counts import count_pending
 from ..tasks.queue.enqueue import request_indexing
 from ..tasks.replacing import replaced_now
 from ..tasks.reviewing import DecisionOutcome, Reviewer
+from ..vault.core import is_ban
 from ..vault.days import day_of, parse_local_day
 from ..vault.entry import INCIDENT, Entry
 from ..vault.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, UsageError
@@ -57,6 +58,7 @@ EPILOG = """example:
   memory review                                     one key for each: approve, edit, reject, skip, supersede, undo
   memory review --list
   memory review --decide use-pnpm=approve --decide old-habit=reject --json
+  memory review --decide short-answers=always       approve it, and give it to every session at its start
   memory review --decide use-npm='keep both'         it holds beside the rule it would replace
   memory review --decide use-npm='supersede personal-private/preferences/use-pnpm.md'
   memory review --decide surface-retry-page=approve                        put that idea into Ideas.md
@@ -73,6 +75,8 @@ REVIEWED = ("proposals", "questions", "copies")
 
 KEYS = {
     "a": "[a]pprove",
+    "l": "a[l]ways",
+    "g": "[g]uard",
     "b": "keep [b]oth",
     "e": "[e]dit",
     "r": "[r]eject",
@@ -82,7 +86,7 @@ KEYS = {
     "u": "[u]ndo",
     "q": "[q]uit",
 }
-REFUSED = {SURFACE_KIND: "ep", "idea": "p"}
+REFUSED = {SURFACE_KIND: "eplg", "idea": "plg"}
 """Keys that make no sense of a proposal of this kind."""
 MOST_SESSIONS = 3
 """Of so many sessions that said it is shown what was said around it."""
@@ -235,6 +239,11 @@ def _list(args: argparse.Namespace, context: Context, waiting: Sequence[Entry], 
     return 0
 
 
+def may_guard(entry: Entry) -> bool:
+    """Can the agent be stopped once before it breaks this rule: a ban, or what its reader says to tell as it acts?"""
+    return entry.kind not in REFUSED and (entry.channel == "action" or is_ban(entry.body))
+
+
 def _says(entry: Entry) -> str:
     """In one line. An agent gives an idea a title, and below it a summary that does not name it."""
     return entry.title if entry.kind == "idea" and entry.written_by_agent else statement_of(entry.body)
@@ -261,6 +270,10 @@ def _decide_all(args: argparse.Namespace, reviewer: Reviewer, context: Context) 
         decision = parse_decision(words, entry.supersedes)
         if decision is None:
             raise UsageError(f"--decide {item!r}: {why_none(words)}")
+        if isinstance(decision, Approve) and (decision.always or decision.guard) and (agent := agent_of(context)):
+            raise UsageError(
+                f"{agent} runs this: what every session is given, and what guards the agent, is for the user to say"
+            )
         if (
             entry.written_by_agent
             and isinstance(decision, Approve | KeepBoth | Supersede)
@@ -376,6 +389,10 @@ class _Dialogue:
         print("\n".join(f"    {line}" for line in entry.body.splitlines()))
         if not tells_occasion(entry.body) and (answered := occasion_of(self._context.settings, entry.sources)):
             print(f"    {SAID}{answered} (from the transcript)")
+        if entry.channel == "core" and entry.kind not in REFUSED:
+            print("    It reads as a habit for all work: l gives it to every session at its start")
+        elif may_guard(entry):
+            print("    Stop the agent once before it does this? g has the rule said to it then")
         with suppress(MemoryVaultError):  # deciding says what is wrong
             if (replaced := replaced_now(self._reviewer.store, entry)) is not None:
                 says = cut(statement_of(self._reviewer.store.read(replaced).body), PIECE_CHARACTERS)
@@ -385,14 +402,19 @@ class _Dialogue:
         """One key and what it does; False to leave."""
         refused = REFUSED.get(entry.kind or "", "") + ("" if entry.supersedes else "b")
         refused += "" if any(source.session for source in entry.sources) else "w"
+        refused += "" if may_guard(entry) else "g"
         keys = {key: label for key, label in KEYS.items() if key not in refused}
         key = read_key("  ".join(keys.values()) + " ")
         try:
             match key:
-                case "b" | "e" | "p" | "w" if key not in keys:
+                case "b" | "e" | "g" | "l" | "p" | "w" if key not in keys:
                     print(f"press one of: {' '.join(keys)}")
                 case "a":
                     self._decide(entry, Approve())
+                case "l":
+                    self._decide(entry, Approve(always=True))
+                case "g":
+                    self._decide(entry, Approve(guard="remind"))
                 case "b":
                     self._decide(entry, KeepBoth())
                 case "e":

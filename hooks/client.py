@@ -214,11 +214,11 @@ def run(hook: Hook) -> str:
         report(f"memoryvault: no {'prompt' if call.event == 'UserPromptSubmit' else 'payload'} on stdin")
         return "no payload"
     if call.event == "SessionStart":
-        token_budget = int(options.get("--token-budget", "-1"))
+        core_words = int(options.get("--core-words", "-1"))
         if named == "SessionStart":
-            return _session_start(hook, call, settings, raw, token_budget)
+            return _session_start(hook, call, settings, raw, core_words)
         hook.is_output_partial = True  # This host's first prompt is its start of the session, too.
-        result = _session_start(hook, call, settings, raw, token_budget)
+        result = _session_start(hook, call, settings, raw, core_words)
         hook.is_output_partial = False
         call.event = event
         return result if result == "duplicate" else _prompt(hook, call, settings, raw)
@@ -289,7 +289,7 @@ def _settings(hook: Hook, env: Mapping[str, str]) -> Mapping[str, str]:
     return values
 
 
-def _session_start(hook: Hook, call: HookCall, settings: Mapping[str, str], raw: bytes, token_budget: int) -> str:
+def _session_start(hook: Hook, call: HookCall, settings: Mapping[str, str], raw: bytes, core_words: int) -> str:
     from ..vault.project import project_of
     from .once import claim_event, delete_old_claims
     from .session_start import OpeningRequest, build_opening
@@ -311,10 +311,10 @@ def _session_start(hook: Hook, call: HookCall, settings: Mapping[str, str], raw:
         _start_missing(hook, call, settings, worker=True, service=False)
         delete_old_claims(run_folder)
         return refused or "ok"
-    if token_budget < 0:
-        token_budget = int(settings["always_load_token_budget"])
+    if core_words < 0:
+        core_words = int(settings["core_words"])
     reading_until = hook.started + hook.budget * (0.35 if hook.is_output_partial else 0.7)
-    request = OpeningRequest(settings, call.session, project_of(call.cwd), token_budget, reading_until)
+    request = OpeningRequest(settings, call.session, project_of(call.cwd), core_words, reading_until)
     opening = build_opening(
         request,
         publish=hook.set_output,
@@ -516,7 +516,7 @@ def _write_stdout(hook: Hook, text: str) -> None:
 
 
 def _options(argv: list[str]) -> dict[str, str]:
-    """Parse `<event> [--host NAME] [--budget-ms N] [--token-budget N]`; the event is under `event`."""
+    """Parse `<event> [--host NAME] [--budget-ms N] [--core-words N]`; the event is under `event`."""
     options: dict[str, str] = {}
     words = iter(argv)
     for word in words:

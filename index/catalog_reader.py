@@ -212,6 +212,11 @@ class CatalogReader:
         """See `active_sql.select_set_aside`."""
         return active_sql.select_set_aside(self._connection)
 
+    def always_load_paths(self) -> list[str]:
+        """Paths of the entries in use that every session, or every one of their project, is given at its start."""
+        sql = f"SELECT m.path FROM entry_meta m WHERE m.always_load = 1 AND {active_sql.IN_USE} ORDER BY m.path"
+        return [row[0] for row in self._connection.execute(sql)]
+
     def active_paths_of_kind(self, kind: str, since: date) -> list[str]:
         """Paths of the active entries of this kind that were made since that day, the newest first."""
         sql = (

@@ -15,6 +15,8 @@ INDEX_NAME = "MEMORY.md"
 INDEX_LINES = 200
 INDEX_BYTES = 25_000
 """How much of such an index Claude Code itself loads."""
+FRAME_CHARACTERS = 400
+"""More than what surrounds an index in its block, but for its path."""
 MOST_CHARACTERS = 2 * INDEX_BYTES
 """How much of an index is processed, comments included: a session cannot wait for more."""
 TOPIC_KIND = "topic"
@@ -162,8 +164,14 @@ def strip_comments(text: str) -> str:
     return "".join(kept)
 
 
-def truncate(text: str) -> tuple[str, bool]:
-    """Cut after INDEX_LINES lines and INDEX_BYTES bytes, at a line end if there is one; (text, was it cut?)."""
+def truncate(text: str, room: int = INDEX_BYTES) -> tuple[str, bool]:
+    """Cut after INDEX_LINES lines, INDEX_BYTES bytes and `room` characters, at a line end if there is one.
+
+    Returns (text, was it cut?).
+    """
+    if len(text) > room:
+        whole = text.rfind("\n", 0, room + 1)
+        return truncate(text[: whole if whole > 0 else room])[0], True
     lines = text.split("\n")
     kept = "\n".join(lines[:INDEX_LINES])
     data = kept.encode("utf-8", "surrogatepass")
@@ -174,16 +182,17 @@ def truncate(text: str) -> tuple[str, bool]:
     return kept, len(kept) < len(text)
 
 
-def render_index_block(index: str, path: str, topic_count: int) -> str:
+def render_index_block(index: str, path: str, topic_count: int, room: int = INDEX_BYTES) -> str:
     """Render the index as a block for a session; '' when there is neither an index nor a topic.
 
-    `path`: absolute path of the index, for the reader. Nothing in the notes can close the block.
+    `path`: absolute path of the index, for the reader; `room`: characters that the block may have. Nothing in the
+    notes can close the block.
     """
     text = strip_comments(index[:MOST_CHARACTERS].replace("\r\n", "\n")).strip("\n").rstrip()
     if not text and not topic_count:
         return ""
     lines = text.count("\n") + 1 + index.rstrip("\n").count("\n", MOST_CHARACTERS)
-    kept, is_cut = truncate(text)
+    kept, is_cut = truncate(text, max(room - len(path) * 2 - FRAME_CHARACTERS, 0))
     is_cut = is_cut or len(index) > MOST_CHARACTERS
     kept = _harmless(kept)
     head = (

@@ -50,6 +50,12 @@ _MAX_DEPTH = 8
 _MAX_NODES = 5_000
 
 
+GUARDS = ("remind", "ask", "deny")
+"""The property `guard`: refused once a session, asked about, or refused always."""
+CHANNELS = ("core", "prompt", "action")
+"""The property `channel` of a proposal: at the session's start, with a prompt, or when the agent acts."""
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """Evidence of a memory: the records of a session in which it was said."""
@@ -113,6 +119,18 @@ class Entry:
     def special(self) -> str:
         """The first underscore-folder of the path, or ''."""
         return special_folder(self.path)
+
+    @property
+    def guard(self) -> str:
+        """How the rule guards what the agent does: one of GUARDS, '' for not at all. Only a person marks it."""
+        value = str(self.extra.get("guard") or "").lower()
+        return value if value in GUARDS else ""
+
+    @property
+    def channel(self) -> str:
+        """The way to the agent that the reader proposes: one of CHANNELS; 'prompt' where it says nothing."""
+        value = str(self.extra.get("channel") or "").lower()
+        return value if value in CHANNELS else "prompt"
 
     @property
     def written_by_agent(self) -> bool:

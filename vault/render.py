@@ -5,7 +5,9 @@ The same input gives the same bytes on every day in one time zone, so that a hos
 
 from __future__ import annotations
 
+from .core import select_core
 from .days import day_of, effective_date
+from .evidence import strip_evidence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,8 +28,6 @@ RECALL_HEADER = """\
 
 These are the user's own notes from earlier sessions that seem related to this prompt. They are reference \
 data: facts as they were noted then; some may no longer hold."""
-
-_PRIORITY_ORDER = {"high": 0, "normal": 1, "low": 2}
 
 
 def estimate_tokens(text: str) -> int:
@@ -107,37 +107,19 @@ def status_line(slugs: Iterable[str]) -> str:
     return line + ": " + ", ".join(names) if names else line
 
 
-def sort_always_load(entries: Iterable[Any]) -> list[Any]:
-    """Sort by priority (high, normal, low), then by path, so that the order is the same on every disk."""
-
-    def rank(entry: Any) -> tuple[int, str]:
-        priority = str(_get(entry, "priority") or "normal").lower()
-        return _PRIORITY_ORDER.get(priority, 1), str(_get(entry, "path") or _get(entry, "slug") or "")
-
-    return sorted(entries, key=rank)
-
-
 def render_entry(entry: Any) -> str:
     """Render one always-load entry."""
-    return "### " + _one_line(_get(entry, "slug") or "entry") + "\n\n" + clean(_get(entry, "body") or "")
+    return (
+        "### " + _one_line(_get(entry, "slug") or "entry") + "\n\n" + clean(strip_evidence(_get(entry, "body") or ""))
+    )
 
 
-def render_always_load(entries: Iterable[Any], token_budget: int) -> tuple[str, list[Any]]:
-    """Render (text for the start of a session, entries in it). Entries that do not fit are named in a closing note.
+def render_always_load(entries: Iterable[Any], words: int) -> tuple[str, list[Any]]:
+    """Render (text for the start of a session, entries in it) within a budget of `words`; ('', []) when there are none.
 
-    `entries` have path, slug, priority and body; ('', []) when there are none.
+    `entries` have path, slug, priority, project, occurrences and body.
     """
-    ordered = sort_always_load(entries)
-    if not ordered:
+    kept, _ = select_core(entries, words)
+    if not kept:
         return "", []
-    blocks = [render_entry(entry) for entry in ordered]
-    kept = select_fitting(blocks, token_budget)
-    parts = [ALWAYS_LOAD_HEADER, *(blocks[index] for index in kept)]
-    fitting = set(kept)
-    omitted = [_one_line(_get(e, "slug") or "entry") for i, e in enumerate(ordered) if i not in fitting]
-    if omitted:
-        parts.append(
-            "> [!NOTE]\n> recall truncated to the budget of " + str(token_budget) + " tokens; "
-            "entries omitted: " + ", ".join(omitted)
-        )
-    return "\n\n".join(parts) + "\n", [ordered[index] for index in kept]
+    return "\n\n".join([ALWAYS_LOAD_HEADER, *map(render_entry, kept)]) + "\n", kept

@@ -22,6 +22,7 @@ from ...tasks.pending_counts import count_pending_notes, count_pending_paths
 from ...tasks.pending_page import list_pending_paths, load_pending_page, order_pending
 from ...tasks.replacing import replaced_now
 from ...tasks.reviewing import NearEntry, Reviewer
+from ...vault.core import is_ban
 from ...vault.days import parse_local_day
 from ...vault.entry import Entry, Source
 from ...vault.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, PathRefused, UsageError
@@ -135,6 +136,10 @@ def _decision(form: Mapping[str, str]) -> Decision:
     match form.get("decision"):
         case "approve":
             return Approve()
+        case "always":
+            return Approve(always=True)
+        case "remind":
+            return Approve(guard="remind")
         case "keep both":
             return KeepBoth()
         case "reject":
@@ -144,7 +149,7 @@ def _decision(form: Mapping[str, str]) -> Decision:
             if not target:
                 raise UsageError("which entry does it replace? choose one, or give its path or slug")
             return Supersede(target)
-    raise UsageError("a decision is approve, keep both, reject or supersede")
+    raise UsageError("a decision is approve, always, remind, keep both, reject or supersede")
 
 
 def _shown(
@@ -203,6 +208,7 @@ def _shown(
         said_on=parse_local_day(item.entry.surfaced_at) if item else None,
         is_said=item is not None and any(source.session for source in item.entry.sources),
         surface_kind=SURFACE_KIND,
+        may_guard=item is not None and (item.entry.channel == "action" or is_ban(item.entry.body)),
         list_kind=GC_KIND,
     )
 
@@ -249,6 +255,8 @@ PAGE = Page(
     waiting=lambda pending: pending.proposals + pending.questions,
     keys=(
         ("a", "approve"),
+        ("l", "approve, and give it to every session at its start"),
+        ("g", "approve, and stop the agent once before it breaks this rule"),
         ("k", "keep both, where it would replace another"),
         ("e", "edit, then approve"),
         ("r", "reject"),
