@@ -32,6 +32,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "list": ("list_entries", "list entries"),
     "show": ("show", "show one entry"),
     "always": ("always", "give an entry to every session at its start, or no more"),
+    "guard": ("guard", "have a rule stop the agent when it acts; tell it of rules as it acts, or not"),
     "dismiss": ("dismiss", "take a wrong entry out of use; it is not recalled, and not proposed again"),
     "inspect": ("inspect", "show what was recalled into prompts, and why"),
     "reflect": ("reflect", "mine a session transcript, or all old ones"),

@@ -25,6 +25,7 @@ from ..pipelines.review import (
 from ..pipelines.review import without_replacement_line as kept_text
 from ..pipelines.routing import PASSED_ON
 from ..pipelines.scrub import Policy, scrub
+from ..tasks.action_index import compile_rule
 from ..tasks.conflicts import Choice, ConflictCopy, settle_copy, waiting_copies
 from ..tasks.corpus.digest_decisions import decide_line
 from ..tasks.entry_names import find_entry
@@ -36,7 +37,7 @@ from ..tasks.replacing import replaced_now
 from ..tasks.reviewing import DecisionOutcome, Reviewer
 from ..vault.core import is_ban
 from ..vault.days import day_of, parse_local_day
-from ..vault.entry import INCIDENT, Entry
+from ..vault.entry import ACTIVE, INCIDENT, Entry
 from ..vault.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, UsageError
 from ..vault.evidence import PASSED_ON_TAG, SAID
 from ..vault.layout import CORPUS_DIGEST, INBOX, INCUBATOR, REVIEW
@@ -47,6 +48,7 @@ from .conflicts import ask_about_copies, choice_of, copy_as_json
 from .context import Context
 from .digest import line_decision, review_digest
 from .editor import Drafts
+from .guard import offer_actions
 from .init import CONSENT, CONSENT_QUESTION, agreed
 from .output import add_json, counted, cut, in_line, note, print_json, print_table
 from .pending import list_other_places
@@ -167,6 +169,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
             reviewer.journal, copies, run=dialogue.run_name, key=read_key, drafts=drafts, steps=of_copies
         ):
             request_indexing(context.settings)
+    if dialogue.speaks_of_actions:
+        offer_actions(context)
     left = asdict(count_pending(reviewer.store))
     asked = ("inbox",) if args.inbox else REVIEWED
     verdicts = [*dialogue.steps.verdicts, *of_copies.verdicts]
@@ -357,6 +361,8 @@ class _Dialogue:
         self._arrived = True
         self.steps: Steps[tuple[int, int]] = Steps(reviewer, self.run_name)
         self._changed = False
+        self.speaks_of_actions = False
+        """Does an entry that was approved speak of something an agent does?"""
 
     def run(self) -> bool:
         """Until all are decided; False when the user leaves before."""
@@ -498,6 +504,10 @@ class _Dialogue:
             self._skip()
             return
         self._changed = True
+        with suppress(MemoryVaultError):
+            accepted = self._reviewer.store.read(decided.path)
+            in_use = accepted.effective_status == ACTIVE
+            self.speaks_of_actions = self.speaks_of_actions or (in_use and bool(compile_rule(accepted)[1]))
         self.steps.decided((self._at, 0), decided.verdict if body is None else "edited")
         self._go_to(self._at + 1)
 

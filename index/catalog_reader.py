@@ -217,6 +217,13 @@ class CatalogReader:
         sql = f"SELECT m.path FROM entry_meta m WHERE m.always_load = 1 AND {active_sql.IN_USE} ORDER BY m.path"
         return [row[0] for row in self._connection.execute(sql)]
 
+    def stamps_in_use(self) -> dict[str, tuple[int, int]]:
+        """The state of the file of every entry in use, as `file_stamps`."""
+        rows = self._connection.execute(
+            f"SELECT m.path, m.mtime_ns, m.size FROM entry_meta m WHERE {active_sql.IN_USE}"
+        )
+        return {path: (mtime_ns, size) for path, mtime_ns, size in rows}
+
     def active_paths_of_kind(self, kind: str, since: date) -> list[str]:
         """Paths of the active entries of this kind that were made since that day, the newest first."""
         sql = (

@@ -23,6 +23,7 @@ from ..vault.layout import CORPUS_DIGEST, INBOX, INDEX_WANTED, REVIEW, WATCHLIST
 from ..vault.paths import ensure_state
 from ..vault.settings import Settings
 from ..vault.store import VaultStore
+from .action_index import write_action_index
 from .queue.job import Handler, Postpone, RunningJob
 from .queue.kinds import Json
 from .queue.ledger import Ledger
@@ -126,6 +127,8 @@ def reconcile_handler(settings: Settings) -> Handler:
                 full=job.args.get("full") is True,
                 should_stop=lambda: not job.still_owned(),
             )
+            with suppress(OSError):  # The next job writes it.
+                write_action_index(settings, vault_store(settings))
         except (VaultUnavailable, IndexUnavailable) as error:
             raise Postpone(str(error)) from error
         job.enqueue("embed.drain", unique_key=DRAIN_KEY)

@@ -5,7 +5,6 @@ The same input gives the same bytes on every day in one time zone, so that a hos
 
 from __future__ import annotations
 
-from .core import select_core
 from .days import day_of, effective_date
 from .evidence import strip_evidence
 
@@ -119,6 +118,8 @@ def render_always_load(entries: Iterable[Any], words: int) -> tuple[str, list[An
 
     `entries` have path, slug, priority, project, occurrences and body.
     """
+    from .core import select_core  # Of a session's start alone: a prompt does not wait for it.
+
     kept, _ = select_core(entries, words)
     if not kept:
         return "", []

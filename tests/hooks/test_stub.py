@@ -96,7 +96,8 @@ def imported(sandbox: Sandbox, event: str, **fields: object) -> set[str]:
 def test_a_hook_loads_nothing_beyond_the_light_modules(sandbox: Sandbox, event: str) -> None:
     sandbox.entry("personal-private/preferences/cocoa.md", "Cocoa goes into the blue teapot.")
     fields = {"prompt": "where does the cocoa go, teapot or mug?", "notification_type": "idle_prompt"}
-    assert imported(sandbox, event, **fields) <= OURS | BUILT_IN
+    of_core = {"memoryvault.vault.core"} if event == "SessionStart" else set()
+    assert imported(sandbox, event, **fields) <= OURS | BUILT_IN | of_core
 
 
 def test_stop_loads_neither_sockets_nor_the_reading_half(sandbox: Sandbox) -> None:

@@ -1,0 +1,145 @@
+"""`memory guard`: what is said to the agent when it acts, and which rules stop it."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from ..hooks.install import (
+    actions_installed,
+    install_actions,
+    installed_events,
+    plugin_installed,
+    uninstall_actions,
+)
+from ..tasks.action_index import compile_rule, count_rules, write_action_index
+from ..tasks.entry_names import find_entry
+from ..tasks.indexing import reconcile_now
+from ..tasks.marking import mark_guard
+from ..tasks.queue.enqueue import request_indexing
+from ..tasks.reviewing import Reviewer
+from ..vault.entry import GUARDS
+from ..vault.errors import IndexUnavailable, UsageError
+from .agent_shell import agent_of
+from .context import Context
+from .output import add_json, note, print_json
+from .terminal import read_line
+
+EPILOG = """example:
+  memory guard                                  is the agent told when it acts, and by how many rules?
+  memory guard never-push-to-main remind        refuse it once a session, with the rule; then let it pass
+  memory guard never-push-to-main ask           have the host ask you each time
+  memory guard never-push-to-main deny          refuse it always
+  memory guard never-push-to-main off
+  memory guard --on                             wire the hooks of tool calls into Claude Code
+  memory guard --off                            take them out again
+
+A rule without a mark is only told, once a session, with the result of the call that it speaks of.
+"""
+COST = "each call of Bash, Edit and Write then starts a process: some 6 to 8 seconds per 100 calls"
+QUESTION = f"tell the agent of your rules when it acts, too? {COST} [y/N] "
+OFF = "off"
+ASKED = "actions-asked"
+"""A file in the state folder: the user was asked whether the hooks of tool calls shall be wired."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments of `memory guard`."""
+    parser.epilog = EPILOG
+    parser.add_argument("name", metavar="NAME", nargs="?", help="an entry, by its file name, path or title")
+    parser.add_argument("mark", nargs="?", choices=(*GUARDS, OFF), help="how it guards")
+    act = parser.add_mutually_exclusive_group()
+    act.add_argument("--on", action="store_true", help="wire the hooks of tool calls into Claude Code")
+    act.add_argument("--off", action="store_true", help="take them out again; marks stay")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    """Mark a rule, wire the hooks, or tell how things are. Refused in an agent's shell."""
+    _ = context.state
+    if args.name is None and not args.on and not args.off:
+        return _tell(args, context)
+    if agent := agent_of(context):
+        raise UsageError(f"{agent} runs this: what guards the agent is for the user to say; nothing was changed")
+    if args.on or args.off:
+        if args.name is not None:
+            raise UsageError("--on and --off are of all rules: leave NAME out, or write `memory guard NAME off`")
+        done = install_actions(context.settings) if args.on else uninstall_actions(context.settings)
+        _remember_asked(context)
+        if args.json:
+            print_json({"on": args.on, "changed": done.changed, "file": str(done.settings_file)})
+        else:
+            state = "wired into" if args.on else "taken out of"
+            print(f"hooks of tool calls {'are ' * (not done.changed)}{state} {done.settings_file}")
+            if args.on and done.changed:
+                note(f"memory: {COST}; a session that runs has to be started anew. `memory guard --off` ends it")
+        return 0
+    if args.mark is None:
+        raise UsageError(f"memory guard {shlex.quote(args.name)}: say how it guards: {', '.join(GUARDS)} or {OFF}")
+    return _mark(args, context)
+
+
+def _mark(args: argparse.Namespace, context: Context) -> int:
+    reviewer = Reviewer(context.settings, context.store)
+    reviewer.journal.recover()
+    entry = find_entry(context.store, args.name)
+    guard = "" if args.mark == OFF else args.mark
+    done = mark_guard(reviewer, entry.path, guard, entry.content_hash)
+    triggers = compile_rule(context.store.read(done.path))[1]
+    with suppress(IndexUnavailable, OSError):  # The worker does it, too, a little later.
+        reconcile_now(context.settings, paths=[done.path])
+        write_action_index(context.settings, context.store)
+    request_indexing(context.settings)
+    if args.json:
+        print_json({"path": done.path, "guard": guard, "changed": not done.was_so, "triggers": [*triggers.all]})
+        return 0
+    print(f"{done.verdict}{' already' * done.was_so}: {done.path}")
+    if guard and not triggers:
+        note(
+            "memory: it names no command and no file that could be looked for: write what it is about into the note's "
+            "properties, as `triggers: [git push]`"
+        )
+    elif guard:
+        note(f"memory: it is looked for in {', '.join(triggers.all[:8])}{' …' * (len(triggers.all) > 8)}")
+        offer_actions(context, asked_for=True)
+    return 0
+
+
+def _tell(args: argparse.Namespace, context: Context) -> int:
+    on, rules = actions_installed(context.settings), count_rules(context.settings)
+    if args.json:
+        print_json({"on": on, "rules": sum(rules.values()), "guards": {name: rules[name] for name in GUARDS}})
+        return 0
+    print(f"hooks of tool calls: {'wired' if on else 'not wired (memory guard --on)'}")
+    marked = ", ".join(f"{rules[name]} {name}" for name in GUARDS if rules[name])
+    print(f"rules that speak of what the agent does: {sum(rules.values())}{f' ({marked})' if marked else ''}")
+    return 0
+
+
+def offer_actions(context: Context, *, asked_for: bool = False) -> None:
+    """Ask once whether the hooks of tool calls shall be wired; without a terminal, or `asked_for` again, say how.
+
+    Only where Claude Code has our other hooks.
+    """
+    settings = context.settings
+    if actions_installed(settings) or not (installed_events(settings) or plugin_installed(settings)):
+        return
+    was_asked = Path(context.state.root, ASKED).exists()
+    if was_asked or not sys.stdin.isatty():
+        if asked_for:
+            note(f"memory: the hooks of tool calls are not wired: `memory guard --on` ({COST})")
+        return
+    agreed = read_line(QUESTION).lower() in ("y", "yes")
+    _remember_asked(context)
+    if agreed:
+        done = install_actions(context.settings)
+        print(f"hooks of tool calls wired into {done.settings_file}")
+    else:
+        note("memory: `memory guard --on` wires them later")
+
+
+def _remember_asked(context: Context) -> None:
+    Path(context.state.root, ASKED).touch(mode=0o600)
