@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from memoryvault.cli.main import main
 from memoryvault.hooks.action import read_told
 from memoryvault.tasks.action_index import write_action_index
 from memoryvault.tasks.indexing import reconcile_now, vault_store
@@ -169,3 +170,25 @@ def test_switched_off_or_paused_it_says_nothing(box: Sandbox) -> None:
     guard(box, "deny")
     box.extra_env["MEMORY_ENABLED"] = "false"
     assert call(box) == {}
+
+
+def test_inspect_shows_all_three_ways_to_the_agent(
+    box: Sandbox, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    box.entry("personal-private/_always-load/short.md", "Keep answers short.")
+    compiled(box)
+    box.run("SessionStart", box.payload(source="startup"))
+    box.run("UserPromptSubmit", box.payload(prompt="May I push to main?"))
+    call(box)
+    for name, value in box.env.items():
+        monkeypatch.setenv(name, value)
+    assert main(["inspect", SESSION]) == 0
+    told = capsys.readouterr().out
+    assert "given at the session's start:\n  personal-private/_always-load/short.md\n" in told
+    assert "told with the result of a tool call:\n  personal-private/preferences/push.md\n" in told
+    assert "personal-private/preferences/push.md  (injected)" in told
+    assert main(["inspect"]) == 0
+    last = capsys.readouterr().out
+    assert "(injected)" in last
+    assert "tool call" in last
+    assert "short.md" not in last
