@@ -15,7 +15,7 @@ from ..hooks.install import (
     plugin_installed,
     uninstall_actions,
 )
-from ..tasks.action_index import compile_rule, count_rules, write_action_index
+from ..tasks.action_index import compile_rule, count_rules
 from ..tasks.entry_names import find_entry
 from ..tasks.indexing import reconcile_now
 from ..tasks.marking import mark_guard
@@ -91,7 +91,6 @@ def _mark(args: argparse.Namespace, context: Context) -> int:
     triggers = compile_rule(context.store.read(done.path))[1]
     with suppress(IndexUnavailable, OSError):  # The worker does it, too, a little later.
         reconcile_now(context.settings, paths=[done.path])
-        write_action_index(context.settings, context.store)
     request_indexing(context.settings)
     if args.json:
         print_json({"path": done.path, "guard": guard, "changed": not done.was_so, "triggers": [*triggers.all]})

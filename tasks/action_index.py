@@ -1,12 +1,14 @@
-"""The compiled file of what the agent is told when it acts: triggers of the rules in use, for `hooks/action.py`.
+"""The compiled files of what the agent is told when it acts: triggers of the rules in use, for `hooks/action.py`, and
+what cured failures, for `hooks/failure.py`.
 
-Made with the index and as derived as it is. Its first line is looked up in by the hook, each further line is a rule.
+Made with the index and as derived as it is. The hook looks up in the first line; each further line is a rule or a cure.
 What a note said when it was compiled is kept beside it by its time and size, so that a change of one note costs one.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import closing
@@ -16,22 +18,27 @@ from pathlib import Path
 from typing import Any
 
 from ..index.catalog_reader import CatalogReader
+from ..pipelines.incident import EXACT, RESOLUTION_HEADING, failure_keys, message_key, read_cure, read_failure
 from ..pipelines.likeness import statement_of
 from ..pipelines.triggers import WORDS_FILE, Triggers, compile_triggers
 from ..vault.atomic_file import replace_file
 from ..vault.automemory import ON_DEMAND_KINDS
 from ..vault.days import parse_local_day
-from ..vault.entry import ACTIVE, INCIDENT, Entry
-from ..vault.layout import ACTIONS, FILE_MODE
+from ..vault.entry import ACTIVE, IN_INBOX, INCIDENT, Entry
+from ..vault.evidence import strip_evidence
+from ..vault.layout import ACTIONS, FAILURES, FILE_MODE, INBOX
 from ..vault.settings import Settings
 from ..vault.store import VaultStore
 from ..vault.wording import cut
 
-FORMAT = 1
+FORMAT = 2
 RULE_CHARACTERS = 300
 NO_RULES = frozenset({"fix", "skill", "idea", INCIDENT, *ON_DEMAND_KINDS})
 """Kinds that tell the agent nothing of what it is about to do."""
+CURES = ("fix", INCIDENT)
+RESOLVED = "resolved"
 CACHE = "actions-cache.json"
+_FENCED = re.compile(r"^(```|~~~~)text\n(.*?)\n\1$", re.DOTALL | re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -103,36 +110,74 @@ def _add_path(
         patterns.append([name, number])
 
 
-def write_action_index(settings: Settings, store: VaultStore) -> bool:
-    """Compile the rules in use that speak of something an agent does. Was there a change?
+def compile_cure(entry: Entry) -> tuple[dict[str, str], list[str]] | None:
+    """What helped against a failure, and the keys by which it is known again; None where the note tells no cure.
+
+    What a session cured is mined in one form (`read_cure`), and told from the inbox, too: it is what happened, not what
+    somebody concluded.
+    """
+    project = entry.project or ""
+    if (said := read_cure(statement_of(entry.body))) is not None:
+        command, symptom, cure = said
+        title, helped, keys = symptom, cure, [message_key(symptom), *failure_keys(symptom, command)]
+    elif entry.kind == INCIDENT and entry.special != INBOX:
+        report, _, resolution = strip_evidence(entry.body).partition(f"## {RESOLUTION_HEADING}")
+        fenced = _FENCED.search(report)
+        if fenced is None:
+            return None
+        failure = read_failure(fenced[2])
+        title, helped = failure.message, resolution.strip()
+        keys = [f"{EXACT}{(entry.fingerprint or failure.fingerprint)[:16]}", message_key(failure.message)]
+    else:
+        return None
+    if not helped:
+        return None
+    cure = {"path": entry.path, "title": cut(title, RULE_CHARACTERS), "helped": cut(helped, RULE_CHARACTERS)}
+    return {**cure, "project": project}, [key for key in dict.fromkeys(keys) if key]
+
+
+def compile_failures(cures: Iterable[tuple[Mapping[str, str], Iterable[str]]]) -> bytes:
+    """The file's content: the lookup by key in the first line, then the cures in their order."""
+    lookup: dict[str, list[int]] = {}
+    lines = []
+    for number, (cure, keys) in enumerate(cures):
+        lines.append(json.dumps(cure, ensure_ascii=True))
+        for key in keys:
+            lookup.setdefault(key, []).append(number)
+    return ("\n".join([json.dumps({"k": lookup}, separators=(",", ":")), *lines]) + "\n").encode("ascii")
+
+
+def write_action_index(settings: Settings, store: VaultStore) -> None:
+    """Compile the rules in use that speak of something an agent does, and the cures of failures.
 
     Raises IndexUnavailable, VaultUnavailable; OSError where the state folder cannot be written.
     """
     with closing(CatalogReader(Path(settings.state.index_db))) as reader:
-        stamps = reader.stamps_in_use()
+        stamps = reader.stamps_in_use() | reader.stamps_of_kinds(CURES)
     folder = Path(settings.state.root)
-    cache_file, version = folder / CACHE, _version()
-    known = _read_cache(cache_file, version)
-    kept: dict[str, Any] = {}
-    for path, stamp in stamps.items():
-        if path in known and known[path]["stamp"] == [*stamp]:
-            kept[path] = known[path]
+    known = _read_cache(folder / CACHE)
+    kept = {path: known[path] for path, stamp in stamps.items() if path in known and known[path]["stamp"] == [*stamp]}
     for entry in store.readable([path for path in stamps if path not in kept]):
-        row: dict[str, Any] = {"stamp": [*stamps[entry.path]]}
-        if entry.effective_status == ACTIVE and entry.kind not in NO_RULES:
-            rule, triggers = compile_rule(entry)
-            if triggers:
-                row |= {"rule": asdict(rule), "triggers": asdict(triggers)}
-        kept[entry.path] = row
-    rows = [(kept[path]["rule"], Triggers(**kept[path]["triggers"])) for path in sorted(kept) if "rule" in kept[path]]
-    content = compile_index(rows)
+        kept[entry.path] = {"stamp": [*stamps[entry.path]], **_compiled(entry)}
+    rows = [kept[path] for path in sorted(kept)]
+    rules = compile_index((row["rule"], Triggers(**row["triggers"])) for row in rows if "rule" in row)
+    cures = compile_failures((row["cure"], row["keys"]) for row in rows if "cure" in row)
     if kept != known:
-        replace_file(cache_file, json.dumps({"version": version, "notes": kept}).encode(), mode=FILE_MODE)
-    file = folder / ACTIONS
-    if file.exists() and file.read_bytes() == content:
-        return False
-    replace_file(file, content, mode=FILE_MODE)
-    return True
+        replace_file(folder / CACHE, json.dumps({"version": _version(), "notes": kept}).encode(), mode=FILE_MODE)
+    for name, content in ((ACTIONS, rules), (FAILURES, cures)):
+        if not (folder / name).exists() or (folder / name).read_bytes() != content:
+            replace_file(folder / name, content, mode=FILE_MODE)
+
+
+def _compiled(entry: Entry) -> dict[str, Any]:
+    """What the cache keeps of a note."""
+    if entry.kind in CURES:
+        cure = compile_cure(entry) if entry.effective_status in (ACTIVE, RESOLVED, IN_INBOX) else None
+        return {} if cure is None else {"cure": cure[0], "keys": cure[1]}
+    if entry.effective_status != ACTIVE or entry.kind in NO_RULES:
+        return {}
+    rule, triggers = compile_rule(entry)
+    return {"rule": asdict(rule), "triggers": asdict(triggers)} if triggers else {}
 
 
 def count_rules(settings: Settings) -> Counter[str]:
@@ -148,10 +193,10 @@ def _version() -> str:
     return f"{FORMAT}-{blake2b(WORDS_FILE.read_bytes(), digest_size=8).hexdigest()}"
 
 
-def _read_cache(file: Path, version: str) -> dict[str, Any]:
+def _read_cache(file: Path) -> dict[str, Any]:
     try:
         cache = json.loads(file.read_bytes())
     except (OSError, ValueError):
         return {}
-    notes = cache.get("notes") if isinstance(cache, dict) and cache.get("version") == version else None
+    notes = cache.get("notes") if isinstance(cache, dict) and cache.get("version") == _version() else None
     return notes if isinstance(notes, dict) else {}

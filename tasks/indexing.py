@@ -74,14 +74,21 @@ def reconcile_now(
     full: bool = False,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> ReconcileReport:
-    """Make the index say what the files say. Raises VaultUnavailable, IndexUnavailable."""
+    """Make the index say what the files say, and compile what rules say of tool calls.
+
+    Raises VaultUnavailable, IndexUnavailable.
+    """
     vault = vault_store(settings)
     with open_index(settings) as index:
         if full:
-            return rebuild(index, vault.vault, vault.walk, should_stop=should_stop)
-        if paths is not None:
-            return reconcile_paths(index, vault.vault, vault.walk, paths)
-        return reconcile(index, vault.vault, vault.walk, should_stop=should_stop)
+            report = rebuild(index, vault.vault, vault.walk, should_stop=should_stop)
+        elif paths is not None:
+            report = reconcile_paths(index, vault.vault, vault.walk, paths)
+        else:
+            report = reconcile(index, vault.vault, vault.walk, should_stop=should_stop)
+    with suppress(OSError):  # The next one writes it.
+        write_action_index(settings, vault)
+    return report
 
 
 def drain_now(
@@ -127,8 +134,6 @@ def reconcile_handler(settings: Settings) -> Handler:
                 full=job.args.get("full") is True,
                 should_stop=lambda: not job.still_owned(),
             )
-            with suppress(OSError):  # The next job writes it.
-                write_action_index(settings, vault_store(settings))
         except (VaultUnavailable, IndexUnavailable) as error:
             raise Postpone(str(error)) from error
         job.enqueue("embed.drain", unique_key=DRAIN_KEY)

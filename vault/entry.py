@@ -11,10 +11,10 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from .automemory import TYPES, kind_by_path
+from .fingerprint import fingerprint as fingerprint
 from .frontmatter import load_fields
 from .header import body_of, split_header
 from .layout import ALWAYS_LOAD, special_folder
-from .normal_form import composed
 from .project import project_of_note
 from .wording import cut
 
@@ -136,11 +136,6 @@ class Entry:
     def written_by_agent(self) -> bool:
         """Is any of its evidence an agent's own claim?"""
         return any(source.host == AGENT_SOURCE for source in self.sources)
-
-
-def fingerprint(text: str) -> str:
-    """SHA-256, hexadecimal, of the text in NFC with case folded and runs of white space made one space."""
-    return hashlib.sha256(" ".join(composed(text).split()).casefold().encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def content_hash(data: bytes) -> str:

@@ -10,8 +10,7 @@ import pytest
 
 from memoryvault.cli.main import main
 from memoryvault.hooks.action import read_told
-from memoryvault.tasks.action_index import write_action_index
-from memoryvault.tasks.indexing import reconcile_now, vault_store
+from memoryvault.tasks.indexing import reconcile_now
 from memoryvault.vault.settings import load_settings
 
 from .support import SESSION, Sandbox
@@ -31,7 +30,6 @@ def compiled(sandbox: Sandbox) -> None:
     """As the worker does after a change in the vault."""
     settings = load_settings(sandbox.env)
     reconcile_now(settings)
-    write_action_index(settings, vault_store(settings))
 
 
 def call(sandbox: Sandbox, tool: str = "Bash", arguments: object = None, **fields: object) -> dict[str, Any]:
