@@ -33,7 +33,7 @@ def answer_failure(call: HookCall, payload: Mapping[str, Any], settings: Mapping
     if not known:
         return None
     # A failed call is rare, and its output is text: what is the same in each occurrence is found with `re`.
-    from ..pipelines.incident import failure_keys
+    from ..vault.failure import failure_keys
     from ..vault.project import project_of
 
     command = arguments.get("command")

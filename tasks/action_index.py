@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 from ..index.catalog_reader import CatalogReader
-from ..pipelines.incident import EXACT, RESOLUTION_HEADING, failure_keys, message_key, read_cure, read_failure
 from ..pipelines.likeness import statement_of
 from ..pipelines.triggers import WORDS_FILE, Triggers, compile_triggers
 from ..vault.atomic_file import replace_file
@@ -26,6 +25,7 @@ from ..vault.automemory import ON_DEMAND_KINDS
 from ..vault.days import parse_local_day
 from ..vault.entry import ACTIVE, IN_INBOX, INCIDENT, Entry
 from ..vault.evidence import strip_evidence
+from ..vault.failure import EXACT, RESOLUTION_HEADING, failure_keys, message_key, read_cure, read_failure
 from ..vault.layout import ACTIONS, FAILURES, FILE_MODE, INBOX
 from ..vault.settings import Settings
 from ..vault.store import VaultStore
@@ -118,8 +118,8 @@ def compile_cure(entry: Entry) -> tuple[dict[str, str], list[str]] | None:
     """
     project = entry.project or ""
     if (said := read_cure(statement_of(entry.body))) is not None:
-        command, symptom, cure = said
-        title, helped, keys = symptom, cure, [message_key(symptom), *failure_keys(symptom, command)]
+        command, symptom, helped = said
+        title, keys = symptom, [message_key(symptom), *failure_keys(symptom, command)]
     elif entry.kind == INCIDENT and entry.special != INBOX:
         report, _, resolution = strip_evidence(entry.body).partition(f"## {RESOLUTION_HEADING}")
         fenced = _FENCED.search(report)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..pipelines.incident import RESOLUTION_HEADING, Failure, plain, read_failure
 from ..pipelines.routing import PUT_AWAY_STATUSES, REJECTED_STATUSES
 from ..pipelines.scrub import Policy, scrub
 from ..vault.entry import INCIDENT, Entry
 from ..vault.errors import UsageError
 from ..vault.evidence import strip_evidence
+from ..vault.failure import RESOLUTION_HEADING, Failure, plain, read_failure
 from ..vault.layout import DEFAULT_GROUP, PROJECTS, REVIEW
 from ..vault.private import strip_private
 from ..vault.registry import find_by_fingerprint

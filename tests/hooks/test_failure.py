@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.pipelines.incident import failure_keys, message_key, read_cure
 from memoryvault.tasks.incidents import add
 from memoryvault.tasks.indexing import reconcile_now, vault_store
+from memoryvault.vault.failure import failure_keys, message_key, read_cure
 from memoryvault.vault.settings import load_settings
 
 from .support import Sandbox

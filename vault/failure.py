@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ..vault.fingerprint import fingerprint
+from .fingerprint import fingerprint
 
 RESOLUTION_HEADING = "What helped"
 """Above what helped, in the note of an incident."""
