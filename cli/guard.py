@@ -6,13 +6,12 @@ import argparse
 import shlex
 import sys
 from contextlib import suppress
-from pathlib import Path
 
 from ..hooks.install import (
     actions_installed,
     install_actions,
-    installed_events,
-    plugin_installed,
+    may_offer_actions,
+    remember_asked,
     uninstall_actions,
 )
 from ..tasks.action_index import compile_rule, count_rules
@@ -42,8 +41,6 @@ A rule without a mark is only told, once a session, with the result of the call 
 COST = "each call of Bash, Edit and Write then starts a process: some 6 to 8 seconds per 100 calls"
 QUESTION = f"tell the agent of your rules when it acts, too? {COST} [y/N] "
 OFF = "off"
-ASKED = "actions-asked"
-"""A file in the state folder: the user was asked whether the hooks of tool calls shall be wired."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -68,7 +65,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         if args.name is not None:
             raise UsageError("--on and --off are of all rules: leave NAME out, or write `memory guard NAME off`")
         done = install_actions(context.settings) if args.on else uninstall_actions(context.settings)
-        _remember_asked(context)
+        remember_asked(context.settings)
         if args.json:
             print_json({"on": args.on, "changed": done.changed, "file": str(done.settings_file)})
         else:
@@ -124,21 +121,14 @@ def offer_actions(context: Context, *, asked_for: bool = False) -> None:
     Only where Claude Code has our other hooks.
     """
     settings = context.settings
-    if actions_installed(settings) or not (installed_events(settings) or plugin_installed(settings)):
-        return
-    was_asked = Path(context.state.root, ASKED).exists()
-    if was_asked or not sys.stdin.isatty():
-        if asked_for:
+    if not may_offer_actions(settings) or not sys.stdin.isatty():
+        if asked_for and not actions_installed(settings):
             note(f"memory: the hooks of tool calls are not wired: `memory guard --on` ({COST})")
         return
     agreed = read_line(QUESTION).lower() in ("y", "yes")
-    _remember_asked(context)
+    remember_asked(settings)
     if agreed:
-        done = install_actions(context.settings)
+        done = install_actions(settings)
         print(f"hooks of tool calls wired into {done.settings_file}")
     else:
         note("memory: `memory guard --on` wires them later")
-
-
-def _remember_asked(context: Context) -> None:
-    Path(context.state.root, ASKED).touch(mode=0o600)

@@ -52,6 +52,8 @@ MATCHERS = {
 }
 EVENTS = tuple(TIMEOUT_SECONDS)
 ACTION_EVENTS = tuple(ACTION_TIMEOUT_SECONDS)
+ACTIONS_ASKED = "actions-asked"
+"""A file in the state folder: see `remember_asked`."""
 MANAGED_FILES = (
     Path("/etc/claude-code/managed-settings.json"),
     Path("/Library/Application Support/ClaudeCode/managed-settings.json"),
@@ -157,6 +159,20 @@ def uninstall_actions(settings: Settings) -> UninstallOutcome:
 def actions_installed(settings: Settings) -> bool:
     """Are the hooks of tool calls in settings.json? Raises SettingsError."""
     return _ours(_read(settings_file_of(settings))[1]).issuperset(ACTION_EVENTS)
+
+
+def may_offer_actions(settings: Settings) -> bool:
+    """Does Claude Code have our other hooks and not those of tool calls, and was the user never asked for them?
+
+    Raises SettingsError.
+    """
+    others = bool(installed_events(settings)) or plugin_installed(settings)
+    return others and not actions_installed(settings) and not Path(settings.state.root, ACTIONS_ASKED).exists()
+
+
+def remember_asked(settings: Settings) -> None:
+    """The user was asked whether the hooks of tool calls shall be wired: once is enough."""
+    Path(settings.state.root, ACTIONS_ASKED).touch(mode=FILE_MODE)
 
 
 def _ours(document: Json) -> set[str]:
