@@ -57,6 +57,18 @@ def measure_calls(half: str) -> tuple[int, int, int, int, list[str]]:
     return spoken, told, others, wrong, faults
 
 
+def measure_others(rows: Sequence[Mapping[str, Any]]) -> tuple[int, int]:
+    """(the calls of the set that no rule speaks of, once for each person; how many get anything of that person's)."""
+    others = [call for call in json.loads(CALLS.read_text("utf-8"))["calls"] if call["rule"] is None]
+    people = sorted({row["person"] for row in rows})
+    told = 0
+    for person in people:
+        of_person = [row for row in rows if row["person"] == person]
+        lookup = lookup_of([compile_triggers(row["statement"], channel=row["channel"]) for row in of_person])
+        told += sum(bool(match_call(lookup, call["tool"], arguments_of(call))) for call in others)
+    return len(people) * len(others), told
+
+
 def covers(triggers: Triggers, label: str) -> bool:
     """Is the labelled trigger compiled: by its name, or so that a call made of it matches?"""
     if label.lower() in {one.lower() for one in triggers.all}:
@@ -105,7 +117,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         rest = [row for row in mine if "action" not in (row["channel"], row["also"])]
         some = sum(bool(compile_triggers(row["statement"], channel=row["channel"])) for row in rest)
         print(f"{options.people}: {some} of {len(rest)} other memories ({some / len(rest):.2f}) have a trigger")
-        met = met and hit >= 0.7 * len(actions)
+        calls, told = measure_others(mine)
+        print(
+            f"{options.people}: of {calls} calls that no rule speaks of, beside people's own rules, {told} get anything"
+        )
+        met = met and hit >= 0.7 * len(actions) and told <= 0.1 * calls
     return 0 if met else 1
 
 
