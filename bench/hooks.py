@@ -18,18 +18,21 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import date
 from pathlib import Path
 
-from ..hooks.install import EVENTS, hook_argv, precompile
+from ..hooks.install import ACTION_EVENTS, EVENTS, hook_argv, precompile
 from ..index.client import RecallClient, ensure_service
 from ..index.drain import drain
 from ..index.embedder import DEFAULT_MODEL
 from ..index.reconcile import reconcile
 from ..index.store import IndexStore
+from ..pipelines.triggers import compile_triggers
+from ..tasks.action_index import ActionRule, compile_index
 from ..tasks.queue import schema
 from ..vault.errors import MemoryVaultError
+from ..vault.layout import ACTIONS
 from ..vault.settings import Settings, compile_snapshot, load_settings
 from ..vault.store import VaultStore
 from .index import percentile, write_vault
@@ -38,6 +41,9 @@ ALWAYS_LOAD_ENTRIES = 20
 WARM_P95_LIMIT_MS = 100.0
 PROMPT_LIMIT_MS = 300.0
 STOP_RATIO_LIMIT = 2.5
+RULES = 1000
+"""Rules that speak of something an agent does."""
+CALL_RATIO_LIMIT, CALL_P95_LIMIT_MS = 2.5, 60.0
 
 
 @dataclass
@@ -137,6 +143,27 @@ class Bench:
         finally:
             os.kill(pid, signal.SIGCONT)
 
+    def write_rules(self, count: int) -> None:
+        """Compile so many rules as the worker does."""
+        rules = []
+        for number in range(count):
+            text = f"Never push to branch-{number}; use tool{number} in lib/part{number}/, not npm run job-{number}."
+            rule = ActionRule(f"personal-private/preferences/rule-{number}.md", text, "12 Nov 2026", "", "")
+            named = (f"tool{number}", f"lib/part{number}/", f"npm run job-{number}", f"*.kind{number}", "git push")
+            rules.append((asdict(rule), compile_triggers(text, named=named)))
+        Path(self.settings.state.root, ACTIONS).write_bytes(compile_index(rules))
+
+    def run_call(self, row: Row, command: str) -> None:
+        """The hook before one call of Bash, in a session of its own."""
+        payload = {
+            "session_id": f"bench-{next(self._sessions)}",
+            "transcript_path": str(self.transcripts / "x.jsonl"),
+            "cwd": str(self.project),
+            "tool_name": "Bash",
+            "tool_input": {"command": command, "description": "a call"},
+        }
+        self.time(row, hook_argv(ACTION_EVENTS[0]), json.dumps(payload).encode())
+
     def run(self, row: Row, event: str) -> None:
         """One hook in a session of its own."""
         session = f"bench-{next(self._sessions)}"
@@ -158,8 +185,8 @@ class Bench:
         row.answered += bool(done.stdout)
 
 
-def measure(bench: Bench, rounds: int) -> list[Row]:
-    """All rows, the bare interpreter first."""
+def measure(bench: Bench, rounds: int, *, only_calls: bool = False) -> list[Row]:
+    """All rows, the bare interpreter first; `only_calls`: those without prompts."""
     bare = Row("bare `python -I -S -c pass`")
     rows: dict[str, Row] = {event: Row(event) for event in EVENTS if event != "UserPromptSubmit"}
 
@@ -178,7 +205,19 @@ def measure(bench: Bench, rounds: int) -> list[Row]:
             bench.run(row, "UserPromptSubmit")
         return row
 
+    bench.write_rules(RULES)
+    calls = {
+        f"PreToolUse, {RULES} rules, none matches": "python -m pytest -q tests/test_menu.py && git status --short",
+        f"PreToolUse, {RULES} rules, told": "git push origin main",
+    }
+    for name, command in calls.items():
+        rows[name] = Row(name)
+        for _ in range(rounds):
+            bare_run()
+            bench.run_call(rows[name], command)
     measured = [bare, *rows.values()]
+    if only_calls:
+        return measured
     if bench.index():
         prompts("warm-up", 3)
         measured.append(prompts("service warm", rounds))
@@ -212,6 +251,13 @@ def verdicts(rows: Sequence[Row]) -> Mapping[str, bool]:
             max(row.times) <= PROMPT_LIMIT_MS for row in rows if row.name.startswith("UserPromptSubmit")
         ),
     }
+    call = named[f"PreToolUse, {RULES} rules, none matches"]
+    checks[f"before a call at most {CALL_RATIO_LIMIT} × bare (p50)"] = lambda: (
+        statistics.median(call.times) <= CALL_RATIO_LIMIT * bare
+    )
+    checks[f"before a call p95 at most {CALL_P95_LIMIT_MS:.0f} ms"] = lambda: (
+        percentile(call.times, 0.95) <= CALL_P95_LIMIT_MS
+    )
     if "UserPromptSubmit, service warm" in named:
         checks[f"warm prompt p95 at most {WARM_P95_LIMIT_MS:.0f} ms"] = lambda: (
             percentile(named["UserPromptSubmit, service warm"].times, 0.95) <= WARM_P95_LIMIT_MS
@@ -224,11 +270,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--entries", type=int, default=2000)
     parser.add_argument("--rounds", type=int, default=60)
+    parser.add_argument("--only-calls", action="store_true", help="leave the prompts out")
     options = parser.parse_args(argv)
     with tempfile.TemporaryDirectory(prefix="mv-bench-") as root:
         bench = Bench(Path(root), options.entries)
         try:
-            rows = measure(bench, options.rounds)
+            rows = measure(bench, options.rounds, only_calls=options.only_calls)
         finally:
             bench.stop_service()
     met = verdicts(rows)

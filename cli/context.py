@@ -13,7 +13,7 @@ from ..vault.layout import StatePaths
 from ..vault.paths import ensure_state, require_folder
 from ..vault.settings import PartialSettings, Settings, load_partial_settings, load_settings
 from ..vault.store import VaultStore
-from .guard import TRUST, agent_in
+from .agent_rights import TRUST, agent_in
 
 
 def current_folder() -> str:

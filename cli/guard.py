@@ -1,93 +1,131 @@
-"""What an agent may do by a command in its shell: the registry says what each command does, and one place asks it.
-
-Agents give the commands that they run variables to be known by. A convention, no wall: whoever takes the variable
-away passes for the user (docs/threat-model.md).
-"""
+"""`memory guard`: what is said to the agent when it acts, and which rules stop it."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
-from enum import Enum
-from typing import NamedTuple
+import shlex
+import sys
+from contextlib import suppress
 
-from ..vault.errors import UsageError
+from ..hooks.install import (
+    actions_installed,
+    install_actions,
+    may_offer_actions,
+    remember_asked,
+    uninstall_actions,
+)
+from ..tasks.action_index import compile_rule, count_rules
+from ..tasks.entry_names import find_entry
+from ..tasks.indexing import reconcile_now
+from ..tasks.marking import mark_guard
+from ..tasks.queue.enqueue import request_indexing
+from ..tasks.reviewing import Reviewer
+from ..vault.entry import GUARDS
+from ..vault.errors import IndexUnavailable, UsageError
+from .context import Context
+from .output import add_json, note, print_json
+from .terminal import read_line
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from .context import Context
+EPILOG = """example:
+  memory guard                                  is the agent told when it acts, and by how many rules?
+  memory guard never-push-to-main remind        refuse it once a session, with the rule; then let it pass
+  memory guard never-push-to-main ask           have the host ask you each time
+  memory guard never-push-to-main deny          refuse it always
+  memory guard never-push-to-main off
+  memory guard --on                             wire the hooks of tool calls into Claude Code
+  memory guard --off                            take them out again
 
-VARIABLES: Mapping[str, str] = {
-    "CLAUDECODE": "Claude Code",
-    "CODEX_THREAD_ID": "Codex",
-    "CODEX_CI": "Codex",
-    "CODEX_SANDBOX": "Codex",
-    "COPILOT_CLI": "Copilot CLI",
-    "ANTIGRAVITY_AGENT": "Antigravity",
-    "GEMINI_CLI": "Gemini CLI",
-    "CURSOR_AGENT": "Cursor",
-    "OPENCODE": "OpenCode",
-    "AI_AGENT": "an agent",
-}
-"""What each sets for the commands that it runs; the last is what several have agreed on."""
-TRUST = "trust"
-
-
-class Does(Enum):
-    """What a command does to memories, settings and the running of the program."""
-
-    READS = "reads"
-    """Nothing, but for what can be made again from the files: index, logs, what is due anyway."""
-    PROPOSES = "proposes"
-    """In an agent's shell: it writes a proposal that waits for the user, or a note of the agent's own."""
-    CHANGES = "changes"
-    """It makes, approves, switches or deletes: only the user may."""
-
-
-class Command(NamedTuple):
-    """A command of `memory`."""
-
-    module: str
-    """In this package, with `configure(parser)` and `run(args, context) -> int`."""
-    line: str
-    """What it does, for the help."""
-    does: Does | Mapping[str, Does]
-    """What it does, or what each of its uses does: an option (`--apply`), an option with its value (`--of agent`), or
-    the first word (`list`; '' for any). The first use that the arguments fit counts; without one it changes."""
+A rule without a mark is only told, once a session, with the result of the call that it speaks of.
+"""
+COST = "each call of Bash, Edit and Write then starts a process: some 6 to 8 seconds per 100 calls"
+QUESTION = f"tell the agent of your rules when it acts, too? {COST} [y/N] "
+OFF = "off"
 
 
-def agent_in(env: Mapping[str, str]) -> str:
-    """Name of the agent in whose shell a command with these variables runs, '' when it is the user's own."""
-    for name, agent in VARIABLES.items():
-        if env.get(name, "").lower() not in ("", "0", "false"):
-            return agent
-    return ""
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments of `memory guard`."""
+    parser.epilog = EPILOG
+    parser.add_argument("name", metavar="NAME", nargs="?", help="an entry, by its file name, path or title")
+    parser.add_argument("mark", nargs="?", choices=(*GUARDS, OFF), help="how it guards")
+    act = parser.add_mutually_exclusive_group()
+    act.add_argument("--on", action="store_true", help="wire the hooks of tool calls into Claude Code")
+    act.add_argument("--off", action="store_true", help="take them out again; marks stay")
+    add_json(parser)
 
 
-def what_it_does(command: Command, args: argparse.Namespace) -> Does:
-    """What the command does with these arguments; `args.first` names its first positional argument."""
-    if isinstance(command.does, Does):
-        return command.does
-    return next((does for use, does in command.does.items() if _fits(use, args)), Does.CHANGES)
+def run(args: argparse.Namespace, context: Context) -> int:
+    """Mark a rule, wire the hooks, or tell how things are."""
+    _ = context.state
+    if args.name is None and not args.on and not args.off:
+        return _tell(args, context)
+    if args.on or args.off:
+        if args.name is not None:
+            raise UsageError("--on and --off are of all rules: leave NAME out, or write `memory guard NAME off`")
+        done = install_actions(context.settings) if args.on else uninstall_actions(context.settings)
+        remember_asked(context.settings)
+        if args.json:
+            print_json({"on": args.on, "changed": done.changed, "file": str(done.settings_file)})
+        else:
+            state = "wired into" if args.on else "taken out of"
+            print(f"hooks of tool calls {'are ' * (not done.changed)}{state} {done.settings_file}")
+            if args.on and done.changed:
+                note(f"memory: {COST}; a session that runs has to be started anew. `memory guard --off` ends it")
+        return 0
+    if args.mark is None:
+        raise UsageError(f"memory guard {shlex.quote(args.name)}: say how it guards: {', '.join(GUARDS)} or {OFF}")
+    return _mark(args, context)
 
 
-def _fits(use: str, args: argparse.Namespace) -> bool:
-    if not use.startswith("--"):
-        word = getattr(args, args.first) if args.first else None
-        return use in ("", word[0] if isinstance(word, list) and word else word)
-    option, _, value = use.partition(" ")
-    given = getattr(args, option.removeprefix("--").replace("-", "_"))
-    return given == value if value else given not in (None, False, [])
+def _mark(args: argparse.Namespace, context: Context) -> int:
+    reviewer = Reviewer(context.settings, context.store)
+    reviewer.journal.recover()
+    entry = find_entry(context.store, args.name)
+    guard = "" if args.mark == OFF else args.mark
+    done = mark_guard(reviewer, entry.path, guard, entry.content_hash)
+    triggers = compile_rule(context.store.read(done.path))[1]
+    with suppress(IndexUnavailable, OSError):  # The worker does it, too, a little later.
+        reconcile_now(context.settings, paths=[done.path])
+    request_indexing(context.settings)
+    if args.json:
+        print_json({"path": done.path, "guard": guard, "changed": not done.was_so, "triggers": [*triggers.all]})
+        return 0
+    print(f"{done.verdict}{' already' * done.was_so}: {done.path}")
+    if guard and not triggers:
+        note(
+            "memory: it names no command and no file that could be looked for: write what it is about into the note's "
+            "properties, as `triggers: [git push]`"
+        )
+    elif guard:
+        note(f"memory: it is looked for in {', '.join(triggers.all[:8])}{' …' * (len(triggers.all) > 8)}")
+        offer_actions(context, asked_for=True)
+    return 0
 
 
-def require_allowed(name: str, command: Command, args: argparse.Namespace, context: Context) -> None:
-    """Refuse what only the user may do when an agent runs it. Raises UsageError."""
-    if what_it_does(command, args) is not Does.CHANGES or not (agent := context.agent):
+def _tell(args: argparse.Namespace, context: Context) -> int:
+    on, rules = actions_installed(context.settings), count_rules(context.settings)
+    if args.json:
+        print_json({"on": on, "rules": sum(rules.values()), "guards": {name: rules[name] for name in GUARDS}})
+        return 0
+    print(f"hooks of tool calls: {'wired' if on else 'not wired (memory guard --on)'}")
+    marked = ", ".join(f"{rules[name]} {name}" for name in GUARDS if rules[name])
+    print(f"rules that speak of what the agent does: {sum(rules.values())}{f' ({marked})' if marked else ''}")
+    return 0
+
+
+def offer_actions(context: Context, *, asked_for: bool = False) -> None:
+    """Ask once whether the hooks of tool calls shall be wired; without a terminal, or `asked_for` again, say how.
+
+    Only where Claude Code has our other hooks.
+    """
+    settings = context.settings
+    if not may_offer_actions(settings) or not sys.stdin.isatty():
+        if asked_for and not actions_installed(settings):
+            note(f"memory: the hooks of tool calls are not wired: `memory guard --on` ({COST})")
         return
-    uses = {} if isinstance(command.does, Does) else command.does
-    allowed = [use for use, does in uses.items() if use and does is not Does.CHANGES]
-    hint = f" (an agent may run it with {' or '.join(allowed)})" if allowed else ""
-    raise UsageError(
-        f"{agent} runs this, and only the user may, in a terminal of their own: memory {name}; "
-        f"nothing was changed{hint}"
-    )
+    agreed = read_line(QUESTION).lower() in ("y", "yes")
+    remember_asked(settings)
+    if agreed:
+        done = install_actions(settings)
+        print(f"hooks of tool calls wired into {done.settings_file}")
+    else:
+        note("memory: `memory guard --on` wires them later")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 
-from ..hooks.install import EVENTS, hook_argv
+from ..hooks.install import ACTION_EVENTS, EVENTS, hook_argv
 from ..hooks.wiring import CLAUDE, HOSTS, host_argv
 from ..vault.errors import SettingsError, UsageError
 from .context import Context
@@ -20,7 +20,9 @@ EPILOG = """example:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory hook-command`."""
     parser.epilog = EPILOG
-    parser.add_argument("event", metavar="EVENT", help=f"as the host calls it; Claude Code: {', '.join(EVENTS)}")
+    parser.add_argument(
+        "event", metavar="EVENT", help=f"as the host calls it; Claude Code: {', '.join((*EVENTS, *ACTION_EVENTS))}"
+    )
     parser.add_argument("--host", default=CLAUDE, choices=HOSTS, help="the agent that runs it (default claude)")
     add_json(parser)
 

@@ -14,18 +14,20 @@ from ..index.receipts import (
     count_given_before,
     describe_given_before,
     describe_nothing_shown,
+    describe_told,
     marks_of,
     new_mark,
     read_marks,
     read_receipts,
 )
+from ..tasks.hook_log import TRIAL_SESSION
 from ..vault.errors import UsageError
 from .context import Context
 from .output import add_json, in_line, note, print_json
 
 EPILOG = """example:
-  memory inspect                          the last recall
-  memory inspect 3f0c6a52                 every recall of the session that begins so
+  memory inspect                          the last recall, and what was told at tool calls since
+  memory inspect 3f0c6a52                 all that the session that begins so was given
   memory inspect --useful wal-checkpoint  remember that this hit helped, in the newest recall that has it
   memory inspect 3f0c6a52 --useless tabs  remember that it was noise, in the newest recall of this session that has it
 """
@@ -53,9 +55,14 @@ def run(args: argparse.Namespace, context: Context) -> int:
     receipts = read_receipts(Path(state.receipts))
     slug = args.useful or args.useless
     if args.session == "last":
-        own = [one for one in receipts if one.get("caller") != TRIAL_CALLER]
-        # What is to be marked may have come with an earlier prompt.
-        chosen: Sequence[Mapping[str, Any]] = own if slug else own[-1:]
+        own = [
+            one
+            for one in receipts
+            if one.get("caller") != TRIAL_CALLER and not str(one.get("session") or "").startswith(TRIAL_SESSION)
+        ]
+        # What is to be marked may have come with an earlier prompt; what was told at tool calls comes after theirs.
+        last = next((at for at in range(len(own) - 1, -1, -1) if not own[at].get("channel")), max(len(own) - 1, 0))
+        chosen: Sequence[Mapping[str, Any]] = own if slug else own[last:]
     else:
         chosen = [one for one in receipts if str(one.get("session") or "").startswith(args.session)]
         if not chosen:
@@ -120,6 +127,14 @@ def lines_of(one: Mapping[str, Any], marks: Mapping[str, bool], given_before: in
         _time_of(one),
         str(one.get("caller", "-")),
         f"session {one.get('session') or '-'}",
+    ]
+    if told := describe_told(one):
+        yield "  ".join([*facts, f"{told}:"])
+        for path in one.get("injected") or ():
+            yield f"  {path}"
+        yield f"  {_number(stages.get('total'), '.1f').strip()} ms"
+        return
+    facts += [
         f"project {one.get('project') or '-'}",
         f"query {one.get('query', '-')} ({one.get('characters', 0)} characters)",
     ]

@@ -11,9 +11,9 @@ from contextlib import suppress
 
 from .. import __version__
 from ..vault.errors import MemoryVaultError
+from .agent_rights import Command, Does, require_allowed
 from .arguments import CommandParser, ProgramParser
 from .context import Context
-from .guard import Command, Does, require_allowed
 from .pages import HOW_TO
 from .plain import OutputRefused, disarm_streams
 from .reference import ReferenceAction
@@ -22,7 +22,7 @@ from .terminal import Interrupted
 
 READS, PROPOSES, CHANGES = Does
 
-# By its name; what it does decides what an agent may do with it in its shell (guard.py).
+# By its name; what it does decides what an agent may do with it in its shell (agent_rights.py).
 # Modules are imported only when their command is asked for: `memory jobs` must not wait for apsw.
 COMMANDS: dict[str, Command] = {
     "init": Command("init", "choose the vault, wire the hooks into your agent, start the worker", CHANGES),
@@ -38,6 +38,8 @@ COMMANDS: dict[str, Command] = {
     "search": Command("recall", "the same as recall", READS),
     "list": Command("list_entries", "list entries", READS),
     "show": Command("show", "show one entry", READS),
+    "always": Command("always", "give an entry to every session at its start, or no more", CHANGES),
+    "guard": Command("guard", "have a rule stop the agent when it acts; tell it of rules as it acts, or not", CHANGES),
     "dismiss": Command("dismiss", "take a wrong entry out of use; it is not recalled, and not proposed again", CHANGES),
     "inspect": Command(
         "inspect",

@@ -7,7 +7,7 @@ import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from .guard import Command
+from .agent_rights import Command
 
 _PIPE = str.maketrans({"|": "\\|", "\n": " "})
 

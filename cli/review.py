@@ -25,6 +25,7 @@ from ..pipelines.review import (
 from ..pipelines.review import without_replacement_line as kept_text
 from ..pipelines.routing import PASSED_ON
 from ..pipelines.scrub import Policy, scrub
+from ..tasks.action_index import compile_rule
 from ..tasks.conflicts import Choice, ConflictCopy, notes_in_conflict, settle_copy, waiting_copies
 from ..tasks.corpus.digest_decisions import decide_line
 from ..tasks.entry_names import find_entry
@@ -34,8 +35,9 @@ from ..tasks.pending_counts import count_pending
 from ..tasks.queue.enqueue import request_indexing
 from ..tasks.replacing import replaced_now
 from ..tasks.reviewing import DecisionOutcome, Reviewer
+from ..vault.core import is_ban
 from ..vault.days import day_of, parse_local_day
-from ..vault.entry import INCIDENT, Entry
+from ..vault.entry import ACTIVE, INCIDENT, Entry
 from ..vault.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, UsageError
 from ..vault.evidence import PASSED_ON_TAG, SAID
 from ..vault.layout import CORPUS_DIGEST, INBOX, INCUBATOR, REVIEW
@@ -45,6 +47,7 @@ from .conflicts import ask_about_copies, choice_of, copy_as_json
 from .context import Context
 from .digest import line_decision, review_digest
 from .editor import Drafts
+from .guard import offer_actions
 from .init import CONSENT, CONSENT_QUESTION, agreed
 from .output import add_json, counted, cut, in_line, note, print_json, print_table
 from .pending import list_other_places
@@ -56,6 +59,7 @@ EPILOG = """example:
   memory review                                     one key for each: approve, edit, reject, skip, supersede, undo
   memory review --list
   memory review --decide use-pnpm=approve --decide old-habit=reject --json
+  memory review --decide short-answers=always       approve it, and give it to every session at its start
   memory review --decide use-npm='keep both'         it holds beside the rule it would replace
   memory review --decide use-npm='supersede personal-private/preferences/use-pnpm.md'
   memory review --decide surface-retry-page=approve                        put that idea into Ideas.md
@@ -72,6 +76,8 @@ REVIEWED = ("proposals", "questions", "copies")
 
 KEYS = {
     "a": "[a]pprove",
+    "l": "a[l]ways",
+    "g": "[g]uard",
     "b": "keep [b]oth",
     "e": "[e]dit",
     "r": "[r]eject",
@@ -81,7 +87,7 @@ KEYS = {
     "u": "[u]ndo",
     "q": "[q]uit",
 }
-REFUSED = {SURFACE_KIND: "ep", "idea": "p"}
+REFUSED = {SURFACE_KIND: "eplg", "idea": "plg"}
 """Keys that make no sense of a proposal of this kind."""
 MOST_SESSIONS = 3
 """Of so many sessions that said it is shown what was said around it."""
@@ -164,6 +170,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
             reviewer.journal, copies, run=dialogue.run_name, key=read_key, drafts=drafts, steps=of_copies
         ):
             request_indexing(context.settings)
+    if dialogue.speaks_of_actions:
+        offer_actions(context)
     left = asdict(count_pending(reviewer.store))
     asked = ("inbox",) if args.inbox else REVIEWED
     verdicts = [*dialogue.steps.verdicts, *of_copies.verdicts]
@@ -234,6 +242,11 @@ def _list(args: argparse.Namespace, context: Context, waiting: Sequence[Entry], 
     else:
         print(_nothing(args, context))
     return 0
+
+
+def may_guard(entry: Entry) -> bool:
+    """Can the agent be stopped once before it breaks this rule: a ban, or what its reader says to tell as it acts?"""
+    return entry.kind not in REFUSED and (entry.channel == "action" or is_ban(entry.body))
 
 
 def _says(entry: Entry) -> str:
@@ -336,6 +349,8 @@ class _Dialogue:
         self._arrived = True
         self.steps: Steps[tuple[int, int]] = Steps(reviewer, self.run_name)
         self._changed = False
+        self.speaks_of_actions = False
+        """Does an entry that was approved speak of something an agent does?"""
 
     def run(self) -> bool:
         """Until all are decided; False when the user leaves before."""
@@ -368,6 +383,10 @@ class _Dialogue:
         print("\n".join(f"    {line}" for line in entry.body.splitlines()))
         if not tells_occasion(entry.body) and (answered := occasion_of(self._context.settings, entry.sources)):
             print(f"    {SAID}{answered} (from the transcript)")
+        if entry.channel == "core" and entry.kind not in REFUSED:
+            print("    It reads as a habit for all work: l gives it to every session at its start")
+        elif may_guard(entry):
+            print("    Stop the agent once before it does this? g has the rule said to it then")
         with suppress(MemoryVaultError):  # deciding says what is wrong
             if (replaced := replaced_now(self._reviewer.store, entry)) is not None:
                 says = cut(statement_of(self._reviewer.store.read(replaced).body), PIECE_CHARACTERS)
@@ -377,14 +396,19 @@ class _Dialogue:
         """One key and what it does; False to leave."""
         refused = REFUSED.get(entry.kind or "", "") + ("" if entry.supersedes else "b")
         refused += "" if any(source.session for source in entry.sources) else "w"
+        refused += "" if may_guard(entry) else "g"
         keys = {key: label for key, label in KEYS.items() if key not in refused}
         key = read_key("  ".join(keys.values()) + " ")
         try:
             match key:
-                case "b" | "e" | "p" | "w" if key not in keys:
+                case "b" | "e" | "g" | "l" | "p" | "w" if key not in keys:
                     print(f"press one of: {' '.join(keys)}")
                 case "a":
                     self._decide(entry, Approve())
+                case "l":
+                    self._decide(entry, Approve(always=True))
+                case "g":
+                    self._decide(entry, Approve(guard="remind"))
                 case "b":
                     self._decide(entry, KeepBoth())
                 case "e":
@@ -468,6 +492,10 @@ class _Dialogue:
             self._skip()
             return
         self._changed = True
+        with suppress(MemoryVaultError):
+            accepted = self._reviewer.store.read(decided.path)
+            in_use = accepted.effective_status == ACTIVE
+            self.speaks_of_actions = self.speaks_of_actions or (in_use and bool(compile_rule(accepted)[1]))
         self.steps.decided((self._at, 0), decided.verdict if body is None else "edited")
         self._go_to(self._at + 1)
 

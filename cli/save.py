@@ -36,7 +36,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--group", default=None, help="folder in the vault (default personal-private, or personal-projects/PROJECT)"
     )
-    parser.add_argument("--always-load", action="store_true", help="load it into every session")
+    parser.add_argument(
+        "--always",
+        "--always-load",
+        dest="always_load",
+        action="store_true",
+        help="give it to every session at its start",
+    )
     parser.add_argument("--tags", default="", help="comma separated")
     parser.add_argument("--title", default=None, help="first heading (without it lists show the first sentence)")
     parser.add_argument("--project", default=None, help="only for this project, and in its folder")
@@ -118,7 +124,7 @@ def _like(kind: str, text: str, project: str | None, context: Context) -> list[E
 
 def _propose(args: argparse.Namespace, body: str, project: str | None, context: Context) -> int:
     if args.always_load:
-        raise UsageError("what is loaded into every session is the user's to choose: leave --always-load out")
+        raise UsageError("what is loaded into every session is the user's to choose: leave --always out")
     title = args.title or args.slug.replace("-", " ").capitalize()
     fields = ProposalFields(args.slug, [tag.strip() for tag in args.tags.split(",")], args.group, project)
     proposed = AgentProposals(context.settings, context.store).propose(args.kind, title, body, fields)

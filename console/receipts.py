@@ -71,7 +71,7 @@ def stages(one: Mapping[str, Any]) -> Sequence[tuple[str, float, float]]:
     return [(name, ms, ms / most) for name, ms in taken]
 
 
-_TEXTS = ("session", "project", "caller", "query")
+_TEXTS = ("session", "project", "caller", "query", "channel", "guard")
 _NUMBERS = ("characters", "tokens", "floor", "given_before")
 _SCORES = ("score", "dense", "keyword", "answers", "ordinal")
 

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 IMMEDIATE = ("SessionEnd", "PreCompact", "Notification")
 """Events after which the session is reflected at once; after Stop, which comes every turn, once it was quiet."""
 BUDGET_SECONDS = {"SessionStart": 0.5, "UserPromptSubmit": 0.3}
+ACTIONS = ("PreToolUse", "PostToolUseFailure")
+"""Events of a tool call; those of sub-agents count, too."""
+ACTION_END_SECONDS = 2.0
+"""Hard end of these: a guard that answers late is worth more than none."""
 BUDGET_OTHERS_SECONDS = 0.1
 """What any other event may take on a machine that is not overloaded; every wait in here is bounded accordingly."""
 RECORDING_END_SECONDS = 0.5
@@ -189,6 +193,8 @@ def run(hook: Hook) -> str:
     if event in BUDGET_SECONDS:
         hook.budget -= hook.margin
         hook.deadline -= hook.margin
+    if event in ACTIONS:
+        hook.deadline = hook.started + ACTION_END_SECONDS
     if "--budget-ms" in options:  # Shortens what the hook gives itself; the hard end stays where it is.
         hook.budget = min(hook.budget, int(options["--budget-ms"]) / 1000)
     sys.setswitchinterval(SWITCH_SECONDS)
@@ -199,7 +205,9 @@ def run(hook: Hook) -> str:
     payload = parse_object(raw)
     call = adapter.read_call(named, payload or {})
     hook.call = call
-    if call.agent or (call.event == "Notification" and call.notification != "idle_prompt"):
+    if (call.agent and call.event not in ACTIONS) or (
+        call.event == "Notification" and call.notification != "idle_prompt"
+    ):
         return ""
     settings = _settings(hook, env)
     if settings["enabled"] != "1":
@@ -213,12 +221,14 @@ def run(hook: Hook) -> str:
     if payload is None:
         report(f"memoryvault: no {'prompt' if call.event == 'UserPromptSubmit' else 'payload'} on stdin")
         return "no payload"
+    if call.event in ACTIONS:
+        return _act(hook, call, settings, payload)
     if call.event == "SessionStart":
-        token_budget = int(options.get("--token-budget", "-1"))
+        core_words = int(options.get("--core-words", "-1"))
         if named == "SessionStart":
-            return _session_start(hook, call, settings, raw, token_budget)
+            return _session_start(hook, call, settings, raw, core_words)
         hook.is_output_partial = True  # This host's first prompt is its start of the session, too.
-        result = _session_start(hook, call, settings, raw, token_budget)
+        result = _session_start(hook, call, settings, raw, core_words)
         hook.is_output_partial = False
         call.event = event
         return result if result == "duplicate" else _prompt(hook, call, settings, raw)
@@ -229,6 +239,28 @@ def run(hook: Hook) -> str:
     if call.event in IMMEDIATE:
         return _record(hook, call, settings, None)
     return ""
+
+
+def _act(hook: Hook, call: HookCall, settings: Mapping[str, str], payload: Mapping[str, object]) -> str:
+    """Tell what rules say of a tool call; '' where nothing was told."""
+    if call.event == "PreToolUse":
+        from .action import answer_call
+    else:
+        from .failure import answer_failure as answer_call
+    try:
+        answer = answer_call(call, payload, settings)
+    except OSError as error:
+        return _report_unwritable(hook, error)
+    if answer is None:
+        return ""
+    _add_output(hook, answer.text)
+    hook.fields["injected"] = len(answer.paths)
+    if answer.decision:
+        hook.fields["guard"] = answer.decision
+    from .receipt import append_action
+
+    append_action(settings["log_file"], call, answer.paths, answer.decision, (time.monotonic() - hook.started) * 1000)
+    return "ok"
 
 
 def adapter_of(host: str) -> ModuleType:
@@ -289,7 +321,7 @@ def _settings(hook: Hook, env: Mapping[str, str]) -> Mapping[str, str]:
     return values
 
 
-def _session_start(hook: Hook, call: HookCall, settings: Mapping[str, str], raw: bytes, token_budget: int) -> str:
+def _session_start(hook: Hook, call: HookCall, settings: Mapping[str, str], raw: bytes, core_words: int) -> str:
     from ..vault.project import project_of
     from .once import claim_event, delete_old_claims
     from .session_start import OpeningRequest, build_opening
@@ -302,19 +334,21 @@ def _session_start(hook: Hook, call: HookCall, settings: Mapping[str, str], raw:
         if call.session:
             forget_end(harness, call.session)
         if call.session and call.source in ("compact", "clear"):
+            from .action import forget_told
             from .injected import clear_injected
 
             clear_injected(harness, call.session)
+            forget_told(harness, call.session)
     except OSError as error:
         refused = _report_unwritable(hook, error)
     if not hook.adapter.ANSWERS:
         _start_missing(hook, call, settings, worker=True, service=False)
         delete_old_claims(run_folder)
         return refused or "ok"
-    if token_budget < 0:
-        token_budget = int(settings["always_load_token_budget"])
+    if core_words < 0:
+        core_words = int(settings["core_words"])
     reading_until = hook.started + hook.budget * (0.35 if hook.is_output_partial else 0.7)
-    request = OpeningRequest(settings, call.session, project_of(call.cwd), token_budget, reading_until)
+    request = OpeningRequest(settings, call.session, project_of(call.cwd), core_words, reading_until)
     opening = build_opening(
         request,
         publish=hook.set_output,
@@ -332,6 +366,10 @@ def _session_start(hook: Hook, call: HookCall, settings: Mapping[str, str], raw:
         _note_injected(hook, call)
     except OSError as error:
         refused = _report_unwritable(hook, error)
+    if opening.paths:
+        from .receipt import append_action
+
+        append_action(settings["log_file"], call, opening.paths, "", (time.monotonic() - hook.started) * 1000)
     _start_missing(hook, call, settings, worker=True, service=True)
     delete_old_claims(run_folder)
     return refused or opening.note or "ok"
@@ -516,7 +554,7 @@ def _write_stdout(hook: Hook, text: str) -> None:
 
 
 def _options(argv: list[str]) -> dict[str, str]:
-    """Parse `<event> [--host NAME] [--budget-ms N] [--token-budget N]`; the event is under `event`."""
+    """Parse `<event> [--host NAME] [--budget-ms N] [--core-words N]`; the event is under `event`."""
     options: dict[str, str] = {}
     words = iter(argv)
     for word in words:

@@ -24,6 +24,7 @@ class EntryFile:
         "created",
         "excerpt",
         "kind",
+        "occurrences",
         "path",
         "priority",
         "project",
@@ -46,6 +47,8 @@ class EntryFile:
         )
         self.always_load = fields.get("always_load", "").lower() in TRUE or special_folder(path) == ALWAYS_LOAD
         self.project = project_of_note(path, fields.get("project", ""), fields.get("group", ""))
+        occurrences = fields.get("occurrences", "")
+        self.occurrences = int(occurrences) if occurrences.isdecimal() and len(occurrences) < 10 else 1
         self.priority = fields.get("priority", "")
         self.created = fields.get("created", "")
         self.updated = fields.get("updated", "")

@@ -10,7 +10,7 @@ import compileall
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -42,8 +42,18 @@ TIMEOUT_SECONDS = {
     "Notification": 5,
 }
 """How long the host waits for a hook; the hooks themselves end long before."""
-MATCHERS = {"SessionStart": "startup|resume|clear|compact|fork", "Notification": "idle_prompt"}
+ACTION_TIMEOUT_SECONDS = {"PreToolUse": 5, "PostToolUseFailure": 5}
+"""Events of tool calls: wired only by the user's word (`memory guard`), since each call then starts a process."""
+MATCHERS = {
+    "SessionStart": "startup|resume|clear|compact|fork",
+    "Notification": "idle_prompt",
+    "PreToolUse": "Bash|Edit|Write|NotebookEdit",
+    "PostToolUseFailure": "Bash",
+}
 EVENTS = tuple(TIMEOUT_SECONDS)
+ACTION_EVENTS = tuple(ACTION_TIMEOUT_SECONDS)
+ACTIONS_ASKED = "actions-asked"
+"""A file in the state folder: see `remember_asked`."""
 MANAGED_FILES = (
     Path("/etc/claude-code/managed-settings.json"),
     Path("/Library/Application Support/ClaudeCode/managed-settings.json"),
@@ -84,8 +94,8 @@ def hook_argv(event: str) -> list[str]:
     The interpreter is the running one (of the virtual environment, so that processes which hooks start find the
     packages), never a shim from PATH. `-I -S` ignore the user's PYTHONPATH, working directory and site-packages.
     """
-    if event not in EVENTS:
-        raise SettingsError(f"there is no hook for {event!r}; the events are {', '.join(EVENTS)}")
+    if event not in (*EVENTS, *ACTION_EVENTS):
+        raise SettingsError(f"there is no hook for {event!r}; the events are {', '.join((*EVENTS, *ACTION_EVENTS))}")
     return [*hook_start(), event]
 
 
@@ -123,6 +133,55 @@ def install(settings: Settings, *, now: datetime | None = None) -> InstallOutcom
     warnings = _warnings(_read(path)[1])
     changed, backup = add_to_file(path, with_hooks, without_hooks, now=now)
     return InstallOutcome(path, changed, backup, warnings)
+
+
+def install_actions(settings: Settings) -> InstallOutcome:
+    """Add the hooks of tool calls to settings.json, whether or not ours are there already. Raises as `install`."""
+    path = settings_file_of(settings)
+    warnings = _warnings(_read(path)[1])
+    changed, backup = add_to_file(path, _with_actions, without_hooks)
+    return InstallOutcome(path, changed, backup, warnings)
+
+
+def uninstall_actions(settings: Settings) -> UninstallOutcome:
+    """Remove the hooks of tool calls and leave our others. Raises as `uninstall`."""
+    path = settings_file_of(settings)
+    before, document = _read(path)
+    if _ours(document) <= {*ACTION_EVENTS}:  # The plugin brings the others: then the file is as it was before.
+        return remove_from_file(path, _with_actions, without_hooks)
+    updated = _without(document, ACTION_EVENTS)
+    if updated == document:
+        return UninstallOutcome(path, False, False)
+    _replace(path, before, _dump(updated, before))
+    return UninstallOutcome(path, True, False)
+
+
+def actions_installed(settings: Settings) -> bool:
+    """Are the hooks of tool calls in settings.json? Raises SettingsError."""
+    return _ours(_read(settings_file_of(settings))[1]).issuperset(ACTION_EVENTS)
+
+
+def may_offer_actions(settings: Settings) -> bool:
+    """Does Claude Code have our other hooks and not those of tool calls, and was the user never asked for them?
+
+    Raises SettingsError.
+    """
+    others = bool(installed_events(settings)) or plugin_installed(settings)
+    return others and not actions_installed(settings) and not Path(settings.state.root, ACTIONS_ASKED).exists()
+
+
+def remember_asked(settings: Settings) -> None:
+    """The user was asked whether the hooks of tool calls shall be wired: once is enough."""
+    Path(settings.state.root, ACTIONS_ASKED).touch(mode=FILE_MODE)
+
+
+def _ours(document: Json) -> set[str]:
+    """The events that have an entry of ours."""
+    return {
+        event
+        for event, groups in _hooks(document).items()
+        if any(is_ours(one) for group in groups for one in _entries(group))
+    }
 
 
 def add_to_file(
@@ -263,31 +322,46 @@ def is_ours(hook: object) -> bool:
         return False
     args = hook.get("args")
     ours = split_hook_argv([hook.get("command"), *args]) if isinstance(args, list) else None
-    return ours is not None and len(ours[1]) > 0 and ours[1][0] in EVENTS
+    return ours is not None and len(ours[1]) > 0 and ours[1][0] in (*EVENTS, *ACTION_EVENTS)
 
 
 def with_hooks(document: Json) -> Json:
-    """`document` with exactly one current entry of ours per event; the order of all others is kept."""
-    if _current(document):
-        return document
-    result = without_hooks(document)
-    hooks = dict(_hooks(result))
-    for event in EVENTS:
+    """`document` with exactly one current entry of ours per event, those of tool calls if it had them; the order of all
+    others is kept."""
+    wanted = [*EVENTS, *(event for event in ACTION_EVENTS if event in _ours(document))]
+    return document if _current(document, wanted) else _added(without_hooks(document), wanted)
+
+
+def _with_actions(document: Json) -> Json:
+    """`document` with exactly one current entry of ours per event of tool calls; our others stay as they are."""
+    others = _without(document, [event for event in _ours(document) if event not in ACTION_EVENTS])
+    return document if _current(others, ACTION_EVENTS) else _added(_without(document, ACTION_EVENTS), ACTION_EVENTS)
+
+
+def _added(document: Json, events: Collection[str]) -> Json:
+    hooks = dict(_hooks(document))
+    for event in events:
         command, *args = hook_argv(event)
-        entry = {"type": "command", "command": command, "args": args, "timeout": TIMEOUT_SECONDS[event]}
+        seconds = (TIMEOUT_SECONDS | ACTION_TIMEOUT_SECONDS)[event]
+        entry = {"type": "command", "command": command, "args": args, "timeout": seconds}
         group: Json = {"matcher": MATCHERS[event]} if event in MATCHERS else {}
         hooks[event] = [*hooks.get(event, []), {**group, "hooks": [entry]}]
-    return {**result, "hooks": hooks}
+    return {**document, "hooks": hooks}
 
 
 def without_hooks(document: Json) -> Json:
     """`document` without our entries, and without the groups, events and key that become empty."""
+    return _without(document, _hooks(document))
+
+
+def _without(document: Json, events: Collection[str]) -> Json:
+    """`without_hooks`, but only of these events."""
     kept: dict[str, Any] = {}
     for event, groups in _hooks(document).items():
         remaining = []
         for group in groups:
             entries = _entries(group)
-            others = [hook for hook in entries if not is_ours(hook)]
+            others = [hook for hook in entries if event not in events or not is_ours(hook)]
             if len(others) == len(entries):
                 remaining.append(group)
             elif others:
@@ -305,16 +379,16 @@ def precompile() -> None:
         compileall.compile_dir(folder, maxlevels=0, quiet=2)
 
 
-def _current(document: Json) -> bool:
+def _current(document: Json, wanted: Collection[str]) -> bool:
     count = 0
     for event, groups in _hooks(document).items():
         for group in groups:
             for hook in _entries(group):
                 if is_ours(hook):
-                    if event not in EVENTS or [hook.get("command"), *hook["args"]] != hook_argv(event):
+                    if event not in wanted or [hook.get("command"), *hook["args"]] != hook_argv(event):
                         return False
                     count += 1
-    return count == len(EVENTS)
+    return count == len(wanted)
 
 
 def _hooks(document: Json) -> Json:

@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 INBOX_LIMIT = 50
 INCUBATOR_LIMIT = 20
 SILENT_DAYS = 7
-FLAGGED_LIMIT = 200
+FLAGGED_LIMIT = 500
 LOCK_PATIENCE_SECONDS = 0.02
+HOST_CHARACTERS = 10_000
+"""Of a longer text Claude Code shows the model a preview of 2 KB."""
 FLAGGED = (
     "SELECT path FROM entry_meta WHERE always_load = 1 AND special IN ('', '_always-load')"
     " AND (status IS NULL OR status = 'active') AND (project IS NULL OR project IN ('', ?))"
@@ -35,11 +37,9 @@ FLAGGED = (
 class OpeningRequest:
     """Which session starts, and what it may be shown."""
 
-    __slots__ = ("auto_memory", "deadline", "harness", "index_db", "project", "session", "token_budget", "vault")
+    __slots__ = ("auto_memory", "deadline", "harness", "index_db", "project", "session", "vault", "words")
 
-    def __init__(
-        self, settings: Mapping[str, str], session: str, project: str, token_budget: int, deadline: float
-    ) -> None:
+    def __init__(self, settings: Mapping[str, str], session: str, project: str, words: int, deadline: float) -> None:
         self.vault = settings["vault"]
         self.harness = settings["harness"]
         self.index_db = settings["index_db"]
@@ -48,8 +48,8 @@ class OpeningRequest:
         """Is the session shown the index of the agent's own notes?"""
         self.session = session
         self.project = project
-        self.token_budget = token_budget
-        """Of the always-load entries; 0: no limit."""
+        self.words = words
+        """Budget of the always-load entries; 0: no limit."""
         self.deadline = deadline
         """Monotonic seconds: entries that are not read by then are left out."""
 
@@ -87,19 +87,21 @@ def build_opening(
     found: dict[str, EntryFile] = {}
     in_folders = _list_always_load(vault, project)
     is_complete = _read_always_load(found, vault, in_folders, project, request.deadline)
-    text, shown = render_always_load(found.values(), request.token_budget)
+    text, shown = render_always_load(found.values(), request.words)
     publish(text.strip(), [entry.path for entry in shown])
     # The index is asked only now: if it blocks, the entries of the folders are printed all the same.
     count = len(found)
     flagged = _find_flagged(request.index_db, project)
     is_complete = is_complete and _read_always_load(found, vault, flagged, project, request.deadline)
     if len(found) > count:
-        text, shown = render_always_load(found.values(), request.token_budget)
+        text, shown = render_always_load(found.values(), request.words)
     paths = [entry.path for entry in shown]
     publish(text.strip(), paths)
     is_index_shown = request.auto_memory and not host_loads_notes(notes_folder(vault, project))
-    index = read_project_index(vault, project) if is_index_shown else ""
-    parts = [text.strip(), index, format_reminder(vault, request.harness, request.session)]
+    reminder = format_reminder(vault, request.harness, request.session)
+    room = HOST_CHARACTERS - len(text) - len(reminder)
+    index = read_project_index(vault, project, room) if is_index_shown else ""
+    parts = [text.strip(), index, reminder]
     return Opening(
         "\n\n".join(part for part in parts if part),
         len(shown),
@@ -150,15 +152,18 @@ def notes_folder(vault: str, project: str) -> str:
     return f"{vault}/{PROJECTS}/{project}/{FOLDER}"
 
 
-def read_project_index(vault: str, project: str) -> str:
-    """Read the index of the agent's own notes on the project, as a block for the model; '' when there are no notes."""
+def read_project_index(vault: str, project: str, room: int) -> str:
+    """Read the index of the agent's own notes on the project, as a block for the model; '' when there are no notes.
+
+    `room`: about how many characters it may have.
+    """
     names = _list_names(notes_folder(vault, project)) if project else []
     if not names:
         return ""
     topics = sum(is_topic_name(name) and is_entry_name(name) for name in names)
     entry = read_entry_file(vault, f"{PROJECTS}/{project}/{FOLDER}/{INDEX_NAME}")
     return render_index_block(
-        entry.body if entry is not None else "", f"{notes_folder(vault, project)}/{INDEX_NAME}", topics
+        entry.body if entry is not None else "", f"{notes_folder(vault, project)}/{INDEX_NAME}", topics, room
     )
 
 

@@ -20,6 +20,7 @@ import apsw
 
 from ..vault.automemory import COST_KIND
 from ..vault.days import effective_day
+from ..vault.layout import INBOX
 from ..vault.normal_form import normal_form
 from . import active_sql, database
 from .ranking import EntryFacts
@@ -211,6 +212,28 @@ class CatalogReader:
     def set_aside(self) -> dict[str, str]:
         """See `active_sql.select_set_aside`."""
         return active_sql.select_set_aside(self._connection)
+
+    def always_load_paths(self) -> list[str]:
+        """Paths of the entries in use that every session, or every one of their project, is given at its start."""
+        sql = f"SELECT m.path FROM entry_meta m WHERE m.always_load = 1 AND {active_sql.IN_USE} ORDER BY m.path"
+        return [row[0] for row in self._connection.execute(sql)]
+
+    def stamps_in_use(self) -> dict[str, tuple[int, int]]:
+        """The state of the file of every entry in use, as `file_stamps`."""
+        rows = self._connection.execute(
+            f"SELECT m.path, m.mtime_ns, m.size FROM entry_meta m WHERE {active_sql.IN_USE}"
+        )
+        return {path: (mtime_ns, size) for path, mtime_ns, size in rows}
+
+    def stamps_of_kinds(self, kinds: Sequence[str]) -> dict[str, tuple[int, int]]:
+        """`file_stamps` of the notes of these kinds, active or resolved where entries in use are, or in the inbox."""
+        sql = (
+            f"SELECT m.path, m.mtime_ns, m.size FROM entry_meta m WHERE m.kind IN {VALUES_OF_JSON} "
+            f"AND ({active_sql.IN_ENTRY_PLACE} AND {active_sql.STATUS} IN ('active', 'resolved')"
+            f" OR m.special = '{INBOX}' AND {active_sql.STATUS} = 'inbox')"
+        )
+        rows = self._connection.execute(sql, (json.dumps(list(kinds)),))
+        return {path: (mtime_ns, size) for path, mtime_ns, size in rows}
 
     def active_paths_of_kind(self, kind: str, since: date) -> list[str]:
         """Paths of the active entries of this kind that were made since that day, the newest first."""

@@ -91,12 +91,34 @@ def read_receipts(path: Path) -> Sequence[dict[str, Any]]:
     return rows
 
 
+TOLD = {
+    "": "told with the result of a tool call",
+    "remind": "a tool call was refused once",
+    "ask": "the user was asked about a tool call",
+    "deny": "a tool call was refused",
+}
+
+
+def describe_told(one: Mapping[str, Any]) -> str:
+    """What became of entries that no prompt asked for, for the reader of a receipt; '' for a recall."""
+    match one.get("channel"):
+        case "core":
+            return "given at the session's start"
+        case "action" if one.get("caller") == "PostToolUseFailure":
+            return "told after a tool call that failed"
+        case "action":
+            return TOLD.get(str(one.get("guard") or ""), TOLD[""])
+    return ""
+
+
 def count_given_before(one: Mapping[str, Any], earlier: Iterable[Mapping[str, Any]]) -> int:
     """How many entries this recall did not search, since the session has them. They have no scores.
 
     `earlier`: the receipts before it, in any order. They tell it where the receipt itself does not, as those of a hook
     without the service and of older versions: what the session was given, as though it had forgotten nothing since.
     """
+    if one.get("channel"):
+        return 0
     said = one.get("given_before")
     if isinstance(said, int) and not isinstance(said, bool):
         return said

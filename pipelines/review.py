@@ -19,6 +19,11 @@ from ..vault.slug import idea_slug, slugify, validate_group, validate_kind, vali
 class Approve:
     """It holds. If it was proposed in the place of another entry, that one is superseded."""
 
+    always: bool = False
+    """Every session is given it at its start."""
+    guard: str = ""
+    """How it guards what the agent does, one of `vault.entry.GUARDS`; '' for not at all."""
+
 
 @dataclass(frozen=True)
 class KeepBoth:
@@ -46,6 +51,8 @@ Decision: TypeAlias = "Approve | KeepBoth | Reject | Skip | Supersede"
 
 _WORDS: dict[str, Decision] = {
     **dict.fromkeys(("approve", "approved", "accept", "accepted", "yes", "keep"), Approve()),
+    **dict.fromkeys(("always", "approve always"), Approve(always=True)),
+    **dict.fromkeys(("remind", "approve remind"), Approve(guard="remind")),
     **dict.fromkeys(("keep both", "keep-both", "both"), KeepBoth()),
     **dict.fromkeys(("reject", "rejected", "no", "drop", "dismiss"), Reject()),
     **dict.fromkeys(("skip", "later"), Skip()),
@@ -54,7 +61,7 @@ _AROUND = "\"'“”‘’.! "
 _SUPERSEDE = re.compile(r"(?:supersedes?|replaces?)\b[\s:=]*(?P<entry>\S.*)?", re.IGNORECASE | re.DOTALL)
 ARCHIVED = f"{DEFAULT_GROUP}/{ARCHIVE}"
 """Here superseded entries go."""
-HOW_TO_DECIDE = "approve, keep both, reject, skip, or supersede PATH"
+HOW_TO_DECIDE = "approve, always, remind, keep both, reject, skip, or supersede PATH"
 
 
 def parse_decision(text: str, replaces: str | None = None) -> Decision | None:
@@ -141,7 +148,9 @@ def settle(proposal: Proposal, decision: Decision) -> Outcome:
             if proposal.kind == "idea":
                 raise EntryInvalid("an idea takes no other note's place: approve or reject it")
             return _accepted(proposal, entry)
-        case Approve():
+        case Approve(always, guard):
+            if proposal.kind == "idea" and (always or guard):
+                raise EntryInvalid("an idea is no rule: approve or reject it")
             return _accepted(proposal, proposal.supersedes)
         case KeepBoth():
             return _accepted(proposal, None)

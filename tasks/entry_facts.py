@@ -21,6 +21,7 @@ def facts_of(entry: Entry) -> Mapping[str, str]:
         "Confidence": entry.confidence,
         "Tags": ", ".join(entry.tags),
         "Always loaded": "yes" if entry.always_load else None,
+        "Guard": entry.guard or None,
         "Superseded because": entry.superseded_reason,
     }
     return {name: value for name, value in shown.items() if value}

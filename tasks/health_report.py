@@ -10,11 +10,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
+from ..index.catalog_reader import CatalogReader
 from ..index.client import RecallClient, ServiceRefused, ServiceUnavailable
 from ..index.drain import NO_EXTENSION
 from ..index.embedder import model_name
@@ -22,13 +24,15 @@ from ..index.models import why_not_loaded
 from ..index.on_demand import IsWired, may_start
 from ..index.receipts import marks_of, read_marks
 from ..index.store import IndexStats
+from ..vault.core import select_core
+from ..vault.entry import ACTIVE, Entry
 from ..vault.errors import MemoryVaultError
 from ..vault.layout import StatePaths
 from ..vault.marker import REFLECTED, START, list_markers, marker_path
 from ..vault.process_lock import lock_holder
 from ..vault.settings import Settings
 from .active_counts import ActiveCounts, count_active, count_active_and_pending
-from .health_warnings import warnings_of, why_away, why_dead, why_held, why_idle, why_silent, why_unheard
+from .health_warnings import warnings_of, why_away, why_dead, why_held, why_idle, why_no_room, why_silent, why_unheard
 from .hook_log import TRIAL_SESSION, HookTimes, hook_times, read_hook_runs, week_before
 from .indexing import open_index, vault_store
 from .pausing import told_of_pause, why_nothing_starts
@@ -156,6 +160,7 @@ def health_report(settings: Settings, now: float, is_wired: IsWired, *, count_en
     warnings = (
         *faults.lines,
         *warnings_of(waiting, last, oldest_waiting(state.harness), hooks, now),
+        *_told(why_no_room(core_left_out(settings), settings.recall.core_words)),
         *_told(told_of_pause(settings)),
         *_told(why_dead(ledger.queue.dead) if ledger else None),
         *_told(why_silent(ledger.beat, processes.worker.pid, now) if ledger and processes.worker else None),
@@ -272,6 +277,26 @@ def _read_index(settings: Settings) -> IndexFigures:
         usual = in_force or model_name(settings.embedding.model)
         problem = why_not_loaded(usual, Path(settings.state.models)) if store.has_vectors else NO_EXTENSION
         return IndexFigures(**vars(store.stats()), model=in_force, model_to_use=usual, model_problem=problem)
+
+
+def core_left_out(settings: Settings) -> tuple[str, ...]:
+    """Names of the always-load entries that a session's start has no room for: the user's own, and each project's.
+
+    () without a vault or an index.
+    """
+    if settings.vault_path is None:
+        return ()
+    try:
+        with closing(CatalogReader(Path(settings.state.index_db))) as reader:
+            paths = reader.always_load_paths()
+        entries = [entry for entry in vault_store(settings).readable(paths) if entry.effective_status == ACTIVE]
+    except MemoryVaultError:  # The sections of the vault and the index say so.
+        return ()
+    found: dict[str, Entry] = {}
+    for project in sorted({entry.project or "" for entry in entries}):
+        given = [entry for entry in entries if (entry.project or "") in ("", project)]
+        found.update((entry.path, entry) for entry in select_core(given, settings.recall.core_words)[1])
+    return tuple(entry.slug for entry in found.values())
 
 
 def _read_marks(state: StatePaths) -> MarkFigures:

@@ -17,6 +17,7 @@ INCUBATOR_LIMIT = 20
 SILENT_DAYS = 7
 SILENT_WORKER_SECONDS = 120.0
 """A worker beats every ten seconds."""
+NAMED = 5
 AWAY_DAYS = 2
 """A shared queue that was not reached for so long is worth a warning; until then all goes on without it."""
 
@@ -52,6 +53,17 @@ def why_unheard(history: Sequence[Mapping[str, Any]]) -> str | None:
         return None
     why = model.get("failed") or model.get("refused")
     return f"the last session was mined without {model.get('miner')} or not all by it: {why}" if why else None
+
+
+def why_no_room(names: Sequence[str], words: int) -> str | None:
+    """The warning of always-load entries for which the budget of `words` has no room; None of none."""
+    if not names:
+        return None
+    named = ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
+    return (
+        f"no room at a session's start for {named} (`recall.core_words` is {words}): shorten, merge, or "
+        f"`memory always --off {names[0]}`"
+    )
 
 
 def why_dead(dead: int) -> str | None:

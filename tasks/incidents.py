@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..pipelines.incident import Failure, read_failure
 from ..pipelines.routing import PUT_AWAY_STATUSES, REJECTED_STATUSES
 from ..pipelines.scrub import Policy, scrub
 from ..vault.entry import INCIDENT, Entry
 from ..vault.errors import UsageError
 from ..vault.evidence import strip_evidence
+from ..vault.failure import RESOLUTION_HEADING, Failure, plain, read_failure
 from ..vault.layout import DEFAULT_GROUP, PROJECTS, REVIEW
 from ..vault.private import strip_private
 from ..vault.registry import find_by_fingerprint
@@ -25,7 +25,6 @@ MAX_REPORT_CHARACTERS = 20_000
 MAX_SCRUBBED_CHARACTERS = 400_000
 """Of a longer report only the ends are looked at: a fifth of a second."""
 TITLE_CHARACTERS = 120
-RESOLUTION_HEADING = "What helped"
 
 
 @dataclass(frozen=True)
@@ -131,12 +130,16 @@ def _read(report: str) -> tuple[Scrubbed, Failure]:
         )
     if len(report) > MAX_SCRUBBED_CHARACTERS:
         report = _ends_of(report, MAX_SCRUBBED_CHARACTERS)
-    # Scrubbed first: the fingerprint must be the same whoever's name was in the report, and a cut may not fall into a
-    # key or a private passage.
+    # Scrubbed before it is cut: a cut may not fall into a key or a private passage.
     text = scrub(report, Policy.FULL)
     if len(text) > MAX_REPORT_CHARACTERS:
         text = Scrubbed.trusted(_ends_of(text, MAX_REPORT_CHARACTERS), reason="scrubbed above, and cut")
-    return text, read_failure(str(text))
+    # Folders go before scrubbing, which would take a path with somebody's name as a whole: the fingerprint must be the
+    # one that the hook of a failed call finds in the same report, and the same whoever's name was in it.
+    own = strip_private(report)
+    failure = read_failure(own if len(own) <= MAX_REPORT_CHARACTERS else _ends_of(own, MAX_REPORT_CHARACTERS))
+    lines = scrub(failure.normalised, Policy.FULL).split("\n")
+    return text, Failure(read_failure(str(text)).message, "\n".join(map(plain, lines)))
 
 
 def _ends_of(text: str, most: int) -> str:

@@ -23,6 +23,7 @@ from ..vault.layout import CORPUS_DIGEST, INBOX, INDEX_WANTED, REVIEW, WATCHLIST
 from ..vault.paths import ensure_state
 from ..vault.settings import Settings
 from ..vault.store import VaultStore
+from .action_index import write_action_index
 from .forgetting import forget_deleted
 from .queue.job import Handler, Postpone, RunningJob
 from .queue.kinds import Json
@@ -74,7 +75,10 @@ def reconcile_now(
     full: bool = False,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> ReconcileReport:
-    """Make the index say what the files say. Raises VaultUnavailable, IndexUnavailable."""
+    """Make the index say what the files say, and compile what rules say of tool calls.
+
+    Raises VaultUnavailable, IndexUnavailable.
+    """
     vault = vault_store(settings)
     with open_index(settings) as index:
         if full:
@@ -87,6 +91,8 @@ def reconcile_now(
             index.overwrite_removed()
     if report.removed_paths:
         forget_deleted(settings, vault, report.removed_paths)
+    with suppress(OSError):  # The next one writes it.
+        write_action_index(settings, vault)
     return report
 
 

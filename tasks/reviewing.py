@@ -364,9 +364,10 @@ class Reviewer:
                 return self._put_away(entry, before, destination, status, run, body)
             case Accepted() as accepted:
                 old = self._replaced(entry, accepted, decision)
+                marks = _marks(decision)
                 if old is not None:
-                    return self._replace(entry, before, accepted, old, run, body, expected_old)
-                return self._accept(entry, before, accepted, run, body)
+                    return self._replace(entry, before, accepted, old, run, body, expected_old, marks)
+                return self._accept(entry, before, accepted, run, body, marks)
 
     def _surface(self, entry: Entry, decision: Decision, run: str) -> DecisionOutcome:
         """May the idea be put into Ideas.md? The answer holds for this one."""
@@ -394,13 +395,19 @@ class Reviewer:
         return DecisionOutcome(entry.path, status, target)
 
     def _accept(
-        self, entry: Entry, before: str, accepted: Accepted, run: str, body: Scrubbed | None
+        self,
+        entry: Entry,
+        before: str,
+        accepted: Accepted,
+        run: str,
+        body: Scrubbed | None,
+        marks: Mapping[str, StoreValue],
     ) -> DecisionOutcome:
         same = self._same_entry(accepted.path, entry)
         if same is not None and body is None:  # What the user made of the text is not known yet.
-            return self._merge(entry, before, same, run)
+            return self._merge(entry, before, same, run, marks)
         target = free_path(accepted.path, self.store)
-        fields = {**_decided(entry), **_placed(target, accepted.status), "supersedes": None}
+        fields = {**_decided(entry), **_placed(target, accepted.status), "guard": None, **marks, "supersedes": None}
         text = self.store.render_edit(before, fields, _body_after(entry, body))
         self._commit([Change(target, None, text), Change(entry.path, before, None)], run, f"approved: {entry.slug}")
         return DecisionOutcome(entry.path, "approved", target)
@@ -413,12 +420,15 @@ class Reviewer:
         known = other.fingerprint is not None and other.fingerprint == entry.fingerprint
         return other if known and other.effective_status == "active" else None
 
-    def _merge(self, entry: Entry, before: str, other: Entry, run: str) -> DecisionOutcome:
+    def _merge(
+        self, entry: Entry, before: str, other: Entry, run: str, marks: Mapping[str, StoreValue]
+    ) -> DecisionOutcome:
         """The user holds this already: the entry gets the evidence, the proposal goes to the archive."""
         other_before = text_of(self.store, other.path) or ""
         fields: dict[str, StoreValue] = {
             "occurrences": other.occurrences + entry.occurrences,
             "source": merged_sources(other.sources, entry.sources),
+            **marks,
         }
         archive = free_archive_path(self.store, entry.path)
         reason = Scrubbed.trusted("it was known already", reason="our own words")
@@ -453,6 +463,7 @@ class Reviewer:
         run: str,
         body: Scrubbed | None,
         expected_old: str | None,
+        marks: Mapping[str, StoreValue],
     ) -> DecisionOutcome:
         old_before, old_entry = require_living(self.store, old)
         if expected_old is not None and hash_of(old_before) != expected_old:
@@ -463,13 +474,15 @@ class Reviewer:
         target = wanted if wanted == old else free_path(wanted, self.store)
         archive = free_archive_path(self.store, old)
         if target == old:
-            given = {*entry.extra, "aliases", "priority"} - decision_keys(entry)
+            given = {*entry.extra, "aliases", "priority"} - decision_keys(entry) - {"guard"}
             in_place = carry_fields(old_before, before, given)
-            text = self._in_its_place(entry, in_place, old_entry, accepted, archive, body)
+            text = self._in_its_place(entry, in_place, old_entry, accepted, archive, body, marks)
         else:
             fields: dict[str, StoreValue] = {
                 **_decided(entry),
                 **_placed(target, accepted.status),
+                "guard": old_entry.guard or None,  # The user's mark on the rule stays on its new text.
+                **marks,
                 "created": self.store.today(),
                 "supersedes": archive,
             }
@@ -484,7 +497,14 @@ class Reviewer:
         return DecisionOutcome(entry.path, "superseded", target, archive)
 
     def _in_its_place(
-        self, entry: Entry, in_place: str, old: Entry, accepted: Accepted, archive: str, body: Scrubbed | None
+        self,
+        entry: Entry,
+        in_place: str,
+        old: Entry,
+        accepted: Accepted,
+        archive: str,
+        body: Scrubbed | None,
+        marks: Mapping[str, StoreValue],
     ) -> Scrubbed:
         """The old entry's text, `in_place`, with body and evidence of the proposal; its name, place and the user's own
         keys stay."""
@@ -506,6 +526,7 @@ class Reviewer:
             "superseded_by": None,
             "superseded_at": None,
             "superseded_reason": None,
+            **marks,
         }
         return self.store.render_edit(in_place, fields, kept)
 
@@ -557,6 +578,16 @@ def _decided(entry: Entry) -> dict[str, StoreValue]:
         "fingerprint": entry.fingerprint or fingerprint(statement_of(entry.body)),
         # Now it is the user's.
         **({"tags": [tag for tag in entry.tags if tag != PASSED_ON_TAG]} if PASSED_ON_TAG in entry.tags else {}),
+    }
+
+
+def _marks(decision: Decision) -> dict[str, StoreValue]:
+    """What the user marks the entry with by this decision."""
+    if not isinstance(decision, Approve):
+        return {}
+    return {
+        **({"always_load": True} if decision.always else {}),
+        **({"guard": decision.guard} if decision.guard else {}),
     }
 
 

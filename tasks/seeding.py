@@ -30,6 +30,8 @@ from .known_memories import VaultMemories
 from .remembering import free_path
 
 SCAN = "seed"
+HABITS = frozenset({"preferences", "convention"})
+"""Kinds of proposals that may be habits for all work."""
 DEFAULT_MOST = 20
 """Proposals of one run. What a person decides on in one sitting; the rest is one `--more` away."""
 BLOCK = 5
@@ -208,6 +210,8 @@ class Seeding:
                 "fingerprint": proposal.fingerprint,
                 "confidence": str(Tier.MEDIUM),
                 "occurrences": 1,
+                # What such a file says to every session may be said to every session: the review offers it.
+                "channel": "core" if file.kind == "instructions" and proposal.kind in HABITS else None,
                 "source": [Source(file.kind, "", (" ".join(reference.split()),))],
             },
             _scrubbed(proposal.title),

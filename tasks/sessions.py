@@ -206,7 +206,7 @@ def collect_old_markers(harness: str, *, now: float, days: int) -> int:
         event_at = last_event_at(marker_path(harness, session, REFLECTED))
         if event_at is not None and event_at < limit:
             gone += remove_marker(harness, session, REFLECTED)
-    for leftover in (*Path(harness).glob("injected-*"), *Path(harness).glob("ended-*")):
+    for leftover in (*Path(harness).glob("injected-*"), *Path(harness).glob("told-*"), *Path(harness).glob("ended-*")):
         try:
             if leftover.stat().st_mtime < limit:
                 leftover.unlink()

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from memoryvault.cli.guard import VARIABLES
+from memoryvault.cli.agent_rights import VARIABLES
 from memoryvault.tasks.queue import supervisor
 from memoryvault.tests.support import forked
 from memoryvault.tests.support.hurry import may_be_hurried, run_hurried, second_tries

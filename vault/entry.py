@@ -11,10 +11,10 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from .automemory import TYPES, kind_by_path
+from .fingerprint import fingerprint as fingerprint
 from .frontmatter import load_fields
 from .header import body_of, out_of_use, split_header
 from .layout import ALWAYS_LOAD, special_folder
-from .normal_form import composed
 from .project import project_of_note
 from .wording import cut
 
@@ -48,6 +48,12 @@ Plain: TypeAlias = "str | int | float | bool | list[Plain] | dict[str, Plain] | 
 TITLE_CHARACTERS = 80
 _MAX_DEPTH = 8
 _MAX_NODES = 5_000
+
+
+GUARDS = ("remind", "ask", "deny")
+"""The property `guard`: refused once a session, asked about, or refused always."""
+CHANNELS = ("core", "prompt", "action")
+"""The property `channel` of a proposal: at the session's start, with a prompt, or when the agent acts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,14 +123,21 @@ class Entry:
         return special_folder(self.path)
 
     @property
+    def guard(self) -> str:
+        """How the rule guards what the agent does: one of GUARDS, '' for not at all. Only a person marks it."""
+        value = str(self.extra.get("guard") or "").lower()
+        return value if value in GUARDS else ""
+
+    @property
+    def channel(self) -> str:
+        """The way to the agent that the reader proposes: one of CHANNELS; 'prompt' where it says nothing."""
+        value = str(self.extra.get("channel") or "").lower()
+        return value if value in CHANNELS else "prompt"
+
+    @property
     def written_by_agent(self) -> bool:
         """Is any of its evidence an agent's own claim?"""
         return any(source.host == AGENT_SOURCE for source in self.sources)
-
-
-def fingerprint(text: str) -> str:
-    """SHA-256, hexadecimal, of the text in NFC with case folded and runs of white space made one space."""
-    return hashlib.sha256(" ".join(composed(text).split()).casefold().encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def content_hash(data: bytes) -> str:

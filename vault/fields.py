@@ -29,6 +29,8 @@ MACHINE_KEYS = frozenset(
         "project",
         "fingerprint",
         "confidence",
+        "guard",
+        "channel",
         "source",
         "surfaced_in_session",
         "surfaced_at",

@@ -28,8 +28,6 @@ CUT = " […]"
 _CONTEXTS = (" (in answer to: ", " (when refusing ", " (asked: ")
 """Begin what a miner appended to a statement: words of the agent, for who decides."""
 
-_PRIORITY_ORDER = {"high": 0, "normal": 1, "low": 2}
-
 
 def estimate_tokens(text: str) -> int:
     """Estimated number of tokens in `text`, at least 1."""
@@ -136,32 +134,19 @@ def status_line(slugs: Iterable[str]) -> str:
     return line + ": " + ", ".join(names) if names else line
 
 
-def sort_always_load(entries: Iterable[Any]) -> list[Any]:
-    """Sort by priority (high, normal, low), then by path, so that the order is the same on every disk."""
-
-    def rank(entry: Any) -> tuple[int, str]:
-        priority = str(_get(entry, "priority") or "normal").lower()
-        return _PRIORITY_ORDER.get(priority, 1), str(_get(entry, "path") or _get(entry, "slug") or "")
-
-    return sorted(entries, key=rank)
-
-
 def render_entry(entry: Any) -> str:
     """Render one always-load entry whole: its first line as an item of a list, the others below it."""
     return "- " + safe_lines("\n\n".join(filter(None, _split_title(entry)))).lstrip(" ")
 
 
-def render_always_load(entries: Iterable[Any], token_budget: int) -> tuple[str, list[Any]]:
-    """Render (text for the start of a session, entries in it). A closing line counts those that do not fit.
+def render_always_load(entries: Iterable[Any], words: int) -> tuple[str, list[Any]]:
+    """Render (text for the start of a session, entries in it) within a budget of `words`; ('', []) when there are none.
 
-    `entries` have path, slug, priority and body; ('', []) when there are none.
+    `entries` have path, slug, priority, project, occurrences and body.
     """
-    ordered = sort_always_load(entries)
-    if not ordered:
+    from .core import select_core  # Of a session's start alone: a prompt does not wait for it.
+
+    kept, _ = select_core(entries, words)
+    if not kept:
         return "", []
-    blocks = [render_entry(entry) for entry in ordered]
-    kept = select_fitting(blocks, token_budget)
-    lines = [ALWAYS_LOAD_HEADER, *(blocks[index] for index in kept)]
-    if len(kept) < len(ordered):
-        lines.append(f"({len(ordered) - len(kept)} more did not fit into the budget of {token_budget} tokens)")
-    return "\n".join(lines) + "\n", [ordered[index] for index in kept]
+    return "\n".join([ALWAYS_LOAD_HEADER, *map(render_entry, kept)]) + "\n", kept

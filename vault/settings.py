@@ -515,7 +515,7 @@ def snapshot_values(settings: Settings) -> dict[str, str]:
         "quiet_seconds": str(settings.session.quiet_seconds),
         "recall_k": str(settings.recall.k),
         "token_budget": str(settings.recall.token_budget),
-        "always_load_token_budget": str(settings.recall.always_load_token_budget),
+        "core_words": str(settings.recall.core_words),
         "claude_config_dir": str(settings.hosts.claude_config_dir),
         "transcript_roots": os.pathsep.join(str(root) for root in settings.transcript_roots),
     }

@@ -151,8 +151,8 @@ class RecallSection:
 
     k: int = field(default=5, metadata=_whole("Most entries printed for one prompt.", 1, 50))
     token_budget: int = field(default=2000, metadata=_whole("Tokens for the entries of one prompt; 0 is no limit.", 0))
-    always_load_token_budget: int = field(
-        default=20_000, metadata=_whole("Tokens for a session's always-load entries; 0 is no limit.", 0)
+    core_words: int = field(
+        default=700, metadata=_whole("Words for what every session is given at its start; 0 is no limit.", 0)
     )
     dense_weight: float = field(
         default=0.5, metadata=_number("Weight of likeness in meaning in an entry's score.", 0, 1)

@@ -14,7 +14,10 @@ from ...tasks.entry_facts import facts_of
 from ...tasks.entry_names import resolve_entry
 from ...tasks.excerpts import Excerpt, excerpts_of
 from ...tasks.journal import Act, Journal
-from ...vault.entry import AGENT_SOURCE, Entry, Source
+from ...tasks.marking import RUN as MARK_RUN
+from ...tasks.marking import Marked, mark_always, mark_guard
+from ...tasks.marking import reason_against as reason_against_mark
+from ...vault.entry import AGENT_SOURCE, GUARDS, Entry, Source
 from ...vault.errors import EntryNotFound, PathRefused
 from ...vault.pending import pending_folder
 from ...vault.store import VaultStore
@@ -47,6 +50,19 @@ def _routes(desk: Desk) -> Sequence[Route]:
         form: Mapping[str, str] = request.state.form
         return shown(request, form.get("item", ""), attempt(lambda: _dismissed(desk, form)))
 
+    def mark(request: Request) -> Response:
+        form: Mapping[str, str] = request.state.form
+        path = form.get("item", "")
+
+        def marked() -> Notice:
+            nonlocal path
+            done = _marked(desk, form)
+            path = done.path
+            return Notice(f"{done.verdict}{' already' * done.was_so}: {done.path}")
+
+        said = attempt(marked)
+        return shown(request, path, said)
+
     def undo(request: Request) -> Response:
         form: Mapping[str, str] = request.state.form
         return shown(request, form.get("item", ""), undone(desk, form.get("act", ""))[0])
@@ -65,7 +81,9 @@ def _routes(desk: Desk) -> Sequence[Route]:
             address="" if said is None else desk.entry_url(entry.path),
             # What waits is decided on where it waits.
             can_dismiss=pending_folder(entry.path) == "" and not reason_against(entry),
-            last=last if last and last.run.startswith(f"{RUN}:") and last.changes[0].path == entry.path else None,
+            can_mark=not reason_against_mark(entry),
+            guards=GUARDS,
+            last=last if last and _is_of_this_page(last, entry.path) else None,
             entry=entry,
             steps=steps[:MOST_ACTS],
             more_steps=max(0, len(steps) - MOST_ACTS),
@@ -78,8 +96,10 @@ def _routes(desk: Desk) -> Sequence[Route]:
     return (
         Route("/entry", look, methods=["GET"]),
         Route("/entry/dismiss", dismiss_it, methods=["POST"]),
+        Route("/entry/mark", mark, methods=["POST"]),
         Route("/entry/undo", undo, methods=["POST"]),
         Route("/entry/dismiss", look, methods=["GET"]),
+        Route("/entry/mark", look, methods=["GET"]),
         Route("/entry/undo", look, methods=["GET"]),
     )
 
@@ -88,6 +108,22 @@ def _dismissed(desk: Desk, form: Mapping[str, str]) -> Notice:
     done = dismiss(desk.reviewer(), form.get("item", ""), form.get("hash", ""))
     desk.changed()
     return Notice(f"{done.status}{' already' if done.was_so else ''}: {done.path}")
+
+
+def _marked(desk: Desk, form: Mapping[str, str]) -> Marked:
+    reviewer, path, seen = desk.reviewer(), form.get("item", ""), form.get("hash", "")
+    mark = form.get("mark", "")
+    if mark in ("always", "not always"):
+        done = mark_always(reviewer, path, mark == "always", seen)
+    else:
+        done = mark_guard(reviewer, path, "" if mark == "off" else mark, seen)
+    desk.changed()
+    return done
+
+
+def _is_of_this_page(act: Act, path: str) -> bool:
+    """Was this last decision made by a button of the entry's page?"""
+    return act.run.startswith((f"{RUN}:", f"{MARK_RUN}:")) and act.changes[0].path == path
 
 
 def _find(store: VaultStore, name: str) -> Entry:
@@ -140,6 +176,10 @@ PAGE = Page(
     title="Entry",
     key="",
     routes=_routes,
-    keys=(("d", "dismiss it: it is wrong"), ("u", "undo that")),
+    keys=(
+        ("l", "give it to every session at its start, or no more"),
+        ("d", "dismiss it: it is wrong"),
+        ("u", "undo that"),
+    ),
     hidden=True,
 )

@@ -11,19 +11,22 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from ...hooks.install import may_offer_actions, remember_asked
 from ...pipelines.incubation import GC_KIND, SURFACE_KIND
 from ...pipelines.likeness import statement_of
 from ...pipelines.review import Approve, Decision, KeepBoth, Reject, Supersede, link_target
 from ...pipelines.review import without_replacement_line as kept_text
 from ...pipelines.scrub import Policy, scrub
+from ...tasks.action_index import compile_rule
 from ...tasks.entry_names import resolve_entry
 from ...tasks.excerpts import excerpts_of
 from ...tasks.pending_counts import count_pending_notes, count_pending_paths
 from ...tasks.pending_page import list_pending_paths, load_pending_page, order_pending
 from ...tasks.replacing import replaced_now
-from ...tasks.reviewing import NearEntry, Reviewer
+from ...tasks.reviewing import DecisionOutcome, NearEntry, Reviewer
+from ...vault.core import is_ban
 from ...vault.days import parse_local_day
-from ...vault.entry import Entry, Source
+from ...vault.entry import ACTIVE, Entry, Source
 from ...vault.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, PathRefused, UsageError
 from ...vault.layout import INCUBATOR, REVIEW, special_folder
 from ...vault.pending import describe_review
@@ -128,13 +131,27 @@ def _decided(desk: Desk, form: Mapping[str, str]) -> Notice:
         raise decided_elsewhere(reviewer, path, error) from error
     desk.changed()
     old = f"; {decided.archived} has the old one" if decided.archived else ""
-    return Notice(f"{decided.verdict}: {decided.path}{old}{remark}")
+    return Notice(f"{decided.verdict}: {decided.path}{old}{remark}{_not_told_yet(desk, reviewer, decided)}")
+
+
+def _not_told_yet(desk: Desk, reviewer: Reviewer, decided: DecisionOutcome) -> str:
+    """How to have the agent told of the rule when it acts, once; '' where it is, or the rule speaks of nothing so."""
+    with suppress(MemoryVaultError):
+        entry = reviewer.store.read(decided.path)
+        if entry.effective_status == ACTIVE and compile_rule(entry)[1] and may_offer_actions(desk.settings):
+            remember_asked(desk.settings)
+            return "; it speaks of what the agent does: to have it told then, run `memory guard --on`"
+    return ""
 
 
 def _decision(form: Mapping[str, str]) -> Decision:
     match form.get("decision"):
         case "approve":
             return Approve()
+        case "always":
+            return Approve(always=True)
+        case "remind":
+            return Approve(guard="remind")
         case "keep both":
             return KeepBoth()
         case "reject":
@@ -144,7 +161,7 @@ def _decision(form: Mapping[str, str]) -> Decision:
             if not target:
                 raise UsageError("which entry does it replace? choose one, or give its path or slug")
             return Supersede(target)
-    raise UsageError("a decision is approve, keep both, reject or supersede")
+    raise UsageError("a decision is approve, always, remind, keep both, reject or supersede")
 
 
 def _shown(
@@ -203,6 +220,7 @@ def _shown(
         said_on=parse_local_day(item.entry.surfaced_at) if item else None,
         is_said=item is not None and any(source.session for source in item.entry.sources),
         surface_kind=SURFACE_KIND,
+        may_guard=item is not None and (item.entry.channel == "action" or is_ban(item.entry.body)),
         list_kind=GC_KIND,
     )
 
@@ -249,6 +267,8 @@ PAGE = Page(
     waiting=lambda pending: pending.proposals + pending.questions,
     keys=(
         ("a", "approve"),
+        ("l", "approve, and give it to every session at its start"),
+        ("g", "approve, and stop the agent once before it breaks this rule"),
         ("k", "keep both, where it would replace another"),
         ("e", "edit, then approve"),
         ("r", "reject"),

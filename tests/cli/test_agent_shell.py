@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from memoryvault.cli import idea
+from memoryvault.cli.agent_rights import VARIABLES, Does, what_it_does
 from memoryvault.cli.context import Context
-from memoryvault.cli.guard import VARIABLES, Does, what_it_does
 from memoryvault.cli.main import COMMANDS, build_parser, main
 
 from ..review.conftest import bed as bed

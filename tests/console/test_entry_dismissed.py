@@ -53,3 +53,19 @@ def test_another_decision_on_it_is_not_taken_back_here(bed: Bed, front: Front) -
     page = front.get("entry", path=TABS)
     assert len(forms(page, "entry/dismiss")) == 1
     assert forms(page, "entry/undo") == []
+
+
+def test_it_is_given_to_every_session_and_guarded_by_a_button(bed: Bed, front: Front) -> None:
+    tabs(bed)
+    before = bed.files()
+    page = front.get("entry", path="tabs")
+    done = press(front, page, "entry/mark", mark="always")
+    assert said(done) == f"given to every session: {TABS}"
+    assert bed.store.read(TABS).always_load
+    done = press(front, done, "entry/mark", mark="deny")
+    assert bed.store.read(TABS).guard == "deny"
+    for mark in ("off", "not always"):
+        done = press(front, done, "entry/mark", mark=mark)
+    assert {path: text.replace("always_load: false\n", "") for path, text in bed.files().items()} == {
+        path: text.replace("always_load: false\n", "") for path, text in before.items()
+    }

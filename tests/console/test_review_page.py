@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
+from memoryvault.hooks.install import install
 from memoryvault.pipelines.incubation import SURFACE_KIND
 from memoryvault.pipelines.review import Approve
 from memoryvault.tests.review.support import CHOICE, RULE, Bed
@@ -266,3 +267,18 @@ def test_what_was_said_around_a_proposal_is_asked_for_once_it_is_shown(bed: Bed,
 
 def test_an_empty_queue_says_so(front: Front) -> None:
     assert "Nothing waits for your decision" in visible(front.get("review"))
+
+
+def test_a_habit_is_approved_for_every_session_and_a_ban_as_a_guard(bed: Bed, front: Front) -> None:
+    habit = front.decide(proposal(bed, "short", "Keep answers short."), "always")
+    assert habit.status_code == 200
+    assert bed.store.read("personal-private/preferences/short.md").always_load
+    front.decide(proposal(bed, "main", "Never push to main."), "remind")
+    assert bed.store.read("personal-private/preferences/main.md").guard == "remind"
+
+
+def test_the_first_rule_that_speaks_of_a_call_says_once_how_to_have_it_told_then(bed: Bed, front: Front) -> None:
+    install(bed.settings)
+    first = said(front.decide(proposal(bed, "main", "Never push to main."), "approve"))
+    assert "`memory guard --on`" in first
+    assert "guard" not in said(front.decide(proposal(bed, "vendor", "Don't touch vendor/."), "approve"))

@@ -74,7 +74,8 @@ def _hook_runs(export: dict[str, Any]) -> Iterator[HookRun]:
                         session=str(fields["session.id"]),
                         milliseconds=float(fields["total_duration_ms"]),
                         hooks=int(fields["num_hooks"]),
-                        succeeded=int(fields["num_success"]),
+                        # A hook that refuses a tool call is "blocking", and has done what it is for.
+                        succeeded=int(fields["num_success"]) + int(fields.get("num_blocking") or 0),
                     )
 
 

@@ -205,7 +205,7 @@ def test_a_rule_that_the_sessions_start_left_out_is_recalled(sandbox: Sandbox, p
     sandbox.entry(path.replace("_x", "x") if not indexed else path, BODY)
     if indexed:
         index(sandbox, path)
-    start = sandbox.run("SessionStart", sandbox.payload(source="startup"), "--token-budget", "1")
+    start = sandbox.run("SessionStart", sandbox.payload(source="startup"), "--core-words", "1")
     assert BODY not in start.stdout
     assert BODY in ask(sandbox).stdout
     assert ask(sandbox, "again: " + QUESTION).stdout == "", "it holds it now"

@@ -107,15 +107,44 @@ def test_the_rules_in_their_folder_are_loaded_without_a_sound_index(sandbox: San
     assert "Loaded 1 " in stderr
 
 
-def test_priority_decides_what_fits_the_budget(sandbox: Sandbox) -> None:
-    sandbox.entry("personal/_always-load/a-large.md", "x" * 2000)
-    sandbox.entry("personal/_always-load/b-small.md", "y" * 40, priority="high")
-    sandbox.entry("personal/_always-load/c-small.md", "z" * 40, priority="high")
-    stdout, stderr = start(sandbox, "--token-budget", "40")
-    assert stdout.splitlines()[1:] == [
-        "- " + "y" * 40, "- " + "z" * 40, "(1 more did not fit into the budget of 40 tokens)"
-    ]  # fmt: skip
+def test_what_finds_no_room_is_not_printed_and_shorter_ones_are(sandbox: Sandbox) -> None:
+    sandbox.entry("personal/_always-load/a-large.md", "x " * 50)
+    sandbox.entry("personal/_always-load/b-small.md", "y " * 10, priority="high")
+    sandbox.entry("personal/_always-load/c-small.md", "z " * 10)
+    stdout, stderr = start(sandbox, "--core-words", "40")
+    assert [line[:3] for line in stdout.splitlines()[1:]] == ["- y", "- z"]
     assert "Loaded 2 " in stderr
+
+
+def test_after_a_compaction_the_core_is_given_again(sandbox: Sandbox) -> None:
+    sandbox.entry("personal-private/_always-load/rule.md", "Keep answers short.")
+    first = start(sandbox)[0]
+    assert "Keep answers short." in first
+    assert start(sandbox, source="compact")[0] == first
+
+
+def test_the_users_own_habits_come_first_and_bans_before_the_rest(sandbox: Sandbox) -> None:
+    sandbox.entry("personal-projects/my-shop/_always-load/of-shop.md", "Never edit the generated client.")
+    sandbox.entry("personal-private/_always-load/a-style.md", "Write British English.", occurrences="2")
+    sandbox.entry("personal-private/_always-load/b-often.md", "Keep answers short.", occurrences="9")
+    sandbox.entry("personal-private/_always-load/c-ban.md", "# Pushing\n\nDon't push to main.")
+    stdout, _ = start(sandbox)
+    places = [stdout.index(f"### {name}") for name in ("c-ban", "b-often", "a-style", "of-shop")]
+    assert places == sorted(places)
+
+
+def test_the_core_is_not_lost_to_the_hosts_limit_beside_a_long_index(sandbox: Sandbox) -> None:
+    sandbox.entry("personal-private/_always-load/rule.md", "Keep answers short. " * 100)
+    folder = sandbox.vault / "personal-projects" / "my-shop" / "memory"
+    folder.mkdir(parents=True)
+    (folder / "MEMORY.md").write_text(
+        "".join(f"- [T{n}](t{n}.md) — a topic with a long description {n}\n" for n in range(300))
+    )
+    stdout, _ = start(sandbox)
+    assert "Keep answers short." in stdout
+    assert "topic with a long description 5" in stdout
+    assert "(truncated: " in stdout
+    assert 8_000 < len(stdout) <= 10_000
 
 
 def test_two_starts_on_two_days_print_the_same_bytes(sandbox: Sandbox) -> None:
@@ -201,6 +230,7 @@ def test_the_projects_memory_index_is_shown_up_to_its_limit(sandbox: Sandbox) ->
     index.parent.mkdir(parents=True)
     (index.parent / "t1.md").write_text("On demand.\n")
     index.write_text("<!-- hidden -->\n" + "".join(f"- [T{n}](t{n}.md) — topic {n}\n" for n in range(300)))
+    # Within 200 lines and what the host shows of a hook's text.
     stdout, _ = start(sandbox)
     assert stdout.startswith(f'<auto-memory path="{index}" topic_count="1">\n')
     assert "topic 199" in stdout
@@ -210,7 +240,7 @@ def test_the_projects_memory_index_is_shown_up_to_its_limit(sandbox: Sandbox) ->
     assert "On demand." not in stdout
     index.write_text("ä" * 20_000)
     stdout, _ = start(sandbox, session_id="s2")
-    assert 12_000 < stdout.count("ä") <= 12_500
+    assert 9_000 < stdout.count("ä") <= 10_000
 
 
 def own_notes(sandbox: Sandbox) -> None:

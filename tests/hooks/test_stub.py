@@ -98,7 +98,18 @@ def imported(sandbox: Sandbox, event: str, **fields: object) -> set[str]:
 def test_a_hook_loads_nothing_beyond_the_light_modules(sandbox: Sandbox, event: str) -> None:
     sandbox.entry("personal-private/preferences/cocoa.md", "Cocoa goes into the blue teapot.")
     fields = {"prompt": "where does the cocoa go, teapot or mug?", "notification_type": "idle_prompt"}
-    assert imported(sandbox, event, **fields) <= OURS | BUILT_IN
+    of_core = {"memoryvault.vault.core"} if event == "SessionStart" else set()
+    assert imported(sandbox, event, **fields) <= OURS | BUILT_IN | of_core
+
+
+def test_a_tool_call_loads_least_of_all(sandbox: Sandbox) -> None:
+    sandbox.state.ensure()
+    Path(sandbox.state.root, "actions.json").write_text('{"c":{},"n":{},"e":{},"g":[],"w":{},"r":[]}\n')
+    sandbox.run("Stop", sandbox.payload())
+    loaded = imported(sandbox, "PreToolUse", tool_name="Bash", tool_input={"command": "git push"})
+    ours = {"memoryvault.hooks.action", "memoryvault.hooks.action_match"}
+    assert loaded <= OURS | BUILT_IN | ours
+    assert not loaded & {"_socket", "_sqlite3", "re", "json", "memoryvault.hooks.recall", "memoryvault.vault.render"}
 
 
 def test_stop_loads_neither_sockets_nor_the_reading_half(sandbox: Sandbox) -> None:

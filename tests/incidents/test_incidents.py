@@ -9,10 +9,10 @@ import time
 import pytest
 
 from memoryvault.cli.main import main
-from memoryvault.pipelines.incident import read_failure
 from memoryvault.tasks.incidents import add, find
 from memoryvault.tasks.indexing import reconcile_now
 from memoryvault.vault.errors import UsageError
+from memoryvault.vault.failure import read_failure
 
 from ..review.support import Bed
 

@@ -35,7 +35,7 @@ def answer(monkeypatch: pytest.MonkeyPatch, bed: Bed, keys: str) -> list[str]:
 @pytest.mark.parametrize(
     ("kind", "keys"),
     [
-        ("preferences", "[a]pprove  [e]dit  [r]eject  [s]kip  su[p]ersede  [u]ndo  [q]uit "),
+        ("preferences", "[a]pprove  a[l]ways  [e]dit  [r]eject  [s]kip  su[p]ersede  [u]ndo  [q]uit "),
         ("idea", "[a]pprove  [e]dit  [r]eject  [s]kip  [u]ndo  [q]uit "),
         ("idea-surface", "[a]pprove  [r]eject  [s]kip  [u]ndo  [q]uit "),
     ],
@@ -46,7 +46,7 @@ def test_only_keys_that_do_something_are_offered(
     bed.note("personal-private/_review/one.md", "One.", kind=kind, status="pending")
     pressed = "xnyq" if "su[p]" in keys else "xpq"  # `n` is no "no" that is for good, nor is `y` a yes
     assert answer(monkeypatch, bed, pressed) == [keys] * len(pressed)
-    short = " ".join(key for key in "aerspuq" if f"[{key}]" in keys)
+    short = " ".join(key for key in "alerspuq" if f"[{key}]" in keys)
     assert capsys.readouterr().out.count(f"press one of: {short}\n") == len(pressed) - 1
 
 
@@ -111,7 +111,7 @@ def test_where_it_would_replace_a_rule_both_may_be_kept(
 ) -> None:
     replacing(bed)
     (asked,) = answer(monkeypatch, bed, key)
-    assert "[a]pprove  keep [b]oth  [e]dit" in asked
+    assert "[a]pprove  a[l]ways  keep [b]oth  [e]dit" in asked
     assert statuses(bed) == left
     assert all("It would replace" not in entry.body for entry in bed.entries())
 

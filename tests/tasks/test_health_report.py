@@ -145,3 +145,13 @@ def test_a_shared_queue_that_was_long_away_is_a_warning(tmp_path: Path) -> None:
         assert report.shared_queue is not None
         assert (report.shared_queue.reached, report.shared_queue.why) == (False, "no route")
         assert [line for line in report.warnings if "shared" in line] == warned
+
+
+def test_what_finds_no_room_at_a_sessions_start_is_named(bed: Bed) -> None:
+    bed.note("personal-private/_always-load/long.md", "word " * 90, kind="preferences")
+    bed.note("personal-private/preferences/short.md", "Keep answers short.", kind="preferences", always_load=True)
+    reconcile_now(bed.settings)
+    narrow = replace(bed.settings, recall=replace(bed.settings.recall, core_words=80))
+    warned = [line for line in health_report(narrow, time.time(), lambda _: True).warnings if "no room" in line]
+    assert len(warned) == 1
+    assert "start for long (`recall.core_words` is 80)" in warned[0]

@@ -13,6 +13,7 @@ import memoryvault
 LIGHT = (
     "automemory",
     "cjk",
+    "core",
     "days",
     "evidence",
     "function_words",

@@ -73,7 +73,7 @@ def test_the_documented_variables_work() -> None:
             "MEMORY_REVIEW_MODE": "silent",
             "AGENT_TOOLKIT_EMBEDDING_MODEL": "BAAI/bge-large-en-v1.5",
             "CLAUDE_CONFIG_DIR": "/c",
-            "MEMORY_RECALL_ALWAYS_LOAD_TOKEN_BUDGET": "8000",
+            "MEMORY_RECALL_CORE_WORDS": "80",
         }
     )
     assert settings.vault_path == Path("/v/MemoryVault")
@@ -81,7 +81,7 @@ def test_the_documented_variables_work() -> None:
     assert settings.memory.review_mode == "silent"
     assert settings.embedding.model == "BAAI/bge-large-en-v1.5"
     assert settings.transcript_roots[0] == Path("/c/projects")
-    assert settings.recall.always_load_token_budget == 8000
+    assert settings.recall.core_words == 80
 
 
 def test_an_empty_variable_is_as_good_as_none() -> None:
@@ -150,7 +150,7 @@ def test_a_bad_value_is_named_with_its_line_and_what_is_allowed(tmp_path: Path, 
 @pytest.mark.parametrize(
     ("variable", "value", "message"),
     [
-        ("MEMORY_RECALL_ALWAYS_LOAD_TOKEN_BUDGET", "not-a-number", "a whole number of at least 0"),
+        ("MEMORY_RECALL_CORE_WORDS", "not-a-number", "a whole number of at least 0"),
         ("MEMORY_ENABLED", "perhaps", "true or false"),
         ("MEMORY_VAULT_PATH", "./vault", "an absolute path"),
         ("MEMORY_REVIEW_MODE", "bogus", "one of interactive, auto, silent"),

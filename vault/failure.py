@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ..vault.entry import fingerprint
+from .fingerprint import fingerprint
 
+RESOLUTION_HEADING = "What helped"
+"""Above what helped, in the note of an incident."""
 MOST_FRAMES = 8
 """Number of innermost frames that count: how the program got there differs more than where it failed."""
 MOST_MESSAGE_LINES = 6
@@ -94,3 +96,43 @@ def plain(line: str) -> str:
 
 def _base(path: str) -> str:
     return path.replace("\\", "/").rsplit("/", 1)[-1]
+
+
+EXACT, MESSAGE, KIND = "x", "n", "c"
+"""The rungs by which a failure is known again, the surest first, as keys begin with them."""
+MOST_KEY_LINES = 60
+"""Of a failure's output so many last lines are looked up."""
+LEAST_WORDS = 3
+"""A shorter line says too little to be known again by it alone."""
+_EXIT = re.compile(r"\A(?:Error: )?Exit code \d+\n")
+_CLASS = re.compile(r"(?:^|[\s:])((?:\w+\.)*\w*(?:Error|Exception)|E[A-Z]{4,})\b")
+
+
+def failure_keys(report: str, command: str = "") -> list[str]:
+    """The keys by which this failure is looked up, the surest first: all that it says, each line that says enough, and
+    the kind of error of this program."""
+    failure = read_failure(_EXIT.sub("", report))
+    lines = [line for line in _EXIT.sub("", report).splitlines()[-MOST_KEY_LINES:] if line.strip()]
+    keys = [EXACT + failure.fingerprint[:16]]
+    keys += [key for line in reversed(lines) if (key := message_key(line))]
+    kind = next((match[1] for line in reversed(lines) if (match := _CLASS.search(line[:MOST_LINE_CHARACTERS]))), "")
+    if kind and command.split():
+        keys.append(f"{KIND}{_base(command.split()[0])} {kind.rsplit('.', 1)[-1]}")
+    return list(dict.fromkeys(keys))
+
+
+def message_key(line: str) -> str:
+    """The key of one line of a failure; '' for one that says too little."""
+    clean = plain(_ANSI.sub("", line[:MOST_LINE_CHARACTERS]))
+    return MESSAGE + fingerprint(clean)[:16] if len(clean.split()) >= LEAST_WORDS else ""
+
+
+_CURED = re.compile(
+    r"\A`(?P<command>[^`\n]+)` failed with “(?P<symptom>[^”\n]+)”; it passed after (?P<cure>.+)\Z", re.S
+)
+
+
+def read_cure(statement: str) -> tuple[str, str, str] | None:
+    """(command, symptom, what cured it) in a mined fix of a command that failed and passed; None in any other text."""
+    match = _CURED.match(statement.strip())
+    return None if match is None else (match["command"], match["symptom"], match["cure"].rstrip("."))

@@ -1,0 +1,93 @@
+"""What an agent may do by a command in its shell: the registry says what each command does, and one place asks it.
+
+Agents give the commands that they run variables to be known by. A convention, no wall: whoever takes the variable
+away passes for the user (docs/threat-model.md).
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from enum import Enum
+from typing import NamedTuple
+
+from ..vault.errors import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .context import Context
+
+VARIABLES: Mapping[str, str] = {
+    "CLAUDECODE": "Claude Code",
+    "CODEX_THREAD_ID": "Codex",
+    "CODEX_CI": "Codex",
+    "CODEX_SANDBOX": "Codex",
+    "COPILOT_CLI": "Copilot CLI",
+    "ANTIGRAVITY_AGENT": "Antigravity",
+    "GEMINI_CLI": "Gemini CLI",
+    "CURSOR_AGENT": "Cursor",
+    "OPENCODE": "OpenCode",
+    "AI_AGENT": "an agent",
+}
+"""What each sets for the commands that it runs; the last is what several have agreed on."""
+TRUST = "trust"
+
+
+class Does(Enum):
+    """What a command does to memories, settings and the running of the program."""
+
+    READS = "reads"
+    """Nothing, but for what can be made again from the files: index, logs, what is due anyway."""
+    PROPOSES = "proposes"
+    """In an agent's shell: it writes a proposal that waits for the user, or a note of the agent's own."""
+    CHANGES = "changes"
+    """It makes, approves, switches or deletes: only the user may."""
+
+
+class Command(NamedTuple):
+    """A command of `memory`."""
+
+    module: str
+    """In this package, with `configure(parser)` and `run(args, context) -> int`."""
+    line: str
+    """What it does, for the help."""
+    does: Does | Mapping[str, Does]
+    """What it does, or what each of its uses does: an option (`--apply`), an option with its value (`--of agent`), or
+    the first word (`list`; '' for any). The first use that the arguments fit counts; without one it changes."""
+
+
+def agent_in(env: Mapping[str, str]) -> str:
+    """Name of the agent in whose shell a command with these variables runs, '' when it is the user's own."""
+    for name, agent in VARIABLES.items():
+        if env.get(name, "").lower() not in ("", "0", "false"):
+            return agent
+    return ""
+
+
+def what_it_does(command: Command, args: argparse.Namespace) -> Does:
+    """What the command does with these arguments; `args.first` names its first positional argument."""
+    if isinstance(command.does, Does):
+        return command.does
+    return next((does for use, does in command.does.items() if _fits(use, args)), Does.CHANGES)
+
+
+def _fits(use: str, args: argparse.Namespace) -> bool:
+    if not use.startswith("--"):
+        word = getattr(args, args.first) if args.first else None
+        return use in ("", word[0] if isinstance(word, list) and word else word)
+    option, _, value = use.partition(" ")
+    given = getattr(args, option.removeprefix("--").replace("-", "_"))
+    return given == value if value else given not in (None, False, [])
+
+
+def require_allowed(name: str, command: Command, args: argparse.Namespace, context: Context) -> None:
+    """Refuse what only the user may do when an agent runs it. Raises UsageError."""
+    if what_it_does(command, args) is not Does.CHANGES or not (agent := context.agent):
+        return
+    uses = {} if isinstance(command.does, Does) else command.does
+    allowed = [use for use, does in uses.items() if use and does is not Does.CHANGES]
+    hint = f" (an agent may run it with {' or '.join(allowed)})" if allowed else ""
+    raise UsageError(
+        f"{agent} runs this, and only the user may, in a terminal of their own: memory {name}; "
+        f"nothing was changed{hint}"
+    )

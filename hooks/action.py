@@ -1,0 +1,137 @@
+"""PreToolUse and PostToolUseFailure: the rule that speaks of what the agent is about to do, and what cured a failure.
+
+Where nothing matches, the compiled file is read and nothing else, and nothing is printed. A rule is told once in a
+session; one that a person has marked as a guard has the call refused once, asked about, or refused always.
+"""
+
+from __future__ import annotations
+
+import os
+
+from ..vault.layout import ACTIONS
+from .action_match import match_call
+from .payload import parse_object, quote
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from .payload import HookCall
+
+EVENTS = ("PreToolUse", "PostToolUseFailure")
+MOST_RULES = 3
+"""Told before one call; the others come with the next."""
+STRONGEST = ("deny", "ask", "remind")
+
+
+class ActionAnswer:
+    """What is printed for one call, and what is remembered of it."""
+
+    __slots__ = ("decision", "paths", "text")
+
+    def __init__(self, text: str, decision: str, paths: list[str]) -> None:
+        self.text = text
+        """The host's JSON."""
+        self.decision = decision
+        """The guard that decided: 'deny', 'ask', 'remind'; '' for text alone."""
+        self.paths = paths
+        """Of the entries that are told."""
+
+
+def answer_call(call: HookCall, payload: Mapping[str, Any], settings: Mapping[str, str]) -> ActionAnswer | None:
+    """What the host is to be told before the call; None for nothing. Raises OSError where it cannot be remembered."""
+    tool, arguments = payload.get("tool_name"), payload.get("tool_input")
+    if not isinstance(tool, str) or not isinstance(arguments, dict):
+        return None
+    try:
+        with open(f"{settings['state']}/{ACTIONS}", "rb", buffering=0) as file:
+            content = file.read()
+    except OSError:
+        return None
+    lookup = parse_object(content[: content.find(b"\n")])
+    numbers = match_call(lookup, tool, arguments) if lookup else []
+    if not numbers:
+        return None
+    from ..vault.project import project_of
+
+    project = project_of(call.cwd)
+    lines = content.split(b"\n")
+    found = [rule for number in numbers if (rule := parse_object(lines[number + 1])) is not None]
+    rules = [rule for rule in found if rule["project"] in ("", project)]
+    told = read_told(settings["harness"], call.session)
+    for guard in STRONGEST:
+        chosen = [rule for rule in rules if rule["guard"] == guard and (guard != "remind" or _key(rule) not in told)]
+        if chosen:
+            return _decided(guard, chosen[:MOST_RULES], settings, call)
+    new = [rule for rule in rules if rule["guard"] == "" and _key(rule) not in told][:MOST_RULES]
+    if not new:
+        return None
+    add_told(settings["harness"], call.session, [_key(rule) for rule in new])
+    text = "\n".join(["The user's rules on this:", *(f"- {_said(rule)}{rule['text']}" for rule in new)])
+    return ActionAnswer(format_context("PreToolUse", text), "", [rule["path"] for rule in new])
+
+
+def _decided(guard: str, rules: list[dict[str, Any]], settings: Mapping[str, str], call: HookCall) -> ActionAnswer:
+    quoted = " ".join(f"{_said(rule)}{rule['text']}" for rule in rules)
+    if guard == "ask":
+        reason = f"Your rule: {quoted}"
+    elif guard == "remind":
+        add_told(settings["harness"], call.session, [_key(rule) for rule in rules])
+        reason = f"The user's rule: {quoted} If they asked for exactly this now, run it again."
+    else:
+        reason = f"The user's rule: {quoted} This is refused always: do without it, or ask the user to do it."
+    decision = "ask" if guard == "ask" else "deny"
+    output = (
+        f'"hookEventName":"PreToolUse","permissionDecision":"{decision}","permissionDecisionReason":{quote(reason)}'
+    )
+    return ActionAnswer('{"hookSpecificOutput":{' + output + "}}\n", guard, [rule["path"] for rule in rules])
+
+
+def format_context(event: str, text: str) -> str:
+    """The host's JSON for text alone: it reaches the model with the call's result."""
+    return f'{{"hookSpecificOutput":{{"hookEventName":"{event}","additionalContext":{quote(text)}}}}}\n'
+
+
+def _said(rule: Mapping[str, Any]) -> str:
+    return f"(said on {rule['said']}) " if rule["said"] else ""
+
+
+def _key(rule: Mapping[str, Any]) -> str:
+    return f"{rule['guard']}\t{rule['path']}"
+
+
+def told_path(harness: str, session: str) -> str:
+    """Path of the list of what the session was told as it acted: guard, tab and path of the entry on each line."""
+    return f"{harness}/told-{session}"
+
+
+def read_told(harness: str, session: str) -> set[str]:
+    """The lines of the list; none where there is none."""
+    try:
+        with open(told_path(harness, session), "rb", buffering=0) as file:
+            return set(file.read().decode("utf-8", "surrogateescape").split("\n"))
+    except OSError:
+        return set()
+
+
+def add_told(harness: str, session: str, lines: list[str]) -> None:
+    """Add to the list. Raises OSError."""
+    if not session:
+        return
+    descriptor = os.open(told_path(harness, session), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    try:
+        os.write(descriptor, "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape"))
+    finally:
+        os.close(descriptor)
+
+
+def forget_told(harness: str, session: str) -> None:
+    """The session's context was compacted: what was only told is forgotten; what was refused once stays so."""
+    kept = [line for line in read_told(harness, session) if line[:1] not in ("", "\t")]
+    try:
+        os.unlink(told_path(harness, session))
+    except OSError:
+        return
+    if kept:
+        add_told(harness, session, sorted(kept))

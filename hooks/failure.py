@@ -1,0 +1,56 @@
+"""PostToolUseFailure: a command failed as one did before; the agent is told what helped then."""
+
+from __future__ import annotations
+
+from ..vault.layout import FAILURES
+from .action import ActionAnswer, add_told, format_context, read_told
+from .payload import parse_object
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from .payload import HookCall
+
+MOST_ERROR_CHARACTERS = 40_000
+MOST_TOLD = 2
+IN_WORDS = {"x": "This failed in the same way before", "n": "This message came before"}
+OF_A_KIND = "The same command failed with an error of this kind before"
+
+
+def answer_failure(call: HookCall, payload: Mapping[str, Any], settings: Mapping[str, str]) -> ActionAnswer | None:
+    """What the host is to be told after the failed call; None for nothing. Raises OSError."""
+    error, arguments = payload.get("error"), payload.get("tool_input")
+    if not isinstance(error, str) or not isinstance(arguments, dict) or payload.get("is_interrupt") is True:
+        return None
+    try:
+        with open(f"{settings['state']}/{FAILURES}", "rb", buffering=0) as file:
+            content = file.read()
+    except OSError:
+        return None
+    known = (parse_object(content[: content.find(b"\n")]) or {}).get("k")
+    if not known:
+        return None
+    # A failed call is rare, and its output is text: what is the same in each occurrence is found with `re`.
+    from ..vault.failure import failure_keys
+    from ..vault.project import project_of
+
+    command = arguments.get("command")
+    keys = failure_keys(error[-MOST_ERROR_CHARACTERS:], command if isinstance(command, str) else "")
+    lines, project = content.split(b"\n"), project_of(call.cwd)
+    told = read_told(settings["harness"], call.session)
+    chosen: dict[str, str] = {}
+    for key in keys:
+        for number in known.get(key, ()):
+            cure = parse_object(lines[number + 1]) or {}
+            path = cure.get("path", "")
+            if cure.get("project") in ("", project) and f"\t{path}" not in told and path not in chosen:
+                chosen[path] = f"{IN_WORDS.get(key[0], OF_A_KIND)}: {cure['title']}. What helped: {cure['helped']}"
+        if chosen:  # A surer rung leaves the others out.
+            break
+    if not chosen:
+        return None
+    paths = list(chosen)[:MOST_TOLD]
+    add_told(settings["harness"], call.session, [f"\t{path}" for path in paths])
+    return ActionAnswer(format_context(call.event, "\n".join(chosen[path] for path in paths)), "", paths)

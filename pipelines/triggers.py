@@ -1,0 +1,371 @@
+"""What a rule speaks of that an agent does: commands, files and names, compiled from the rule's own words. Pure.
+
+`hooks/action_match.py` looks for them in a call. Names of programs, package managers, file kinds and what people call
+them are data (`trigger_words.json`). A word that only may mean a call ("weak" there) counts in a ban, and where the
+rule's reader says that it belongs to what the agent does.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..vault.core import is_ban
+
+WORDS_FILE = Path(__file__).with_name("trigger_words.json")
+MOST_TRIGGERS = 40
+"""Of one rule; the first ones, which are the rule's own words."""
+MOST_CHARACTERS = 1_500
+"""A longer text is no rule: only its beginning is read."""
+
+
+@dataclass(frozen=True)
+class Triggers:
+    """Commands are words of a command line, the program first; paths are names, `folder/` or patterns with `*`, with or
+    without folders before; words stand in a command or in new text of a file."""
+
+    commands: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    reads: bool = False
+    """Does a command that only reads count, too?"""
+
+    def __bool__(self) -> bool:
+        return bool(self.commands or self.paths or self.words)
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        return (*self.commands, *self.paths, *self.words)
+
+
+@dataclass(frozen=True)
+class _Concept:
+    pattern: re.Pattern[str]
+    near: re.Pattern[str] | None
+    unless: re.Pattern[str] | None
+    weak: bool
+    then: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Vocabulary:
+    programs: frozenset[str]
+    ambiguous: frozenset[str]
+    """Programs whose names are English words."""
+    subcommands: Mapping[str, frozenset[str]]
+    rivals: tuple[frozenset[str], ...]
+    goes_with: Mapping[str, tuple[str, ...]]
+    installs: tuple[str, ...]
+    concepts: tuple[_Concept, ...]
+    file_names: frozenset[str]
+    extensions: frozenset[str]
+    folders: frozenset[str]
+    libraries: frozenset[str]
+    languages: frozenset[str]
+    """Programs whose capitalised names are languages."""
+    no_folder_names: frozenset[str]
+
+
+@functools.cache
+def _vocabulary() -> _Vocabulary:
+    data: dict[str, Any] = json.loads(WORDS_FILE.read_text("utf-8"))
+
+    def compiled(one: Mapping[str, Any], key: str) -> re.Pattern[str] | None:
+        flags = 0 if one.get("case") else re.IGNORECASE
+        return re.compile(rf"(?<![\w./-])(?:{one[key]})(?![\w/])", flags) if key in one else None
+
+    concepts = []
+    for one in data["concepts"]:
+        pattern = compiled(one, "if")
+        assert pattern is not None
+        near, unless = compiled(one, "near"), compiled(one, "unless")
+        concepts.append(_Concept(pattern, near, unless, bool(one.get("weak")), tuple(one["then"])))
+    return _Vocabulary(
+        programs=frozenset(data["programs"].split()),
+        ambiguous=frozenset(data["programs_that_are_words"].split()),
+        subcommands={name: frozenset(words.split()) for name, words in data["subcommands"].items()},
+        rivals=tuple(map(frozenset, data["one_of_each"])),
+        goes_with={name: tuple(names) for name, names in data["goes_with"].items()},
+        installs=tuple(data["install_commands"]),
+        concepts=tuple(concepts),
+        file_names=frozenset(data["file_names"].split()),
+        extensions=frozenset(data["extensions"].split()),
+        folders=frozenset(data["folders"].split()),
+        libraries=frozenset(data["libraries"].split()),
+        languages=frozenset(data["languages"].split()),
+        no_folder_names=frozenset(data["no_folder_names"].split()),
+    )
+
+
+_TOKEN = re.compile(r"[^\s,;()\[\]{}\"“”„]+")
+_CODE = re.compile(r"`([^`\n]{1,120})`")
+_URL = re.compile(r"\b[a-z]+://\S+", re.I)
+_SENTENCE_END = re.compile(r"(?<=[.!?;:])\s+|\n+")
+_NEGATED = re.compile(
+    r"(?:\bnot|n['’]t|\bnever|\bno|\binstead of|\brather than|\bwithout|\bavoid|\banything but|\bdrop|\bstop)"
+    r"(?:\W+[\w'’/-]+){0,5}\W*$",
+    re.I,
+)
+_GONE = re.compile(r"^\W*(?:is|are|was)\s+(?:not|no longer|gone|banned|out|deprecated|forbidden|removed)\b", re.I)
+_WANTED = re.compile(
+    r"\b(?:us(?:e|es|ing)|with|via|through|prefer|only|by|run|need|in the|to)(?:\W+[\w-]+){0,2}\W*$", re.I
+)
+_EXCEPT = re.compile(r"\b(?:outside(?: of)?|except(?: for| in)?|other than|not in|anywhere but)\W+(?:\w+\W+)?$", re.I)
+_AS_PROGRAM = re.compile(
+    r"(?:\b(?:us(?:e|es|ing)|run(?:s|ning)?|with|via|call|execut\w+|instead of|command)\s+(?:the\s+)?)$",
+    re.I,
+)
+_PLACE = re.compile(
+    r"\b(?:in|into|in the|inside|below|under|to|from|touch|edit|read|change|folder|directory|file|of|at|the)\W+$",
+    re.I,
+)
+_IDENTIFIER = re.compile(r"[a-z]+\d?[A-Z]\w*|[A-Za-z]\w*_\w+|(?:[A-Z][a-z]+){3,}|[a-z]\w*\.[a-z]\w+|[a-z]{3,}\d+")
+_CAPITALISED = re.compile(r"[A-Z][A-Za-z]*[a-z][A-Za-z]*\d*")
+_FOLDER = re.compile(r"(?<![\w/.~-])([A-Za-z][\w-]+) (?:folder|director(?:y|ies)|dir)\b")
+_PORT = re.compile(r"\bports?\s+(?:is\s+|number\s+)?(\d{4,5})\b|\blocalhost:(\d{4,5})\b", re.I)
+_STATEMENT = re.compile(r"\b(?:DROP|ALTER|TRUNCATE|DELETE)\s+(?:TABLE|DATABASE|SCHEMA|FROM)\b")
+_READS = re.compile(r"\b(?:read|look|open|access|see|print|show|touch|cat|leak|know|secrets?|keys?)\b", re.I)
+_AND_OR = frozenset({"and/or", "he/she", "yes/no", "n/a", "i/o", "ci/cd", "tcp/ip", "w/o", "a/b"})
+
+
+def compile_triggers(rule: str, *, channel: str = "prompt", named: Iterable[str] = ()) -> Triggers:
+    """What the rule speaks of. `channel`: the reader's opinion, one of `vault.entry.CHANNELS`; `named`: triggers that
+    the note names itself, which come first."""
+    text = _URL.sub(" ", rule[:MOST_CHARACTERS])
+    strict = channel != "action" and not is_ban(text) and not re.search(r"\bask\b", text, re.I)
+    found: dict[str, str] = {}
+    for one in named:
+        found.setdefault(one.strip(), _kind_of(one.strip()))
+    if not named:
+        mentions = [_Mentions(sentence) for sentence in _SENTENCE_END.split(text) if sentence.strip()]
+        _add_mentions(found, mentions)
+        _add_concepts(found, text, strict)
+    commands, paths, words = (
+        tuple(trigger for trigger, kind in found.items() if kind == wanted)[:MOST_TRIGGERS]
+        for wanted in ("command", "path", "word")
+    )
+    return Triggers(commands, paths, words, reads=bool(_READS.search(text)))
+
+
+class _Mentions:
+    """What one sentence names: programs and libraries by their polarity, paths, identifiers."""
+
+    def __init__(self, sentence: str) -> None:
+        self.forbidden: list[str] = []
+        self.wanted: list[str] = []
+        self.other: list[str] = []
+        self.paths: list[str] = []
+        self.words: list[str] = []
+        code = {match.start(1): match[1] for match in _CODE.finditer(sentence)}
+        at_code = [(start, start + len(text)) for start, text in code.items()]
+        for start, text in code.items():
+            self._add_code(text, sentence[:start], sentence[start + len(text) :])
+        for match in _TOKEN.finditer(sentence):
+            if not any(start <= match.start() < end or start == match.start() + 1 for start, end in at_code):
+                self._add_token(match, sentence)
+        for folder in _FOLDER.finditer(sentence):
+            if folder[1].lower() not in _vocabulary().no_folder_names and not _EXCEPT.search(
+                sentence[: folder.start()]
+            ):
+                self.paths.append(f"{folder[1]}/")
+        for port in _PORT.finditer(sentence):
+            self.words.append(port[1] or port[2])
+        self.words += [" ".join(match[0].lower().split()) for match in _STATEMENT.finditer(sentence)]
+
+    def _add_code(self, text: str, before: str, after: str) -> None:
+        words = text.split()
+        program = words[0].rsplit("/", 1)[-1] if words else ""
+        known = _vocabulary()
+        if program in known.programs or program in known.ambiguous:
+            self._add_name(_command_of(words), before, after)
+        elif len(words) == 1 and (path := _path_of(text, sure=True)):
+            self._add_path(path, before)
+        elif len(words) == 1 and len(text) > 2 and not text.isalpha():
+            self._add_name(text, before, after)
+
+    def _add_token(self, match: re.Match[str], sentence: str) -> None:
+        token = match[0].strip("*_'’‘.:!?<>") if not match[0].startswith((".", "*")) else match[0].rstrip("'’.:!?>")
+        before, after = sentence[: match.start()], sentence[match.end() :]
+        known = _vocabulary()
+        lower = token.lower()
+        if not token:
+            return
+        if path := _path_of(token, sure=bool(_PLACE.search(before))):
+            self._add_path(path, before)
+            return
+        following = _TOKEN.findall(after)[:3]
+        subcommands = known.subcommands.get(lower, frozenset())
+        has_sub = bool(following) and following[0].rstrip(".:") in subcommands
+        if lower in known.languages and token != lower:
+            return
+        if lower in known.programs or (lower in known.ambiguous and token == lower and before.strip()):
+            is_sure = lower in known.programs and lower not in known.ambiguous
+            if is_sure or has_sub or (following and following[0].startswith("-")) or _AS_PROGRAM.search(before):
+                if lower == "git" and not has_sub:
+                    return
+                self._add_name(_command_of([lower, *(word.rstrip(".:") for word in following)]), before, after)
+        elif lower in known.libraries:
+            self._add_name(lower, before, after)
+        elif _IDENTIFIER.fullmatch(token) and len(token) > 3:
+            self.words.append(lower)
+            if _IDENTIFIER.fullmatch(last := token.rpartition(".")[2]):
+                self.words.append(last.lower())
+            if re.fullmatch(r"[a-z]{3,}\d+", token):
+                self.paths.append(token)
+        elif _CAPITALISED.fullmatch(token) and before.strip() and _NEGATED.search(before) and _near_negation(before):
+            self.forbidden.append(lower)
+
+    def _add_name(self, name: str, before: str, after: str) -> None:
+        clause = re.split(r",|;|\bbut\b|\band\b(?= (?:use|run)\b)", before)[-1]
+        if _GONE.search(after) or _NEGATED.search(clause):
+            self.forbidden.append(name)
+        elif (
+            _WANTED.search(clause)
+            or re.match(r"\W*(?:instead of|rather than|not\b)", after)
+            or "use" in clause[:6].lower()
+        ):
+            self.wanted.append(name)
+        else:
+            self.other.append(name)
+
+    def _add_path(self, path: str, before: str) -> None:
+        if not _EXCEPT.search(before):
+            self.paths.append(path)
+
+
+def _near_negation(before: str) -> bool:
+    return (
+        re.search(
+            r"(?:\bnot|n['’]t use|\bnever use|\binstead of|\brather than|\bno|\bwithout)\s+(?:use\s+|the\s+)?$",
+            before,
+            re.I,
+        )
+        is not None
+    )
+
+
+def _add_mentions(found: dict[str, str], mentions: Sequence[_Mentions]) -> None:
+    known = _vocabulary()
+    forbidden = [name for one in mentions for name in one.forbidden]
+    wanted = [name for one in mentions for name in one.wanted]
+    other = [name for one in mentions for name in one.other]
+    keep_apart = {name.partition(" ")[0] for name in wanted}
+    for name in forbidden:
+        program = name.partition(" ")[0]
+        _add_named(found, name)
+        for more in known.goes_with.get(program, ()) if program == name else ():
+            if more not in keep_apart:
+                _add_named(found, more)
+    for name in wanted:
+        rivals = next((group for group in known.rivals if name.partition(" ")[0] in group), frozenset())
+        if forbidden:
+            continue
+        if not rivals:
+            _add_named(found, name)
+        for rival in sorted(rivals - keep_apart):
+            _add_named(found, rival)
+        for more in known.goes_with.get(name.partition(" ")[0], ()) if rivals else ():
+            _add_named(found, more)
+    for name in other:
+        _add_named(found, name)
+    all_text_words = {word for one in mentions for word in one.words}
+    for one in mentions:
+        for path in one.paths:
+            found.setdefault(path, "path")
+    for word in sorted(all_text_words):
+        found.setdefault(word, "word")
+
+
+def _add_named(found: dict[str, str], name: str) -> None:
+    known = _vocabulary()
+    program = name.partition(" ")[0]
+    if program in known.programs or program in known.ambiguous:
+        found.setdefault(name, "command")
+    if (program not in known.programs or name in known.libraries) and " " not in name:
+        found.setdefault(name, "word")
+
+
+def _add_concepts(found: dict[str, str], text: str, strict: bool) -> None:
+    known = _vocabulary()
+    for sentence in _SENTENCE_END.split(text):
+        for concept in known.concepts:
+            if concept.weak and strict:
+                continue
+            if concept.pattern.search(sentence) is None:
+                continue
+            if concept.near is not None and concept.near.search(concept.pattern.sub(" ", sentence)) is None:
+                continue
+            if concept.unless is not None and concept.unless.search(sentence) is not None:
+                continue
+            for trigger in concept.then:
+                for one in known.installs if trigger == "@install" else (trigger,):
+                    found.setdefault(one, _kind_of(one))
+        # "Migrations belong into db/migrations" speaks of every folder of that name.
+        for path in [path for path, kind in found.items() if kind == "path" and "/" in path.strip("/")]:
+            last = path.strip("/").rsplit("/", 1)[-1]
+            if (
+                "*" not in last
+                and "." not in last
+                and re.search(rf"(?<![\w/]){re.escape(last)}(?![\w/])", sentence, re.I)
+            ):
+                found.setdefault(f"{last}/", "path")
+
+
+def _kind_of(trigger: str) -> str:
+    """Command, path or word, by its form."""
+    known = _vocabulary()
+    program = trigger.partition(" ")[0]
+    if " " in trigger or program in known.programs:
+        return "command"
+    if "/" in trigger or "*" in trigger or trigger.startswith(".") or trigger in known.file_names:
+        return "path"
+    stem, _, extension = trigger.rpartition(".")
+    if stem and extension in known.extensions:
+        return "path"
+    return "command" if program in known.ambiguous else "word"
+
+
+def _command_of(words: Sequence[str]) -> str:
+    """The program, its subcommand if it is one, and flags that follow at once."""
+    known = _vocabulary()
+    program = words[0].rsplit("/", 1)[-1].lower()
+    kept = [program]
+    subcommands = known.subcommands.get(program, frozenset())
+    for word in words[1:4]:
+        bare = word.strip("`'\"")
+        if (len(kept) == 1 and bare in subcommands) or re.fullmatch(r"--?[A-Za-z][\w-]*", bare):
+            kept.append(bare)
+        else:
+            break
+    return " ".join(kept)
+
+
+def _path_of(token: str, *, sure: bool) -> str:
+    """`token` as a trigger for paths; '' where it is none. `sure`: the words before it say that a place follows."""
+    known = _vocabulary()
+    token = token.strip("`'\"").removeprefix("@")
+    token = token.removeprefix("./").replace("\\", "/")
+    if token.lower() in _AND_OR or "//" in token or len(token) > 200 or not re.search(r"[A-Za-z]", token):
+        return ""
+    if "/" in token:
+        segments = [segment for segment in token.split("/") if segment not in ("", "**", "~", "..")]
+        if not segments or not all(re.fullmatch(r"[\w.@*\-+~ ]+", segment) for segment in segments):
+            return ""
+        is_place = token.endswith("/") or token[0] in "./~" or any("." in one or "*" in one for one in segments)
+        if not (is_place or segments[0].lower() in known.folders or (sure and len(token) > 4)):
+            return ""
+        return "/".join(segments) + ("/" if token.endswith(("/", "/**")) else "")
+    if token in known.file_names:
+        return token
+    stem, dot, extension = token.rpartition(".")
+    if dot and extension in known.extensions and stem not in ("e.g", "i.e") and token.lower() not in known.libraries:
+        # `.proto` and `*.proto` are files of a kind, `.env` is a name.
+        return f"*.{extension}" if stem in ("", "*") and extension != "env" else token
+    if token.startswith(".") and re.fullmatch(r"\.[a-z][\w.-]+", token):
+        return token
+    return token if "*" in token and re.fullmatch(r"[\w.*-]{3,}", token) else ""

@@ -1,0 +1,192 @@
+"""Before a tool call the agent is told the rule that speaks of it, or is stopped by one that a person marked."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memoryvault.cli.main import main
+from memoryvault.hooks.action import read_told
+from memoryvault.tasks.indexing import reconcile_now
+from memoryvault.vault.settings import load_settings
+
+from .support import SESSION, Sandbox
+
+pytestmark = pytest.mark.hurried
+
+PUSH = {"command": "git push origin main", "description": "push"}
+
+
+@pytest.fixture
+def box(sandbox: Sandbox) -> Sandbox:
+    sandbox.entry("personal-private/preferences/push.md", "Never push to main.", surfaced_at="2026-11-12T10:00:00Z")
+    return sandbox
+
+
+def compiled(sandbox: Sandbox) -> None:
+    """As the worker does after a change in the vault."""
+    settings = load_settings(sandbox.env)
+    reconcile_now(settings)
+
+
+def call(sandbox: Sandbox, tool: str = "Bash", arguments: object = None, **fields: object) -> dict[str, Any]:
+    """What the hook answers to a tool call, {} for nothing."""
+    shape = {"hook_event_name": "PreToolUse", "tool_name": tool, "tool_input": PUSH if arguments is None else arguments}
+    done = sandbox.run("PreToolUse", sandbox.payload(**shape, tool_use_id="t1", **fields))
+    assert done.returncode == 0
+    answer = json.loads(done.stdout)["hookSpecificOutput"] if done.stdout else {}
+    assert answer.pop("hookEventName", "PreToolUse") == "PreToolUse"
+    return dict(answer)
+
+
+def guard(sandbox: Sandbox, how: str) -> None:
+    file = sandbox.vault / "personal-private/preferences/push.md"
+    file.write_text(file.read_text().replace("status: active", f"status: active\nguard: {how}"))
+    compiled(sandbox)
+
+
+def test_an_unmarked_rule_is_told_once_a_session_and_decides_nothing(box: Sandbox) -> None:
+    compiled(box)
+    told = call(box)
+    assert told == {"additionalContext": "The user's rules on this:\n- (said on 12 Nov 2026) Never push to main."}
+    assert call(box) == {}
+    assert call(box, session_id="another") == told
+
+
+def test_what_no_rule_speaks_of_prints_and_leaves_nothing(box: Sandbox) -> None:
+    compiled(box)
+    box.run("PreToolUse", box.payload(tool_name="Bash", tool_input={"command": "true"}))
+    before = box.files()
+    for tool, arguments in (
+        ("Bash", {"command": "ls -la"}),
+        ("Bash", {"command": "git commit -m 'do not push yet'"}),
+        ("Edit", {"file_path": str(box.project / "push.py"), "old_string": "a", "new_string": "git push"}),
+        ("Read", {"file_path": "x"}),
+        ("Bash", {}),
+        ("Bash", "git push"),
+        ("", None),
+    ):
+        done = box.run("PreToolUse", box.payload(tool_name=tool, tool_input=arguments))
+        assert (done.stdout, done.returncode) == ("", 0)
+    assert box.files() == before
+
+
+def test_without_a_compiled_file_or_with_a_damaged_one_nothing_is_said(box: Sandbox) -> None:
+    assert call(box) == {}
+    box.state.ensure()
+    for damage in ("", "{", "[]\n", '{"c": 1}\n'):
+        Path(box.state.root, "actions.json").write_text(damage)
+        assert call(box) == {}
+
+
+def test_remind_refuses_the_first_call_and_lets_the_second_pass(box: Sandbox) -> None:
+    guard(box, "remind")
+    first = call(box)
+    assert first["permissionDecision"] == "deny"
+    assert first["permissionDecisionReason"] == (
+        "The user's rule: (said on 12 Nov 2026) Never push to main. If they asked for exactly this now, run it again."
+    )
+    assert call(box) == {}
+    assert call(box, session_id="another")["permissionDecision"] == "deny"
+
+
+def test_after_a_compaction_a_rule_is_told_again_and_a_reminder_is_not_repeated(box: Sandbox) -> None:
+    box.entry("personal-private/preferences/vendor.md", "Don't touch vendor/.")
+    guard(box, "remind")
+    edit = {"file_path": str(box.project / "vendor/x.go"), "old_string": "a", "new_string": "b"}
+    assert call(box, "Edit", edit)["additionalContext"].endswith("- Don't touch vendor/.")
+    assert call(box)["permissionDecision"] == "deny"
+    box.run("SessionStart", box.payload(source="compact"))
+    assert call(box) == {}
+    assert "vendor" in call(box, "Edit", edit)["additionalContext"]
+    assert "remind\tpersonal-private/preferences/push.md" in read_told(box.state.harness, SESSION)
+
+
+@pytest.mark.parametrize(("how", "decision"), [("ask", "ask"), ("deny", "deny")])
+def test_ask_and_deny_hold_for_every_call(box: Sandbox, how: str, decision: str) -> None:
+    guard(box, how)
+    for _ in range(2):
+        answer = call(box)
+        assert answer["permissionDecision"] == decision
+        assert "Never push to main." in answer["permissionDecisionReason"]
+
+
+def test_a_guard_holds_for_a_sub_agent_too(box: Sandbox) -> None:
+    guard(box, "deny")
+    assert call(box, agent_id="a1")["permissionDecision"] == "deny"
+
+
+def test_an_unknown_mark_is_none(box: Sandbox) -> None:
+    guard(box, "forbid")
+    assert "additionalContext" in call(box)
+
+
+def test_the_rule_of_another_project_is_not_told(sandbox: Sandbox) -> None:
+    sandbox.entry("personal-projects/other/preferences/push.md", "Never push to main.", project="other")
+    sandbox.entry("personal-projects/my-shop/preferences/npm.md", "Use pnpm, not npm.", project="my-shop")
+    compiled(sandbox)
+    assert call(sandbox) == {}
+    assert "pnpm" in call(sandbox, arguments={"command": "npm i x"})["additionalContext"]
+
+
+def test_what_is_out_of_use_or_edited_is_told_no_more(box: Sandbox) -> None:
+    compiled(box)
+    assert call(box)
+    file = box.vault / "personal-private/preferences/push.md"
+    file.write_text(file.read_text().replace("status: active", "status: dismissed"))
+    compiled(box)
+    assert call(box, session_id="s2") == {}
+    file.write_text(file.read_text().replace("dismissed", "active").replace("push to main", "rebase"))
+    compiled(box)
+    assert call(box, session_id="s3") == {}
+    assert "rebase" in call(box, session_id="s3", arguments={"command": "git rebase main"})["additionalContext"]
+
+
+def test_the_notes_own_triggers_take_the_place_of_its_words(sandbox: Sandbox) -> None:
+    sandbox.entry("personal-private/preferences/ship.md", "Ship on Tuesdays.", triggers="[./ship.sh, deploy/]")
+    compiled(sandbox)
+    assert "Tuesdays" in call(sandbox, arguments={"command": "./ship.sh now"})["additionalContext"]
+    assert (
+        "Tuesdays"
+        in call(sandbox, "Write", {"file_path": "deploy/a", "content": ""}, session_id="b")["additionalContext"]
+    )
+
+
+def test_a_receipt_says_what_was_told(box: Sandbox) -> None:
+    guard(box, "remind")
+    call(box)
+    (receipt,) = [json.loads(line) for line in Path(box.state.receipts).read_text().splitlines()]
+    assert (receipt["caller"], receipt["channel"], receipt["guard"]) == ("PreToolUse", "action", "remind")
+    assert receipt["injected"] == ["personal-private/preferences/push.md"]
+    assert receipt["session"] == SESSION
+
+
+def test_switched_off_or_paused_it_says_nothing(box: Sandbox) -> None:
+    guard(box, "deny")
+    box.extra_env["MEMORY_ENABLED"] = "false"
+    assert call(box) == {}
+
+
+def test_inspect_shows_all_three_ways_to_the_agent(
+    box: Sandbox, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    box.entry("personal-private/_always-load/short.md", "Keep answers short.")
+    compiled(box)
+    box.run("SessionStart", box.payload(source="startup"))
+    box.run("UserPromptSubmit", box.payload(prompt="May I push to main?"))
+    call(box)
+    for name, value in box.env.items():
+        monkeypatch.setenv(name, value)
+    assert main(["inspect", SESSION]) == 0
+    told = capsys.readouterr().out
+    assert "given at the session's start:\n  personal-private/_always-load/short.md\n" in told
+    assert "told with the result of a tool call:\n  personal-private/preferences/push.md\n" in told
+    assert "personal-private/preferences/push.md  (injected)" in told
+    assert main(["inspect"]) == 0
+    last = capsys.readouterr().out
+    assert "(injected)" in last
+    assert "tool call" in last
+    assert "short.md" not in last

@@ -1,0 +1,229 @@
+"""A person marks an entry: for every session, or as a guard; no agent does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from memoryvault.cli import guard, review
+from memoryvault.cli.main import main
+from memoryvault.hooks.install import actions_installed, install, settings_file_of
+from memoryvault.pipelines.review import Approve
+from memoryvault.tasks.marking import Marked, mark_always, mark_guard
+from memoryvault.vault.errors import EditConflict, EntryInvalid
+
+from .support import CHOICE, RULE, Bed
+
+TABS = "personal-private/preferences/tabs.md"
+LOADED = "personal-private/_always-load/tabs.md"
+
+
+@pytest.fixture
+def ask(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> Bed:
+    """The bed, whose vault commands of this process work on."""
+    for name, value in bed.env.items():
+        monkeypatch.setenv(name, value)
+    return bed
+
+
+def tabs(bed: Bed, path: str = TABS, **fields: object) -> str:
+    return bed.note(path, "# Tabs or spaces\n\nIndent with four spaces.", kind="preferences", **fields)
+
+
+def test_always_is_a_property_and_the_last_decision_takes_it_back(bed: Bed) -> None:
+    tabs(bed)
+    before = bed.files()
+    assert mark_always(bed.reviewer, TABS, True) == Marked(TABS, "given to every session")
+    assert bed.store.read(TABS).always_load
+    assert mark_always(bed.reviewer, TABS, True).was_so
+    assert bed.reviewer.undo_last() is not None
+    assert bed.files() == before
+
+
+def test_off_takes_a_note_out_of_the_folder_by_which_it_was_given(bed: Bed) -> None:
+    tabs(bed, LOADED)
+    done = mark_always(bed.reviewer, LOADED, False)
+    assert done.path == TABS
+    assert not bed.store.read(TABS).always_load
+    assert not bed.store.exists(LOADED)
+
+
+def test_a_guard_is_set_changed_and_lifted(bed: Bed) -> None:
+    tabs(bed)
+    before = bed.files()
+    for mark in ("remind", "deny", ""):
+        mark_guard(bed.reviewer, TABS, mark)
+        assert bed.store.read(TABS).guard == mark
+    assert bed.files() == before
+    with pytest.raises(EntryInvalid):
+        mark_guard(bed.reviewer, TABS, "forbid")
+
+
+def test_what_waits_or_was_edited_since_is_not_marked(bed: Bed) -> None:
+    waits = bed.note("personal-private/_review/tabs.md", "Indent.", kind="preferences", status="pending")
+    with pytest.raises(EntryInvalid, match="--decide tabs=always"):
+        mark_always(bed.reviewer, waits, True)
+    tabs(bed)
+    with pytest.raises(EditConflict):
+        mark_guard(bed.reviewer, TABS, "deny", "0" * 64)
+
+
+def test_a_proposal_can_not_bring_its_own_marks(bed: Bed) -> None:
+    waits = bed.note(
+        "personal-private/_review/tabs.md",
+        "Indent.",
+        kind="preferences",
+        status="pending",
+        guard="deny",
+        always_load=True,
+    )
+    done = bed.reviewer.decide(waits, Approve(), run=bed.journal.new_run("review"))
+    entry = bed.store.read(done.path)
+    assert (entry.guard, entry.always_load) == ("", False)
+
+
+@pytest.mark.parametrize(
+    ("decision", "always", "mark"), [(Approve(always=True), True, ""), (Approve(guard="remind"), False, "remind")]
+)
+def test_approving_marks_in_one_step(bed: Bed, decision: Approve, always: bool, mark: str) -> None:
+    waits = bed.note("personal-private/_review/tabs.md", "Indent.", kind="preferences", status="pending")
+    done = bed.reviewer.decide(waits, decision, run=bed.journal.new_run("review"))
+    entry = bed.store.read(done.path)
+    assert (entry.status, entry.always_load, entry.guard) == ("active", always, mark)
+
+
+def test_the_users_mark_stays_on_a_rule_whose_text_is_replaced(bed: Bed) -> None:
+    bed.remember(RULE)
+    old = bed.only("active").path
+    mark_guard(bed.reviewer, old, "deny")
+    waits = bed.note(
+        "personal-private/_review/npm.md", "Use npm.", kind="preferences", status="pending", supersedes=f"[[{old}]]"
+    )
+    done = bed.reviewer.decide(waits, Approve(), run=bed.journal.new_run("review"))
+    assert bed.store.read(done.path).guard == "deny"
+
+
+def test_the_commands(ask: Bed, capsys: pytest.CaptureFixture[str]) -> None:
+    tabs(ask)
+    assert main(["always", "tabs"]) == 0
+    assert capsys.readouterr().out == f"given to every session: {TABS}\n"
+    assert main(["always", "tabs"]) == 0
+    assert "already" in capsys.readouterr().out
+    assert main(["always", "--off", "tabs"]) == 0
+    assert not ask.store.read(TABS).always_load
+    assert main(["save", "preferences", "short", "--always", "--body", "Keep answers short."]) == 0
+    assert ask.store.read("personal-private/_always-load/short.md").always_load
+
+
+def test_an_agent_sets_no_mark(ask: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    ask.remember(replace(CHOICE))
+    tabs(ask)
+    before = ask.files()
+    waits = ask.only("pending").slug
+    monkeypatch.setenv("CLAUDECODE", "1")
+    for words in (
+        ["always", "tabs"],
+        ["always", "--off", "tabs"],
+        ["save", "preferences", "short", "--always", "--body", "Keep answers short."],
+        ["review", "--decide", f"{waits}=always"],
+        ["review", "--decide", f"{waits}=remind"],
+    ):
+        assert main(words) in (1, 2)
+        assert "user" in capsys.readouterr().err
+    assert ask.files() == before
+
+
+# --- guards ---
+
+
+def wired(bed: Bed) -> None:
+    install(bed.settings)
+
+
+def answers(monkeypatch: pytest.MonkeyPatch, *lines: str) -> list[str]:
+    """Somebody at a terminal, who answers; what is asked."""
+    asked: list[str] = []
+    left = iter(lines)
+
+    def answer(prompt: str) -> str:
+        asked.append(prompt)
+        return next(left)
+
+    monkeypatch.setattr(guard, "read_line", answer)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    return asked
+
+
+def test_a_guard_is_set_by_its_command_and_the_hooks_are_offered_once(
+    ask: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ask.note("personal-private/preferences/push.md", "Never push to main.", kind="preferences")
+    wired(ask)
+    asked = answers(monkeypatch, "n")
+    assert main(["guard", "push", "remind"]) == 0
+    assert ask.store.read("personal-private/preferences/push.md").guard == "remind"
+    assert len(asked) == 1
+    assert not actions_installed(ask.settings)
+    assert main(["guard", "push", "deny"]) == 0
+    assert len(asked) == 1
+    assert "memory guard --on" in capsys.readouterr().err
+    assert main(["guard"]) == 0
+    assert "1 (1 deny)" in capsys.readouterr().out
+
+
+def test_agreeing_wires_them_and_off_takes_them_out(
+    ask: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ask.note("personal-private/preferences/push.md", "Never push to main.", kind="preferences")
+    wired(ask)
+    before = settings_file_of(ask.settings).read_bytes()
+    answers(monkeypatch, "y")
+    assert main(["guard", "push", "ask"]) == 0
+    assert actions_installed(ask.settings)
+    assert main(["guard", "--off"]) == 0
+    assert settings_file_of(ask.settings).read_bytes() == before
+    assert main(["guard", "--on"]) == 0
+    assert actions_installed(ask.settings)
+
+
+def test_the_first_approved_rule_that_speaks_of_a_call_asks(
+    ask: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ask.note("personal-private/_review/push.md", "Never push to main.", kind="preferences", status="pending")
+    wired(ask)
+    monkeypatch.setenv("MEMORY_RESEARCH_NETWORK", "false")
+    asked = answers(monkeypatch, "y")
+    monkeypatch.setattr(review, "read_key", lambda _: "g")
+    assert main(["review"]) == 0
+    assert len(asked) == 1
+    assert "per 100 calls" in asked[0]
+    assert actions_installed(ask.settings)
+    assert ask.store.read("personal-private/preferences/push.md").guard == "remind"
+
+
+def test_a_rule_that_names_nothing_to_look_for_is_told(ask: Bed, capsys: pytest.CaptureFixture[str]) -> None:
+    ask.note("personal-private/preferences/kind.md", "Be kind.", kind="preferences")
+    assert main(["guard", "kind", "deny"]) == 0
+    assert "triggers:" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words", [["guard", "tabs", "deny"], ["guard", "tabs", "off"], ["guard", "--on"], ["guard", "--off"]]
+)
+def test_an_agent_neither_guards_nor_wires(
+    ask: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    tabs(ask, guard="ask")
+    before = ask.files()
+    monkeypatch.setenv("CLAUDECODE", "1")
+    assert main(words) in (1, 2)
+    assert ask.files() == before
+    assert not actions_installed(ask.settings)
+
+
+@pytest.mark.parametrize("words", [["guard", "tabs"], ["guard", "tabs", "--on"], ["guard", "nobody", "deny"]])
+def test_a_bad_call_says_what_to_do(ask: Bed, capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
+    tabs(ask)
+    assert main(words) in (1, 2)
+    assert capsys.readouterr().err.count("\n") == 1

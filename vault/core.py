@@ -1,0 +1,84 @@
+"""The core: always-load entries in the order in which a session's start gives them, within a budget of words.
+
+Light module: the hook of a session's start and `memory health` choose by it alike.
+"""
+
+from __future__ import annotations
+
+from .evidence import strip_evidence
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+BYTES_PER_WORD = 12
+"""A text without spaces (Chinese, a key) counts as many words as it has so many bytes."""
+_PRIORITY_ORDER = {"high": 0, "normal": 1, "low": 2}
+_BAN_VERBS = ("do", "does", "must", "should", "may", "can", "shall", "is", "are", "will")
+_BAN_OPENERS = ("no", "avoid", "stop", "without")
+
+
+def is_ban(text: str) -> bool:
+    """Does the first line of `text`, without its heading, forbid something ("never …", "do not …", "no …")?"""
+    words = first_line(text).lower().replace("’", "'").replace(",", " ").replace(";", " ").split()
+    for at, word in enumerate(words):
+        word = word.strip("*_\"'`.:")
+        if word in ("never", "dont", "cannot") or word.endswith("n't"):
+            return True
+        if word == "not" and at and words[at - 1] in _BAN_VERBS:
+            return True
+    return bool(words) and words[0].strip("*_\"'`") in _BAN_OPENERS
+
+
+def first_line(body: str) -> str:
+    """The first line of a note's text that is neither blank nor a heading; '' for none."""
+    for line in body.split("\n"):
+        line = line.strip()
+        if line and line[0] != "#":
+            return line
+    return ""
+
+
+def count_words(text: str) -> int:
+    """Words of `text`; at least one for every BYTES_PER_WORD bytes."""
+    return max(len(text.split()), len(text.encode("utf-8", "surrogatepass")) // BYTES_PER_WORD)
+
+
+def sort_core(entries: Iterable[Any]) -> list[Any]:
+    """By priority; then the user's own before the project's, bans first, the most confirmed first; then by path.
+
+    `entries` have path, body, project, priority and occurrences, as attributes or as items.
+    """
+
+    def rank(entry: Any) -> tuple[int, bool, bool, int, str]:
+        priority = str(_get(entry, "priority") or "normal").lower()
+        return (
+            _PRIORITY_ORDER.get(priority, 1),
+            bool(_get(entry, "project")),
+            not is_ban(str(_get(entry, "body") or "")),
+            -int(_get(entry, "occurrences") or 1),
+            str(_get(entry, "path") or _get(entry, "slug") or ""),
+        )
+
+    return sorted(entries, key=rank)
+
+
+def select_core(entries: Iterable[Any], words: int) -> tuple[list[Any], list[Any]]:
+    """(Those that are given, those that find no room), each in their order. `words`: the budget; 0: no limit.
+
+    After one that is too long, shorter ones may still fit.
+    """
+    kept, left_out, left = [], [], words
+    for entry in sort_core(entries):
+        size = count_words(strip_evidence(str(_get(entry, "body") or "")))
+        if words <= 0 or size <= left:
+            kept.append(entry)
+            left -= size
+        else:
+            left_out.append(entry)
+    return kept, left_out
+
+
+def _get(item: Any, name: str) -> Any:
+    return item.get(name) if isinstance(item, dict) else getattr(item, name, None)
