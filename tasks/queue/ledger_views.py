@@ -1,4 +1,4 @@
-"""What commands, pages and metrics ask of the queue of this machine alone, in SQLite's dialect.
+"""What commands and pages ask of the queue of this machine alone, in SQLite's dialect.
 
 The queue that machines share does not answer it: what both databases do is in `ledger.LedgerRules`.
 """

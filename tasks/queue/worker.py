@@ -33,7 +33,6 @@ from .headway import OnProgress, Teller
 from .job import Handler
 from .kinds import POLICIES, KindPolicy
 from .ledger import Ledger
-from .metrics import HookTimes, MetricsServer, render
 from .reconciler import Reconciler
 from .records import DueLater
 from .salvage import finish_rebuilding, is_readable_anew, open_queue, restore_if_damaged
@@ -92,8 +91,6 @@ class WorkerContext:
     drain_seconds: float = 20.0
     quiet_seconds: float = 90.0
     """Of a session whose job is made again from its marker."""
-    metrics_port: int = 0
-    """0: no metrics."""
     policies: Mapping[str, KindPolicy] = field(default_factory=lambda: POLICIES)
     schedules: Sequence[Schedule] = SCHEDULES
     tz: tzinfo | None = None
@@ -376,11 +373,6 @@ class Worker:
         self._consumer = ThreadConsumer(
             huey, workers=context.workers, dispatcher=lambda stop: Dispatcher(huey, stop, clockwork)
         )
-        if context.metrics_port:
-            hooks, attempts = HookTimes(state.log_file), executor.tally.attempts
-            metrics = MetricsServer(context.metrics_port, lambda: render(ledger, attempts, hooks, state.spool))
-            metrics.start()
-            stack.callback(metrics.stop)
         for service in self._services:
             service.start(ledger)
             stack.callback(service.stop)
