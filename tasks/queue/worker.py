@@ -26,6 +26,7 @@ from ...vault.layout import StatePaths
 from ...vault.process_lock import ProcessLock, lock_holder
 from . import schema
 from .app import Claiming, ThreadConsumer, VaultHuey
+from .damage import finish_rebuilding, is_readable_anew, open_queue, restore_if_damaged
 from .dispatcher import Clockwork, Dispatcher
 from .doorbell import Bell, ring_worker
 from .executor import Executor
@@ -35,7 +36,6 @@ from .kinds import POLICIES, KindPolicy
 from .ledger import Ledger
 from .reconciler import Reconciler
 from .records import DueLater
-from .salvage import finish_rebuilding, is_readable_anew, open_queue, restore_if_damaged
 from .scheduler import Scheduler
 from .silence import is_silent
 from .spool import Spool
@@ -315,7 +315,7 @@ class Worker:
             restored = restore_if_damaged(Path(state.state_db))
         except OSError as error:
             raise QueueUnavailable(f"{state.state_db} is damaged and could not be replaced ({error})") from error
-        for note in (*opened.notes, restored):
+        for note in (opened.note, restored):
             if note:
                 log.warning("%s", note)
         self._queue_file = _identity(state.queue_db)
