@@ -127,7 +127,7 @@ def open_or_rebuild(path: Path, *, now: Callable[[], datetime] | None = None) ->
         try:
             store = IndexStore(path)
             if not database.is_known_sound(path):
-                if problems := store.integrity_problems(quick=True):
+                if problems := store.integrity_problems(quick=not database.is_doubted(path)):
                     store.close()
                     raise IndexDamaged(problems[0])
                 database.remember_sound(path)
@@ -351,9 +351,11 @@ class IndexStore:
         return IndexStats(entries, chunks, embedded, pending, tuple(models), pages * page_size, last)
 
     def _read_all_parts(self) -> None:
-        """Raises apsw.Error where a table or a part of the vectors is missing, which SQLite's own check passes."""
+        """Raises apsw.Error where a table or a part of the vectors is missing and UnicodeDecodeError where a text is no
+        text: SQLite's own check passes both."""
         for table in schema.TABLES:
-            self._connection.execute(f"SELECT * FROM {table} LIMIT 1").fetchall()
+            for _ in self._connection.execute(f"SELECT * FROM {table}"):
+                pass
         if not self.has_vectors:
             return
         for model_id, dimension in self._query("SELECT id, dimension FROM vector_model"):
@@ -380,7 +382,7 @@ class IndexStore:
         except (apsw.BusyError, apsw.LockedError) as error:
             # Else it would count as damage, and a sound index would be set aside.
             raise IndexUnavailable(f"{self.path} is locked by another process: try again in a moment") from error
-        except apsw.Error as error:
+        except (apsw.Error, UnicodeDecodeError) as error:
             problems.append(f"{type(error).__name__}: {error}")
         return problems
 
