@@ -189,8 +189,10 @@ class WantedIndex:
         self._thread: threading.Thread | None = None
 
     def start(self, ledger: Ledger) -> None:
-        """Look now and then every two seconds."""
+        """Look now and then every two seconds. The first to open the index checks all of it: that a word is missing is
+        damage which nobody meets."""
         self._ended.clear()
+        forget_sound(self._index_db)
         self._look(ledger)
         self._thread = threading.Thread(target=self._watch, args=(ledger,), name="wanted-index", daemon=True)
         self._thread.start()
