@@ -33,7 +33,7 @@ from .errors import (
 )
 from .fields import StoreValue, replace_unencodable, require_scrubbed, validate_fields
 from .frontmatter import FieldValue, format_header, set_fields
-from .header import extent
+from .header import extent, is_open
 from .killpoint import kill_point
 from .layout import ALWAYS_LOAD, TRASH
 from .listing import NotePaths, list_folders, list_notes
@@ -60,6 +60,10 @@ MAX_ENTRY_BYTES = 8_000_000
 MAX_HEADER_BYTES = 1_000_000
 """Of a longer header only the beginning is looked at."""
 STALE_TEMPORARY_SECONDS = 3600.0
+SETTLED_SECONDS = 1.0
+"""A file that was written in place less than this ago may be half of what its editor is still writing."""
+SETTLING_SECONDS = 5.0
+"""For so long a file that goes on changing is waited for when all notes are looked through."""
 
 _TEMPORARY = re.compile(re.escape(TEMPORARY_PREFIX) + r"[0-9]+-[0-9a-f]{12}" + re.escape(TEMPORARY_SUFFIX))
 """The name of a file that `_write_temporary` makes."""
@@ -131,6 +135,22 @@ class VaultStore:
         """What `walk` yields, and all conflict copies, found in one walk. Raises VaultUnavailable."""
         self.require_vault()
         return list_notes(self.vault)
+
+    def settled_heads(self, limit: int) -> Iterator[tuple[str, bytes]]:
+        """As `heads`; of a note that an editor may be saving, what it says once it has been left alone for a second.
+
+        For who writes a new file where no note has an id: read while it is empty, a note has none.
+        """
+        root = os.path.realpath(self.vault)
+        until = time.monotonic() + SETTLING_SECONDS
+        for relative, head in self.heads(limit):
+            text = head.decode("utf-8", "replace")
+            if not extent(text) or is_open(text):
+                path = f"{root}/{relative}"
+                if _wait_until_settled(path, until - time.monotonic()):
+                    with suppress(MemoryVaultError):
+                        head = self._read_head(path, relative, limit)
+            yield relative, head
 
     def heads(self, limit: int, paths: Iterable[str] | None = None) -> Iterator[tuple[str, bytes]]:
         """(path, first `limit` bytes) of each note of `walk`, or at `paths`; one that cannot be read is passed over.
@@ -470,6 +490,13 @@ class VaultStore:
             raise EditConflict(f"{shown} was changed since it was read; nothing was written: read it again")
         return data
 
+    def _expect_settled(self, path: Path, shown: str) -> None:
+        """Wait a second for the editor that may be saving the file: it would write the rest into a file that is gone.
+        Raises EditConflict if that changed it."""
+        before = _stamp(path)
+        if before is not None and _wait_until_settled(path, SETTLED_SECONDS) and _stamp(path) != before:
+            raise EditConflict(f"{shown} is being changed by another program; nothing was written: read it again")
+
     def _write_new(self, relative: str, data: bytes) -> None:
         self.require_vault()
         path = resolve_inside(self.vault, relative)
@@ -513,6 +540,7 @@ class VaultStore:
             os.rename(temporary, path)
 
     def _replace(self, path: Path, shown: str, data: bytes, expected_hash: str) -> None:
+        self._expect_settled(path, shown)
         try:
             temporary = self._write_temporary(path.parent, data, mode=path.stat().st_mode & 0o7777)
             try:
@@ -527,6 +555,7 @@ class VaultStore:
             raise self._not_writable(shown, path, error) from error
 
     def _unlink(self, path: Path, shown: str, expected_hash: str | None) -> None:
+        self._expect_settled(path, shown)
         self._read_expected(path, shown, expected_hash)
         try:
             os.unlink(path)
@@ -575,6 +604,35 @@ def _read_up_to(limit: int, descriptor: int, size: int) -> bytes:
     while len(data) < min(limit, size) and (more := os.read(descriptor, limit - len(data))):  # a file system may pause
         data += more
     return data
+
+
+def _stamp(path: Path | str) -> tuple[int, int, int] | None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns, status.st_size
+
+
+def _wait_until_settled(path: Path | str, seconds: float) -> bool:
+    """Wait until the file has not been written in place for SETTLED_SECONDS, at most so long; whether it had to."""
+    until = time.monotonic() + seconds
+    waited = False
+    while (left := _unsettled_seconds(path)) > 0 and (more := until - time.monotonic()) > 0:
+        time.sleep(min(left, more))
+        waited = True
+    return waited
+
+
+def _unsettled_seconds(path: Path | str) -> float:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return 0.0
+    if status.st_ctime_ns > status.st_mtime_ns:
+        return 0.0  # Renamed or linked after it was written: it appeared whole, as what we write does.
+    age = time.time() - status.st_mtime
+    return SETTLED_SECONDS - age if 0 <= age < SETTLED_SECONDS else 0.0
 
 
 def _removed_if_old(path: str, limit: float) -> bool:
