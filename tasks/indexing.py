@@ -149,6 +149,9 @@ def drain_handler(settings: Settings) -> Handler:
             _follow_settings(job, settings, not_here)
         except IndexUnavailable as error:
             raise Postpone(str(error)) from error
+        if report.processed and report.remaining > report.errors:
+            # The service left, or the time was over: what has come so far will come further.
+            job.enqueue("embed.drain", unique_key=DRAIN_KEY, delay_seconds=MODEL_PATIENCE_SECONDS)
         if report.reason is not None:
             # No model is a way to live (keywords only), not a failure: the next change asks again.
             not_embedded.is_so(f"not embedded: {report.reason}")

@@ -171,6 +171,8 @@ class Worker:
                 next_health = time.monotonic() + HEALTH_SECONDS
                 while not self._leaving and not self._lost_queue():
                     self._wait(BEAT_SECONDS)
+                    if self._is_switched_off():
+                        self._executor.abandon()  # Paused means now, not when a model has answered.
                     if time.monotonic() >= next_health:
                         next_health = time.monotonic() + HEALTH_SECONDS
                         self._check_health()
@@ -512,7 +514,8 @@ class Worker:
         signals = max(self._signals, 1)
 
         def hurried() -> bool:
-            return self._signals > signals or self._is_homeless()  # Nobody could record what a job did.
+            # Of a state folder that is gone nobody could record what a job did.
+            return self._signals > signals or self._is_homeless() or self._is_switched_off()
 
         self._consumer.drain(self._context.drain_seconds, self._executor.abandon, hurried)
         log.info("worker %s left", self._nonce)

@@ -163,3 +163,18 @@ def test_on_a_full_disk_the_worker_waits_and_goes_on_when_there_is_room(tmp_path
     assert done.stdout.splitlines() == ["full: False", "after: 0 False", "reflected: done True"], (
         done.stdout + done.stderr
     )
+
+
+@pytest.mark.parametrize("forever", [True, False])
+def test_a_pause_ends_what_runs_within_seconds_and_keeps_it_for_later(
+    state: StatePaths, ledger: Ledger, forever: bool
+) -> None:
+    ledger.enqueue("child", {"key": "a"})
+    arguments = ["--slow", "60", "--drain", "60", *(["--forever"] if forever else [])]
+    with worker_process(state, *arguments) as process:
+        wait_until(lambda: only_job(ledger).state == "running", "the job runs")
+        Path(state.stop_file).touch()
+        wait_until(lambda: only_job(ledger).state == "queued", "it is given back", seconds=20.0)
+        if not forever:
+            assert process.wait(20) == 0
+    assert only_job(ledger).attempt == 0, "it counts as no attempt"
