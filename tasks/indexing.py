@@ -23,6 +23,7 @@ from ..vault.layout import CORPUS_DIGEST, INBOX, INDEX_WANTED, REVIEW, WATCHLIST
 from ..vault.paths import ensure_state
 from ..vault.settings import Settings
 from ..vault.store import VaultStore
+from .pausing import why_sealed
 from .queue.job import Handler, Postpone, RunningJob
 from .queue.kinds import Json
 from .queue.ledger import Ledger
@@ -51,7 +52,7 @@ LOOK_SECONDS = 2.0
 
 def vault_store(settings: Settings) -> VaultStore:
     """The vault's files, as the worker and the commands see them."""
-    return VaultStore(settings.required_vault_path, settings.state.vault_lock, local_today)
+    return VaultStore(settings.required_vault_path, settings.state.vault_lock, local_today, why_sealed(settings))
 
 
 def open_index(settings: Settings) -> IndexStore:

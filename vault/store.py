@@ -75,8 +75,10 @@ _NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.
 class VaultStore:
     """Reads and writes the entries of one vault. Paths are relative to the vault, with forward slashes."""
 
-    def __init__(self, vault: Path, lock_file: Path | str, today: Callable[[], date]) -> None:
+    def __init__(self, vault: Path, lock_file: Path | str, today: Callable[[], date], sealed: str = "") -> None:
+        """`sealed`: why nothing may be written, in words."""
         self.vault = Path(vault)
+        self._sealed = sealed
         self._lock_file = Path(lock_file)
         self._today = today
 
@@ -92,6 +94,10 @@ class VaultStore:
         """Hold it over read-check-write of several files. Re-entrant; raises VaultUnavailable."""
         with hold_lock(self._lock_file), hold_folder_lock(self.vault):
             yield
+
+    def _require_open(self) -> None:
+        if self._sealed:
+            raise VaultUnavailable(self._sealed)
 
     def require_vault(self) -> None:
         """Raises VaultUnavailable when the vault's folder is not there."""
@@ -369,6 +375,7 @@ class VaultStore:
         Raises EntryNotFound, EntryExists, PathRefused, VaultUnavailable.
         """
         with self.lock():
+            self._require_open()
             self.require_vault()
             old, new = resolve_inside(self.vault, relative), resolve_inside(self.vault, new_relative)
             check_note_name(f"{new_relative}/x.md")
@@ -401,6 +408,7 @@ class VaultStore:
     def purge(self, relative: str) -> None:
         """Delete a folder of the trash, for good. Raises PathRefused for any other, VaultUnavailable."""
         with self.lock():
+            self._require_open()
             self.require_vault()
             path = resolve_inside(self.vault, relative)
             if TRASH not in relative.split("/")[:-1] or (self.vault / relative).is_symlink():
@@ -482,6 +490,8 @@ class VaultStore:
         except IsADirectoryError as error:
             raise EntryInvalid(f"{shown} is a folder, not an entry") from error
         except OSError as error:
+            if isinstance(error, PermissionError) and os.path.exists(path):  # It alone: its folder can be read.
+                raise EntryInvalid(f"{shown} cannot be read: {error.strerror}") from error
             raise VaultUnavailable(f"{shown} cannot be read: {error.strerror}") from error
 
     def _read_expected(self, path: Path, shown: str, expected_hash: str | None) -> bytes:
@@ -498,6 +508,7 @@ class VaultStore:
             raise EditConflict(f"{shown} is being changed by another program; nothing was written: read it again")
 
     def _write_new(self, relative: str, data: bytes) -> None:
+        self._require_open()
         self.require_vault()
         path = resolve_inside(self.vault, relative)
         if os.path.lexists(self.vault / relative):
@@ -512,6 +523,7 @@ class VaultStore:
 
     def _place(self, path: Path, shown: str, data: bytes) -> None:
         """Make a new file appear, whole, or raise EntryExists."""
+        self._require_open()
         try:
             temporary = self._write_temporary(path.parent, data, mode=None)
             try:
@@ -540,6 +552,7 @@ class VaultStore:
             os.rename(temporary, path)
 
     def _replace(self, path: Path, shown: str, data: bytes, expected_hash: str) -> None:
+        self._require_open()
         self._expect_settled(path, shown)
         try:
             temporary = self._write_temporary(path.parent, data, mode=path.stat().st_mode & 0o7777)
@@ -555,6 +568,7 @@ class VaultStore:
             raise self._not_writable(shown, path, error) from error
 
     def _unlink(self, path: Path, shown: str, expected_hash: str | None) -> None:
+        self._require_open()
         self._expect_settled(path, shown)
         self._read_expected(path, shown, expected_hash)
         try:
