@@ -15,6 +15,7 @@ from pathlib import Path
 import apsw
 
 from ..vault.errors import IndexUnavailable, SchemaTooNew
+from ..vault.paths import explain_file_system
 from ..vault.wording import one_line
 from . import schema
 
@@ -214,7 +215,9 @@ def translate_errors(path: Path) -> Iterator[None]:
         raise IndexDamaged(f"{path} is damaged ({one_line(str(error))}): run `memory reindex`") from error
     except (apsw.BusyError, apsw.LockedError) as error:
         raise IndexUnavailable(f"{path} is locked by another process: try again in a moment") from error
-    except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.IOError, apsw.PermissionsError) as error:
+    except (apsw.IOError, apsw.ProtocolError) as error:
+        raise IndexUnavailable(explain_file_system(path, error)) from error
+    except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError) as error:
         raise IndexUnavailable(f"{path} cannot be used ({error}): check the state folder") from error
     except apsw.FullError as error:
         raise IndexUnavailable(f"no space left for {path}: free some and run `memory reindex`") from error

@@ -14,8 +14,9 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from ..vault.errors import QueueUnavailable, SchemaTooNew
+from ..vault.paths import explain_file_system
 from .queue.damage import keep_in_place, restore_if_damaged
-from .queue.schema import DATABASE_ERRORS, Shape, is_damage, is_doubtful, retry_locked, unavailable
+from .queue.schema import DATABASE_ERRORS, Shape, is_damage, is_doubtful, is_of_file_system, retry_locked, unavailable
 
 log = logging.getLogger(__name__)
 
@@ -109,6 +110,8 @@ def _unavailable(path: Path, error: Exception) -> QueueUnavailable:
             if done := restore_if_damaged(path, SHAPE):
                 log.info("%s", done)  # The caller tells the user.
                 return QueueUnavailable(f"{done}: try again")
+    if is_of_file_system(error):
+        return QueueUnavailable(explain_file_system(path, error))
     return QueueUnavailable(f"{path} cannot be used ({error}); `memory doctor` tells what to do")
 
 

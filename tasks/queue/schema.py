@@ -20,6 +20,7 @@ from pathlib import Path
 
 from ...vault.errors import QueueUnavailable, SchemaTooNew
 from ...vault.killpoint import kill_point
+from ...vault.paths import explain_file_system
 
 NOW = "(julianday('now')-2440587.5)*86400.0"
 """Unix seconds with milliseconds; `unixepoch('subsec')` would need SQLite 3.42."""
@@ -229,6 +230,12 @@ def open_readonly(path: Path) -> sqlite3.Connection:
     return conn
 
 
+def is_of_file_system(error: BaseException) -> bool:
+    """Whether the file system failed, or cannot do what SQLite needs of it."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return code is not None and code & 0xFF in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_PROTOCOL)
+
+
 def is_busy(error: BaseException) -> bool:
     """Whether another connection holds the lock that was wanted."""
     code = getattr(error, "sqlite_errorcode", None)
@@ -250,6 +257,8 @@ def unavailable(path: Path, error: Exception) -> QueueUnavailable:
         return QueueUnavailable(f"{path} cannot be written (read-only folder or disk); make it writable again")
     if "full" in str(error):
         return QueueUnavailable(f"{path} cannot grow: the disk is full; free some space")
+    if is_of_file_system(error):
+        return QueueUnavailable(explain_file_system(path, error))
     return QueueUnavailable(f"cannot use {path}: {error}")
 
 
