@@ -26,7 +26,7 @@ from ...vault.layout import StatePaths
 from ...vault.process_lock import ProcessLock, lock_holder
 from . import schema
 from .app import Claiming, ThreadConsumer, VaultHuey
-from .damage import finish_rebuilding, is_readable_anew, open_queue, restore_if_damaged
+from .damage import finish_rebuilding, open_queue, restore_if_damaged
 from .dispatcher import Clockwork, Dispatcher
 from .doorbell import Bell, ring_worker
 from .executor import Executor
@@ -37,6 +37,7 @@ from .ledger import Ledger
 from .reconciler import Reconciler
 from .records import DueLater
 from .scheduler import Scheduler
+from .schema import is_readable_anew
 from .silence import is_silent
 from .spool import Spool
 from .versions import installed_version, is_newer

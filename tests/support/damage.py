@@ -18,7 +18,8 @@ def damaged(data: bytes, chance: random.Random) -> bytes:
     """`data` with one or two places of it overwritten, cut off or zeroed."""
     out = bytearray(data)
     for _ in range(chance.choice((1, 1, 1, 2))):
-        _damage_once(out, chance)
+        if out:  # The first may have cut all of it off.
+            _damage_once(out, chance)
     return bytes(out)
 
 

@@ -19,12 +19,12 @@ from memoryvault.tasks.queue.damage import (
     back_up,
     backup_of,
     finish_rebuilding,
-    is_readable_anew,
     open_queue,
     restore_if_damaged,
 )
 from memoryvault.tasks.queue.kinds import POLICIES as REAL_POLICIES
 from memoryvault.tasks.queue.ledger import Ledger
+from memoryvault.tasks.queue.schema import is_readable_anew
 from memoryvault.tasks.queue.worker import Worker, WorkerContext
 from memoryvault.tests.tasks.support import POLICIES, run_worker, wait_until
 from memoryvault.vault.errors import QueueUnavailable
