@@ -6,6 +6,7 @@ lost or embedded twice.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import struct
@@ -117,6 +118,23 @@ def row_of(entry: Entry) -> dict[str, Any]:
         "session": entry.sources[0].session if entry.sources else None,
         "surfaced_at": entry.surfaced_at,
     }
+
+
+def _columns(connection: apsw.Connection) -> dict[str, frozenset[str]]:
+    return {
+        table: frozenset(str(row[1]) for row in connection.execute(f"PRAGMA table_info({table})"))
+        for table in schema.TABLES
+    }
+
+
+@functools.cache
+def _columns_wanted() -> dict[str, frozenset[str]]:
+    """The columns that our statements name: damage to a schema may rename one, which SQLite finds sound."""
+    connection = apsw.Connection(":memory:")
+    schema.migrate(connection)
+    columns = _columns(connection)
+    connection.close()
+    return columns
 
 
 def open_or_rebuild(path: Path, *, now: Callable[[], datetime] | None = None) -> tuple[IndexStore, Path | None]:
@@ -371,6 +389,10 @@ class IndexStore:
             check = "PRAGMA quick_check(5)" if quick else "PRAGMA integrity_check(20)"
             problems += [str(row[0]) for row in self._connection.execute(check) if row[0] != "ok"]
             self._read_all_parts()
+            found = _columns(self._connection)
+            problems += [
+                f"{table} lacks a column" for table, wanted in _columns_wanted().items() if wanted - found[table]
+            ]
             if not quick:
                 # The rank column asks FTS5 to compare its index with its own content too.
                 self._connection.execute("INSERT INTO chunk_fts (chunk_fts, rank) VALUES ('integrity-check', 1)")

@@ -266,6 +266,7 @@ def test_damage_inside_the_file_is_found_when_it_is_opened(bed: Bed) -> None:
         ("DROP TABLE chunk_vec_1", "vectors-damaged", ["a"]),
         ("DROP TABLE chunk_fts", "no-index", ["a"]),
         ("DROP TABLE entry_meta", "no-index", ["a"]),
+        ("ALTER TABLE entry_meta RENAME COLUMN slug TO slvg", "no-index", ["a"]),
     ],
 )
 def test_damage_that_sqlite_finds_sound_is_answered_around_and_found_too(
