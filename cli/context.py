@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 
+from ..tasks.pausing import why_sealed
 from ..vault.days import local_today
 from ..vault.errors import VaultUnavailable
 from ..vault.layout import StatePaths
@@ -93,4 +94,4 @@ class Context:
     @cached_property
     def store(self) -> VaultStore:
         """The vault's files."""
-        return VaultStore(self.vault, Path(self.state.vault_lock), local_today)
+        return VaultStore(self.vault, Path(self.state.vault_lock), local_today, why_sealed(self.settings))

@@ -91,7 +91,12 @@ def _costs(args: argparse.Namespace, context: Context) -> int:
 def _model(index: IndexFigures) -> str:
     if index.model_problem:
         return f"none: {index.model_problem}"
-    return index.model or f"{index.model_to_use} (not used yet: nothing is embedded)"
+    if index.model:
+        return index.model
+    had = (
+        f"{index.embedded} of {index.embedded + (index.pending or 0)} passages are" if index.embedded else "nothing is"
+    )
+    return f"{index.model_to_use} (not used yet: {had} embedded)"
 
 
 def _print(report: HealthReport, settings: Settings) -> None:

@@ -19,7 +19,7 @@ from ..vault.layout import INBOX
 from .arguments import refuse_options_of_others
 from .context import Context
 from .output import COLUMN_CHARACTERS, add_json, counted, cut, in_line, note, print_json, print_table
-from .review import day_said, entry_as_json
+from .review import day_said, entry_as_json, unreadable_as_json
 from .terminal import read_key
 
 EPILOG = """example:
@@ -49,6 +49,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     reviewer = Reviewer(context.settings, context.store)
     if args.action == "list":
         return _list(args, reviewer)
+    for problem in reviewer.waiting_and_unreadable(INBOX)[1].values():
+        note(f"memory: {problem}")
     steps, entries = plan_triage(context.settings, reviewer)
     if args.dry_run:
         return _show(args, steps, entries)
@@ -72,10 +74,11 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 
 def _list(args: argparse.Namespace, reviewer: Reviewer) -> int:
-    entries = sorted(reviewer.waiting(INBOX), key=lambda entry: (-entry.occurrences, entry.path))
+    waiting, unreadable = reviewer.waiting_and_unreadable(INBOX)
+    entries = sorted(waiting, key=lambda entry: (-entry.occurrences, entry.path))
     if args.json:
-        print_json([entry_as_json(entry) for entry in entries])
-    elif entries:
+        print_json([*map(entry_as_json, entries), *unreadable_as_json(unreadable)])
+    elif entries or unreadable:
         print_table(
             ("seen", "kind", "project", "said", "slug", "says"),
             [
@@ -88,7 +91,8 @@ def _list(args: argparse.Namespace, reviewer: Reviewer) -> int:
                     cut(statement_of(entry.body), COLUMN_CHARACTERS),
                 )
                 for entry in entries
-            ],
+            ]
+            + [("-", "-", "-", "-", one["slug"], one["problem"]) for one in unreadable_as_json(unreadable)],
         )
     else:
         print("the inbox is empty")

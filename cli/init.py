@@ -12,7 +12,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ..hooks.install import InstallOutcome, install, installed_events, plugin_installed, settings_file_of, uninstall
+from ..hooks.install import (
+    HostFileUnwritable,
+    InstallOutcome,
+    install,
+    installed_events,
+    plugin_installed,
+    settings_file_of,
+    uninstall,
+)
 from ..hooks.wiring import CLAUDE, HOSTS, WIRINGS, file_of, install_for, wired_events
 from ..index.client import ServiceUnavailable, ensure_service
 from ..index.models import is_installed
@@ -301,13 +309,17 @@ def _write_settings(vault: Path, consents: Consents, context: Context) -> tuple[
 
 
 def _wire_hosts(setup: SetupPlan, settings: Settings) -> WiredHooks:
-    """The hooks of all hosts that were named."""
-    claude = (
-        _wire(settings, with_plugin=setup.with_plugin)
-        if CLAUDE in setup.hosts
-        else InstallOutcome(settings_file_of(settings), False, None, ())
-    )
-    others = {host: install_for(host, settings) for host in WIRINGS if host in setup.hosts}
+    """The hooks of all hosts that were named. Raises SettingsError."""
+    try:
+        claude = (
+            _wire(settings, with_plugin=setup.with_plugin)
+            if CLAUDE in setup.hosts
+            else InstallOutcome(settings_file_of(settings), False, None, ())
+        )
+        others = {host: install_for(host, settings) for host in WIRINGS if host in setup.hosts}
+    except HostFileUnwritable as error:
+        print(error.by_hand)
+        raise
     for each in (claude, *others.values()):
         for warning in each.warnings:
             note(f"memory: {warning}")

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from .. import __version__
-from ..vault.errors import MemoryVaultError
+from ..vault.errors import MemoryVaultError, UsageError
 from .agent_rights import Command, Does, require_allowed
 from .arguments import CommandParser, ProgramParser
 from .context import Context
@@ -151,6 +151,7 @@ def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"memory {__version__}")
+    parser.add_argument("--force", action="store_true", help="write to the vault although memory.enabled is false")
     parser.add_argument(
         "--reference", action=ReferenceAction, commands=COMMANDS, help="print what every command takes, as markdown"
     )
@@ -194,7 +195,7 @@ def _run(arguments: Sequence[str]) -> int:
         return 2
     try:
         args = build_parser(arguments).parse_args(arguments)
-        context = Context(os.environ)
+        context = _forced() if args.force else Context(os.environ)
         require_allowed(args.command, COMMANDS[args.command], args, context)
         return int(args.run(args, context))
     except OutputRefused:
@@ -208,6 +209,13 @@ def _run(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         _tell("interrupted; nothing that was already done is lost")
         return 1
+
+
+def _forced() -> Context:
+    """As if memory.enabled were true, for a user who means it. Raises UsageError in an agent's shell."""
+    if agent := Context(os.environ).agent:
+        raise UsageError(f"--force is for the user's own shell, and this is {agent}'s")
+    return Context({**os.environ, "MEMORY_ENABLED": "true"})
 
 
 def _tell(line: str) -> None:

@@ -15,6 +15,7 @@ from ..sources.transcripts.hosts import HOSTS, holds_records, host_of
 from ..tasks.ideas.ledger import research_key
 from ..tasks.mining import MiningRequest, mine_transcript
 from ..tasks.model_mining import AnswerCache
+from ..tasks.pausing import why_nothing_starts
 from ..tasks.queue.enqueue import enqueue, request_indexing
 from ..tasks.remembering import ideas_to_research, preview, remember
 from ..vault.errors import QueueUnavailable, UsageError
@@ -76,6 +77,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
             raise UsageError(f"{option} belongs to `memory reflect corpus`")
     if args.session is None:
         raise UsageError("which transcript? memory reflect --session PATH   (all old ones: memory reflect corpus)")
+    if not args.dry_run and (why := why_nothing_starts(context.settings)):
+        raise UsageError(f"{why}: nothing is mined; --dry-run shows what would be")
     path = named_file(args.session, "transcript")
     try:
         _refuse_what_is_no_session(path, args.host)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
@@ -139,7 +139,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return _undo(args, reviewer, context)
     if args.decide:
         return _decide_all(args, reviewer, context)
-    waiting = reviewer.waiting(INBOX if args.inbox else REVIEW)
+    waiting, unreadable = reviewer.waiting_and_unreadable(INBOX if args.inbox else REVIEW)
     copies = [] if args.inbox else waiting_copies(reviewer.store)
     if (
         not args.json
@@ -153,7 +153,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
     for path in [] if args.json else notes_in_conflict(reviewer.store):
         note(f"memory: git left both sides of a merge in {in_line(path)}: it is not in use until you mend it")
     if args.list or (args.json and not args.decide):
-        return _list(args, context, waiting, copies)
+        return _list(args, context, waiting, copies, unreadable)
+    for problem in unreadable.values():
+        note(f"memory: {problem}")
     if not waiting and not copies:
         print(_nothing(args, context))
         return 0
@@ -205,9 +207,11 @@ def day_said(entry: Entry) -> str | None:
     return day.isoformat() if day is not None else None
 
 
-def _counted(context: Context, waiting: Sequence[Entry], copies: Sequence[ConflictCopy]) -> str:
+def _counted(
+    context: Context, waiting: Sequence[Entry], copies: Sequence[ConflictCopy], unreadable: Iterable[str] = ()
+) -> str:
     """What is listed, in the words of every place that counts it."""
-    places = group_by_place([*(entry.path for entry in waiting), *context.store.walk_special({INCUBATOR})])
+    places = group_by_place([*(entry.path for entry in waiting), *unreadable, *context.store.walk_special({INCUBATOR})])
     counts = {"copies": len(copies), **{place: len(places[place]) for place in ("proposals", "questions", "inbox")}}
     return describe_pending(counts)
 
@@ -220,10 +224,23 @@ def _nothing(args: argparse.Namespace, context: Context) -> str:
     return "nothing waits for your decision" + (f"; elsewhere: {', '.join(others)}" if others else "")
 
 
-def _list(args: argparse.Namespace, context: Context, waiting: Sequence[Entry], copies: Sequence[ConflictCopy]) -> int:
+def unreadable_as_json(unreadable: Mapping[str, str]) -> list[dict[str, str]]:
+    """Waiting notes that cannot be read, as `--json` prints them."""
+    return [
+        {"slug": path.rsplit("/", 1)[-1][:-3], "path": path, "problem": problem} for path, problem in unreadable.items()
+    ]
+
+
+def _list(
+    args: argparse.Namespace,
+    context: Context,
+    waiting: Sequence[Entry],
+    copies: Sequence[ConflictCopy],
+    unreadable: Mapping[str, str],
+) -> int:
     if args.json:
-        print_json([*map(entry_as_json, waiting), *map(copy_as_json, copies)])
-    elif waiting or copies:
+        print_json([*map(entry_as_json, waiting), *map(copy_as_json, copies), *unreadable_as_json(unreadable)])
+    elif waiting or copies or unreadable:
         rows: list[Sequence[object]] = [
             (
                 e.path.rsplit("/", 1)[-1][:-3],
@@ -237,8 +254,9 @@ def _list(args: argparse.Namespace, context: Context, waiting: Sequence[Entry], 
         ]
         for copy in map(copy_as_json, copies):
             rows.append((copy["slug"], copy["kind"], "-", "-", "-", f"another text of {copy['note']}"))
+        rows += [(one["slug"], "-", "-", "-", "-", one["problem"]) for one in unreadable_as_json(unreadable)]
         print_table(("slug", "kind", "project", "seen", "said", "says"), rows)
-        note(f"memory: {_counted(context, waiting, copies)}")
+        note(f"memory: {_counted(context, waiting, copies, unreadable)}")
     else:
         print(_nothing(args, context))
     return 0

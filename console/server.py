@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import socket
 import time
 from dataclasses import dataclass
+from typing import ClassVar
 
 import h11
 import uvicorn
@@ -18,6 +20,10 @@ from .keys import LINK_SECONDS, Keys
 
 HOST = "127.0.0.1"
 PLACE_BYTES = 8
+HEAD_SECONDS = 10.0
+"""Within so long a browser has sent the head of a request."""
+MOST_WAITING = 128
+"""Connections that have sent none yet; of more the oldest is closed. A browser opens six."""
 STOP_SECONDS = 3
 
 
@@ -27,6 +33,41 @@ class PortTaken(MemoryVaultError):
 
 class Http(H11Protocol):
     """uvicorn's HTTP, for which what cannot be read ends a connection: it would answer a second time, and fail."""
+
+    _waiting: ClassVar[dict[Http, asyncio.TimerHandle]] = {}
+    """Connections on which the head of a request is awaited, the oldest first."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Await the first head."""
+        super().connection_made(transport)
+        self._await_head()
+
+    def data_received(self, data: bytes) -> None:
+        """Await the next head, or go on with the one that is here."""
+        super().data_received(data)
+        if self.conn.their_state is h11.IDLE:
+            self._await_head()
+        else:
+            self._end_wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Await nothing more."""
+        self._end_wait()
+        super().connection_lost(exc)
+
+    def _await_head(self) -> None:
+        if self not in self._waiting and not self.transport.is_closing():
+            self._waiting[self] = self.loop.call_later(HEAD_SECONDS, self._give_up)
+            if len(self._waiting) > MOST_WAITING:
+                next(iter(self._waiting))._give_up()
+
+    def _end_wait(self) -> None:
+        if timer := self._waiting.pop(self, None):
+            timer.cancel()
+
+    def _give_up(self) -> None:
+        self._end_wait()
+        self.transport.close()
 
     def send_400_response(self, msg: str) -> None:
         """End the connection; answer if nothing of an answer was sent, and let the application's go nowhere."""

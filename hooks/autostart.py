@@ -26,7 +26,6 @@ INHERITED_VARIABLES = (
     "LC_ALL",
     "LC_CTYPE",
     "LOGNAME",
-    "TMPDIR",
     "TZ",
     "USER",
     "XDG_CACHE_HOME",

@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import sys
 import time
-from _thread import allocate_lock, start_new_thread
+from _thread import RLock, allocate_lock, start_new_thread
 
 from ..vault import hooklog
-from ..vault.marker import Marker, create_marker, forget_end, note_end, touch_marker
+from ..vault.marker import Marker, create_marker, forget_end, note_end, remove_temporaries, touch_marker
 from ..vault.snapshot import config_stamp, is_switched_off, read_snapshot, renew_snapshot, write_snapshot
 from . import claude
 from .payload import HookCall, parse_object, read_stdin
@@ -23,42 +23,32 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import NoReturn
 
-IMMEDIATE = ("SessionEnd", "PreCompact", "Notification")
-"""Events after which the session is reflected at once; after Stop, which comes every turn, once it was quiet."""
+RECORDED = ("Stop", "SessionEnd", "PreCompact", "Notification")
+"""Events after which the session is reflected: at once, but for Stop, which comes every turn, once it was quiet."""
 BUDGET_SECONDS = {"SessionStart": 0.5, "UserPromptSubmit": 0.3}
+"""When the two events that answer are ended."""
 ACTIONS = ("PreToolUse", "PostToolUseFailure")
 """Events of a tool call; those of sub-agents count, too."""
 ACTION_END_SECONDS = 2.0
 """Hard end of these: a guard that answers late is worth more than none."""
 BUDGET_OTHERS_SECONDS = 0.1
 """What any other event may take on a machine that is not overloaded; every wait in here is bounded accordingly."""
-RECORDING_END_SECONDS = 0.5
-"""Hard end of the events that only record. On an overloaded machine a late record is worth more than a punctual end:
-what is cut off is found only by the sweep, an hour later. The two events that answer end at their budget."""
-MARGIN_SECONDS = 0.025
+RECORDING_SECONDS = 0.5
+"""From then on an event that only records is recorded without waiting for the disk or a lock, and ends."""
+RECORDING_END_SECONDS = 4.5
+"""Hard end of such an event, just within what hosts give it. On an overloaded machine a late record is worth more than
+a punctual end: a session of which nothing was kept is found only by a backfill."""
+MARGIN_SECONDS = 0.04
 """What starting and ending a process costs the host in addition to what can be measured here."""
-STARVED_SHARE = 0.5
-"""Where the interpreter had to wait for a core the watchdog will have to, too: its end is earlier by this share of
-it."""
-STARVED_MARGIN_SECONDS = 0.08
-"""The end is at most so much earlier."""
-WATCH_INTERVAL_SECONDS = 0.05
-"""How often the watchdog wakes, to measure how late this machine wakes it: it will be as late at the end, so it ends
-the hook earlier by that delay. A delay counts half at each later measurement."""
 SWITCH_SECONDS = 0.0005
 """How long a thread keeps the interpreter while another one waits. To finish at the deadline the watchdog waits for it
 ten times, which at Python's default of 5 ms would be 50."""
 OVERRUN_SECONDS = 0.02
 """How long after its deadline a hook may still answer and log."""
-ENQUEUE_OVERRUN_SECONDS = 0.15
-"""The same for an event that is being enqueued: else its reflection would only be found by the sweep, hours later."""
 SLOW_START_SECONDS = 0.1
 """An interpreter that took longer to start had to wait for a core; the log then says so."""
 LONGEST_START_SECONDS = 60.0
 """A process that seems older was measured wrongly: in a container the clock may have another origin."""
-CLOCK_READINGS = 3
-COMPILE_SECONDS = 0.4
-"""Added to the deadline when the settings must be compiled, and nobody waits for an answer."""
 START_DEADLINE_SECONDS = 0.19
 """A prompt hook that is later than this starts no process: the next one will."""
 QUIET_LEVELS = ("warning", "error")
@@ -74,14 +64,12 @@ class Hook:
         "budget",
         "call",
         "deadline",
-        "delay",
+        "ending",
         "fields",
-        "finished",
         "is_output_partial",
-        "margin",
-        "marker",
         "output",
         "paths",
+        "raw",
         "settings",
         "started",
     )
@@ -93,9 +81,6 @@ class Hook:
         waited = time.monotonic() - self.started
         if waited > SLOW_START_SECONDS:
             self.fields["start_ms"] = round(waited * 1000, 1)
-        starved = max(waited - time.process_time(), 0.0)
-        self.margin = min(starved * STARVED_SHARE, STARVED_MARGIN_SECONDS)
-        """Seconds by which everything ends earlier, since the hook had to wait for a core."""
         self.argv = argv
         self.adapter: ModuleType = claude
         self.output = ""
@@ -107,14 +92,13 @@ class Hook:
         self.answering = allocate_lock()
         """Acquired by the thread that answers the host and never released: there is one answer."""
         self.budget = BUDGET_OTHERS_SECONDS
-        self.deadline = self.started + RECORDING_END_SECONDS
+        self.deadline = self.started + RECORDING_SECONDS
+        self.raw: bytes | None = None
+        """What the host sent, once all of it is here."""
         self.call: HookCall | None = None
         self.settings: Mapping[str, str] = {}
-        self.delay: float | None = None
-        """Seconds by which the reflection that is being enqueued is delayed, -1 for none; None: nothing is enqueued."""
-        self.marker: Marker | None = None
-        """What a session that has no marker gets: syncing it to a busy disk may take longer than there is time."""
-        self.finished = False
+        self.ending = RLock()
+        """Acquired by the thread that ends the process, and never released."""
 
     def set_output(self, text: str, paths: list[str]) -> None:
         """Set the text for the model, and the paths of the entries in it."""
@@ -156,7 +140,7 @@ def _suspended_seconds() -> float:
     differences is the right one.
     """
     least = float("inf")
-    for _ in range(CLOCK_READINGS):
+    for _ in range(3):
         monotonic = time.monotonic()
         least = min(least, time.clock_gettime(time.CLOCK_BOOTTIME) - monotonic)
     return least
@@ -175,7 +159,7 @@ def main(argv: list[str]) -> NoReturn:
         hook.fields["error"] = f"{type(error).__name__}: {error}"
         hook.log("error", "error")
     _answer_empty(hook)
-    hook.finished = True
+    hook.ending.acquire()
     os._exit(0)
 
 
@@ -189,25 +173,18 @@ def run(hook: Hook) -> str:
     named = options.get("event", "")
     event = adapter.EVENTS.get(named, named)
     hook.budget = BUDGET_SECONDS.get(event, BUDGET_OTHERS_SECONDS)
-    hook.deadline = hook.started + BUDGET_SECONDS.get(event, RECORDING_END_SECONDS)
-    if event in BUDGET_SECONDS:
-        hook.budget -= hook.margin
-        hook.deadline -= hook.margin
-    if event in ACTIONS:
-        hook.deadline = hook.started + ACTION_END_SECONDS
+    usual_seconds = ACTION_END_SECONDS if event in ACTIONS else RECORDING_SECONDS
+    hook.deadline = hook.started + BUDGET_SECONDS.get(event, usual_seconds)
     if "--budget-ms" in options:  # Shortens what the hook gives itself; the hard end stays where it is.
         hook.budget = min(hook.budget, int(options["--budget-ms"]) / 1000)
     sys.setswitchinterval(SWITCH_SECONDS)
-    start_new_thread(_watch, (hook,))
-    raw = read_stdin()  # Also when switched off: a host that finds its pipe closed may call that a failure.
+    start_new_thread(_watch, (hook, event not in BUDGET_SECONDS and event not in ACTIONS))
+    raw = hook.raw = read_stdin()  # Also when switched off: a host that finds its pipe closed may call that a failure.
     if is_switched_off(env):
         return ""
     payload = parse_object(raw)
-    call = adapter.read_call(named, payload or {})
-    hook.call = call
-    if (call.agent and call.event not in ACTIONS) or (
-        call.event == "Notification" and call.notification != "idle_prompt"
-    ):
+    call = hook.call = adapter.read_call(named, payload or {})
+    if _is_nothing(call):
         return ""
     settings = _settings(hook, env)
     if settings["enabled"] != "1":
@@ -234,10 +211,12 @@ def run(hook: Hook) -> str:
         return result if result == "duplicate" else _prompt(hook, call, settings, raw)
     if call.event == "UserPromptSubmit":
         return _prompt(hook, call, settings, raw)
-    if call.event == "Stop":
-        return _record(hook, call, settings, float(settings["quiet_seconds"]))
-    if call.event in IMMEDIATE:
-        return _record(hook, call, settings, None)
+    if call.event in RECORDED:
+        at_once = time.monotonic() > hook.deadline
+        if at_once:
+            hook.ending.acquire()  # The watchdog may be recording it already, and end the process.
+            start_new_thread(_exit_after, (hook.started + RECORDING_END_SECONDS - time.monotonic(),))
+        return _record(hook, call, settings, at_once=at_once)
     return ""
 
 
@@ -261,6 +240,13 @@ def _act(hook: Hook, call: HookCall, settings: Mapping[str, str], payload: Mappi
 
     append_action(settings["log_file"], call, answer.paths, answer.decision, (time.monotonic() - hook.started) * 1000)
     return "ok"
+
+
+def _is_nothing(call: HookCall) -> bool:
+    """Is the call of no interest, whatever the settings say: a sub-agent's, a notification of something else?"""
+    return (bool(call.agent) and call.event not in ACTIONS) or (
+        call.event == "Notification" and call.notification != "idle_prompt"
+    )
 
 
 def adapter_of(host: str) -> ModuleType:
@@ -295,8 +281,6 @@ def _settings(hook: Hook, env: Mapping[str, str]) -> Mapping[str, str]:
     if settings is not None:
         return settings
     # Slow, once after a change: importing the TOML parser costs more than everything else here.
-    if hook.call is not None and hook.call.event not in BUDGET_SECONDS:
-        hook.deadline += COMPILE_SECONDS
     from ..vault.errors import SettingsError
     from ..vault.settings import load_settings, snapshot_from_before, snapshot_values
 
@@ -421,25 +405,28 @@ def _prompt(hook: Hook, call: HookCall, settings: Mapping[str, str], raw: bytes)
     return refused or "ok"
 
 
-def _record(hook: Hook, call: HookCall, settings: Mapping[str, str], delay: float | None) -> str:
-    """Handle an event that only records: touch the marker, enqueue a reflection in `delay` seconds (None: at once)."""
-    from .enqueue import enqueue_reflection, ring_worker
+def _record(hook: Hook, call: HookCall, settings: Mapping[str, str], *, at_once: bool) -> str:
+    """Handle an event that only records: touch the marker, enqueue a reflection. `at_once`: without a sync, and into
+    the spool, which no lock holds up."""
+    from .enqueue import EnqueueOutcome, enqueue_reflection, ring_worker, spool_reflection
 
     if not call.session:
         report("memoryvault: no session_id on stdin")
         return "no session"
-    hook.delay = -1.0 if delay is None else delay
+    delay = float(settings["quiet_seconds"]) if call.event == "Stop" else None
     try:
-        refused = _touch_session(hook, call, settings)
+        refused = _touch_session(hook, call, settings, synced=not at_once)
     except OSError as error:
         refused = _report_unwritable(hook, error)
     if refused.startswith("transcript"):
-        hook.delay = None
         return refused
     if call.event == "SessionEnd" and not refused:
         note_end(settings["harness"], call.session)
-    outcome = enqueue_reflection(settings["queue_db"], settings["spool"], call.session, delay)
-    hook.delay = None
+    if at_once:
+        spool_reflection(settings["spool"], call.session, delay)
+        outcome = EnqueueOutcome("spool")
+    else:
+        outcome = enqueue_reflection(settings["queue_db"], settings["spool"], call.session, delay)
     hook.fields["enqueued"] = outcome.where
     if outcome.why:
         hook.fields["why"] = outcome.why
@@ -449,7 +436,7 @@ def _record(hook: Hook, call: HookCall, settings: Mapping[str, str], delay: floa
     return refused or "ok"
 
 
-def _touch_session(hook: Hook, call: HookCall, settings: Mapping[str, str]) -> str:
+def _touch_session(hook: Hook, call: HookCall, settings: Mapping[str, str], *, synced: bool = True) -> str:
     """Create or touch the session's marker; '' or why that was refused. Raises OSError."""
     if not call.session:
         return "no session"
@@ -463,7 +450,7 @@ def _touch_session(hook: Hook, call: HookCall, settings: Mapping[str, str]) -> s
         return ""
     if not transcript:  # The host has not named it yet; one of the next events does.
         return "transcript not named yet"
-    hook.marker = marker = Marker(
+    marker = Marker(
         session_id=call.session,
         started_at=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         source=call.source or "unknown",
@@ -472,12 +459,12 @@ def _touch_session(hook: Hook, call: HookCall, settings: Mapping[str, str]) -> s
         host=call.host,
     )
     try:
-        create_marker(harness, marker)
+        create_marker(harness, marker, synced=synced)
     except FileNotFoundError:  # The first hook ever for this vault.
         from ..vault.layout import StatePaths
 
         StatePaths(settings["state"]).ensure()
-        create_marker(harness, marker)
+        create_marker(harness, marker, synced=synced)
     return ""
 
 
@@ -574,32 +561,37 @@ def _open_standard_streams() -> None:
             os.open(os.devnull, os.O_RDWR)
 
 
-def _watch(hook: Hook) -> None:
+def _watch(hook: Hook, records: bool) -> None:
     """End the process at its deadline, whatever the main thread hangs in. Runs in a thread of its own."""
-    late = 0.0
-    while True:
-        now = time.monotonic()
-        left = hook.deadline - MARGIN_SECONDS - min(late, STARVED_MARGIN_SECONDS) - now
-        if left <= 0:
-            break
-        nap = min(left, WATCH_INTERVAL_SECONDS)
-        time.sleep(nap)
-        late = max(late / 2, time.monotonic() - now - nap)
-    if hook.finished:
-        return
-    # The log's disk may be what hangs, so another thread ends the process. This thread answers itself, since on a busy
+    time.sleep(max(hook.deadline - MARGIN_SECONDS - time.monotonic(), 0.0))
+    end = hook.started + RECORDING_END_SECONDS if records else time.monotonic() + OVERRUN_SECONDS
+    while records and time.monotonic() < end and not _is_readable(hook):
+        time.sleep(OVERRUN_SECONDS)  # On a starved machine, or while the settings are compiled.
+    if not hook.ending.acquire(blocking=False):
+        return  # The main thread is just ending it.
+    # The disk may be what hangs, so another thread ends the process. This thread answers itself, since on a busy
     # machine each change of threads waits for a core.
-    start_new_thread(_exit_after, (OVERRUN_SECONDS if hook.delay is None else ENQUEUE_OVERRUN_SECONDS,))
+    start_new_thread(_exit_after, (max(end - time.monotonic(), OVERRUN_SECONDS),))
     _finish_at_deadline(hook)
     os._exit(0)
 
 
-def _read_settings_for_log(hook: Hook) -> None:
+def _is_readable(hook: Hook) -> bool:
+    """Is there what a record needs: the payload, and settings? Its main thread may have got no core to read them."""
+    if hook.raw is None:
+        return False
+    if hook.call is None:
+        hook.call = hook.adapter.read_call(_options(hook.argv).get("event", ""), parse_object(hook.raw) or {})
+    _read_settings_at_deadline(hook)
+    return bool(hook.settings)
+
+
+def _read_settings_at_deadline(hook: Hook) -> None:
     """Read the settings for a process that started so late that its time is over before it has read them."""
     settings = hook.settings or read_snapshot(os.environ)
     if hook.settings or settings is None or settings["enabled"] != "1" or not settings["state"]:
         return
-    if os.path.exists(f"{settings['harness']}/STOP"):
+    if is_switched_off(os.environ) or os.path.exists(f"{settings['harness']}/STOP"):
         return
     hook.settings = settings
     if hook.call is None:
@@ -612,16 +604,14 @@ def _exit_after(seconds: float) -> NoReturn:
 
 
 def _finish_at_deadline(hook: Hook) -> None:
-    """Spool what was about to be enqueued, print what there is already, then report and log that the time is up."""
-    _read_settings_for_log(hook)
+    """Record what there is to record, print what there is already, then report and log that the time is up."""
+    _read_settings_at_deadline(hook)
     call = hook.call
-    if hook.delay is not None and call is not None:
-        from .enqueue import spool_reflection
-
+    if call is not None and call.event in RECORDED and hook.settings and not _is_nothing(call):
         try:
-            if hook.marker is not None:  # First: the job finds the transcript by it.
-                create_marker(hook.settings["harness"], hook.marker, synced=False)
-            spool_reflection(hook.settings["spool"], call.session, None if hook.delay < 0 else hook.delay)
+            _record(hook, call, hook.settings, at_once=True)
+            if call.session:
+                remove_temporaries(hook.settings["harness"], call.session)
         except OSError as error:
             hook.fields["error"] = str(error)
     if call is not None:

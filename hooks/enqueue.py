@@ -106,8 +106,11 @@ def ring_worker(wake_socket: str) -> bool:
         from socket import AF_UNIX, SOCK_DGRAM, socket  # type: ignore[assignment]
     try:
         bell = socket(AF_UNIX, SOCK_DGRAM)
-        bell.setblocking(False)
-        bell.sendto(b"1", wake_socket)
+        try:
+            bell.setblocking(False)
+            bell.sendto(b"1", wake_socket)
+        finally:
+            bell.close()
     except BlockingIOError:
         return True  # Its buffer is full of datagrams: the worker runs, and will read them.
     except OSError:

@@ -189,7 +189,7 @@ def add_to_file(
 ) -> tuple[bool, Path | None]:
     """Change a host's file by `add`; (was it changed?, path of the copy that was made). `remove` undoes `add`.
 
-    Raises SettingsError when the file is no JSON object or cannot be written; it is then as it was.
+    Raises SettingsError when the file is no JSON object, HostFileUnwritable; it is then as it was.
     """
     before, document = _read(path)
     updated = add(document)
@@ -197,15 +197,27 @@ def add_to_file(
     if updated == document:
         return False, None
     backup = None
+    by_hand = _dump(add({}), None).decode("utf-8")
     if remove(document) == document:
         try:
             backup = _copy(path, before, now or datetime.now(UTC))
         except OSError as error:
-            raise SettingsError(
-                f"no copy of {path} can be made beside it, and without one it is not changed: {error.strerror}"
+            raise HostFileUnwritable(
+                f"no copy of {path} can be made beside it, and without one it is not changed: {error.strerror}", by_hand
             ) from error
-    _replace(path, before, _dump(updated, before))
+    try:
+        _replace(path, before, _dump(updated, before))
+    except OSError as error:
+        raise HostFileUnwritable(f"{path} cannot be written: {error.strerror}", by_hand) from error
     return True, backup
+
+
+class HostFileUnwritable(SettingsError):
+    """A host's file is read-only; `by_hand`: what to put into it, as JSON."""
+
+    def __init__(self, problem: str, by_hand: str) -> None:
+        super().__init__(f"{problem}; put the lines that are printed above into it by hand")
+        self.by_hand = by_hand
 
 
 def uninstall(settings: Settings) -> UninstallOutcome:
@@ -228,15 +240,15 @@ def remove_from_file(path: Path, add: Callable[[Json], Json], remove: Callable[[
         if restored:
             path.unlink()  # There was no such file before us, and nobody has put anything else into it.
         else:
-            _replace(path, before, _dump(cleaned, before))
+            _replace_or_refuse(path, before, _dump(cleaned, before))
         if newest is not None:
             newest.unlink()
         return UninstallOutcome(path, True, restored)
     if _same_settings(original := newest.read_bytes(), cleaned, lambda document: remove(add(document))):
-        _replace(path, before, original)
+        _replace_or_refuse(path, before, original)
         newest.unlink()
         return UninstallOutcome(path, True, True)
-    _replace(path, before, _dump(cleaned, before))
+    _replace_or_refuse(path, before, _dump(cleaned, before))
     return UninstallOutcome(path, True, False)
 
 
@@ -483,12 +495,16 @@ def _dump(document: Json, like: bytes | None) -> bytes:
 
 
 def _replace(path: Path, before: bytes | None, after: bytes) -> None:
-    """Write `after` unless the file was changed since it was read, as by the host. Raises SettingsError."""
+    """Write `after` unless the file was changed since it was read, as by the host. Raises SettingsError, OSError."""
+    now = path.read_bytes() if path.exists() else None
+    if now != before:
+        raise SettingsError(f"{path} was changed meanwhile: run this again")
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    replace_file(path, after, mode=path.stat().st_mode & 0o777 if before is not None else FILE_MODE)
+
+
+def _replace_or_refuse(path: Path, before: bytes | None, after: bytes) -> None:
     try:
-        now = path.read_bytes() if path.exists() else None
-        if now != before:
-            raise SettingsError(f"{path} was changed meanwhile: run this again")
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        replace_file(path, after, mode=path.stat().st_mode & 0o777 if before is not None else FILE_MODE)
+        _replace(path, before, after)
     except OSError as error:
         raise SettingsError(f"{path} cannot be written: {error.strerror}") from error

@@ -16,8 +16,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-import apsw
-
 from ..vault.automemory import COST_KIND
 from ..vault.days import effective_day
 from ..vault.layout import INBOX
@@ -107,9 +105,6 @@ class CatalogReader:
             self._connection.execute("BEGIN")
             try:
                 yield
-            except apsw.SQLError as error:
-                # A table that is gone or has lost a part of it: SQLite itself finds nothing wrong with such a file.
-                raise database.IndexDamaged(f"{self.path} is damaged ({error}): run `memory reindex`") from error
             finally:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import functools
 import importlib.util
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,12 +15,24 @@ from pathlib import Path
 import apsw
 
 from ..vault.errors import IndexUnavailable, SchemaTooNew
+from ..vault.paths import explain_file_system
+from ..vault.wording import one_line
 from . import schema
 
 BUSY_MILLISECONDS = 10_000
 READER_BUSY_MILLISECONDS = 100
 _CACHE_KIBIBYTES = 16_384
-_DAMAGED = (apsw.CorruptError, apsw.NotADBError)
+_DAMAGED = (
+    apsw.CorruptError,
+    apsw.NotADBError,
+    # Our statements are constant: the file is not what they were written for.
+    apsw.SQLError,
+    apsw.ConstraintError,
+    apsw.MismatchError,
+    # A text, or a name in SQLite's own message, that is no UTF-8; a text that is no JSON.
+    UnicodeDecodeError,
+    json.JSONDecodeError,
+)
 
 
 def open_writer(path: Path) -> apsw.Connection:
@@ -137,6 +150,8 @@ def quarantine(path: Path, now: datetime) -> Path:
 # Files whose pages this process has checked; an error removes a file again. The check reads the whole file, so it is
 # not repeated each time a worker opens the index.
 _sound: set[tuple[int, int]] = set()
+_doubted: set[tuple[int, int]] = set()
+"""Files in which somebody met damage: these are checked whole, since the quick check reads no word of FTS5's."""
 
 
 def is_known_sound(path: Path) -> bool:
@@ -147,11 +162,20 @@ def remember_sound(path: Path) -> None:
     identity = file_identity(path)
     if identity is not None:
         _sound.add(identity)
+        _doubted.discard(identity)
 
 
 def forget_sound(path: Path) -> None:
-    """Forget that the file was sound: its pages are checked again at the next `store.open_or_rebuild`."""
-    _sound.discard(file_identity(path) or (0, 0))
+    """Forget that the file was sound: all of it is checked at the next `store.open_or_rebuild`."""
+    identity = file_identity(path)
+    if identity is not None:
+        _sound.discard(identity)
+        _doubted.add(identity)
+
+
+def is_doubted(path: Path) -> bool:
+    """Whether damage was met in the file since it was last found sound."""
+    return file_identity(path) in _doubted
 
 
 def file_identity(path: Path) -> tuple[int, int] | None:
@@ -189,10 +213,12 @@ def translate_errors(path: Path) -> Iterator[None]:
         yield
     except _DAMAGED as error:
         forget_sound(path)
-        raise IndexDamaged(f"{path} is damaged: run `memory reindex` (it is rebuilt from the vault)") from error
+        raise IndexDamaged(f"{path} is damaged ({one_line(str(error))}): run `memory reindex`") from error
     except (apsw.BusyError, apsw.LockedError) as error:
         raise IndexUnavailable(f"{path} is locked by another process: try again in a moment") from error
-    except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.IOError, apsw.PermissionsError) as error:
+    except (apsw.IOError, apsw.ProtocolError) as error:
+        raise IndexUnavailable(explain_file_system(path, error)) from error
+    except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError) as error:
         raise IndexUnavailable(f"{path} cannot be used ({error}): check the state folder") from error
     except apsw.FullError as error:
         raise IndexUnavailable(f"no space left for {path}: free some and run `memory reindex`") from error

@@ -9,8 +9,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-import apsw
-
 from ..vault.errors import IndexUnavailable, ModelUnavailable, SettingsError
 from ..vault.settings import Settings, load_settings
 from . import database
@@ -47,7 +45,7 @@ def model_in_force(index_db: Path, setting: str) -> str:
     try:
         with database.translate_errors(index_db):
             row = connection.execute("SELECT name FROM model_in_force").fetchone()
-    except (IndexUnavailable, apsw.SQLError):
+    except IndexUnavailable:
         row = None  # damaged: the next writer finds out
     finally:
         connection.close()

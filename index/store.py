@@ -6,6 +6,7 @@ lost or embedded twice.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import struct
@@ -123,6 +124,23 @@ def row_of(entry: Entry) -> dict[str, Any]:
     }
 
 
+def _columns(connection: apsw.Connection) -> dict[str, frozenset[str]]:
+    return {
+        table: frozenset(str(row[1]) for row in connection.execute(f"PRAGMA table_info({table})"))
+        for table in schema.TABLES
+    }
+
+
+@functools.cache
+def _columns_wanted() -> dict[str, frozenset[str]]:
+    """The columns that our statements name: damage to a schema may rename one, which SQLite finds sound."""
+    connection = apsw.Connection(":memory:")
+    schema.migrate(connection)
+    columns = _columns(connection)
+    connection.close()
+    return columns
+
+
 def open_or_rebuild(path: Path, *, now: Callable[[], datetime] | None = None) -> tuple[IndexStore, Path | None]:
     """Open a store; a damaged file is set aside first, and its new path is returned with the empty store."""
     clock = now or (lambda: datetime.now(UTC))
@@ -131,7 +149,7 @@ def open_or_rebuild(path: Path, *, now: Callable[[], datetime] | None = None) ->
         try:
             store = IndexStore(path)
             if not database.is_known_sound(path):
-                if problems := store.integrity_problems(quick=True):
+                if problems := store.integrity_problems(quick=not database.is_doubted(path)):
                     store.close()
                     raise IndexDamaged(problems[0])
                 database.remember_sound(path)
@@ -376,9 +394,11 @@ class IndexStore:
         return IndexStats(entries, chunks, embedded, pending, tuple(models), pages * page_size, last)
 
     def _read_all_parts(self) -> None:
-        """Raises apsw.Error where a table or a part of the vectors is missing, which SQLite's own check passes."""
+        """Raises apsw.Error where a table or a part of the vectors is missing and UnicodeDecodeError where a text is no
+        text: SQLite's own check passes both."""
         for table in schema.TABLES:
-            self._connection.execute(f"SELECT * FROM {table} LIMIT 1").fetchall()
+            for _ in self._connection.execute(f"SELECT * FROM {table}"):
+                pass
         if not self.has_vectors:
             return
         for model_id, dimension in self._query("SELECT id, dimension FROM vector_model"):
@@ -394,6 +414,10 @@ class IndexStore:
             check = "PRAGMA quick_check(5)" if quick else "PRAGMA integrity_check(20)"
             problems += [str(row[0]) for row in self._connection.execute(check) if row[0] != "ok"]
             self._read_all_parts()
+            found = _columns(self._connection)
+            problems += [
+                f"{table} lacks a column" for table, wanted in _columns_wanted().items() if wanted - found[table]
+            ]
             if not quick:
                 # The rank column asks FTS5 to compare its index with its own content too.
                 self._connection.execute("INSERT INTO chunk_fts (chunk_fts, rank) VALUES ('integrity-check', 1)")
@@ -405,7 +429,7 @@ class IndexStore:
         except (apsw.BusyError, apsw.LockedError) as error:
             # Else it would count as damage, and a sound index would be set aside.
             raise IndexUnavailable(f"{self.path} is locked by another process: try again in a moment") from error
-        except apsw.Error as error:
+        except (apsw.Error, UnicodeDecodeError) as error:
             problems.append(f"{type(error).__name__}: {error}")
         return problems
 

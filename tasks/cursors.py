@@ -31,7 +31,7 @@ class Cursors:
             row = conn.execute(
                 "SELECT value FROM cursor WHERE scan = ? AND source = ?", (self._scan, source)
             ).fetchone()
-        return None if row is None else json.loads(row["value"])
+            return None if row is None else _object(row["value"])
 
     def all(self) -> Mapping[str, Mapping[str, Any]]:
         """Every source's cursor."""
@@ -39,7 +39,7 @@ class Cursors:
             return {}
         with state_transaction(self._path) as conn:
             rows = conn.execute("SELECT source, value FROM cursor WHERE scan = ?", (self._scan,)).fetchall()
-        return {row["source"]: json.loads(row["value"]) for row in rows}
+            return {row["source"]: _object(row["value"]) for row in rows}
 
     def having(self, field: str, value: str) -> Mapping[str, Mapping[str, Any]]:
         """The cursors in which this field of the object is that text."""
@@ -50,7 +50,7 @@ class Cursors:
                 "SELECT source, value FROM cursor WHERE scan = ? AND json_extract(value, ?) = ?",
                 (self._scan, f"$.{field}", value),
             ).fetchall()
-        return {row["source"]: json.loads(row["value"]) for row in rows}
+            return {row["source"]: _object(row["value"]) for row in rows}
 
     def set(self, source: str, value: Mapping[str, Any]) -> None:
         """Put it down, durably. Do so after the scan's effects, so that a crash repeats them to no effect."""
@@ -77,3 +77,9 @@ class Cursors:
         """As if it had never been scanned."""
         with state_transaction(self._path) as conn:
             conn.execute("DELETE FROM cursor WHERE scan = ? AND source = ?", (self._scan, source))
+
+
+def _object(text: str) -> Mapping[str, Any]:
+    """Inside the transaction, where text that is no JSON is taken for damage."""
+    value: Mapping[str, Any] = json.loads(text)
+    return value

@@ -25,6 +25,7 @@ from ..vault.settings import Settings
 from ..vault.store import VaultStore
 from .action_index import write_action_index
 from .forgetting import forget_deleted
+from .pausing import why_sealed
 from .queue.job import Handler, Postpone, RunningJob
 from .queue.kinds import Json
 from .queue.ledger import Ledger
@@ -53,7 +54,7 @@ LOOK_SECONDS = 2.0
 
 def vault_store(settings: Settings) -> VaultStore:
     """The vault's files, as the worker and the commands see them."""
-    return VaultStore(settings.required_vault_path, settings.state.vault_lock, local_today)
+    return VaultStore(settings.required_vault_path, settings.state.vault_lock, local_today, why_sealed(settings))
 
 
 def open_index(settings: Settings) -> IndexStore:
@@ -164,6 +165,9 @@ def drain_handler(settings: Settings) -> Handler:
             _follow_settings(job, settings, not_here)
         except IndexUnavailable as error:
             raise Postpone(str(error)) from error
+        if report.processed and report.remaining > report.errors:
+            # The service left, or the time was over: what has come so far will come further.
+            job.enqueue("embed.drain", unique_key=DRAIN_KEY, delay_seconds=MODEL_PATIENCE_SECONDS)
         if report.reason is not None:
             # No model is a way to live (keywords only), not a failure: the next change asks again.
             not_embedded.is_so(f"not embedded: {report.reason}")
@@ -204,8 +208,10 @@ class WantedIndex:
         self._thread: threading.Thread | None = None
 
     def start(self, ledger: Ledger) -> None:
-        """Look now and then every two seconds."""
+        """Look now and then every two seconds. The first to open the index checks all of it: that a word is missing is
+        damage which nobody meets."""
         self._ended.clear()
+        forget_sound(self._index_db)
         self._look(ledger)
         self._thread = threading.Thread(target=self._watch, args=(ledger,), name="wanted-index", daemon=True)
         self._thread.start()

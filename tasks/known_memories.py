@@ -134,7 +134,7 @@ class VaultMemories:
         self._by_fingerprint: dict[str, dict[str, _Note]] = {}
         self._by_kind: dict[str, _Wordings] = {}
         """Of the kinds that were asked for: taking every note of a vault apart takes long."""
-        for path, head in store.heads(HEADER_BYTES):
+        for path, head in store.settled_heads(HEADER_BYTES):
             self._note(path, head)
         store.require_vault()  # a vault that was unmounted half-way has not been searched
 

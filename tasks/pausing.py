@@ -62,6 +62,13 @@ def why_nothing_starts(settings: Settings) -> str | None:
     return " and ".join(why for why, _ in _switches(settings)) or None
 
 
+def why_sealed(settings: Settings) -> str:
+    """Why no command writes to the vault, '' where it may: `memory pause` ends what happens by itself, not the user."""
+    if settings.memory.enabled:
+        return ""
+    return "memory.enabled is false: the vault stays as it is; `memory --force COMMAND` writes all the same"
+
+
 def how_to_go_on(settings: Settings) -> str:
     """What ends what `why_nothing_starts` names."""
     return " and ".join(how for _, how in _switches(settings))

@@ -118,13 +118,21 @@ class Reviewer:
         self.journal = journal or Journal(settings.state, self.store)
 
     def waiting(self, folder: str = REVIEW) -> list[Entry]:
-        """Notes in every folder of this name, the oldest first."""
-        found = []
+        """Notes in every folder of this name, the oldest first; those that cannot be read are left out."""
+        return self.waiting_and_unreadable(folder)[0]
+
+    def waiting_and_unreadable(self, folder: str = REVIEW) -> tuple[list[Entry], dict[str, str]]:
+        """The same, and why each of the others cannot be read, by its path."""
+        found, unreadable = [], {}
         for path in self.store.walk_special({folder}):
             if pending_folder(path) == folder:
-                with suppress(EntryNotFound, EntryInvalid):
+                try:
                     found.append(self.store.read(path))
-        return sorted(found, key=lambda entry: (entry.created or "", entry.path))
+                except EntryInvalid as error:
+                    unreadable[path] = str(error)
+                except EntryNotFound:
+                    continue
+        return sorted(found, key=lambda entry: (entry.created or "", entry.path)), unreadable
 
     def find(self, name: str) -> str:
         """Path of a waiting note by its path or slug. Raises EntryNotFound, UsageError when several fit."""

@@ -44,8 +44,8 @@ from .ideas.scrubbing import scrub_ideas_list
 from .indexing import open_index, reconcile_now, vault_store
 from .journal import Journal, JournalState, hash_of, text_of
 from .queue import queries
+from .queue.damage import back_up, backup_of
 from .queue.enqueue import open_ledger
-from .queue.salvage import back_up, backup_of
 from .shared_queue import is_shared, machine_name, open_shared
 from .sharing.packing import MAGIC, ContentInvalid, unbundle, unpack
 from .sharing.shares import ShareStore, content_of

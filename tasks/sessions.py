@@ -99,29 +99,11 @@ def sweep(harness: str, roots: Sequence[str], *, now: float, idle_seconds: float
         if _has_changed(marker_path(harness, session, REFLECTED), roots):
             resume_marker(harness, session)
     for session in list_markers(harness):
-        path = marker_path(harness, session)
-        marker, event_at = read_marker(path), last_event_at(path)
-        if marker is None or event_at is None:
-            continue
-        if event_at > now + FUTURE_SECONDS:
-            event_at = _from_now_on(path, now)
-        marker = follow_transcript(harness, marker, roots)
-        size: int | None = None
-        is_gone = False
-        try:
-            status = os.stat(marker.transcript)
-            if status.st_mtime <= now + FUTURE_SECONDS:
-                event_at = max(event_at, status.st_mtime)
-            has_news = _has_news(marker, status.st_size, roots)
-            # Of a compressed one the size says nothing.
-            size = max(status.st_size, marker.offset + _is_compressed(marker)) if has_news else marker.offset
-        except FileNotFoundError:
-            is_gone = _is_in_reach(marker.transcript, roots)
-        except OSError:
-            pass
-        facts = SessionFacts(now - event_at, marker.offset, size, is_gone)
-        verdict = judge(facts, idle_seconds=idle_seconds, crash_seconds=crash_seconds)
-        found[verdict].append(Unmined(session, marker.transcript, event_at))
+        # What is wrong with the place of one session (too long a name, say) must not hide the others.
+        with contextlib.suppress(OSError, ValueError):
+            if looked := _look_at(harness, session, roots, now, idle_seconds, crash_seconds):
+                verdict, unmined = looked
+                found[verdict].append(unmined)
     finished, dead_pointers = (
         tuple(each.session for each in found[verdict]) for verdict in (Verdict.FINISHED, Verdict.DEAD_POINTER)
     )
@@ -131,6 +113,35 @@ def sweep(harness: str, roots: Sequence[str], *, now: float, idle_seconds: float
     for session in dead_pointers:
         remove_marker(harness, session, START)
     return SweepResult(tuple(found[Verdict.MINE]), finished, dead_pointers)
+
+
+def _look_at(
+    harness: str, session: str, roots: Sequence[str], now: float, idle_seconds: float, crash_seconds: float
+) -> tuple[Verdict, Unmined] | None:
+    """The verdict on one session's open marker; None where it is gone or damaged. Raises OSError, ValueError."""
+    path = marker_path(harness, session)
+    marker, event_at = read_marker(path), last_event_at(path)
+    if marker is None or event_at is None:
+        return None
+    if event_at > now + FUTURE_SECONDS:
+        event_at = _from_now_on(path, now)
+    marker = follow_transcript(harness, marker, roots)
+    size: int | None = None
+    is_gone = False
+    try:
+        status = os.stat(marker.transcript)
+        if status.st_mtime <= now + FUTURE_SECONDS:
+            event_at = max(event_at, status.st_mtime)
+        has_news = _has_news(marker, status.st_size, roots)
+        # Of a compressed one the size says nothing.
+        size = max(status.st_size, marker.offset + _is_compressed(marker)) if has_news else marker.offset
+    except FileNotFoundError:
+        is_gone = _is_in_reach(marker.transcript, roots)
+    except OSError:
+        pass
+    facts = SessionFacts(now - event_at, marker.offset, size, is_gone)
+    verdict = judge(facts, idle_seconds=idle_seconds, crash_seconds=crash_seconds)
+    return verdict, Unmined(session, marker.transcript, event_at)
 
 
 def _from_now_on(path: str, now: float) -> float:

@@ -14,8 +14,9 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from ..vault.errors import QueueUnavailable, SchemaTooNew
-from .queue.salvage import keep_in_place, restore_if_damaged
-from .queue.schema import is_damage, retry_locked, unavailable
+from ..vault.paths import explain_file_system
+from .queue.damage import keep_in_place, restore_if_damaged
+from .queue.schema import DATABASE_ERRORS, Shape, is_damage, is_doubtful, is_of_file_system, retry_locked, unavailable
 
 log = logging.getLogger(__name__)
 
@@ -61,6 +62,8 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
     ),
 )
 
+SHAPE = Shape(_MIGRATIONS, [("cursor", "value")])
+
 
 @contextmanager
 def state_transaction(path: Path | str) -> Iterator[sqlite3.Connection]:
@@ -86,7 +89,7 @@ def state_transaction(path: Path | str) -> Iterator[sqlite3.Connection]:
                     conn.execute("ROLLBACK")
                 raise
             conn.execute("COMMIT")
-    except (sqlite3.DatabaseError, OSError) as error:
+    except (*DATABASE_ERRORS, OSError) as error:
         raise _unavailable(path, error) from error
 
 
@@ -102,11 +105,13 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 def _unavailable(path: Path, error: Exception) -> QueueUnavailable:
     """The error in our words. A worker lives for weeks: damage is not left until its next start."""
-    if is_damage(error):
+    if is_damage(error) or is_doubtful(error):
         with suppress(OSError):
-            if done := restore_if_damaged(path):
+            if done := restore_if_damaged(path, SHAPE):
                 log.info("%s", done)  # The caller tells the user.
                 return QueueUnavailable(f"{done}: try again")
+    if is_of_file_system(error):
+        return QueueUnavailable(explain_file_system(path, error))
     return QueueUnavailable(f"{path} cannot be used ({error}); `memory doctor` tells what to do")
 
 
@@ -148,5 +153,5 @@ def checkpoint(path: Path | str) -> bool:
     try:
         with keep_in_place(path), closing(_connect(path)) as conn:
             return not conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
-    except (sqlite3.DatabaseError, OSError) as error:
+    except (*DATABASE_ERRORS, OSError) as error:
         raise unavailable(path, error) from error  # Not replaced here: only its worker replaces a queue.

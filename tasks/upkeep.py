@@ -25,10 +25,10 @@ from .indexing import vault_store
 from .journal import FOLDER as JOURNAL_FOLDER
 from .journal import Journal
 from .model_mining import ANSWERS_FOLDER
+from .queue.damage import back_up
 from .queue.enqueue import open_ledger
 from .queue.job import Handler, RunningJob
 from .queue.kinds import Json
-from .queue.salvage import back_up
 
 ROTATE_DAYS = 7
 SCAN, LAST_RUN = "upkeep", "logs.rotate"

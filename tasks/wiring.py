@@ -37,7 +37,6 @@ def build_worker(settings: Settings, *, watch: bool, is_outdated: Callable[[], b
         lease_seconds=settings.queue.lease_seconds,
         drain_seconds=settings.queue.drain_seconds,
         quiet_seconds=settings.session.quiet_seconds,
-        metrics_port=settings.queue.metrics_port if watch else 0,
         policies=policies_of(settings),
         enabled=settings.memory.enabled,
         is_outdated=is_outdated,

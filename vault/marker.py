@@ -131,8 +131,7 @@ def marker_path(harness: str, session_id: str, state: str = START) -> str:
 
 def _write_temporary(harness: str, marker: Marker, *, synced: bool = True) -> str:
     # Each thread's own: in the worker the sweep and a session's job may write the same marker.
-    own = str(os.getpid()) + "-" + str(get_ident())
-    temporary = harness + "/." + marker.session_id[:64] + "." + own + ".tmp"
+    temporary = harness + "/" + _temporary_start(marker.session_id) + str(get_ident()) + ".tmp"
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, FILE_MODE)
     with open(descriptor, "wb") as file:
         file.write(marker.to_bytes())
@@ -140,6 +139,22 @@ def _write_temporary(harness: str, marker: Marker, *, synced: bool = True) -> st
         if synced:
             os.fsync(file.fileno())
     return temporary
+
+
+def _temporary_start(session_id: str) -> str:
+    return "." + session_id[:64] + "." + str(os.getpid()) + "-"
+
+
+def remove_temporaries(harness: str, session_id: str) -> None:
+    """Delete what the threads of this process have begun to write for the session: it is about to end without them.
+    Raises OSError."""
+    start = _temporary_start(session_id)
+    for name in os.listdir(harness):
+        if name.startswith(start):
+            try:
+                os.unlink(harness + "/" + name)
+            except FileNotFoundError:
+                continue
 
 
 def create_marker(harness: str, marker: Marker, *, synced: bool = True) -> bool:

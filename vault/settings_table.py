@@ -375,10 +375,6 @@ class QueueSection:
         default=20,
         metadata=_whole("Told to stop, the worker waits this long for running jobs; then it gives them back.", 0, 600),
     )
-    metrics_port: int = field(
-        default=0,
-        metadata=_whole("Port of the worker's metrics (Prometheus) on 127.0.0.1; 0 switches them off.", 0, 65_535),
-    )
     # What follows can send text off this machine. The environment, which a repository may shape, has no say in it.
     url: str = field(
         default="",

@@ -33,7 +33,7 @@ from .errors import (
 )
 from .fields import StoreValue, replace_unencodable, require_scrubbed, validate_fields
 from .frontmatter import FieldValue, format_header, set_fields
-from .header import extent
+from .header import extent, is_open
 from .killpoint import kill_point
 from .layout import ALWAYS_LOAD, TRASH
 from .listing import NotePaths, list_folders, list_notes
@@ -60,6 +60,10 @@ MAX_ENTRY_BYTES = 8_000_000
 MAX_HEADER_BYTES = 1_000_000
 """Of a longer header only the beginning is looked at."""
 STALE_TEMPORARY_SECONDS = 3600.0
+SETTLED_SECONDS = 1.0
+"""A file that was written in place less than this ago may be half of what its editor is still writing."""
+SETTLING_SECONDS = 5.0
+"""For so long a file that goes on changing is waited for when all notes are looked through."""
 
 _TEMPORARY = re.compile(re.escape(TEMPORARY_PREFIX) + r"[0-9]+-[0-9a-f]{12}" + re.escape(TEMPORARY_SUFFIX))
 """The name of a file that `_write_temporary` makes."""
@@ -71,8 +75,10 @@ _NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.
 class VaultStore:
     """Reads and writes the entries of one vault. Paths are relative to the vault, with forward slashes."""
 
-    def __init__(self, vault: Path, lock_file: Path | str, today: Callable[[], date]) -> None:
+    def __init__(self, vault: Path, lock_file: Path | str, today: Callable[[], date], sealed: str = "") -> None:
+        """`sealed`: why nothing may be written, in words."""
         self.vault = Path(vault)
+        self._sealed = sealed
         self._lock_file = Path(lock_file)
         self._today = today
 
@@ -88,6 +94,10 @@ class VaultStore:
         """Hold it over read-check-write of several files. Re-entrant; raises VaultUnavailable."""
         with hold_lock(self._lock_file), hold_folder_lock(self.vault):
             yield
+
+    def _require_open(self) -> None:
+        if self._sealed:
+            raise VaultUnavailable(self._sealed)
 
     def require_vault(self) -> None:
         """Raises VaultUnavailable when the vault's folder is not there."""
@@ -131,6 +141,22 @@ class VaultStore:
         """What `walk` yields, and all conflict copies, found in one walk. Raises VaultUnavailable."""
         self.require_vault()
         return list_notes(self.vault)
+
+    def settled_heads(self, limit: int) -> Iterator[tuple[str, bytes]]:
+        """As `heads`; of a note that an editor may be saving, what it says once it has been left alone for a second.
+
+        For who writes a new file where no note has an id: read while it is empty, a note has none.
+        """
+        root = os.path.realpath(self.vault)
+        until = time.monotonic() + SETTLING_SECONDS
+        for relative, head in self.heads(limit):
+            text = head.decode("utf-8", "replace")
+            if not extent(text) or is_open(text):
+                path = f"{root}/{relative}"
+                if _wait_until_settled(path, until - time.monotonic()):
+                    with suppress(MemoryVaultError):
+                        head = self._read_head(path, relative, limit)
+            yield relative, head
 
     def heads(self, limit: int, paths: Iterable[str] | None = None) -> Iterator[tuple[str, bytes]]:
         """(path, first `limit` bytes) of each note of `walk`, or at `paths`; one that cannot be read is passed over.
@@ -349,6 +375,7 @@ class VaultStore:
         Raises EntryNotFound, EntryExists, PathRefused, VaultUnavailable.
         """
         with self.lock():
+            self._require_open()
             self.require_vault()
             old, new = resolve_inside(self.vault, relative), resolve_inside(self.vault, new_relative)
             check_note_name(f"{new_relative}/x.md")
@@ -381,6 +408,7 @@ class VaultStore:
     def purge(self, relative: str) -> None:
         """Delete a folder of the trash, for good. Raises PathRefused for any other, VaultUnavailable."""
         with self.lock():
+            self._require_open()
             self.require_vault()
             path = resolve_inside(self.vault, relative)
             if TRASH not in relative.split("/")[:-1] or (self.vault / relative).is_symlink():
@@ -462,6 +490,8 @@ class VaultStore:
         except IsADirectoryError as error:
             raise EntryInvalid(f"{shown} is a folder, not an entry") from error
         except OSError as error:
+            if isinstance(error, PermissionError) and os.path.exists(path):  # It alone: its folder can be read.
+                raise EntryInvalid(f"{shown} cannot be read: {error.strerror}") from error
             raise VaultUnavailable(f"{shown} cannot be read: {error.strerror}") from error
 
     def _read_expected(self, path: Path, shown: str, expected_hash: str | None) -> bytes:
@@ -470,7 +500,15 @@ class VaultStore:
             raise EditConflict(f"{shown} was changed since it was read; nothing was written: read it again")
         return data
 
+    def _expect_settled(self, path: Path, shown: str) -> None:
+        """Wait a second for the editor that may be saving the file: it would write the rest into a file that is gone.
+        Raises EditConflict if that changed it."""
+        before = _stamp(path)
+        if before is not None and _wait_until_settled(path, SETTLED_SECONDS) and _stamp(path) != before:
+            raise EditConflict(f"{shown} is being changed by another program; nothing was written: read it again")
+
     def _write_new(self, relative: str, data: bytes) -> None:
+        self._require_open()
         self.require_vault()
         path = resolve_inside(self.vault, relative)
         if os.path.lexists(self.vault / relative):
@@ -485,6 +523,7 @@ class VaultStore:
 
     def _place(self, path: Path, shown: str, data: bytes) -> None:
         """Make a new file appear, whole, or raise EntryExists."""
+        self._require_open()
         try:
             temporary = self._write_temporary(path.parent, data, mode=None)
             try:
@@ -513,6 +552,8 @@ class VaultStore:
             os.rename(temporary, path)
 
     def _replace(self, path: Path, shown: str, data: bytes, expected_hash: str) -> None:
+        self._require_open()
+        self._expect_settled(path, shown)
         try:
             temporary = self._write_temporary(path.parent, data, mode=path.stat().st_mode & 0o7777)
             try:
@@ -527,6 +568,8 @@ class VaultStore:
             raise self._not_writable(shown, path, error) from error
 
     def _unlink(self, path: Path, shown: str, expected_hash: str | None) -> None:
+        self._require_open()
+        self._expect_settled(path, shown)
         self._read_expected(path, shown, expected_hash)
         try:
             os.unlink(path)
@@ -575,6 +618,35 @@ def _read_up_to(limit: int, descriptor: int, size: int) -> bytes:
     while len(data) < min(limit, size) and (more := os.read(descriptor, limit - len(data))):  # a file system may pause
         data += more
     return data
+
+
+def _stamp(path: Path | str) -> tuple[int, int, int] | None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns, status.st_size
+
+
+def _wait_until_settled(path: Path | str, seconds: float) -> bool:
+    """Wait until the file has not been written in place for SETTLED_SECONDS, at most so long; whether it had to."""
+    until = time.monotonic() + seconds
+    waited = False
+    while (left := _unsettled_seconds(path)) > 0 and (more := until - time.monotonic()) > 0:
+        time.sleep(min(left, more))
+        waited = True
+    return waited
+
+
+def _unsettled_seconds(path: Path | str) -> float:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return 0.0
+    if status.st_ctime_ns > status.st_mtime_ns:
+        return 0.0  # Renamed or linked after it was written: it appeared whole, as what we write does.
+    age = time.time() - status.st_mtime
+    return SETTLED_SECONDS - age if 0 <= age < SETTLED_SECONDS else 0.0
 
 
 def _removed_if_old(path: str, limit: float) -> bool:

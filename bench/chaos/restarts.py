@@ -44,7 +44,6 @@ def _files(bed: Bed) -> list[str]:
         for name, path in names.items()
         if stat.S_ISSOCK(path.stat().st_mode)
         or ".tmp" in name
-        or "salvaging" in name
         or name.startswith("spool/")
     ]  # fmt: skip
     found += [str(path) for path in Path(bed.state.sockets).glob("*.sock")]

@@ -19,7 +19,7 @@ MOST_POINT_SECONDS = 64.0
 
 WORKER_POINTS = (
     "before-claim", "after-claim", "mid-child", "before-effect", "vault-before-rename", "after-effect",
-    "before-commit", "before-completion", "reconciler", "schedule-tick", "spool-ingest", "migration", "salvage",
+    "before-commit", "before-completion", "reconciler", "schedule-tick", "spool-ingest", "migration", "queue-set-aside",
     "index-reconcile", "index-rebuild",
 )  # fmt: skip
 POINTS = (*WORKER_POINTS, "recall-drain")
@@ -80,7 +80,7 @@ def _prepare(bed: Bed, point: str) -> None:
         case "migration":
             delete_queue(bed)
             make_work_by_hooks(bed)
-        case "salvage":
+        case "queue-set-aside":
             make_work(bed)
             damage_queue(bed)
         case "schedule-tick":

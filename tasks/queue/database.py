@@ -15,7 +15,7 @@ from typing import Any, Self
 from ...vault.errors import QueueUnavailable
 from ...vault.killpoint import kill_point
 from . import queries, schema
-from .schema import is_busy
+from .schema import DATABASE_ERRORS, is_busy
 
 BUSY_SECONDS = 10.0
 
@@ -99,18 +99,25 @@ class QueueDatabase:
                 if not is_busy(error) or waited >= self._busy_seconds:
                     raise
 
-    def _unavailable(self, error: sqlite3.DatabaseError) -> QueueUnavailable:
+    def _unavailable(self, error: Exception) -> QueueUnavailable:
         """The error of a locked, full, missing or damaged file in our words."""
-        self.damaged = self.damaged or schema.is_damage(error)
+        if self._is_damage(error):
+            self.damaged = True
+            return schema.damaged(self.path, error)
         return schema.unavailable(self.path, error)
+
+    def _is_damage(self, error: Exception) -> bool:
+        return schema.is_damage(error) or (
+            schema.is_doubtful(error) and schema.find_damage(self.path, schema.SHAPE) is not None
+        )
 
     @contextmanager
     def _wrapped(self) -> Iterator[None]:
         try:
             yield
-        except sqlite3.IntegrityError:
-            raise  # A bug of ours.
-        except sqlite3.DatabaseError as error:
+        except DATABASE_ERRORS as error:
+            if isinstance(error, sqlite3.IntegrityError) and not self._is_damage(error):
+                raise  # A bug of ours.
             raise self._unavailable(error) from error
 
     def read(self, sql: str, parameters: Mapping[str, object] | None = None) -> list[Any]:
@@ -180,7 +187,7 @@ class _Transaction:
             database._depth += 1
         except BaseException as error:
             database._lock.release()
-            if isinstance(error, sqlite3.DatabaseError):
+            if isinstance(error, DATABASE_ERRORS):
                 raise database._unavailable(error) from error
             raise
         return database._conn
@@ -198,13 +205,15 @@ class _Transaction:
                     kill_point("before-commit")
                     database._conn.execute("COMMIT")
                     ring = database._ring_after_commit
-            except sqlite3.DatabaseError as failure:
+            except DATABASE_ERRORS as failure:
                 error = failure
             if error is not None:
                 if database._conn.in_transaction:
                     with suppress(sqlite3.Error):  # A full disk may have rolled it back already.
                         database._conn.execute("ROLLBACK")
-                if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.IntegrityError):
+                if isinstance(error, DATABASE_ERRORS) and (
+                    not isinstance(error, sqlite3.IntegrityError) or database._is_damage(error)
+                ):
                     raise database._unavailable(error) from error
                 if kind is None:
                     raise error

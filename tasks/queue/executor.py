@@ -17,7 +17,6 @@ from .app import EndAndTake
 from .job import Dead, Handler, JobLost, Postpone, Retry, RunningJob
 from .kinds import ArgsInvalid, Json, validate_args
 from .ledger import Claim, LedgerRules
-from .metrics import Attempts
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +32,6 @@ class Tally:
 
     outcomes: Counter[str] = field(default_factory=Counter)
     """done, retried, dead, postponed, lost, overdue"""
-    attempts: Attempts = field(default_factory=Attempts)
 
 
 class Executor:
@@ -87,7 +85,7 @@ class Executor:
             job.ending = True
             self._record(claim, "done", lambda: end_and_take(lambda: ledger.complete(claim, _as_json(result))))
         except JobLost:
-            self._count("lost", claim)
+            self._count("lost")
         except Dead as error:
             reason = str(error)
             log.warning("job %d (%s) failed for good: %s", job.id, job.kind, reason)
@@ -110,7 +108,7 @@ class Executor:
                 self._fail(claim, reason, None)
         except BaseException as error:  # SystemExit of a handler must not end the consumer's thread.
             if job.lost.is_set():
-                self._count("lost", claim)
+                self._count("lost")
                 return
             log.exception("job %d (%s) failed", job.id, job.kind)
             self._fail(claim, f"{type(error).__name__}: {error}", None)
@@ -127,24 +125,22 @@ class Executor:
         while True:
             try:
                 if write():
-                    self._count(outcome, claim)
+                    self._count(outcome)
                 else:
                     log.warning("job %d: attempt %d is no longer ours, result dropped", claim.job_id, claim.attempt)
-                    self._count("lost", claim)
+                    self._count("lost")
                 return
             except QueueUnavailable as error:
                 if time.monotonic() > give_up or self._ledger.damaged:
                     # The lease expires and the job runs again, without effect.
                     log.error("job %d: can't record that it is %s: %s", claim.job_id, outcome, error)
-                    self._count("lost", claim)
+                    self._count("lost")
                     return
                 time.sleep(RECORD_RETRY_SECONDS)
 
-    def _count(self, outcome: str, claim: Claim) -> None:
+    def _count(self, outcome: str) -> None:
         with self._lock:
             self.tally.outcomes[outcome] += 1
-            job = self._running.get(claim.owner)
-        self.tally.attempts.ended(claim.kind, outcome, job.elapsed_seconds() if job else 0.0)
         self._ended.set()
 
     # ---- waiting
@@ -213,7 +209,7 @@ class Executor:
             if job.overdue and not job.lost.is_set():
                 reason = f"did not end at its deadline of {job.policy.deadline_seconds:.0f} s"
                 if self._ledger.fail(job.claim, reason):
-                    self._count("overdue", job.claim)
+                    self._count("overdue")
                 job.lost.set()  # Only now: a handler that waits for it must not end the attempt first.
         kept = [job for job in jobs if not job.lost.is_set()]
         if not kept:

@@ -32,7 +32,8 @@ class KindPolicy:
 
     kind: str
     deadline_seconds: float
-    """Hard end of one attempt: the child's process group is killed, a thread's result is dropped."""
+    """End of one attempt: it has failed, and what it still does is dropped. A kind with `in_child` ends there, since
+    its child's process group is killed; another goes on in its thread until it asks whether it still owns the job."""
     attempts: int
     """After so many attempts that failed or crashed the job is dead."""
     backoff_base_seconds: float

@@ -1,4 +1,4 @@
-"""What commands, pages and metrics ask of the queue of this machine alone, in SQLite's dialect.
+"""What commands and pages ask of the queue of this machine alone, in SQLite's dialect.
 
 The queue that machines share does not answer it: what both databases do is in `ledger.LedgerRules`.
 """
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from . import queries
 from .database import QueueDatabase
 from .kinds import Json
-from .records import STATES, Backlog, DueLater, Job, State, job_from_row
+from .records import STATES, Backlog, DueLater, Job, State, job_from_row, parsed
 
 __all__ = ["LedgerViews"]
 
@@ -53,7 +53,7 @@ class LedgerViews(QueueDatabase):
     def next_args(self, kind: str, after: int, most: int) -> list[Mapping[str, Json]]:
         """Arguments of the waiting jobs of this kind that were enqueued after that one and never tried."""
         rows = self.read(queries.NEXT_FIRST_ATTEMPTS, {"kind": kind, "after": after, "most": most})
-        return [args for (text,) in rows if isinstance(args := json.loads(text), dict)]
+        return [args for (text,) in rows if isinstance(args := parsed(text), dict)]
 
     def oldest_due(self) -> list[tuple[str, float]]:
         """For each kind with a job that is due and waits: for how many seconds the oldest has."""

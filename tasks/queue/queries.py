@@ -265,16 +265,8 @@ BEAT = """
 """
 WORKER = "SELECT owner, pid, version, beat, beat_at, started_at FROM worker_state WHERE id = 1"
 
-# ---- salvage
+# ---- rebuilding a damaged file
 
-SALVAGED_COLUMNS = ("id", "kind", "args", "unique_key", "priority", "state", "attempt", "run_at", "error",
-                    "history", "created_at", "started_at", "finished_at")  # fmt: skip
-_SALVAGED = ", ".join(SALVAGED_COLUMNS)
-SALVAGE_LIVE = f"SELECT {_SALVAGED} FROM job WHERE state IN ('queued', 'running')"
-SALVAGE_UP = f"SELECT {_SALVAGED} FROM job ORDER BY id"
-SALVAGE_DOWN = f"SELECT {_SALVAGED} FROM job ORDER BY id DESC"
-NEWEST_JOB = f"{SALVAGE_DOWN} LIMIT 1"
-SALVAGE_JOB = f"INSERT OR IGNORE INTO job ({_SALVAGED}) VALUES ({', '.join(':' + name for name in SALVAGED_COLUMNS)})"
 ALL_SCHEDULES = "SELECT name, last_slot, paused_at FROM schedule_state"
 RESTORE_SCHEDULE = "INSERT OR IGNORE INTO schedule_state VALUES (?, ?, ?)"
 ALL_PAUSES = "SELECT kind, paused_at FROM kind_state"

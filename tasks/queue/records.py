@@ -124,12 +124,19 @@ class WorkerBeat:
 def job_from_row(row: tuple[Any, ...]) -> Job:
     """The job in a row of queries.JOB_COLUMNS."""
     fields = list(row)
-    try:
-        fields[2] = json.loads(row[2])
-    except ValueError:
-        fields[2] = row[2]
-    fields[12] = tuple(json.loads(row[12]))
+    args, history = parsed(row[2]), parsed(row[12])
+    fields[2] = row[2] if args is None else args
+    fields[12] = tuple(history) if isinstance(history, list) else ()
     return Job(*fields)
+
+
+def parsed(text: object) -> Json:
+    """The JSON in a column; None where there is none, as in a damaged file that a worker has not set aside yet."""
+    try:
+        value: Json = json.loads(text)  # type: ignore[arg-type]
+    except (ValueError, TypeError):
+        return None
+    return value
 
 
 def doorbell_message(job_id: int) -> bytes:

@@ -9,15 +9,18 @@ Times are unix seconds (REAL) of the database's clock: `NOW`.
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
+from functools import cached_property
 from pathlib import Path
 
 from ...vault.errors import QueueUnavailable, SchemaTooNew
 from ...vault.killpoint import kill_point
+from ...vault.paths import explain_file_system
 
 NOW = "(julianday('now')-2440587.5)*86400.0"
 """Unix seconds with milliseconds; `unixepoch('subsec')` would need SQLite 3.42."""
@@ -105,17 +108,132 @@ _MIGRATION_RECORD = """
 VERSION = len(MIGRATIONS)
 
 APPLICATION_ID = 0x4D56_5121
-"""In the file's header once nothing is missing in it: see `salvage`."""
+"""In the file's header once nothing is missing in it: see `damage`."""
 
 
 class QueueDamaged(QueueUnavailable):
     """queue.db is no database or a broken one; the worker sets it aside and builds a new one."""
 
 
+DATABASE_ERRORS = (sqlite3.DatabaseError, UnicodeDecodeError, json.JSONDecodeError)
+"""What a database's file may be the reason for: its texts, and the names in SQLite's own messages, are decoded too."""
+
+
 def is_damage(error: BaseException | None) -> bool:
-    """Whether SQLite says that the file itself is broken, rather than busy, full or out of reach."""
+    """Whether the file itself is broken, rather than busy, full or out of reach."""
+    if isinstance(error, UnicodeDecodeError | json.JSONDecodeError):
+        return True
     code = getattr(error, "sqlite_errorcode", None)
-    return code is not None and code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+    if code is None:  # The module's own error, of a text that it can't decode.
+        return isinstance(error, sqlite3.OperationalError)
+    return code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+def is_doubtful(error: BaseException) -> bool:
+    """Whether the error is a bug of ours, unless the file is broken: a table, a column or a sound index is missing."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return code is not None and code & 0xFF in (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CONSTRAINT)
+
+
+class Shape:
+    """What a database has to look like, beyond what SQLite checks by itself."""
+
+    def __init__(self, migrations: Sequence[Sequence[str]], json_columns: Sequence[tuple[str, str]]) -> None:
+        self._migrations = migrations
+        self._json_columns = json_columns
+        """Tables and the columns of them that hold JSON."""
+
+    @cached_property
+    def _expected(self) -> frozenset[tuple[str, str]]:
+        with closing(sqlite3.connect(":memory:")) as conn:
+            for statements in self._migrations:
+                for statement in statements:
+                    conn.execute(statement)
+            return _objects(conn)
+
+    def find_difference(self, conn: sqlite3.Connection) -> str | None:
+        """What is wrong with the database, in words; None if nothing, or if another version made it."""
+        version, objects = version_of(conn), _objects(conn)
+        if (version == 0 and objects) or not 0 <= version <= _LARGEST_VERSION:
+            return "its version is lost"
+        if version != len(self._migrations):
+            return None
+        if missing := self._expected - objects:
+            return f"{min(missing)[0]} is missing or changed"
+        for table, column in self._json_columns:
+            if conn.execute(f"SELECT 1 FROM {table} WHERE NOT json_valid({column})").fetchone():
+                return f"{table}.{column} holds what is no JSON"
+        return None
+
+
+_LARGEST_VERSION = 999
+
+
+def _objects(conn: sqlite3.Connection) -> frozenset[tuple[str, str]]:
+    found = conn.execute("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite%'")
+    return frozenset((name, " ".join(sql.split())) for name, sql in found)
+
+
+_NEWEST_JOB = "SELECT * FROM job ORDER BY id DESC LIMIT 1"
+
+SHAPE = Shape(MIGRATIONS, [("job", "history")])
+
+
+CHECKED_BYTES = 64 * 1024 * 1024
+"""A file up to this size is read through at the worker's start; a larger one shows its damage in use."""
+COPY_BUSY_SECONDS = 5.0
+
+
+def find_damage(path: Path, shape: Shape | None = None) -> str | None:
+    """What is wrong with the file, None if nothing, or if it can't be looked at now.
+
+    SQLite's own check reads neither texts nor the sense of them: every row is read here, and compared with `shape`.
+    """
+    try:
+        size = path.stat().st_size
+        if not 0 < size <= CHECKED_BYTES:
+            return None
+        with closing(open_readonly(path)) as conn:
+            found = conn.execute("PRAGMA integrity_check").fetchone()[0]
+            if found != "ok":
+                return " ".join(str(found).split())
+            for (table,) in conn.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
+                for _ in conn.execute(f'SELECT * FROM "{table}"'):
+                    pass
+            return None if shape is None else shape.find_difference(conn)
+    except DATABASE_ERRORS as error:
+        return str(error) if is_damage(error) or is_doubtful(error) else None
+    except OSError:
+        return None
+
+
+def is_readable_anew(path: Path) -> bool:
+    """Whether somebody who opens the file now can read it: False only if SQLite says that it is broken.
+
+    A connection that has been open for long reads what it knows already from its own cache, and goes on for hours in
+    a file that nobody else can use.  This opens it anew and reads its schema and the newest job: about a millisecond.
+    """
+    try:
+        with closing(open_readonly(path)) as conn:
+            if version_of(conn):  # Else nobody has made its tables yet.
+                conn.execute(_NEWEST_JOB).fetchone()
+    except DATABASE_ERRORS as error:
+        return not is_damage(error)
+    return True
+
+
+def open_readonly(path: Path) -> sqlite3.Connection:
+    """A connection that changes nothing and makes no file. Raises sqlite3.Error."""
+    # Not mode=ro: SQLite leaves CHECK constraints out of what it reads then, and so out of its check.
+    conn = sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=COPY_BUSY_SECONDS)
+    conn.execute("PRAGMA query_only = on")
+    return conn
+
+
+def is_of_file_system(error: BaseException) -> bool:
+    """Whether the file system failed, or cannot do what SQLite needs of it."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return code is not None and code & 0xFF in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_PROTOCOL)
 
 
 def is_busy(error: BaseException) -> bool:
@@ -124,16 +242,23 @@ def is_busy(error: BaseException) -> bool:
     return code is not None and code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
+def damaged(path: Path, error: Exception) -> QueueDamaged:
+    """The error of a broken file in our words."""
+    return QueueDamaged(f"{path} is damaged ({error}): `memory worker` sets it aside and rebuilds it at its start")
+
+
 def unavailable(path: Path, error: Exception) -> QueueUnavailable:
     """A database's error in our words: what is wrong, and what will happen or is to be done."""
     if is_damage(error):
-        return QueueDamaged(f"{path} is damaged ({error}): `memory worker` sets it aside and rebuilds it at its start")
+        return damaged(path, error)
     if "locked" in str(error):
         return QueueUnavailable(f"{path} is locked by another program; nothing was written, try again")
     if "readonly" in str(error):
         return QueueUnavailable(f"{path} cannot be written (read-only folder or disk); make it writable again")
     if "full" in str(error):
         return QueueUnavailable(f"{path} cannot grow: the disk is full; free some space")
+    if is_of_file_system(error):
+        return QueueUnavailable(explain_file_system(path, error))
     return QueueUnavailable(f"cannot use {path}: {error}")
 
 
@@ -163,7 +288,7 @@ def connect(path: Path, *, busy_seconds: float, create: bool) -> sqlite3.Connect
         conn.execute("PRAGMA synchronous = normal")
         conn.execute("PRAGMA busy_timeout = 0")  # QueueDatabase waits by itself, more evenly.
         conn.execute("PRAGMA wal_autocheckpoint = 4000")  # 16 MB: a checkpoint syncs, whoever it hits waits
-    except sqlite3.Error as error:
+    except DATABASE_ERRORS as error:
         conn.close()
         raise unavailable(path, error) from error
     except BaseException:

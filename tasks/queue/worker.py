@@ -26,6 +26,7 @@ from ...vault.layout import StatePaths
 from ...vault.process_lock import ProcessLock, lock_holder
 from . import schema
 from .app import Claiming, ThreadConsumer, VaultHuey
+from .damage import finish_rebuilding, open_queue, restore_if_damaged
 from .dispatcher import Clockwork, Dispatcher
 from .doorbell import Bell, ring_worker
 from .executor import Executor
@@ -33,11 +34,10 @@ from .headway import OnProgress, Teller
 from .job import Handler
 from .kinds import POLICIES, KindPolicy
 from .ledger import Ledger
-from .metrics import HookTimes, MetricsServer, render
 from .reconciler import Reconciler
 from .records import DueLater
-from .salvage import finish_rebuilding, is_readable_anew, open_queue, restore_if_damaged
 from .scheduler import Scheduler
+from .schema import is_readable_anew
 from .silence import is_silent
 from .spool import Spool
 from .versions import installed_version, is_newer
@@ -92,8 +92,6 @@ class WorkerContext:
     drain_seconds: float = 20.0
     quiet_seconds: float = 90.0
     """Of a session whose job is made again from its marker."""
-    metrics_port: int = 0
-    """0: no metrics."""
     policies: Mapping[str, KindPolicy] = field(default_factory=lambda: POLICIES)
     schedules: Sequence[Schedule] = SCHEDULES
     tz: tzinfo | None = None
@@ -174,6 +172,8 @@ class Worker:
                 next_health = time.monotonic() + HEALTH_SECONDS
                 while not self._leaving and not self._lost_queue():
                     self._wait(BEAT_SECONDS)
+                    if self._is_switched_off():
+                        self._executor.abandon()  # Paused means now, not when a model has answered.
                     if time.monotonic() >= next_health:
                         next_health = time.monotonic() + HEALTH_SECONDS
                         self._check_health()
@@ -318,7 +318,7 @@ class Worker:
             restored = restore_if_damaged(Path(state.state_db))
         except OSError as error:
             raise QueueUnavailable(f"{state.state_db} is damaged and could not be replaced ({error})") from error
-        for note in (*opened.notes, restored):
+        for note in (opened.note, restored):
             if note:
                 log.warning("%s", note)
         self._queue_file = _identity(state.queue_db)
@@ -376,11 +376,6 @@ class Worker:
         self._consumer = ThreadConsumer(
             huey, workers=context.workers, dispatcher=lambda stop: Dispatcher(huey, stop, clockwork)
         )
-        if context.metrics_port:
-            hooks, attempts = HookTimes(state.log_file), executor.tally.attempts
-            metrics = MetricsServer(context.metrics_port, lambda: render(ledger, attempts, hooks, state.spool))
-            metrics.start()
-            stack.callback(metrics.stop)
         for service in self._services:
             service.start(ledger)
             stack.callback(service.stop)
@@ -520,7 +515,8 @@ class Worker:
         signals = max(self._signals, 1)
 
         def hurried() -> bool:
-            return self._signals > signals or self._is_homeless()  # Nobody could record what a job did.
+            # Of a state folder that is gone nobody could record what a job did.
+            return self._signals > signals or self._is_homeless() or self._is_switched_off()
 
         self._consumer.drain(self._context.drain_seconds, self._executor.abandon, hurried)
         log.info("worker %s left", self._nonce)

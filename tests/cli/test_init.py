@@ -29,7 +29,9 @@ from memoryvault.tasks.hook_log import read_hook_runs
 from memoryvault.tasks.indexing import reconcile_now
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tests.review.support import Bed, make_bed
+from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.hurry import patience
+from memoryvault.tests.support.readonly import with_readonly
 from memoryvault.tests.tasks.support import wait_until
 from memoryvault.vault.process_lock import lock_holder
 from memoryvault.vault.settings import compile_snapshot, load_settings
@@ -437,3 +439,17 @@ def test_a_folder_that_can_not_be_read_keeps_no_vault_from_being_found(
     monkeypatch.setattr(os, "listdir", lambda path=".": listdir(refuse(path)))
     context = Context({"HOME": str(home)})
     assert choose_vault(context) == (home / "Notes" / VAULT_NAME, None)
+
+
+def test_a_settings_file_that_is_read_only_gets_the_lines_to_add_by_hand(tmp_path: Path) -> None:
+    sandbox = ForkedSandbox(tmp_path)
+    folder = tmp_path / "home" / ".claude"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "settings.json").write_text("{}\n")
+    argv = with_readonly(folder, [sys.executable, "-m", "memoryvault", "init", "--yes", "--host", "claude"])
+    done = subprocess.run(argv, env=sandbox.environment, cwd=tmp_path, capture_output=True, text=True, check=False)
+    folder.chmod(0o755)
+    assert done.returncode == 1
+    assert done.stderr.strip().splitlines()[-1].endswith("put the lines that are printed above into it by hand")
+    lines = done.stdout[done.stdout.index("{\n") :]
+    assert set(json.loads(lines)["hooks"]) >= {"SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"}

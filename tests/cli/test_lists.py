@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from memoryvault.cli.main import main
+from memoryvault.tests.support.forked import ForkedSandbox
 
 LONG = "A page that shows how many charges were retried on each day of the month by the people who look after payments"
 SHOWN = "A page that shows how many charges were retried on each day of the month by the people who look …"
@@ -177,3 +178,22 @@ def test_a_files_name_does_not_end_its_line(vault: Path, capsys: pytest.CaptureF
     out = capsys.readouterr().out
     assert "one\\u000a1     preferences  forged\\u0009" in out
     assert not [each for each in out.splitlines() if each.startswith("1     preferences  forged")]
+
+
+@pytest.mark.parametrize(("folder", "command"), [("_review", ["review", "--list"]), ("_inbox", ["inbox", "list"])])
+def test_a_note_that_cannot_be_read_is_named_in_a_list_of_the_others(
+    tmp_path: Path, folder: str, command: list[str]
+) -> None:
+    sandbox = ForkedSandbox(tmp_path)
+    place = sandbox.vault / "personal-private" / folder
+    place.mkdir(parents=True, exist_ok=True)
+    header = "---\nkind: preferences\nstatus: pending\n---\n\n"
+    (place / "well.md").write_text(f"{header}Use tabs.\n")
+    (place / "huge.md").write_text(header + "x" * 8_100_000)
+    done = sandbox.run(*command)
+    assert done.returncode == 0, done.stderr
+    assert "Use tabs." in done.stdout
+    assert "huge.md is larger than 8 MB" in done.stdout
+    assert [note["slug"] for note in sandbox.json(*command)] == ["well", "huge"]
+    if folder == "_review":
+        assert "2 proposals" in done.stderr

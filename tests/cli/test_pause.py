@@ -182,3 +182,37 @@ def test_health_and_doctor_tell_a_paused_kind_of_job_with_the_command_that_resum
     assert found["detail"].endswith("; paused: reflect.session")
     sandbox.memory("jobs", "resume", "reflect.session")
     assert "reflect.session" not in sandbox.memory("health")
+
+
+def test_while_memory_is_switched_off_commands_leave_the_vault_as_it_is(sandbox: ForkedSandbox) -> None:
+    def files() -> dict[Path, bytes]:
+        return {path: path.read_bytes() for path in sandbox.vault.rglob("*.md")}
+
+    sandbox.memory("save", "convention", "deploys", "--body", "Deploys happen on Tuesdays.")
+    before = files()
+    fridays = ["save", "convention", "fridays", "--body", "Never on Fridays."]
+    off = {**sandbox.environment, "MEMORY_ENABLED": "false"}
+    for command in (
+        fridays,
+        ["idea", "add", "Dark mode", "A toggle."],
+        ["dismiss", "deploys", "--yes"],
+    ):
+        done = sandbox.run(*command, env=off)
+        assert (done.returncode, done.stderr.count("\n")) == (1, 1), (command, done.stderr)
+        assert "memory.enabled is false" in done.stderr
+        assert "memory --force" in done.stderr
+    assert files() == before
+    assert sandbox.run("--force", *fridays, env={**off, "CLAUDECODE": "1"}).returncode == 2
+    assert files() == before
+    assert sandbox.run("--force", *fridays, env=off).returncode == 0
+    assert len(files()) == len(before) + 1
+
+
+def test_while_it_is_paused_no_session_is_reflected_by_hand_either(sandbox: ForkedSandbox) -> None:
+    record_session(sandbox)
+    transcript = next(path for path in sandbox.root.rglob("*.jsonl") if SESSION in path.name)
+    sandbox.memory("pause")
+    done = sandbox.run("reflect", "--session", str(transcript))
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert "paused" in done.stderr
+    assert sandbox.run("reflect", "--session", str(transcript), "--dry-run").returncode == 0

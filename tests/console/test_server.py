@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import resource
 import socket
+from contextlib import ExitStack
 
 import pytest
 
+from memoryvault.console import server
+from memoryvault.console.server import MOST_WAITING, Http
 from memoryvault.tests.review.support import Bed
 
 from .support import serving
@@ -45,3 +49,34 @@ def test_a_request_that_cannot_be_read_is_answered_once_and_leaves_no_traceback(
         assert answer.count(b"HTTP/1.1 ") == 1
     assert [record.getMessage() for record in caplog.records if record.exc_info] == []
     assert len([record for record in caplog.records if record.levelname == "WARNING"]) == 1
+
+
+def ask(host: str, port: int) -> bytes:
+    with socket.create_connection((host, port), timeout=10) as asked:
+        asked.sendall(f"GET / HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode())
+        return asked.recv(1000)
+
+
+def test_others_are_served_while_more_connections_are_held_half_open_than_files_may_be(bed: Bed) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with serving(bed) as made, ExitStack() as held:
+        host, port = made.base.removeprefix("http://").split("/")[0].split(":")
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))  # Both ends are in this process.
+            for _ in range(1100):
+                one = held.enter_context(socket.create_connection((host, int(port)), timeout=10))
+                one.sendall(b"GET / HTTP/1.1\r\nHos")
+            assert ask(host, int(port)).startswith(b"HTTP/1.1 ")
+            assert len(Http._waiting) <= MOST_WAITING
+        finally:
+            held.close()
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_a_head_that_does_not_come_ends_its_connection(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "HEAD_SECONDS", 0.2)
+    with serving(bed) as made:
+        host, port = made.base.removeprefix("http://").split("/")[0].split(":")
+        with socket.create_connection((host, int(port)), timeout=10) as silent:
+            silent.sendall(b"GET / HT")
+            assert silent.recv(100) == b""

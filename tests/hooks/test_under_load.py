@@ -7,6 +7,7 @@ How many of twenty are answered within that depends on the machine, which may be
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import signal
 import subprocess
@@ -21,15 +22,20 @@ from pathlib import Path
 import pytest
 
 from memoryvault.bench.dead_disk import unanswered
+from memoryvault.hooks.install import STUB
 from memoryvault.hooks.recall import MAX_CONCURRENT_SEARCHES
 from memoryvault.index.client import RecallClient
 from memoryvault.index.drain import drain, embed_with
 from memoryvault.index.reconcile import reconcile
 from memoryvault.index.store import IndexStore
+from memoryvault.tasks.queue.ledger import Ledger
+from memoryvault.tasks.queue.spool import Spool
 from memoryvault.tests.support.fake_embedder import FakeEmbedder
 from memoryvault.vault.automemory import FOLDER, INDEX_NAME
 from memoryvault.vault.errors import MemoryVaultError, ModelUnavailable
 from memoryvault.vault.layout import PROJECTS
+from memoryvault.vault.marker import list_markers
+from memoryvault.vault.settings import compile_snapshot
 from memoryvault.vault.store import VaultStore
 
 from .support import Outcome, Sandbox
@@ -224,3 +230,42 @@ def test_without_a_service_a_note_that_became_a_pipe_holds_up_nobody(served: San
     (line,) = [line for line in served.log_lines() if line.get("hook") == "UserPromptSubmit"]
     assert line["degraded"].startswith("recall service absent")
     assert line["ms"] <= PROMPT_LIMIT_MS + STARVED_MS
+
+
+SESSIONS_AT_ONCE, BUSY_PROCESSES = 200, 20
+HOST_SECONDS = 5.0
+"""How long a host waits for a hook before it kills it."""
+
+
+def test_of_two_hundred_sessions_that_end_at_once_on_a_busy_machine_none_is_lost(sandbox: Sandbox) -> None:
+    compile_snapshot(sandbox.env)
+    sandbox.state.ensure()
+    Ledger(sandbox.state.queue_db).close()
+    payloads = []
+    for number in range(SESSIONS_AT_ONCE):
+        payloads.append(sandbox.root / f"payload-{number}.json")
+        payloads[-1].write_text(json.dumps(sandbox.payload(session_id=f"session-{number}")))
+    busy = [subprocess.Popen([sys.executable, "-S", "-c", "while True: pass"]) for _ in range(BUSY_PROCESSES)]
+    try:
+        hooks = []
+        for payload in payloads:
+            with payload.open("rb") as stdin:
+                argv = [sys.executable, "-I", "-S", str(STUB), "SessionEnd"]
+                process = subprocess.Popen(argv, stdin=stdin, env=sandbox.env, stderr=subprocess.DEVNULL)
+                hooks.append((process, time.monotonic()))
+        for process, started in hooks:
+            try:
+                process.wait(max(0.0, started + HOST_SECONDS - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+    with Ledger(sandbox.state.queue_db) as ledger:
+        Spool(sandbox.state.spool, ledger).ingest()
+        jobs = {job.unique_key for job in ledger.list(most=1000)}
+    sessions = {f"session-{number}" for number in range(SESSIONS_AT_ONCE)}
+    assert sessions - set(list_markers(sandbox.state.harness)) == set()
+    assert {f"reflect.session:{session}" for session in sessions} - jobs == set()

@@ -56,7 +56,7 @@ WRITERS = {
     "tasks/ideas/deleted_links.py": "nothing beside the vault: it writes through VaultStore",
     "tasks/model_mining.py": STATE,
     "tasks/ideas/research_child.py": STATE,
-    "tasks/queue/salvage.py": STATE,
+    "tasks/queue/damage.py": STATE,
     "tasks/queue/schema.py": STATE,
     "tasks/scrubbing.py": STATE,
     "tasks/sessions.py": STATE,

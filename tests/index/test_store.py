@@ -174,7 +174,7 @@ def test_words_of_chinese_notes_that_were_embedded_as_whole_runs_are_forgotten(b
 def test_a_migration_that_fails_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = schema.Migration(1, ("CREATE TABLE half (a)", "NOT SQL"))
     monkeypatch.setattr(schema, "MIGRATIONS", (broken,))
-    with pytest.raises(apsw.SQLError):
+    with pytest.raises(database.IndexDamaged):
         IndexStore(tmp_path / "index.db")
     connection = apsw.Connection(str(tmp_path / "index.db"))
     assert connection.execute("SELECT count(*) FROM sqlite_master").get == 0
@@ -192,7 +192,7 @@ def test_a_migration_that_sqlite_takes_back_by_itself_says_why(bed: Bed) -> None
         "CREATE TRIGGER full BEFORE INSERT ON migration BEGIN SELECT RAISE(ROLLBACK, 'no space is left'); END"
     )
     connection.close()
-    with pytest.raises(apsw.ConstraintError, match="no space is left"):
+    with pytest.raises(database.IndexDamaged, match="no space is left"):
         IndexStore(bed.index_db)
 
 
@@ -266,6 +266,7 @@ def test_damage_inside_the_file_is_found_when_it_is_opened(bed: Bed) -> None:
         ("DROP TABLE chunk_vec_1", "vectors-damaged", ["a"]),
         ("DROP TABLE chunk_fts", "no-index", ["a"]),
         ("DROP TABLE entry_meta", "no-index", ["a"]),
+        ("ALTER TABLE entry_meta RENAME COLUMN slug TO slvg", "no-index", ["a"]),
     ],
 )
 def test_damage_that_sqlite_finds_sound_is_answered_around_and_found_too(

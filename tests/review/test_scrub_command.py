@@ -24,7 +24,7 @@ from memoryvault.tasks import scrubbing
 from memoryvault.tasks.evolving import evolve
 from memoryvault.tasks.indexing import reconcile_now, vault_store
 from memoryvault.tasks.journal import Change
-from memoryvault.tasks.queue.salvage import back_up
+from memoryvault.tasks.queue.damage import back_up
 from memoryvault.tasks.scrubbing import scrub_everything, scrub_note
 from memoryvault.tasks.statedb import state_transaction
 from memoryvault.tasks.undoing import Selector

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.index.drain import DrainReport
+from memoryvault.tasks import indexing
 from memoryvault.tasks.indexing import WantedIndex, WatchedVault, drain_handler, open_index, reconcile_now, vault_store
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.job import Handler
@@ -108,3 +110,14 @@ def test_the_days_of_a_process_that_runs_on_follow_the_machine_into_another_time
         monkeypatch.undo()
         time.tzset()
     assert days[0] > days[1]
+
+
+@pytest.mark.parametrize(("processed", "asked"), [(7, 1), (0, 0)])
+def test_a_drain_that_stops_half_way_asks_for_the_rest_and_one_that_can_do_nothing_does_not(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, processed: int, asked: int
+) -> None:
+    report = DrainReport(processed, 3, 0, 3, "the recall service left")
+    monkeypatch.setattr(indexing, "drain_now", lambda settings, **options: report)
+    drain_times(settings, drain_handler(settings), 1)
+    with open_ledger(settings) as ledger:
+        assert len(ledger.list(["queued"], kind="embed.drain")) == asked

@@ -15,12 +15,14 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.tasks.queue import schema
 from memoryvault.tasks.queue.ledger import Ledger, NewJob
 from memoryvault.tasks.queue.worker import Worker, WorkerContext
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.readonly import with_readonly
 from memoryvault.tests.tasks.support import only_job, policy, run_worker, wait_until, worker_process
 from memoryvault.vault.layout import StatePaths
+from memoryvault.vault.paths import describe_file_system
 
 pytestmark = pytest.mark.slow
 
@@ -163,3 +165,28 @@ def test_on_a_full_disk_the_worker_waits_and_goes_on_when_there_is_room(tmp_path
     assert done.stdout.splitlines() == ["full: False", "after: 0 False", "reflected: done True"], (
         done.stdout + done.stderr
     )
+
+
+@pytest.mark.parametrize("forever", [True, False])
+def test_a_pause_ends_what_runs_within_seconds_and_keeps_it_for_later(
+    state: StatePaths, ledger: Ledger, forever: bool
+) -> None:
+    ledger.enqueue("child", {"key": "a"})
+    arguments = ["--slow", "60", "--drain", "60", *(["--forever"] if forever else [])]
+    with worker_process(state, *arguments) as process:
+        wait_until(lambda: only_job(ledger).state == "running", "the job runs")
+        Path(state.stop_file).touch()
+        wait_until(lambda: only_job(ledger).state == "queued", "it is given back", seconds=20.0)
+        if not forever:
+            assert process.wait(20) == 0
+    assert only_job(ledger).attempt == 0, "it counts as no attempt"
+
+
+@pytest.mark.parametrize("code", [sqlite3.SQLITE_IOERR_SHMMAP, sqlite3.SQLITE_IOERR_SHMOPEN, sqlite3.SQLITE_PROTOCOL])
+def test_a_file_system_that_cannot_share_memory_is_named_with_what_to_set(state: StatePaths, code: int) -> None:
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = code
+    told = str(schema.unavailable(Path(state.queue_db), error))
+    assert (named := describe_file_system(state.root))
+    assert named in told
+    assert "set MEMORY_STATE_DIR" in told

@@ -229,3 +229,13 @@ def test_only_reflected_markers_grow_old(tmp_path: Path) -> None:
     assert collect_old_markers(str(tmp_path), now=time.time(), days=30) == 1
     assert list_markers(str(tmp_path), REFLECTED) == ["young"]
     assert list_markers(str(tmp_path), START) == ["open"]
+
+
+def test_a_session_whose_transcript_can_have_no_such_name_hides_no_other(tmp_path: Path) -> None:
+    long = f"{tmp_path}/{'x' * 300}.jsonl"
+    for name, transcript in (("a-long", long), ("b-nul", f"{tmp_path}/\0.jsonl")):
+        create_marker(str(tmp_path), Marker(name, transcript=transcript))
+        hours_ago = time.time() - 5 * AN_HOUR
+        os.utime(marker_path(str(tmp_path), name), (hours_ago, hours_ago))
+    _session(tmp_path, "c-crashed", event_age=5 * AN_HOUR, text_age=5 * AN_HOUR)
+    assert [each.session for each in swept(tmp_path).to_mine] == ["c-crashed"]

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from memoryvault.tasks.cursors import Cursors
-from memoryvault.tasks.queue import salvage
-from memoryvault.tasks.queue.salvage import back_up, replacement_lock, restore_if_damaged
+from memoryvault.tasks.queue import damage
+from memoryvault.tasks.queue.damage import back_up, replacement_lock, restore_if_damaged
 from memoryvault.tasks.spending import BudgetRefused, Cap, SpendingBook, spent_since
 from memoryvault.tasks.statedb import checkpoint, state_transaction
 from memoryvault.vault.errors import QueueUnavailable, SchemaTooNew
@@ -216,7 +216,7 @@ def test_a_file_that_was_set_aside_while_another_waited_is_made_for_this_user_al
 def test_whoever_was_stopped_with_a_damaged_file_open_stops_nobody_else(
     state_db: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(salvage, "LOCK_SECONDS", 0.1)
+    monkeypatch.setattr(damage, "LOCK_SECONDS", 0.1)
     Cursors(state_db, "corpus").set("a", {"offset": 7})
     with ThreadPoolExecutor(1) as pool, state_transaction(state_db):
         state_db.write_bytes(b"no database at all" * 500)

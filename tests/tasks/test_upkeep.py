@@ -12,8 +12,8 @@ import pytest
 
 from memoryvault.tasks.cursors import Cursors
 from memoryvault.tasks.ideas.ledger import IDEA_TRASH
+from memoryvault.tasks.queue.damage import backup_of
 from memoryvault.tasks.queue.ledger import Ledger
-from memoryvault.tasks.queue.salvage import backup_of
 from memoryvault.tasks.upkeep import KEEP_DAYS, LAST_RUN, SCAN, clean_temporaries, delete_old, rotate_logs, steady_time
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.vault.days import SECONDS_PER_DAY

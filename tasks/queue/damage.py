@@ -1,14 +1,13 @@
-"""A broken database is set aside with its date, and what it knew is put together again.
+"""A damaged database is set aside with its date, and replaced: nothing of the broken file is ever deleted here.
 
-queue.db comes back from what can still be read of it, from its daily copy, from the spool and from the
-session markers; state.db from its daily copy.  The broken file is kept: nothing of it is ever deleted here.
+queue.db starts empty and is filled again from the spool and the session markers; state.db, which nothing else knows,
+comes back from its daily copy.
 """
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
-import json
 import logging
 import os
 import sqlite3
@@ -22,17 +21,13 @@ from ...vault.errors import QueueUnavailable
 from ...vault.killpoint import kill_point
 from ...vault.layout import StatePaths
 from ...vault.marker import has_ended, last_event_at, list_markers, marker_path, read_marker
-from ...vault.wording import counted
-from . import queries
+from . import queries, schema
 from .kinds import POLICIES, KindPolicy
 from .ledger import Ledger, NewJob
-from .schema import QueueDamaged, is_damage
+from .schema import DATABASE_ERRORS, QueueDamaged, Shape, find_damage, is_readable_anew, open_readonly
 
 log = logging.getLogger(__name__)
 
-CHECKED_BYTES = 64 * 1024 * 1024
-"""A file up to this size is read through at the worker's start; a larger one shows its damage in use."""
-COPY_BUSY_SECONDS = 5.0
 _SIDE_FILES = ("-wal", "-shm", "-journal")
 
 
@@ -42,47 +37,38 @@ class OpenedQueue:
 
     ledger: Ledger
     rebuilt: bool
-    """It is new or was damaged: spool and markers must be looked through."""
-    notes: tuple[str, ...]
-    """What the user should know, one line each."""
+    """It is new: spool and markers must be looked through."""
+    note: str | None
+    """What the user should know, in one line."""
 
 
 def open_queue(state: StatePaths, *, policies: Mapping[str, KindPolicy] = POLICIES, busy_seconds: float) -> OpenedQueue:
-    """The ledger of this state folder, whatever state its file is in.  Only for who holds the worker's lock.
+    """The ledger of this state folder; a damaged file is set aside first. Only for who holds the worker's lock.
 
     Raises QueueUnavailable (locked, read-only, disk full) and SchemaTooNew, as Ledger does.
     """
     path = Path(state.queue_db)
-    salvaged = path.with_name(f"{path.name}.salvaging")
-    damage = "its salvage was interrupted" if _moved_in_part(salvaged) else find_damage(path)
+    ledger = note = None
+    damage = find_damage(path, schema.SHAPE)
     if damage is None and not is_readable_anew(path):  # Of a large file, which `find_damage` does not read through.
         damage = "its newest job can't be read"
-    ledger = None
     if damage is None:
         try:
             ledger = Ledger(path, policies=policies, busy_seconds=busy_seconds)
         except QueueDamaged as error:
             damage = str(error)
     if ledger is None:
-        if salvaged.exists() and not _moved_in_part(salvaged):
-            set_aside(salvaged, path)  # Damaged again before the first salvage was done.
-        _move(path, salvaged)
-        kill_point("salvage")
-        ledger = Ledger(path, policies=policies, busy_seconds=busy_seconds)
-    rebuilt, notes = not ledger.is_complete(), []
-    if salvaged.exists():
-        rebuilt = True
-        found = _take_over_jobs(ledger, salvaged)
-        copied = _take_over_jobs(ledger, backup_of(path))
-        _restore_pauses(ledger, salvaged)
-        read = counted(found, "job was", "jobs were")
-        notes.append(
-            f"queue.db was damaged ({damage or 'its salvage was interrupted'}): {read} read from it, "
-            f"{copied} more from the copy of the last night, the rest comes from the spool and the session markers"
+        kept = set_aside(path)
+        note = (
+            f"queue.db was damaged ({damage}): it is kept as {kept.name}; "
+            "the jobs come again from the spool and the session markers"
         )
+        kill_point("queue-set-aside")
+        ledger = Ledger(path, policies=policies, busy_seconds=busy_seconds)
+    rebuilt = not ledger.is_complete()
     if rebuilt:
         _restore_pauses(ledger, backup_of(path))
-    return OpenedQueue(ledger, rebuilt, tuple(notes))
+    return OpenedQueue(ledger, rebuilt, note)
 
 
 def finish_rebuilding(state: StatePaths, ledger: Ledger, quiet_seconds: float) -> int:
@@ -91,47 +77,17 @@ def finish_rebuilding(state: StatePaths, ledger: Ledger, quiet_seconds: float) -
     Killed before the end, the next start does it all again, to no further effect.
     """
     made = requeue_unmined(state, ledger, quiet_seconds)
-    path = Path(state.queue_db)
-    salvaged = path.with_name(f"{path.name}.salvaging")
-    if salvaged.exists():
-        log.warning("the damaged file is kept as %s", set_aside(salvaged, path).name)
     ledger.mark_complete()
     return made
 
 
-def find_damage(path: Path) -> str | None:
-    """What SQLite finds wrong with the file, None if nothing, or if it can't be looked at now."""
-    try:
-        size = path.stat().st_size
-        if not 0 < size <= CHECKED_BYTES:
-            return None
-        with contextlib.closing(_open_readonly(path)) as conn:
-            found = conn.execute("PRAGMA quick_check(1)").fetchone()[0]
-    except sqlite3.DatabaseError as error:
-        return str(error) if is_damage(error) else None
-    except OSError:
-        return None
-    return None if found == "ok" else " ".join(str(found).split())
-
-
-def is_readable_anew(path: Path) -> bool:
-    """Whether somebody who opens the file now can read it: False only if SQLite says that it is broken.
-
-    A connection that has been open for long reads what it knows already from its own cache, and goes on for hours in
-    a file that nobody else can use.  This opens it anew and reads its schema and the newest job: about a millisecond.
-    """
-    try:
-        with contextlib.closing(_open_readonly(path)) as conn:
-            conn.execute(queries.NEWEST_JOB).fetchone()
-    except sqlite3.DatabaseError as error:
-        return not is_damage(error)
-    return True
-
-
-def set_aside(path: Path, name: Path | None = None) -> Path:
+def set_aside(path: Path) -> Path:
     """Rename a database and what belongs to it to `<name>.damaged-<date>`; the new name."""
-    kept_as = _name_aside(name or path)
-    _move(path, kept_as)
+    kept_as = _name_aside(path)
+    # Its log last: SQLite deletes a log that lies beside no database, but would read one beside a new database.
+    for ending in ("", *_SIDE_FILES):
+        with contextlib.suppress(FileNotFoundError):
+            os.rename(f"{path}{ending}", f"{kept_as}{ending}")
     return kept_as
 
 
@@ -142,17 +98,6 @@ def _name_aside(base: Path) -> Path:
         number += 1
         kept_as = base.with_name(f"{base.name}.damaged-{stamp}-{number}")
     return kept_as
-
-
-def _move(path: Path, target: Path) -> None:
-    # Its log first: should that be all that was moved, `_moved_in_part` tells.
-    for ending in (*_SIDE_FILES, ""):
-        with contextlib.suppress(FileNotFoundError):
-            os.rename(f"{path}{ending}", f"{target}{ending}")
-
-
-def _moved_in_part(target: Path) -> bool:
-    return not target.exists() and any(os.path.exists(f"{target}{ending}") for ending in _SIDE_FILES)
 
 
 def requeue_unmined(state: StatePaths, ledger: Ledger, quiet_seconds: float) -> int:
@@ -201,7 +146,7 @@ def _copy(path: Path, target: Path) -> bool:
     os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     try:
         with (
-            contextlib.closing(_open_readonly(path)) as source,
+            contextlib.closing(open_readonly(path)) as source,
             contextlib.closing(sqlite3.connect(temporary)) as copy,
         ):
             source.backup(copy)
@@ -209,23 +154,23 @@ def _copy(path: Path, target: Path) -> bool:
         _sync(temporary)
         os.replace(temporary, target)
         _sync(target.parent)
-    except sqlite3.Error as error:
+    except DATABASE_ERRORS as error:
         raise QueueUnavailable(f"cannot copy {path}: {error}") from error
     finally:
         temporary.unlink(missing_ok=True)
     return True
 
 
-def restore_if_damaged(path: Path) -> str | None:
+def restore_if_damaged(path: Path, shape: Shape | None = None) -> str | None:
     """Set a broken database aside and put its daily copy in its place; what was done, None if it is sound.
 
     Of several processes that find it broken one does so, once nobody has it open any more (`keep_in_place`). Raises
     OSError.
     """
-    if not path.exists() or find_damage(path) is None:
+    if not path.exists() or find_damage(path, shape) is None:
         return None
     with replacement_lock(path):
-        return None if (damage := find_damage(path)) is None else _restore(path, damage)
+        return None if (damage := find_damage(path, shape)) is None else _restore(path, damage, shape)
 
 
 LOCK_SECONDS = 20.0
@@ -267,10 +212,10 @@ def _lock_beside(path: Path, operation: int) -> Iterator[None]:
         os.close(lock)
 
 
-def _restore(path: Path, damage: str) -> str:
+def _restore(path: Path, damage: str, shape: Shape | None) -> str:
     kept_as, copy = _name_aside(path), backup_of(path)
-    if not copy.exists() or find_damage(copy) is not None:
-        _move(path, kept_as)
+    if not copy.exists() or find_damage(copy, shape) is not None:
+        set_aside(path)
         return f"{path.name} was damaged ({damage}): it is kept as {kept_as.name}; there is no copy, it starts empty"
     temporary = path.with_name(f".{path.name}.restored")
     temporary.write_bytes(copy.read_bytes())
@@ -292,62 +237,17 @@ def _restore(path: Path, damage: str) -> str:
     )
 
 
-# ---- reading what can be read
-
-
-def _take_over_jobs(ledger: Ledger, source: Path) -> int:
-    """Jobs of `source` that the ledger has not; a running one is queued again.  How many."""
-    taken = 0
-    with ledger.transaction(durable=True) as conn:
-        for row in _readable_jobs(source):
-            job = dict(zip(queries.SALVAGED_COLUMNS, row, strict=True))
-            if not _is_list(job["history"]):
-                job["history"] = "[]"
-            if job["state"] == "running":
-                job["state"] = "queued"
-            with contextlib.suppress(sqlite3.IntegrityError):  # Nonsense, or its like is there already.
-                taken += conn.execute(queries.SALVAGE_JOB, job).rowcount
-    return taken
-
-
-def _readable_jobs(source: Path) -> Iterator[tuple[object, ...]]:
-    """Every job that can be read: from the first on, from the last back, and the live ones by their index."""
-    if not source.exists():
-        return
-    seen: set[object] = set()
-    with contextlib.suppress(sqlite3.DatabaseError), contextlib.closing(_open_readonly(source)) as conn:
-        for query in (queries.SALVAGE_LIVE, queries.SALVAGE_UP, queries.SALVAGE_DOWN):
-            with contextlib.suppress(sqlite3.DatabaseError):
-                for row in conn.execute(query):
-                    if row[0] not in seen and isinstance(row[0], int):
-                        seen.add(row[0])
-                        yield row
-
-
 def _restore_pauses(ledger: Ledger, source: Path) -> None:
     """Schedules' last slots and what the user paused, where the ledger has nothing of it."""
-    if not source.exists():
-        return
     schedules, pauses = [], []
-    with contextlib.suppress(sqlite3.DatabaseError), contextlib.closing(_open_readonly(source)) as conn:
+    if not source.exists() or find_damage(source, schema.SHAPE) is not None:
+        return
+    with contextlib.suppress(*DATABASE_ERRORS), contextlib.closing(open_readonly(source)) as conn:
         schedules = conn.execute(queries.ALL_SCHEDULES).fetchall()
         pauses = conn.execute(queries.ALL_PAUSES).fetchall()
     with ledger.transaction(durable=True) as new:
         new.executemany(queries.RESTORE_SCHEDULE, schedules)
         new.executemany(queries.RESTORE_PAUSE, pauses)
-
-
-def _is_list(text: object) -> bool:
-    try:
-        return isinstance(text, str) and isinstance(json.loads(text), list)
-    except ValueError:
-        return False
-
-
-def _open_readonly(path: Path) -> sqlite3.Connection:
-    conn = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=COPY_BUSY_SECONDS)
-    conn.text_factory = lambda data: data.decode("utf-8", "replace")
-    return conn
 
 
 def _sync(path: Path) -> None:

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
-from memoryvault.tasks.queue import salvage
-from memoryvault.tasks.queue.kinds import POLICIES as REAL_POLICIES
-from memoryvault.tasks.queue.ledger import Ledger
-from memoryvault.tasks.queue.salvage import (
+from memoryvault.tasks.queue import schema
+from memoryvault.tasks.queue.damage import (
     back_up,
     backup_of,
-    find_damage,
     finish_rebuilding,
-    is_readable_anew,
     open_queue,
     restore_if_damaged,
 )
+from memoryvault.tasks.queue.kinds import POLICIES as REAL_POLICIES
+from memoryvault.tasks.queue.ledger import Ledger
+from memoryvault.tasks.queue.schema import is_readable_anew
 from memoryvault.tasks.queue.worker import Worker, WorkerContext
 from memoryvault.tests.tasks.support import POLICIES, run_worker, wait_until
 from memoryvault.vault.errors import QueueUnavailable
@@ -82,48 +83,72 @@ def test_a_sound_queue_is_left_alone(state: StatePaths) -> None:
     assert kept(state) == []
 
 
-def test_of_a_file_with_a_broken_page_everything_readable_is_taken_over(state: StatePaths) -> None:
-    filled(state)
-    with closing(sqlite3.connect(state.queue_db)) as conn:
-        pages = [row[0] for row in conn.execute("SELECT pageno FROM dbstat WHERE name = 'job' AND pagetype = 'leaf'")]
-    overwrite(state.queue_db, (pages[len(pages) // 2] - 1) * 4096)
-    assert find_damage(Path(state.queue_db)) is not None
-    with reopen(state) as ledger:
-        jobs = {str(job.args["key"]): job for job in ledger.list(most=1000) if isinstance(job.args, dict)}
-        assert (jobs["queued"].state, jobs["running"].state, jobs["dead"].state) == ("queued", "queued", "dead")
-        assert jobs["dead"].error == "it was hopeless"
-        assert 300 < len(jobs) < 403
-        assert ledger.paused() == ["single"]
-        assert ledger.ring_due() == 2
-    assert len(kept(state)) == 1
-
-
-def test_what_a_broken_head_hides_comes_back_from_the_nightly_copy(state: StatePaths) -> None:
+def test_a_damaged_queue_is_set_aside_and_filled_from_the_markers(state: StatePaths) -> None:
+    mark(state, "unmined", size=10, offset=4)
     filled(state)
     assert back_up(Path(state.queue_db))
     overwrite(state.queue_db, 0)
-    with reopen(state) as ledger:
-        assert {job.state for job in ledger.list(most=1000)} == {"done", "queued", "dead"}
-        assert ledger.paused() == ["single"]
-        ledger.enqueue("effect", {"key": "new"})
-    assert len(kept(state)) == 1
+    opened = open_queue(state, policies={**POLICIES, **REAL_POLICIES}, busy_seconds=5.0)
+    with opened.ledger as ledger:
+        finish_rebuilding(state, ledger, 90.0)
+        assert [job.unique_key for job in ledger.list()] == ["reflect.session:unmined"]
+        assert ledger.paused() == ["single"], "what the user paused stays so, by the copy of the night"
+    assert opened.note is not None
+    assert kept(state)[0] in opened.note
     with reopen(state):
         pass
-    assert len(kept(state)) == 1, "it is salvaged once"
+    assert len(kept(state)) == 1, "it is set aside once"
+
+
+# ---- damage that is no UTF-8: the module sqlite3 then fails to decode, and raises no error of SQLite's
+
+
+def overwrite_text(state: StatePaths, text: bytes, by: bytes) -> None:
+    """Damage every place in which the file holds this text."""
+    path = Path(state.queue_db)
+    data = path.read_bytes()
+    assert text in data
+    path.write_bytes(data.replace(text, (by + text)[: len(text)]))
+
+
+NOT_TEXT = b"\xe6\xf4\x3b\x55"
+
+
+@pytest.mark.parametrize("where", [b"job_one_queued", b"queuedeffect", b"it was hopeless", b"CREATE TABLE job"])
+def test_bytes_that_are_no_text_are_damage(state: StatePaths, where: bytes) -> None:
+    filled(state)
+    with Ledger(state.queue_db, policies=POLICIES) as ledger:
+        ledger.record_dead("queuedeffect", "{}", "it was hopeless")
+        ledger._conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    overwrite_text(state, where, NOT_TEXT)
+    with pytest.raises(QueueUnavailable, match="damaged"), Ledger(state.queue_db, policies=POLICIES) as ledger:
+        ledger.list(most=1000)
+    with reopen(state) as ledger:
+        ledger.enqueue("effect", {"key": "new"})
+    assert len(kept(state)) == 1
+
+
+def test_a_worker_that_meets_bytes_that_are_no_text_starts_anew(state: StatePaths) -> None:
+    with running(state):
+        with Ledger(state.queue_db, policies=POLICIES) as ledger:
+            ledger.record_dead("effect", "{}", "it was hopeless")
+            ledger._conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        overwrite_text(state, b"it was hopeless", NOT_TEXT)
+        wait_until(lambda: kept(state), "the damaged file is set aside", seconds=30.0)
 
 
 def test_a_large_file_whose_newest_job_cannot_be_read_is_set_aside(
     state: StatePaths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A worker that finds it damaged starts anew: it would find the same file again, every few seconds."""
-    monkeypatch.setattr(salvage, "CHECKED_BYTES", 0)
+    monkeypatch.setattr(schema, "CHECKED_BYTES", 0)
     filled(state)
     with closing(sqlite3.connect(state.queue_db)) as conn:
         pages = [row[0] for row in conn.execute("SELECT pageno FROM dbstat WHERE name = 'job' AND pagetype = 'leaf'")]
     overwrite(state.queue_db, (max(pages) - 1) * 4096)
     assert not is_readable_anew(Path(state.queue_db))
     with reopen(state) as ledger:
-        assert len(ledger.list(most=1000)) > 300
+        assert ledger.list() == []
     assert len(kept(state)) == 1
     assert is_readable_anew(Path(state.queue_db))
 
@@ -138,26 +163,22 @@ def test_a_copy_is_never_replaced_by_a_damaged_file(state: StatePaths) -> None:
     assert os.listdir(backup_of(Path(state.queue_db)).parent) == ["queue.db"]
 
 
-@pytest.mark.parametrize("stage", ["salvage", "migration"])
-def test_a_salvage_that_is_killed_is_done_by_the_next_start(state: StatePaths, stage: str) -> None:
+@pytest.mark.parametrize("stage", ["queue-set-aside", "migration"])
+def test_a_rebuilding_that_is_killed_is_done_by_the_next_start(state: StatePaths, stage: str) -> None:
     with Ledger(state.queue_db, policies=POLICIES) as ledger:
         ledger.enqueue("effect", {"key": "a"}, unique_key="a")
-        back_up(Path(state.queue_db))
     overwrite(state.queue_db, 0)
+    spool_job(state, "b")
     assert run_worker(state, kill_point=stage)[0] == -signal.SIGKILL
-    status, errors = run_worker(state)
-    assert status == 0
-    assert "queue.db was damaged" in errors
+    assert run_worker(state)[0] == 0
     assert len(kept(state)) == 1
-    assert os.listdir(Path(state.root, "effects")) == ["a"]
+    assert os.listdir(Path(state.root, "effects")) == ["b"]
 
 
-def test_a_move_that_was_killed_half_way_is_finished(state: StatePaths) -> None:
-    filled(state)
-    Path(state.queue_db + ".salvaging-wal").write_bytes(b"the log was moved, then the power went")
-    with reopen(state) as ledger:
-        assert len(ledger.list(most=1000)) == 403
-    assert len(kept(state)) == 1
+def spool_job(state: StatePaths, key: str) -> None:
+    """As a hook does that finds the file broken."""
+    line = json.dumps({"kind": "effect", "args": {"key": key}, "unique_key": key})
+    Path(state.spool, f"{time.time_ns()}-1.json").write_text(line + "\n")
 
 
 def mark(state: StatePaths, session: str, *, size: int, offset: int) -> None:

@@ -1,0 +1,108 @@
+"""index.db damaged in hundreds of ways: recall goes on, and the worker's first walk makes the index again."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from pathlib import Path
+
+import apsw
+import pytest
+
+from memoryvault.hooks.search import FallbackQuery, search
+from memoryvault.index import database
+from memoryvault.index.catalog_reader import CatalogReader
+from memoryvault.index.engine import RecallResult
+from memoryvault.index.scope import Scope
+from memoryvault.index.store import open_or_rebuild
+from memoryvault.tests.index.bed import Bed, slugs
+from memoryvault.tests.support.damage import damaged, rounds
+from memoryvault.vault.errors import MemoryVaultError
+
+pytestmark = pytest.mark.slow
+
+WORDS = ("walrus", "quokka", "ocelot", "badger", "marmot", "gibbon", "iguana", "jackal")
+
+
+def filled_index(bed: Bed) -> bytes:
+    for number, word in enumerate(WORDS):
+        body = f"The {word} carries the release number {number}.\n\n" + f"More about the {word} and its habits. " * 40
+        bed.write(f"notes/{word}.md", body, kind="fact", tags=f"[animal, {word}]", title=f"About the {word}")
+    bed.index()
+    bed.embed()
+    bed.close_store()
+    connection = apsw.Connection(str(bed.index_db))
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+    return bed.index_db.read_bytes()
+
+
+def recall(bed: Bed, word: str) -> RecallResult:
+    """By an engine of its own, as of a service that has just started."""
+    answer = bed.recall(f"what about the {word}?")
+    bed._engines.pop().close()
+    return answer
+
+
+def look(bed: Bed) -> None:
+    """As pages and commands do."""
+    try:
+        reader = CatalogReader(bed.index_db)
+    except MemoryVaultError:
+        return
+    try:
+        with reader.snapshot():
+            reader.first_fill()
+            reader.all_paths()
+            reader.list_entries(Scope(), 0, 10)
+            reader.count_by_day()
+            reader.distinct_values("kind")
+            reader.active_paths_with_words(["walrus"], 5)
+    except MemoryVaultError:
+        pass
+    finally:
+        reader.close()
+
+
+def walk(bed: Bed) -> None:
+    """As the job of the worker does; it comes again after what it can't do now."""
+    said: list[str] = []
+    for _ in range(3):
+        try:
+            store, _ = open_or_rebuild(bed.index_db)
+            with store:
+                bed._store = store
+                bed.index()
+                bed.embed()
+                store.stats()
+            return
+        except MemoryVaultError as error:
+            said.append(str(error))
+        finally:
+            bed._store = None
+    raise AssertionError(f"three walks did not mend it: {said}")
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_a_damaged_index_is_whole_again_after_the_first_walk_of_a_worker(bed: Bed, part: int) -> None:
+    data = filled_index(bed)
+    files = {path: path.read_bytes() for path in bed.vault.rglob("*.md")}
+    for number in range(part, rounds(40), 4):
+        shutil.rmtree(bed.state.root)
+        bed.state.ensure()
+        bed.index_db.write_bytes(damaged(data, random.Random(f"index {number}")))
+        try:
+            for word in WORDS[number % 3 :: 3]:
+                search(FallbackQuery(word, str(bed.vault), "", 3, set(), 1e12), bed.state.index_db)
+                recall(bed, word)  # It may miss what SQLite does not know to be missing.
+                look(bed)
+            database.forget_sound(bed.index_db)  # As the worker does at its start.
+            walk(bed)
+            for word in WORDS:
+                answer = recall(bed, word)
+                assert (slugs(answer)[:1], answer.degraded) == ([word], ())
+            assert {path: path.read_bytes() for path in bed.vault.rglob("*.md")} == files
+            assert len(list(Path(bed.state.root).glob("index.db.corrupt-*[0-9]"))) <= 2
+        except BaseException as error:
+            error.add_note(f"round {number}")
+            raise
