@@ -59,6 +59,8 @@ EXCERPT_CHARACTERS = 1600
 """Of a longer entry only the passage that matched is shown."""
 LOCK_PATIENCE_SECONDS = 0.02
 SCAN_FILE_LIMIT = 5000
+READING_SHARE = 0.5
+"""Of the time that is left; the other half is for the search of what was read."""
 
 
 class FallbackQuery:
@@ -230,7 +232,9 @@ def _index_files(query: FallbackQuery) -> Any:
     connection.execute("CREATE TABLE chunk (rowid INTEGER PRIMARY KEY, entry_rowid, text)")
     connection.execute(f"CREATE VIRTUAL TABLE chunk_fts USING fts5(title, tags, body, tokenize = '{TOKENIZER}')")
     entries: list[tuple[int, EntryFile]] = []
-    for path in _walk_entries(query.vault, query.deadline, (ALWAYS_LOAD,) if query.search_always_load else ()):
+    now = time.monotonic()
+    until = now + READING_SHARE * (query.deadline - now)
+    for path in _walk_entries(query.vault, until, (ALWAYS_LOAD,) if query.search_always_load else ()):
         hit = _read_current(query, path)
         if hit is not None:
             entries.append((len(entries) + 1, hit))

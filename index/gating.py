@@ -30,6 +30,8 @@ ONE_WORD_PENALTY = 6.0
 ASKS_FILE = Path(__file__).with_name("asks.json")
 """Which prompts need anything, by their vector: written by training/gate/fit.py."""
 MAX_ASKS = 1.5
+RARE = 0.5
+"""A passage with all words of a prompt answers it if one of these is at least so rare."""
 MAX_SKILLS = 1
 """Of a prompt's entries: the vault is there for its notes, and hosts list skills by themselves."""
 
@@ -65,6 +67,7 @@ def features(
     ]
     passage = {stem for stem in stems(text) if is_significant(stem)}
     by_words = gate.word_features(terms, passage, around.chunk_count)
+    by_words["exact"] = float(bool(by_words["complete"]) and by_words["rarest"] >= RARE and not query.is_one_word)
     if scored.dense is None or words is None:
         return by_words
     by_entry: dict[int, float] = {}

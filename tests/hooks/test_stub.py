@@ -13,7 +13,7 @@ from memoryvault.hooks.install import STUB, hook_argv
 from memoryvault.hooks.wiring import CLAUDE, HOSTS, WIRINGS, host_argv
 from memoryvault.vault.settings import compile_snapshot
 
-from .support import Sandbox, answer_with, recall_service
+from .support import Sandbox
 
 pytestmark = pytest.mark.hurried
 

@@ -24,7 +24,6 @@ from memoryvault.tests.support.fake_embedder import FakeEmbedder
 from memoryvault.tests.support.hurry import patience
 from memoryvault.vault.entry import parse_entry
 from memoryvault.vault.errors import UsageError
-from memoryvault.vault.gate import EAGERNESS
 
 
 @pytest.fixture
@@ -381,21 +380,6 @@ def test_where_a_note_has_no_created_its_date_counts(bed: Bed) -> None:
     bed.index()
     (hit,) = bed.recall("quokka migration ship", dense=False).hits
     assert hit.created == "2024-03-01"
-
-
-def test_the_eager_give_no_less_than_the_cautious(bed: Bed) -> None:
-    for number in range(40):
-        bed.write(f"notes/{number}.md", f"Harbour{number} tides and quokka ships number {number}.", status="active")
-    bed.index()
-    bed.embed()
-    shown = []
-    for eagerness in EAGERNESS:
-        engine = RecallEngine(bed.index_db, bed.vault, bed.embedder, eagerness)
-        found = engine.recall(RecallQuery("which quokka ships sail with the tides of harbour7", k=20, is_prompt=True))
-        shown.append(len(found.hits))
-        engine.close()
-    assert shown == sorted(shown)
-    assert shown[0] < shown[-1]
 
 
 def test_a_hit_whose_file_changed_is_read_again(notes: Bed) -> None:

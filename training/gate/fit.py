@@ -36,6 +36,8 @@ BY_WORDS = [
 ]
 BY_MEANING = ["answers", "cosine", "related", "nearer", "shared", "coverage", "share", "passage_words", "prompt_words"]
 BY_MEANING += ["vault"]
+EXACT = 1.5
+"""Weight of `exact`, not learned either: so few of these prompts are a name or a few words that one note has."""
 COMPONENTS = 24
 """Principal components of the prompts' vectors, from which it is learned which prompts need anything."""
 SURELY = {"by_meaning": 0.8, "by_words": 3.0}
@@ -190,7 +192,7 @@ def main() -> None:
             print(f"   {name:18s} {weight:+.2f}")
         learned = {name: round(float(value), 4) for name, value in zip(names, slope, strict=False)}
         gates[gate] = {
-            "weights": {"": round(constant, 4), **learned, "surely": SURELY[gate]},
+            "weights": {"": round(constant, 4), **learned, "surely": SURELY[gate], "exact": EXACT},
             "thresholds": {name: round(float(value), 3) for name, value in limits.items()},
         }
         if gate == "by_meaning":
