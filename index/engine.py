@@ -291,7 +291,8 @@ class RecallEngine:
                 with state.stage("scan"):
                     hits = self._search_files(state)
         state.timings["total"] = round((time.perf_counter() - started) * 1000, 3)
-        by_meaning = any(hit.dense is not None for hit in (*hits, *state.rejections))
+        dense = [hit.dense for hit in hits] + [rejected.dense for rejected in state.rejections]
+        by_meaning = any(similarity is not None for similarity in dense)
         limit = threshold(self._eagerness, by_meaning=by_meaning)
         return RecallResult(tuple(hits), tuple(state.degraded), state.timings, tuple(state.rejections), limit)
 

@@ -108,7 +108,7 @@ def asks(model: str, vector: bytes) -> float:
     if model != trained or len(vector) != 4 * len(direction):
         return 0.0
     values = struct.unpack(f"<{len(direction)}f", vector)
-    found = offset + sum(map(operator.mul, values, direction))
+    found: float = offset + sum(map(operator.mul, values, direction))
     return max(-MAX_ASKS, min(MAX_ASKS, found))
 
 
