@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 SERVICE_DEADLINE_SECONDS = 0.255
 """Since the process started: until then the service's answer is waited for."""
+READY_DEADLINE_SECONDS = 0.18
+"""The same where the hook's own search has found something."""
 SEARCH_START_DEADLINE_SECONDS = 0.2
 """After this the hook's own search is not begun."""
 SEARCH_DEADLINE_SECONDS = 0.23
@@ -72,7 +74,9 @@ def answer_prompt(question: str, call: HookCall, settings: Mapping[str, str], st
     own = _OwnSearch(question, call, settings, k, started)
     own.try_start()
     while request is not None and service == "slow" and time.monotonic() < until:
-        patience = POLL_SECONDS if own.may_start else SERVICE_DEADLINE_SECONDS
+        if own.has_hits:  # There is an answer: it must be printed before the watchdog ends the hook on a busy machine.
+            until = min(until, started + READY_DEADLINE_SECONDS)
+        patience = SERVICE_DEADLINE_SECONDS if own.has_hits else POLL_SECONDS
         answer, service = _await_answer(request, min(time.monotonic() + patience, until), service)
         if answer is not None:
             return answer
@@ -128,6 +132,11 @@ class _OwnSearch:
     def may_start(self) -> bool:
         """Is it not started yet, and is there still time for it?"""
         return not self._is_started and time.monotonic() < self._start_deadline
+
+    @property
+    def has_hits(self) -> bool:
+        """Is it done, and did it find anything?"""
+        return self._hits is not None and bool(self._hits.hits)
 
     def try_start(self) -> None:
         """Start if there is time, unless MAX_CONCURRENT_SEARCHES others are running."""
