@@ -1,7 +1,7 @@
 """Quality of recall: `python -m memoryvault.bench.recall`.
 
 BM25 alone, dense alone, the plain sum of both (each scaled to 0..1) and the recall engine, in one run
-over the same index, with 95% confidence intervals (bootstrap over the questions); then the floor: how
+over the same index, with 95% confidence intervals (bootstrap over the questions); then the gate: how
 often a prompt about nothing in the vault is answered, and the recall that costs.
 
 MEMORYVAULT_DATA names the folder with the data sets; without it only the project's own vaults are measured.
@@ -39,7 +39,7 @@ from ..index.evaluation import (
     open_vault,
     recall_at,
 )
-from ..index.ranking import Weights
+from ..vault.gate import EAGERNESS
 
 if TYPE_CHECKING:
     from ..index.embedder import Vectors
@@ -49,7 +49,6 @@ K = 10
 INJECTED = 5
 """Hits that a prompt gets."""
 RESAMPLES = 1000
-FLOORS = (-6.0, -4.0, -3.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 4.0)
 OURS = "recall engine"
 
 Open = Callable[[Path, Embedder], AbstractContextManager[Evaluation]]
@@ -214,31 +213,30 @@ def _by_kind(found: Sequence[Ranking]) -> dict[str, float]:
     return {kind: sum(each) / len(each) for kind, each in values.items()}
 
 
-def floor_curve(task: Task, evaluation: Evaluation) -> Iterator[str]:
-    """Lines of markdown: per floor, prompts about nothing that inject something, and the recall kept."""
+def silence(task: Task, evaluation: Evaluation) -> Iterator[str]:
+    """Lines of markdown: by eagerness, prompts about nothing that get something, and the recall kept."""
     without = _kept(evaluation, task.questions, None)
     prompts = len(task.unanswerable)
-    yield f"Relevance threshold, {prompts} prompts about nothing here; R@{INJECTED} without a threshold {without:.3f}\n"
-    yield "| threshold | false injections | recall kept |"
+    yield f"The gate, {prompts} prompts about nothing here; R@{INJECTED} without it {without:.3f}\n"
+    yield "| eagerness | false injections | recall kept |"
     yield "|---|---|---|"
-    for floor in FLOORS:
-        weights = Weights(threshold=floor)
-        found = evaluation.rank(task.unanswerable, INJECTED, weights=weights, apply_threshold=True)
+    for eagerness in EAGERNESS:
+        found = evaluation.rank(task.unanswerable, INJECTED, eagerness=eagerness, apply_threshold=True)
         injected = sum(bool(one.ids) for one in found)
-        kept = _kept(evaluation, task.questions, weights) / without
-        chosen = " (chosen)" if floor == Weights().threshold else ""
-        yield f"| {floor:+.1f}{chosen} | {injected} ({injected / prompts:.0%}) | {kept:.1%} |"
+        kept = _kept(evaluation, task.questions, eagerness) / without
+        yield f"| {eagerness} | {injected} ({injected / prompts:.0%}) | {kept:.1%} |"
     yield ""
 
 
-def _kept(evaluation: Evaluation, questions: Sequence[Question], weights: Weights | None) -> float:
-    found = evaluation.rank(questions, INJECTED, weights=weights, apply_threshold=weights is not None)
+def _kept(evaluation: Evaluation, questions: Sequence[Question], eagerness: str | None) -> float:
+    asked = {} if eagerness is None else {"eagerness": eagerness}
+    found = evaluation.rank(questions, INJECTED, apply_threshold=eagerness is not None, **asked)
     values = [recall_at(one.ids, one.question.gold, INJECTED) for one in found]
     return sum(values) / len(values)
 
 
 class Remembering:
-    """An embedder that encodes a question once: each is asked for every method and every floor."""
+    """An embedder that encodes a question once: each is asked for every method and every eagerness."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
@@ -262,7 +260,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--data", type=Path, help="the folder with the data sets (default $MEMORYVAULT_DATA)")
     parser.add_argument("--model", default=DEFAULT_MODEL)
     parser.add_argument("--models", type=Path, default=Path("models"), help="where downloaded models lie")
-    parser.add_argument("--no-floor", action="store_true", help="leave out the floor's curve")
+    parser.add_argument("--no-silence", action="store_true", help="leave out what the gate lets through")
     args = parser.parse_args(argv)
     data = args.data or (Path(os.environ["MEMORYVAULT_DATA"]) if os.environ.get("MEMORYVAULT_DATA") else None)
     embedder = Remembering(load_embedder(args.model, models_folder=args.models))
@@ -273,8 +271,8 @@ def main(argv: list[str] | None = None) -> int:
         ):
             for line in table(task, evaluation):
                 print(line, flush=True)
-            if not args.no_floor:
-                for line in floor_curve(task, evaluation):
+            if not args.no_silence:
+                for line in silence(task, evaluation):
                     print(line, flush=True)
     return 0
 

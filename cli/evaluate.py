@@ -9,7 +9,6 @@ from pathlib import Path
 
 from ..index.embedder import Embedder, load_embedder, model_name
 from ..index.evaluation import load_documents, load_questions, open_documents, ranking_json
-from ..index.service import weights_from_settings
 from ..vault.errors import ModelUnavailable, UsageError
 from .context import Context
 from .output import add_json, note, print_json
@@ -19,7 +18,7 @@ EPILOG = """example:
   memory eval rank --docs notes.jsonl --queries questions.jsonl -k 10 --json
 
 Documents are lines of JSON with id, text and, if you like, group; questions likewise. A question sees only the
-documents of its group. The model and the weights are those of your settings (section recall), so that a change of
+documents of its group. The model and the eagerness are those of your settings (section recall), so that a change of
 them can be judged.
 """
 
@@ -45,7 +44,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         with open_documents(documents, Path(folder), _embedder(context), on_progress=progress) as evaluation:
             order = {(question.group, question.id): place for place, question in enumerate(questions)}
             ranked = evaluation.rank(
-                questions, args.k, weights=weights_from_settings(context.settings), apply_threshold=args.floor
+                questions, args.k, eagerness=context.settings.recall.eagerness, apply_threshold=args.floor
             )
             rankings = sorted(ranked, key=lambda one: order[one.question.group, one.question.id])
     if args.json:

@@ -9,6 +9,7 @@ from ..vault.evidence import strip_evidence
 from ..vault.header import UNREADABLE, UNREADABLE_STATUS, is_open, out_of_use, skim
 from ..vault.layout import ALWAYS_LOAD, is_conflict_copy, special_folder
 from ..vault.project import project_of_note
+from ..vault.statuses import is_in_use
 
 READ_LIMIT_BYTES = 256 * 1024
 TRUE = ("true", "yes", "on")
@@ -35,6 +36,11 @@ class EntryFile:
         "updated",
     )
 
+    @property
+    def is_in_use(self) -> bool:
+        """As far as its status goes."""
+        return self.status != "unreadable" and is_in_use(self.status)
+
     def __init__(self, path: str, text: str) -> None:
         fields, self.body = skim(text)
         self.path = path
@@ -50,7 +56,7 @@ class EntryFile:
         occurrences = fields.get("occurrences", "")
         self.occurrences = int(occurrences) if occurrences.isdecimal() and len(occurrences) < 10 else 1
         self.priority = fields.get("priority", "")
-        self.created = fields.get("created", "")
+        self.created = fields.get("created", "") or fields.get("date", "")
         self.updated = fields.get("updated", "")
         self.surfaced_at = fields.get("surfaced_at", "")
         self.session = ""

@@ -1,9 +1,8 @@
 """UserPromptSubmit: what the vault knows about this prompt, within the budget whatever the recall service does.
 
-The service is asked first. If it has not answered after a while the hook searches by itself, so that there is an
-answer, and gives the service the rest of its time meanwhile: a late good answer is better than an early weaker one. But
-only a few hooks search at the same time: when many prompts come at once the service is late because the processor is
-busy, and twenty more searches would make all of them late."""
+The service is asked, and while it thinks the hook searches the words itself: on a busy machine that answer is there
+when the service's is not. The service's counts, by words and meaning, if it comes in time. Only a few hooks search at
+the same time: when many prompts come at once, twenty more searches would make all of them late."""
 
 from __future__ import annotations
 
@@ -23,17 +22,16 @@ if TYPE_CHECKING:
     from .payload import HookCall
     from .search import FallbackHits
 
-SERVICE_WAIT_SECONDS = 0.11
-"""Since the process started; if the service has not answered by then, the fallback search begins."""
-MIN_SERVICE_WAIT_SECONDS = 0.06
-"""What the service gets in any case since it was asked, by a process that itself was late to start."""
 SERVICE_DEADLINE_SECONDS = 0.255
+"""Since the process started: until then the service's answer is waited for."""
+READY_DEADLINE_SECONDS = 0.18
+"""The same where the hook's own search has found something."""
 SEARCH_START_DEADLINE_SECONDS = 0.2
-"""After this the fallback search is not begun."""
+"""After this the hook's own search is not begun."""
 SEARCH_DEADLINE_SECONDS = 0.23
 """All but the second since the process started; the hard end is at 0.3."""
 SEARCH_OVERRUN_SECONDS = 0.02
-"""How much longer the fallback search is waited for: it looks at the clock between two files only."""
+"""How much longer the hook's own search is waited for: it looks at the clock between two files only."""
 MAX_CONCURRENT_SEARCHES = 2
 """Of all hooks of one state folder: as many as a small machine has cores."""
 POLL_SECONDS = 0.01
@@ -63,39 +61,31 @@ def answer_prompt(question: str, call: HookCall, settings: Mapping[str, str], st
     token_budget = int(settings["token_budget"])
     service = "not asked"
     request: RecallCall | None = None
-    now = time.monotonic()
     until = started + SERVICE_DEADLINE_SECONDS
-    # A client whose time is nearly over asks all the same: the service knows whether it can still answer.
-    first = min(max(started + SERVICE_WAIT_SECONDS, now + MIN_SERVICE_WAIT_SECONDS), until)
     try:
-        if now < until:
-            service = "ok"
+        if time.monotonic() < until:
+            service = "slow"
             line = format_request(question, k, call.cwd, call.session, until, token_budget)
-            request = RecallCall(settings["recall_socket"], line, first)
-            answer, service = _await_answer(request, first, service)
-            if answer is not None:
-                return answer
+            request = RecallCall(settings["recall_socket"], line, until)
     except (FileNotFoundError, ConnectionRefusedError):
         service = "absent"
     except OSError as error:
-        service, request = f"broken ({error})", None
-    # From here on the service is slow, or there is none that answers.
-    if service == "ok":
-        service = "slow"
-    elif service != "absent":
-        request = None
-    fallback = _FallbackSearch(question, call, settings, k, started)
+        service = f"broken ({error})"
+    own = _OwnSearch(question, call, settings, k, started)
+    own.try_start()
     while request is not None and service == "slow" and time.monotonic() < until:
-        fallback.try_start()
-        patience = POLL_SECONDS if fallback.may_start else SERVICE_DEADLINE_SECONDS
+        if own.has_hits:  # There is an answer: it must be printed before the watchdog ends the hook on a busy machine.
+            until = min(until, started + READY_DEADLINE_SECONDS)
+        patience = SERVICE_DEADLINE_SECONDS if own.has_hits else POLL_SECONDS
         answer, service = _await_answer(request, min(time.monotonic() + patience, until), service)
         if answer is not None:
             return answer
-    while fallback.may_start:
-        fallback.try_start()
-        if fallback.may_start:
+        own.try_start()
+    while own.may_start:
+        own.try_start()
+        if own.may_start:
             time.sleep(POLL_SECONDS)
-    return _render(fallback.wait_for_hits(), token_budget, service)
+    return _render(own.wait_for_hits(), token_budget, service)
 
 
 def _await_answer(request: RecallCall, deadline: float, service: str) -> tuple[PromptAnswer | None, str]:
@@ -112,7 +102,7 @@ def _await_answer(request: RecallCall, deadline: float, service: str) -> tuple[P
     return None, "too busy" if response.get("late") is True else "broken (it reported an error)"
 
 
-class _FallbackSearch:
+class _OwnSearch:
     """A search without the service, in a thread: the vault's disk may never respond, and the service still may."""
 
     __slots__ = (
@@ -142,6 +132,11 @@ class _FallbackSearch:
     def may_start(self) -> bool:
         """Is it not started yet, and is there still time for it?"""
         return not self._is_started and time.monotonic() < self._start_deadline
+
+    @property
+    def has_hits(self) -> bool:
+        """Is it done, and did it find anything?"""
+        return self._hits is not None and bool(self._hits.hits)
 
     def try_start(self) -> None:
         """Start if there is time, unless MAX_CONCURRENT_SEARCHES others are running."""
@@ -223,6 +218,7 @@ def _search(question: str, call: HookCall, settings: Mapping[str, str], k: int, 
     shown = read_injected(settings["harness"], call.session) if call.session else set()
     query = FallbackQuery(shorten(question), settings["vault"], project_of(call.cwd), k, shown, deadline)
     query.search_always_load = bool(call.session) and is_recorded(settings["harness"], call.session)
+    query.eagerness = settings.get("eagerness") or query.eagerness
     hits = search(query, settings["index_db"])
     if hits.degraded.endswith(SEARCHED_FILES):
         _request_index(f"{settings['state']}/run/{INDEX_WANTED}")

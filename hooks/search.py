@@ -1,7 +1,8 @@
-"""Recall without the service: FTS5 over index.db, or the files themselves where there is no index.
+"""Recall without the service: one search by words, of index.db, or of the files themselves where there is no index.
 
-Both apply the scope of a hook (status `active`, no special folder, no other project), read the file of every hit before
-it is shown, and stop at a deadline with the hits so far.
+The best passages are put to the gate (vault/gate.py) with its weights for words alone. Both ways apply the scope of a
+hook (entries in use, no special folder, no other project), read the file of every hit before it is shown, and stop at a
+deadline with the hits so far.
 """
 
 from __future__ import annotations
@@ -10,51 +11,62 @@ import os
 import time
 
 from ..vault.automemory import ON_DEMAND_KINDS, kind_by_path
-from ..vault.cjk import cut_cjk, without_chance_pairs
+from ..vault.cjk import split_cjk, without_chance_pairs
+from ..vault.function_words import is_significant
+from ..vault.gate import BY_WORDS, log_odds, rarity, threshold, word_features
 from ..vault.layout import ALWAYS_LOAD
 from ..vault.normal_form import normal_form
-from ..vault.project import project_of_note
 from .entryfile import EntryFile, is_entry_name, read_entry_file
-from .keywords import MIN_SKILL_COVERAGE, max_common_entries, rank, significant_words, split_words
+from .keywords import significant_words
 from .sqlite import open_database
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import TypeVar
-
-    Id = TypeVar("Id", int, str)
+    from typing import Any
 
 SCOPE = (
-    "(m.status IS NULL OR m.status = 'active') AND m.special IN ('', ?) AND (m.project IS NULL OR m.project IN ('', ?))"
-    " AND (m.kind IS NULL OR m.kind NOT IN ('topic', 'topic-index', 'session-cost'))"
+    "COALESCE(NULLIF(m.status, ''), 'active') NOT IN (SELECT value FROM json_each(?))"
+    " AND m.special IN ('', ?) AND COALESCE(m.project, '') IN ('', ?)"
+    " AND COALESCE(m.kind, '') NOT IN ('topic', 'topic-index', 'session-cost')"
 )
 """What a hook may show: not the index of the agent's own notes, which the session has since its start, and not those
-notes themselves, which are read on demand. Parameters: `_always-load` or '', and the project."""
-COUNT = f"SELECT count(*) FROM entry_meta m WHERE {SCOPE}"
-MATCH = (
-    "SELECT DISTINCT m.rowid FROM chunk_fts f JOIN chunk c ON c.rowid = f.rowid JOIN entry_meta m"
-    f" ON m.rowid = c.entry_rowid WHERE chunk_fts MATCH ? AND {SCOPE} LIMIT ?"
+notes themselves, which are read on demand. Parameters: the statuses that are out of use, `_always-load` or '', and the
+project."""
+TOKENIZER = "porter unicode61 remove_diacritics 2"
+"""As of chunk_fts (index/schema.py)."""
+BEST = (
+    "SELECT m.path, m.project, m.session, c.rowid, c.text FROM (SELECT rowid, bm25(chunk_fts, 3.0, 2.0, 1.0) AS"
+    " score FROM chunk_fts WHERE chunk_fts MATCH ? ORDER BY score LIMIT ?) f JOIN chunk c ON c.rowid = f.rowid"
+    f" JOIN entry_meta m ON m.rowid = c.entry_rowid WHERE {SCOPE} ORDER BY f.score"
 )
-META = "SELECT path, project, session FROM entry_meta WHERE rowid = ?"
-BEST_CHUNK = (
-    "SELECT c.text FROM chunk_fts f JOIN chunk c ON c.rowid = f.rowid"
-    " WHERE chunk_fts MATCH ? AND c.entry_rowid = ? ORDER BY rank LIMIT 1"
-)
+CHUNK = "SELECT title || ' ' || tags || ' ' || body FROM chunk_fts WHERE rowid = ?"
+KEYWORD_LIMIT = 300
+"""Passages that are ranked before the scope is applied."""
+SCORED_PASSAGES = 4_000
+"""As in index/query.py: so many passages are scored in some 15 ms."""
+TERM_LIMIT = 24
+"""The rarest words of a prompt say what it is about."""
+GATED_ENTRIES = 12
+PROJECT_PRIOR = 0.2
+"""Log-odds for an entry of the project: it comes first among equals."""
 SKILL_KIND = "skill"
 """As in vault/entry.py, which takes too long to import for a hook."""
+MIN_SKILL_COVERAGE = 0.5
+"""Share of the prompt that a skill must have: dozens of them describe common work in common words."""
 SEARCHED_FILES = "searched the files"
 EXCERPT_CHARACTERS = 1600
 """Of a longer entry only the passage that matched is shown."""
 LOCK_PATIENCE_SECONDS = 0.02
 SCAN_FILE_LIMIT = 5000
-SCAN_READ_BYTES = 32 * 1024
+READING_SHARE = 0.5
+"""Of the time that is left; the other half is for the search of what was read."""
 
 
 class FallbackQuery:
     """What to search for, and where."""
 
-    __slots__ = ("deadline", "exclude", "k", "project", "search_always_load", "text", "vault")
+    __slots__ = ("deadline", "eagerness", "exclude", "k", "project", "search_always_load", "text", "vault")
 
     def __init__(self, text: str, vault: str, project: str, k: int, exclude: set[str], deadline: float) -> None:
         self.text = text
@@ -67,11 +79,8 @@ class FallbackQuery:
         """time.monotonic() at which to stop."""
         self.search_always_load = False
         """Search `_always-load` too? Only where it is recorded which of its entries the session has."""
-
-    @property
-    def scope_parameters(self) -> tuple[str, str]:
-        """The parameters of SCOPE."""
-        return ALWAYS_LOAD if self.search_always_load else "", self.project
+        self.eagerness = "balanced"
+        """A position of the setting `recall.eagerness`."""
 
 
 class FallbackHits:
@@ -97,45 +106,104 @@ def search(query: FallbackQuery, index_db: str) -> FallbackHits:
     why = "no index yet"
     if os.path.exists(index_db):
         try:
-            return FallbackHits(_search_index(query, words, index_db), "keywords only", True)
+            connection = open_database(index_db, "ro", LOCK_PATIENCE_SECONDS)
+            return FallbackHits(_search(query, words, connection), "keywords only", True)
         except Exception as error:  # noqa: BLE001  A damaged index is a case that this path is for.
             why = f"index unusable ({error})"
             if "no such module" in str(error):
                 return FallbackHits([], f"this Python's SQLite has no FTS5 ({error}): nothing was searched", False)
     try:
-        return FallbackHits(_search_files(query, words), f"{why}: {SEARCHED_FILES}", True)
+        return FallbackHits(_search(query, words, _index_files(query)), f"{why}: {SEARCHED_FILES}", True)
     except Exception as error:  # noqa: BLE001
         return FallbackHits([], f"recall engine error: {error}", False)
 
 
-def _search_index(query: FallbackQuery, words: list[str], index_db: str) -> list[EntryFile]:
-    from math import log
-
-    connection = open_database(index_db, "ro", LOCK_PATIENCE_SECONDS)
-    total = connection.execute(COUNT, query.scope_parameters).fetchone()[0]
-    limit = max_common_entries(total) + 1
-    rowids_by_word: dict[str, list[int]] = {}
-    for word in words:
+def _search(query: FallbackQuery, words: list[str], connection: Any) -> list[EntryFile]:
+    """The entries that pass the gate, the surest first."""
+    connection.execute("PRAGMA temp_store = MEMORY")
+    connection.execute(f"CREATE VIRTUAL TABLE temp.said USING fts5(text, tokenize = '{TOKENIZER}')")
+    connection.execute("CREATE VIRTUAL TABLE temp.said_term USING fts5vocab(temp, said, instance)")
+    connection.execute("CREATE VIRTUAL TABLE temp.known USING fts5vocab(main, chunk_fts, row)")
+    total = connection.execute("SELECT count(*) FROM chunk").fetchone()[0]
+    stems = _stems(connection, words)
+    counts = {}
+    for stem in {stem for found in stems for stem in found}:
+        row = connection.execute("SELECT doc FROM temp.known WHERE term = ?", (stem,)).fetchone()
+        counts[stem] = row[0] if row else 0
+    stem_of = {word: next(iter(found)) for word, found in zip(words, stems, strict=True) if found}
+    kept = without_chance_pairs([word for word in words if word in stem_of], lambda word: bool(counts[stem_of[word]]))
+    by_stem = {stem_of[word]: word for word in reversed(kept)}
+    rarest = sorted(by_stem, key=lambda stem: counts[stem])[:TERM_LIMIT]
+    terms = [((stem,), rarity(counts[stem], total)) for stem in rarest]
+    match = _match([(by_stem[stem], counts[stem]) for stem in rarest])
+    if not match:
+        return []
+    hits: list[tuple[float, EntryFile]] = []
+    for path, project, session, chunk, passage in _best_passages(query, connection, match):
         if time.monotonic() > query.deadline:
             break
-        rows = connection.execute(MATCH, (f'"{word}"', *query.scope_parameters, limit)).fetchall()
-        rowids_by_word[word] = [row[0] for row in rows]
-    rowids_by_word = _without_chance_pairs(rowids_by_word)
-    match = " OR ".join(f'"{word}"' for word in words)
+        hit = _read_current(query, path)
+        if hit is None:
+            continue
+        (said,) = _stems(connection, [connection.execute(CHUNK, (chunk,)).fetchone()[0]])
+        pair = word_features(terms, {stem for stem in said if is_significant(stem)}, total)
+        sure = log_odds(BY_WORDS, pair)
+        if project:
+            sure += PROJECT_PRIOR
+        is_poor_skill = hit.kind == SKILL_KIND and pair["coverage"] < MIN_SKILL_COVERAGE
+        if sure < threshold(BY_WORDS, query.eagerness) or is_poor_skill:
+            continue
+        hit.session = session or ""
+        if len(hit.body) > EXCERPT_CHARACTERS:
+            hit.excerpt = _excerpt(hit.body, passage)
+        hits.append((sure, hit))
+    hits.sort(key=lambda pair: -pair[0])
+    return _one_skill([hit for _, hit in hits])[: query.k]
 
-    def read_ranked() -> Iterator[tuple[EntryFile, float]]:
-        for rowid, score in rank(rowids_by_word, total, log):
-            path, project, session = connection.execute(META, (rowid,)).fetchone()
-            hit = _read_current(query, path)
-            if hit is None:
-                continue
-            hit.session = session or ""
-            if len(hit.body) > EXCERPT_CHARACTERS:
-                row = connection.execute(BEST_CHUNK, (match, rowid)).fetchone()
-                hit.excerpt = _excerpt(hit.body, row[0] if row else "")
-            yield hit, score + (0.05 if project and project == query.project else 0.0)
 
-    return _take_best(query, read_ranked())
+def _stems(connection: Any, texts: list[str]) -> list[set[str]]:
+    """The terms under which FTS5 indexes each of the texts."""
+    connection.execute("DELETE FROM temp.said")
+    connection.executemany(
+        "INSERT INTO temp.said (rowid, text) VALUES (?, ?)",
+        [(number, split_cjk(normal_form(text))) for number, text in enumerate(texts)],
+    )
+    found: list[set[str]] = [set() for _ in texts]
+    for number, term in connection.execute("SELECT doc, term FROM temp.said_term"):
+        found[number].add(term)
+    return found
+
+
+def _match(counted: list[tuple[str, int]]) -> str:
+    """An FTS5 expression of the words that occur, the rarest first, as many as have SCORED_PASSAGES together."""
+    chosen: list[str] = []
+    passages = 0
+    for word, count in counted:
+        passages += count
+        if count and (passages <= SCORED_PASSAGES or not chosen):
+            chosen.append(f'"{word}"')
+    return " OR ".join(chosen)
+
+
+def _best_passages(query: FallbackQuery, connection: Any, match: str) -> list[Any]:
+    """Rows of BEST: the best passage of each entry within the scope, best first, at most GATED_ENTRIES."""
+    from ..vault.statuses import OUT_OF_USE_JSON
+
+    special = ALWAYS_LOAD if query.search_always_load else ""
+    rows = connection.execute(BEST, (match, KEYWORD_LIMIT, OUT_OF_USE_JSON, special, query.project))
+    best: dict[str, Any] = {}
+    for row in rows:
+        if row[0] not in query.exclude:
+            best.setdefault(row[0], row)
+        if len(best) >= GATED_ENTRIES:
+            break
+    return list(best.values())
+
+
+def _one_skill(hits: list[EntryFile]) -> list[EntryFile]:
+    """Without all skills but the first: hosts list skills by themselves."""
+    skills = [hit for hit in hits if hit.kind == SKILL_KIND]
+    return [hit for hit in hits if hit not in skills[1:]]
 
 
 def _read_current(query: FallbackQuery, path: str) -> EntryFile | None:
@@ -143,27 +211,9 @@ def _read_current(query: FallbackQuery, path: str) -> EntryFile | None:
     if path in query.exclude or kind_by_path(path):
         return None
     hit = read_entry_file(query.vault, path)
-    if hit is None or hit.status != "active" or hit.kind in ON_DEMAND_KINDS or hit.project not in ("", query.project):
+    if hit is None or not hit.is_in_use or hit.kind in ON_DEMAND_KINDS or hit.project not in ("", query.project):
         return None
     return hit
-
-
-def _take_best(query: FallbackQuery, hits: Iterator[tuple[EntryFile, float]]) -> list[EntryFile]:
-    """The best k of (hit, score) pairs, which come sorted but for what this project's entries gain: so 2 k are read.
-
-    Of skills only the best one is taken, and only if it covers MIN_SKILL_COVERAGE of the prompt.
-    """
-    kept: list[tuple[EntryFile, float]] = []
-    has_skill = False
-    for hit, score in hits:
-        is_skill = hit.kind == SKILL_KIND
-        if not is_skill or (score >= MIN_SKILL_COVERAGE and not has_skill):
-            kept.append((hit, score))
-            has_skill |= is_skill
-        if len(kept) >= 2 * query.k or time.monotonic() > query.deadline:
-            break
-    kept.sort(key=lambda pair: -pair[1])
-    return [hit for hit, _ in kept[: query.k]]
 
 
 def _excerpt(body: str, chunk: str) -> str:
@@ -173,43 +223,31 @@ def _excerpt(body: str, chunk: str) -> str:
     return body[:EXCERPT_CHARACTERS].rsplit("\n", 1)[0] + " …"
 
 
-def _search_files(query: FallbackQuery, words: list[str]) -> list[EntryFile]:
-    from math import log
-
-    stems = {word: _stem(word) for word in words}
-    paths_by_word: dict[str, list[str]] = {word: [] for word in words}
-    total = 0
-    for path in _walk_entries(query.vault, query.deadline, (ALWAYS_LOAD,) if query.search_always_load else ()):
-        if project_of_note(path) not in ("", query.project) or kind_by_path(path):
-            continue
-        try:
-            # O_NONBLOCK: a named pipe called x.md must not hang the reader.
-            file = os.open(f"{query.vault}/{path}", os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
-            try:
-                text = normal_form(os.read(file, SCAN_READ_BYTES).decode("utf-8", "replace")).lower()
-            finally:
-                os.close(file)
-        except OSError:
-            continue
-        total += 1
-        possible = [word for word in words if stems[word] in text]
-        if possible:
-            text_stems = {_stem(run[start:end]) for run in split_words(text) for start, end in cut_cjk(run)}
-            for word in possible:
-                if stems[word] in text_stems:
-                    paths_by_word[word].append(path)
-    pairs = rank(_without_chance_pairs(paths_by_word), total, log)
-    readable = ((hit, score) for path, score in pairs if (hit := _read_current(query, path)) is not None)
-    hits = _take_best(query, readable)
-    for hit in hits:
-        if len(hit.body) > EXCERPT_CHARACTERS:
-            hit.excerpt = _excerpt(hit.body, "")
-    return hits
-
-
-def _without_chance_pairs(entries_by_word: dict[str, list[Id]]) -> dict[str, list[Id]]:
-    kept = without_chance_pairs(list(entries_by_word), lambda word: bool(entries_by_word[word]))
-    return {word: entries_by_word[word] for word in kept}
+def _index_files(query: FallbackQuery) -> Any:
+    """An index in memory of the files that can be read by the deadline, with the tables that `_search` reads."""
+    connection = open_database("", "memory", LOCK_PATIENCE_SECONDS)
+    connection.execute(
+        "CREATE TABLE entry_meta (rowid INTEGER PRIMARY KEY, path, project, kind, status, special, session)"
+    )
+    connection.execute("CREATE TABLE chunk (rowid INTEGER PRIMARY KEY, entry_rowid, text)")
+    connection.execute(f"CREATE VIRTUAL TABLE chunk_fts USING fts5(title, tags, body, tokenize = '{TOKENIZER}')")
+    entries: list[tuple[int, EntryFile]] = []
+    now = time.monotonic()
+    until = now + READING_SHARE * (query.deadline - now)
+    for path in _walk_entries(query.vault, until, (ALWAYS_LOAD,) if query.search_always_load else ()):
+        hit = _read_current(query, path)
+        if hit is not None:
+            entries.append((len(entries) + 1, hit))
+    meta = [(number, hit.path, hit.project, hit.kind, "active", "", "") for number, hit in entries]
+    connection.execute("BEGIN")
+    connection.executemany("INSERT INTO entry_meta VALUES (?, ?, ?, ?, ?, ?, ?)", meta)
+    connection.executemany("INSERT INTO chunk VALUES (?, ?, '')", [(number, number) for number, _ in entries])
+    connection.executemany(
+        "INSERT INTO chunk_fts (rowid, title, tags, body) VALUES (?, ?, '', ?)",
+        [(number, hit.slug, split_cjk(normal_form(hit.body))) for number, hit in entries],
+    )
+    connection.execute("COMMIT")
+    return connection
 
 
 def _walk_entries(vault: str, deadline: float, special: tuple[str, ...]) -> Iterator[str]:
@@ -224,11 +262,3 @@ def _walk_entries(vault: str, deadline: float, special: tuple[str, ...]) -> Iter
                 count += 1
                 if count >= SCAN_FILE_LIMIT or time.monotonic() > deadline:
                     return
-
-
-def _stem(word: str) -> str:
-    """The word without its plural or verb ending, roughly: enough to find `widgets` by `widget`."""
-    for ending in ("ing", "ed", "es", "s"):
-        if word.endswith(ending) and len(word) > len(ending) + 3:
-            return word[: -len(ending)]
-    return word

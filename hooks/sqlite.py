@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def open_database(path: str, mode: str, patience: float) -> Any:
-    """Open a connection in autocommit mode; `mode` is 'rw' or 'ro', never one that creates the file.
+    """Open a connection in autocommit mode; `mode` is 'rw' or 'ro', never one that creates the file, or 'memory'.
 
     `patience`: seconds to wait for a lock. Raises the errors of the C module.
     """

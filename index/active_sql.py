@@ -6,6 +6,7 @@ from typing import Any
 
 from ..vault.active import EXPLICIT_KINDS, is_entry_place
 from ..vault.layout import ALWAYS_LOAD
+from ..vault.statuses import OUT_OF_USE
 
 HAS_CONTENT = (
     "(m.title <> trim(replace(replace(m.slug, '-', ' '), '_', ' '))"
@@ -14,7 +15,8 @@ HAS_CONTENT = (
 IN_ENTRY_PLACE = f"m.special IN ('', '{ALWAYS_LOAD}')"
 IS_EXPLICIT_KIND = f"lower(COALESCE(m.kind, '')) IN ({', '.join(repr(kind) for kind in sorted(EXPLICIT_KINDS))})"
 STATUS = "lower(COALESCE(NULLIF(m.status, ''), 'active'))"
-IN_USE = f"{IN_ENTRY_PLACE} AND {STATUS} = 'active' AND NOT {IS_EXPLICIT_KIND} AND {HAS_CONTENT}"
+IS_IN_USE_STATUS = f"{STATUS} NOT IN ({', '.join(repr(status) for status in OUT_OF_USE)})"
+IN_USE = f"{IN_ENTRY_PLACE} AND {IS_IN_USE_STATUS} AND NOT {IS_EXPLICIT_KIND} AND {HAS_CONTENT}"
 
 
 def select_set_aside(connection: Any) -> dict[str, str]:

@@ -51,7 +51,8 @@ class EntryRow:
     session: str | None
     surfaced_at: str | None
 
-    def facts(self) -> EntryFacts:
+    def facts(self, project: str = "") -> EntryFacts:
+        """`project`: that which was asked in, in lower case, or ''."""
         return EntryFacts(
             path=self.path,
             title=self.title,
@@ -59,6 +60,7 @@ class EntryRow:
             kind=self.kind or "",
             updated=_effective_day(self.surfaced_at, self.created, self.updated),
             occurrences=self.occurrences,
+            is_local=bool(project) and (self.project or "").lower() == project,
         )
 
 

@@ -1,7 +1,7 @@
 """The recall engine: one path from a prompt to hits, for hooks, commands, MCP and evaluation.
 
     query → scope → keyword retriever ┐
-                  → dense retriever   ┴→ rank fusion, threshold → check of each hit against its file → hits
+                  → dense retriever   ┴→ rank fusion, gate → check of each hit against its file → hits
 
 Either retriever may be missing or late; the other answers, and the result says so in `degraded`.
 """
@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 
@@ -22,24 +22,23 @@ from ..vault.active import EXPLICIT_KINDS
 from ..vault.days import local_today
 from ..vault.entry import SKILL_KIND, Entry, parse_entry
 from ..vault.errors import IndexUnavailable, ModelUnavailable
+from ..vault.gate import EAGERNESS
 from .catalog_reader import EntryRow, StoredChunk
 from .chunking import chunk_entry
 from .embedder import Embedder, ModelLoading
 from .file_check import FileCheck, FileChecker, FileStatus
 from .filescan import scan_files
 from .filters import parse_filter
+from .gating import GATED_ENTRIES, Surroundings, asks, features, log_odds, needed, threshold
 from .matrix import Matrix, MatrixCache
 from .query import QueryAnalysis, analyse, refine
 from .query_embedding import QueryEmbedder, QueryEmbedding
 from .ranking import (
-    FULL_TAIL_NOTES,
-    THRESHOLD_MODEL,
     DenseHit,
+    EntryFacts,
     KeywordHit,
     ScoredEntry,
-    Weights,
     WordEvidence,
-    above_threshold,
     fuse,
     fuse_by_kind,
     is_near_duplicate,
@@ -71,6 +70,9 @@ SAYS_THE_SAME = "says-the-same"  # as a better hit
 FILE_GONE = "file-gone"  # or it may no longer be shown
 MAX_REJECTIONS = 3
 
+DEFAULT_EAGERNESS = EAGERNESS[1]
+QUESTION_LENIENCE = 2.5
+"""Log-odds by which a question to the vault is answered more readily than a prompt gets an entry unasked."""
 POOLED_READERS = 4
 REDUCED_PASSAGES, REDUCED_HITS = 1_000, 20
 """What a reduced recall scores and keeps: an eighth of the work of a full one."""
@@ -98,7 +100,7 @@ class RecallQuery:
     prompt, one of a single word is not taken for a question, and of entries that say the same only the best is
     returned."""
     apply_threshold: bool = True
-    """False: return entries below the relevance threshold too (for evaluation and the search for duplicates)."""
+    """False: return entries that do not pass the gate too (for evaluation and the search for duplicates)."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,7 @@ class Hit:
     surfaced_at: str | None = None
     """When it was said, where that is known: an ISO 8601 time."""
     answers: float | None = None
-    """Log-odds that this entry answers the question (ScoredEntry.answer_log_odds), None without a ranking."""
+    """Log-odds that the question needs this entry (ScoredEntry.log_odds), None without a ranking."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,7 @@ class Rejection:
 
 @dataclass(frozen=True)
 class RecallResult:
-    """Hits best first (this project's before the others), codes of what was missing, milliseconds by stage."""
+    """Hits best first, codes of what was missing, milliseconds by stage."""
 
     hits: tuple[Hit, ...]
     degraded: tuple[str, ...]
@@ -152,7 +154,7 @@ class RecallResult:
     rejections: tuple[Rejection, ...] = ()
     """The best MAX_REJECTIONS of the entries that were not shown."""
     threshold: float = 0.0
-    """The log-odds that the best hit had to reach."""
+    """The log-odds that a hit had to reach."""
 
 
 @dataclass
@@ -170,8 +172,6 @@ class _RecallState:
     degraded: list[str] = field(default_factory=list)
     timings: dict[str, float] = field(default_factory=dict)
     rejections: list[Rejection] = field(default_factory=list)
-    note_count: int = FULL_TAIL_NOTES
-    """Notes within the scope, skills not counted; FULL_TAIL_NOTES at most."""
 
     @property
     def separate_kind(self) -> str | None:
@@ -180,9 +180,9 @@ class _RecallState:
 
     def reject(self, scored: ScoredEntry, row: EntryRow, reason: str) -> None:
         if len(self.rejections) < MAX_REJECTIONS:
-            log_odds = round(scored.answer_log_odds, 3)
+            needs = round(scored.log_odds, 3)
             self.rejections.append(
-                Rejection(row.path, round(scored.score, 6), scored.dense, scored.keyword, log_odds, reason)
+                Rejection(row.path, round(scored.score, 6), scored.dense, scored.keyword, needs, reason)
             )
 
     @contextmanager
@@ -231,15 +231,16 @@ class RecallEngine:
         index_db: Path,
         vault: Path,
         embedder: Embedder | None,
-        weights: Weights | None = None,
+        eagerness: str = DEFAULT_EAGERNESS,
         *,
         today: Callable[[], date] = local_today,
         keep_vectors: bool = False,
     ) -> None:
-        """`keep_vectors`: hold a large index's vectors in memory, for a process that answers many recalls."""
+        """`eagerness`: a position of the setting `recall.eagerness`. `keep_vectors`: hold a large index's vectors in
+        memory, for a process that answers many recalls."""
         self._vault = vault
         self._embedder = QueryEmbedder(embedder, POOLED_READERS) if embedder is not None else None
-        self._weights = weights or Weights()
+        self._eagerness = eagerness
         self._today = today
         self._readers = ReaderPool(index_db, POOLED_READERS)
         self._files = FileChecker(vault)
@@ -290,9 +291,10 @@ class RecallEngine:
                 with state.stage("scan"):
                     hits = self._search_files(state)
         state.timings["total"] = round((time.perf_counter() - started) * 1000, 3)
-        return RecallResult(
-            tuple(hits), tuple(state.degraded), state.timings, tuple(state.rejections), self._weights.threshold
-        )
+        dense = [hit.dense for hit in hits] + [rejected.dense for rejected in state.rejections]
+        by_meaning = any(similarity is not None for similarity in dense)
+        limit = threshold(self._eagerness, by_meaning=by_meaning)
+        return RecallResult(tuple(hits), tuple(state.degraded), state.timings, tuple(state.rejections), limit)
 
     # From the index
 
@@ -311,9 +313,6 @@ class RecallEngine:
                 hits = self._check_hits(reader, state, scored, rows)
                 if not hits and state.scope.filter is not None:
                     hits = self._list_filtered(reader, state)
-        project = (state.query.project or "").lower()
-        if project:
-            hits.sort(key=lambda hit: (hit.project or "").lower() != project)
         return hits
 
     def _retrieve(self, reader: SearchReader, state: _RecallState) -> _Retrieved:
@@ -436,28 +435,80 @@ class RecallEngine:
         rows: Mapping[int, EntryRow],
         evidence: Mapping[int, WordEvidence],
     ) -> list[ScoredEntry]:
-        """Fuse the results and apply the threshold; the best of what it cuts are noted as rejections."""
-        facts = {rowid: row.facts() for rowid, row in rows.items()}
+        """Fuse the results and ask the gate; the best of what does not pass are noted as rejections."""
+        project = (state.query.project or "").lower()
+        facts = {rowid: row.facts(project) for rowid, row in rows.items()}
         rank = fuse_by_kind if state.separate_kind else fuse
-        ranked = rank(state.analysis, retrieved.dense, retrieved.keyword, facts, self._weights, evidence)
-        if state.query.is_prompt:
-            notes = state.scope.without(state.separate_kind)
-            state.note_count = reader.count_entries_up_to(FULL_TAIL_NOTES, notes)
+        ranked = rank(state.analysis, retrieved.dense, retrieved.keyword, facts, evidence)
+        gated = self._ask_gate(reader, state, ranked[:GATED_ENTRIES], retrieved, facts, evidence)
         if not state.query.apply_threshold:
-            return ranked
-        kept = self._select_relevant(state, ranked)
+            return [*gated, *ranked[GATED_ENTRIES:]]
+        kept = self._select_needed(state, gated)
         kept_rowids = {scored.entry_rowid for scored in kept}
-        for scored in ranked[: len(kept) + MAX_REJECTIONS]:
+        for scored in gated[: len(kept) + MAX_REJECTIONS]:
             if scored.entry_rowid not in kept_rowids:
                 state.reject(scored, rows[scored.entry_rowid], BELOW_FLOOR)
         return kept
 
-    def _select_relevant(self, state: _RecallState, ranked: Sequence[ScoredEntry]) -> list[ScoredEntry]:
-        """The entries that answer the question; for a question of one word, else those that have the word."""
-        relevant = above_threshold(ranked, self._weights, state.note_count)
-        if relevant or state.query.is_prompt or len(state.analysis.terms) != 1:
-            return relevant
-        return [scored for scored in ranked if scored.keyword is not None]
+    def _ask_gate(
+        self,
+        reader: SearchReader,
+        state: _RecallState,
+        ranked: Sequence[ScoredEntry],
+        retrieved: _Retrieved,
+        facts: Mapping[int, EntryFacts],
+        evidence: Mapping[int, WordEvidence],
+    ) -> list[ScoredEntry]:
+        """These entries with the gate's log-odds, in their order."""
+        pairs = self._pairs(reader, state, ranked, retrieved, facts, evidence)
+        return [replace(scored, log_odds=log_odds(pair)) for scored, pair in zip(ranked, pairs, strict=True)]
+
+    def _pairs(
+        self,
+        reader: SearchReader,
+        state: _RecallState,
+        ranked: Sequence[ScoredEntry],
+        retrieved: _Retrieved,
+        facts: Mapping[int, EntryFacts],
+        evidence: Mapping[int, WordEvidence],
+    ) -> list[dict[str, float]]:
+        """The gate's features of the prompt and each of these entries."""
+        texts = reader.texts_of([scored.chunk_rowid for scored in ranked])
+        counts = reader.vocabulary.document_frequencies([term.stem for term in state.analysis.terms])
+        vector = retrieved.embedding.vector if retrieved.embedding is not None else b""
+        prompt_asks = asks(self._embedder.name, vector) if self._embedder is not None and vector else 0.0
+        around = {
+            is_skill: Surroundings(
+                reader.vocabulary.chunk_count,
+                counts,
+                [hit for hit in retrieved.dense if (facts[hit.entry_rowid].kind.lower() == SKILL_KIND) is is_skill]
+                if state.separate_kind
+                else retrieved.dense,
+                prompt_asks,
+            )
+            for is_skill in {scored.is_skill for scored in ranked}
+        }
+        return [
+            features(
+                state.analysis,
+                scored,
+                texts.get(scored.chunk_rowid, ""),
+                evidence.get(scored.chunk_rowid),
+                around[scored.is_skill],
+            )
+            for scored in ranked
+        ]
+
+    def _select_needed(self, state: _RecallState, gated: Sequence[ScoredEntry]) -> list[ScoredEntry]:
+        """The entries that pass the gate, for a prompt the surest first; for a question of one word, else those that
+        have the word."""
+        # Who asks the vault itself can tell what is of use.
+        passed = needed(gated, self._eagerness, 0.0 if state.query.is_prompt else QUESTION_LENIENCE)
+        if state.query.is_prompt:
+            return sorted(passed, key=lambda scored: -scored.log_odds)
+        if passed or len(state.analysis.terms) != 1:
+            return passed
+        return [scored for scored in gated if scored.keyword is not None]
 
     def _check_hits(
         self,
@@ -466,13 +517,9 @@ class RecallEngine:
         ranked: Sequence[ScoredEntry],
         rows: Mapping[int, EntryRow],
     ) -> list[Hit]:
-        """The first k hits whose files still exist; what changed since it was indexed is read again.
-
-        The rest must reach the threshold without the entries that are gone.
-        """
+        """The first k hits whose files still exist; what changed since it was indexed is read again."""
         chunks = reader.chunks_by_rowid([scored.chunk_rowid for scored in ranked[: 4 * state.query.k]])
         hits: list[Hit] = []
-        gone: set[int] = set()
         checks: dict[int, FileCheck] = {}
         for number, scored in enumerate(ranked):
             if len(hits) >= state.query.k:
@@ -486,15 +533,10 @@ class RecallEngine:
             hit = self._current_hit(state, row, checks[row.rowid], chunk, scored)
             if hit is None:
                 state.reject(scored, row, FILE_GONE)
-                gone.add(scored.entry_rowid)
             elif state.query.is_prompt and _repeats(hit, hits):
                 state.reject(scored, row, SAYS_THE_SAME)
             else:
                 hits.append(hit)
-        if gone and state.query.apply_threshold:
-            left = self._select_relevant(state, [scored for scored in ranked if scored.entry_rowid not in gone])
-            paths = {rows[scored.entry_rowid].path for scored in left}
-            hits = [hit for hit in hits if hit.path in paths]
         return hits
 
     def _list_filtered(self, reader: SearchReader, state: _RecallState) -> list[Hit]:
@@ -539,30 +581,25 @@ class RecallEngine:
             state.mark_degraded(VAULT_MISSING)
             return []
         left = state.seconds_left()
-        scanned, is_complete = scan_files(
-            self._vault, state.analysis, state.scope, **({} if left is None else {"seconds": left})
-        )
-        if not is_complete:
+        scan = scan_files(self._vault, state.analysis, state.scope, **({} if left is None else {"seconds": left}))
+        if not scan.is_complete:
             state.mark_degraded(SCAN_INCOMPLETE)
-        ranked = [
-            ScoredEntry(
-                entry_rowid=number,
-                chunk_rowid=number,
-                score=match.score,
-                dense=None,
-                keyword=round(match.score, 6),
-                answer_log_odds=round(THRESHOLD_MODEL.log_odds_by_coverage(state.analysis, match.coverage), 3),
-                coverage=match.coverage,
-                is_skill=match.entry.kind == state.separate_kind,
-            )
-            for number, match in enumerate(scanned)
-        ]
-        # A user who asks gets whatever there is; a prompt only what answers it.
+        around = Surroundings(scan.total, scan.counts, ())
+        ranked = []
+        for number, match in enumerate(scan.entries):
+            is_skill = match.entry.kind == state.separate_kind
+            keyword, coverage = round(match.score, 6), match.coverage
+            scored = ScoredEntry(number, number, match.score, None, keyword, coverage=coverage, is_skill=is_skill)
+            if number < GATED_ENTRIES:
+                pair = features(state.analysis, scored, match.text, None, around)
+                scored = replace(scored, log_odds=log_odds(pair))
+            ranked.append(scored)
+        # A user who asks gets whatever there is; a prompt only what it needs.
         if state.query.apply_threshold and state.query.is_prompt:
-            ranked = self._select_relevant(state, ranked)
+            ranked = self._select_needed(state, ranked[:GATED_ENTRIES])
         hits = []
         for scored in ranked[: state.query.k]:
-            entry = scanned[scored.entry_rowid].entry
+            entry = scan.entries[scored.entry_rowid].entry
             best = max(chunk_entry(entry), key=lambda c: (_count_words(c.body, state.analysis), -c.ordinal))
             session = entry.sources[0].session if entry.sources else None
             hits.append(_make_hit(entry, session, StoredChunk(best.ordinal, best.body), scored))
@@ -586,7 +623,7 @@ def _make_hit(entry: EntryRow | Entry, session: str | None, chunk: StoredChunk, 
         created=entry.created,
         updated=entry.updated,
         surfaced_at=entry.surfaced_at,
-        answers=round(scored.answer_log_odds, 3) if scored else None,
+        answers=round(scored.log_odds, 3) if scored else None,
     )
 
 

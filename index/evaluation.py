@@ -19,9 +19,9 @@ from ..vault.entry import Entry, parse_entry
 from ..vault.errors import UsageError
 from .drain import drain, embed_with
 from .embedder import Embedder
-from .engine import RecallEngine, RecallQuery
+from .engine import DEFAULT_EAGERNESS, RecallEngine, RecallQuery
 from .query import analyse
-from .ranking import DenseHit, KeywordHit, Weights
+from .ranking import DenseHit, KeywordHit
 from .reconcile import reconcile
 from .scope import Scope
 from .search_reader import SearchReader
@@ -83,7 +83,7 @@ class Evaluation:
         questions: Iterable[Question],
         k: int,
         *,
-        weights: Weights | None = None,
+        eagerness: str = DEFAULT_EAGERNESS,
         apply_threshold: bool = False,
     ) -> Iterator[Ranking]:
         """Rank by the recall engine: with `apply_threshold` as for a prompt, else all hits of a question."""
@@ -91,7 +91,7 @@ class Evaluation:
             if vault is None:
                 yield from (Ranking(question, (), ()) for question in members)
                 continue
-            engine = RecallEngine(vault.index_db, vault.vault, self._embedder, weights)
+            engine = RecallEngine(vault.index_db, vault.vault, self._embedder, eagerness)
             try:
                 for question in members:
                     query = RecallQuery(

@@ -6,7 +6,7 @@ import itertools
 import math
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,18 +36,35 @@ class ScannedEntry:
     coverage: float
     """Share of the query's words that the entry has, weighted by their rarity in the files that were read, 0..1."""
 
+    @property
+    def text(self) -> str:
+        """Title, tags and body, as in the keyword index."""
+        return "\n".join((self.entry.name, " ".join((*self.entry.tags, *self.entry.aliases)), self.entry.body))
 
-def scan_files(
-    vault: Path, query: QueryAnalysis, scope: Scope, *, seconds: float = SCAN_SECONDS
-) -> tuple[list[ScannedEntry], bool]:
-    """Return the entries that have a word of the query, best first, and whether every file was read.
+
+@dataclass(frozen=True)
+class FileScan:
+    """What a scan of the files found."""
+
+    entries: Sequence[ScannedEntry]
+    """Best first."""
+    is_complete: bool
+    """Whether every file was read."""
+    total: int
+    """Files that were read."""
+    counts: Mapping[str, int]
+    """Number of files by stem of the query's words."""
+
+
+def scan_files(vault: Path, query: QueryAnalysis, scope: Scope, *, seconds: float = SCAN_SECONDS) -> FileScan:
+    """Find the entries that have a word of the query.
 
     For a query without words they are those that the filter admits, by path. Stops after `seconds` or MAX_FILES.
     """
     deadline = time.monotonic() + seconds
     needles = [_common_prefix(term) for term in query.terms]
     if not needles and scope.filter is None:
-        return [], True
+        return FileScan((), True, 0, {})
     file_counts = [0] * len(needles)
     total = 0
     candidates: list[tuple[Entry, list[bool], float]] = []
@@ -81,7 +98,8 @@ def scan_files(
         for entry, has_term, score in candidates
     ]
     scanned.sort(key=lambda match: (-match.score, match.entry.path))
-    return scanned, is_complete
+    stem_counts = {term.stem: count for term, count in zip(query.terms, file_counts, strict=True)}
+    return FileScan(scanned, is_complete, total, stem_counts)
 
 
 def _common_prefix(term: Term) -> bytes:

@@ -9,28 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from ..vault.cjk import cut_cjk, function_letters, without_chance_pairs
-from ..vault.function_words import foreign_function_words
+from ..vault.function_words import CHATTER, STOP_WORDS, foreign_function_words
+from ..vault.function_words import is_significant as is_significant
 from ..vault.normal_form import normal_form
 from .stemming import stem
-
-_STOP = (
-    "a about after again ain all also am an and any are as at be because been before being but by "
-    "can could couldn d did didn do does doesn doing don done for from get give go had has have having he "
-    "her here hers him his how i if in into is isn it its just let like ll m me more most my no not "
-    "now of off on once only or other our out over own please re s same she should shouldn so some such t tell "
-    "than that the their them then there these they this those through to too under until up us ve "
-    "very was wasn we were weren what when where which while who whom whose why will with won would wouldn you "
-    "your yours"
-)
-STOP_WORDS = frozenset(_STOP.split())
-_CHATTER = (
-    "absolutely ack afternoon alright amazing anyway awesome bye cheers continue cool correct evening exactly "
-    "excellent fine good goodbye great haha hello help hey hi hmm ideal indeed lgtm looks lol maybe morning nice "
-    "night nope nvm ok okay oh oops perfect perhaps proceed ready really right see sorry sounds stop sure thank "
-    "thanks thx wait welcome well wonderful wow yeah yep yes yup"
-)
-CHATTER = frozenset(_CHATTER.split())
-"""Words of courtesy and consent: a prompt of nothing else is no question."""
 
 SCORED_PASSAGES = 8_000
 """BM25 is computed for every passage that has one of the words, 300 in a millisecond. In a large index the common words
@@ -112,11 +94,6 @@ def word_spans(text: str) -> Iterator[tuple[int, int, str]]:
     for match in _WORD.finditer(text):
         run, at = match.group(), match.start()
         yield from ((at + start, at + end, run[start:end].lower()) for start, end in cut_cjk(run))
-
-
-def is_significant(word: str) -> bool:
-    """Whether a lower-case word is neither a stop word nor a single letter."""
-    return word not in STOP_WORDS and (len(word) > 1 or word.isdigit() or not word.isascii())
 
 
 def analyse(text: str) -> QueryAnalysis:

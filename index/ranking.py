@@ -1,4 +1,4 @@
-"""Rank fusion of the keyword and the dense retriever, and the relevance threshold. Pure.
+"""Rank fusion of the keyword and the dense retriever. Pure. Which entries a prompt gets decides the gate (gating.py).
 
 Each retriever's evidence for a chunk is weighted by how much it says about this question:
 
@@ -12,7 +12,7 @@ Each retriever's evidence for a chunk is weighted by how much it says about this
   it in other words. So the five entries that a prompt gets are not all chosen by one score: behind the first ones,
   slots are reserved for the best semantic matches among the entries with a low word overlap, and more of them where
   the first entry already has nearly all of the words.
-- Skills are not notes: each kind is ranked apart, and a prompt gets a skill only when the skill itself is relevant.
+- Skills are not notes: each kind is ranked apart.
 
 The constants were chosen on two conversations of LoCoMo, devbench, two vaults of notes with misleading neighbours
 and halves of two others; figures on these (docs/benchmarks.md) are in-sample. The rules for identifiers, for
@@ -43,8 +43,6 @@ SAME_WORD_SIMILARITY = 0.6
 """Median similarity of a word's vector to that of the same word elsewhere: the evidence where no vectors are known."""
 
 # The score of a chunk.
-TUNED_WEIGHT = 0.5
-"""The value of `Weights.dense` and `Weights.keyword` at which WORDS_WEIGHT and DENSE_WEIGHT were tuned."""
 WORDS_WEIGHT, DENSE_WEIGHT = 0.75, 0.25
 DISTINCT_MARGIN, DENSE_WEIGHT_PER_MARGIN = 0.5, 2.0
 """The nearest chunk is distinct from the background if at least half of its similarity exceeds it; what exceeds it
@@ -60,26 +58,14 @@ HIGH_OVERLAP = 0.8
 SCORE_SLOTS_AT_HIGH_OVERLAP, SEMANTIC_SLOTS_AT_HIGH_OVERLAP = 2, 4
 """The slots where the first entry has so much of the question and the nearest chunk is distinct: if that entry is not
 the answer, the words have misled, and another entry with the same words is no better."""
-MAX_SKILLS = 1
-"""Of a prompt's entries: the vault is there for its notes, and hosts list skills by themselves."""
 
-# The relevance threshold.
+# The background.
 BACKGROUND_HITS, UNRELATED_SIMILARITY = 60, 0.08
 """Hits whose mean similarity is the background. In a small vault missing hits, up to a third of them, count as texts
 that have nothing to do with each other."""
-KEYWORD_ONLY_COVERAGE, KEYWORD_ONLY_SLOPE = 0.5, 10.0
-"""Without the dense retriever: the coverage at which the log-odds are 0, and their slope."""
-THRESHOLD_RANKS = 10
-"""One of so many best-scored entries must reach the threshold, else nothing is shown."""
-TAIL_SCORE_RATIO, TAIL_LOG_ODDS = 0.6, 4.0
-"""Behind an entry that reaches the threshold another is shown when its score is at least this ratio of the best one's,
-or its own log-odds are at most this far below the threshold: a paraphrase scores less."""
-FULL_TAIL_NOTES = 30
-"""In a vault of fewer notes the tail is shortened in proportion: where few compete, the one that answers is first, and
-the rest is only what else there is."""
 
 # Weak priors: they order what is otherwise alike.
-FRESHNESS_PRIOR, OCCURRENCE_PRIOR, ANCHOR_PRIOR = 0.01, 0.004, 1e-6
+FRESHNESS_PRIOR, OCCURRENCE_PRIOR, PROJECT_PRIOR, ANCHOR_PRIOR = 0.01, 0.004, 0.02, 1e-6
 FRESHNESS_DAYS = 180.0
 DUPLICATE_OVERLAP = 0.8
 
@@ -124,59 +110,8 @@ class EntryFacts:
     kind: str = ""
     updated: date | None = None
     occurrences: int = 1
-
-
-@dataclass(frozen=True)
-class Weights:
-    """The user's weights of the two retrievers (TUNED_WEIGHT each is the tuned mixture) and the relevance threshold."""
-
-    dense: float = TUNED_WEIGHT
-    keyword: float = TUNED_WEIGHT
-    threshold: float = 0.0
-    """Log-odds that the best entry must reach; above 0 is stricter."""
-
-    @property
-    def dense_factor(self) -> float:
-        """1 at the tuned weight."""
-        return self.dense / TUNED_WEIGHT
-
-    @property
-    def keyword_factor(self) -> float:
-        """1 at the tuned weight."""
-        return self.keyword / TUNED_WEIGHT
-
-
-@dataclass(frozen=True)
-class ThresholdModel:
-    """A logistic regression of "this chunk answers the prompt": the weight of each feature in the log-odds."""
-
-    dense: float
-    """Of the cosine similarity of question and chunk."""
-    margin: float
-    """Of that similarity minus the background."""
-    words: float
-    """Of `words_score`."""
-    one_word: float
-    """Added for a prompt of a single word that is no identifier."""
-    one_term: float
-    """Added for a sentence with a single significant word."""
-    bias: float
-
-    def log_odds(self, query: QueryAnalysis, cosine: float, background: float, by_words: float) -> float:
-        whole = self.dense * cosine + self.margin * (cosine - background)
-        return whole + self.words * by_words + self.length_term(query) + self.bias
-
-    def log_odds_by_coverage(self, query: QueryAnalysis, coverage: float) -> float:
-        """The log-odds where the dense retriever gave nothing; `coverage` is the share of the question's words."""
-        return KEYWORD_ONLY_SLOPE * (coverage - KEYWORD_ONLY_COVERAGE) + self.length_term(query)
-
-    def length_term(self, query: QueryAnalysis) -> float:
-        if len(query.terms) != 1 or query.identifiers:
-            return 0.0
-        return self.one_word if query.is_one_word else self.one_term
-
-
-THRESHOLD_MODEL = ThresholdModel(dense=11.0, margin=10.5, words=9.0, one_word=-9.0, one_term=-3.0, bias=-7.5)
+    is_local: bool = False
+    """Whether it belongs to the project that was asked in."""
 
 
 @dataclass(frozen=True)
@@ -188,8 +123,8 @@ class ScoredEntry:
     score: float
     dense: float | None
     keyword: float | None
-    answer_log_odds: float = 0.0
-    """Log-odds that the chunk answers the prompt; below `Weights.threshold` nothing should be shown."""
+    log_odds: float = 0.0
+    """Log-odds that the prompt needs the entry, by the gate (gating.py); 0 for one that it was not asked about."""
     coverage: float = 0.0
     """As `WordEvidence.coverage`."""
     is_skill: bool = False
@@ -212,16 +147,15 @@ def fuse(
     dense: Sequence[DenseHit],
     keyword: Sequence[KeywordHit],
     entries: Mapping[int, EntryFacts],
-    weights: Weights,
     evidence: Mapping[int, WordEvidence] | None = None,
 ) -> list[ScoredEntry]:
-    """Rank entries by score, with some slots reserved for semantic matches. Cuts nothing: see `above_threshold`.
+    """Rank entries by score, with some slots reserved for semantic matches. Cuts nothing: see gating.py.
 
     `evidence` is by chunk; a chunk without any is judged by its BM25 relative to the best. Hits of entries that are not
     in `entries` are dropped. Each entry occurs once.
     """
-    matches = score_entries(query, dense, keyword, entries, weights, evidence)
-    if weights.dense <= 0 or len(query.terms) <= FEW_TERMS:
+    matches = score_entries(query, dense, keyword, entries, evidence)
+    if len(query.terms) <= FEW_TERMS:
         return [match.scored for match in matches]
     return reserve_semantic_slots(matches, nearest_margin([hit.similarity for hit in dense]))
 
@@ -231,7 +165,6 @@ def score_entries(
     dense: Sequence[DenseHit],
     keyword: Sequence[KeywordHit],
     entries: Mapping[int, EntryFacts],
-    weights: Weights,
     evidence: Mapping[int, WordEvidence] | None = None,
 ) -> list[EntryMatch]:
     """Score each entry by its best chunk; best first, ties by path. Parameters as in `fuse`."""
@@ -239,7 +172,6 @@ def score_entries(
     bm25 = {hit.chunk_rowid: hit.bm25 for hit in keyword}
     best_bm25 = max(bm25.values(), default=0.0)
     similarities = [hit.similarity for hit in dense]
-    background = background_similarity(similarities)
     dense_weight = _dense_weight(query, nearest_margin(similarities))
     newest = max((facts.updated for facts in entries.values() if facts.updated), default=None)
     chunks: dict[int, dict[int, WordEvidence]] = {}
@@ -251,17 +183,15 @@ def score_entries(
             chunks.setdefault(entry, {})[chunk] = words
 
     def score(chunk: int, words: WordEvidence, prior: float) -> float:
-        by_words = weights.keyword_factor * WORDS_WEIGHT * words_score(words)
-        return by_words + weights.dense_factor * dense_weight * similarity.get(chunk, 0.0) + prior
+        return WORDS_WEIGHT * words_score(words) + dense_weight * similarity.get(chunk, 0.0) + prior
 
     matches: list[EntryMatch] = []
     for entry, by_chunk in chunks.items():
         prior = _prior(entries[entry], newest)
         scores = {chunk: score(chunk, words, prior) for chunk, words in by_chunk.items()}
         best = max(scores, key=lambda chunk: scores[chunk])
-        log_odds = _answer_log_odds(query, similarity.get(best), background, by_chunk[best])
         scored = ScoredEntry(
-            entry, best, scores[best], similarity.get(best), bm25.get(best), log_odds, by_chunk[best].coverage
+            entry, best, scores[best], similarity.get(best), bm25.get(best), coverage=by_chunk[best].coverage
         )
         semantic = [words.related + similarity[chunk] for chunk, words in by_chunk.items() if chunk in similarity]
         coverage = max(words.coverage for words in by_chunk.values())
@@ -325,7 +255,6 @@ def fuse_by_kind(
     dense: Sequence[DenseHit],
     keyword: Sequence[KeywordHit],
     entries: Mapping[int, EntryFacts],
-    weights: Weights,
     evidence: Mapping[int, WordEvidence] | None = None,
 ) -> list[ScoredEntry]:
     """As `fuse`, with notes and skills ranked apart; a skill comes before the first note that scores less.
@@ -339,7 +268,7 @@ def fuse_by_kind(
         own = {rowid: facts for rowid, facts in entries.items() if is_skill[rowid] is skill}
         own_dense = [hit for hit in dense if hit.entry_rowid in own]
         own_keyword = [hit for hit in keyword if hit.entry_rowid in own]
-        return fuse(query, own_dense, own_keyword, own, weights, evidence)
+        return fuse(query, own_dense, own_keyword, own, evidence)
 
     skills = deque(replace(row, is_skill=True) for row in fuse_kind(True))
     ranked: list[ScoredEntry] = []
@@ -350,44 +279,12 @@ def fuse_by_kind(
     return [*ranked, *skills]
 
 
-def above_threshold(ranked: Sequence[ScoredEntry], weights: Weights, notes: int = FULL_TAIL_NOTES) -> list[ScoredEntry]:
-    """Keep the entries that may be shown unasked, in their order; none when the prompt is not answered here.
-
-    Injecting noise is a failure: the best entry must answer the prompt by the evidence of both retrievers, and those
-    behind it must be nearly as good, the more so the fewer `notes` there are. A skill must reach the threshold itself,
-    and have more than a low overlap with the prompt, since its description has the words of the prompts it is for.
-    """
-    shown = _relevant([row for row in ranked if not row.is_skill], weights, min(1.0, notes / FULL_TAIL_NOTES))
-    skills = [
-        row
-        for row in ranked
-        if row.is_skill and row.answer_log_odds >= weights.threshold and row.coverage > LOW_OVERLAP
-    ]
-    kept = {row.entry_rowid for row in (*shown, *skills[:MAX_SKILLS])}
-    return [row for row in ranked if row.entry_rowid in kept]
-
-
-def _relevant(ranked: Sequence[ScoredEntry], weights: Weights, tail: float) -> list[ScoredEntry]:
-    """None, or the relevant entries with `tail` (0..1) of the full tail behind them."""
-    if not ranked or max(row.answer_log_odds for row in ranked[:THRESHOLD_RANKS]) < weights.threshold:
-        return []
-    min_score = (1 - tail * (1 - TAIL_SCORE_RATIO)) * ranked[0].score
-    min_log_odds = weights.threshold - tail * TAIL_LOG_ODDS
-    return [row for row in ranked if row.score >= min_score or row.answer_log_odds >= min_log_odds]
-
-
 def is_near_duplicate(left: str, right: str) -> bool:
     """Whether the two texts share nearly all their words: shown together they would say one thing twice."""
     first, second = set(stems(left)), set(stems(right))
     if not first or not second:
         return False
     return len(first & second) / len(first | second) >= DUPLICATE_OVERLAP
-
-
-def _answer_log_odds(query: QueryAnalysis, cosine: float | None, background: float, words: WordEvidence) -> float:
-    if cosine is None:
-        return THRESHOLD_MODEL.log_odds_by_coverage(query, words.coverage)
-    return THRESHOLD_MODEL.log_odds(query, cosine, background, words_score(words))
 
 
 def evidence_from_bm25(bm25: float, best_bm25: float) -> WordEvidence:
@@ -397,10 +294,12 @@ def evidence_from_bm25(bm25: float, best_bm25: float) -> WordEvidence:
 
 
 def _prior(facts: EntryFacts, newest: date | None) -> float:
-    """Prefer fresh entries, often confirmed ones, and a folder's own note, among what is otherwise alike."""
+    """Prefer fresh entries, often confirmed ones, this project's, and a folder's own note, of what is else alike."""
     prior = OCCURRENCE_PRIOR * math.log2(max(1, min(facts.occurrences, 64)))
     if facts.updated and newest:
         prior += FRESHNESS_PRIOR * math.exp(-max(0, (newest - facts.updated).days) / FRESHNESS_DAYS)
+    if facts.is_local:
+        prior += PROJECT_PRIOR
     if facts.path.rsplit("/", 1)[-1] == "_index.md":
         prior += ANCHOR_PRIOR
     return prior

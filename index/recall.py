@@ -18,7 +18,6 @@ from .filters import named_values, parse_filter
 from .given import paths_given
 from .on_demand import is_uninstalled, may_start
 from .receipts import append_receipt, receipt
-from .service import weights_from_settings
 from .statuses import require_known
 
 DEGRADED_MESSAGES: Mapping[str, str] = {
@@ -85,7 +84,7 @@ def recall_entries(
         raise UsageError(str(error)) from error
     except ServiceUnavailable as error:
         without = UNINSTALLED if is_uninstalled(state) else str(error)
-    engine = RecallEngine(Path(state.index_db), settings.required_vault_path, None, weights_from_settings(settings))
+    engine = RecallEngine(Path(state.index_db), settings.required_vault_path, None, settings.recall.eagerness)
     try:
         options = {name: value for name, value in request.items() if name not in _OF_THE_SERVICE}
         include, apply_threshold = frozenset(request["include"]), request.get("floor", True)

@@ -9,7 +9,10 @@ from typing import Any
 
 from ..vault.active import EXPLICIT_KINDS
 from ..vault.automemory import ON_DEMAND_KINDS
+from ..vault.entry import ACTIVE
 from ..vault.layout import ALWAYS_LOAD
+from ..vault.statuses import is_in_use
+from .active_sql import IS_IN_USE_STATUS
 from .filters import Filter, matches, named_values, to_sql
 from .store import HIDDEN_FOLDERS
 
@@ -83,6 +86,8 @@ class Scope:
             parameters.extend(values)
 
         status = f"lower(COALESCE(NULLIF(m.status, ''), 'active')) IN {_LIST}"
+        if ACTIVE in self._named_statuses:
+            status = f"({status} OR {IS_IN_USE_STATUS})"
         if self._named_folders:
             add(
                 f"({status} OR m.special IN {_LIST})",
@@ -115,7 +120,8 @@ class Scope:
         """Whether the scope has this row of entry_meta, given as a mapping (`tags` a sequence)."""
         special = str(row.get("special") or "")
         status = str(row.get("status") or "active").lower()
-        if status not in self._named_statuses and special not in self._named_folders:
+        is_named = status in self._named_statuses or (ACTIVE in self._named_statuses and is_in_use(status))
+        if not is_named and special not in self._named_folders:
             return False
         if special in self._hidden_folders() or row.get("path") in self.exclude_paths:
             return False

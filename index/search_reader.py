@@ -22,9 +22,6 @@ DENSE_LIMIT = 60
 COLUMN_WEIGHTS = (3.0, 2.0, 1.0)
 """BM25's weights of title, tags and body."""
 
-MAX_COUNTED_CHUNKS = 2_000
-"""In an index of more, counting what a narrow scope leaves takes longer than a millisecond."""
-
 FIRST_OVERFETCH, SECOND_OVERFETCH = 4, 64
 """Candidates that are tested against the scope, as a multiple of the wanted hits. Where even the second lot leaves too
 few, the scope is narrow, and all of it is listed."""
@@ -80,12 +77,6 @@ class SearchReader(CatalogReader):
         self.has_vectors = database.has_vectors(self._connection)
         with database.translate_errors(path):
             self.vocabulary = IndexVocabulary(self._connection, self.identity, term_cache or TermCache())
-
-    def count_entries_up_to(self, limit: int, scope: Scope) -> int:
-        """How many entries are within the scope, at most `limit`. A large index is not counted: it has as many."""
-        if self.vocabulary.chunk_count > MAX_COUNTED_CHUNKS:
-            return limit
-        return min(limit, self.count_entries(scope))
 
     # Keywords
 

@@ -14,7 +14,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,7 +32,7 @@ from .admission import Admission, Effort
 from .client import RecallClient, ServiceRefused, ServiceUnavailable
 from .daemon import CannotServe, hold_lock, listen, wake_on_signals
 from .embedder import Embedder, load_embedder
-from .engine import NO_INDEX, VECTORS_DAMAGED, Hit, RecallEngine, RecallQuery
+from .engine import DEFAULT_EAGERNESS, NO_INDEX, VECTORS_DAMAGED, Hit, RecallEngine, RecallQuery
 from .given import paths_given
 from .message_reader import MessageReader
 from .models import model_in_force
@@ -52,10 +52,10 @@ from .protocol import (
     strings_field,
     text_field,
 )
-from .ranking import Weights
 from .receipts import append_receipt, receipt
 from .runner import ModelRunner
 from .scope import ON_DEMAND
+from .unreviewed import recall_unreviewed, render_unreviewed
 
 if TYPE_CHECKING:
     from ..vault.settings import Settings
@@ -87,7 +87,9 @@ class ServiceConfig:
     threads: int = 0
     precision: str = "fp32"
     idle_exit_seconds: float = 1800.0
-    weights: Weights = field(default_factory=Weights)
+    eagerness: str = DEFAULT_EAGERNESS
+    unreviewed: bool = True
+    """Whether a prompt may get what the user said and nobody has decided on (unreviewed.py)."""
     connection_seconds: float = CONNECTION_SECONDS
 
     @classmethod
@@ -100,16 +102,9 @@ class ServiceConfig:
             threads=settings.embedding.threads,
             precision=settings.embedding.precision,
             idle_exit_seconds=settings.recall.idle_exit_seconds,
-            weights=weights_from_settings(settings),
+            eagerness=settings.recall.eagerness,
+            unreviewed=settings.recall.unreviewed,
         )
-
-
-def weights_from_settings(settings: Settings) -> Weights:
-    return Weights(
-        dense=settings.recall.dense_weight,
-        keyword=settings.recall.keyword_weight,
-        threshold=settings.recall.floor,
-    )
 
 
 _Answer = tuple[dict[str, Any], Callable[[], None] | None]
@@ -387,7 +382,7 @@ class RecallService:
 
     def _engine_over(self, runner: ModelRunner) -> RecallEngine:
         index_db = Path(self._config.state.index_db)
-        return RecallEngine(index_db, self._config.vault, runner, self._config.weights, keep_vectors=True)
+        return RecallEngine(index_db, self._config.vault, runner, self._config.eagerness, keep_vectors=True)
 
     def _reload(self, message: Mapping[str, Any]) -> _Answer:
         """Load the model that is in force, if it is another one; the old one answers meanwhile."""
@@ -477,6 +472,11 @@ class RecallService:
             count = self._runner.count_tokens
             shown = select_hits(result.hits, token_budget, count)
             answer["block"] = render_block(shown, 0)
+            if self._config.unreviewed:
+                vault, reduced = self._config.vault, effort is Effort.REDUCED
+                waiting = recall_unreviewed(self._engine, vault, query, deadline, reduced)
+                answer["block"] += ("\n" if shown and waiting else "") + render_unreviewed(waiting)
+                shown += waiting
             answer["status"] = status_line(hit.slug for hit in shown)
             tokens = count(answer["block"]) if answer["block"] else 0
         paths = [hit.path for hit in shown]

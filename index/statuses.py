@@ -15,5 +15,5 @@ def require_known(statuses: Collection[str], store: VaultStore) -> None:
     The notes are read only for a status that is not one of STATUSES. Raises VaultUnavailable.
     """
     unknown = set(statuses) - set(STATUSES)
-    if unknown and (unknown := unknown - {entry.effective_status for entry in store.readable()}):
+    if unknown and (unknown := unknown - {entry.status for entry in store.readable()}):
         raise UsageError(f"there is no status {min(unknown)!r}; there are: {', '.join(STATUSES)}")

@@ -114,8 +114,8 @@ class Entry:
 
     @property
     def effective_status(self) -> str:
-        """`status`, or `active` for a note of the user's own that has none."""
-        return self.status or ACTIVE
+        """`status`, or `active` for a note of the user's own that has none, or one that is none of STATUSES."""
+        return self.status if self.status in STATUSES else ACTIVE
 
     @property
     def special(self) -> str:
@@ -170,7 +170,8 @@ def parse_entry(path: str, data: bytes) -> Entry:
         path=path,
         kind=kind,
         status=status,
-        created=_text(fields.pop("created", None)),
+        # Notes by other hands have their day as `date`.
+        created=_text(fields.pop("created", None)) or _text(fields.get("date")),
         updated=_text(fields.pop("updated", None)),
         tags=tags,
         group=group,

@@ -1,4 +1,4 @@
-"""Function words of English and other languages: grammar, which says nothing about what a prompt is about.
+"""Function words, of English and of other languages: grammar, which says nothing about what a prompt is about.
 
 A notes' index counts a word as rare that few notes have, so these words would weigh most in a question. Light module:
 hooks import it.
@@ -21,6 +21,25 @@ _ENGLISH = (
 )
 ENGLISH = frozenset(_ENGLISH.split())
 """Those of English."""
+_STOP = (
+    "a about after again ain all also am an and any are as at be because been before being but by "
+    "can could couldn d did didn do does doesn doing don done for from get give go had has have having he "
+    "her here hers him his how i if in into is isn it its just let like ll m me more most my no not "
+    "now of off on once only or other our out over own please re s same she should shouldn so some such t tell "
+    "than that the their them then there these they this those through to too under until up us ve "
+    "very was wasn we were weren what when where which while who whom whose why will with won would wouldn you "
+    "your yours"
+)
+STOP_WORDS = frozenset(_STOP.split())
+_CHATTER = (
+    "absolutely ack afternoon alright amazing anyway awesome bye cheers continue cool correct evening exactly "
+    "excellent fine good goodbye great haha hello help hey hi hmm ideal indeed lgtm looks lol maybe morning nice "
+    "night nope nvm ok okay oh oops perfect perhaps proceed ready really right see sorry sounds stop sure thank "
+    "thanks thx wait welcome well wonderful wow yeah yep yes yup"
+)
+CHATTER = frozenset(_CHATTER.split())
+"""Words of courtesy and consent: a prompt of nothing else is no question."""
+
 _WORDS = {
     "cs": (
         "a aby ale ani asi až bez bude budou by byl byla bylo byly být co což do i jak jako jaké jaký je jeho "
@@ -141,6 +160,11 @@ _SHARED = (
 _HOMOGRAPHS = frozenset(_SHARED.split())
 """Words of these that are also words of English, names, or terms and abbreviations of programs (jest, ci, proto, todo):
 they do not show which language it is."""
+
+
+def is_significant(word: str) -> bool:
+    """Whether a lower-case word is neither a stop word of English nor a single letter."""
+    return word not in STOP_WORDS and (len(word) > 1 or word.isdigit() or not word.isascii())
 
 
 def foreign_function_words(words: Sequence[str], english: Collection[str]) -> AbstractSet[str]:

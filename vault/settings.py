@@ -514,6 +514,7 @@ def snapshot_values(settings: Settings) -> dict[str, str]:
         "vault": str(settings.vault_path or ""),
         "quiet_seconds": str(settings.session.quiet_seconds),
         "recall_k": str(settings.recall.k),
+        "eagerness": settings.recall.eagerness,
         "token_budget": str(settings.recall.token_budget),
         "core_words": str(settings.recall.core_words),
         "claude_config_dir": str(settings.hosts.claude_config_dir),

@@ -154,13 +154,13 @@ class RecallSection:
     core_words: int = field(
         default=700, metadata=_whole("Words for what every session is given at its start; 0 is no limit.", 0)
     )
-    dense_weight: float = field(
-        default=0.5, metadata=_number("Weight of likeness in meaning in an entry's score.", 0, 1)
+    eagerness: str = field(
+        default="balanced",
+        metadata=_choice("How readily an entry comes with a prompt.", "cautious", "balanced", "eager"),
     )
-    keyword_weight: float = field(default=0.5, metadata=_number("Weight of common words in an entry's score.", 0, 1))
-    floor: float = field(
-        default=0.0,
-        metadata=_number("How sure an answer must be to be put before the agent; above 0 is stricter.", -10, 10),
+    unreviewed: bool = field(
+        default=True,
+        metadata=_switch("What you said and did not review yet may come with a prompt, marked as not confirmed."),
     )
     idle_exit_seconds: int = field(
         default=1800,

@@ -13,7 +13,7 @@ from memoryvault.hooks.install import STUB, hook_argv
 from memoryvault.hooks.wiring import CLAUDE, HOSTS, WIRINGS, host_argv
 from memoryvault.vault.settings import compile_snapshot
 
-from .support import Sandbox, answer_with, recall_service
+from .support import Sandbox
 
 pytestmark = pytest.mark.hurried
 
@@ -40,6 +40,8 @@ OURS = {
     "memoryvault.vault.days",
     "memoryvault.vault.evidence",
     "memoryvault.vault.function_words",
+    "memoryvault.vault.gate",
+    "memoryvault.vault.gate_weights",
     "memoryvault.vault.header",
     "memoryvault.vault.hooklog",
     "memoryvault.vault.layout",
@@ -51,6 +53,7 @@ OURS = {
     "memoryvault.vault.safe_text",
     "memoryvault.vault.snapshot",
     "memoryvault.vault.typed_text",
+    "memoryvault.vault.statuses",
     "memoryvault.vault.wording",
 }
 BUILT_IN = {
@@ -118,13 +121,6 @@ def test_stop_loads_neither_sockets_nor_the_reading_half(sandbox: Sandbox) -> No
     assert "_sqlite3" not in loaded or "functools" not in loaded
     reading = {"memoryvault.hooks.recall", "memoryvault.vault.render", "memoryvault.vault.typed_text"}
     assert not loaded & {"_socket", *reading}
-
-
-def test_a_warm_prompt_does_not_load_the_fallback(sandbox: Sandbox) -> None:
-    sandbox.run("Stop", sandbox.payload())
-    with recall_service(sandbox.state.recall_socket, answer_with(block="", status="", paths=[])):
-        loaded = imported(sandbox, "UserPromptSubmit", prompt="where does the cocoa go?")
-    assert not loaded & {"memoryvault.hooks.search", "_sqlite3", "math"}
 
 
 @pytest.mark.parametrize(

@@ -167,4 +167,4 @@ def test_settings_become_the_services_configuration(user: Settings) -> None:
     config = ServiceConfig.from_settings(user)
     assert config.vault == user.vault_path
     assert config.idle_exit_seconds == user.recall.idle_exit_seconds
-    assert (config.weights.dense, config.weights.keyword) == (user.recall.dense_weight, user.recall.keyword_weight)
+    assert config.eagerness == user.recall.eagerness

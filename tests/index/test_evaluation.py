@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from memoryvault.index.evaluation import Document, Question, load_documents, load_questions, open_documents
-from memoryvault.index.ranking import Weights
 from memoryvault.tests.support.fake_embedder import FakeEmbedder
 from memoryvault.vault.errors import UsageError
 
@@ -63,10 +62,10 @@ def test_two_groups_may_have_the_same_ids(tmp_path: Path) -> None:
     assert len(load_documents(written(tmp_path, "\n".join(map(json.dumps, rows))))) == 3
 
 
-def ranked(folder: Path, documents: list[Document], question: str, weights: Weights | None = None) -> tuple[str, ...]:
+def ranked(folder: Path, documents: list[Document], question: str) -> tuple[str, ...]:
     folder.mkdir()
     with open_documents(documents, folder, FakeEmbedder()) as evaluation:
-        (ranking,) = evaluation.rank([Question("q", question, "g")], 10, weights=weights)
+        (ranking,) = evaluation.rank([Question("q", question, "g")], 10)
     return ranking.ids
 
 

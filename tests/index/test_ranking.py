@@ -8,16 +8,13 @@ from hypothesis import strategies as st
 
 from memoryvault.index.query import QueryAnalysis, analyse
 from memoryvault.index.ranking import (
-    FULL_TAIL_NOTES,
     SCORE_SLOTS_AT_HIGH_OVERLAP,
     SEMANTIC_SLOTS_AT_HIGH_OVERLAP,
     DenseHit,
     EntryFacts,
     KeywordHit,
     ScoredEntry,
-    Weights,
     WordEvidence,
-    above_threshold,
     fuse,
     fuse_by_kind,
     is_near_duplicate,
@@ -38,7 +35,7 @@ def order(ranked: list[ScoredEntry]) -> list[int]:
 def test_without_vectors_bm25_orders() -> None:
     keyword = [KeywordHit(10, 1, 2.0), KeywordHit(20, 2, 5.0)]
 
-    ranked = fuse(QUERY, [], keyword, facts(a=None, b=None), Weights())
+    ranked = fuse(QUERY, [], keyword, facts(a=None, b=None))
 
     assert order(ranked) == [2, 1]
     assert ranked[0].dense is None
@@ -47,7 +44,7 @@ def test_without_vectors_bm25_orders() -> None:
 def test_the_best_chunk_counts_for_its_entry() -> None:
     dense = [DenseHit(10, 1, 0.2), DenseHit(11, 1, 0.6), DenseHit(20, 2, 0.4)]
 
-    ranked = fuse(QUERY, dense, [], facts(a=None, b=None), Weights())
+    ranked = fuse(QUERY, dense, [], facts(a=None, b=None))
 
     assert [(row.entry_rowid, row.chunk_rowid) for row in ranked] == [(1, 11), (2, 20)]
 
@@ -65,21 +62,21 @@ def test_a_related_answer_beats_a_distractor_that_shares_one_word() -> None:
     keyword = [KeywordHit(20, 2, 9.0)]
     evidence = {10: WordEvidence(0.0, 0.36, 0.0), 20: WordEvidence(0.14, 0.08, 0.3)}
 
-    assert order(fuse(QUERY, dense, keyword, facts(answer=None, distractor=None), Weights(), evidence)) == [1, 2]
+    assert order(fuse(QUERY, dense, keyword, facts(answer=None, distractor=None), evidence)) == [1, 2]
 
 
 def test_a_full_match_beats_a_related_one() -> None:
     dense = [DenseHit(10, 1, 0.5), DenseHit(20, 2, 0.5)]
     evidence = {10: WordEvidence(0.0, 0.4, 0.0), 20: WordEvidence(0.65, 0.0, 1.0)}
 
-    assert order(fuse(QUERY, dense, [], facts(related=None, exact=None), Weights(), evidence)) == [2, 1]
+    assert order(fuse(QUERY, dense, [], facts(related=None, exact=None), evidence)) == [2, 1]
 
 
 def test_ties_go_by_path_and_the_folders_own_note_first() -> None:
     keyword = [KeywordHit(n, n, 1.0) for n in (1, 2, 3)]
     entries = {1: EntryFacts("charlie.md", ""), 2: EntryFacts("alpha.md", ""), 3: EntryFacts("z/_index.md", "")}
 
-    assert order(fuse(QUERY, [], keyword, entries, Weights())) == [3, 2, 1]
+    assert order(fuse(QUERY, [], keyword, entries)) == [3, 2, 1]
 
 
 def test_of_identical_notes_the_fresh_one_is_first() -> None:
@@ -89,7 +86,7 @@ def test_of_identical_notes_the_fresh_one_is_first() -> None:
         2: EntryFacts("fresh.md", "", updated=date(2026, 1, 1)),
     }
 
-    assert order(fuse(QUERY, [], keyword, entries, Weights())) == [2, 1]
+    assert order(fuse(QUERY, [], keyword, entries)) == [2, 1]
 
 
 def test_priors_do_not_overturn_a_clear_answer() -> None:
@@ -100,50 +97,11 @@ def test_priors_do_not_overturn_a_clear_answer() -> None:
     }
     evidence = {1: WordEvidence(0.5, 0.0, 0.8), 2: WordEvidence(0.4, 0.0, 0.8)}
 
-    assert order(fuse(QUERY, dense, [], entries, Weights(), evidence)) == [1, 2]
+    assert order(fuse(QUERY, dense, [], entries, evidence)) == [1, 2]
 
 
 def test_an_entry_out_of_scope_is_left_out() -> None:
-    assert fuse(QUERY, [DenseHit(1, 9, 0.9)], [], facts(a=None), Weights()) == []
-
-
-def asked(query: QueryAnalysis, cosine: float, words: WordEvidence, others: int = 40) -> list[ScoredEntry]:
-    """A hit among unrelated ones, after the threshold."""
-    dense = [DenseHit(1, 1, cosine), *(DenseHit(n, n, 0.1) for n in range(2, others))]
-    entries = {n: EntryFacts(f"{n}.md", "") for n in range(1, others)}
-    evidence = {1: words} | {n: WordEvidence(0.0, 0.05, 0.0) for n in range(2, others)}
-    return above_threshold(fuse(query, dense, [], entries, Weights(), evidence), Weights())
-
-
-def test_a_clear_answer_is_above_the_threshold_and_noise_beside_it_is_not() -> None:
-    assert order(asked(QUERY, 0.6, WordEvidence(0.4, 0.1, 0.7))) == [1]
-
-
-def test_a_prompt_about_nothing_gets_nothing() -> None:
-    assert asked(QUERY, 0.18, WordEvidence(0.1, 0.08, 0.2)) == []
-
-
-def test_one_word_is_not_enough_unless_it_is_an_identifier() -> None:
-    words = WordEvidence(0.62, 0.0, 1.0)
-
-    assert asked(analyse("history"), 0.42, words) == []
-    assert order(asked(analyse("E0502"), 0.42, words)) == [1]
-
-
-def test_in_a_vault_of_one_note_the_threshold_is_the_same_height() -> None:
-    assert order(asked(QUERY, 0.4, WordEvidence(0.0, 0.35, 0.0), others=2)) == [1]
-    assert asked(QUERY, 0.15, WordEvidence(0.0, 0.1, 0.0), others=2) == []
-
-
-def test_on_keywords_alone_a_hit_must_hold_half_of_the_prompt() -> None:
-    keyword = [KeywordHit(1, 1, 3.0)]
-
-    def kept(coverage: float) -> list[ScoredEntry]:
-        evidence = {1: WordEvidence(0.6 * coverage, 0.0, coverage)}
-        return above_threshold(fuse(QUERY, [], keyword, facts(a=None), Weights(), evidence), Weights())
-
-    assert kept(0.3) == []
-    assert len(kept(0.6)) == 1
+    assert fuse(QUERY, [DenseHit(1, 9, 0.9)], [], facts(a=None)) == []
 
 
 ANSWER, ASIDE = WordEvidence(0.3, 0.1, 0.5), WordEvidence(0.0, 0.15, 0.0)
@@ -157,34 +115,7 @@ def _among(
     every = notes | skills
     entries = {n: EntryFacts(f"{n:02}.md", "", kind="skill" if n in skills else "fix") for n in every}
     dense = [DenseHit(n, n, cosine) for n, (cosine, _) in every.items()]
-    return fuse_by_kind(QUERY, dense, [], entries, Weights(), {n: evidence for n, (_, evidence) in every.items()})
-
-
-def test_skills_do_not_come_along_with_a_note_that_answers() -> None:
-    ranked = _among({1: (0.5, ANSWER)}, dict.fromkeys(range(10, 40), (0.3, ASIDE)))
-
-    assert order(above_threshold(ranked, Weights(), notes=1)) == [1]
-
-
-def test_notes_do_not_come_along_with_a_skill_that_answers() -> None:
-    ranked = _among(dict.fromkeys(range(1, 9), (0.2, ASIDE)), {10: (0.5, ANSWER)})
-
-    assert order(above_threshold(ranked, Weights(), notes=8)) == [10]
-
-
-def test_a_skill_must_have_more_than_a_little_of_the_prompts_words() -> None:
-    by_meaning = {10: (0.6, WordEvidence(0.1, 0.3, 0.2))}
-
-    assert above_threshold(_among({}, by_meaning), Weights()) == []
-    # A note need not.
-    assert order(above_threshold(_among(by_meaning, {}), Weights())) == [10]
-
-
-def test_of_the_skills_that_answer_the_best_is_shown_before_the_notes_that_score_less() -> None:
-    notes = {1: (0.5, ANSWER), 2: (0.6, ANSWER)}
-    skills = {10: (0.55, ANSWER), 11: (0.54, ANSWER)}
-
-    assert order(above_threshold(_among(notes, skills), Weights())) == [2, 10, 1]
+    return fuse_by_kind(QUERY, dense, [], entries, {n: evidence for n, (_, evidence) in every.items()})
 
 
 def test_what_lies_around_a_note_are_notes_not_skills() -> None:
@@ -192,23 +123,6 @@ def test_what_lies_around_a_note_are_notes_not_skills() -> None:
     beside = {row.entry_rowid: row for row in _among({1: (0.4, ASIDE)}, dict.fromkeys(range(10, 40), (0.35, ASIDE)))}
 
     assert beside[1] == alone[1]
-
-
-def test_the_fewer_notes_there_are_the_less_comes_along_with_the_one_that_answers() -> None:
-    notes = {1: (0.6, ANSWER), 2: (0.25, ASIDE), 3: (0.2, ASIDE), 4: (0.05, ASIDE)}
-    ranked = _among(notes, {})
-
-    shown = [len(above_threshold(ranked, Weights(), notes=count)) for count in (3, 8, 20, FULL_TAIL_NOTES, 5000)]
-
-    assert shown == sorted(shown)
-    assert (shown[0], shown[-1]) == (1, 3)
-    assert shown[-2] == shown[-1]
-
-
-def test_a_note_that_answers_by_itself_is_shown_however_few_there_are() -> None:
-    ranked = _among({1: (0.6, ANSWER), 2: (0.45, ANSWER)}, {})
-
-    assert order(above_threshold(ranked, Weights(), notes=2)) == [1, 2]
 
 
 def test_near_duplicates_are_told_from_notes_about_the_same_thing() -> None:
@@ -220,7 +134,7 @@ def test_near_duplicates_are_told_from_notes_about_the_same_thing() -> None:
 
 
 def _echoes_and_an_answer(
-    weights: Weights, coverage: float = 0.7, *, as_near: int = 0, query: QueryAnalysis = QUERY
+    coverage: float = 0.7, *, as_near: int = 0, query: QueryAnalysis = QUERY
 ) -> list[ScoredEntry]:
     """Entries 1 to 6 have this share of the question's words, 7 means it; 8 has half of the words too. `as_near` more
     are nearly as near as any, but answer nothing."""
@@ -231,23 +145,21 @@ def _echoes_and_an_answer(
     evidence[7] = WordEvidence(same=0.0, related=0.25, coverage=0.0)
     evidence[8] = WordEvidence(same=0.1, related=0.2, coverage=0.5)
     evidence |= {n: WordEvidence(0.0, 0.0, 0.0) for n in range(9, 9 + as_near)}
-    return fuse(query, dense, [], facts(**names), weights, evidence)
+    return fuse(query, dense, [], facts(**names), evidence)
 
 
 def test_what_answers_without_the_words_has_a_place_among_the_five_behind_notes_that_echo_them() -> None:
-    assert order(_echoes_and_an_answer(Weights()))[:5] == [1, 2, 3, 7, 4]
-    # To who gives meaning no weight, nothing is shown for its sake.
-    assert order(_echoes_and_an_answer(Weights(dense=0.0)))[3] == 4
+    assert order(_echoes_and_an_answer())[:5] == [1, 2, 3, 7, 4]
 
 
 def test_where_the_first_has_all_the_words_only_one_more_is_shown_for_them_first() -> None:
-    assert order(_echoes_and_an_answer(Weights(), coverage=0.9))[:5] == [1, 2, 7, 3, 4]
+    assert order(_echoes_and_an_answer(coverage=0.9))[:5] == [1, 2, 7, 3, 4]
     # Unless all are about as near: then the words are what there is to go by.
-    assert order(_echoes_and_an_answer(Weights(), coverage=0.9, as_near=40))[:5] == [1, 2, 3, 7, 9]
+    assert order(_echoes_and_an_answer(coverage=0.9, as_near=40))[:5] == [1, 2, 3, 7, 9]
 
 
 def test_a_question_of_a_name_or_two_is_answered_by_all_that_bear_it() -> None:
-    ranked = _echoes_and_an_answer(Weights(), coverage=0.9, query=analyse("ERR_9931"))
+    ranked = _echoes_and_an_answer(coverage=0.9, query=analyse("ERR_9931"))
     assert order(ranked)[:5] == [1, 2, 3, 4, 5]
 
 
@@ -255,7 +167,7 @@ def test_what_is_first_by_score_keeps_its_place_though_it_shares_no_word() -> No
     dense = [DenseHit(1, 1, 0.3), DenseHit(2, 2, 0.6)]
     evidence = {1: WordEvidence(0.2, 0.0, 0.5), 2: WordEvidence(0.0, 0.4, 0.0)}
 
-    assert order(fuse(QUERY, dense, [], facts(a=None, b=None), Weights(), evidence)) == [2, 1]
+    assert order(fuse(QUERY, dense, [], facts(a=None, b=None), evidence)) == [2, 1]
 
 
 def _by_words_or_by_vector(background: float, query: QueryAnalysis = QUERY) -> list[ScoredEntry]:
@@ -264,7 +176,7 @@ def _by_words_or_by_vector(background: float, query: QueryAnalysis = QUERY) -> l
     evidence = {1: WordEvidence(0.45, 0.0, 0.7), 2: WordEvidence(0.25, 0.0, 0.4)}
     evidence |= {n: WordEvidence(0.0, 0.0, 0.0) for n in range(3, 43)}
     names = dict.fromkeys(f"n{n:02}" for n in range(1, 43))
-    return fuse(query, dense, [], facts(**names), Weights(), evidence)[:2]
+    return fuse(query, dense, [], facts(**names), evidence)[:2]
 
 
 def test_the_vectors_count_for_more_where_the_nearest_stands_out() -> None:
@@ -292,7 +204,6 @@ def test_fusion_gives_each_entry_once_in_falling_order_but_for_the_places_of_mea
         [DenseHit(n, entry, value) for n, (entry, value) in enumerate(dense)],
         [KeywordHit(100 + n, entry, value) for n, (entry, value) in enumerate(keyword)],
         facts(a=None, b=None, c=None, d=None, e=None),
-        Weights(),
     )
 
     assert len({row.entry_rowid for row in ranked}) == len(ranked)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from memoryvault.index import search_reader as subject
 from memoryvault.index.matrix import Matrix, PrefetchedNeighbours
 from memoryvault.index.scope import Scope
 from memoryvault.index.search_reader import DENSE_LIMIT, SearchReader
@@ -82,15 +81,3 @@ def test_the_nearest_of_a_kind_come_behind_the_others_with_a_limit_of_their_own(
     assert [kinds[hit.entry_rowid] == "skill" for hit in apart] == [False] * 3 + [True] * DENSE_LIMIT
     skills = [hit.entry_rowid for hit in among if hit.entry_rowid in kinds and kinds[hit.entry_rowid] == "skill"]
     assert [hit.entry_rowid for hit in apart[3:]] == skills
-
-
-def test_notes_are_counted_as_far_as_it_matters(vault: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
-    notes = Scope(all_projects=True).without("skill")
-    reader = SearchReader(vault.index_db)
-    try:
-        assert reader.count_entries_up_to(30, notes) == 3
-        assert reader.count_entries_up_to(2, notes) == 2
-        monkeypatch.setattr(subject, "MAX_COUNTED_CHUNKS", 10)
-        assert reader.count_entries_up_to(30, notes) == 30
-    finally:
-        reader.close()

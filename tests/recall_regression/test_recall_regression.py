@@ -90,7 +90,8 @@ def faults(engine: RecallEngine, kind: str, *, floor: bool = True) -> list[str]:
 
 def test_a_question_without_a_shared_word_finds_its_memory(engine: RecallEngine) -> None:
     assert len(faults(engine, "sideways", floor=False)) <= 4
-    assert len(faults(engine, "sideways")) <= 6
+    # A prompt gets fewer of them unasked: what shares no word with it must be near to it.
+    assert len(faults(engine, "sideways")) <= 12
 
 
 def test_a_misspelt_question_finds_its_memory(engine: RecallEngine) -> None:

@@ -112,8 +112,8 @@ def test_a_missing_vault_says_how_to_set_one() -> None:
         ("[recall]\nk = true\n", "config.toml:2: recall.k is true, but must be a whole number from 1 to 50"),
         ("[recall]\nk = 2.5\n", "config.toml:2: recall.k is 2.5, but must be a whole number from 1 to 50"),
         (
-            "recall.dense_weight = nan\n",
-            "config.toml:1: recall.dense_weight is nan, but must be a number from 0 to 1",
+            "reflection.same_wording = nan\n",
+            "config.toml:1: reflection.same_wording is nan, but must be a number from 0.5 to 1",
         ),
         (
             '[memory]\n# mode\nreview_mode = "Auto"\n',

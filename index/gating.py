@@ -1,0 +1,134 @@
+"""Asks the gate (vault/gate.py) about the best entries of a ranking: which of them does this prompt need? Pure."""
+
+from __future__ import annotations
+
+import json
+import math
+import operator
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from ..vault import gate
+from .query import QueryAnalysis, is_significant
+from .ranking import (
+    LOW_OVERLAP,
+    DenseHit,
+    ScoredEntry,
+    WordEvidence,
+    background_similarity,
+    words_score,
+)
+from .stemming import stems
+
+GATED_ENTRIES = 20
+"""The best by rank, notes and skills together, about which the gate is asked; the others are not given."""
+ONE_WORD_PENALTY = 6.0
+"""Log-odds by which a prompt of a single word that is no identifier answers less than one with a single term."""
+ASKS_FILE = Path(__file__).with_name("asks.json")
+"""Which prompts need anything, by their vector: written by training/gate/fit.py."""
+MAX_ASKS = 1.5
+RARE = 0.5
+"""A passage with all words of a prompt answers it if one of these is at least so rare."""
+MAX_SKILLS = 1
+"""Of a prompt's entries: the vault is there for its notes, and hosts list skills by themselves."""
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What the features of a pair depend on besides the prompt and the entry."""
+
+    chunk_count: int
+    """Chunks in the index."""
+    counts: Mapping[str, int]
+    """Number of chunks by stem of the prompt's words."""
+    dense: Sequence[DenseHit]
+    """All hits of the dense retriever of entries of the same kind; empty where it gave nothing."""
+    asks: float = 0.0
+    """As `asks` returns."""
+
+
+def features(
+    query: QueryAnalysis,
+    scored: ScoredEntry,
+    text: str,
+    words: WordEvidence | None,
+    around: Surroundings,
+) -> dict[str, float]:
+    """The gate's features of a prompt and an entry with its best chunk.
+
+    `text`: of the chunk, with title and tags; `words`: the evidence of word vectors, None where there are none.
+    """
+    terms = [
+        ((term.stem, *term.corrections), gate.rarity(around.counts.get(term.stem, 0), around.chunk_count))
+        for term in query.terms
+    ]
+    passage = {stem for stem in stems(text) if is_significant(stem)}
+    by_words = gate.word_features(terms, passage, around.chunk_count)
+    by_words["exact"] = float(bool(by_words["complete"]) and by_words["rarest"] >= RARE and not query.is_one_word)
+    if scored.dense is None or words is None:
+        return by_words
+    by_entry: dict[int, float] = {}
+    for hit in around.dense:
+        by_entry[hit.entry_rowid] = max(hit.similarity, by_entry.get(hit.entry_rowid, -1.0))
+    above_background = scored.dense - background_similarity(list(by_entry.values()))
+    return by_words | {
+        "cosine": scored.dense,
+        "above_background": above_background,
+        "nearer": math.log1p(sum(value > scored.dense for value in by_entry.values())),
+        "words": words_score(words),
+        "related": words.related,
+        "answers": answers(
+            scored.dense, above_background, words_score(words), by_words["one_term"] * (not query.identifiers)
+        )
+        - ONE_WORD_PENALTY * query.is_one_word,
+        "asks": around.asks,
+    }
+
+
+def answers(cosine: float, above_background: float, words: float, one_term: float) -> float:
+    """Log-odds that a passage answers a question, a logistic regression of the notes' vaults (docs/adr/0009)."""
+    return 11.0 * cosine + 10.5 * above_background + 9.0 * words - 3.0 * one_term - 7.5
+
+
+@cache
+def _asks_model() -> tuple[str, float, Sequence[float]]:
+    data = json.loads(ASKS_FILE.read_text(encoding="utf-8"))
+    return data["model"], data["offset"], data["direction"]
+
+
+def asks(model: str, vector: bytes) -> float:
+    """How much more than others a prompt with this vector (float32, little-endian) needs anything, in log-odds.
+
+    0 for a vector of another model than that on which it was trained.
+    """
+    trained, offset, direction = _asks_model()
+    if model != trained or len(vector) != 4 * len(direction):
+        return 0.0
+    values = struct.unpack(f"<{len(direction)}f", vector)
+    found: float = offset + sum(map(operator.mul, values, direction))
+    return max(-MAX_ASKS, min(MAX_ASKS, found))
+
+
+def log_odds(pair: Mapping[str, float]) -> float:
+    """Log-odds that the prompt needs the entry, by the weights for the features that there are."""
+    return gate.log_odds(gate.BY_MEANING if "cosine" in pair else gate.BY_WORDS, pair)
+
+
+def threshold(eagerness: str, *, by_meaning: bool) -> float:
+    """The log-odds that an entry must reach, at a position of the setting `recall.eagerness`."""
+    return gate.threshold(gate.BY_MEANING if by_meaning else gate.BY_WORDS, eagerness)
+
+
+def needed(gated: Sequence[ScoredEntry], eagerness: str, lenience: float = 0.0) -> list[ScoredEntry]:
+    """The entries that reach the threshold, or are at most `lenience` below it, in their order.
+
+    A skill must also have more than a low overlap with the prompt, since its description has the words of the prompts
+    it is for; of skills only the first passes.
+    """
+    limits = {by: threshold(eagerness, by_meaning=by) - lenience for by in (True, False)}
+    passed = [row for row in gated if row.log_odds >= limits[row.dense is not None]]
+    skills = [row.entry_rowid for row in passed if row.is_skill and row.coverage > LOW_OVERLAP][:MAX_SKILLS]
+    return [row for row in passed if not row.is_skill or row.entry_rowid in skills]

@@ -1,0 +1,65 @@
+"""What the user said and nobody has decided on: a strong answer comes with a prompt, marked as not confirmed.
+
+It is a second recall, of proposals and of the inbox alone. Nothing that an agent claims or that the user only passed on
+is given, nor anything at a session's start.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from ..vault.days import day_of, effective_date
+from ..vault.entry import IN_INBOX, PENDING, parse_entry
+from ..vault.evidence import PASSED_ON_TAG
+from ..vault.paths import read_regular
+from ..vault.render import clean
+from .engine import Hit, RecallEngine, RecallQuery
+
+MOST = 2
+CANDIDATES = 4
+FOLDERS = frozenset({"_review", "_inbox"})
+STRONG = {PENDING: 0.5, IN_INBOX: 1.0}
+"""Log-odds above the threshold that such an entry must reach, by its status."""
+CHARACTERS = 240
+READ_BYTES = 64_000
+MIN_BUDGET_MS = 40.0
+HEADING = "Said by the user in earlier sessions and not confirmed since; ask before you rely on it:"
+
+
+def recall_unreviewed(
+    engine: RecallEngine, vault: Path, query: RecallQuery, deadline: float | None, is_reduced: bool
+) -> Sequence[Hit]:
+    """At most MOST hits for the prompt `query`, best first; none where there is no time (`deadline`, monotonic)."""
+    left_ms = None if deadline is None else (deadline - time.monotonic()) * 1000
+    if is_reduced or (left_ms is not None and left_ms < MIN_BUDGET_MS):
+        return ()
+    waiting = frozenset(STRONG)
+    asked = replace(query, k=CANDIDATES, statuses=waiting, include=FOLDERS)
+    found = engine.recall(asked, budget_ms=left_ms)
+    strong = [hit for hit in found.hits if (hit.answers or 0.0) >= found.threshold + STRONG.get(hit.status or "", 99.0)]
+    return [hit for hit in strong if _is_the_users(vault, hit.path)][:MOST]
+
+
+def render_unreviewed(hits: Sequence[Hit]) -> str:
+    """One line for each, below a heading; '' for none."""
+    return "\n".join([HEADING, *map(_line, hits)]) + "\n" if hits else ""
+
+
+def _line(hit: Hit) -> str:
+    said = effective_date(hit.surfaced_at, hit.created, hit.updated)
+    day = f" on {day_of(said)}" if said else ""
+    text = " ".join(clean(hit.excerpt or hit.title).split())
+    return f"- You said{day}, not confirmed: {text[:CHARACTERS]}{'…' if len(text) > CHARACTERS else ''}"
+
+
+def _is_the_users(vault: Path, path: str) -> bool:
+    """Whether the user said it: no agent, and not only in a text that was passed on."""
+    try:
+        data, _ = read_regular(vault / path, READ_BYTES)
+    except OSError:
+        return False
+    entry = parse_entry(path, data)
+    return not entry.written_by_agent and PASSED_ON_TAG not in entry.tags and bool(entry.sources)

@@ -1,0 +1,69 @@
+"""What was said and nobody has decided on: it comes with a prompt that it answers, marked, if the user said it."""
+
+from __future__ import annotations
+
+import pytest
+
+from memoryvault.index.engine import Hit, RecallQuery
+from memoryvault.index.unreviewed import MOST, recall_unreviewed, render_unreviewed
+from memoryvault.tests.index.bed import Bed, slugs
+
+PROMPT = "deploy the quokka service to staging"
+SAID = "Deploy the quokka service to staging with the green button."
+SOURCE = "{host: claude, session: s-1}"
+
+
+def found(bed: Bed, **options: object) -> list[Hit]:
+    bed.index()
+    bed.embed()
+    query = RecallQuery(PROMPT, project="shop", is_prompt=True, **options)  # type: ignore[arg-type]
+    return list(recall_unreviewed(bed.engine(), bed.vault, query, None, is_reduced=False))
+
+
+@pytest.fixture
+def said(bed: Bed) -> Bed:
+    for number in range(8):
+        bed.write(f"notes/n{number}.md", f"Filler about nothing much, number {number}.", status="active")
+    fields = {"status": "pending", "project": "shop", "source": SOURCE, "created": "2026-06-12"}
+    bed.write("personal-projects/shop/_review/green.md", SAID, **fields)
+    return bed
+
+
+def test_a_proposal_that_answers_strongly_comes_marked_with_its_day(said: Bed) -> None:
+    hits = found(said)
+    assert [hit.slug for hit in hits] == ["green"]
+    assert f"You said on 2026-06-12, not confirmed: {SAID}" in render_unreviewed(hits)
+    assert slugs(said.recall(PROMPT, project="shop", is_prompt=True)) == []
+
+
+def test_it_comes_once_to_a_session_and_never_when_time_is_short(said: Bed) -> None:
+    (hit,) = found(said)
+    assert found(said, exclude_paths=frozenset({hit.path})) == []
+    query = RecallQuery(PROMPT, project="shop", is_prompt=True)
+    assert list(recall_unreviewed(said.engine(), said.vault, query, None, is_reduced=True)) == []
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"source": "agent"},
+        {"source": ""},
+        {"tags": "[passed-on]"},
+        {"status": "dismissed"},
+        {"project": "other"},
+    ],
+)
+def test_what_the_user_did_not_say_here_or_dismissed_stays_out(said: Bed, fields: dict[str, str]) -> None:
+    common = {"status": "pending", "project": "shop", "source": SOURCE}
+    said.write("personal-projects/shop/_review/green.md", SAID, **{**common, **fields})
+    assert found(said) == []
+
+
+def test_at_most_two_come_and_nothing_for_a_prompt_about_something_else(said: Bed) -> None:
+    for number in range(5):
+        text = f"Deploy the quokka service to staging on day {number} of week{number} by hand{number}."
+        fields = {"status": "inbox", "project": "shop", "source": SOURCE}
+        said.write(f"personal-projects/shop/_inbox/i{number}.md", text, **fields)
+    assert len(found(said)) <= MOST
+    query = RecallQuery("write a haiku about the sea", project="shop", is_prompt=True)
+    assert list(recall_unreviewed(said.engine(), said.vault, query, None, is_reduced=False)) == []

@@ -1,0 +1,73 @@
+"""The gate: does this prompt need this entry? Light module: hooks import it.
+
+A logistic regression over plain features of the pair, trained on what later prompts of real people needed of what they
+had said before (training/gate, docs/benchmarks/recall.md). It has two sets of weights: one for the recall service, and
+one for a search by words alone, of the features that need no vectors.
+"""
+
+from __future__ import annotations
+
+from math import log, log1p
+
+from .gate_weights import GATES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+EAGERNESS = ("cautious", "balanced", "eager")
+"""The positions of the setting `recall.eagerness`."""
+BY_MEANING, BY_WORDS = "by_meaning", "by_words"
+PROMPT_TERMS = 6
+"""A prompt's weight is that of its rarest terms, at most so many: a longer prompt must not be harder to answer."""
+
+
+def rarity(count: int, total: int) -> float:
+    """How rare a term is that `count` of `total` passages have: 1 if none has it, less the more have it."""
+    return log(1 + total / max(count, 0.5)) / log(1 + max(total, 1) / 0.5)
+
+
+def word_features(
+    terms: Sequence[tuple[Collection[str], float]], passage: Collection[str], total: int
+) -> dict[str, float]:
+    """Features of a prompt and a passage that need no vectors.
+
+    `terms`: of each significant word of the prompt its stems (more than one where it may be misspelt) and its rarity;
+    `passage`: the distinct stems of the passage's significant words; `total`: passages in the index.
+    """
+    shared = [weight for stems, weight in terms if any(stem in passage for stem in stems)]
+    heaviest = sum(sorted([weight for _, weight in terms], reverse=True)[:PROMPT_TERMS])
+    found = sum(shared)
+    return {
+        "coverage": min(found / heaviest, 1.0) if heaviest else 0.0,
+        "share": min(len(shared) / len(passage), 1.0) if passage else 0.0,
+        "shared": log1p(found),
+        "rarest": max(shared, default=0.0),
+        "complete": float(bool(terms) and len(shared) == len(terms)),
+        "one_term": float(len(terms) == 1),
+        "passage_words": log1p(len(passage)),
+        "prompt_words": log1p(len(terms)),
+        "vault": log1p(total),
+    }
+
+
+def surely(features: Mapping[str, float]) -> float:
+    """By how much a passage is beyond what a chance likeness to the prompt reaches; 0 where it is not.
+
+    By meaning that is one unit of log-odds that it answers (`answers`), by words half of the prompt's weight.
+    """
+    if "answers" in features:
+        return max(features["answers"] - 1.0, 0.0)
+    return 0.0 if features["one_term"] else max(features["coverage"] - 0.5, 0.0)
+
+
+def log_odds(gate: str, features: Mapping[str, float]) -> float:
+    """Log-odds that the prompt needs the entry. `gate`: BY_MEANING or BY_WORDS."""
+    weights: Mapping[str, float] = GATES[gate]["weights"]
+    known = {**features, "surely": surely(features)}
+    return sum([weight * known.get(name, 0.0) for name, weight in weights.items() if name], weights[""])
+
+
+def threshold(gate: str, eagerness: str) -> float:
+    """The log-odds that an entry must reach to be given with a prompt."""
+    return float(GATES[gate]["thresholds"][eagerness])
