@@ -15,7 +15,7 @@ from ..vault.days import day_of, effective_date
 from ..vault.entry import IN_INBOX, PENDING, parse_entry
 from ..vault.evidence import PASSED_ON_TAG
 from ..vault.paths import read_regular
-from ..vault.render import clean
+from ..vault.safe_text import safe_line
 from .engine import Hit, RecallEngine, RecallQuery
 
 MOST = 2
@@ -51,7 +51,7 @@ def render_unreviewed(hits: Sequence[Hit]) -> str:
 def _line(hit: Hit) -> str:
     said = effective_date(hit.surfaced_at, hit.created, hit.updated)
     day = f" on {day_of(said)}" if said else ""
-    text = " ".join(clean(hit.excerpt or hit.title).split())
+    text = safe_line(hit.excerpt or hit.title)
     return f"- You said{day}, not confirmed: {text[:CHARACTERS]}{'…' if len(text) > CHARACTERS else ''}"
 
 

@@ -68,6 +68,8 @@ class Candidate:
     """The statement is made of words the user typed: not pasted, quoted, or written by a tool or the agent."""
     score: float = 0.0
     """The miner's confidence in the category, 0 to 1."""
+    limit: float = 0.0
+    """The score from which on it is proposed; 0 where something else decided, as an explicit form."""
     said: str | None = None
     """Original words of a reworded statement, by which the memory is recognised however it is reworded next time."""
     claimed_rule: bool = False

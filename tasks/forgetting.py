@@ -21,7 +21,7 @@ from ..vault.settings import Settings
 from ..vault.store import VaultStore
 from .journal import Journal
 from .model_mining import ANSWERS_FOLDER
-from .queue.salvage import back_up, backup_of
+from .queue.damage import back_up, backup_of
 from .statedb import checkpoint
 
 log = logging.getLogger(__name__)

@@ -214,8 +214,13 @@ def ideas_to_research(store: VaultStore, remembered: MemoryReport) -> list[str]:
 
 
 def _route(candidate: Candidate, known: VaultMemories, settings: Settings) -> RoutedCandidate:
+    score = shifted(candidate.score, known.shift(candidate))
+    candidate = replace(candidate, score=score)
+    if candidate.limit and not candidate.standing_rule:
+        # What the user decided on before makes like statements come easier, or not.
+        candidate = replace(candidate, claimed_rule=score >= candidate.limit)
     return route(
-        replace(candidate, score=shifted(candidate.score, known.shift(candidate))),
+        candidate,
         known,
         mode=review_mode(settings.memory.review_mode),
         thresholds=Thresholds(review_occurrences=settings.reflection.review_occurrences),
@@ -258,6 +263,7 @@ class _Writer:
                 "project": candidate.project if candidate.scope == "project" else None,
                 "fingerprint": fingerprint(candidate.identity),
                 "confidence": str(decision.tier),
+                "channel": candidate.channel or None,
                 "occurrences": 1,
                 "source": [self._source(candidate)],
                 "surfaced_in_session": candidate.session if idea else None,

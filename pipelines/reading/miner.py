@@ -53,6 +53,8 @@ class _Finding:
     why: str
     personal: float
     channel: str
+    limit: float
+    """The probability from which on it is proposed; 0 where its form decided."""
 
 
 class Miner:
@@ -151,6 +153,7 @@ class Miner:
             typed=True,
             passed_on=not _is_typed(turn, start, end),
             score=round(finding.worth, 3),
+            limit=finding.limit,
             said_at=moment(turn.timestamp),
             confirmed=turn.confirms(start, end),
             occasion=occasion(turn, self._context.said) if is_dark or turn.origin is Origin.REJECTION else "",
@@ -230,7 +233,8 @@ def _findings(text: str, parts: Sequence[Sentence], reading: MessageReading, lim
         else:
             why = "stated as holding from now on" if tier == "save" else "may hold beyond this task"
         first, last = thought(text, parts, index)
-        picked[index] = _Finding(first, last, category, worth, tier, why, part.personal, part.channel)
+        limit = limits.propose if form is None and category in LASTING else 0.0
+        picked[index] = _Finding(first, last, category, worth, tier, why, part.personal, part.channel, limit)
     return _joined(picked)
 
 
@@ -282,6 +286,7 @@ def _joined(picked: dict[int, _Finding]) -> list[_Finding]:
                 surer.why,
                 surer.personal,
                 surer.channel,
+                surer.limit,
             )
         found.append(one)
     return found

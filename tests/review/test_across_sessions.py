@@ -226,7 +226,7 @@ def test_another_wording_of_the_user_is_quoted_once_in_the_note_that_it_strength
     first, second = "Always run the tests before committing", "please always run tests before you commit"
     for session, statement in (("a", first), ("b", second), ("c", second), ("d", first)):
         rule = said(RULE, session, statement)
-        bed.remember(replace(rule, excerpt=statement, replaces=None))
+        bed.remember(replace(rule, excerpt=statement))
     note = bed.only("active")
     assert note.occurrences == 4
     assert (statement_of(note.body), note.body.count(f"> {first}"), note.body.count(f"> {second}")) == (first, 1, 1)
