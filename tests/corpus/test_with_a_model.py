@@ -36,7 +36,7 @@ def answer(body: Mapping[str, Any]) -> dict[str, Any]:
         told = json.loads(line)
         if LESSON in told.get("text", "") and "turn" in told:
             said = {"turn": told["turn"], "quote": LESSON, "category": "preference", "statement": REWORDED}
-            found.append({**said, "reason": "a taste", "standing_rule": True})
+            found.append({**said, "reason": "a taste", "standing_rule": False, "scope": "project"})
     return {"candidates": found}
 
 
