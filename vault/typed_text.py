@@ -92,13 +92,23 @@ def _without_bracketed_lines(text: str) -> str:
 
 
 def _without_elements(text: str) -> str:
+    """Without a host's elements. What one encloses may hold its closing tag, and a program may have written that: up to
+    the last closing tag all is the element's, and so is what stands between two that begin and end the message."""
     kept: list[str] = []
+    removed: dict[str, int] = {}
+    """How many pieces were kept before the first element of a name."""
     done = position = line_start = 0
     closings: dict[str, int] = {}
     """Where the next closing tag of a name is; -1: nowhere from here on."""
     while (at := text.find("<", position)) >= 0:
         line_start = max(line_start, text.rfind("\n", position, at) + 1)
         position = at + 1
+        if text.startswith("/", position):
+            name = text[at + 2 : text.find(">", at, at + MAX_TAG_CHARS)]
+            if name in removed:
+                del kept[removed[name] :]
+                done = position = line_start = at + len(name) + 3
+            continue
         name, end = _opening_tag(text, at)
         if not name or text[at - 1 : at] == "`" or text.startswith("`", end):
             continue
@@ -118,9 +128,10 @@ def _without_elements(text: str) -> str:
         behind = close + len(closing)
         if opens_line or _ends_line(text, behind):
             kept.append(text[done:at])
+            removed.setdefault(name, len(kept))
             done = position = line_start = behind
     kept.append(text[done:])
-    return "".join(kept).strip()
+    return "" if removed and not (kept[0].strip() or kept[-1].strip()) else "".join(kept).strip()
 
 
 def _ends_line(text: str, position: int) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 _DEICTIC = re.compile(r"\b(?:this|these|those|such|following|below)\b", re.IGNORECASE)
 # "This is the third time.", "commit this": the state of things, or the work at hand.
@@ -97,8 +98,21 @@ _REFERS_BACK = re.compile(
     re.IGNORECASE,
 )
 _OWN_END = re.compile(r"(?:thanks?|thx|ty|please|cheers|ok|and|now|then|also)\b", re.IGNORECASE)
+_BEGINS_WITHIN = re.compile(r"\b[a-z']{1,30} [a-z']{1,30} (?!I\b)([A-Z][a-z]+(?: [a-z'-]+,?){4}[^.?!\n]*)")
 _SAYING = re.compile(r"\b(?:say|says|said|saying|reads?|called|titled|named)[:,]?\s+(?=[A-Z]\w+\s)")
 _ITEM = re.compile(r"(?:[-*•+]|\d{1,2}[.)])\s")
+_SENTENCE = re.compile(r"[^.?!\n]+[.?!]+(?=\s)\s*")
+_POINTS = re.compile(r"\b(?:this|these|following|below)\b[^\n]*\?\s*\Z|\b(?:the following|below)\b", re.IGNORECASE)
+_FOLLOWING = re.compile(r"\b(?:the following|below)\b", re.IGNORECASE)
+_ABOVE = re.compile(r"\babove\W*\Z|\bthe \w+ above\b", re.IGNORECASE)
+# Behind a sentence on its line: "<- reword this", "(Tom, yesterday)", "- seen today".
+_NOTE_BEHIND = re.compile(r"[.!?]\s+(?:<-|←|\^|[-–—]{1,2}\s|\([^()\n]{1,80}\)\W{0,3}\Z)")
+_ASKS_BEHIND = re.compile(
+    r"[.!?]\s+(?:what|is|are|was|were|does|did|do)\s(?:this|that|these|those)\s[^.?!\n]{1,80}\?\W{0,3}\Z"
+)
+_TAG_LINE = re.compile(r"\s*<(/?)([A-Za-z][\w:.-]{0,60})(?:\s[^<>]*)?>\s*\Z")
+_PARAGRAPH = re.compile(r"\S[^\n]*(?:\n[^\n]*\S[^\n]*)*")
+_TITLE = re.compile(r"[A-Z0-9][^\n.,;:!?]{0,60}")
 _ENDS_SENTENCE = re.compile(r"[^\w\s\"'`/>\])]\Z|:\)\Z")
 _FROM_WHERE = re.compile(
     r"(?:\(|\^|--\s|[—–~]\s?|(?:source|from|via|quoted|copied|author|quelle)\b[:\s])", re.IGNORECASE
@@ -108,6 +122,7 @@ _CLOSES_MAIL = re.compile(
     r"|cordialement)\b[^\n]{0,20}\Z",
     re.IGNORECASE,
 )
+_SIGNS = re.compile(r"[^\W\d_][^\s.?!,]*(?: [^\s.?!,]+){0,2}, [A-Z]\w+(?: [A-Z]\w+)?")
 _OF_ANOTHER = re.compile(r"(?<!\blet)(?<!\bthat)(?<!\bit)(?<!\bhere)(?<!\bwhat)'s\b", re.IGNORECASE)
 SHORT_WORDS = 3
 """A question, or a mention of a text, in so few words is about what stands beside it: "Typo here?", "Draft 2."."""
@@ -118,7 +133,9 @@ LEAD_CHARS = 120
 
 def apart_ranges(text: str) -> tuple[tuple[int, int], ...]:
     """Character ranges of a message that may be another's words. In order; they may touch, and overlap nothing."""
-    found = sorted([*_quoted(text), *_in_form(text), *_introduced(text), *_spoken_of(text)])
+    found = sorted(
+        [*_quoted(text), *_in_form(text), *_enclosed(text), *_headed(text), *_introduced(text), *_spoken_of(text)]
+    )
     merged: list[tuple[int, int]] = []
     for start, end in found:
         if merged and start <= merged[-1][1]:
@@ -130,6 +147,8 @@ def apart_ranges(text: str) -> tuple[tuple[int, int], ...]:
 
 def _quoted(text: str) -> Iterator[tuple[int, int]]:
     yield from (match.span() for match in _QUOTED.finditer(text))
+    # A sentence that begins within another one was said by somebody: "he wrote Never use tabs here."
+    yield from (match.span(1) for match in _BEGINS_WITHIN.finditer(text))
     for match in _SAYING.finditer(text):
         line_end = text.find("\n", match.end())
         yield match.end(), line_end if line_end >= 0 else len(text)
@@ -169,6 +188,30 @@ def _in_form(text: str) -> Iterator[tuple[int, int]]:
                 yield start, end
 
 
+def _enclosed(text: str) -> Iterator[tuple[int, int]]:
+    """Yield what stands between the lines of an opening and a closing tag."""
+    opened: dict[str, int] = {}
+    for start, end, line in _lines(text):
+        if (tag := _TAG_LINE.match(line[:400])) is None:
+            continue
+        if not tag.group(1):
+            opened.setdefault(tag.group(2), start)
+        elif tag.group(2) in opened:
+            yield opened.pop(tag.group(2)), end
+
+
+def _headed(text: str) -> Iterator[tuple[int, int]]:
+    """Yield all from the first heading on, where two or more paragraphs stand below short lines of their own."""
+    paragraphs = list(_PARAGRAPH.finditer(text))
+    headings = [
+        part.start()
+        for part, below in pairwise(paragraphs)
+        if _TITLE.fullmatch(part.group()) and not _TITLE.fullmatch(below.group())
+    ]
+    if len(headings) > 1:
+        yield headings[0], len(text)
+
+
 def _is_own_label(label: str) -> bool:
     """Whether a label, or a line with a colon, announces what the person says: "New rule", "What I want"."""
     return _OWN_LABEL.search(label) is not None and not any(
@@ -176,19 +219,21 @@ def _is_own_label(label: str) -> bool:
     )
 
 
-def _introduces(line: str) -> bool:
-    """Whether what follows the line may be what it speaks of."""
+def _introduces(line: str, behind: str) -> bool:
+    """Whether what stands behind the line may be what it speaks of."""
     line = line.strip()
     if not line or len(line) > LEAD_CHARS:
         return False
     if line.endswith(":"):
         return not _is_own_label(line[:-1])
     is_short = len(line.split()) <= SHORT_WORDS
+    if line.endswith("?") and _ITEM.match(behind):
+        return True
     if is_short and (line.endswith("?") or _TEXT.search(line)):
         return True
     if line[0] in "([" and line[-1] in ")]":
         return True
-    if _CHANGES.match(line) or _ASKS_ABOUT_IT.search(line):
+    if _CHANGES.match(line) or _ASKS_ABOUT_IT.search(line) or _FOLLOWING.search(line):
         return True
     if _DEICTIC.search(line) and not _OF_THE_WORK.match(line):
         return not (line.endswith(".") and _TEXT.search(line) is None)
@@ -200,10 +245,16 @@ def _introduces(line: str) -> bool:
 
 
 def _introduced(text: str) -> Iterator[tuple[int, int]]:
-    for _, end, line in _lines(text):
-        if _introduces(line) and text[end:].strip():
+    for start, end, line in _lines(text):
+        if text[end:].strip() and _introduces(line, text[end : end + LEAD_CHARS].lstrip()):
             yield end, len(text)
             return
+        for first in _SENTENCE.finditer(line[:LEAD_CHARS]):
+            # Of a sentence with another behind it on the line only what it points at tells.
+            said = first.group()
+            if _POINTS.search(said) and not _OF_THE_WORK.match(said) and line[first.end() :].strip():
+                yield start + first.end(), len(text)
+                return
 
 
 def _spoken_of(text: str) -> Iterator[tuple[int, int]]:
@@ -211,10 +262,16 @@ def _spoken_of(text: str) -> Iterator[tuple[int, int]]:
     lines = [each for each in _lines(text) if each[2].strip()]
     for start, _, line in lines[1:]:
         said = line.strip()
-        if _CLOSES_MAIL.match(said) and len(lines) > 2:
+        signs = start == lines[-1][0] and _SIGNS.fullmatch(said) is not None
+        if (signs or _CLOSES_MAIL.match(said)) and len(lines) > 2:
             yield 0, len(text)
             return
         is_source = start == lines[-1][0] and _FROM_WHERE.match(said) is not None
-        if len(said) <= LEAD_CHARS and (is_source or (_REFERS_BACK.match(said) and not _OWN_END.match(said))):
+        if len(said) > LEAD_CHARS:
+            continue
+        if is_source or _ABOVE.search(said) or (_REFERS_BACK.match(said) and not _OWN_END.match(said)):
             yield 0, start
             return
+    for start, _, line in _lines(text):
+        if (note := _NOTE_BEHIND.search(line) or _ASKS_BEHIND.search(line)) is not None:
+            yield start, start + note.start()

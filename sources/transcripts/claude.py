@@ -116,7 +116,7 @@ class ClaudeReader(TranscriptReader):
                         self._remember_queued(text, at)
             elif record.get("type") == "assistant":
                 for block in _blocks(record, "tool_use"):
-                    self._remember_call(_call_of(block))
+                    self._remember_call(block, _call_of(block))
 
     def _is_irrelevant(self, data: bytes) -> bool:
         return False
@@ -151,11 +151,12 @@ class ClaudeReader(TranscriptReader):
         results = list(_blocks(record, "tool_result"))
         for block in results:
             yield from self._tool_result(record, block, is_alone=len(results) == 1)
-        if not _is_from_user(record):
+        if not _is_from_user(record) or as_object(record.get("message")).get("role", "user") != "user":
             self._drop_pending(_content_text(record))
             return
         texts = _texts(record)
-        raw = "\n".join(texts)
+        # What stands behind a command's block in its record is the command's own text.
+        raw = texts[0] if texts and _COMMAND.fullmatch(texts[0]) else "\n".join(texts)
         if bash := _BASH_INPUT.match(raw):
             yield from self._user_turns(record, Origin.BASH, bash.group(1).strip(), confirmed=False, pasted=())
         elif command := _COMMAND.fullmatch(raw):
@@ -168,9 +169,9 @@ class ClaudeReader(TranscriptReader):
             )
         # Each block on its own: a host's block must not decide about the user's.
         elif text := "\n\n".join(own for own in map(entered_text, texts) if own):
-            yield from self._prompt(record, text)
+            yield from self._prompt(record, text, confirmed=_says_typed(record) and not results)
 
-    def _prompt(self, record: dict[str, Any], text: str) -> Iterator[Turn]:
+    def _prompt(self, record: dict[str, Any], text: str, *, confirmed: bool) -> Iterator[Turn]:
         if self._forget_queued(text):
             return
         queued = self._take_pending(text)
@@ -180,7 +181,7 @@ class ClaudeReader(TranscriptReader):
         self._pending = deque(kept)
         yield from self._yield_dequeued()
         origin = Origin.QUEUED if queued or record.get("promptSource") == "queued" else Origin.PROMPT
-        for turn in self._user_turns(record, origin, text, confirmed=_says_typed(record)):
+        for turn in self._user_turns(record, origin, text, confirmed=confirmed):
             # It was said where it was queued: a reading that ended in between has yielded it already.
             yield turn if enqueued_at is None else turn._replace(offset=enqueued_at)
 
@@ -304,7 +305,7 @@ class ClaudeReader(TranscriptReader):
             yield from self._user_turns(record, Origin.REJECTION, own_text(feedback), confirmed=confirmed, about=about)
         answers = record.get("toolUseResult")
         if isinstance(answers, dict) and isinstance(answers.get("answers"), dict) and event.name in (ASKING_TOOL, ""):
-            yield from self._answers(record, answers, confirmed=bool(event.name) and is_alone)
+            yield from self._answers(record, answers, confirmed=bool(event.name) and is_alone and not is_error)
             return
         if is_error:
             event = event._replace(is_error=True, rejected=refused)
@@ -349,11 +350,13 @@ class ClaudeReader(TranscriptReader):
                     yield self._turn(record, Role.ASSISTANT, Origin.ASSISTANT, text)
             elif kind == "tool_use":
                 event = _call_of(block)
-                self._remember_call(event)
+                self._remember_call(block, event)
                 text = call_text(event, as_object(block.get("input")))
                 yield self._turn(record, Role.TOOL, Origin.TOOL_USE, text, event)
 
-    def _remember_call(self, event: ToolEvent) -> None:
+    def _remember_call(self, block: dict[str, Any], event: ToolEvent) -> None:
+        if as_object(block.get("input")).get("answers"):
+            return  # The agent, or a hook, has answered its own question.
         if len(self._calls) >= REMEMBERED_CALLS:
             self._calls.pop(next(iter(self._calls)))
         self._calls[event.use_id or ""] = event

@@ -49,6 +49,41 @@ def test_a_rule_behind_a_greeting_thanks_or_a_report_is() -> None:
     assert sum(not is_own(message) for message in rules) <= MOST_DEMOTED
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        "fix this\n<div class='tip'>\n  {R}\n</div>",
+        "Branches\n\n{R}\n\nReviews\n\nEvery change gets one review.",
+        "what's wrong with our contributing guide?\n\n- Use pnpm\n- {R}",
+        "is this a red flag in a job posting? {R}",
+        "exercise 3: explain the risks of the following practice.\n{R}",
+        "{R}\n\nImprove the wording of the above.",
+        "{R} <- reword this",
+        "{R} (Tom, yesterday)",
+        "{R} is this sentence grammatically correct?",
+        "hier die mail vom chef, was meint er?\n\n{R}\n\nGruß, Tom",
+        "he wrote {R} and then left",
+        "my coworker's rule is {R} mine is the opposite",
+    ],
+)
+def test_a_rule_that_is_enclosed_headed_pointed_at_or_told_is_not_the_persons_own(message: str) -> None:
+    assert not is_own(message.replace("{R}", RULE))
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Thanks, that works. {R}",
+        "Fix the header.\n\nThe footer overlaps it.\n\n{R}",
+        "Why did you do that? {R}",
+        "I use GitHub with Docker. {R}",
+        "{R}\n\nThanks, Tom did the rest",
+    ],
+)
+def test_a_rule_beside_the_persons_other_words_is_the_persons_own(message: str) -> None:
+    assert is_own(message.replace("{R}", RULE))
+
+
 def test_a_rule_alone_is() -> None:
     assert is_own(RULE)
 
@@ -68,6 +103,24 @@ def test_ranges_are_in_order_and_inside(text: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("unit", ["a ", '"', "this ", "a:\n", "# a\n", "===\n", "a,b", "is it?\n", "a   b", "a="])
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "a ",
+        '"',
+        "this ",
+        "a:\n",
+        "# a\n",
+        "===\n",
+        "a,b",
+        "is it?\n",
+        "a   b",
+        "a=",
+        "<a>\n",
+        "A\n\nb c\n\n",
+        "a b Aa ",
+        ". (a) ",
+    ],
+)
 def test_it_takes_linear_time(unit: str) -> None:
     assert_linear(lambda length: partial(apart_ranges, unit * (length // len(unit))), 80_000)
