@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from ..index.message_reader import MessageReader
+from ..pipelines.likeness import content_words
 from ..pipelines.reading.linear import NgramReader
 from ..pipelines.reading.miner import mine
 from ..pipelines.reading.reading import LASTING, Message, MessageReading, Reader
@@ -181,6 +182,25 @@ def by_kind(rows: Sequence[Row], found: Sequence[tuple[str, Mapping[str, Row]]])
     return "\n".join(lines)
 
 
+def statements(rows: Sequence[Row], answers: Mapping[str, Row], memories: Path) -> str:
+    """How much our statements hold of the sentences that their owners would want to read later (memories.jsonl)."""
+    wanted: dict[str, list[set[str]]] = {}
+    for memory in read_rows(memories):
+        wanted.setdefault(memory["key"].partition(":")[0], []).append(set(content_words(memory["statement"])))
+    shares = []
+    for row in rows:
+        answer = answers[row["id"]]
+        if row["id"] in wanted and answer["tier"] in ("saved", "proposed"):
+            own = content_words(answer["quote"] or "")
+            shares.append(max(len(own & words) / max(1, len(words)) for words in wanted[row["id"]]))
+    mean = sum(shares) / max(1, len(shares))
+    most = sum(share >= 0.6 for share in shares) / max(1, len(shares))
+    return (
+        f"{len(shares)} statements hold {mean:.2f} of the content words of the sentence that their owner would want;"
+        f" {most:.2f} at least .6 of them."
+    )
+
+
 def read_rows(path: Path) -> list[Row]:
     """Read a file of JSON lines."""
     return [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
@@ -210,6 +230,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     people = len({row["person"] for row in rows})
     print(f"{len(rows)} messages of {people} people, {worth} worth remembering; 90% intervals by person.\n")
     print(by_kind(rows, found) if options.judge else table(rows, found))
+    memories = labels.with_name("memories.jsonl")
+    if memories.exists() and not options.answers:
+        print("\n" + statements(rows, found[0][1], memories))
     return 0
 
 

@@ -22,7 +22,7 @@ from ..vault.active import EXPLICIT_KINDS
 from ..vault.days import local_today
 from ..vault.entry import SKILL_KIND, Entry, parse_entry
 from ..vault.errors import IndexUnavailable, ModelUnavailable
-from ..vault.gate import EAGERNESS
+from ..vault.gate import EAGERNESS, surely
 from .catalog_reader import EntryRow, StoredChunk
 from .chunking import chunk_entry
 from .embedder import Embedder, ModelLoading
@@ -461,7 +461,13 @@ class RecallEngine:
     ) -> list[ScoredEntry]:
         """These entries with the gate's log-odds, in their order."""
         pairs = self._pairs(reader, state, ranked, retrieved, facts, evidence)
-        return [replace(scored, log_odds=log_odds(pair)) for scored, pair in zip(ranked, pairs, strict=True)]
+        asks_something = state.analysis.is_question
+        return [
+            replace(
+                scored, log_odds=log_odds(pair), is_answer=asks_something and "answers" in pair and surely(pair) > 0
+            )
+            for scored, pair in zip(ranked, pairs, strict=True)
+        ]
 
     def _pairs(
         self,

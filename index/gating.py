@@ -123,12 +123,13 @@ def threshold(eagerness: str, *, by_meaning: bool) -> float:
 
 
 def needed(gated: Sequence[ScoredEntry], eagerness: str, lenience: float = 0.0) -> list[ScoredEntry]:
-    """The entries that reach the threshold, or are at most `lenience` below it, in their order.
+    """The entries that reach the threshold, or are at most `lenience` below it, or surely answer a question, in their
+    order.
 
     A skill must also have more than a low overlap with the prompt, since its description has the words of the prompts
     it is for; of skills only the first passes.
     """
     limits = {by: threshold(eagerness, by_meaning=by) - lenience for by in (True, False)}
-    passed = [row for row in gated if row.log_odds >= limits[row.dense is not None]]
+    passed = [row for row in gated if row.is_answer or row.log_odds >= limits[row.dense is not None]]
     skills = [row.entry_rowid for row in passed if row.is_skill and row.coverage > LOW_OVERLAP][:MAX_SKILLS]
     return [row for row in passed if not row.is_skill or row.entry_rowid in skills]

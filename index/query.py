@@ -33,6 +33,9 @@ _IDENTIFIER = re.compile(
 _CAMEL = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 
 
+MAX_QUESTION_CHARACTERS = 200
+
+
 @dataclass(frozen=True)
 class Term:
     """One significant word of a prompt."""
@@ -58,6 +61,11 @@ class QueryAnalysis:
     """FTS5 expression over all columns; None for a prompt without significant words."""
     dense_text: str
     """The text that is embedded."""
+
+    @property
+    def is_question(self) -> bool:
+        """Whether the prompt is short and ends in a question mark."""
+        return len(self.text) <= MAX_QUESTION_CHARACTERS and self.text.rstrip().endswith(("?", "？"))
 
     @property
     def is_one_word(self) -> bool:

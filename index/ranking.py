@@ -125,6 +125,8 @@ class ScoredEntry:
     keyword: float | None
     log_odds: float = 0.0
     """Log-odds that the prompt needs the entry, by the gate (gating.py); 0 for one that it was not asked about."""
+    is_answer: bool = False
+    """Whether the prompt is a question, and the chunk surely answers it (gate.surely)."""
     coverage: float = 0.0
     """As `WordEvidence.coverage`."""
     is_skill: bool = False

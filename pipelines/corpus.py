@@ -193,6 +193,14 @@ def unconfirmed(pattern: Pattern) -> Pattern:
     return Pattern(tuple(sayings), Tier.MEDIUM)
 
 
+def as_claimed(pattern: Pattern) -> Pattern:
+    """The pattern as what its words claim to be, a rule: it is asked whether it replaces another one."""
+    sayings = (
+        replace(saying, candidate=replace(saying.candidate, claimed_rule=True, limit=0.0)) for saying in pattern.sayings
+    )
+    return Pattern(tuple(sayings), Tier.MEDIUM)
+
+
 @dataclass(frozen=True)
 class CorpusFigures:
     """Figures in the head of the digest."""

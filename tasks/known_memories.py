@@ -53,6 +53,8 @@ from .taken_back import identity
 LIVE_FIRST = ("active", "pending", "incubating", "inbox")
 _ID = re.compile(r"[\w:.-]+")
 FIX_KIND = KIND_OF_CATEGORY["fix"]
+STATEMENT_KINDS = RULE_KINDS | {KIND_OF_CATEGORY["fact"]}
+"""Kinds of what the user stated: a reader may take one saying for a rule today and for a fact tomorrow."""
 
 
 @dataclass(frozen=True)
@@ -208,14 +210,14 @@ class VaultMemories:
     def reversed_rule(self, candidate: Candidate) -> ReversedRule | None:
         """See KnownMemories. Rules of another project than the one this was said in are not its business, and what may
         be an order for now asks nothing."""
-        if candidate.kind not in RULE_KINDS or tier_of(candidate)[0] is Tier.LOW:
+        if candidate.kind not in STATEMENT_KINDS or tier_of(candidate)[0] is Tier.LOW:
             return None
         said_in = slugify(candidate.project) if candidate.project else None
         reach = (said_in,) if speaks_of_this_project(candidate.identity) else (None, said_in)
         wording = wording_of(own_words(candidate.identity))
         rules = [
             note
-            for kind in RULE_KINDS
+            for kind in sorted(STATEMENT_KINDS)
             for note in self._of_kind(kind).near(wording)
             if note.status in ("active", "pending") and note.project in reach
         ]
@@ -280,7 +282,8 @@ class VaultMemories:
         wording = wording_of_saying(statement)
         near = [
             note
-            for note in self._of_kind(kind).near(wording)
+            for each in (sorted(STATEMENT_KINDS) if kind in STATEMENT_KINDS else (kind,))
+            for note in self._of_kind(each).near(wording)
             if note.fingerprint != key and note.status not in PUT_AWAY_STATUSES
         ]
         cosines = self._cosines(wording, near)

@@ -61,7 +61,7 @@ from .decision_property import Told, decision_keys, may_be_decided, read_decisio
 from .entry_names import require_living, resolve_entry
 from .evolving import archived_text, free_archive_path
 from .ideas.incubator_gc import answer_listed, parse_listed
-from .ideas.ledger import ask_next, decline, research_key, slug_of, surface, taken_back
+from .ideas.ledger import decline, research_key, slug_of, surface, taken_back
 from .ideas.lost_questions import asked_idea
 from .ideas.research_fields import with_research_of, without_research
 from .indexing import DECISION_FOLDERS, vault_store
@@ -390,7 +390,6 @@ class Reviewer:
                 decided = DecisionOutcome(entry.path, "not surfaced", decline(self.journal, slug, entry.path, run=run))
             case _:
                 raise EntryInvalid(f"{entry.path} asks whether an idea may be put into Ideas.md: approve or reject it")
-        ask_next(self._settings, self.journal)
         return decided
 
     def _put_away(

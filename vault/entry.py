@@ -16,6 +16,7 @@ from .frontmatter import load_fields
 from .header import body_of, out_of_use, split_header
 from .layout import ALWAYS_LOAD, special_folder
 from .project import project_of_note
+from .statuses import is_in_use
 from .wording import cut
 
 ACTIVE = "active"
@@ -114,8 +115,8 @@ class Entry:
 
     @property
     def effective_status(self) -> str:
-        """`status`, or `active` for a note of the user's own that has none, or one that is none of STATUSES."""
-        return self.status if self.status in STATUSES else ACTIVE
+        """`status`, or `active` for a note of the user's own that has none, or one that is a word of the user's."""
+        return self.status if self.status in STATUSES or not is_in_use(self.status) else ACTIVE
 
     @property
     def special(self) -> str:

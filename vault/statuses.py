@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-OUT_OF_USE = ("pending", "inbox", "incubating", "resolved", "superseded", "rejected", "dismissed", "archived")
+OUT_OF_USE = (
+    *("pending", "inbox", "incubating", "resolved", "superseded", "rejected", "dismissed", "archived"),
+    *("conflict", "template", "unreadable"),
+)
+"""The last three are what is read into a note that git or Obsidian left unfinished (header.py)."""
 OUT_OF_USE_JSON = "[" + ",".join([f'"{status}"' for status in OUT_OF_USE]) + "]"
 """For SQLite's json_each."""
 

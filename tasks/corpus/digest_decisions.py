@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from ...pipelines.corpus import Pattern, decisions_in, listed_lines, unconfirmed
+from ...pipelines.corpus import Pattern, as_claimed, decisions_in, listed_lines, unconfirmed
 from ...pipelines.incubation import Answer
 from ...pipelines.review import Approve, Reject
 from ...vault.entry import AWAITING_STATUSES
@@ -22,6 +22,7 @@ from ...vault.settings import Settings
 from ...vault.store import VaultStore
 from ..ideas.incubator_gc import decide_on_idea
 from ..ideas.ledger import slug_of
+from ..known_memories import VaultMemories
 from ..replacing import replaced_now
 from ..reviewing import DecisionOutcome, DecisionProblem, Reviewer
 from .settling import path_of, refresh_digest, survey, write_pattern
@@ -114,7 +115,11 @@ def _decide(
             memory=replace(settings.memory, review_mode="interactive"),
             reflection=replace(settings.reflection, session_entries=0),
         )
-        path = write_pattern(unconfirmed(pattern), reviewer.store, asked, run)
+        proposal = unconfirmed(pattern)
+        claimed = replace(proposal.candidate, claimed_rule=True, limit=0.0)
+        if isinstance(decision, Approve) and VaultMemories(reviewer.store, asked).reversed_rule(claimed) is not None:
+            proposal = as_claimed(proposal)
+        path = write_pattern(proposal, reviewer.store, asked, run)
         path = path or path_of(settings, reviewer.store, pattern, among)
     if path is None:
         raise EntryInvalid("it was taken back, or its transcript names no record: it cannot be written")

@@ -56,7 +56,7 @@ log = logging.getLogger(__name__)
 IDEA_ARCHIVE = f"{INCUBATOR_FOLDER}/{ARCHIVE}"
 IDEA_TRASH = f"{IDEA_ARCHIVE}/{TRASH}"
 ATTEMPTS_AT_EDITED_FILE = 3
-MOST_QUESTIONS = 5
+MOST_QUESTIONS = 3
 """Ideas that are put to the user at a time; the others are asked for as these are answered."""
 ASK_LATER = "later"
 """`surface:` of an idea that is still to be asked for."""

@@ -35,7 +35,7 @@ def write(vault: Path, path: str, text: str, **fields: str) -> Path:
 def notes(vault: Path) -> Path:
     """One that answers a question about backups, one that only shares a word with it, and others."""
     write(vault, ANSWERS, "Take a backup of the database before every migration.")
-    write(vault, WEAK, "The database was locked and nobody knew why until the third day of it.")
+    write(vault, WEAK, "A lock is drawn beside each invoice that was paid in the shop.")
     write(vault, f"{PRIVATE}/preferences/release-notes.md", "Release notes are bullet points.")
     assert main(["reindex"]) == 0
     return vault

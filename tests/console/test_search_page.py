@@ -95,8 +95,8 @@ def test_without_words_all_entries_are_listed_by_page(bed: Bed, front: Front) ->
 def test_what_hardly_answers_is_shown_when_it_is_asked_for(bed: Bed, front: Front) -> None:
     rule(bed, "money", "Prices of tea and other things are whole cents in the shop.")
     index(bed)
-    assert "Nothing answers that" in visible(front.get("search", q="zebra tea weather forecast tomorrow"))
-    assert titles(front.get("search", q="zebra tea weather forecast tomorrow", weak="1").text) == ["Money"]
+    assert "Nothing answers that" in visible(front.get("search", q="zebra weather forecast"))
+    assert titles(front.get("search", q="zebra weather forecast tea", weak="1").text) == ["Money"]
 
 
 def test_what_an_entry_says_is_text(bed: Bed, front: Front) -> None:

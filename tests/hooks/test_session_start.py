@@ -129,7 +129,13 @@ def test_the_users_own_habits_come_first_and_bans_before_the_rest(sandbox: Sandb
     sandbox.entry("personal-private/_always-load/b-often.md", "Keep answers short.", occurrences="9")
     sandbox.entry("personal-private/_always-load/c-ban.md", "# Pushing\n\nDon't push to main.")
     stdout, _ = start(sandbox)
-    places = [stdout.index(f"### {name}") for name in ("c-ban", "b-often", "a-style", "of-shop")]
+    habits = (
+        "Don't push to main.",
+        "Keep answers short.",
+        "Write British English.",
+        "Never edit the generated client.",
+    )
+    places = [stdout.index(habit) for habit in habits]
     assert places == sorted(places)
 
 

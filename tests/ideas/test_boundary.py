@@ -24,6 +24,9 @@ NOT_PRODUCT = {"training", "tests", "bench", "demo", "docs", "build", "dist"}
 DOOR = "tasks/boundary.py"
 STATE = "the state folder"
 WRITERS = {
+    "hooks/action.py": STATE,
+    "tasks/action_index.py": STATE,
+    "tasks/forgetting.py": STATE,
     "cli/console.py": STATE,
     "cli/doctor.py": "its own folder in the vault, once that is empty",
     "cli/editor.py": "a temporary folder",

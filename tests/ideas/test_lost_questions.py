@@ -16,7 +16,7 @@ from ..review.support import Bed
 from .support import IDEA, INCUBATOR, ideas_file
 
 SLUG = "we-should-also-build-a-small-page-that-s"
-THINGS = ("kites", "looms", "clocks", "boats", "lamps", "drums", "masks", "wells")
+THINGS = ("kites", "looms", "clocks", "boats", "lamps", "drums")
 NEW_QUESTION = "personal-private/_review/surface-retries.md"
 
 
