@@ -18,9 +18,10 @@ from ..tasks.remembering import free_path
 from ..tasks.semantic_similarity import SemanticSimilarity
 from ..vault.entry import ACTIVE, INCIDENT, Entry
 from ..vault.errors import EntryExists, UsageError
-from ..vault.project import project_slug
+from ..vault.layout import PROJECTS
+from ..vault.project import project_of, project_slug
 from ..vault.slug import title_slug
-from .context import Context
+from .context import Context, current_folder
 from .kinds import meant_kind, tell_meant
 from .output import add_json, note, print_json
 from .proposed import tell_proposed
@@ -71,6 +72,11 @@ def run(args: argparse.Namespace, context: Context) -> int:
     project = project_slug((args.project or "").strip()) or None
     if args.project is not None and project is None:
         raise UsageError("--project needs a name; without it the entry holds in every project")
+    if args.group == PROJECTS:  # The folder of all projects: an entry lies in that of its own.
+        project = project or project_of(current_folder())
+        if not project:
+            raise UsageError("which project? this folder belongs to none: give --project NAME")
+        args.group = f"{PROJECTS}/{project}"
     group = group_of(args.group, project)
     meant = meant_kind(args.kind, group, context.store)
     if context.agent:
