@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 
-from .layout import ALWAYS_LOAD, DEFAULT_GROUP, PROJECTS, special_folder
+from .layout import ALWAYS_LOAD, DEFAULT_GROUP, PROJECTS, RESERVED_NAMES, special_folder
 from .normal_form import composed
 
 MAX_POINTER_BYTES = 4096
@@ -70,6 +70,8 @@ def project_slug(name: str) -> str:
         folded = name
     words = "".join(c if c.isascii() and c.isalnum() else " " for c in folded.lower() if not _is_mark(c))
     slug = "-".join(words.split())
+    if slug in RESERVED_NAMES:
+        return f"{slug}-it"  # As `allowed_name` in slug.py.
     if slug or not name:
         return slug
     from binascii import crc32
