@@ -13,9 +13,11 @@ from typing import Any
 from ..pipelines.routing import RoutedCandidate
 from ..sources.transcripts.hosts import HOSTS, holds_records, host_of
 from ..tasks.corpus.backfill import newest_session
+from ..tasks.health_warnings import why_full
 from ..tasks.ideas.ledger import research_key
 from ..tasks.mining import MiningRequest, mine_transcript
 from ..tasks.model_mining import AnswerCache
+from ..tasks.pending_counts import count_pending_notes
 from ..tasks.queue.enqueue import enqueue, request_indexing
 from ..tasks.remembering import ideas_to_research, preview, remember
 from ..vault.errors import QueueUnavailable, UsageError
@@ -107,6 +109,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
         for slug in ideas_to_research(store, remembered):
             with suppress(QueueUnavailable):
                 enqueue(context.settings, "research.idea", {"slug": slug}, unique_key=research_key(slug))
+    for warning in why_full(count_pending_notes(store)):
+        note(f"memory: {warning}")
     if args.json:
         print_json([as_json(one) for one in routed])
         return 0

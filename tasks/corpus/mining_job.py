@@ -258,7 +258,7 @@ def _store_result(
     if is_own:
         cursor["run"] = context.run  # The jobs of those that were mined ahead note themselves that they are done.
     context.store.advance(transcript.identity, cursor)
-    log_mined(transcript.session, transcript.cwd, counts)
+    log_mined(transcript.session, transcript.cwd, **counts)
     context.origin.forget(transcript.identity)
     AnswerCache(context.settings.state).forget(mined.answers)
     return {**counts, "model": dict(mined.model)} if is_own and mined.model else counts

@@ -244,6 +244,26 @@ def test_reflect_alone_reads_the_newest_session_of_the_current_folder(sandbox: S
     assert (done.returncode, str(newest) in done.stderr) == (0, True), done.stderr
 
 
+def test_reflect_warns_of_a_full_inbox_and_incubator_as_health_does(sandbox: Sandbox) -> None:
+    session = str(old_session(sandbox.projects / "-any-name", 1))
+    for number in range(51):
+        note = sandbox.vault / f"personal-private/_inbox/guess-{number}.md"
+        note.parent.mkdir(parents=True, exist_ok=True)
+        note.write_text("---\nkind: preferences\nstatus: inbox\n---\n\nPrefer small commits.\n", "utf-8")
+    for number in range(21):
+        idea = sandbox.vault / f"personal-private/_idea-incubator/page-{number}/_index.md"
+        idea.parent.mkdir(parents=True)
+        idea.write_text("---\nkind: idea\nstatus: incubating\n---\n\nA page.\n", "utf-8")
+    told = sandbox.run("reflect", "--session", session, "--dry-run").stderr
+    warnings = [
+        "the inbox holds 51 entries, more than 50: `memory inbox`",
+        "the incubator holds 21 ideas, more than 20: `memory idea list`",
+    ]
+    assert all(f"memory: {warning}\n" in told for warning in warnings)
+    health = sandbox.run("health")
+    assert all(warning in health.stdout + health.stderr for warning in warnings)
+
+
 def test_reflect_alone_says_that_no_session_ran_here(sandbox: Sandbox) -> None:
     done = sandbox.run("reflect")
     assert (done.returncode, f"no session was found that ran in {sandbox.root}" in done.stderr) == (2, True)
