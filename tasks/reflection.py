@@ -25,7 +25,7 @@ from .child_job import run_json_child
 from .ideas.ledger import research_key
 from .indexing import vault_store
 from .mining import REST, Mined, MiningRequest, mined_from_json
-from .model_mining import MODEL_SECONDS, AnswerCache
+from .model_mining import MODEL_SECONDS, AnswerCache, read_again_later
 from .queue.job import Dead, Handler, Postpone, RunningJob
 from .queue.kinds import Json
 from .queue.worklog import FIELDS
@@ -60,6 +60,7 @@ def reflect_handler(settings: Settings) -> Handler:
             # The host writes it asynchronously; the sweep comes back to it, or finds it dead.
             return {"nothing": "there is no transcript yet"}
         mined = _mine_in_child(settings, job, marker)
+        read_again_later(mined.model)
         try:
             remembered = _commit(settings, job, marker, mined)
         except VaultUnavailable as error:

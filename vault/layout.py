@@ -303,7 +303,7 @@ def resolve_within(path: str, roots: Iterable[str]) -> str | None:
 RESERVED_NAMES = frozenset(
     {"con", "prn", "aux", "nul", *(f"{device}{number}" for device in ("com", "lpt") for number in range(1, 10))}
 )
-"""Names that Windows gives no file or folder, whatever its ending: a vault that is synced to one could not hold them."""
+"""Names that Windows gives no file or folder, whatever the ending: a vault that is synced there could not hold them."""
 
 
 def special_folder(relative_path: str) -> str:
