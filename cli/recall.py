@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..index.filters import asked_values, named_values, parse_filter
+from ..index.protocol import MAX_K
 from ..index.recall import DEGRADED_MESSAGES, recall_entries
 from ..vault.active import PLACE_OF_KIND
 from ..vault.days import effective_day
@@ -66,6 +67,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
     """Print the hits, best first; none is an answer too. Raises VaultUnavailable when there is none and no vault."""
     if args.k < 1:
         raise UsageError("-k must be 1 or more")
+    if args.k > MAX_K:
+        note(f"memory: at most {MAX_K} are given")
+        args.k = MAX_K
     expression = _filter_of(args)
     if not args.query.strip() and not expression:
         raise UsageError("what should be recalled? give a question, or --filter")

@@ -268,3 +268,20 @@ def test_a_hit_is_marked_in_the_newest_recall_that_has_it(notes: Path, capsys: p
     assert f"{ANSWERS} is marked as useful, in the recall of 2" in capsys.readouterr().err
     assert main(["inspect", "--useful", "nothing"]) == 2
     assert "no recall that is on record there has a hit nothing" in capsys.readouterr().err
+
+
+def test_who_asks_for_more_than_is_given_is_told(notes: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert main(["recall", "backup", "-k", "10000"]) == 0
+    assert "memory: at most 100 are given" in capsys.readouterr().err
+
+
+def test_a_topic_beyond_what_sessions_load_is_told_when_it_is_written(
+    vault: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    index = vault / "personal-projects/shop/memory/MEMORY.md"
+    index.parent.mkdir(parents=True)
+    index.write_text("".join(f"- line {number}\n" for number in range(200)), "utf-8")
+    write_topic = ["topics", "write", "deploy", "--project", "shop", "--type", "project", "--description", "How"]
+    assert main([*write_topic, "--body", "Tag, then push."]) == 0
+    assert "memory: the index has 201 lines; sessions see the first 200" in capsys.readouterr().err
