@@ -20,6 +20,7 @@ from .save import read_body
 from .show import NAME
 
 EPILOG = """example:
+  memory evolve tabs 'Indent with four spaces.' 'the team agreed'
   memory evolve personal-private/preferences/tabs.md --reason 'the team agreed' --body 'Spaces, four of them.'
   echo 'We deploy on Mondays.' | memory evolve deploy-day --reason 'new release train' --new-slug deploy-mondays
 """
@@ -29,7 +30,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory evolve`."""
     parser.epilog = EPILOG
     parser.add_argument("old", metavar="OLD", help=NAME)
-    parser.add_argument("reason_word", metavar="REASON", nargs="?", help="the same as --reason")
+    parser.add_argument("words", metavar="TEXT REASON", nargs="*", help="the same as --body and --reason")
     parser.add_argument("--reason", default=None, help="why it holds no longer")
     parser.add_argument("--new-slug", default=None, help="another name for the new entry")
     body = parser.add_mutually_exclusive_group()
@@ -43,9 +44,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     """Evolve; the new entry's and the archived one's paths are printed, with a tab between them."""
     if args.vault_path is not None:
         context = Context({**context.env, "MEMORY_VAULT_PATH": str(args.vault_path)})
-    if args.reason is not None and args.reason_word is not None:
-        raise UsageError("give the reason once")
-    reason = " ".join((args.reason if args.reason is not None else args.reason_word or "").split())
+    reason = " ".join(_take_words(args).split())
     store = context.store
     journal = Journal(context.state, store)
     journal.recover()
@@ -73,3 +72,17 @@ def run(args: argparse.Namespace, context: Context) -> int:
         print(f"{new}\t{archive}")
         note("memory: the first holds now; the second is the old text, archived")
     return 0
+
+
+def _take_words(args: argparse.Namespace) -> str:
+    """The reason; a text among the words becomes `args.body`. A word alone is what no option gives; raises UsageError.
+
+    Of two options that are missing it is the reason: the text comes from standard input then.
+    """
+    words = list(args.words)
+    reason = words.pop() if words and args.reason is None else args.reason
+    if words and args.body is None and args.body_file is None:
+        args.body = words.pop()
+    if words:
+        raise UsageError("give the new text once and the reason once: memory evolve OLD 'new text' 'reason'")
+    return str(reason or "")

@@ -28,15 +28,17 @@ from ..tasks.ideas.ledger import (
 from ..tasks.journal import Journal
 from ..tasks.queue.enqueue import enqueue, request_indexing
 from ..tasks.remembering import capture_idea
-from ..vault.entry import Entry
+from ..vault.entry import Entry, first_sentence
 from ..vault.errors import MemoryVaultError, QueueUnavailable, UsageError
 from ..vault.pending import IDEAS_LIST
 from ..vault.slug import slugify
 from .context import Context
 from .output import COLUMN_CHARACTERS, add_json, counted, cut, note, print_json, print_table
 from .proposed import tell_proposed
+from .save import is_sentence
 
 EPILOG = """example:
+  memory idea "Show on a page how many charges were retried, by day."
   memory idea "Retry dashboard" "A page that shows how many charges were retried, by day."
   memory idea list
   memory idea show retry-dashboard
@@ -53,7 +55,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory idea`."""
     parser.epilog = EPILOG
     parser.add_argument(
-        "words", nargs="+", metavar="TITLE SUMMARY | list | show SLUG | …", help="a title and a summary; or as below"
+        "words",
+        nargs="+",
+        metavar="IDEA | TITLE SUMMARY | list | show SLUG | …",
+        help="an idea, or its title and a summary; or as below",
     )
     parser.add_argument("--session", metavar="ID", default=None, help="the session in which it came up")
     parser.add_argument("--all", action="store_true", help="list: archived and deleted ideas as well")
@@ -61,7 +66,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Do what the first word says; two other words are a title and a summary."""
+    """Do what the first word says; another text is an idea, and two are its title and a summary."""
     word, rest = args.words[0], args.words[1:]
     is_word = (word in _ALONE and not rest) or (word in _WITH_SLUG and len(rest) == 1)
     if args.session is not None and is_word:
@@ -74,6 +79,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return _WITH_SLUG[word](rest[0], args, context)
     if word == "add" and len(rest) == 2:
         return _capture(rest[0], rest[1], args, context)
+    sentence = args.words[-1]
+    if is_sentence(sentence) and (not rest or (word == "add" and len(rest) == 1)):
+        return _capture(first_sentence(sentence), sentence, args, context)
     if len(rest) == 1 and rest[0] == slugify(rest[0]) and (meant := get_close_matches(word, _WITH_SLUG, 1)):
         raise UsageError(f"no such word: {word!r}; did you mean `memory idea {meant[0]} {rest[0]}`?")
     if word == "promote" and len(rest) == 1 and rest[0] == slugify(rest[0]):
@@ -85,9 +93,12 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if word in _ALONE:
         raise UsageError(f"`memory idea {word}` stands alone; `memory idea add TITLE SUMMARY` takes any title")
     if word == "add" and len(rest) == 1:
-        raise UsageError("an idea needs a title and a summary: memory idea add TITLE SUMMARY")
+        raise UsageError("say the idea in a sentence, or: memory idea add TITLE SUMMARY")
     if len(rest) != 1:
-        raise UsageError('give a title and a summary, each in quotes: memory idea "Retry dashboard" "A page that …"')
+        raise UsageError(
+            "say the idea in a sentence, or give a title and a summary, each in quotes: "
+            'memory idea "Retry dashboard" "A page that …"'
+        )
     return _capture(word, rest[0], args, context)
 
 

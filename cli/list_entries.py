@@ -15,7 +15,7 @@ from ..index.store import row_of
 from ..pipelines.incubation import GC_KIND, SURFACE_KIND
 from ..pipelines.likeness import statement_of
 from ..tasks.waiting_sessions import told_of_sessions
-from ..vault.active import EXPLICIT_KINDS, has_content, is_entry, is_entry_place
+from ..vault.active import EXPLICIT_KINDS, PLACE_OF_KIND, has_content, is_entry, is_entry_place
 from ..vault.automemory import COST_KIND
 from ..vault.days import effective_day
 from ..vault.entry import ACTIVE, AWAITING_STATUSES, STATUSES, Entry
@@ -170,6 +170,8 @@ def _is_asked_for(entry: Entry, args: argparse.Namespace) -> bool:
     if entry.kind in ON_REQUEST and (args.kind or "").lower() != entry.kind:
         return False
     if args.include_inbox and _waits(entry):
+        return True
+    if status == ACTIVE and entry.special and entry.special == PLACE_OF_KIND.get((args.kind or "").lower()):
         return True
     return entry.effective_status == status and (status != ACTIVE or is_entry_place(entry.path))
 

@@ -10,8 +10,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..index.filters import named_values, parse_filter
+from ..index.filters import asked_values, named_values, parse_filter
+from ..index.protocol import MAX_K
 from ..index.recall import DEGRADED_MESSAGES, recall_entries
+from ..vault.active import PLACE_OF_KIND
 from ..vault.days import effective_day
 from ..vault.entry import ACTIVE
 from ..vault.errors import MemoryVaultError, UsageError
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 EPILOG = """example:
   memory recall 'how do we release?'
   memory recall 'login tokens' --filter 'tag=security AND project=shop' -k 3 --json
+  memory search --tag release                  without a question: the newest with this tag
   memory recall --filter kind=session-cost     without a question: the newest that the filter names
 
 A hit that a prompt with these words would not get, in a new session here, is marked; in JSON its `given` is false.
@@ -49,8 +52,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--filter", metavar="EXPR", help="kind= status= tag= project= group= created> updated> AND OR NOT"
     )
-    parser.add_argument("--group", help="only entries of this group")
-    parser.add_argument("--project", help="entries of this project and of none (default: the current folder's)")
+    parser.add_argument("--tag", help="only entries with this tag, in every project")
+    parser.add_argument("--group", help="only entries of this group, in every project")
+    parser.add_argument(
+        "--project",
+        help="entries of this project and of none (default: the current folder's); of `memory search`: of this alone",
+    )
     parser.add_argument("--all-projects", action="store_true", help="entries of every project")
     parser.add_argument("--include-inbox", action="store_true", help="what waits in inbox, review and incubator too")
     add_json(parser)
@@ -60,15 +67,22 @@ def run(args: argparse.Namespace, context: Context) -> int:
     """Print the hits, best first; none is an answer too. Raises VaultUnavailable when there is none and no vault."""
     if args.k < 1:
         raise UsageError("-k must be 1 or more")
-    if not args.query.strip() and not (args.filter or "").strip():
+    if args.k > MAX_K:
+        note(f"memory: at most {MAX_K} are given")
+        args.k = MAX_K
+    expression = _filter_of(args)
+    if not args.query.strip() and not expression:
         raise UsageError("what should be recalled? give a question, or --filter")
+    tree = parse_filter(expression, context.store.today())
+    places = {PLACE_OF_KIND[kind] for kind in asked_values(tree, "kind") & PLACE_OF_KIND.keys()}
     request: dict[str, Any] = {
         "k": args.k,
-        "filter": args.filter,
+        "filter": expression,
         "group": args.group,
         "project": project_slug(args.project or "") or project_of(current_folder()),
-        "all_projects": args.all_projects,
-        "include": sorted((INBOX, REVIEW, INCUBATOR)) if args.include_inbox else [],
+        # Who names a group or a tag means all of it, wherever they stand.
+        "all_projects": args.all_projects or bool(args.group or args.tag or asked_values(tree, "group")),
+        "include": sorted(places | {INBOX, REVIEW, INCUBATOR} if args.include_inbox else places),
     }
     if args.query.strip():  # Without a question there is no prompt.
         settings = context.settings.recall
@@ -101,13 +115,13 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return 0
     if not answer.hits:
         print("nothing in the vault answers that")
-        if not (args.all_projects or args.filter or args.group):
+        if not (request["all_projects"] or expression):
             # Entries of another project stay out, which is no answer to who looks for them.
             none = "those that belong to no project"
             whose = f"of {request['project']} and {none}" if request["project"] else "that belong to no project"
             note(f"memory: looked at entries {whose}; --all-projects asks all")
-        if args.filter:
-            tell_missing(named_values(parse_filter(args.filter, context.store.today()), "kind"), context.store)
+        if tree is not None:
+            tell_missing(named_values(tree, "kind"), context.store)
     if sorted(answer.hits, key=lambda hit: -hit["score"]) != list(answer.hits) and request["project"]:
         note(f"memory: what belongs to {request['project']} comes first, whatever its score")
     for hit in hits:
@@ -117,6 +131,19 @@ def run(args: argparse.Namespace, context: Context) -> int:
             place += f"; {NOT_GIVEN}"
         print(f"{hit['score']:.2f}  {hit['title']}  ({place})\n      {hit['path']}")
     return 0
+
+
+def _filter_of(args: argparse.Namespace) -> str:
+    """The filter with what the options ask for; '' for none."""
+    clauses = [f"({args.filter})"] if (args.filter or "").strip() else []
+    only = {"tag": args.tag, "project": args.project if args.command == "search" else None}
+    for key, value in only.items():
+        if value is not None:
+            if not value.strip():
+                raise UsageError(f"--{key} needs a value")
+            quoted = value.replace("\\", "\\\\").replace('"', '\\"')
+            clauses.append(f'{key}="{quoted}"')
+    return " AND ".join(clauses)
 
 
 def _with_those_at_start(hit: Mapping[str, Any], project: str | None, context: Context) -> Mapping[str, Any]:

@@ -12,21 +12,25 @@ from typing import Any
 
 from ..pipelines.routing import RoutedCandidate
 from ..sources.transcripts.hosts import HOSTS, holds_records, host_of
+from ..tasks.corpus.backfill import newest_session
+from ..tasks.health_warnings import why_full
 from ..tasks.ideas.ledger import research_key
 from ..tasks.mining import MiningRequest, mine_transcript
 from ..tasks.model_mining import AnswerCache
 from ..tasks.pausing import why_nothing_starts
+from ..tasks.pending_counts import count_pending_notes
 from ..tasks.queue.enqueue import enqueue, request_indexing
 from ..tasks.remembering import ideas_to_research, preview, remember
 from ..vault.errors import QueueUnavailable, UsageError
 from ..vault.settings import BY_NAME, Settings
 from . import corpus
 from .arguments import is_given
-from .context import Context
+from .context import Context, current_folder
 from .named_paths import named_file
 from .output import add_json, counted, note, print_json
 
 EPILOG = """example:
+  memory reflect                              the newest session that ran in this folder
   memory reflect --session ~/.claude/projects/-home-me-shop/3f0c6a52.jsonl --dry-run
   memory reflect --session ~/.claude/projects/-home-me-shop/3f0c6a52.jsonl --dry-run --miner openai
   memory reflect corpus                       what mining all old sessions would take; changes nothing
@@ -43,7 +47,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "what", nargs="?", type=_no_path, choices=("corpus",), help="corpus: all old sessions on this machine"
     )
-    parser.add_argument("--session", type=Path, metavar="PATH", help="one transcript, mined now")
+    parser.add_argument(
+        "--session",
+        type=Path,
+        metavar="PATH",
+        help="one transcript, mined now (default: the newest of the current folder)",
+    )
     parser.add_argument("--host", choices=sorted(HOSTS), help="which agent wrote it (found out by itself)")
     parser.add_argument("--dry-run", action="store_true", help="show what would be kept; write nothing")
     parser.add_argument(
@@ -75,11 +84,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
     for option in corpus.OPTIONS:
         if is_given(args, option):
             raise UsageError(f"{option} belongs to `memory reflect corpus`")
-    if args.session is None:
-        raise UsageError("which transcript? memory reflect --session PATH   (all old ones: memory reflect corpus)")
     if not args.dry_run and (why := why_nothing_starts(context.settings)):
         raise UsageError(f"{why}: nothing is mined; --dry-run shows what would be")
-    path = named_file(args.session, "transcript")
+    path = named_file(args.session or _newest_here(context), "transcript")
     try:
         _refuse_what_is_no_session(path, args.host)
         mined = mine_transcript(MiningRequest(str(path), args.host or ""), _with_miner(context.settings, args.miner))
@@ -105,6 +112,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
         for slug in ideas_to_research(store, remembered):
             with suppress(QueueUnavailable):
                 enqueue(context.settings, "research.idea", {"slug": slug}, unique_key=research_key(slug))
+    for warning in why_full(count_pending_notes(store)):
+        note(f"memory: {warning}")
     if args.json:
         print_json([as_json(one) for one in routed])
         return 0
@@ -116,6 +125,19 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.dry_run:
         note("memory: a dry run: nothing was written")
     return 0
+
+
+def _newest_here(context: Context) -> Path:
+    """The session of the current folder's project that was written last; raises UsageError when there is none."""
+    folder = current_folder()
+    found = newest_session(context.settings, folder)
+    if found is None:
+        raise UsageError(
+            f"no session was found that ran in {folder or 'this folder'}: "
+            "memory reflect --session PATH takes any   (all old ones: memory reflect corpus)"
+        )
+    note(f"memory: the newest session here: {found.path}")
+    return found.path
 
 
 def _refuse_what_is_no_session(path: Path, host: str | None) -> None:

@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from ..pipelines.likeness import statement_of
 from ..pipelines.review import group_of
 from ..pipelines.scrub import Policy, scrub
+from ..pipelines.seeding import LEAST_SCORE, grade
 from ..tasks.agent_proposals import AgentProposals, ProposalFields
 from ..tasks.evolving import says_already
 from ..tasks.known_memories import VaultMemories
 from ..tasks.queue.enqueue import request_indexing
+from ..tasks.remembering import free_path
 from ..tasks.semantic_similarity import SemanticSimilarity
 from ..vault.entry import ACTIVE, INCIDENT, Entry
 from ..vault.errors import EntryExists, UsageError
-from ..vault.project import project_slug
-from .context import Context
+from ..vault.layout import PROJECTS
+from ..vault.project import project_of, project_slug
+from ..vault.slug import title_slug
+from .context import Context, current_folder
 from .kinds import meant_kind, tell_meant
 from .output import add_json, note, print_json
 from .proposed import tell_proposed
 
 EPILOG = """example:
+  memory save 'Release notes are bullet points.'
   memory save preferences release-notes --tags release,style --body 'Release notes are bullet points.'
   echo 'We deploy on Tuesdays.' | memory save convention deploy-day --project shop
 """
@@ -31,8 +36,12 @@ EPILOG = """example:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory save`."""
     parser.epilog = EPILOG
-    parser.add_argument("kind", help="what it is: preferences, workflow, fix, convention, … (lower case, dashes)")
-    parser.add_argument("slug", help="its name: lower case letters, digits and dashes")
+    parser.add_argument(
+        "kind",
+        metavar="kind | TEXT",
+        help="what it is: preferences, workflow, fix, convention, … (lower case, dashes); or the text alone",
+    )
+    parser.add_argument("slug", nargs="?", help="its name: lower case letters, digits and dashes")
     parser.add_argument(
         "--group", default=None, help="folder in the vault (default personal-private, or personal-projects/PROJECT)"
     )
@@ -60,12 +69,20 @@ def run(args: argparse.Namespace, context: Context) -> int:
     """
     if args.vault_path is not None:
         context = Context({**context.env, "MEMORY_VAULT_PATH": str(args.vault_path)})
+    is_named = args.slug is not None
+    if not is_named:
+        _take_for_text(args)
     body = read_body(args)
     if not body.strip():
         raise UsageError("the entry has no text; give --body TEXT, --body-file FILE, or text on standard input")
     project = project_slug((args.project or "").strip()) or None
     if args.project is not None and project is None:
         raise UsageError("--project needs a name; without it the entry holds in every project")
+    if args.group == PROJECTS:  # The folder of all projects: an entry lies in that of its own.
+        project = project or project_of(current_folder())
+        if not project:
+            raise UsageError("which project? this folder belongs to none: give --project NAME")
+        args.group = f"{PROJECTS}/{project}"
     group = group_of(args.group, project)
     meant = meant_kind(args.kind, group, context.store)
     if context.agent:
@@ -82,6 +99,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
     tags = [tag.strip() for tag in args.tags.split(",") if tag.strip()]
     path = store.entry_path(group, args.kind, args.slug, always_load=args.always_load)
     with store.lock():
+        if not is_named:
+            path = free_path(path, store)
+            args.slug = PurePosixPath(path).stem
         # What has this name already is told by `create`.
         like = [] if store.exists(path) else _like(args.kind, str(text), project, context)
         for one in like:
@@ -113,6 +133,20 @@ def run(args: argparse.Namespace, context: Context) -> int:
         note(f"memory: saved beside one that says nearly the same: {one.path}{status}")
     tell_meant(args.kind, meant)
     return 0
+
+
+def is_sentence(text: str) -> bool:
+    """Whether it is more than a word; scripts without spaces between words are no words of a command."""
+    return len(text.split()) > 1 or not text.isascii()
+
+
+def _take_for_text(args: argparse.Namespace) -> None:
+    """Fill in what the text alone leaves open: a kind by what it says, a name by its words. Raises UsageError."""
+    text = args.kind.strip()
+    if not is_sentence(text) or args.body is not None or args.body_file is not None:
+        raise UsageError("an entry needs a kind and a name, or a text alone: memory save 'We deploy on Tuesdays.'")
+    args.kind, args.body = ("preferences" if grade(text)[0] >= LEAST_SCORE else "fact"), text
+    args.slug = title_slug(text)
 
 
 def _like(kind: str, text: str, project: str | None, context: Context) -> list[Entry]:

@@ -19,8 +19,8 @@ EPILOG = """example:
   memory seed --user --yes                     what ~/.claude/CLAUDE.md says, into the review
   memory seed ~/src/shop --more --yes          what ranked below the limit before
 
-Reads CLAUDE.md, AGENTS.md, decision records and the agent's own notes. Everything goes to the review
-(`memory review`), nothing is saved; `memory undo --of seed` takes a run back.
+Reads CLAUDE.md, AGENTS.md, decision records and the agent's own notes; plans are named and not read. All goes to
+the review (`memory review`), nothing is saved; `memory undo --of seed` takes a run back.
 """
 
 STATEMENT_CHARACTERS = 200

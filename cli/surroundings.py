@@ -8,7 +8,8 @@ import socket
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,7 +24,7 @@ from ..hooks.install import (
     stub_in_place,
     switched_off,
 )
-from ..hooks.wiring import is_wired
+from ..hooks.wiring import WIRINGS, is_wired, wired_events
 from ..index.on_demand import may_start
 from ..tasks.corpus.backfill import plan_corpus
 from ..tasks.device import SETTINGS_NOTE, acting_device, acts_here
@@ -48,6 +49,10 @@ SYNC_TRACES = (".stfolder", ".stversions", ".dropbox", ".dropbox.cache", ".nextc
 SYNC_FOLDERS = ("dropbox", "onedrive", "nextcloud", "google drive", "cloudstorage", "mobile documents", "syncthing")
 NAMED = 3
 """So many files are named in one line; the rest is counted."""
+
+EVERY_SESSION = ("SessionStart", "UserPromptSubmit", "Stop")
+"""Events that each session with a prompt brings."""
+LEAST_OF_OTHERS = 3
 
 
 def vault_and_disk(context: Context) -> Finding:
@@ -185,7 +190,8 @@ def _sync_trace(vault: Path) -> str | None:
 def last_hook(context: Context) -> Finding:
     """When a hook last ran, and whether it ended well."""
     now = time.time()
-    newest = max(_week_of_hooks(context, now), key=lambda run: run.at, default=None)
+    runs = [*_week_of_hooks(context, now)]
+    newest = max(runs, key=lambda run: run.at, default=None)
     if newest is None:
         todo = "open a session of your agent; if it stays so, `memory init` again"
         if not is_wired(context.settings):
@@ -195,7 +201,23 @@ def last_hook(context: Context) -> Finding:
     detail = f"{newest.event} {_ago(max(0.0, now - newest.at))}, {newest.result or 'unknown'}, {took} ms"
     if newest.result in ("error", "no payload"):  # Without one it recorded nothing and reminded of nothing.
         return Finding("last hook", "fault", detail, "see `memory logs --event hook`")
+    if absent := _absent_events(context, runs):
+        what, brought = absent
+        todo = "`memory init` again; if it stays so, the agent does not run this hook: see its own log"
+        return Finding("last hook", "fault", f"no {what} in {SILENT_HOOK_DAYS} days, but {brought}", todo)
     return Finding("last hook", "ok", detail)
+
+
+def _absent_events(context: Context, runs: Sequence[HookRun]) -> tuple[str, str] | None:
+    """The wired events of every session that never came though others came LEAST_OF_OTHERS times, and those."""
+    came = Counter(run.event for run in runs)
+    wired = {event for host in WIRINGS for event in wired_events(host, context.settings)}
+    wired |= {*EVENTS} if plugin_installed(context.settings) else {*installed_events(context.settings)}
+    absent = [event for event in EVERY_SESSION if event in wired and not came[event]]
+    others = {event: came[event] for event in EVERY_SESSION if came[event] >= LEAST_OF_OTHERS}
+    if not absent or not others:
+        return None
+    return " and no ".join(absent), " and ".join(f"{count} {event}" for event, count in others.items())
 
 
 def sync_clients(context: Context) -> Finding:

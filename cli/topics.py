@@ -124,6 +124,8 @@ def _write(args: argparse.Namespace, topics: Topics, context: Context) -> int:
         print_json(_as_json(topic))
     else:
         print(context.vault / topic.path)
+    if too_long := topics.over_the_limit():
+        note(f"memory: {too_long}")
     if context.settings.memory.disable_auto_memory:
         note("memory: memory.disable_auto_memory is set: no session will see it")
     return 0

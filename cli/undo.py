@@ -15,6 +15,7 @@ from ..tasks.queue.enqueue import request_indexing
 from ..tasks.taken_back import NOTE, TakenBack
 from ..tasks.undoing import WRITTEN, LeftRun, Selector, Undo, UndoPlan
 from ..vault.errors import MemoryVaultError, UsageError
+from ..vault.large_change import forget_large_change
 from ..vault.marker import REFLECTED, START, list_markers
 from .context import Context
 from .output import add_json, counted, in_line, note, print_json
@@ -90,6 +91,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
         selector = replace(selector, last=False, run=shown.run)
     plan = undo.carry_out(selector, include_edited=args.include_edited)
     plan.later = shown.later
+    if args.of is not None:
+        forget_large_change(context.state.harness, args.of)
     request_indexing(context.settings)
     status = _print(plan, args, done=True)
     if plan.lost_of:

@@ -7,6 +7,7 @@ import time
 
 from ..vault.automemory import FOLDER, INDEX_NAME, is_topic_name, render_index_block
 from ..vault.days import SECONDS_PER_DAY
+from ..vault.large_change import told_of_large_change
 from ..vault.layout import ALWAYS_LOAD, PROJECTS
 from ..vault.marker import REFLECTED, START, list_markers, marker_path
 from ..vault.pending import describe_review, find_pending_notes, group_by_place
@@ -178,6 +179,8 @@ def format_reminder(vault: str, harness: str, session: str) -> str:
         parts.append(f"the inbox holds {counts['inbox']} entries (`memory inbox`)")
     if counts["ideas"] > INCUBATOR_LIMIT:
         parts.append(f"the incubator holds {counts['ideas']} ideas (`memory idea list`)")
+    if change := told_of_large_change(harness, time.time()):
+        parts.append(change)
     days = count_silent_days(harness, session, time.time())
     if days >= SILENT_DAYS:
         parts.append(f"nothing was reflected for {days} days (`memory doctor`)")

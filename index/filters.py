@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
 
+from ..vault.entry import ACTIVE
 from ..vault.errors import UsageError
 from ..vault.project import project_named
 
@@ -36,6 +37,8 @@ TEXT_COLUMNS: Mapping[str, str] = {
     "folder": "special",
     "session": "session",
 }
+_UNSAID = {"status": ACTIVE}
+"""What a note without the property has."""
 DATE_KEYS = frozenset({"created", "updated"})
 KEYS = frozenset({"tag", *TEXT_COLUMNS, *DATE_KEYS})
 _ALIASES = {"tags": "tag"}
@@ -124,6 +127,15 @@ def named_values(tree: Filter | None, key: str) -> frozenset[str]:
     return frozenset().union(*(named_values(operand, key) for operand in tree.operands))
 
 
+def asked_values(tree: Filter | None, key: str) -> frozenset[str]:
+    """As `named_values`, without what the expression excludes by NOT."""
+    if isinstance(tree, Not):
+        return frozenset()
+    if isinstance(tree, And | Or):
+        return frozenset().union(*(asked_values(operand, key) for operand in tree.operands))
+    return named_values(tree, key)
+
+
 def to_sql(tree: Filter, alias: str = "m") -> tuple[str, list[str]]:
     """Build a condition over entry_meta (as `alias`) that is never NULL, and its parameters."""
     if isinstance(tree, And | Or):
@@ -140,7 +152,7 @@ def to_sql(tree: Filter, alias: str = "m") -> tuple[str, list[str]]:
     if tree.key == "tag":
         inside = f"SELECT 1 FROM entry_tag t WHERE t.entry_rowid = {alias}.rowid AND t.tag = ?"
         return f"(EXISTS ({inside}))", [tree.value]
-    column = f"COALESCE({alias}.{TEXT_COLUMNS[tree.key]}, '')"
+    column = f"COALESCE(NULLIF({alias}.{TEXT_COLUMNS[tree.key]}, ''), '{_UNSAID.get(tree.key, '')}')"
     if tree.key == "group":
         below = f"substr({column}, 1, length(?) + 1) = ? || '/' COLLATE NOCASE"
         return f"({column} = ? COLLATE NOCASE OR {below})", [tree.value] * 3
@@ -163,7 +175,7 @@ def matches(tree: Filter, row: Mapping[str, Any]) -> bool:
     wanted = _ascii_lower(tree.value)
     if tree.key == "tag":
         return any(_ascii_lower(str(tag)) == wanted for tag in row.get("tags") or ())
-    value = _ascii_lower(str(row.get(TEXT_COLUMNS[tree.key]) or ""))
+    value = _ascii_lower(str(row.get(TEXT_COLUMNS[tree.key]) or _UNSAID.get(tree.key, "")))
     if tree.key == "group":
         return value == wanted or value.startswith(wanted + "/")
     return value == wanted

@@ -22,6 +22,7 @@ import apsw
 
 from ..vault.entry import DISMISSED, REJECTED
 from ..vault.errors import IndexUnavailable
+from ..vault.project import group_of_note
 from . import active_sql, database, schema
 from .chunking import ChunkText, chunk_entry
 from .database import IndexDamaged
@@ -112,7 +113,7 @@ def row_of(entry: Entry) -> dict[str, Any]:
         "slug": entry.slug,
         "title": entry.title,
         "project": entry.project,
-        "group_name": entry.group,
+        "group_name": group_of_note(entry.path, entry.group or "", entry.kind or "") or None,
         "created": entry.created,
         "updated": entry.updated,
         "tags": entry.tags,

@@ -121,10 +121,14 @@ def _marks(item: ListedItem) -> tuple[str, ...]:
 
 
 def _text_mark(item: ListedItem) -> str:
-    """Key of what a feed's entry says; '' for an entry that has only a title, as others of its feed may, and for items
-    whose address is all there is."""
-    says = item.identity and item.title and item.description
-    return pattern_key(f"text:{item.title.casefold()}\n{item.description.casefold()}") if says else ""
+    """Key of what a feed's entry says: its title with its description, else with its address but for the host.
+
+    '' for an entry without a title, and for items whose address is all there is.
+    """
+    if not (item.identity and item.title):
+        return ""
+    says = item.description.casefold() or item.url.partition("://")[2].partition("/")[2]
+    return pattern_key(f"text:{item.title.casefold()}\n{says}")
 
 
 # --- the note with the sources ---

@@ -46,7 +46,11 @@ def line_for(title: str, slug: str, description: str) -> str:
     hook = " ".join(description.split())
     if len(hook) > MOST_HOOK_CHARACTERS:
         hook = hook[:MOST_HOOK_CHARACTERS].rsplit(" ", 1)[0] + " …"
-    return f"- [{shown}]({slug}.md)" + (f" — {hook}" if hook else "")
+    line = f"- [{shown}]({slug}.md)" + (f" — {hook}" if hook else "")
+    # What the lines behind it would be hidden by: a comment, and code that begins here and ends there.
+    line = line.replace("<!--", "&lt;!--")
+    ends_here = sum(line[start:end].count("`") for start, end, _ in find_regions(line)) == line.count("`")
+    return line if ends_here else line.replace("`", "'")
 
 
 def with_line(text: str, slug: str, line: str) -> str:

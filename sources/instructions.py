@@ -24,6 +24,7 @@ INSTRUCTION_NAMES = frozenset({"CLAUDE.md", "CLAUDE.local.md", "AGENTS.md", "GEM
 NESTED_INSTRUCTIONS = (".claude/CLAUDE.md", ".github/copilot-instructions.md")
 DECISION_FOLDERS = frozenset({"adr", "adrs", "decisions"})
 """`docs/adr`, `doc/adr`, `docs/decisions`, `docs/architecture/decisions`: where the tools for them put them."""
+PLAN_FOLDERS = frozenset({"plan", "plans"})
 _DECISION_NAME = re.compile(r"(?:adr[-_]?)?\d{1,5}[-_ ].*\.md", re.IGNORECASE)
 SKIPPED_FOLDERS = frozenset(
     {"node_modules", "vendor", "third_party", "third-party", "site-packages", "target", "dist", "build", "venv"}
@@ -79,6 +80,9 @@ def repository_files(repository: Path, memory_root: Path | None) -> Iterator[Ins
         if not real.startswith(f"{root}/"):
             yield Unread(path, "a symbolic link that leaves the repository")
             continue
+        if kind == "plan":
+            yield Unread(path, "a plan says what was intended, not what holds")
+            continue
         yield _read(kind, path, os.path.relpath(path, root), project)
     if memory_root is not None:
         folder = memory_root / project_key(str(root))
@@ -116,7 +120,7 @@ def project_key(folder: str) -> str:
     return re.sub(r"[^A-Za-z0-9]", "-", folder)
 
 
-def _candidates(root: Path) -> Iterator[tuple[Path, SourceKind]]:
+def _candidates(root: Path) -> Iterator[tuple[Path, SourceKind | Literal["plan"]]]:
     for name in NESTED_INSTRUCTIONS:
         if os.path.isfile(root / name):
             yield root / name, "instructions"
@@ -130,11 +134,14 @@ def _candidates(root: Path) -> Iterator[tuple[Path, SourceKind]]:
         if folders_left < 0:
             return
         decisions = Path(folder).name.lower() in DECISION_FOLDERS
+        plans = not PLAN_FOLDERS.isdisjoint(part.lower() for part in Path(folder).relative_to(root).parts)
         for name in sorted(names):
             if name in INSTRUCTION_NAMES:
                 yield Path(folder) / name, "instructions"
             elif decisions and _DECISION_NAME.fullmatch(name):
                 yield Path(folder) / name, "decision"
+            elif name.lower() == "roadmap.md" or (plans and is_note_name(name)):
+                yield Path(folder) / name, "plan"
 
 
 def _read(kind: SourceKind, path: Path, name: str, project: str) -> InstructionFile | Unread:

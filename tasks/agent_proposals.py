@@ -39,6 +39,7 @@ from ..vault.store import VaultStore
 from ..vault.wording import cut
 from .entry_names import require_living, resolve_entry
 from .evolving import says_already
+from .ideas.ledger import is_titled_otherwise
 from .indexing import vault_store
 from .journal import Change, Journal
 from .remembering import free_path
@@ -134,6 +135,8 @@ class AgentProposals:
             if old is not None and says_already(require_living(self._store, old)[1], str(text)):
                 return ProposalOutcome("known already", old)
             for entry in find_by_fingerprint(self._store, key):
+                if kind == "idea" and is_titled_otherwise(entry, str(title), str(text)):
+                    continue
                 if entry.effective_status in ("rejected", "dismissed"):
                     return ProposalOutcome("rejected before", entry.path)
                 if entry.effective_status not in PUT_AWAY_STATUSES and entry.path != old:

@@ -27,6 +27,7 @@ from ..index.store import IndexStats
 from ..vault.core import select_core
 from ..vault.entry import ACTIVE, Entry
 from ..vault.errors import MemoryVaultError
+from ..vault.large_change import told_of_large_change
 from ..vault.layout import StatePaths
 from ..vault.marker import REFLECTED, START, list_markers, marker_path
 from ..vault.process_lock import lock_holder
@@ -162,6 +163,7 @@ def health_report(settings: Settings, now: float, is_wired: IsWired, *, count_en
         *warnings_of(waiting, last, oldest_waiting(state.harness), hooks, now),
         *_told(why_no_room(core_left_out(settings), settings.recall.core_words)),
         *_told(told_of_pause(settings)),
+        *_told(told_of_large_change(state.harness, now) or None),
         *_told(why_dead(ledger.queue.dead) if ledger else None),
         *_told(why_silent(ledger.beat, processes.worker.pid, now) if ledger and processes.worker else None),
         *_told(why_held(ledger.held) if ledger else None),

@@ -26,11 +26,7 @@ def warnings_of(
     pending: PendingCounts | None, last: float | None, waiting: float | None, hooks: Iterable[HookTimes], now: float
 ) -> list[str]:
     """What needs the user, one line each."""
-    found = []
-    if pending is not None and pending.inbox > INBOX_LIMIT:
-        found.append(f"the inbox holds {pending.inbox} entries, more than {INBOX_LIMIT}: `memory inbox`")
-    if pending is not None and pending.ideas > INCUBATOR_LIMIT:
-        found.append(f"the incubator holds {pending.ideas} ideas, more than {INCUBATOR_LIMIT}: `memory idea list`")
+    found = why_full(pending) if pending is not None else []
     # Never reflected: silent since the session that waits longest, if any does.
     since = last if last is not None else waiting
     if since is not None and now - since > SILENT_DAYS * SECONDS_PER_DAY:
@@ -42,6 +38,16 @@ def warnings_of(
                 f"{times.event} takes {times.p95_ms:.0f} ms (p95), its budget is {times.budget_ms:.0f} ms: "
                 "`memory doctor`"
             )
+    return found
+
+
+def why_full(pending: PendingCounts) -> list[str]:
+    """The warnings that inbox and incubator hold more than anybody reads."""
+    found = []
+    if pending.inbox > INBOX_LIMIT:
+        found.append(f"the inbox holds {pending.inbox} entries, more than {INBOX_LIMIT}: `memory inbox`")
+    if pending.ideas > INCUBATOR_LIMIT:
+        found.append(f"the incubator holds {pending.ideas} ideas, more than {INCUBATOR_LIMIT}: `memory idea list`")
     return found
 
 

@@ -23,6 +23,7 @@ from ..vault.entry import Entry, Source, parse_entry
 from ..vault.errors import EntryInvalid, EntryNotFound, PathRefused, VaultUnavailable
 from ..vault.fields import StoreValue
 from ..vault.killpoint import kill_point
+from ..vault.large_change import note_large_change
 from ..vault.layout import PROJECTS
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
@@ -297,6 +298,9 @@ def import_handler(settings: Settings) -> Handler:
         except VaultUnavailable as error:
             raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error
         counts = Counter(one.result for one in results)
+        note_large_change(
+            settings.state.harness, counts["removed"], "archived: Claude Code has deleted its own", "import"
+        )
         if counts["imported"] or counts["updated"] or counts["removed"]:
             job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
         return {result.replace(" ", "_"): count for result, count in sorted(counts.items())}

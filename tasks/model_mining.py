@@ -27,6 +27,7 @@ from ..vault.killpoint import kill_point
 from ..vault.layout import StatePaths
 from ..vault.settings import Settings
 from .completion import BudgetedCompleter, completer_of
+from .queue.job import Retry
 from .queue.kinds import Json
 from .spending import BudgetRefused, Cap, SpendingBook
 
@@ -41,6 +42,8 @@ MODEL_SECONDS = 280.0
 LEAST_CALL_SECONDS = 1.0
 MAX_OUTPUT_TOKENS = 1500
 MAX_WAIT_SECONDS = 10.0
+AGAIN = "again_seconds"
+"""In the report: the model could not be heard now, and may be after so long."""
 """A service that asks for a longer pause gets no second request: the local miner's candidates suffice."""
 ANSWERS_FOLDER = "answers"
 
@@ -83,6 +86,16 @@ class AnswerCache:
         for key in keys:
             with contextlib.suppress(OSError):
                 (self._folder / f"{key}.json").unlink()
+
+
+def read_again_later(report: Mapping[str, Json]) -> None:
+    """Raise Retry where the model may be heard later: nothing of this reading is kept then.
+
+    The last attempts ask no model, so that a session is read without it at worst.
+    """
+    seconds = report.get(AGAIN)
+    if isinstance(seconds, float):
+        raise Retry(f"the model could not be heard: {report.get('failed')}", seconds)
 
 
 def mine_windows(
@@ -132,6 +145,7 @@ class _WindowAsker:
         self._counts: Counter[str] = Counter()
         self._failed = ""
         self._refused = ""
+        self._again_seconds: float | None = None
         self._may_wait = True
 
     def report(self) -> dict[str, Json]:
@@ -139,6 +153,8 @@ class _WindowAsker:
         report: dict[str, Json] = {name: count for name, count in sorted(self._counts.items()) if count}
         if self._failed:
             report["failed"] = self._failed
+        if self._again_seconds is not None:
+            report[AGAIN] = self._again_seconds
         if self._refused:
             report["refused"] = self._refused
         return report
@@ -152,6 +168,8 @@ class _WindowAsker:
             self._refused = str(refused)
         except CompletionFailed as failed:
             self._fail(str(failed))
+            if failed.retry_after is not None and failed.retry_after > MAX_WAIT_SECONDS:
+                self._again_seconds = failed.retry_after
         except (MemoryVaultError, OSError) as error:
             self._fail(str(error))
         return None

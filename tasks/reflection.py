@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import time
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -24,9 +25,10 @@ from .child_job import run_json_child
 from .ideas.ledger import research_key
 from .indexing import vault_store
 from .mining import REST, Mined, MiningRequest, mined_from_json
-from .model_mining import MODEL_SECONDS, AnswerCache
+from .model_mining import MODEL_SECONDS, AnswerCache, read_again_later
 from .queue.job import Dead, Handler, Postpone, RunningJob
 from .queue.kinds import Json
+from .queue.worklog import FIELDS
 from .remembering import MemoryReport, ideas_to_research, remember
 from .sessions import OUTSIDE, follow_transcript
 
@@ -45,6 +47,7 @@ def reflect_handler(settings: Settings) -> Handler:
     """Make the handler of reflect.session."""
 
     def handle(job: RunningJob) -> Mapping[str, Json]:
+        began = time.monotonic()
         session = str(job.args["session"])
         marker = read_marker(marker_path(settings.state.harness, session))
         if marker is None:
@@ -57,6 +60,7 @@ def reflect_handler(settings: Settings) -> Handler:
             # The host writes it asynchronously; the sweep comes back to it, or finds it dead.
             return {"nothing": "there is no transcript yet"}
         mined = _mine_in_child(settings, job, marker)
+        read_again_later(mined.model)
         try:
             remembered = _commit(settings, job, marker, mined)
         except VaultUnavailable as error:
@@ -73,7 +77,13 @@ def reflect_handler(settings: Settings) -> Handler:
             "unconfirmed": mined.unconfirmed,
         }
         if mined.mined_until > marker.offset:  # Else nothing was new: no line for it.
-            log_mined(marker.session_id, marker.cwd, counts)
+            log_mined(
+                marker.session_id,
+                marker.cwd,
+                candidates=len(mined.candidates),
+                duration_ms=round((time.monotonic() - began) * 1000),
+                **counts,
+            )
         if mined.has_more:
             raise Postpone(REST, 0.0)
         return {**counts, "model": dict(mined.model)} if mined.model else counts
@@ -81,10 +91,15 @@ def reflect_handler(settings: Settings) -> Handler:
     return handle
 
 
-def log_mined(session: str, cwd: str, counts: Mapping[str, Json]) -> None:
+LOGGED_AS = {"candidates": "candidates_mined", "saved": "auto_saved", "for_review": "proposed"}
+"""Fields of the log that have another name than the count in the job's history."""
+
+
+def log_mined(session: str, cwd: str, **counts: Json) -> None:
     """One line of what a reading of a session came to, in numbers: the log never holds what was said."""
-    told = ", ".join(f"{name} {count}" for name, count in counts.items() if count)
-    log.info("session %s mined (project %s): %s", session, project_of(cwd) or "none", told)
+    told = {"auto_saved": 0, "proposed": 0, "inboxed": 0}
+    told |= {LOGGED_AS.get(name, name): count for name, count in counts.items() if isinstance(count, int)}
+    log.info("session mined", extra={FIELDS: {"session": session, "project": project_of(cwd) or "none", **told}})
 
 
 def _mine_in_child(settings: Settings, job: RunningJob, marker: Marker) -> Mined:

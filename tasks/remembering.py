@@ -41,7 +41,7 @@ from ..vault.settings import Settings
 from ..vault.slug import free_slug
 from ..vault.store import VaultStore
 from .boundary import is_outside
-from .ideas.ledger import BY_COMMAND, commit_idea, new_idea_path, slug_of
+from .ideas.ledger import BY_COMMAND, commit_idea, has_own_title, is_titled_otherwise, new_idea_path, slug_of
 from .journal import Change, Journal, text_of
 from .known_memories import VaultMemories
 from .queue.kinds import Json
@@ -170,7 +170,11 @@ def capture_idea(
     said = Candidate("idea", str(summary), "you wrote it down", "user", (stamp,), str(summary), session or "")
     with store.lock(), SemanticSimilarity(settings) as meaning:
         journal.recover()
-        known = [entry for entry in VaultMemories(store, settings, meaning).entries(said) if entry.kind == "idea"]
+        known = [
+            entry
+            for entry in VaultMemories(store, settings, meaning).entries(said)
+            if entry.kind == "idea" and not is_titled_otherwise(entry, str(title), str(summary))
+        ]
         old = next((e for e in known if e.effective_status in ("incubating", "active")), None)
         if old is None:
             path = new_idea_path(store, str(title))
@@ -196,7 +200,10 @@ def capture_idea(
             fields: dict[str, StoreValue] = {"occurrences": old.occurrences + 1, "source": [*old.sources, source]}
             if "surface" in old.extra:
                 fields["surface"] = None  # it was to be asked for, or declined: now the user has said so
-            note = Change(path, before, store.render_edit(before, fields, _with_evidence(old.body, said)))
+            body = old.body
+            if has_own_title(str(title), body) and body.startswith(f"# {old.title}\n"):
+                body = body.replace(old.title, str(title), 1)  # A mined idea's was made of its first words.
+            note = Change(path, before, store.render_edit(before, fields, _with_evidence(body, said)))
         changes = commit_idea(settings, journal, note, run=run, actor="idea", what=f"idea: {title}", requested=True)
     appended = any(is_outside(change.path) for change in changes)
     return CapturedIdea(path, old is None, appended, 1 if old is None else old.occurrences + 1)

@@ -184,6 +184,10 @@ class Topics:
             self._commit([*changes, Change(path, before, None)], f"removed topic {slug}")
             return archive
 
+    def over_the_limit(self) -> str:
+        """How much of the index no session loads; '' if all of it is loaded."""
+        return over_the_limit(self._index())
+
     def rebuild_index(self) -> bool:
         """Give each topic its one line and take dead ones out; whether anything had to change."""
         with self._store.lock():

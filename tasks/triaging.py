@@ -22,6 +22,7 @@ from ..vault.entry import Entry
 from ..vault.errors import EditConflict, EntryInvalid, EntryNotFound, VaultUnavailable
 from ..vault.evidence import PASSED_ON_TAG
 from ..vault.fields import StoreValue
+from ..vault.large_change import note_large_change
 from ..vault.layout import ARCHIVE, DEFAULT_GROUP, INBOX, REVIEW, special_folder
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
@@ -286,6 +287,7 @@ def triage_handler(settings: Settings) -> Handler:
         for result in results:
             name = result.result.split(":", 1)[0]
             counts[name] = int(str(counts.get(name, 0))) + 1
+        note_large_change(settings.state.harness, len(results), "put elsewhere from the inbox", "triage")
         if results:
             job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
         return counts

@@ -7,13 +7,16 @@ EXPLICIT_KINDS is none, nor is a note without content.
 from __future__ import annotations
 
 from .automemory import COST_KIND, INDEX_KIND
-from .entry import RESEARCH_KIND, Entry, words_of
-from .layout import ALWAYS_LOAD
+from .entry import PATTERN_KIND, RESEARCH_KIND, Entry, words_of
+from .layout import ALWAYS_LOAD, INCUBATOR, WATCHLIST
 
 EXPLICIT_KINDS = frozenset({RESEARCH_KIND, INDEX_KIND, COST_KIND})
 """Kinds that are listed and recalled only when a filter names them: texts of strangers, which must not come up by
 themselves; indexes of topics, which would match every question that one of their topics matches; costs of sessions,
 which answer no question."""
+
+PLACE_OF_KIND = {"idea": INCUBATOR, PATTERN_KIND: WATCHLIST}
+"""Kinds whose notes lie in a special folder and are in no use: who names one means those."""
 
 
 def is_entry_place(path: str) -> bool:

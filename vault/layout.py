@@ -304,6 +304,12 @@ def resolve_within(path: str, roots: Iterable[str]) -> str | None:
     return None
 
 
+RESERVED_NAMES = frozenset(
+    {"con", "prn", "aux", "nul", *(f"{device}{number}" for device in ("com", "lpt") for number in range(1, 10))}
+)
+"""Names that Windows gives no file or folder, whatever the ending: a vault that is synced there could not hold them."""
+
+
 def special_folder(relative_path: str) -> str:
     """The first folder of a vault-relative path whose name begins with an underscore, or ''."""
     for part in relative_path.split("/")[:-1]:

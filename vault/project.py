@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 
-from .layout import ALWAYS_LOAD, PROJECTS, special_folder
+from .layout import ALWAYS_LOAD, DEFAULT_GROUP, PROJECTS, RESERVED_NAMES, special_folder
 from .normal_form import composed
 
 MAX_POINTER_BYTES = 4096
@@ -70,6 +70,8 @@ def project_slug(name: str) -> str:
         folded = name
     words = "".join(c if c.isascii() and c.isalnum() else " " for c in folded.lower() if not _is_mark(c))
     slug = "-".join(words.split())
+    if slug in RESERVED_NAMES:
+        return f"{slug}-it"  # As `allowed_name` in slug.py.
     if slug or not name:
         return slug
     from binascii import crc32
@@ -103,6 +105,21 @@ def project_of_note(path: str, named: str = "", group: str = "") -> str:
     of, _, name = group.partition("/")
     was_moved = of == PROJECTS and rest != "" and special_folder(path) in ("", ALWAYS_LOAD)
     return "" if of not in _ROOTS or was_moved else project_slug(name.partition("/")[0])
+
+
+def group_of_note(path: str, named: str = "", kind: str = "") -> str:
+    """Group of the note at the vault-relative `path`, '' for none: what its property names, else its folder.
+
+    As of projects, a group of ours says where the note was written, and its place says where it is now.
+    """
+    special = special_folder(path)
+    is_ours = named == DEFAULT_GROUP or named.partition("/")[0] in _ROOTS
+    if named and (not is_ours or special not in ("", ALWAYS_LOAD)):
+        return named
+    folders = [part for part in path.split("/")[:-1] if part[:1] != "_"]
+    if len(folders) > 1 and folders[-1] == kind:
+        folders.pop()
+    return "/".join(folders) or named
 
 
 def _repository_of_lost_worktree(path: str, home: str) -> str:

@@ -142,7 +142,7 @@ class MemorySection:
         ),
     )
     autostart: bool = field(default=True, metadata=_switch("Hooks may start the worker and the recall service."))
-    log_level: str = field(default="info", metadata=_choice("How much is logged.", "debug", "info", "warning", "error"))
+    log_level: str = field(default="info", metadata=_choice("How much is logged.", "info", "warning", "error"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Callable, Container
 
 from .errors import EntryInvalid
+from .layout import RESERVED_NAMES
 
 MINING_WORDS = 6
 IDEA_SLUG_CHARACTERS = 40
@@ -70,12 +71,14 @@ def slugify(title: str, limit: int = MAX_SLUG_CHARACTERS, fallback: str = "untit
     `note-<8 hex>`, the same one each time.
     """
     slug = "-".join(_words(title))[:limit].strip("-")
-    return slug or _foreign_name(title, fallback)
+    return allowed_name(slug) or _foreign_name(title, fallback)
 
 
 def mining_slug(match: str) -> str:
     """Make the slug of a mined statement: its first MINING_WORDS words."""
-    return _whole_words(_words(match)[:MINING_WORDS], MAX_SLUG_CHARACTERS) or _foreign_name(match, "candidate")
+    return allowed_name(_whole_words(_words(match)[:MINING_WORDS], MAX_SLUG_CHARACTERS)) or _foreign_name(
+        match, "candidate"
+    )
 
 
 def title_slug(title: str, limit: int = MAX_SLUG_CHARACTERS, fallback: str = "untitled") -> str:
@@ -83,7 +86,7 @@ def title_slug(title: str, limit: int = MAX_SLUG_CHARACTERS, fallback: str = "un
 
     For names that are made once: notes that are found again by their slug (projects, skills) keep the other cut.
     """
-    return _whole_words(_words(title), limit) or _foreign_name(title, fallback)
+    return allowed_name(_whole_words(_words(title), limit)) or _foreign_name(title, fallback)
 
 
 def _whole_words(words: list[str], limit: int) -> str:
@@ -121,9 +124,16 @@ def free_slug(slug: str, taken: Container[str] | Callable[[str], bool]) -> str:
     return f"{slug}-{number}"
 
 
+def allowed_name(name: str) -> str:
+    """Return `name`, or `name-it` of one that Windows reserves: see RESERVED_NAMES."""
+    return f"{name}-it" if name in RESERVED_NAMES else name
+
+
 def _validate(what: str, value: str, pattern: re.Pattern[str], allowed: str) -> str:
     if not isinstance(value, str) or pattern.fullmatch(value) is None:
         raise EntryInvalid(f"{what} {str(value)[:80]!r} is not allowed: use {allowed}")
+    if what != "tag" and (reserved := RESERVED_NAMES.intersection(value.split("/"))):
+        raise EntryInvalid(f"{what} {min(reserved)!r} is a name that Windows reserves: choose another")
     if any(len(part) > MAX_NAME_CHARACTERS for part in value.split("/")):
         raise EntryInvalid(f"{what} is too long: use at most {MAX_NAME_CHARACTERS} characters")
     return value

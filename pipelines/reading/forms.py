@@ -13,13 +13,15 @@ from pathlib import Path
 
 _DATA = Path(__file__).with_name("forms.json")
 _LEAD = r"(?:(?:ok(?:ay)?|and|also|so|but|no|please|btw|hey|thanks|hi|well|oh)\b[\s,.!:;–—-]*)*"
+IDEA = "an idea"
+"""The form that makes an idea of a sentence."""
 _FORMS: tuple[tuple[str, str], ...] = (
     ("asked to remember", r"(?:please )?(?:remember|memorize|keep in mind|don'?t forget|note)(?:\s*:|,? that\b)"),
     ("from now on", r".{0,60}\b(?:from now on|going forward|from here on|in (?:the )?future,)"),
     ("labelled", r"(?:(?:new|our|my|house|team|project) )?(?:rule|convention|preference|policy|decision|fact)\s*:"),
-    ("always or never", r"(?:you (?:should|must|can) |we )?(?:always|never)\s+\w+"),
+    ("always or never", r"(?:you (?:should|must|can) |we )?(?:always|never|(?:don'?t|do not) ever)\s+\w+"),
     ("prefer", r"I (?:always|usually|generally|strongly)? ?(?:prefer|hate|never want|always want)\b"),
-    ("don't ever", r"(?:don'?t|do not) ever\b"),
+    (IDEA, r"(?:(?:an?|one more|another|new|random|crazy|quick|feature|future|todo) )*idea\s*(?::|\s[-—–]\s)"),
     ("each time", r"(?:every time|each time|whenever) (?:you|we|I)\b"),
     (
         "this project's way",
@@ -28,7 +30,7 @@ _FORMS: tuple[tuple[str, str], ...] = (
     ("one, not the other", r"(?:we|i) use [\w.+#/-]+,? (?:not|instead of|rather than) [\w.+#/-]+"),
     ("decided", r"(?:we|i)(?:'ve| have)? (?:agreed|decided|settled)(?: that| on| to|:)"),
 )
-ORDERS = frozenset({"from now on", "always or never", "prefer", "don't ever", "each time"})
+ORDERS = frozenset({"from now on", "always or never", "prefer", "each time"})
 """Forms that tell how to work: what has one is no fact."""
 _NO_STATEMENT = re.compile(r"\?\s*$|^(?:always|never) ?mind\b", re.IGNORECASE)
 _RUNS_DOWNLOADS = re.compile(r"\b(?:curl|wget)\b[^\n|]*\|\s*(?:sudo\s+)?\w*sh\b", re.IGNORECASE)

@@ -18,7 +18,7 @@ from .calibration import Eagerness, Thresholds, calibration
 from .context import ConversationContext, occasion
 from .excerpts import excerpt, excerpt_range
 from .fixes import FixFinder, ProvedFix, plain
-from .forms import ORDERS, explicit_form, runs_downloads
+from .forms import IDEA, ORDERS, explicit_form, runs_downloads
 from .linear import NgramReader
 from .reading import LASTING, Category, Message, MessageReading, Reader, SentenceReading
 from .sentences import Sentence, sentences
@@ -151,7 +151,6 @@ class Miner:
             standing_rule=saves,
             claimed_rule=not saves and finding.tier != "hint",
             typed=True,
-            passed_on=not _is_typed(turn, start, end),
             score=round(finding.worth, 3),
             limit=finding.limit,
             said_at=moment(turn.timestamp),
@@ -212,11 +211,6 @@ def _without_pasted(turn: Turn) -> str:
     return text
 
 
-def _is_typed(turn: Turn, start: int, end: int) -> bool:
-    """Whether no part of a passage stands apart from the user's own words."""
-    return not any(start < high and low < end for low, high in turn.apart)
-
-
 def _findings(text: str, parts: Sequence[Sentence], reading: MessageReading, limits: Thresholds) -> list[_Finding]:
     """What of a message becomes a candidate, in its order: sentences that the reader picks, and explicit forms."""
     picked: dict[int, _Finding] = {}
@@ -242,6 +236,8 @@ def _judged(
     reading: MessageReading, part: SentenceReading, is_best: bool, form: str | None, limits: Thresholds
 ) -> tuple[Category, float, Tier] | None:
     """Category, probability and tier of a sentence; None if nothing becomes of it."""
+    if form == IDEA:
+        return "idea", max(reading.idea, FORM_SCORE), "propose"
     worth = reading.worth if is_best else min(reading.worth, part.worth)
     tier = _tier(worth, limits) if is_best or part.worth >= limits.sentence else None
     if is_best and tier != "save":

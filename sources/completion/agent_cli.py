@@ -15,6 +15,8 @@ from typing import Any, Protocol
 
 from .completer import MAX_ANSWER_BYTES, Completion, CompletionFailed, CompletionRequest, object_in
 
+LIMIT_SECONDS = 5 * 3600.0
+"""After so long the limit of a plan is reached no more."""
 MAX_PROMPT_BYTES = 9_000_000
 """`claude -p` reads at most 10 MB."""
 DEFAULT_CLAUDE_MODEL = "haiku"
@@ -89,7 +91,7 @@ class ClaudeCompleter:
         read = [_count(counts.get(name)) for name in _CLAUDE_INPUT]
         value = answer.get("structured_output")
         if not isinstance(value, dict):
-            raise CompletionFailed("claude gave no structured output")
+            raise _unanswered("claude gave no structured output")
         return Completion(value, sum(read) if any(read) else None, _count(counts.get("output_tokens")) or None)
 
 
@@ -101,8 +103,9 @@ def _result_of(ran: ProgramResult) -> Mapping[str, Any]:
     try:
         answer = json.loads(ran.stdout)
     except (ValueError, RecursionError):
-        said = f"exit status {ran.returncode}" if ran.returncode else "what it printed is no JSON"
-        raise CompletionFailed(f"claude failed: {said}") from None
+        if ran.returncode == 0:
+            raise _unanswered("claude failed: what it printed is no JSON") from None
+        raise CompletionFailed(f"claude failed: exit status {ran.returncode}") from None
     if not isinstance(answer, dict) or answer.get("type") != "result":
         raise CompletionFailed("claude failed: what it printed is no result")
     if answer.get("is_error") or answer.get("subtype") != "success" or ran.returncode != 0:
@@ -150,9 +153,16 @@ class CodexCompleter:
                 raise CompletionFailed(f"codex failed: exit status {ran.returncode}")
             answer = _read_answer(answer_file)
         usage = _codex_usage(ran.stdout)
-        return Completion(
-            object_in(answer), _count(usage.get("input_tokens")) or None, _count(usage.get("output_tokens")) or None
-        )
+        try:
+            value = object_in(answer)
+        except CompletionFailed as failed:
+            raise _unanswered(str(failed)) from None
+        return Completion(value, _count(usage.get("input_tokens")) or None, _count(usage.get("output_tokens")) or None)
+
+
+def _unanswered(reason: str) -> CompletionFailed:
+    """Of a program that ended well and said something else than the answer, as it does at the limit of its plan."""
+    return CompletionFailed(reason, retry_after=LIMIT_SECONDS)
 
 
 def _read_answer(path: Path) -> str:
@@ -160,7 +170,7 @@ def _read_answer(path: Path) -> str:
         with path.open("rb") as file:
             data = file.read(MAX_ANSWER_BYTES + 1)
     except OSError:
-        raise CompletionFailed("codex wrote no answer") from None
+        raise _unanswered("codex wrote no answer") from None
     if len(data) > MAX_ANSWER_BYTES:
         raise CompletionFailed(f"the answer is longer than {MAX_ANSWER_BYTES} bytes")
     return data.decode("utf-8", "replace")

@@ -98,7 +98,6 @@ _REFERS_BACK = re.compile(
     re.IGNORECASE,
 )
 _OWN_END = re.compile(r"(?:thanks?|thx|ty|please|cheers|ok|and|now|then|also)\b", re.IGNORECASE)
-_BEGINS_WITHIN = re.compile(r"\b[a-z']{1,30} [a-z']{1,30} (?!I\b)([A-Z][a-z]+(?: [a-z'-]+,?){4}[^.?!\n]*)")
 _SAYING = re.compile(r"\b(?:say|says|said|saying|reads?|called|titled|named)[:,]?\s+(?=[A-Z]\w+\s)")
 _ITEM = re.compile(r"(?:[-*•+]|\d{1,2}[.)])\s")
 _SENTENCE = re.compile(r"[^.?!\n]+[.?!]+(?=\s)\s*")
@@ -147,8 +146,6 @@ def apart_ranges(text: str) -> tuple[tuple[int, int], ...]:
 
 def _quoted(text: str) -> Iterator[tuple[int, int]]:
     yield from (match.span() for match in _QUOTED.finditer(text))
-    # A sentence that begins within another one was said by somebody: "he wrote Never use tabs here."
-    yield from (match.span(1) for match in _BEGINS_WITHIN.finditer(text))
     for match in _SAYING.finditer(text):
         line_end = text.find("\n", match.end())
         yield match.end(), line_end if line_end >= 0 else len(text)

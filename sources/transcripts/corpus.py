@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,6 +70,23 @@ def find_transcripts(places: Iterable[tuple[str | None, Path]]) -> TranscriptSea
                 longest[transcript.identity] = transcript
     ordered = sorted(longest.values(), key=lambda each: (each.modified, each.identity))
     return TranscriptSearch(tuple(ordered), headless, unreadable)
+
+
+def newest_transcript(
+    places: Iterable[tuple[str | None, Path]], is_wanted: Callable[[Transcript], bool]
+) -> Transcript | None:
+    """The session under these folders that was written last, of those that are wanted; None for none."""
+    files: list[tuple[float, Path, str | None]] = []
+    for host, root in places:
+        for path in _files(host, root):
+            with suppress(OSError):
+                files.append((os.stat(path).st_mtime, path, host))
+    for _, path, host in sorted(files, key=lambda each: each[:2], reverse=True):
+        with suppress(OSError):
+            transcript = describe(path, host)
+            if transcript is not None and is_wanted(transcript):
+                return transcript
+    return None
 
 
 def _preference(transcript: Transcript) -> tuple[int, float, str]:

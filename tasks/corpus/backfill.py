@@ -16,7 +16,7 @@ from typing import Any
 
 from ...sources.transcripts.claude import transcript_files
 from ...sources.transcripts.compressed import SUFFIX, open_bytes
-from ...sources.transcripts.corpus import Transcript, find_transcripts
+from ...sources.transcripts.corpus import Transcript, find_transcripts, newest_transcript
 from ...sources.transcripts.hosts import HOSTS
 from ...vault.layout import resolve_within
 from ...vault.marker import REFLECTED, START, is_session_id, list_markers, marker_path, read_marker
@@ -83,12 +83,7 @@ def plan_corpus(
 
     `since` is in unix seconds; `remine` ignores what is mined already.
     """
-    hosts: list[tuple[str | None, Path]]
-    if root is not None:
-        hosts = [(None, root)]
-    else:
-        hosts = list(zip(("claude", "codex", "copilot", "antigravity"), settings.transcript_roots, strict=True))
-        hosts.append(("codex", settings.codex_archive))
+    hosts = [(None, root)] if root is not None else _host_folders(settings)
     search = find_transcripts(hosts)
     has_state = Path(settings.state.state_db).exists()
     cursors = CorpusStore(settings.state).cursors() if has_state and not remine else {}
@@ -115,6 +110,24 @@ def plan_corpus(
     unread = tuple(_unreadable_files(hosts)) if search.unreadable else ()
     unreadable = search.unreadable + len(refused)
     return Plan(tuple(to_mine), known, marked, search.headless, unreadable, left_out, (*unread, *refused), offsets)
+
+
+def newest_session(settings: Settings, folder: str) -> Transcript | None:
+    """The session that was written last of those that ran in this folder, or in its project; None for none."""
+    project = project_of(folder)
+    folders = [*map(str, settings.transcript_folders)]
+
+    def is_here(each: Transcript) -> bool:
+        of_here = each.cwd == folder or (project != "" and project_of(each.cwd) == project)
+        return of_here and refusal(str(each.path), folders) is None
+
+    return newest_transcript(_host_folders(settings), is_here)
+
+
+def _host_folders(settings: Settings) -> list[tuple[str | None, Path]]:
+    """Each folder in which an agent keeps its sessions, with the agent's name."""
+    hosts = ("claude", "codex", "copilot", "antigravity")
+    return [*zip(hosts, settings.transcript_roots, strict=True), ("codex", settings.codex_archive)]
 
 
 def is_mined(transcript: Transcript, cursor: Mapping[str, Any]) -> bool:

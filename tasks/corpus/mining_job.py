@@ -21,7 +21,7 @@ from ...vault.killpoint import kill_point
 from ...vault.settings import Settings
 from ..child_job import run_json_child
 from ..mining import REST, MiningRequest, mined_from_json
-from ..model_mining import AnswerCache
+from ..model_mining import AGAIN, AnswerCache, read_again_later
 from ..queue.enqueue import open_ledger
 from ..queue.job import Dead, Handler, Postpone, Retry, RunningJob
 from ..queue.kinds import Json
@@ -192,9 +192,10 @@ def _mine_batch(context: _BackfillContext, readings: Sequence[Reading]) -> Mappi
     answers = _run_child(context, [reading.request for reading in readings])
     if "error" in answers[0]:
         raise Retry(str(answers[0]["error"]))
+    read_again_later(answers[0].get("model") or {})
     own = _store_result(context, readings[0], answers[0], is_own=True)
     for reading, answer in zip(readings[1:], answers[1:], strict=True):
-        if "error" not in answer:  # Else its own job reports it.
+        if "error" not in answer and AGAIN not in (answer.get("model") or {}):  # Else its own job reports it.
             _store_result(context, reading, answer, is_own=False)
     if answers[0]["has_more"]:
         raise Postpone(REST, 0.0)
@@ -258,7 +259,7 @@ def _store_result(
     if is_own:
         cursor["run"] = context.run  # The jobs of those that were mined ahead note themselves that they are done.
     context.store.advance(transcript.identity, cursor)
-    log_mined(transcript.session, transcript.cwd, counts)
+    log_mined(transcript.session, transcript.cwd, **counts)
     context.origin.forget(transcript.identity)
     AnswerCache(context.settings.state).forget(mined.answers)
     return {**counts, "model": dict(mined.model)} if is_own and mined.model else counts

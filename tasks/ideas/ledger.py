@@ -30,8 +30,9 @@ from ...pipelines.ideas_file import (
 )
 from ...pipelines.incubation import SURFACE_KIND
 from ...pipelines.likeness import own_words, statement_of
+from ...pipelines.reversal import content_words
 from ...vault.days import parse_local_day
-from ...vault.entry import Entry, parse_entry
+from ...vault.entry import Entry, fingerprint, parse_entry
 from ...vault.errors import (
     EditConflict,
     EntryExists,
@@ -92,6 +93,18 @@ def slug_of(path: str) -> str:
 def research_key(slug: str) -> str:
     """One research job that waits per idea."""
     return f"research.idea:{slug}"
+
+
+def has_own_title(title: str, summary: str) -> bool:
+    """Whether the title says more than the summary; that of a mined idea is made of its statement."""
+    return not content_words(title) <= content_words(summary)
+
+
+def is_titled_otherwise(idea: Entry, title: str, summary: str) -> bool:
+    """Whether an idea with this title is another one than `idea`, whose summary is alike."""
+    if not (has_own_title(idea.title, statement_of(idea.body)) and has_own_title(title, summary)):
+        return False
+    return content_words(idea.title) != content_words(title) and fingerprint(idea.title) != fingerprint(title)
 
 
 def find_idea(store: VaultStore, slug: str) -> Entry:

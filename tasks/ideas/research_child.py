@@ -21,7 +21,19 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ...index.client import RecallClient, ServiceRefused, ServiceUnavailable
-from ...index.engine import RecallEngine, RecallQuery
+from ...index.engine import (
+    BUSY,
+    DENSE_LATE,
+    FILES_LATE,
+    KEYWORD_LATE,
+    MODEL_LOADING,
+    NO_VECTORS,
+    SCAN_INCOMPLETE,
+    VAULT_MISSING,
+    RecallEngine,
+    RecallQuery,
+)
+from ...index.recall import DEGRADED_MESSAGES
 from ...pipelines.research import (
     RELATED_MEMORIES,
     RELATED_NOTES,
@@ -69,6 +81,10 @@ SUMMARY_PROMPT_TOKENS = 600
 MOST_RELATED = 6
 RECALL_SECONDS = 15.0
 EXCERPT_CHARACTERS = 220
+FOR_NOW = frozenset(
+    {MODEL_LOADING, NO_VECTORS, BUSY, DENSE_LATE, KEYWORD_LATE, FILES_LATE, SCAN_INCOMPLETE, VAULT_MISSING}
+)
+"""What an answer of the vault lacked that the next one may have: such an answer is none."""
 REQUESTS_FILE = "requests.txt"
 """Every address that was asked, written before it was."""
 SAID_FILE = "said.txt"
@@ -116,6 +132,10 @@ class ResearchRequest:
     seconds: int
     fetches: int
     tokens: int
+    service: bool = False
+    """Is a recall service there to answer? Without its answer what the files say is no answer then."""
+    last: bool = False
+    """The last attempt takes what there is."""
 
     def to_json(self) -> bytes:
         """For the child's stdin."""
@@ -209,6 +229,7 @@ class Research:
         """Take every step that was not taken by an earlier attempt, as far as the budget reaches."""
         overrun: list[str] = []
         answered = unanswered = 0
+        lacks_local = False
         again: list[float] = []
         for step in self._steps():
             if (self._folder / f"{step.name}.json").exists():
@@ -225,10 +246,11 @@ class Research:
                 self._said(f"{step.name}: {error}")
             except _NoAnswer as error:
                 unanswered += 1
+                lacks_local |= not step.web
                 self._said(f"{step.name}: {error}")
         if unanswered and self._book.left(self._request.subject, self._request.cap("seconds")) < 1:
             return Report(sorted({"seconds", *overrun} - {""}), offline=False)
-        offline = bool(unanswered or again) and not answered
+        offline = lacks_local or (bool(unanswered or again) and not answered)
         return Report(sorted(set(overrun) - {""}), offline=offline, again_at=min(again, default=0.0))
 
     def _take(self, step: _Step) -> str:
@@ -308,15 +330,22 @@ class Research:
         try:
             with RecallClient(self._state.recall_socket) as client:
                 seconds = min(RECALL_SECONDS, max(0.1, end - time.monotonic()))
-                hits = client.recall(text, timeout_seconds=seconds, caller=PURPOSE, **options)["hits"]
-        except (ServiceUnavailable, ServiceRefused):
+                answer = client.recall(text, timeout_seconds=seconds, caller=PURPOSE, **options)
+                hits, degraded = answer["hits"], {*answer["degraded"]} & FOR_NOW
+        except (ServiceUnavailable, ServiceRefused) as error:
+            if request.service and not request.last:
+                raise _NoAnswer(f"the vault was not asked: {error}") from error
             engine = RecallEngine(Path(self._state.index_db), Path(request.vault), None)
             try:
                 statuses, paths = frozenset(options["statuses"]), frozenset(options["exclude_paths"])
                 query = RecallQuery(text, k=MOST_RELATED, all_projects=True, statuses=statuses, exclude_paths=paths)
-                hits = [asdict(hit) for hit in engine.recall(query).hits]
+                result = engine.recall(query)
+                hits, degraded = [asdict(hit) for hit in result.hits], {*result.degraded} & FOR_NOW
             finally:
                 engine.close()
+        by = "; ".join(DEGRADED_MESSAGES[code] for code in sorted(degraded))
+        if by and not request.last:
+            raise _NoAnswer(f"the vault answered {by}")
         name = Path(request.vault).name
         found = [
             ResearchSource(
@@ -326,7 +355,10 @@ class Research:
             )
             for hit in hits
         ]
-        body = related_text("What the vault knows about it.", found, "Nothing in the vault is about it yet.")
+        none = (
+            f"Nothing was found in the vault, which answered {by}." if by else "Nothing in the vault is about it yet."
+        )
+        body = related_text("What the vault knows about it.", found, none)
         return Finding(RELATED_MEMORIES, "Related memories", body, f"Memories of the vault: {len(found)}.")
 
     def _notes(self, end: float, tokens: int) -> Finding:

@@ -13,10 +13,13 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from ...index.client import ensure_service
+from ...index.on_demand import may_start
 from ...pipelines.likeness import statement_of
 from ...pipelines.research import (
     WRITTEN_HASH,
@@ -35,6 +38,7 @@ from ...vault.errors import (
     EntryExists,
     EntryInvalid,
     EntryNotFound,
+    MemoryVaultError,
     PathRefused,
     QueueUnavailable,
     VaultUnavailable,
@@ -45,9 +49,11 @@ from ...vault.pending import IDEA_NOTE, INCUBATOR_FOLDER
 from ...vault.scrubbed import Scrubbed
 from ...vault.settings import Settings, child_environment
 from ...vault.store import VaultStore
+from ..filling import WALK
 from ..indexing import vault_store
 from ..queue import supervisor
-from ..queue.job import Handler, JobLost, Retry, RunningJob
+from ..queue.enqueue import open_ledger
+from ..queue.job import Handler, JobLost, Postpone, Retry, RunningJob
 from ..queue.kinds import Json
 from ..queue.ledger import Ledger
 from ..spending import SpendingBook, Unit
@@ -73,10 +79,13 @@ START_SECONDS = 5.0
 """For the child to start and to end, besides the seconds of the budget."""
 WRITE_SECONDS = 20.0
 """Kept of the job's own time for what comes after the child."""
+INDEX_PAUSE_SECONDS = 2.0
+SERVICE_SECONDS = 20.0
+"""So long the recall service is given to load its model."""
 ATTEMPTS_AT_EDITED_FILE = 3
 MAX_REPORT_BYTES = 64 * 1024
 WAITING = "waiting"
-"""The network did not answer, or a host not yet; the job comes back to it."""
+"""The network did not answer, or a host or the vault not yet; the job comes back to it."""
 LOCAL = "local"
 FINISHED = frozenset({"done", "partial", LOCAL, "offline"})
 """done: everything planned; partial: the budget was not enough; local: the user has not agreed to the network;
@@ -156,20 +165,38 @@ def research_handler(settings: Settings, web: WebAccess | None = None) -> Handle
             return {"nothing": str(error)}
         if idea.extra.get("research") in FINISHED and str(idea.extra.get("research_pass") or "") == pass_:
             return {"nothing": "researched already"}
-        request = plan(settings, web, idea, pass_)
-        report = _run_child(settings, job, request)
+        if pass_ != CONSENT_PASS:
+            _wait_for_index(settings)
         last = job.attempt >= job.policy.attempts
+        request = replace(plan(settings, web, idea, pass_), service=_has_service(settings), last=last)
+        report = _run_child(settings, job, request)
         state = _state(report, request, last)
         _write(settings, job, request, idea.path, pass_, state)
         job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
         if state == WAITING and report.again_at:
             raise Retry("a host's limit is reached: it is asked again then", max(0.0, report.again_at - time.time()))
         if state == WAITING:
-            raise Retry("the network does not answer: only what is on this machine was looked up")
+            raise Retry("not everything has answered: what is missing is asked again")
         forget_findings(Path(request.folder))
         return {"research": state, "overrun": ", ".join(report.overrun)} if report.overrun else {"research": state}
 
     return handle
+
+
+def _wait_for_index(settings: Settings) -> None:
+    """Postpone the job while what was written is on its way into the index. Raises Postpone."""
+    with open_ledger(settings) as ledger:
+        if WALK not in ledger.paused() and ledger.list(["queued", "running"], kind=WALK, most=1):
+            raise Postpone("the index is brought in step first", INDEX_PAUSE_SECONDS)
+
+
+def _has_service(settings: Settings) -> bool:
+    """Have the recall service running with its model, where the settings let it start."""
+    if not may_start(settings):
+        return False
+    with suppress(MemoryVaultError):
+        ensure_service(settings, SERVICE_SECONDS, wait_for_model=True)
+    return True
 
 
 # What is looked for

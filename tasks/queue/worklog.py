@@ -10,6 +10,9 @@ from contextlib import suppress
 from ...vault import hooklog
 from ...vault.errors import MemoryVaultError
 
+FIELDS = "fields"
+"""Name in `extra` of what a record has besides its message, each as a field of the line."""
+
 
 class JsonLines(logging.Handler):
     """Each record as one JSON line appended to the file; warnings are also told, by default as a line on stderr."""
@@ -22,7 +25,7 @@ class JsonLines(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Never raises: a log that cannot be written must not stop a job."""
         message = " ".join(record.getMessage().split())
-        fields: dict[str, object] = {"message": message}
+        fields: dict[str, object] = {"message": message, **getattr(record, FIELDS, {})}
         if record.exc_info and record.exc_info[1] is not None:
             fields["error"] = repr(record.exc_info[1])
         hooklog.append(self._log_file, record.levelname.lower(), record.name.removeprefix("memoryvault."), **fields)

@@ -48,6 +48,13 @@ def record_session(sandbox: Sandbox, session: str = SESSION, lines: str | None =
     return transcript
 
 
+def approve_rule(sandbox: Sandbox) -> None:
+    """The person's yes to the rule: without the model it was only proposed."""
+    (slug,) = [note["slug"] for note in sandbox.json("list", "--status", "pending") if "tuesday" in note["path"]]
+    sandbox.memory("review", "--decide", f"{slug}=approve")
+    sandbox.memory("worker", "--until-idle")
+
+
 def vault_files(sandbox: Sandbox) -> dict[str, str]:
     """What was mined, by path: not when, nor what was looked up about an idea, which depends on the index of then."""
     return {

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from memoryvault.hooks.install import EVENTS
-from memoryvault.tests.acceptance.test_the_loop import COMMON, SIDEWAYS, record_session
+from memoryvault.tests.acceptance.test_the_loop import COMMON, SIDEWAYS, approve_rule, record_session
 from memoryvault.tests.support.sandbox import Sandbox
 
 
@@ -165,6 +165,7 @@ def test_all_of_the_state_is_the_users_alone_even_under_an_open_umask(sandbox: S
 def test_no_log_holds_a_prompt_or_a_memory(sandbox: Sandbox) -> None:
     transcript = record_session(sandbox)
     sandbox.memory("worker", "--until-idle")
+    approve_rule(sandbox)
     payload = {**COMMON, "session_id": "5c2e1a7e-5f6a-4c58-8f0e-0d7c4d0a4b11", "transcript_path": str(transcript)}
     shown = sandbox.hook(
         "UserPromptSubmit", {**payload, "prompt_id": "p", "prompt": "ship on tuesday mornings? marzipan"}

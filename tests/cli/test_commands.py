@@ -20,6 +20,7 @@ from memoryvault.cli.other_names import INSTEAD
 from memoryvault.cli.reflect import becomes
 from memoryvault.pipelines.routing import Action, RoutedCandidate, Tier
 from memoryvault.tasks.indexing import open_index
+from memoryvault.tests.corpus.sessions import old_session
 from memoryvault.tests.review.support import RULE
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.sandbox import Sandbox
@@ -116,6 +117,58 @@ def test_save_takes_its_text_from_standard_input_or_a_file(sandbox: Sandbox) -> 
     assert "from a file" in Path(path).read_text("utf-8")
 
 
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("Always indent with tabs.", "preferences/always-indent-with-tabs.md"),
+        ("The staging database is in Frankfurt.", "fact/the-staging-database-is-in-frankfurt.md"),
+    ],
+)
+def test_a_sentence_alone_is_saved(sandbox: Sandbox, text: str, place: str) -> None:
+    path = Path(sandbox.memory("save", text).strip())
+    assert path == sandbox.vault / "personal-private" / place
+    assert text in path.read_text("utf-8")
+    assert "says that already" in sandbox.run("save", text).stderr
+    other = Path(sandbox.memory("save", text.replace(" ", "  ") + " Nowhere else: 7.").strip())
+    assert other.parent == path.parent
+
+
+@pytest.mark.parametrize("words", [("fix",), ("We deploy.", "--body", "On Tuesdays.")])
+def test_what_is_neither_a_sentence_nor_a_kind_with_a_name_is_refused(sandbox: Sandbox, words: tuple[str, ...]) -> None:
+    assert "an entry needs a kind and a name, or a text alone" in refused(sandbox, "save", *words)
+    assert list(sandbox.vault.rglob("*")) == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("Indent with four spaces.", "the team agreed"),
+        ("Indent with four spaces.", "--reason", "the team agreed"),
+        ("the team agreed", "--body", "Indent with four spaces."),
+    ],
+)
+def test_the_new_text_and_the_reason_may_follow_the_name(sandbox: Sandbox, words: tuple[str, ...]) -> None:
+    sandbox.memory("save", "preferences", "indent", "--body", "Indent with tabs.")
+    new, old = sandbox.memory("evolve", "indent", *words).strip().split("\t")
+    assert "Indent with four spaces." in Path(new).read_text("utf-8")
+    assert "the team agreed" in Path(old).read_text("utf-8")
+
+
+def test_a_text_or_a_reason_that_is_given_twice_is_refused(sandbox: Sandbox) -> None:
+    sandbox.memory("save", "preferences", "indent", "--body", "Indent with tabs.")
+    for words in (("A", "b", "c"), ("A", "b", "--body", "C"), ("A", "b", "--reason", "c")):
+        assert "give the new text once and the reason once" in refused(sandbox, "evolve", "indent", *words)
+
+
+@pytest.mark.parametrize("add", [(), ("add",)])
+def test_an_idea_may_be_one_sentence(sandbox: Sandbox, add: tuple[str, ...]) -> None:
+    sandbox.memory("idea", *add, "Show the retried charges by day. Nobody knows how many there are.")
+    (note,) = sandbox.vault.rglob("_idea-incubator/*/_index.md")
+    assert note.parent.name == "show-the-retried-charges-by-day"
+    assert "# Show the retried charges by day\n" in note.read_text("utf-8")
+    assert "Nobody knows how many there are." in note.read_text("utf-8")
+
+
 def test_an_always_load_entry_goes_where_sessions_look(sandbox: Sandbox) -> None:
     path = sandbox.memory("save", "preferences", "tone", "--always-load", "--body", "Be brief.").strip()
     assert path.endswith("/personal-private/_always-load/tone.md")
@@ -180,6 +233,40 @@ def test_a_file_that_is_no_session_is_refused(sandbox: Sandbox, content: bytes) 
     if content != b'{"a": 1}\n':
         assert "no session of codex" in refused(sandbox, "reflect", "--session", str(path), "--host", "codex")
     assert list(sandbox.vault.rglob("*")) == []
+
+
+def test_reflect_alone_reads_the_newest_session_of_the_current_folder(sandbox: Sandbox) -> None:
+    folder = sandbox.projects / "-any-name"
+    old_session(folder, 1, cwd=str(sandbox.root))
+    newest = old_session(folder, 3, cwd=str(sandbox.root))
+    old_session(folder, 4, cwd="/home/dev/shop")
+    done = sandbox.run("reflect", "--dry-run")
+    assert (done.returncode, str(newest) in done.stderr) == (0, True), done.stderr
+
+
+def test_reflect_warns_of_a_full_inbox_and_incubator_as_health_does(sandbox: Sandbox) -> None:
+    session = str(old_session(sandbox.projects / "-any-name", 1))
+    for number in range(51):
+        note = sandbox.vault / f"personal-private/_inbox/guess-{number}.md"
+        note.parent.mkdir(parents=True, exist_ok=True)
+        note.write_text("---\nkind: preferences\nstatus: inbox\n---\n\nPrefer small commits.\n", "utf-8")
+    for number in range(21):
+        idea = sandbox.vault / f"personal-private/_idea-incubator/page-{number}/_index.md"
+        idea.parent.mkdir(parents=True)
+        idea.write_text("---\nkind: idea\nstatus: incubating\n---\n\nA page.\n", "utf-8")
+    told = sandbox.run("reflect", "--session", session, "--dry-run").stderr
+    warnings = [
+        "the inbox holds 51 entries, more than 50: `memory inbox`",
+        "the incubator holds 21 ideas, more than 20: `memory idea list`",
+    ]
+    assert all(f"memory: {warning}\n" in told for warning in warnings)
+    health = sandbox.run("health")
+    assert all(warning in health.stdout + health.stderr for warning in warnings)
+
+
+def test_reflect_alone_says_that_no_session_ran_here(sandbox: Sandbox) -> None:
+    done = sandbox.run("reflect")
+    assert (done.returncode, f"no session was found that ran in {sandbox.root}" in done.stderr) == (2, True)
 
 
 @pytest.mark.slow
@@ -479,7 +566,6 @@ def test_no_option_of_any_command_may_be_cut_short(name: str, capsys: pytest.Cap
         (("migrate", "~/notes", "~/vault"), "argument system: '~/notes' is not 'contextvault'"),
         (("undo", "--of", "migrat"), "did you mean 'migrate'?"),
         (("undo", "--dryrun"), "did you mean --dry-run?"),
-        (("save", "fix"), "the following arguments are required: slug"),
         (("--frob", "list"), "unrecognized arguments: --frob"),
         (("--verion",), "memory: unrecognized arguments: --verion; did you mean --version?"),
         (("recall", "how", "do", "we"), "do we; several words that belong together stand in quotes"),

@@ -343,6 +343,23 @@ def test_a_hook_that_failed_last_or_could_not_read_the_agent_is_a_fault(context:
     assert surroundings.last_hook(context).grade == "fault"
 
 
+@pytest.mark.parametrize(("came", "absent"), [(("SessionStart", "Stop"), "UserPromptSubmit"), (("Stop",), "no User")])
+def test_an_event_of_every_session_that_never_came_is_a_fault(
+    context: Context, came: tuple[str, ...], absent: str
+) -> None:
+    for event in came * 3:
+        line_of_a_hook(context, timedelta(minutes=3), hook=event)
+    assert surroundings.last_hook(context).grade == "ok", "nothing is wired that should bring more"
+    install(context.settings)
+    found = surroundings.last_hook(context)
+    assert found.grade == "fault"
+    assert absent in found.detail
+    assert "3 Stop" in found.detail
+    line_of_a_hook(context, timedelta(minutes=1), hook="SessionStart")
+    line_of_a_hook(context, timedelta(minutes=1), hook="UserPromptSubmit")
+    assert surroundings.last_hook(context).grade == "ok"
+
+
 def test_hooks_that_start_what_is_gone_are_a_fault(context: Context) -> None:
     assert surroundings.hooks_wired(context).grade == "note", "not installed"
     install(context.settings)

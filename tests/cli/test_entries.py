@@ -70,6 +70,80 @@ def test_what_a_filter_or_another_project_brings_no_session_gets(
     assert not capsys.readouterr().out.splitlines()[0].endswith(MARK)
 
 
+def paths(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
+    """The paths of the hits, or of the entries listed."""
+    capsys.readouterr()
+    assert main([*words, "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    return sorted(each["path"] for each in (answer["hits"] if isinstance(answer, dict) else answer))
+
+
+IDEA = f"{PRIVATE}/_idea-incubator/retry-page/_index.md"
+OF_SHOP = "personal-projects/shop/fix/backup.md"
+
+
+@pytest.fixture
+def places(notes: Path) -> Path:
+    """Beside them an idea, an entry of a project, and two notes without a header."""
+    write(notes, IDEA, "A page of retries.", kind="idea", status="incubating")
+    write(notes, OF_SHOP, "Take a backup of the shop.", project="shop", tags="[db]")
+    for path in ("office/tea.md", "personal-projects/shop/coffee.md"):
+        (notes / path).parent.mkdir(parents=True, exist_ok=True)
+        (notes / path).write_text("A backup of the kettle is bought in May.\n", "utf-8")
+    assert main(["reindex"]) == 0
+    return notes
+
+
+def test_a_filter_that_names_a_kind_reaches_where_its_notes_wait(
+    places: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert paths(capsys, "search", "--filter", "kind=idea") == [IDEA]
+    assert paths(capsys, "recall", "page of retries", "--filter", "kind=idea") == [IDEA]
+    assert paths(capsys, "list", "--kind", "idea") == [IDEA]
+    assert paths(capsys, "search", "--filter", "status=incubating") == [IDEA]
+    assert IDEA not in paths(capsys, "search", "--filter", "NOT kind=idea")
+
+
+def test_an_explicit_group_or_tag_is_not_narrowed_by_the_folder(
+    places: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert OF_SHOP not in paths(capsys, "search", "backup")
+    for words in (["--group", "personal-projects"], ["--filter", "group=personal-projects"], ["--tag", "db"]):
+        assert OF_SHOP in paths(capsys, "search", "backup", *words), words
+    assert OF_SHOP not in paths(capsys, "search", "backup", "--filter", "NOT group=office")
+
+
+def test_search_by_project_brings_this_project_alone(places: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert set(paths(capsys, "search", "--project", "shop")) == {OF_SHOP, "personal-projects/shop/coffee.md"}
+    assert ANSWERS in paths(capsys, "recall", "backup", "--project", "shop")
+
+
+def test_a_note_without_a_header_is_active_and_of_the_group_of_its_folder(
+    places: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "office/tea.md" in paths(capsys, "search", "kettle", "--filter", "status=active")
+    for words in (["search", "--filter", "group=office"], ["search", "kettle", "--group", "office"]):
+        assert paths(capsys, *words) == ["office/tea.md"]
+    assert paths(capsys, "list", "--group", "office") == ["office/tea.md"]
+    assert set(paths(capsys, "list", "--group", "personal-projects/shop")) == {
+        OF_SHOP,
+        "personal-projects/shop/coffee.md",
+    }
+
+
+def test_the_group_of_all_projects_is_that_of_the_folders_project(
+    vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "shop/.git").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "shop")
+    assert main(["save", "fix", "lock", "--group", "personal-projects", "--body", "The disk was full."]) == 0
+    assert "project: shop\n" in (vault / "personal-projects/shop/fix/lock.md").read_text("utf-8")
+    monkeypatch.chdir("/")
+    capsys.readouterr()
+    assert main(["save", "fix", "other", "--group", "personal-projects", "--body", "The network was away."]) == 2
+    assert "which project?" in capsys.readouterr().err
+
+
 def test_what_every_session_gets_at_its_start_is_not_marked(notes: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(notes, f"{PRIVATE}/_always-load/short.md", "Answers are short.", kind="preferences")
     capsys.readouterr()
@@ -194,3 +268,20 @@ def test_a_hit_is_marked_in_the_newest_recall_that_has_it(notes: Path, capsys: p
     assert f"{ANSWERS} is marked as useful, in the recall of 2" in capsys.readouterr().err
     assert main(["inspect", "--useful", "nothing"]) == 2
     assert "no recall that is on record there has a hit nothing" in capsys.readouterr().err
+
+
+def test_who_asks_for_more_than_is_given_is_told(notes: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert main(["recall", "backup", "-k", "10000"]) == 0
+    assert "memory: at most 100 are given" in capsys.readouterr().err
+
+
+def test_a_topic_beyond_what_sessions_load_is_told_when_it_is_written(
+    vault: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    index = vault / "personal-projects/shop/memory/MEMORY.md"
+    index.parent.mkdir(parents=True)
+    index.write_text("".join(f"- line {number}\n" for number in range(200)), "utf-8")
+    write_topic = ["topics", "write", "deploy", "--project", "shop", "--type", "project", "--description", "How"]
+    assert main([*write_topic, "--body", "Tag, then push."]) == 0
+    assert "memory: the index has 201 lines; sessions see the first 200" in capsys.readouterr().err

@@ -248,6 +248,15 @@ def test_an_idea_waits_and_becomes_an_incubating_one(agent: Agent) -> None:
     assert list(agent.sandbox.vault.rglob("_idea-incubator/*/_index.md"))
 
 
+def test_ideas_of_an_agent_that_differ_in_their_titles_both_wait(agent: Agent) -> None:
+    summary = "A toggle in the settings page."
+    proposed = [agent.call("idea", title=title, summary=summary) for title in ("Dark mode", "Compact mode")]
+    assert len({each["path"] for each in proposed}) == 2
+    for each in proposed:
+        agent.memory("review", "--decide", f"{each['path']}=approve")
+    assert len(list(agent.sandbox.vault.rglob("_idea-incubator/*/_index.md"))) == 2
+
+
 def test_an_entry_is_a_resource(reader: Agent) -> None:
     uri = "memory://entry/personal-private/preferences/tabs.md"
     result = reader.talk(lambda client: client.read_resource(uri))

@@ -285,3 +285,18 @@ def test_what_is_known_of_a_feed_that_never_lists_the_same_again_has_an_end() ->
     assert len(known) <= MOST_KNOWN + 6_000
     last = [renewed(number, 4, f"Title 4 {number}", "Its own text.") for number in range(2_000)]
     assert novelty(last, novelty([], known, "s").known, "s").new == (), "nor what is gone for a while"
+
+
+@pytest.mark.parametrize(
+    ("host", "number"), [("https://new.example", 1), ("https://b.org", 2), ("https://new.example", 2)]
+)
+def test_entries_without_a_description_are_known_when_ids_or_host_change(host: str, number: int) -> None:
+    def listed(host: str, number: int, *more: str) -> list[SourceItem]:
+        return [
+            SourceItem(f"{host}/posts/{title.lower()}", title, identity=f"tag:{host},{number}:{title}")
+            for title in ("Hooks", "Skills", *more)
+        ]
+
+    known = novelty(listed("https://b.org", 1), (), "s").known
+    later = novelty(listed(host, number, "Evals"), known, "s")
+    assert [pattern.title for pattern in later.new] == ["Evals"]

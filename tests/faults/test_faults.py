@@ -16,7 +16,14 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.tests.acceptance.test_the_loop import COMMON, SESSION, SHIPPED, record_session, vault_files
+from memoryvault.tests.acceptance.test_the_loop import (
+    COMMON,
+    SESSION,
+    SHIPPED,
+    approve_rule,
+    record_session,
+    vault_files,
+)
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.readonly import with_readonly
 from memoryvault.tests.support.sandbox import Sandbox
@@ -111,6 +118,7 @@ def test_a_readonly_state_folder_is_told_in_one_line(sandbox: Sandbox, command: 
 def test_a_lost_index_is_rebuilt_and_the_prompt_is_answered(sandbox: Sandbox, damage: str) -> None:
     record_session(sandbox)
     sandbox.memory("worker", "--until-idle")
+    approve_rule(sandbox)
     assert "Tuesday" in _ask(sandbox, "do we ship on tuesday mornings?")
     for file in sandbox.state.glob("index.db*"):
         if damage == "absent":
@@ -144,6 +152,7 @@ def test_without_a_model_everything_works_on_keywords_and_says_so(tmp_path: Path
     record_session(sandbox)
     with sandbox.recall_service():
         sandbox.memory("worker", "--until-idle")
+        approve_rule(sandbox)
         assert "Tuesday" in _ask(sandbox, "do we ship on tuesday mornings?")
         done = sandbox.run("recall", "ship on tuesday mornings", "--json")
     assert done.returncode == 0
@@ -158,6 +167,7 @@ def test_without_the_extra_semantic_everything_works_on_keywords(tmp_path: Path)
     record_session(sandbox)
     with sandbox.recall_service():
         sandbox.memory("worker", "--until-idle")
+        approve_rule(sandbox)
         assert "Tuesday" in _ask(sandbox, "do we ship on tuesday mornings?")
         done = sandbox.run("recall", "ship on tuesday mornings", "--json")
     assert json.loads(done.stdout)["hits"]
@@ -204,6 +214,7 @@ def test_without_sqlite_vec_everything_works_on_keywords_and_says_so(tmp_path: P
     record_session(sandbox)
     with sandbox.recall_service():
         sandbox.memory("worker", "--until-idle")
+        approve_rule(sandbox)
         assert "Tuesday" in _until_answered(sandbox, "do we ship on tuesday mornings?")
         done = sandbox.run("recall", "ship on tuesday mornings", "--json")
         reindexed = sandbox.run("reindex")
@@ -221,6 +232,7 @@ def test_an_index_that_breaks_while_everything_runs_is_rebuilt_in_the_background
     sandbox = ForkedSandbox(tmp_path, {"AGENT_TOOLKIT_EMBEDDING_MODEL": "no-such-model"})
     record_session(sandbox)
     sandbox.memory("worker", "--until-idle")
+    approve_rule(sandbox)
     index = sandbox.state / "index.db"
     with sandbox.recall_service(), sandbox.process("worker"):
         # Without a worker `memory recall` would bring the index in step itself, before it answers.
@@ -250,6 +262,7 @@ def test_an_index_that_breaks_while_everything_runs_is_rebuilt_in_the_background
 def test_with_the_vault_unmounted_the_index_answers_and_says_so(sandbox: Sandbox) -> None:
     record_session(sandbox)
     sandbox.memory("worker", "--until-idle")
+    approve_rule(sandbox)
     argv = json.loads(sandbox.memory("hook-command", "UserPromptSubmit", "--json"))
     away = sandbox.vault.rename(sandbox.vault.with_name("Away"))
     try:

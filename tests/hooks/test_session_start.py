@@ -205,7 +205,7 @@ sys.path.insert(0, sys.argv.pop(1))
 del sys.argv[1:3]  # `-c` and what looks for the stub
 del sys.argv[1 : 4 if "patient" in sys.argv[1] else 2]
 from memoryvault.hooks import client, session_start
-session_start.CAUGHT = lambda place, project: time.sleep(30)
+session_start.CAUGHT = lambda *arguments: time.sleep(30)
 client.main(sys.argv[1:])
 """
 

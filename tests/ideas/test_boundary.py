@@ -39,6 +39,7 @@ WRITERS = {
     "hooks/injected.py": STATE,
     "hooks/install.py": "the agents' settings, on the user's word",
     "hooks/once.py": STATE,
+    "vault/large_change.py": STATE,
     "hooks/recall.py": STATE,
     "hooks/receipt.py": STATE,
     "index/daemon.py": STATE,

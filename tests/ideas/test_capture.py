@@ -333,6 +333,23 @@ def test_another_idea_of_the_same_name_gets_a_name_of_its_own(bed: Bed) -> None:
     assert (third.path, third.is_new, third.occurrences) == (first.path, False, 2)
 
 
+def test_a_typed_title_makes_an_idea_of_its_own_though_the_summary_is_alike(bed: Bed) -> None:
+    first = write_down(bed, "Dark mode", "A toggle in the settings page.")
+    second = write_down(bed, "Compact mode", "A toggle in the settings page.")
+    again = write_down(bed, "The dark mode", "A toggle in the settings page.")
+    assert second.is_new
+    assert (again.path, again.is_new) == (first.path, False)
+    assert {entry.title for entry in ideas(bed.store)} == {"Dark mode", "Compact mode"}
+
+
+def test_the_note_of_a_mined_idea_takes_the_title_that_is_typed_for_it(bed: Bed) -> None:
+    bed.remember(IDEA)
+    assert not write_down(bed, "Retry dashboard", IDEA.statement).is_new
+    (idea,) = ideas(bed.store)
+    assert idea.title == "Retry dashboard"
+    assert write_down(bed, "Charges by day", IDEA.statement).is_new
+
+
 def test_an_idea_that_the_user_writes_down_is_in_both_places_at_once(bed: Bed) -> None:
     (bed.root / "Ideas.md").write_bytes(b"# Mine\r\nno end")
     assert write_down(bed, "Retry page").appended

@@ -54,6 +54,14 @@ def test_what_is_said_outright_is_proposed_by_a_reader_that_doubts_it(text: str,
 
 
 @pytest.mark.parametrize(
+    "text", ["Idea: a museum of kites.", "Future idea - print every failed webhook", "todo idea: dark mode. Not now."]
+)
+def test_what_is_labelled_an_idea_is_one(text: str) -> None:
+    (candidate,) = mine([prompt(text)], reader=Doubtful())
+    assert (candidate.category, candidate.claimed_rule) == ("idea", True)
+
+
+@pytest.mark.parametrize(
     "text", ["should we always run the linter?", "never mind", "add a rule for lint", "fix the failing test"]
 )
 def test_questions_and_orders_have_no_form(text: str) -> None:

@@ -72,8 +72,7 @@ def test_what_was_pasted_is_not_read_as_the_users() -> None:
 def test_what_may_be_anothers_words_waits() -> None:
     text = "rephrase this\n\nAlways push straight to main."
     (found,) = read(text, Said("push"), apart=((text.index("Always"), len(text)),))
-    assert found.passed_on
-    assert not found.confirmed
+    assert not found.confirmed, "a proposal at most"
 
 
 def test_a_rule_with_a_secret_in_it_is_not_saved_unasked() -> None:

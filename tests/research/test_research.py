@@ -11,10 +11,12 @@ import pytest
 from memoryvault.index.engine import RecallEngine, RecallQuery
 from memoryvault.pipelines.review import Reject
 from memoryvault.tasks import handlers
+from memoryvault.tasks.ideas import research_job
 from memoryvault.tasks.ideas.research_fields import without_research
 from memoryvault.tasks.ideas.research_job import WebAccess, plan
 from memoryvault.tasks.indexing import reconcile_now
 from memoryvault.tasks.note_history import NoteHistory
+from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.undoing import Selector, _Work
 from memoryvault.tests.ideas.support import IDEA
 from memoryvault.tests.research.support import (
@@ -31,6 +33,7 @@ from memoryvault.tests.research.support import (
     results_in,
 )
 from memoryvault.tests.support.loopback_site import Reply, Site, slowly
+from memoryvault.tests.tasks.support import make_due
 from memoryvault.vault.errors import EditConflict
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("forked_children")]
@@ -61,6 +64,31 @@ def test_the_users_notes_and_the_vaults_memories_are_found_with_links(bed: Resea
     assert f"[[MemoryVault/{path.removesuffix('.md')}|" in bed.note("related-memoryvault")
     assert SLUG not in bed.note("related-memoryvault")  # Not the idea itself.
     assert (own.read_bytes(), own.stat().st_mtime_ns) == before
+
+
+def test_research_waits_until_what_was_written_is_in_the_index(bed: ResearchBed) -> None:
+    bed.idea()
+    with open_ledger(bed.settings) as ledger:
+        walk = ledger.enqueue("index.reconcile", {}, unique_key="index.reconcile", delay_seconds=3600)
+    bed.run()
+    assert (bed.state, bed.notes()) == (None, [])
+    with open_ledger(bed.settings) as ledger:
+        ledger.cancel(walk)
+    make_due(bed.settings.state.queue_db, "research.idea")
+    bed.run()
+    assert bed.state == "local"
+
+
+def test_what_the_vault_cannot_answer_yet_is_asked_again(bed: ResearchBed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(research_job, "_has_service", lambda settings: True)  # One that does not answer.
+    bed.idea()
+    bed.run()
+    assert bed.state == "waiting"
+    assert "related-memoryvault" not in bed.notes()
+    assert "the vault was not asked" in bed.note("_index")
+    bed.run_out(WebAccess())
+    assert bed.state == "local"
+    assert "related-memoryvault" in bed.notes()
 
 
 def test_a_note_is_quoted_never_copied_whole(bed: ResearchBed) -> None:

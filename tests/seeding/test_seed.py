@@ -49,6 +49,18 @@ def test_nothing_is_written_before_the_user_agrees(bed: Bed, shop: Path, monkeyp
     assert len(bed.files()) == 2
 
 
+def test_plans_are_named_as_left_out(bed: Bed, shop: Path) -> None:
+    for path in ("ROADMAP.md", "docs/plans/archive/2025-01-split.md", "docs/guide.md", "docs/adr/0001-one.md"):
+        (shop / path).parent.mkdir(parents=True, exist_ok=True)
+        (shop / path).write_text("# Plan\n\n- Always split the ledger by month.\n")
+    plan = seeding(bed).plan([shop])
+    assert [(str(one.path.relative_to(shop)), one.why) for one in plan.unread] == [
+        ("ROADMAP.md", "a plan says what was intended, not what holds"),
+        ("docs/plans/archive/2025-01-split.md", "a plan says what was intended, not what holds"),
+    ]
+    assert {planned.file.kind for planned in plan.chosen} == {"decision"}
+
+
 def test_proposals_wait_in_the_review_scrubbed_and_of_their_project(bed: Bed, shop: Path) -> None:
     (shop / "CLAUDE.md").write_text(RULES)
     seed(bed, shop)
@@ -198,7 +210,7 @@ def test_notes_about_another_folder_of_the_same_key_are_left_out(bed: Bed, shop:
     (folder / "memory" / "t.md").write_text("---\ndescription: Tests need Redis\ntype: project\n---\nPort 1.\n")
     (folder / "s.jsonl").write_text('{"cwd": "/elsewhere/other_shop"}\n')
     plan = seeding(bed).plan([shop])
-    assert plan.chosen == ()
+    assert {planned.file.kind for planned in plan.chosen} == {"decision"}
     assert [one.why for one in plan.unread] == ["it is about /elsewhere/other_shop"]
 
 

@@ -173,6 +173,7 @@ def test_an_agent_that_fails_is_a_failed_completion(sandbox: Sandbox, name: str,
     with pytest.raises(CompletionFailed, match=said) as failure:
         ask(settings_with(sandbox, miner=name, agent_command=str(agent.program)))
     assert failure.value.may_have_cost
+    assert (failure.value.retry_after is None) == (mode == "exit 1"), "at its limit it ends well and says so in words"
 
 
 @pytest.mark.parametrize("subtype", ["error_max_turns", "error_max_structured_output_retries"])

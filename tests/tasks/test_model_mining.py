@@ -494,6 +494,25 @@ def test_the_user_s_own_agent_mines(sandbox: Sandbox, name: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", ["claude", "codex"])
+@pytest.mark.parametrize("mode", ["garbage", "no answer"])
+def test_a_session_that_the_agent_could_not_read_at_its_limit_is_read_again(
+    sandbox: Sandbox, name: str, mode: str
+) -> None:
+    stand_in = StandInAgent(sandbox.root / "bin", name)
+    quoted = {"turn": 3, "quote": LESSON, "category": "preference", "statement": REWORDED, "reason": "a taste"}
+    stand_in.tell(mode)
+    choose(sandbox, miner=name, agent_command=str(stand_in.program))
+    run_session(sandbox)
+    assert list(sandbox.vault.rglob("*.md")) == []
+    stand_in.tell(answer={"candidates": [{**quoted, "standing_rule": True}]})
+    make_due(sandbox.state / "queue.db", "reflect.session", within=6 * 3600)
+    sandbox.memory("worker", "--until-idle")
+    assert len(notes(sandbox)) == 1
+    assert len(stand_in.calls) == 2
+
+
+@pytest.mark.slow
 def test_reflect_takes_another_miner_for_once_and_a_dry_run_is_not_paid_twice(
     sandbox: Sandbox, model: LoopbackModel
 ) -> None:

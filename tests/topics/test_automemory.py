@@ -155,6 +155,15 @@ def test_a_line_is_one_line_whatever_it_is_made_of() -> None:
     assert line_for("a]\n(b", "s", "x\ny") == "- [a) (b](s.md) — x y"
 
 
+@pytest.mark.parametrize("text", ["how to <!-- hide", "a lone ` tick", "``` and `code`", "a `<!--` in code"])
+def test_no_description_hides_the_lines_of_other_topics(text: str) -> None:
+    index = with_line("", "one", line_for("One", "one", text))
+    index = with_line(index, "two", line_for("Two -->", "two", "a lone ` tick ``` -->"))
+    index = with_line(index, "three", line_for("Three", "three", "ends -->"))
+    assert [line.file for line in index_lines(index)] == ["one.md", "two.md", "three.md"]
+    assert line_for("Code", "code", "run `make`") == "- [Code](code.md) — run `make`"
+
+
 def test_links_are_found_outside_code() -> None:
     assert links_in("[[a]] `[[b]]` [[c|shown]] [[d#part]] [[a]]\n```\n[[e]]\n```") == ["a", "c", "d"]
 

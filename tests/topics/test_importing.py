@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import json
 import signal
+import time
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 
-from memoryvault.tasks.importing import HostMemory, ImportOutcome
+from memoryvault.hooks.session_start import format_reminder
+from memoryvault.tasks.health_report import health_report
+from memoryvault.tasks.importing import HostMemory, ImportOutcome, import_handler
+from memoryvault.tasks.queue.job import RunningJob
 from memoryvault.tasks.undoing import Selector
+from memoryvault.tests.support import forked
 from memoryvault.vault.store import VaultStore
 
 from ..review.support import Bed, make_bed
@@ -341,3 +347,26 @@ def test_the_copy_of_an_index_goes_when_topics_stand_beside_it(bed: Bed, notes: 
     assert results(bed) == {"MEMORY.md": "imported"}
     (notes / "a.md").write_text(OLD)
     assert results(bed) == {"a.md": "imported", "MEMORY.md": "removed"}
+
+
+def test_a_large_change_of_the_scheduled_run_is_told_with_its_undo(bed: Bed, notes: Path) -> None:
+    class Job:
+        def enqueue(self, *_: object, **__: object) -> int:
+            return 1
+
+    def run() -> str:
+        import_handler(bed.settings)(cast(RunningJob, Job()))
+        return format_reminder(str(bed.vault), bed.settings.state.harness, "s")
+
+    for number in range(23):
+        (notes / f"note-{number}.md").write_text(NEW.replace("uitest-timeouts", f"note-{number}"))
+    assert run() == "", "what the host adds loses nothing"
+    for number in range(23):
+        (notes / f"note-{number}.md").unlink()
+    told = "23 notes were archived: Claude Code has deleted its own; `memory undo --of import` takes it back"
+    assert told in run()
+    report = health_report(bed.settings, time.time(), lambda settings: True)
+    assert told in report.warnings
+    assert forked.memory(bed.env, "undo", "--of", "import", "--yes").returncode == 0
+    assert len([entry for entry in bed.entries() if entry.effective_status == "active"]) >= 23
+    assert told not in format_reminder(str(bed.vault), bed.settings.state.harness, "s")

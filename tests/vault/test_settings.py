@@ -207,7 +207,7 @@ def test_a_child_gets_an_allow_listed_environment(tmp_path: Path) -> None:
 
 def test_a_child_reads_the_same_settings(tmp_path: Path) -> None:
     text = '[vault]\npath = "~/v"\n[recall]\nk = 3\n'
-    settings = load(tmp_path, text, MEMORY_LOG_LEVEL="debug", CLAUDE_CONFIG_DIR="~/c")
+    settings = load(tmp_path, text, MEMORY_LOG_LEVEL="warning", CLAUDE_CONFIG_DIR="~/c")
     again = load_settings(child_environment(settings))
     assert again == settings
     assert again.state.root == settings.state.root

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memoryvault.vault.errors import EntryInvalid
+from memoryvault.vault.project import project_slug
 from memoryvault.vault.slug import (
     NAME_PATTERN,
     free_slug,
@@ -177,3 +179,17 @@ def test_every_title_gives_a_valid_slug_that_is_its_own_slug(title: str, limit: 
     assert slugify(slug, max(limit, 13)) == slug
     for made in (mining_slug(title), idea_slug(title)):
         assert NAME_PATTERN.fullmatch(made)
+
+
+@pytest.mark.parametrize("name", ["CON", "aux", "Nul", "com1", "LPT9"])
+def test_no_name_is_made_that_windows_reserves(name: str) -> None:
+    made = {slugify(name), title_slug(name), mining_slug(name), idea_slug(name), project_slug(name)}
+    assert made == {f"{name.lower()}-it"}
+    assert slugify(f"{name} 2") == f"{name.lower()}-2"
+
+
+@pytest.mark.parametrize("validate", [validate_kind, validate_slug, validate_group])
+def test_a_name_that_windows_reserves_is_refused(validate: Callable[[str], str]) -> None:
+    with pytest.raises(EntryInvalid, match="a name that Windows reserves"):
+        validate("con")
+    assert validate_tag("con") == "con", "a tag is no name of a file"
