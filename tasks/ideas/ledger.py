@@ -29,8 +29,7 @@ from ...pipelines.ideas_file import (
     without_section,
 )
 from ...pipelines.incubation import SURFACE_KIND
-from ...pipelines.likeness import own_words, statement_of
-from ...pipelines.reversal import content_words
+from ...pipelines.likeness import content_words, own_words, statement_of
 from ...vault.days import parse_local_day
 from ...vault.entry import Entry, fingerprint, parse_entry
 from ...vault.errors import (

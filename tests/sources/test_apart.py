@@ -62,8 +62,6 @@ def test_a_rule_behind_a_greeting_thanks_or_a_report_is() -> None:
         "{R} (Tom, yesterday)",
         "{R} is this sentence grammatically correct?",
         "hier die mail vom chef, was meint er?\n\n{R}\n\nGruß, Tom",
-        "he wrote {R} and then left",
-        "my coworker's rule is {R} mine is the opposite",
     ],
 )
 def test_a_rule_that_is_enclosed_headed_pointed_at_or_told_is_not_the_persons_own(message: str) -> None:
