@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 
-from ..hooks.install import EVENTS, hook_argv, precompile
+from ..hooks.install import EVENTS, precompile, stub_argv
 from ..index.client import RecallClient, ensure_service
 from ..index.drain import drain
 from ..index.embedder import DEFAULT_MODEL
@@ -148,7 +148,7 @@ class Bench:
             "notification_type": "idle_prompt",
             "prompt": next(self._asked),
         }
-        self.time(row, hook_argv(event), json.dumps(payload).encode())
+        self.time(row, stub_argv(event), json.dumps(payload).encode())
 
     def time(self, row: Row, argv: Sequence[str], stdin: bytes = b"") -> None:
         """Run `argv` to its end and note how long that took."""

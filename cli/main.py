@@ -23,6 +23,7 @@ from .terminal import Interrupted
 # Modules are imported only when their command is asked for: `memory jobs` must not wait for apsw.
 COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("init", "choose the vault, wire the hooks into your agent, start the worker"),
+    "demo": ("demo", "see the whole loop work in a temporary folder, nothing of yours touched"),
     "uninstall": ("uninstall", "take the hooks out again; the vault stays"),
     "save": ("save", "write an entry"),
     "evolve": ("evolve", "put a new text in the place of an entry, which is archived"),

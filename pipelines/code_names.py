@@ -10,8 +10,9 @@ import re
 from functools import lru_cache
 
 _IN_BACKTICKS = re.compile(r"(`[^`\n]+`)")
-_DOTTED = re.compile(r"(?<![\w.:/-])\w++(?:(?:\.|::?)\w++)*+(?![/-])")
-"""A word with the packages and types before it. Possessive: text such as `a:a:a:` has very many starting points."""
+_DOTTED = re.compile(r"(?<![\w.:/-])(?=(?P<whole>\w+(?:(?:\.|::?)\w+)*))(?P=whole)(?![/-])")
+"""A word with the packages and types before it. Taken whole or not at all (a look-ahead is not tried
+again): text such as `a:a:a:` has very many starting points."""
 _SEPARATOR = re.compile(r"(\.|::?)")
 _CALLED = re.compile(r"[A-Za-z_]\w{2,}")  # detect()
 _SNAKE_CASE = re.compile(r"[A-Za-z0-9]+(?:_[A-Za-z0-9]+)+")  # lock_path, MAX_SIZE

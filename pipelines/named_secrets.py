@@ -23,7 +23,7 @@ _KEY_NAME = (
 # A name, and what may stand between it and its value: quotes, brackets, a type, an operator.
 _NAME = re.compile(
     rf"(?:(?P<password>{_PASSWORD_NAME}|(?<=_)pass|(?<=-)pass|\bpass(?==))|(?P<key>{_KEY_NAME}))"
-    r"(?P<after>[\w.-]{0,30}+)"
+    r"(?=(?P<after>[\w.-]{0,30}))(?P=after)"
     r"(?P<gap>[\"'\\\])}>]{0,4}\s{0,12}(?:,\s{0,4}|(?:[:=!]=?=?|=>|:=|->|<-|\||[-–—] ?(?=[\"'`]))\s{0,12}){1,2}"
     r"|\s{0,4}['\"]?\s+is:?\s+)",
     re.IGNORECASE,
@@ -124,7 +124,7 @@ _KEY_LINE = re.compile(
 # A parameter of an address that elsewhere names a field of a table or the signature of a function.
 _IN_ADDRESS = re.compile(
     r"(?i)(?:[?&]|&amp;)(?:key|sig|(?:x-(?:amz|goog)-)?signature)="
-    r"(?P<value>(?=[^\s&]{0,100}\d)(?=[^\s&]{0,100}[a-z])[\w%+=~-]{20,2000}+)(?!\.?[\w/])"
+    r"(?P<value>(?=[^\s&]{0,100}\d)(?=[^\s&]{0,100}[a-z])[\w%+=~-]{20,2000})(?![%+=~-]|\.?[\w/])"
 )
 _CALLS = (_HEADER, _BEARER, _CREDENTIAL_CALL, _UNSEAL, _CONFIGURED, _KEY_LINE, _IN_ADDRESS)
 _PASSWORD_CALLS = (

@@ -73,7 +73,7 @@ MARKED_TOKEN = re.compile(r"(?<![A-Za-z0-9])(?:" + "|".join(_MARKED) + ")")
 CANDIDATE = re.compile(r"(?<![\w+/~.-])[\w~+/.-][\w+/=.~:!%@-]{11,}")
 """Matches an unbroken run of token characters that is long enough."""
 
-_LINE_START = r"(?:[\s>|#*+\"',]|\\{1,2}[rnt]|\d{1,6}(?:[\t|:→]|\\t)){0,24}+"
+_LINE_START = r"(?:[\s>|#*+\"',]|\\{1,2}[rnt]|\d{1,6}(?:[\t|:→]|\\t)){0,24}"
 """Matches what separates the lines of a key file: line ends, quotes, numbers."""
 
 # Whole shapes that need no candidate, each with its kind and signs that it never lacks.
@@ -83,8 +83,8 @@ SHAPES: tuple[tuple[re.Pattern[str], str, str], ...] = (
             r"-{4,5} ?BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)? ?-{4,5}"
             # Up to its end; where that is missing, the lines that follow and look like the key, quoted and numbered
             # as tools show them. Without either it is only spoken of.
-            r"(?:(?>[^-]|-(?!---))*+-{4,5} ?END [A-Z0-9 ]{0,40}-{4,5}"
-            rf"|(?:{_LINE_START}(?:[\w+/=]{{16,}}|(?:Proc-Type|DEK-Info|Version|Comment): ?[^\n\\]{{1,80}}))++"
+            r"(?:[^-]*(?:-(?!---)[^-]*)*-{4,5} ?END [A-Z0-9 ]{0,40}-{4,5}"
+            rf"|(?:{_LINE_START}(?:[\w+/=]{{16,}}|(?:Proc-Type|DEK-Info|Version|Comment): ?[^\n\\]{{1,80}}))+"
             rf"(?:{_LINE_START}[\w+/]{{0,15}}={{1,2}})?)"
         ),
         "PRIVATE-KEY",

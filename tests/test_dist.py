@@ -24,8 +24,10 @@ ROOT = Path(__file__).resolve().parents[1]
 SHIPPED_SESSION = ROOT / "demo" / "session.jsonl"
 TRAINING = "pipelines/mining/training/"
 """What the weights were fitted on; only `bench.train_miner` reads it, in a checkout."""
-PLUGIN = (".claude-plugin", ".mcp.json")  # The second lies in the first.
-"""The hidden files that are shipped: with them the package's folder is the plugin."""
+HIDDEN = (".claude-plugin", ".mcp.json")
+"""The hidden files that are shipped: the marketplace, the plugin's manifest and its server."""
+NOT_SHIPPED = ("tests", "docs", "bench", "training")
+"""What only who works on it needs."""
 NOT_SOURCE = (".*", "build", "dist", "*.egg-info", "__pycache__", "tests", "node_modules")
 INSTALL_SECONDS = 120
 RETRY_SECONDS = 60
@@ -60,7 +62,7 @@ def build(source: Path, target: Path, *kinds: str) -> list[Path]:
 def source_copy(target: Path, version: str | None = None) -> Path:
     """The tree as a release is built from it; with another version when asked."""
     ignored = shutil.ignore_patterns(*NOT_SOURCE)
-    shutil.copytree(ROOT, target, ignore=lambda folder, names: ignored(folder, names) - set(PLUGIN))
+    shutil.copytree(ROOT, target, ignore=lambda folder, names: ignored(folder, names) - set(HIDDEN))
     if version:
         for name, pattern in (("pyproject.toml", r'(?m)^version = ".*"'), ("__init__.py", r'__version__ = ".*"')):
             path = target / name
@@ -126,8 +128,8 @@ def test_wheel_and_sdist_hold_every_file_that_the_code_reads(wheels: tuple[Path,
     shipped = {
         name
         for name in tracked
-        if name.startswith((*PLUGIN, "docs/how-to/", "docs/adr/", "docs/benchmarks/", "docs/reference/"))
-        or ("/" in name and name.split("/")[0] not in ("tests", "docs") and not name.startswith((".", TRAINING)))
+        if name.startswith((*HIDDEN, "docs/how-to/", "docs/adr/", "docs/benchmarks/", "docs/reference/"))
+        or ("/" in name and name.split("/")[0] not in NOT_SHIPPED and not name.startswith((".", TRAINING)))
     }
     with zipfile.ZipFile(wheel) as zipped:
         held = {name.removeprefix("memoryvault/"): name for name in zipped.namelist()}

@@ -10,11 +10,12 @@ import pytest
 
 from memoryvault.cli.main import COMMANDS
 from memoryvault.cli.reference import render_commands_reference
-from memoryvault.demo import recording
 from memoryvault.pipelines.mining import mine
 from memoryvault.pipelines.routing import Tier, tier_of
 from memoryvault.vault.settings import render_settings_reference
 from memoryvault.vault.turn import Origin, Role, Turn
+
+from . import recording
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
