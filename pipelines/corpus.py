@@ -227,7 +227,10 @@ def digest_body(
         HOW_TO_MARK,
         "",
     ]
-    listed = [pattern for place, pattern in enumerate(held) if place < MOST_LINES or _mark(pattern, marks)]
+    # What was seen once, and is not sure, is nothing that anybody should have to read.
+    repeated = [number for number, each in enumerate(held) if each.tier is not Tier.LOW or len(each.sayings) > 1]
+    readable = set(repeated[:MOST_LINES])
+    listed = [pattern for number, pattern in enumerate(held) if number in readable or _mark(pattern, marks)]
     decided = [pattern for pattern in awaiting if _mark(pattern, marks) in _DECISIONS]
     lines += [_line(pattern, marks) for pattern in (*listed, *decided)]
     if len(held) > len(listed):

@@ -22,6 +22,7 @@ from ...pipelines.corpus import (
     Saying,
     Selection,
     digest_body,
+    lists_any,
     marks_in,
     most_ideas,
     patterns_of,
@@ -316,16 +317,19 @@ def refresh_digest(settings: Settings, store: VaultStore, awaiting: Sequence[Pat
 def write_digest(
     store: VaultStore, held: Sequence[Pattern], figures: CorpusFigures, awaiting: Sequence[Pattern] = ()
 ) -> None:
-    """Create the digest, or replace its generated part if that has changed. Raises EditConflict.
+    """Create the digest if it has something to list, or replace its generated part if that has changed.
 
     `awaiting`: what waits in the vault now. A decision that the user wrote meanwhile into the line of such a one stays
-    there until it is carried out.
+    there until it is carried out. Raises EditConflict.
     """
     with store.lock():
         try:
             data = store.read_bytes(DIGEST)
         except EntryNotFound:
-            body = _scrubbed(f"{INTRODUCTION}\n\n{digest_body(held, figures)}")
+            generated = digest_body(held, figures)
+            if not lists_any(generated):
+                return
+            body = _scrubbed(f"{INTRODUCTION}\n\n{generated}")
             store.create(DIGEST, {"kind": DIGEST_KIND}, _scrubbed(DIGEST_TITLE), body)
             return
         entry = parse_entry(DIGEST, data)
