@@ -261,7 +261,9 @@ def _ask_reader(settings: Settings, context: Context, days: int) -> str | None:
     plan = plan_history(settings, days)
     tokens = tokens_a_session(plan, settings)
     cap = settings.reflection.daily_token_cap
-    cost = f"about {round(tokens, -2):,} tokens a session, by your last {days} days" if tokens else "uses tokens of your plan"
+    cost = "uses tokens of your plan"
+    if tokens:
+        cost = f"about {round(tokens, -2):,} tokens a session, by your last {days} days"
     most = f", at most {cap:,} a day" if cap else ""
     lines = "".join(
         f"  {number}  {name} as well, with its own login: finds more; {cost}{most}\n"
