@@ -474,8 +474,13 @@ def agent_settings(sandbox: Sandbox, change: Callable[[str], str]) -> Iterator[N
     path.write_text(wired, "utf-8")
 
 
-def hooks_of_a_gone_python(sandbox: Sandbox) -> AbstractContextManager[None]:
-    return agent_settings(sandbox, lambda wired: wired.replace(sandbox.python, "/gone/python"))
+@contextmanager
+def hooks_of_a_gone_python(sandbox: Sandbox) -> Iterator[None]:
+    launcher = Path(launcher_in(sandbox.root / "state"))
+    text = launcher.read_text("utf-8")
+    launcher.write_text(text.replace(sandbox.python, "/gone/python"), "utf-8")
+    yield
+    launcher.write_text(text, "utf-8")
 
 
 def a_hook_is_missing(sandbox: Sandbox) -> AbstractContextManager[None]:
