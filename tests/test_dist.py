@@ -30,6 +30,7 @@ NOT_SHIPPED = ("tests", "docs", "bench", "training")
 """What only who works on it needs."""
 NOT_SOURCE = (".*", "build", "dist", "*.egg-info", "__pycache__", "tests", "node_modules")
 INSTALL_SECONDS = 120
+MOST_LINES_OF_A_BUILD = 40
 RETRY_SECONDS = 60
 START_SECONDS = 60
 SEMANTIC = (
@@ -55,7 +56,9 @@ def build(source: Path, target: Path, *kinds: str) -> list[Path]:
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    told = done.stdout + done.stderr
+    assert done.returncode == 0, told[-2000:]
+    assert len(told.splitlines()) <= MOST_LINES_OF_A_BUILD, "whoever installs it has to find what went wrong"
     return [*target.glob("*.whl"), *target.glob("*.tar.gz")]
 
 
@@ -139,6 +142,7 @@ def test_wheel_and_sdist_hold_every_file_that_the_code_reads(wheels: tuple[Path,
         in_sdist = {name.partition("/")[2] for name in archive.getnames()}
     assert shipped - in_wheel == set()
     assert shipped - in_sdist == set()
+    assert [name for name in in_wheel if name.startswith(("tests/", "bench/", "training/"))] == []
     assert dead_links(pages, in_wheel) == []
 
 
@@ -158,6 +162,7 @@ def test_a_wheel_in_an_empty_environment_passes_doctor_offline(wheels: tuple[Pat
     sandbox.memory("init", "--yes", "--vault", str(sandbox.vault))
     version = subprocess.run([environment.memory, "--version"], capture_output=True, text=True, check=True).stdout
     assert version.startswith("memory ")
+    assert "asks in other words" in sandbox.memory("demo")
     with sandbox.recall_service():
         findings = {finding["what"]: finding for finding in sandbox.json("doctor")}
     assert [finding for finding in findings.values() if finding["grade"] == "fault"] == []
@@ -171,6 +176,7 @@ def test_without_the_extra_all_of_it_works_on_keywords(wheels: tuple[Path, Path,
     for name in ("numpy", "torch"):
         assert subprocess.run([environment.python, "-c", f"import {name}"], capture_output=True, check=False).returncode
     sandbox = Sandbox(tmp_path, python=environment.python)
+    assert "The memory came back" in sandbox.memory("demo")
     sandbox.memory("init", "--yes", "--vault", str(sandbox.vault))
     sandbox.memory("save", "fix", "kettle", "--body", "The porcelain kettle belongs upstairs.")
     sandbox.memory("worker", "--until-idle")
