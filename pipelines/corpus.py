@@ -227,10 +227,7 @@ def digest_body(
         HOW_TO_MARK,
         "",
     ]
-    # What was seen once, and is not sure, is nothing that anybody should have to read.
-    repeated = [number for number, each in enumerate(held) if each.tier is not Tier.LOW or len(each.sayings) > 1]
-    readable = set(repeated[:MOST_LINES])
-    listed = [pattern for number, pattern in enumerate(held) if number in readable or _mark(pattern, marks)]
+    listed = [pattern for place, pattern in enumerate(held) if place < MOST_LINES or _mark(pattern, marks)]
     decided = [pattern for pattern in awaiting if _mark(pattern, marks) in _DECISIONS]
     lines += [_line(pattern, marks) for pattern in (*listed, *decided)]
     if len(held) > len(listed):
@@ -251,11 +248,6 @@ def decisions_in(body: str) -> dict[str, Approve | Reject]:
 def listed_lines(body: str) -> dict[str, str]:
     """Read the lines of the digest, by their keys, without markup."""
     return {match["key"]: match["says"].replace("**", "") for match in _LISTED_LINE.finditer(body)}
-
-
-def lists_any(body: str) -> bool:
-    """Whether this body of the digest lists anything."""
-    return "\n- " in body.partition(HEADING)[2]
 
 
 def _line(pattern: Pattern, marks: Mapping[str, str]) -> str:

@@ -22,7 +22,6 @@ from ...pipelines.corpus import (
     Saying,
     Selection,
     digest_body,
-    lists_any,
     marks_in,
     most_ideas,
     patterns_of,
@@ -317,19 +316,16 @@ def refresh_digest(settings: Settings, store: VaultStore, awaiting: Sequence[Pat
 def write_digest(
     store: VaultStore, held: Sequence[Pattern], figures: CorpusFigures, awaiting: Sequence[Pattern] = ()
 ) -> None:
-    """Create the digest if it has something to list, or replace its generated part if that has changed.
+    """Create the digest, or replace its generated part if that has changed. Raises EditConflict.
 
     `awaiting`: what waits in the vault now. A decision that the user wrote meanwhile into the line of such a one stays
-    there until it is carried out. Raises EditConflict.
+    there until it is carried out.
     """
     with store.lock():
         try:
             data = store.read_bytes(DIGEST)
         except EntryNotFound:
-            generated = digest_body(held, figures)
-            if not lists_any(generated):
-                return
-            body = _scrubbed(f"{INTRODUCTION}\n\n{generated}")
+            body = _scrubbed(f"{INTRODUCTION}\n\n{digest_body(held, figures)}")
             store.create(DIGEST, {"kind": DIGEST_KIND}, _scrubbed(DIGEST_TITLE), body)
             return
         entry = parse_entry(DIGEST, data)
