@@ -21,11 +21,11 @@ $(STAMP): pyproject.toml constraints.txt
 	touch $(STAMP)
 
 demo: setup
-	$(BIN)/python -m memoryvault.demo
+	$(BIN)/memory demo
 
 # The terminal session of the README, played anew; timings are those of this machine.
 recording: setup
-	$(BIN)/python -m memoryvault.demo.recording
+	$(BIN)/python -m memoryvault.tests.recording
 
 lint: setup
 	$(BIN)/ruff format --check .

@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import date
 from pathlib import Path
 
-from ..hooks.install import ACTION_EVENTS, EVENTS, hook_argv, precompile
+from ..hooks.install import ACTION_EVENTS, EVENTS, precompile, stub_argv
 from ..index.client import RecallClient, ensure_service
 from ..index.drain import drain
 from ..index.embedder import DEFAULT_MODEL
@@ -162,7 +162,7 @@ class Bench:
             "tool_name": "Bash",
             "tool_input": {"command": command, "description": "a call"},
         }
-        self.time(row, hook_argv(ACTION_EVENTS[0]), json.dumps(payload).encode())
+        self.time(row, stub_argv(ACTION_EVENTS[0]), json.dumps(payload).encode())
 
     def run(self, row: Row, event: str) -> None:
         """One hook in a session of its own."""
@@ -175,7 +175,7 @@ class Bench:
             "notification_type": "idle_prompt",
             "prompt": next(self._asked),
         }
-        self.time(row, hook_argv(event), json.dumps(payload).encode())
+        self.time(row, stub_argv(event), json.dumps(payload).encode())
 
     def time(self, row: Row, argv: Sequence[str], stdin: bytes = b"") -> None:
         """Run `argv` to its end and note how long that took."""

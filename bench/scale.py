@@ -26,7 +26,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from ..hooks.install import hook_argv, precompile
+from ..hooks.install import precompile, stub_argv
 from ..index.client import RecallClient, ensure_service
 from ..index.drain import drain
 from ..index.embedder import DEFAULT_MODEL, Embedder, load_embedder
@@ -158,7 +158,7 @@ class Bed:
         """Run `count` hooks, `at_once` started together; what they say of themselves is in the log."""
         log = Path(self.settings.state.log_file)
         before = len(log.read_text().splitlines()) if log.exists() else 0
-        argv = hook_argv(event)
+        argv = stub_argv(event)
 
         def one(payload: bytes) -> tuple[float, bool]:
             begun = time.perf_counter()

@@ -306,7 +306,7 @@ def _tell(plan: Plan, report: dict[str, Any], ending: list[tuple[Transcript, flo
         (plan.known, "mined already"),
         (plan.live, "left to their own reflection"),
         (plan.headless, "empty or run by a program"),
-        (plan.left_out, "left out by --since or --project"),
+        (plan.left_out, "left out by --since, --project or a project's .memoryvault"),
         (plan.unreadable, "unreadable"),
     )
     if any(count for count, _ in reasons):

@@ -17,6 +17,7 @@ from ..tasks.waiting_sessions import describe_sessions
 from ..vault.settings import Settings
 from .context import Context
 from .output import add_json, counted, in_line, print_json, print_table
+from .pending import list_with_commands
 
 EPILOG = """example:
   memory health          what needs you comes first
@@ -102,6 +103,11 @@ def _model(index: IndexFigures) -> str:
 def _print(report: HealthReport, settings: Settings) -> None:
     for line in report.warnings:
         print(f"! {in_line(line)}")
+    todo = list_with_commands(report.waiting) if report.waiting is not None else []
+    if todo:
+        print(f"for you: {'; '.join(todo)}\n")
+    elif not report.warnings:
+        print("nothing needs you\n")
     if (entries := report.entries) is not None:
         groups = ", ".join(f"{group} {count}" for group, count in entries.groups.items()) or "none yet"
         aside = ", ".join(f"{count:,} {status}" for status, count in entries.set_aside.items())

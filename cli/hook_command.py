@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import shlex
 
-from ..hooks.install import ACTION_EVENTS, EVENTS, hook_argv
+from ..hooks.install import ACTION_EVENTS, EVENTS, hook_argv, launcher_in, write_launcher
 from ..hooks.wiring import CLAUDE, HOSTS, host_argv
 from ..vault.errors import SettingsError, UsageError
+from ..vault.layout import state_root
 from .context import Context
 from .output import add_json, note, print_json
 
@@ -28,14 +29,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Print the argv, as JSON or as one shell line."""
+    """Print the argv, as JSON or as one shell line; the launcher that it names is there then."""
     _, readable = context.despite_faults()  # The command is the same whatever the settings say.
     for fault in readable.faults:
         note(f"memory: {fault}")
+    launcher = launcher_in(state_root(context.env))
     try:
-        argv = hook_argv(args.event) if args.host == CLAUDE else host_argv(args.host, args.event)
+        argv = hook_argv(args.event, launcher) if args.host == CLAUDE else host_argv(args.host, args.event, launcher)
     except SettingsError as error:
         raise UsageError(str(error)) from error
+    write_launcher(launcher)
     if args.json:
         print_json(argv)
     else:

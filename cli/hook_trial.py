@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..hooks.install import EVENTS, hook_argv
+from ..hooks.install import EVENTS, hook_argv, launcher_in, write_launcher
 from ..tasks.hook_log import TRIAL_SESSION, budget_ms
 from ..tasks.queue.enqueue import open_ledger
 from ..vault.errors import MemoryVaultError
@@ -38,6 +38,8 @@ def try_hooks(settings: Settings, env: Mapping[str, str], prompt: str | None = N
     harness = Path(settings.state.harness)
     if not settings.memory.enabled or (harness / "STOP").exists():
         return []
+    launcher = launcher_in(settings.state_root)
+    write_launcher(launcher)  # With the plugin nothing else needs one.
     session = f"{TRIAL_SESSION}{secrets.token_hex(6)}"
     claude, *_ = settings.transcript_roots
     payload = {
@@ -62,7 +64,7 @@ def try_hooks(settings: Settings, env: Mapping[str, str], prompt: str | None = N
             failure = ""
             with suppress(subprocess.TimeoutExpired):
                 done = subprocess.run(
-                    hook_argv(event),
+                    hook_argv(event, launcher),
                     input=body.encode(),
                     env=dict(env),
                     capture_output=True,

@@ -12,6 +12,7 @@ from ..pipelines.triage import Expire, Merge, Promote, TriageStep
 from ..tasks.queue.enqueue import request_indexing
 from ..tasks.reviewing import Reviewer
 from ..tasks.triaging import Answer, TriageOutcome, plan_triage, run_triage
+from ..vault.days import effective_day, local_today
 from ..vault.entry import Entry
 from ..vault.errors import UsageError
 from ..vault.evidence import PASSED_ON_TAG
@@ -93,6 +94,13 @@ def _list(args: argparse.Namespace, reviewer: Reviewer) -> int:
                 for entry in entries
             ]
             + [("-", "-", "-", "-", one["slug"], one["problem"]) for one in unreadable_as_json(unreadable)],
+        )
+        days = [day for entry in entries if (day := effective_day(entry.surfaced_at, entry.created, entry.updated))]
+        age = (local_today() - min(days)).days if days else 0
+        oldest = f", the oldest {counted(age, 'day', 'days')} old" if age > 0 else ""
+        note(
+            f"memory: {counted(len(entries), 'note', 'notes')}{oldest}; none is recalled. One moves on when it is said "
+            "again; to keep or drop them now: memory review --inbox"
         )
     else:
         print("the inbox is empty")

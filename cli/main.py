@@ -25,6 +25,7 @@ READS, PROPOSES, CHANGES = Does
 # By its name; what it does decides what an agent may do with it in its shell (agent_rights.py).
 # Modules are imported only when their command is asked for: `memory jobs` must not wait for apsw.
 COMMANDS: dict[str, Command] = {
+    "demo": Command("demo", "see the whole loop work in a temporary folder, nothing of yours touched", READS),
     "init": Command("init", "choose the vault, wire the hooks into your agent, start the worker", CHANGES),
     "uninstall": Command("uninstall", "take the hooks out again; the vault stays", CHANGES),
     "save": Command("save", "write an entry", PROPOSES),

@@ -7,11 +7,16 @@ from ..tasks.corpus.progress import Progress
 from .plain import line_columns, redraw
 
 BAR = 25
+MARK_SECONDS = 0.4
+"""So long the mark stays in its place."""
 
 
-def draw_mining(progress: Progress, *, has_worker: bool = True, away: int = 0, paused: bool = False) -> None:
+def draw_mining(
+    progress: Progress, *, has_worker: bool = True, away: int = 0, paused: bool = False, seconds: float | None = None
+) -> None:
     """On stderr's line. What keeps the bar where it is stands beside it: `away` sessions are with other machines, or
-    all is `paused`."""
+    all is `paused`. With the `seconds` since it began a mark runs through what is left: sessions are read several at a
+    time, so that their number may stand still for long."""
     share = progress.finished / max(progress.sessions, 1)
     said = f" {share:4.0%} {progress.finished}/{progress.sessions} sessions"
     if paused:
@@ -24,6 +29,13 @@ def draw_mining(progress: Progress, *, has_worker: bool = True, away: int = 0, p
         said += f", {away} with other machines"
     elif progress.is_mined and not progress.settled:
         said += ", ranking what they said"
+    if seconds is not None:
+        said += f", {seconds:.0f} s"
     width = max(0, min(BAR, line_columns() - len(said) - len("mining []")))
-    bar = f"mining [{'#' * int(share * width):<{width}}]" if width else "mining"
+    done = int(share * width)
+    bar = "#" * done + " " * (width - done)
+    if seconds is not None and done < width:
+        mark = done + int(seconds / MARK_SECONDS) % (width - done)
+        bar = bar[:mark] + ">" + bar[mark + 1 :]
+    bar = f"mining [{bar}]" if width else "mining"
     redraw(f"{bar}{said}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -38,6 +39,13 @@ def print_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None
     for row in cells:
         line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         print(line.rstrip())
+
+
+def home_path(path: str | os.PathLike[str]) -> str:
+    """The path for people to read: `~` for their home folder."""
+    home, named = os.path.expanduser("~"), os.fspath(path)
+    inside = home != "/" and (named + "/").startswith(home.rstrip("/") + "/")
+    return "~" + named[len(home.rstrip("/")) :] if inside else named
 
 
 def in_line(text: str) -> str:

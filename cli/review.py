@@ -41,6 +41,7 @@ from ..vault.entry import ACTIVE, INCIDENT, Entry
 from ..vault.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, UsageError
 from ..vault.evidence import PASSED_ON_TAG, SAID
 from ..vault.layout import CORPUS_DIGEST, INBOX, INCUBATOR, REVIEW
+from ..vault.note_text import said_once
 from ..vault.pending import IDEA_NOTE, INCUBATOR_FOLDER, describe_pending, group_by_place
 from ..vault.scrubbed import Scrubbed
 from .conflicts import ask_about_copies, choice_of, copy_as_json
@@ -398,7 +399,7 @@ class _Dialogue:
         print(f", said {said}" if said else f", noted {entry.created}" if entry.created else "", end="")
         print(", proposed by an agent" if entry.written_by_agent else "", end="")
         print(f", {PASSED_ON}" if PASSED_ON_TAG in entry.tags else "")
-        print("\n".join(f"    {line}" for line in entry.body.splitlines()))
+        print("\n".join(f"    {line}" for line in [entry.title, "", *said_once(entry.body, entry.title).splitlines()]))
         if not tells_occasion(entry.body) and (answered := occasion_of(self._context.settings, entry.sources)):
             print(f"    {SAID}{answered} (from the transcript)")
         if entry.channel == "core" and entry.kind not in REFUSED:

@@ -19,9 +19,9 @@ from ..hooks.install import (
     STUB,
     hook_argv,
     installed_events,
+    launcher_in,
     plugin_installed,
-    split_hook_argv,
-    stub_in_place,
+    started_by,
     switched_off,
 )
 from ..hooks.wiring import WIRINGS, is_wired, wired_events
@@ -117,23 +117,19 @@ def hooks_wired(context: Context) -> Finding:
     if not found:
         return Finding("hooks", "note", "not in Claude Code's settings", "run `memory init` to wire them")
     for event, argv in sorted(found.items()):
-        # Without the interpreter the host reports an error at every event, without the stub nothing happens at any.
-        if lost := next((file for file in (argv[0], _stub(argv)) if not os.path.exists(file)), None):
+        if lost := next((file for file in (argv[0], *(started_by(argv) or ())) if not os.path.exists(file)), None):
             return Finding("hooks", "fault", f"{event} starts {lost}, which is not there", "run `memory init`")
     if missing := [event for event in EVENTS if event not in found]:
         return Finding("hooks", "fault", f"{', '.join(missing)} not wired", "run `memory init`")
-    if elsewhere := next((argv for event, argv in found.items() if argv != hook_argv(event)), None):
-        if (elsewhere[0], _stub(elsewhere)) == (sys.executable, str(STUB)):
-            return Finding("hooks", "note", "by the command of an older version", "run `memory init` to renew it")
-        todo = "run `memory init` to use this one"
-        return Finding("hooks", "note", f"they start another installation, {elsewhere[0]}", todo)
+    for argv in found.values():
+        if (started := started_by(argv)) != (sys.executable, str(STUB)):
+            other = started[0] if started else argv[0]
+            todo = "run `memory init` to use this one"
+            return Finding("hooks", "note", f"they start another installation, {other}", todo)
+    launcher = launcher_in(settings.state_root)
+    if any(argv != hook_argv(event, launcher) for event, argv in found.items()):
+        return Finding("hooks", "note", "by the command of an older version", "run `memory init` to renew it")
     return Finding("hooks", "ok", ", ".join(sorted(found)))
-
-
-def _stub(argv: list[str]) -> str:
-    """What a hook's command runs, where it was left by another version of Python too; '' where it is not ours."""
-    stub, _ = split_hook_argv(argv) or ("", [])
-    return stub_in_place(stub)
 
 
 def hooks_start_worker(settings: Settings) -> bool:

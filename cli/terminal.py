@@ -43,6 +43,22 @@ def read_line(question: str) -> str:
         raise Interrupted from None
 
 
+def read_choice(question: str, most: int) -> int:
+    """Ask on stderr for a number from 1 to `most`; 1 for no answer. Raises Interrupted."""
+    while True:
+        try:
+            print(question, end="", file=sys.stderr, flush=True)
+            answer = sys.stdin.readline()
+        except KeyboardInterrupt:
+            print(file=sys.stderr)
+            raise Interrupted from None
+        if not answer.strip():
+            return 1
+        if answer.strip().isdecimal() and 1 <= int(answer) <= most:
+            return int(answer)
+        print(f"memory: a number from 1 to {most}, or Return for 1", file=sys.stderr)
+
+
 def is_agreed(question: str) -> bool:
     """Ask on stderr; anything but yes is no. Raises Interrupted."""
     try:

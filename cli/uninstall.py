@@ -15,7 +15,7 @@ from ..tasks.queue.units import ServiceManagerUnavailable, service_manager
 from ..vault.errors import SettingsError
 from ..vault.settings import PartialSettings
 from .context import Context
-from .output import add_json, note, print_json
+from .output import add_json, home_path, note, print_json
 from .processes import stop_background
 
 EPILOG = """example:
@@ -99,23 +99,34 @@ def _tell(done: Uninstalled, context: Context, *, is_claude_known: bool) -> None
     """What was taken out and what stays, where."""
     changed = [each for each in (done.claude, *done.others.values()) if each.changed]
     if not changed and is_claude_known:
-        print(f"there were no hooks of ours in {done.claude.settings_file}")
+        print(f"there were no hooks of ours in {home_path(done.claude.settings_file)}")
     for each in changed:
         how = "has no hooks of ours any more"
         if each.restored:
             how = "has the bytes it had before" if each.settings_file.exists() else "is gone: there was none before"
-        print(f"{each.settings_file} {how}")
+        print(f"{home_path(each.settings_file)} {how}")
     if done.stopped:
         print("stopped: " + ", ".join(done.stopped))
     vault = context.settings.vault_path
     if vault is not None and not vault.is_dir():
-        print(f"your vault is not touched; it is not there now: {vault}")
+        print(f"your vault is not touched; it is not there now: {home_path(vault)}")
     else:
-        print("your vault stays where it is" + (f": {vault}" if vault else ""))
-    kept = [context.settings.config_file, Path(context.settings.state.root)] if vault is not None else []
-    if there := [place for place in kept if place.exists()]:
+        print("your vault stays where it is" + (f": {home_path(vault)}" if vault else ""))
+    root = context.settings.state_root
+    states = sorted(folder for folder in _folders_in(root) if (folder / "harness").is_dir())
+    kept = [place for place in (context.settings.config_file, *states, root) if place.exists()]
+    if kept:
         print("settings and state stay too; delete them if you don't come back:")
-        print("\n".join(f"  {place}" for place in there))
+        for place in kept:
+            holds = " (the state of one vault)" if place in states else " (all of the state)" if place == root else ""
+            print(f"  {home_path(place)}{holds}")
+
+
+def _folders_in(root: Path) -> list[Path]:
+    try:
+        return [folder for folder in root.iterdir() if folder.is_dir()]
+    except OSError:
+        return []
 
 
 def _tell_faults(readable: PartialSettings) -> None:

@@ -13,7 +13,8 @@ from ..tasks.discovery.adapting import SOURCES_NOTE
 from ..vault.errors import VaultUnavailable
 from ..vault.layout import ALWAYS_LOAD, DEFAULT_GROUP, INCUBATOR, PROJECTS, SKILLS, WATCHLIST
 from .context import Context
-from .output import counted
+from .output import counted, home_path
+from .terminal import read_choice
 
 VAULT_NAME = "MemoryVault"
 OBSIDIAN_FOLDER = ".obsidian"
@@ -80,19 +81,27 @@ def vault_in(folder: Path) -> tuple[Path, str | None]:
     )
 
 
-def choose_vault(context: Context) -> tuple[Path, str | None]:
+def choose_vault(context: Context, *, ask: bool = False) -> tuple[Path, str | None]:
     """MemoryVault/ in the one Obsidian vault that lies in the usual places, or in the only one of several that has
-    such a folder already; else a place of its own. With it, what to tell where there were several."""
+    such a folder already; else a place of its own. With it, what to tell where there were several.
+
+    `ask`: where there are several, the user says which. Raises Interrupted.
+    """
     home = Path(context.env.get("HOME") or Path.home())
     found = sorted(set(_obsidian_vaults(home)))
     if len(found) < 2:
         return (found[0] if found else home / "Obsidian") / VAULT_NAME, None
     used = [folder for folder in found if os.path.isdir(folder / VAULT_NAME)]
+    if ask and len(used) != 1:
+        places = [*(folder / VAULT_NAME for folder in found), home / "Obsidian" / VAULT_NAME]
+        listed = "".join(f"  {number}  {home_path(place)}\n" for number, place in enumerate(places, 1))
+        question = f"memory: there are {len(found)} Obsidian vaults. Where is the memory to go?\n{listed}Which? [1] "
+        return places[read_choice(question, len(places)) - 1], None
     taken = (used[0] if len(used) == 1 else home / "Obsidian") / VAULT_NAME
-    named = ", ".join(map(str, found))
+    named = ", ".join(map(home_path, found))
     another = next(folder for folder in found if folder != taken.parent) / VAULT_NAME
     return taken, (
-        f"there are {len(found)} Obsidian vaults ({named}): the memory goes into {taken}; "
+        f"there are {len(found)} Obsidian vaults ({named}): the memory goes into {home_path(taken)}; "
         f"to choose another: memory init --vault {shlex.quote(str(another))}"
     )
 

@@ -24,7 +24,6 @@ from ..tasks.pending_counts import PendingCounts, count_pending_notes
 from ..tasks.queue.enqueue import request_indexing
 from ..tasks.reviewing import Reviewer
 from ..vault.days import day_of as local_day
-from ..vault.entry import Entry
 from ..vault.errors import (
     EditConflict,
     EntryExists,
@@ -34,6 +33,7 @@ from ..vault.errors import (
     UsageError,
     VaultUnavailable,
 )
+from ..vault.note_text import said_once
 from ..vault.settings import Settings
 from ..vault.store import VaultStore
 from ..vault.wording import counted as counted
@@ -76,7 +76,7 @@ class Desk:
             "url": self.url,
             "static": lambda name: f"{self._base}/static/{name}",
             "markdown": lambda text, below: render_markdown(text, self.entry_url, below),
-            "without_title": without_title,
+            "said_once": said_once,
             "diff": side_by_side,
             "version": __version__,
         }
@@ -219,12 +219,6 @@ def status_of(error: MemoryVaultError) -> int:
         case UsageError():
             return 400
     return 422
-
-
-def without_title(entry: Entry, text: str) -> str:
-    """The text of a note below a heading that says its title already."""
-    first, _, rest = text.lstrip().partition("\n")
-    return rest.lstrip("\n") if first.removeprefix("#").strip() == entry.title and first.startswith("# ") else text
 
 
 def name_of(path: str) -> str:

@@ -31,6 +31,8 @@ class Recalls:
     project: str = ""
     slow_ms: float = 0.0
     degraded: int = 0
+    given: str = ""
+    """Path of the entry that was given last."""
 
 
 def receipts_of(state: StatePaths, holding: str = "") -> Iterator[dict[str, Any]]:
@@ -57,6 +59,7 @@ def recalls_by_session(state: StatePaths, search: str = "") -> list[Recalls]:
         caller = _text(row, "caller") or "–"
         recalls.count += 1
         recalls.injected += len(_texts(row, "injected"))
+        recalls.given = recalls.given or next(iter(_texts(row, "injected")), "")
         recalls.callers[caller] = recalls.callers.get(caller, 0) + 1
         recalls.project = recalls.project or _text(row, "project")
         recalls.slow_ms = max(recalls.slow_ms, _number(_mapping(row, "ms").get("total")) or 0.0)

@@ -104,7 +104,8 @@ class Sandbox:
 
     def hook_argv(self, event: str) -> list[str]:
         """What a host runs for an event."""
-        if event not in self._hook_argv:
+        known = self._hook_argv.get(event)
+        if known is None or not os.path.exists(known[0]):  # Its launcher is gone with the state folder.
             self._hook_argv[event] = json.loads(self.memory("hook-command", event, "--json"))
         return self._hook_argv[event]
 

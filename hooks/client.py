@@ -194,6 +194,10 @@ def run(hook: Hook) -> str:
         return ""
     if os.path.exists(f"{settings['harness']}/STOP"):
         return ""
+    from ..vault.project import is_left_out
+
+    if is_left_out(call.cwd):
+        return ""
     hook.settings = settings
     if payload is None:
         report(f"memoryvault: no {'prompt' if call.event == 'UserPromptSubmit' else 'payload'} on stdin")

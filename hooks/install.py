@@ -9,30 +9,42 @@ from __future__ import annotations
 import compileall
 import json
 import os
+import re
+import shlex
 import sys
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..vault.atomic_file import replace_file
 from ..vault.errors import SettingsError
-from ..vault.layout import FILE_MODE
+from ..vault.layout import FILE_MODE, make_private_folder
 from ..vault.settings import Settings
 
 STUB = Path(__file__).with_name("stub.py")
-IF_THERE = (
-    "import os, sys; del sys.argv[0]; stub = sys.argv[0]; "
-    'venv, lib, rest = stub.rpartition("/lib/python"); '
-    'moved = "%s%s%d.%d/%s" % (venv, lib, *sys.version_info[:2], rest.partition("/")[2]); '
-    "found = next((file for file in [stub] + [moved] * bool(lib) if os.access(file, os.R_OK)), None); "
-    'found and exec(open(found, "rb").read(), {"__name__": "__main__", "__file__": found})'
-)
-"""Runs the stub, or nothing where it is gone: removed, moved, or just being replaced by an update, while hooks of it
-stand in the host's settings. Python itself ends with 2 when it can't open a script; at that code hosts reject the
-prompt and do not let the agent stop. Installers that make an environment anew with another version of Python (`pipx
-reinstall`, `uv tool install --python`) keep its `bin/python`: the stub is then looked for in that version's folder."""
+LAUNCHER = "memoryvault-hook"
+"""Name of the script that agents run for every event, in the state folder's `run/`. It is not in the package: the
+package can go while hooks of it stand in a host's settings, removed, moved, or just being replaced by an update, and a
+shell or Python that cannot open its script ends with 2. At that code hosts reject the prompt and do not let the agent
+stop."""
+_LAUNCHER_TEXT = """\
+#!/bin/sh
+# What an agent runs at its events: MemoryVault's hook, or nothing where that is gone. Written by `memory init`.
+python={python}
+stub={stub}
+if [ ! -r "$stub" ]; then
+    # An installer that makes the environment anew with another version of Python keeps its bin/python.
+    rest=${{stub##*/lib/python}}
+    for moved in "${{stub%/lib/python*}}"/lib/python3.*/"${{rest#*/}}"; do
+        [ "$rest" = "$stub" ] || [ ! -r "$moved" ] || stub=$moved
+    done
+fi
+# No exec: an interpreter that is there and cannot run must not fail the turn.
+[ ! -x "$python" ] || [ ! -r "$stub" ] || "$python" -I -S "$stub" "$@"
+exit 0
+"""
 TIMEOUT_SECONDS = {
     "SessionStart": 5,
     "UserPromptSubmit": 3,
@@ -88,35 +100,75 @@ class UninstallOutcome:
     restored: bool
 
 
-def hook_argv(event: str) -> list[str]:
-    """The exact argv that the host runs for `event`, whatever the vault. Raises SettingsError for an unknown event.
+def stub_argv(event: str) -> list[str]:
+    """What the launcher runs for an event.
 
     The interpreter is the running one (of the virtual environment, so that processes which hooks start find the
     packages), never a shim from PATH. `-I -S` ignore the user's PYTHONPATH, working directory and site-packages.
     """
+    return [sys.executable, "-I", "-S", str(STUB), event]
+
+
+def launcher_in(state_root: str | os.PathLike[str]) -> str:
+    """Path of the launcher in a state folder."""
+    return os.path.join(state_root, "run", LAUNCHER)
+
+
+def hook_argv(event: str, launcher: str) -> list[str]:
+    """The exact argv that Claude Code runs for `event`, whatever the vault. Raises SettingsError for an unknown one."""
     if event not in (*EVENTS, *ACTION_EVENTS):
         raise SettingsError(f"there is no hook for {event!r}; the events are {', '.join((*EVENTS, *ACTION_EVENTS))}")
-    return [*hook_start(), event]
+    return [launcher, event]
 
 
-def hook_start() -> list[str]:
-    """The argv of every hook up to the host's name of the event."""
-    return [sys.executable, "-I", "-S", "-c", IF_THERE, str(STUB)]
+def write_launcher(launcher: str) -> None:
+    """Have the launcher start the running installation. Raises SettingsError when it cannot be written."""
+    text = _LAUNCHER_TEXT.format(python=shlex.quote(sys.executable), stub=shlex.quote(str(STUB)))
+    try:
+        make_private_folder(os.path.dirname(launcher))
+        replace_file(Path(launcher), os.fsencode(text), mode=0o700)
+    except OSError as error:
+        raise SettingsError(f"{launcher}, which agents run, cannot be written: {error.strerror}") from error
+
+
+def started_by(argv: Sequence[object]) -> tuple[str, str] | None:
+    """Paths of the Python and the stub that an argv of ours starts; None where it is not ours, or its launcher is gone.
+
+    Of a stub that an installer moved with its version of Python, the present path.
+    """
+    if _is_launcher(argv):
+        try:
+            lines = Path(str(argv[0])).read_text("utf-8", "surrogateescape").splitlines()
+            (python,), (stub,) = (
+                shlex.split(next(line for line in lines if line.startswith(name)).removeprefix(name))
+                for name in ("python=", "stub=")
+            )
+        except (OSError, ValueError, StopIteration):
+            return None
+    elif split := split_hook_argv(argv):
+        python, stub = str(argv[0]), split[0]
+    else:
+        return None
+    venv, lib, rest = stub.rpartition("/lib/python")
+    moved = "{}{}{}.{}/{}".format(venv, lib, *sys.version_info[:2], rest.partition("/")[2])
+    return python, moved if lib and not os.access(stub, os.R_OK) and os.access(moved, os.R_OK) else stub
 
 
 def split_hook_argv(argv: Sequence[object]) -> tuple[str, list[object]] | None:
-    """The stub that an argv of ours starts, at whatever place, and the words after it; None where it is not ours."""
+    """The file that an argv of ours starts, at whatever place, and the words after it; None where it is not ours.
+
+    Earlier versions had Python open the stub itself, or run a line of code (`-c`) that did.
+    """
+    if _is_launcher(argv):
+        return str(argv[0]), list(argv[1:])
     rest = list(argv[3:]) if list(argv[1:3]) == ["-I", "-S"] else []
     if rest[:1] == ["-c"]:
-        del rest[:2]  # Missing in hooks of earlier versions, which had Python open the stub itself.
+        del rest[:2]
     return (str(rest[0]), rest[1:]) if rest and str(rest[0]).endswith("/hooks/stub.py") else None
 
 
-def stub_in_place(stub: str) -> str:
-    """Path of the stub that `IF_THERE` runs, were it given to the running Python; `stub` where there is none."""
-    venv, lib, rest = stub.rpartition("/lib/python")
-    moved = "{}{}{}.{}/{}".format(venv, lib, *sys.version_info[:2], rest.partition("/")[2])
-    return moved if lib and not os.access(stub, os.R_OK) and os.access(moved, os.R_OK) else stub
+def _is_launcher(argv: Sequence[object]) -> bool:
+    return bool(argv) and str(argv[0]).endswith(f"/run/{LAUNCHER}")
 
 
 def settings_file_of(settings: Settings) -> Path:
@@ -131,7 +183,9 @@ def install(settings: Settings, *, now: datetime | None = None) -> InstallOutcom
     """
     path = settings_file_of(settings)
     warnings = _warnings(_read(path)[1])
-    changed, backup = add_to_file(path, with_hooks, without_hooks, now=now)
+    launcher = launcher_in(settings.state_root)
+    write_launcher(launcher)
+    changed, backup = add_to_file(path, lambda document: with_hooks(document, launcher), without_hooks, now=now)
     return InstallOutcome(path, changed, backup, warnings)
 
 
@@ -139,7 +193,9 @@ def install_actions(settings: Settings) -> InstallOutcome:
     """Add the hooks of tool calls to settings.json, whether or not ours are there already. Raises as `install`."""
     path = settings_file_of(settings)
     warnings = _warnings(_read(path)[1])
-    changed, backup = add_to_file(path, _with_actions, without_hooks)
+    launcher = launcher_in(settings.state_root)
+    write_launcher(launcher)
+    changed, backup = add_to_file(path, lambda document: _with_actions(document, launcher), without_hooks)
     return InstallOutcome(path, changed, backup, warnings)
 
 
@@ -148,7 +204,8 @@ def uninstall_actions(settings: Settings) -> UninstallOutcome:
     path = settings_file_of(settings)
     before, document = _read(path)
     if _ours(document) <= {*ACTION_EVENTS}:  # The plugin brings the others: then the file is as it was before.
-        return remove_from_file(path, _with_actions, without_hooks)
+        launcher = launcher_in(settings.state_root)
+        return remove_from_file(path, lambda document: _with_actions(document, launcher), without_hooks)
     updated = _without(document, ACTION_EVENTS)
     if updated == document:
         return UninstallOutcome(path, False, False)
@@ -225,7 +282,8 @@ def uninstall(settings: Settings) -> UninstallOutcome:
 
     Raises SettingsError when the file is no JSON object or cannot be written; it is then as it was.
     """
-    return remove_from_file(settings_file_of(settings), with_hooks, without_hooks)
+    launcher = launcher_in(settings.state_root)
+    return remove_from_file(settings_file_of(settings), lambda document: with_hooks(document, launcher), without_hooks)
 
 
 def remove_from_file(path: Path, add: Callable[[Json], Json], remove: Callable[[Json], Json]) -> UninstallOutcome:
@@ -283,8 +341,8 @@ def installed_events(settings: Settings) -> dict[str, list[str]]:
     for event, groups in _hooks(document).items():
         for group in groups:
             for hook in _entries(group):
-                if is_ours(hook) and isinstance(hook.get("command"), str):
-                    found[event] = [hook["command"], *hook["args"]]
+                if is_ours(hook):
+                    found[event] = argv_of(hook)
     return found
 
 
@@ -328,34 +386,45 @@ def _brings_our_hooks(folder: Path) -> bool:
         return False
 
 
+def argv_of(entry: object) -> list[str]:
+    """The words that an entry of any host runs; [] where that cannot be told."""
+    command = (entry.get("command") or entry.get("bash")) if isinstance(entry, dict) else None
+    if not isinstance(entry, dict) or not isinstance(command, str):
+        return []
+    if isinstance(arguments := entry.get("args"), list):
+        return [command, *map(str, arguments)]
+    try:
+        return shlex.split(command)
+    except ValueError:
+        return []
+
+
 def is_ours(hook: object) -> bool:
     """Is this an entry of ours, whatever folder the package was installed in then?"""
-    if not isinstance(hook, dict):
-        return False
-    args = hook.get("args")
-    ours = split_hook_argv([hook.get("command"), *args]) if isinstance(args, list) else None
+    ours = split_hook_argv(argv_of(hook))
     return ours is not None and len(ours[1]) > 0 and ours[1][0] in (*EVENTS, *ACTION_EVENTS)
 
 
-def with_hooks(document: Json) -> Json:
+def with_hooks(document: Json, launcher: str) -> Json:
     """`document` with exactly one current entry of ours per event, those of tool calls if it had them; the order of all
     others is kept."""
     wanted = [*EVENTS, *(event for event in ACTION_EVENTS if event in _ours(document))]
-    return document if _current(document, wanted) else _added(without_hooks(document), wanted)
+    return document if _current(document, wanted, launcher) else _added(without_hooks(document), wanted, launcher)
 
 
-def _with_actions(document: Json) -> Json:
+def _with_actions(document: Json, launcher: str) -> Json:
     """`document` with exactly one current entry of ours per event of tool calls; our others stay as they are."""
     others = _without(document, [event for event in _ours(document) if event not in ACTION_EVENTS])
-    return document if _current(others, ACTION_EVENTS) else _added(_without(document, ACTION_EVENTS), ACTION_EVENTS)
+    if _current(others, ACTION_EVENTS, launcher):
+        return document
+    return _added(_without(document, ACTION_EVENTS), ACTION_EVENTS, launcher)
 
 
-def _added(document: Json, events: Collection[str]) -> Json:
+def _added(document: Json, events: Collection[str], launcher: str) -> Json:
     hooks = dict(_hooks(document))
     for event in events:
-        command, *args = hook_argv(event)
         seconds = (TIMEOUT_SECONDS | ACTION_TIMEOUT_SECONDS)[event]
-        entry = {"type": "command", "command": command, "args": args, "timeout": seconds}
+        entry = {"type": "command", "command": shlex.join(hook_argv(event, launcher)), "timeout": seconds}
         group: Json = {"matcher": MATCHERS[event]} if event in MATCHERS else {}
         hooks[event] = [*hooks.get(event, []), {**group, "hooks": [entry]}]
     return {**document, "hooks": hooks}
@@ -391,13 +460,13 @@ def precompile() -> None:
         compileall.compile_dir(folder, maxlevels=0, quiet=2)
 
 
-def _current(document: Json, wanted: Collection[str]) -> bool:
+def _current(document: Json, wanted: Collection[str], launcher: str) -> bool:
     count = 0
     for event, groups in _hooks(document).items():
         for group in groups:
             for hook in _entries(group):
                 if is_ours(hook):
-                    if event not in wanted or [hook.get("command"), *hook["args"]] != hook_argv(event):
+                    if event not in wanted or argv_of(hook) != hook_argv(event, launcher):
                         return False
                     count += 1
     return count == len(wanted)
@@ -476,7 +545,7 @@ def _without_empty(document: Json) -> Json:
 
 
 def _dump(document: Json, like: bytes | None) -> bytes:
-    """Format the document with the indentation, the line ends and the final newline of the file `like`."""
+    """The document in the file's own format: what is the same in the file `like` keeps its text."""
     text = (like or b"").decode("utf-8-sig", "replace")
     indent: int | str = 2
     for line in text.split("\n"):
@@ -484,14 +553,84 @@ def _dump(document: Json, like: bytes | None) -> bytes:
         if blank and line.strip():
             indent = "\t" if blank.startswith("\t") else len(blank)
             break
-    end = "" if text.strip() and not text.endswith("\n") else "\n"
     mark = b"\xef\xbb\xbf" if (like or b"").startswith(b"\xef\xbb\xbf") else b""
-    newline = b"\r\n" if "\r\n" in text else b"\n"
+    newline = "\r\n" if "\r\n" in text else "\n"
+    unit = indent if isinstance(indent, str) else " " * indent
     try:
-        data = (json.dumps(document, indent=indent, ensure_ascii=False) + end).encode()
-    except UnicodeEncodeError:  # A lone surrogate, which only an escape can write.
-        data = (json.dumps(document, indent=indent) + end).encode()
-    return mark + data.replace(b"\n", newline)  # Inside of strings a line end is an escape.
+        start = len(text) - len(text.lstrip())
+        end = len(text.rstrip())
+        edited = text[:start] + _with_members(text[start:end], document, "", unit, newline) + text[end:]
+        if json.loads(edited) == document:
+            return mark + edited.encode()
+    except (ValueError, IndexError):
+        pass  # Nothing to keep, or a lone surrogate, which only an escape can write.
+    end_of_file = "" if text.strip() and not text.endswith("\n") else "\n"
+    data = json.dumps(document, indent=indent) + end_of_file
+    return mark + data.replace("\n", newline).encode()  # Inside of strings a line end is an escape.
+
+
+def _with_members(text: str, new: Json, blank: str, unit: str, newline: str) -> str:
+    """The text of an object, changed to hold `new`; what does not differ is left as it is written."""
+    old = json.loads(text)
+    for key in old:
+        if key not in new:
+            text = _without_member(text, key)
+    for key, value in new.items():
+        members, end = _members(text)
+        if key not in old:
+            dumped = json.dumps(value, indent=unit, ensure_ascii=False).replace("\n", newline + blank + unit)
+            member = f"{newline}{blank}{unit}{json.dumps(key, ensure_ascii=False)}: {dumped}"
+            last = members[-1].end if members else 1
+            after = text[last:] if members and "\n" in text[last:end] else f"{newline}{blank}}}"
+            text = text[:last] + ("," if members else "") + member + after
+        elif old[key] != value:
+            place = next(member for member in members if member.key == key)
+            if isinstance(value, dict) and isinstance(old[key], dict):
+                inner = _with_members(text[place.value : place.end], value, blank + unit, unit, newline)
+            else:
+                inner = json.dumps(value, indent=unit, ensure_ascii=False).replace("\n", newline + blank + unit)
+            text = text[: place.value] + inner + text[place.end :]
+    return text
+
+
+def _without_member(text: str, key: str) -> str:
+    members, end = _members(text)
+    at = next(index for index, member in enumerate(members) if member.key == key)
+    if len(members) == 1:
+        return "{" + text[end:]
+    if at:
+        return text[: members[at - 1].end] + text[members[at].end :]
+    return text[: members[0].start] + text[members[1].start :]
+
+
+class _Member(NamedTuple):
+    """One member of an object in a JSON text: where it, and its value, begin, and where both end."""
+
+    key: str
+    start: int
+    value: int
+    end: int
+
+
+def _members(text: str) -> tuple[list[_Member], int]:
+    """The members of the object that begins the text, and where its closing brace is."""
+    decode = json.JSONDecoder().raw_decode
+    found: list[_Member] = []
+    at = _past_blank(text, 1)
+    while text[at] != "}":
+        key, colon = decode(text, at)
+        value = _past_blank(text, _past_blank(text, colon) + 1)
+        _, end = decode(text, value)
+        found.append(_Member(key, at, value, end))
+        at = _past_blank(text, end)
+        if text[at] == ",":
+            at = _past_blank(text, at + 1)
+    return found, at
+
+
+def _past_blank(text: str, at: int) -> int:
+    blank = re.compile(r"[ \t\r\n]*").match(text, at)
+    return blank.end() if blank else at
 
 
 def _replace(path: Path, before: bytes | None, after: bytes) -> None:

@@ -21,12 +21,14 @@ from .install import (
     Json,
     UninstallOutcome,
     add_to_file,
-    hook_start,
+    argv_of,
     installed_events,
+    launcher_in,
     plugin_installed,
     read_settings,
     remove_from_file,
     split_hook_argv,
+    write_launcher,
 )
 
 CLAUDE = "claude"
@@ -83,11 +85,11 @@ HOSTS = (CLAUDE, *WIRINGS)
 CODEX_MATCHER = "startup|resume|clear|compact"
 
 
-def host_argv(host: str, event: str) -> list[str]:
+def host_argv(host: str, event: str, launcher: str) -> list[str]:
     """The exact argv that `host` runs for its `event`. Raises SettingsError for an event it is not wired to."""
     if event not in WIRINGS[host].events:
         raise SettingsError(f"{host} has no hook for {event!r}; the events are {', '.join(WIRINGS[host].events)}")
-    return [*hook_start(), event, "--host", host]
+    return [launcher, event, "--host", host]
 
 
 def install_for(host: str, settings: Settings) -> InstallOutcome:
@@ -95,8 +97,12 @@ def install_for(host: str, settings: Settings) -> InstallOutcome:
     wiring = WIRINGS[host]
     path = file_of(wiring, settings)
     warnings = list(_warnings(wiring, settings))
+    launcher = launcher_in(settings.state_root)
+    write_launcher(launcher)
     changed, backup = add_to_file(
-        path, lambda document: add_entries(wiring, document), lambda document: remove_entries(wiring, document)
+        path,
+        lambda document: add_entries(wiring, document, launcher),
+        lambda document: remove_entries(wiring, document),
     )
     return InstallOutcome(path, changed, backup, tuple(warnings))
 
@@ -106,7 +112,7 @@ def uninstall_for(host: str, settings: Settings) -> UninstallOutcome:
     wiring = WIRINGS[host]
     return remove_from_file(
         file_of(wiring, settings),
-        lambda document: add_entries(wiring, document),
+        lambda document: add_entries(wiring, document, launcher_in(settings.state_root)),
         lambda document: remove_entries(wiring, document),
     )
 
@@ -115,10 +121,14 @@ def wired_events(host: str, settings: Settings) -> tuple[str, ...]:
     """The events that have a current entry of ours. Raises SettingsError."""
     wiring = WIRINGS[host]
     document = read_settings(file_of(wiring, settings))
+    launcher = launcher_in(settings.state_root)
     return tuple(
         event
         for event in wiring.events
-        if any(_argv(entry) == host_argv(host, event) for entry in _entries(_events(wiring, document).get(event)))
+        if any(
+            argv_of(entry) == host_argv(host, event, launcher)
+            for entry in _entries(_events(wiring, document).get(event))
+        )
     )
 
 
@@ -139,16 +149,16 @@ def file_of(wiring: HostWiring, settings: Settings) -> Path:
     return Path(os.path.realpath(wiring.file(settings)))
 
 
-def add_entries(wiring: HostWiring, document: Json) -> Json:
+def add_entries(wiring: HostWiring, document: Json, launcher: str) -> Json:
     """`document` with exactly one current entry of ours per event; the order of all others is kept."""
     events = _events(wiring, document)
-    ours = [_argv(entry) for value in events.values() for entry in _entries(value) if is_ours(entry)]
-    if sorted(ours) == sorted(host_argv(wiring.name, event) for event in wiring.events):
+    ours = [argv_of(entry) for value in events.values() for entry in _entries(value) if is_ours(entry)]
+    if sorted(ours) == sorted(host_argv(wiring.name, event, launcher) for event in wiring.events):
         return document
     cleaned = remove_entries(wiring, document)
     events = dict(_events(wiring, cleaned))
     for event, seconds in wiring.events.items():
-        events[event] = [*events.get(event, []), _entry(wiring, event, seconds)]
+        events[event] = [*events.get(event, []), _entry(wiring, event, seconds, launcher)]
     if wiring.shape == "named":
         return {**cleaned, NAME: {"enabled": True, **events}}
     head = {"version": 1} if wiring.shape == "flat" else {}
@@ -177,7 +187,7 @@ def remove_entries(wiring: HostWiring, document: Json) -> Json:
 
 def is_ours(entry: object) -> bool:
     """Is this an entry of ours, whatever folder the package was installed in then?"""
-    ours = split_hook_argv(_argv(entry))
+    ours = split_hook_argv(argv_of(entry))
     return ours is not None and len(ours[1]) == 3 and ours[1][1] == "--host"
 
 
@@ -225,8 +235,8 @@ def _codex_config(settings: Settings) -> Json:
         return {}
 
 
-def _entry(wiring: HostWiring, event: str, seconds: int) -> Json:
-    command = shlex.join(host_argv(wiring.name, event))
+def _entry(wiring: HostWiring, event: str, seconds: int, launcher: str) -> Json:
+    command = shlex.join(host_argv(wiring.name, event, launcher))
     if wiring.shape == "flat":
         return {"type": "command", "bash": command, "timeoutSec": seconds}
     hook = {"type": "command", "command": command, "timeout": seconds}
@@ -263,11 +273,3 @@ def _without_ours(value: Any) -> Any:
         elif not is_ours(item):
             remaining.append(item)
     return remaining
-
-
-def _argv(entry: object) -> list[str]:
-    command = (entry.get("command") or entry.get("bash")) if isinstance(entry, dict) else None
-    try:
-        return shlex.split(command) if isinstance(command, str) else []
-    except ValueError:
-        return []

@@ -257,11 +257,6 @@ def listed_lines(body: str) -> dict[str, str]:
     return {match["key"]: match["says"].replace("**", "") for match in _LISTED_LINE.finditer(body)}
 
 
-def lists_any(body: str) -> bool:
-    """Whether this body of the digest lists anything."""
-    return "\n- " in body.partition(HEADING)[2]
-
-
 def _line(pattern: Pattern, marks: Mapping[str, str]) -> str:
     candidate = pattern.candidate
     text = cut(candidate.statement, LINE_CHARACTERS)

@@ -61,7 +61,7 @@ _NAMED_PHONE = re.compile(
 )
 FEWEST_DIGITS = 7
 """Fewest digits of a telephone number; a card has more."""
-_SEVEN_DIGITS = re.compile(rf"(?:\d\D*+){{{FEWEST_DIGITS}}}")
+_SEVEN_DIGITS = re.compile(rf"(?:\d\D*){{{FEWEST_DIGITS}}}")
 _NO_DIGITS = bytes(code for code in range(128) if not chr(code).isdigit())
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _CARD = re.compile(

@@ -19,7 +19,7 @@ from ..vault.errors import VaultUnavailable
 from ..vault.killpoint import kill_point
 from ..vault.layout import resolve_within
 from ..vault.marker import Marker, forget_end, has_ended, mark_reflected, marker_path, read_marker, rewrite_marker
-from ..vault.project import project_of
+from ..vault.project import SWITCH_FILE, is_left_out, project_of
 from ..vault.settings import Settings
 from .child_job import run_json_child
 from .ideas.ledger import research_key
@@ -59,6 +59,9 @@ def reflect_handler(settings: Settings) -> Handler:
         if not Path(marker.transcript).is_file():
             # The host writes it asynchronously; the sweep comes back to it, or finds it dead.
             return {"nothing": "there is no transcript yet"}
+        if is_left_out(marker.cwd):  # Since it was recorded: the hooks record no session of such a project.
+            _pass_over(settings, marker)
+            return {"nothing": f"{SWITCH_FILE} leaves its project out"}
         mined = _mine_in_child(settings, job, marker)
         read_again_later(mined.model)
         try:
@@ -137,6 +140,15 @@ def _commit(settings: Settings, job: RunningJob, marker: Marker, mined: Mined) -
         job.check_owned()
         _advance(settings, marker, mined)
     return remembered
+
+
+def _pass_over(settings: Settings, marker: Marker) -> None:
+    """Nothing that the session has said until now is mined, even where its project is let in again."""
+    harness = settings.state.harness
+    rewrite_marker(harness, marker.with_offset(os.stat(marker.transcript).st_size))
+    if has_ended(harness, marker.session_id):
+        mark_reflected(harness, marker.session_id)
+        forget_end(harness, marker.session_id)
 
 
 def _advance(settings: Settings, marker: Marker, mined: Mined) -> None:

@@ -8,12 +8,23 @@ from collections.abc import Iterable, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 
 from ..index.catalog_reader import CatalogReader, EntryRow
+from ..pipelines.scrub import Policy, scrub
+from ..sources.transcripts.hosts import open_transcript
 from ..vault.automemory import COST_KIND
 from ..vault.entry import Entry, parse_entry
-from ..vault.errors import EntryInvalid, EntryNotFound, IndexUnavailable, PathRefused, QueueUnavailable, UsageError
+from ..vault.errors import (
+    EntryInvalid,
+    EntryNotFound,
+    IndexUnavailable,
+    MemoryVaultError,
+    PathRefused,
+    QueueUnavailable,
+    UsageError,
+)
 from ..vault.marker import (
     REFLECTED,
     START,
@@ -26,12 +37,17 @@ from ..vault.marker import (
 )
 from ..vault.project import project_of
 from ..vault.settings import Settings
+from ..vault.turn import Origin, Role
+from ..vault.wording import cut, one_line
 from .corpus.store import CorpusStore, OldSession
 from .indexing import vault_store
 from .journal import Journal
 from .queue.enqueue import open_ledger
 from .queue.ledger import Job
 
+WORDS_CHARACTERS = 80
+MOST_TURNS = 20
+"""So many of a session are looked through for the first that the user typed."""
 OLD = "old"
 """State of a session that was mined from its transcript, and has no marker."""
 
@@ -160,6 +176,33 @@ def session_story(settings: Settings, session: str) -> SessionStory:
         jobs=jobs,
         taken_back=taken_back,
     )
+
+
+def session_names(settings: Settings, sessions: Iterable[str]) -> dict[str, str]:
+    """What tells sessions apart in a list, by id: the first words that the user typed, where receipts.prompts allows
+    it, else the title of the first entry that was learned; a session with neither is left out."""
+    wanted = list(sessions)
+    names: dict[str, str] = {}
+    with suppress(IndexUnavailable), closing(CatalogReader(Path(settings.state.index_db))) as reader, reader.snapshot():
+        for session in wanted:
+            if entries := [each for each in reader.entries_of_session(session) if each.kind != COST_KIND]:
+                names[session] = entries[-1].title
+    if settings.receipts.prompts:
+        known = {row.id: row for row in _rows(settings, {})}
+        for row in _with_markers(settings, [known[session] for session in wanted if session in known]):
+            if words := _first_words(row):
+                names[row.id] = words
+    return names
+
+
+def _first_words(row: SessionRow) -> str:
+    if not row.transcript:
+        return ""
+    with suppress(OSError, ValueError, MemoryVaultError):
+        for turn in islice(open_transcript(Path(row.transcript), 0, row.host), MOST_TURNS):
+            if turn.role is Role.USER and turn.origin is Origin.PROMPT and turn.text.strip():
+                return cut(str(scrub(one_line(turn.text), Policy.FULL)), WORDS_CHARACTERS)
+    return ""
 
 
 def _rows(settings: Settings, learned: Mapping[str, tuple[int, str]]) -> list[SessionRow]:

@@ -24,10 +24,13 @@ ROOT = Path(__file__).resolve().parents[1]
 SHIPPED_SESSION = ROOT / "demo" / "session.jsonl"
 TRAINING = "pipelines/mining/training/"
 """What the weights were fitted on; only `bench.train_miner` reads it, in a checkout."""
-PLUGIN = (".claude-plugin", ".mcp.json")  # The second lies in the first.
-"""The hidden files that are shipped: with them the package's folder is the plugin."""
+HIDDEN = (".claude-plugin", ".mcp.json")
+"""The hidden files that are shipped: the marketplace, the plugin's manifest and its server."""
+NOT_SHIPPED = ("tests", "docs", "bench", "training")
+"""What only who works on it needs."""
 NOT_SOURCE = (".*", "build", "dist", "*.egg-info", "__pycache__", "tests", "node_modules")
 INSTALL_SECONDS = 120
+MOST_LINES_OF_A_BUILD = 40
 RETRY_SECONDS = 60
 START_SECONDS = 60
 SEMANTIC = (
@@ -53,14 +56,16 @@ def build(source: Path, target: Path, *kinds: str) -> list[Path]:
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    told = done.stdout + done.stderr
+    assert done.returncode == 0, told[-2000:]
+    assert len(told.splitlines()) <= MOST_LINES_OF_A_BUILD, "whoever installs it has to find what went wrong"
     return [*target.glob("*.whl"), *target.glob("*.tar.gz")]
 
 
 def source_copy(target: Path, version: str | None = None) -> Path:
     """The tree as a release is built from it; with another version when asked."""
     ignored = shutil.ignore_patterns(*NOT_SOURCE)
-    shutil.copytree(ROOT, target, ignore=lambda folder, names: ignored(folder, names) - set(PLUGIN))
+    shutil.copytree(ROOT, target, ignore=lambda folder, names: ignored(folder, names) - set(HIDDEN))
     if version:
         for name, pattern in (("pyproject.toml", r'(?m)^version = ".*"'), ("__init__.py", r'__version__ = ".*"')):
             path = target / name
@@ -126,8 +131,8 @@ def test_wheel_and_sdist_hold_every_file_that_the_code_reads(wheels: tuple[Path,
     shipped = {
         name
         for name in tracked
-        if name.startswith((*PLUGIN, "docs/how-to/", "docs/adr/", "docs/benchmarks/", "docs/reference/"))
-        or ("/" in name and name.split("/")[0] not in ("tests", "docs") and not name.startswith((".", TRAINING)))
+        if name.startswith((*HIDDEN, "docs/how-to/", "docs/adr/", "docs/benchmarks/", "docs/reference/"))
+        or ("/" in name and name.split("/")[0] not in NOT_SHIPPED and not name.startswith((".", TRAINING)))
     }
     with zipfile.ZipFile(wheel) as zipped:
         held = {name.removeprefix("memoryvault/"): name for name in zipped.namelist()}
@@ -137,6 +142,7 @@ def test_wheel_and_sdist_hold_every_file_that_the_code_reads(wheels: tuple[Path,
         in_sdist = {name.partition("/")[2] for name in archive.getnames()}
     assert shipped - in_wheel == set()
     assert shipped - in_sdist == set()
+    assert [name for name in in_wheel if name.startswith(("tests/", "bench/", "training/"))] == []
     assert dead_links(pages, in_wheel) == []
 
 
@@ -156,6 +162,7 @@ def test_a_wheel_in_an_empty_environment_passes_doctor_offline(wheels: tuple[Pat
     sandbox.memory("init", "--yes", "--vault", str(sandbox.vault))
     version = subprocess.run([environment.memory, "--version"], capture_output=True, text=True, check=True).stdout
     assert version.startswith("memory ")
+    assert "asks in other words" in sandbox.memory("demo")
     with sandbox.recall_service():
         findings = {finding["what"]: finding for finding in sandbox.json("doctor")}
     assert [finding for finding in findings.values() if finding["grade"] == "fault"] == []
@@ -169,6 +176,7 @@ def test_without_the_extra_all_of_it_works_on_keywords(wheels: tuple[Path, Path,
     for name in ("numpy", "torch"):
         assert subprocess.run([environment.python, "-c", f"import {name}"], capture_output=True, check=False).returncode
     sandbox = Sandbox(tmp_path, python=environment.python)
+    assert "The memory came back" in sandbox.memory("demo")
     sandbox.memory("init", "--yes", "--vault", str(sandbox.vault))
     sandbox.memory("save", "fix", "kettle", "--body", "The porcelain kettle belongs upstairs.")
     sandbox.memory("worker", "--until-idle")

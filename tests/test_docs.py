@@ -10,8 +10,9 @@ import pytest
 
 from memoryvault.cli.main import COMMANDS
 from memoryvault.cli.reference import render_commands_reference
-from memoryvault.demo import recording
 from memoryvault.vault.settings import render_settings_reference
+
+from . import recording
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])

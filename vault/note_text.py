@@ -37,3 +37,28 @@ def replace_body(text: str, body: str) -> str:
     before, header, after = parts
     closing = after.partition("\n")[0].rstrip("\r")
     return f"{before}{header}{closing}{newline}" + (f"{newline}{kept}" if kept else "")
+
+
+def said_once(body: str, title: str) -> str:
+    """A note's body for a reader who sees its title: without the heading, statement or quotes that only repeat it.
+
+    A mined note says the same three times: as its title, as the statement that is recalled, and as the evidence.
+    """
+    first, _, rest = body.lstrip().partition("\n")
+    text = rest if first.startswith("# ") and first[2:].strip() == title else body
+    paragraphs = text.strip("\n").split("\n\n")
+    statement = _plain(paragraphs[0])
+    kept = []
+    for number, paragraph in enumerate(paragraphs):
+        says = _plain(_QUOTE_MARK.sub("", paragraph))
+        repeats = says == _plain(title) or (number > 0 and says == statement)
+        if not says or not repeats or (number > 0 and not paragraph.startswith(">")):
+            kept.append(paragraph)
+    return "\n\n".join(kept)
+
+
+_QUOTE_MARK = re.compile(r"^> ?", re.MULTILINE)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).rstrip(".!").casefold()

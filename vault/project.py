@@ -9,6 +9,8 @@ from .layout import ALWAYS_LOAD, DEFAULT_GROUP, PROJECTS, RESERVED_NAMES, specia
 from .normal_form import composed
 
 MAX_POINTER_BYTES = 4096
+SWITCH_FILE = ".memoryvault"
+"""A file of a project. With `off` on a line of its own, sessions in there are neither recorded nor told anything."""
 
 
 def _read_pointer(path: str) -> str:
@@ -170,3 +172,26 @@ def project_of(cwd: str, home: str | None = None) -> str:
         if not os.path.isdir(repository):
             return project_slug(os.path.basename(repository))
     return "" if start in ("/", home) else project_slug(os.path.basename(start))
+
+
+def is_left_out(cwd: str, home: str | None = None) -> bool:
+    """Does the user's file `.memoryvault` say `off`, in `cwd` or above it up to the top of its repository?
+
+    Of a work tree, that of its repository holds as well. Without a repository it is looked for up to the home folder.
+    """
+    if not cwd.startswith("/"):
+        return False
+    folder = os.path.realpath(cwd)
+    home = os.path.realpath(home if home is not None else os.environ.get("HOME", "") or "/")
+    while not _says_off(folder):
+        if git_folder := _git_folder_of(folder):
+            common = _common_folder(git_folder)
+            return common != git_folder and _says_off(os.path.dirname(common))
+        if folder in ("/", home):
+            return False
+        folder = os.path.dirname(folder)
+    return True
+
+
+def _says_off(folder: str) -> bool:
+    return any(line.strip().lower() == "off" for line in _read_pointer(f"{folder}/{SWITCH_FILE}").splitlines())

@@ -490,6 +490,19 @@ class McpSection:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class ReceiptsSection:
+    """What is shown of sessions and recalls. No variable can change it: a repository may set variables."""
+
+    prompts: bool = field(
+        default=False,
+        metadata=_switch(
+            "The console's lists show the first words that you typed in a session, read from its transcript, scrubbed.",
+            variable=None,
+        ),
+    )
+
+
 SECTIONS: Mapping[str, type[Any]] = {
     "vault": VaultSection,
     "memory": MemorySection,
@@ -502,6 +515,7 @@ SECTIONS: Mapping[str, type[Any]] = {
     "discovery": DiscoverySection,
     "hosts": HostsSection,
     "mcp": McpSection,
+    "receipts": ReceiptsSection,
 }
 
 

@@ -11,6 +11,7 @@ from .errors import EntryInvalid
 from .layout import RESERVED_NAMES
 
 MINING_WORDS = 6
+LEAD_WORDS = 3
 IDEA_SLUG_CHARACTERS = 40
 MAX_SLUG_CHARACTERS = 80
 """A file name holds 255 bytes; the archive appends a date and a counter to a slug."""
@@ -21,6 +22,8 @@ NAME_PATTERN = re.compile(r"[a-z0-9-]+")
 GROUP_PATTERN = re.compile(r"[a-z0-9-]+(/[a-z0-9-]+)?")
 
 _WORD = re.compile(r"[a-z0-9]+")
+_LEAD_END = re.compile(r"[,:]\s")
+_APOSTROPHE = re.compile(r"(?<=[^\W\d_])['’](?=[^\W\d_])")
 _USER_NAME = re.compile(r"[^/\\\x00-\x1f\x7f\ud800-\udfff]+")
 """Without half surrogates: Python has them for bytes that are not UTF-8, and no database holds them."""
 # Letters with a customary ASCII spelling that NFKD does not decompose.
@@ -75,10 +78,15 @@ def slugify(title: str, limit: int = MAX_SLUG_CHARACTERS, fallback: str = "untit
 
 
 def mining_slug(match: str) -> str:
-    """Make the slug of a mined statement: its first MINING_WORDS words."""
-    return allowed_name(_whole_words(_words(match)[:MINING_WORDS], MAX_SLUG_CHARACTERS)) or _foreign_name(
-        match, "candidate"
-    )
+    """Make the slug of a mined statement: its first MINING_WORDS words.
+
+    What leads up to it, a few words before a comma or colon ("No, …", "From now on, …"), is left out.
+    """
+    lead, _, rest = _LEAD_END.sub("\0", match, count=1).partition("\0")
+    if len(lead.split()) <= LEAD_WORDS and len(rest.split()) >= LEAD_WORDS:
+        match = rest
+    words = _words(_APOSTROPHE.sub("", match))[:MINING_WORDS]
+    return allowed_name(_whole_words(words, MAX_SLUG_CHARACTERS)) or _foreign_name(match, "candidate")
 
 
 def title_slug(title: str, limit: int = MAX_SLUG_CHARACTERS, fallback: str = "untitled") -> str:
@@ -98,8 +106,8 @@ def _whole_words(words: list[str], limit: int) -> str:
 
 
 def idea_slug(title: str) -> str:
-    """Make the slug of an idea: at most IDEA_SLUG_CHARACTERS characters."""
-    return slugify(title, IDEA_SLUG_CHARACTERS, "untitled-idea")
+    """Make the slug of an idea: whole words, at most IDEA_SLUG_CHARACTERS characters."""
+    return title_slug(title, IDEA_SLUG_CHARACTERS, "untitled-idea")
 
 
 def source_slug(url: str) -> str:

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from ...cli.main import main as memory_command
 from ...demo.sandbox import Sandbox
-from ...hooks.install import hook_argv, precompile
+from ...hooks.install import precompile, stub_argv
 from ...tasks.queue.doorbell import ring_worker
 from ...tasks.queue.ledger import Ledger
 from ...tasks.queue.records import doorbell_message
@@ -87,7 +87,7 @@ class Bed:
         self.state = StatePaths(self.settings.state.root)
         self.state.ensure()
         precompile()
-        self._hooks = {event: hook_argv(event) for event in ("SessionStart", "Stop", "SessionEnd")}
+        self._hooks = {event: stub_argv(event) for event in ("SessionStart", "Stop", "SessionEnd")}
         self._children: set[int] = set()
         self._errors = root / "processes.stderr"
 

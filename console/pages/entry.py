@@ -9,7 +9,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from ...pipelines.scrub import Policy, scrub
 from ...tasks.dismissing import RUN, dismiss, reason_against
+from ...tasks.editing import RUN as EDIT_RUN
+from ...tasks.editing import edit
 from ...tasks.entry_facts import facts_of
 from ...tasks.entry_names import resolve_entry
 from ...tasks.excerpts import Excerpt, excerpts_of
@@ -18,7 +21,7 @@ from ...tasks.marking import RUN as MARK_RUN
 from ...tasks.marking import Marked, mark_always, mark_guard
 from ...tasks.marking import reason_against as reason_against_mark
 from ...vault.entry import AGENT_SOURCE, GUARDS, Entry, Source
-from ...vault.errors import EntryNotFound, PathRefused
+from ...vault.errors import EntryNotFound, PathRefused, UsageError
 from ...vault.pending import pending_folder
 from ...vault.store import VaultStore
 from ..desk import Desk, Notice, attempt, undone
@@ -63,11 +66,16 @@ def _routes(desk: Desk) -> Sequence[Route]:
         said = attempt(marked)
         return shown(request, path, said)
 
+    def edit_it(request: Request) -> Response:
+        form: Mapping[str, str] = request.state.form
+        said = attempt(lambda: _edited(desk, form))
+        return shown(request, form.get("item", ""), said, typed=form.get("body", "") if said.is_problem else "")
+
     def undo(request: Request) -> Response:
         form: Mapping[str, str] = request.state.form
         return shown(request, form.get("item", ""), undone(desk, form.get("act", ""))[0])
 
-    def shown(request: Request, path: str, said: Notice | None = None) -> Response:
+    def shown(request: Request, path: str, said: Notice | None = None, typed: str = "") -> Response:
         store = desk.store()
         entry = _find(store, path)
         last = desk.last_decision.of(desk.reviewer())
@@ -79,6 +87,8 @@ def _routes(desk: Desk) -> Sequence[Route]:
             title=entry.title,
             said=said,
             address="" if said is None else desk.entry_url(entry.path),
+            is_edited=bool(typed) or (said is None and request.query_params.get("panel") == "edit"),
+            typed=typed,
             # What waits is decided on where it waits.
             can_dismiss=pending_folder(entry.path) == "" and not reason_against(entry),
             can_mark=not reason_against_mark(entry),
@@ -97,6 +107,8 @@ def _routes(desk: Desk) -> Sequence[Route]:
         Route("/entry", look, methods=["GET"]),
         Route("/entry/dismiss", dismiss_it, methods=["POST"]),
         Route("/entry/mark", mark, methods=["POST"]),
+        Route("/entry/edit", edit_it, methods=["POST"]),
+        Route("/entry/edit", look, methods=["GET"]),
         Route("/entry/undo", undo, methods=["POST"]),
         Route("/entry/dismiss", look, methods=["GET"]),
         Route("/entry/mark", look, methods=["GET"]),
@@ -121,9 +133,20 @@ def _marked(desk: Desk, form: Mapping[str, str]) -> Marked:
     return done
 
 
+def _edited(desk: Desk, form: Mapping[str, str]) -> Notice:
+    text = form.get("body", "").replace("\r\n", "\n").strip()
+    if not text:
+        raise UsageError("nothing was left of the text: dismiss it instead")
+    body = scrub(text, Policy.SECRETS)
+    remark = "; secrets in the text were replaced" if body != text else ""
+    changed = edit(desk.reviewer(), form.get("item", ""), body, form.get("hash", ""))
+    desk.changed()
+    return Notice(f"edited: {form.get('item', '')}{remark}" if changed else "it says that already")
+
+
 def _is_of_this_page(act: Act, path: str) -> bool:
     """Was this last decision made by a button of the entry's page?"""
-    return act.run.startswith((f"{RUN}:", f"{MARK_RUN}:")) and act.changes[0].path == path
+    return act.run.startswith((f"{RUN}:", f"{MARK_RUN}:", f"{EDIT_RUN}:")) and act.changes[0].path == path
 
 
 def _find(store: VaultStore, name: str) -> Entry:
@@ -177,6 +200,7 @@ PAGE = Page(
     key="",
     routes=_routes,
     keys=(
+        ("e", "edit the text"),
         ("l", "give it to every session at its start, or no more"),
         ("d", "dismiss it: it is wrong"),
         ("u", "undo that"),

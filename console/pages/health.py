@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, suppress
+from dataclasses import asdict
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
@@ -23,11 +24,13 @@ from ...index.on_demand import what_starts_a_worker
 from ...tasks.costs import costs_of
 from ...tasks.health_report import EntryFigures, health_report, read_entry_figures
 from ...tasks.hook_log import HOOK_DAYS, HookRun, budget_ms, read_hook_runs
+from ...tasks.pending_counts import PendingCounts
 from ...tasks.spending import spent_by_day
 from ...tasks.trends import DAYS, WEEKS, costs_of_weeks, growth_by_week, hooks_by_day, last_days
 from ...vault.automemory import COST_KIND
 from ...vault.days import SECONDS_PER_DAY, local_day
 from ...vault.errors import IndexUnavailable, MemoryVaultError
+from ...vault.pending import describe_other_places, describe_review
 from ..charts import Chart, Series, bar_chart, line_chart
 from ..desk import Desk
 from ..page import Page
@@ -50,6 +53,7 @@ def _routes(desk: Desk) -> Sequence[Route]:
             page="health",
             pending=report.waiting,
             report=report,
+            todo=_to_do(report.waiting) if report.waiting else [],
             what_starts_a_worker=what_starts_a_worker(desk.settings, is_wired),
             days=HOOK_DAYS,
             now=now,
@@ -67,6 +71,15 @@ def _routes(desk: Desk) -> Sequence[Route]:
 
     routes = {"/health": look, "/health/entries": entries, "/health/charts": charts}
     return tuple(Route(address, answer, methods=["GET"]) for address, answer in routes.items())
+
+
+def _to_do(waiting: PendingCounts) -> list[tuple[str, str]]:
+    """What waits for the user, each with the page where it is decided on."""
+    counts = asdict(waiting)
+    review = " and ".join(describe_review(counts))
+    places = {"inbox": "inbox", "ideas": "ideas", "patterns": "watchlist"}
+    others = [(phrase, places[place]) for place, phrase in describe_other_places(counts).items()]
+    return [*([(review, "review")] if review else []), *others]
 
 
 def _entries(desk: Desk) -> dict[str, Any]:

@@ -129,6 +129,9 @@ def _shown(desk: Desk, request: Request, said: Notice | None = None) -> Response
     queue = PendingPage((), 0, 1, 1)
     if view == "groups":
         groups = _groups(desk, reviewer, ordered)
+    if view == "groups" and paths and not groups and request.query_params.get("view") != "groups":
+        view = "all"  # Nothing is to be put in order: the page shows the inbox.
+    if view == "groups":
         pages = max(1, -(-len(groups) // GROUPS_ON_A_PAGE))
         number = min(number, pages)
         queue = PendingPage((), len(groups), number, pages)

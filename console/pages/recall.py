@@ -23,6 +23,7 @@ from ...index.receipts import (
     new_mark,
     read_marks,
 )
+from ...tasks.session_list import session_names
 from ...vault.errors import UsageError
 from ..desk import Desk, Notice, attempt, page_number
 from ..page import Page
@@ -66,11 +67,13 @@ def _routes(desk: Desk) -> Sequence[Route]:
 
 def _all(desk: Desk, request: Request) -> Response:
     search = request.query_params.get("q", "").strip()[:200]
+    listed = _page(recalls_by_session(desk.settings.state, search), page_number(request), SESSIONS_ON_A_PAGE)
     return desk.page(
         request,
         "recall.html",
         page="recall",
-        listed=_page(recalls_by_session(desk.settings.state, search), page_number(request), SESSIONS_ON_A_PAGE),
+        listed=listed,
+        names=session_names(desk.settings, [row.session for row in listed.rows]),
         search=search,
         no_session=NO_SESSION,
     )

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ...tasks.session_list import session_page, session_story
+from ...tasks.session_list import session_names, session_page, session_story
 from ..desk import Desk, page_number
 from ..page import Page
 
@@ -42,6 +42,7 @@ def _routes(desk: Desk) -> Sequence[Route]:
             "sessions.html",
             page="sessions",
             listed=listed,
+            names=session_names(desk.settings, [row.id for row in listed.rows]),
             search=search,
             learned=learned,
             now=time.time(),

@@ -37,7 +37,8 @@ _HEADING = re.compile(r"[ \t]{0,3}#{1,6}[ \t]+(?P<rest>\S.*)")
 _DEFINITION = re.compile(r"[ \t]{0,3}\[(?P<label>[^\]\n]{1,200})\]:[ \t]*<?(?P<url>[^\s>]+)")
 _HTML_ITEM = re.compile(r"<(?:li|td|dt|h[1-6])\b[^<>]{0,500}>", re.IGNORECASE)
 _ANCHOR = re.compile(
-    r"<a\s(?>[^<>]{0,1000}?href\s{0,4}=)\s{0,4}[\"']?(?P<url>[^\"'<>\s]{1,2000}+)[^<>]{0,1000}+>(?P<label>[^\n]{0,500}?)</a\s{0,4}>",
+    r"<a\s(?=(?P<head>[^<>]{0,1000}?href\s{0,4}=))(?P=head)\s{0,4}"
+    r"[\"']?(?P<url>[^\"'<>\s]{1,2000})(?![^\"'<>\s])[^<>]{0,1000}>(?P<label>[^\n]{0,500}?)</a\s{0,4}>",
     re.IGNORECASE,
 )
 _AUTOLINK = re.compile(r"<(?P<angle>https?://[^\s<>]{1,2000})>|(?P<bare>https?://[^\s<>()\[\]\"'`|]{1,2000})")

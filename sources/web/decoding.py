@@ -18,8 +18,8 @@ _CHARSETS = re.compile(
     re.IGNORECASE,
 )
 """Charsets of the web. Python has codecs which are none ('unicode_escape', 'idna') and answer to a name as well."""
-_REFERENCES = re.compile(rb"(?:&#(?:[xX][0-9a-fA-F]++|[0-9]++);?)++")
-_REFERENCE = re.compile(rb"&#([xX]?)([0-9a-fA-F]++)")
+_REFERENCES = re.compile(rb"(?:&#(?:[xX][0-9a-fA-F]+|[0-9]+);?)+")
+_REFERENCE = re.compile(rb"&#([xX]?)([0-9a-fA-F]+)")
 _DIGITS_OF_A_CHARACTER = 7
 """At most, of a reference to one: 1114111 is the last."""
 _BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))

@@ -20,7 +20,7 @@ from ...sources.transcripts.corpus import Transcript, find_transcripts, newest_t
 from ...sources.transcripts.hosts import HOSTS
 from ...vault.layout import resolve_within
 from ...vault.marker import REFLECTED, START, is_session_id, list_markers, marker_path, read_marker
-from ...vault.project import project_of
+from ...vault.project import is_left_out, project_of
 from ...vault.settings import Settings
 from ...vault.slug import slugify
 from ..queue.enqueue import open_ledger
@@ -50,7 +50,7 @@ class Plan:
     """Transcripts of sessions that a program ran."""
     unreadable: int
     left_out: int
-    """Transcripts that --since or --project excludes."""
+    """Transcripts that --since or --project excludes, or the project's own file `.memoryvault`."""
     unread: tuple[tuple[Path, str], ...]
     """Files that cannot be read, or are not to be, each with the reason."""
     offsets: Mapping[str, int]
@@ -96,7 +96,10 @@ def plan_corpus(
     known = marked = left_out = 0
     for each in search.transcripts:
         cursor = cursors.get(each.identity, {})
-        if (since is not None and each.modified < since) or (project is not None and not _is_of_project(each, project)):
+        is_outside = (since is not None and each.modified < since) or (
+            project is not None and not _is_of_project(each, project)
+        )
+        if is_outside or is_left_out(each.cwd):
             left_out += 1
         elif is_live(each, live):
             marked += 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from ...pipelines.corpus import most_ideas
@@ -15,6 +16,7 @@ from ..model_mining import MAX_OUTPUT_TOKENS
 from .backfill import AHEAD_BYTES, AHEAD_TRANSCRIPTS, Plan
 
 SAMPLE_SECONDS = 1.0
+TOKEN_SAMPLES = 3
 SAMPLE_BYTES = 8 << 20
 """A larger transcript is not sampled unless it is the first: the dry run has to end soon."""
 LEAST_SAMPLE_SECONDS = 0.05
@@ -74,6 +76,19 @@ def estimate(plan: Plan, settings: Settings, *, clock: Callable[[], float] = tim
     seconds = plan.bytes / speed + SECONDS_A_JOB * jobs + SECONDS_A_CHILD * children + SECONDS_A_MEMORY * written
     measured = speed if sample.seconds >= LEAST_SAMPLE_SECONDS else None
     return Estimate(seconds, measured, _model_cost(plan, settings, sample) if with_model else None)
+
+
+def tokens_a_session(plan: Plan, settings: Settings) -> int:
+    """Tokens that a model would be sent of a usual session of the plan, answers included; 0 where it has none."""
+    by_size = sorted((each for each in plan.to_mine if each.size <= SAMPLE_BYTES), key=lambda each: each.size)
+    middle = by_size[len(by_size) // 2 :][:TOKEN_SAMPLES]
+    sample = _Sample()
+    for each in middle:
+        with suppress(OSError):
+            _pack(each, settings, sample)
+    tokens = sample.tokens // max(len(middle), 1)
+    cap = settings.reflection.session_token_cap
+    return min(tokens, cap) if cap else tokens
 
 
 def _take_sample(plan: Plan, settings: Settings, clock: Callable[[], float]) -> _Sample:

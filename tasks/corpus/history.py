@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...index.engine import Hit, RecallEngine, RecallQuery
-from ...pipelines.corpus import lists_any
 from ...pipelines.likeness import statement_of
 from ...pipelines.routing import Tier
 from ...vault.days import SECONDS_PER_DAY
@@ -22,7 +21,6 @@ from ..queue.enqueue import open_ledger
 from .backfill import BackfillRun, Plan, enqueue_corpus, plan_corpus
 from .first_question import question_about
 from .progress import Progress, progress_of
-from .settling import DIGEST
 from .store import CorpusStore
 
 HISTORY_DAYS = 30
@@ -49,13 +47,6 @@ class FirstRecall:
 def plan_history(settings: Settings, days: int) -> Plan:
     """Plan to mine the sessions of the last `days` that are not mined yet."""
     return plan_corpus(settings, since=time.time() - days * SECONDS_PER_DAY)
-
-
-def digest_of_rest(settings: Settings) -> str | None:
-    """Path in the vault of the digest, which lists the rest; None if it lists nothing. Raises VaultUnavailable."""
-    with suppress(EntryNotFound, EntryInvalid):
-        return DIGEST if lists_any(vault_store(settings).read(DIGEST).body) else None
-    return None
 
 
 def enqueue_history(settings: Settings, plan: Plan) -> BackfillRun | None:

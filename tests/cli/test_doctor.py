@@ -37,7 +37,7 @@ from memoryvault.cli.pages import how_to
 from memoryvault.cli.processes import stop_background
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.hooks import install as install_module
-from memoryvault.hooks.install import STUB, install, settings_file_of, uninstall
+from memoryvault.hooks.install import STUB, install, launcher_in, settings_file_of, uninstall
 from memoryvault.hooks.wiring import install_for
 from memoryvault.index.client import ServiceUnavailable
 from memoryvault.index.drain import BATCH_TEXTS
@@ -366,14 +366,19 @@ def test_hooks_that_start_what_is_gone_are_a_fault(context: Context) -> None:
     assert surroundings.hooks_wired(context).grade == "ok"
     path = settings_file_of(context.settings)
     wired = path.read_text()
-    path.write_text(wired.replace(sys.executable, "/gone/python"))
-    found = surroundings.hooks_wired(context)
-    assert (found.grade, found.todo) == ("fault", "run `memory init`")
-    assert "/gone/python" in found.detail
-    path.write_text(wired.replace(str(STUB), "/gone/hooks/stub.py"))
+    launcher = Path(launcher_in(context.settings.state_root))
+    launching = launcher.read_text()
+    for gone, instead in ((sys.executable, "/gone/python"), (str(STUB), "/gone/hooks/stub.py")):
+        launcher.write_text(launching.replace(gone, instead))
+        found = surroundings.hooks_wired(context)
+        assert (found.grade, found.todo) == ("fault", "run `memory init`")
+        assert instead in found.detail
+    launcher.unlink()
     assert surroundings.hooks_wired(context).grade == "fault"
+    launcher.write_text(launching)
     document = json.loads(wired)
-    del document["hooks"]["Stop"][0]["hooks"][0]["args"][2:4]
+    args = ["-I", "-S", str(STUB), "Stop"]
+    document["hooks"]["Stop"][0]["hooks"][0] |= {"command": sys.executable, "args": args}
     path.write_text(json.dumps(document))
     assert "older version" in surroundings.hooks_wired(context).detail
     del document["hooks"]["Stop"]
@@ -384,7 +389,7 @@ def test_hooks_that_start_what_is_gone_are_a_fault(context: Context) -> None:
 def test_hooks_that_another_version_of_python_left_are_no_fault(
     context: Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They find the package, and are to be renewed."""
+    """They find the package."""
     running = f"python{sys.version_info[0]}.{sys.version_info[1]}"
     package = tmp_path / "venv" / "lib" / running / "site-packages" / "memoryvault"
     package.parent.mkdir(parents=True)
@@ -393,11 +398,8 @@ def test_hooks_that_another_version_of_python_left_are_no_fault(
         monkeypatch.setattr(module, "STUB", package / "hooks" / "stub.py")
     install(context.settings)
     assert surroundings.hooks_wired(context).grade == "ok"
-    path = settings_file_of(context.settings)
-    path.write_text(path.read_text().replace(f"/{running}/", "/python3.9/"))
-    found = surroundings.hooks_wired(context)
-    assert (found.grade, found.detail) == ("note", "by the command of an older version")
-    assert install(context.settings).changed
+    launcher = Path(launcher_in(context.settings.state_root))
+    launcher.write_text(launcher.read_text().replace(f"/{running}/", "/python3.9/"))
     assert surroundings.hooks_wired(context).grade == "ok"
 
 
@@ -502,8 +504,13 @@ def agent_settings(sandbox: Sandbox, change: Callable[[str], str]) -> Iterator[N
     path.write_text(wired, "utf-8")
 
 
-def hooks_of_a_gone_python(sandbox: Sandbox) -> AbstractContextManager[None]:
-    return agent_settings(sandbox, lambda wired: wired.replace(sandbox.python, "/gone/python"))
+@contextmanager
+def hooks_of_a_gone_python(sandbox: Sandbox) -> Iterator[None]:
+    launcher = Path(launcher_in(sandbox.root / "state"))
+    text = launcher.read_text("utf-8")
+    launcher.write_text(text.replace(sandbox.python, "/gone/python"), "utf-8")
+    yield
+    launcher.write_text(text, "utf-8")
 
 
 def a_hook_is_missing(sandbox: Sandbox) -> AbstractContextManager[None]:

@@ -249,7 +249,7 @@ def test_with_the_plugin_the_hooks_do_not_stand_in_the_settings_as_well(tmp_path
     claude = sandbox.root / "home" / ".claude"
     plugin = claude / "plugins" / "cache" / "memory"
     (plugin / "hooks").mkdir(parents=True)
-    (plugin / "hooks" / "hooks.json").write_bytes(STUB.with_name("hooks.json").read_bytes())
+    (plugin / "hooks" / "hooks.json").write_bytes((STUB.parents[1] / "plugin" / "hooks" / "hooks.json").read_bytes())
     listing = {"plugins": {"memory@memoryvault": [{"installPath": str(plugin)}]}}
     (claude / "plugins" / "installed_plugins.json").write_text(json.dumps(listing))
     settings_file = claude / "settings.json"
@@ -292,7 +292,7 @@ def test_a_hook_that_does_not_work_is_told_by_its_trial(tmp_path: Path, monkeypa
     assert {time.failure for time in try_hooks(settings, sandbox.environment)} == {""}
     broken = tmp_path / "broken.py"
     broken.write_text("import sys; sys.stderr.write('memoryvault: no payload on stdin\\n')\n")
-    monkeypatch.setattr(hook_trial, "hook_argv", lambda event: [sys.executable, str(broken)])
+    monkeypatch.setattr(hook_trial, "hook_argv", lambda event, launcher: [sys.executable, str(broken)])
     assert {time.failure for time in try_hooks(settings, sandbox.environment)} == {"no payload on stdin"}
 
 

@@ -69,3 +69,29 @@ def test_it_is_given_to_every_session_and_guarded_by_a_button(bed: Bed, front: F
     assert {path: text.replace("always_load: false\n", "") for path, text in bed.files().items()} == {
         path: text.replace("always_load: false\n", "") for path, text in before.items()
     }
+
+
+def test_it_is_edited_on_its_page_and_comes_back(bed: Bed, front: Front) -> None:
+    tabs(bed)
+    before = bed.files()
+    page = front.get("entry", path="tabs", panel="edit")
+    text = "# Tabs or spaces\n\nIndent with two spaces."
+    done = press(front, page, "entry/edit", body=text.replace("\n", "\r\n"))
+    assert said(done) == f"edited: {TABS}"
+    entry = bed.store.read(TABS)
+    assert entry.body.strip() == text
+    assert entry.status == "active"
+    assert said(press(front, done, "entry/undo")) == "took back: edited: tabs"
+    assert bed.files() == before
+
+
+def test_an_edit_in_obsidian_meanwhile_is_kept_and_what_was_typed_is_shown_again(bed: Bed, front: Front) -> None:
+    tabs(bed)
+    page = front.get("entry", path="tabs", panel="edit")
+    bed.edit(TABS, "four", "three")
+    before = bed.files()
+    done = press(front, page, "entry/edit", body="Indent with two spaces.")
+    assert "was changed since you saw it" in said(done)
+    assert "Indent with two spaces." in done.text
+    assert bed.files() == before
+    assert "nothing was left" in said(press(front, page, "entry/edit", body=" "))

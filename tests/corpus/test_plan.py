@@ -404,3 +404,12 @@ def test_all_unfinished_ones_are_told_by_one_look_at_the_cursors(
     with open_ledger(bed.settings) as ledger:
         assert sorted(unfinished(ledger, store)) == sorted([second, *others])
     assert len(opened) == 1
+
+
+def test_sessions_of_a_project_that_is_left_out_are_not_mined(bed: Bed, projects: Path, tmp_path: Path) -> None:
+    for number, name in enumerate(("shop", "secret")):
+        (tmp_path / name / ".git").mkdir(parents=True)
+        old_session(projects, number, cwd=str(tmp_path / name))
+    (tmp_path / "secret" / ".memoryvault").write_text("off\n")
+    plan = plan_corpus(bed.settings)
+    assert ([each.cwd for each in plan.to_mine], plan.left_out) == ([str(tmp_path / "shop")], 1)

@@ -40,11 +40,11 @@ def claude(machine: Machine, *arguments: str, cwd: Path | None = None) -> str:
 
 
 def marketplace(machine: Machine) -> Path:
-    """What a release has in its folder: every tracked file."""
+    """What a release has in its folder of the marketplace and the plugin."""
     folder = machine.root / "market"
     listed = subprocess.run(["git", "ls-files"], cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout
     for name in listed.splitlines():
-        if name.split("/")[0] not in ("tests", "docs"):
+        if name.split("/")[0] in (".claude-plugin", "plugin"):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(REPOSITORY / name, folder / name)
     return folder
@@ -109,5 +109,5 @@ def test_installed_twice_each_event_is_acted_upon_once(machine: Machine, model: 
 def test_whoever_opens_the_repository_is_asked_about_no_server(machine: Machine) -> None:
     folder = marketplace(machine)
     assert "No MCP servers configured" in claude(machine, "mcp", "list", cwd=folder)
-    (folder / ".mcp.json").write_bytes((folder / ".claude-plugin" / ".mcp.json").read_bytes())
+    (folder / ".mcp.json").write_bytes((folder / "plugin" / ".mcp.json").read_bytes())
     assert "CLAUDE_PLUGIN_ROOT" in claude(machine, "mcp", "list", cwd=folder), "what it would be at the root"

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from memoryvault.hooks.install import IF_THERE, STUB
+from memoryvault.hooks.install import STUB
 from memoryvault.index.store import IndexStore
 from memoryvault.tests.support.hurry import patience, patient
 from memoryvault.vault.entry import parse_entry
@@ -28,7 +28,7 @@ SESSION = "0b54a9e2-4b34-4e0e-9d64-7f0a5f1f2c11"
 
 def stub() -> list[str]:
     """What hosts have Python run; in the second try on a busy machine with the script that has more time."""
-    return ["-c", IF_THERE, *patient([str(STUB)])]
+    return patient([str(STUB)])
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,7 @@ def test_switched_off_means_that_nothing_is_written_or_said(sandbox: Sandbox, ev
 
 
 @pytest.mark.parametrize("event", EVENTS)
-@pytest.mark.parametrize("gate", ["worker child", "sub-agent", "STOP"])
+@pytest.mark.parametrize("gate", ["worker child", "sub-agent", "STOP", "project left out"])
 def test_our_own_calls_sub_agents_and_stop_do_nothing(sandbox: Sandbox, event: str, gate: str) -> None:
     sandbox.entry("personal-private/_always-load/a.md", "Tea.")
     compile_snapshot(sandbox.env)
@@ -87,6 +87,8 @@ def test_our_own_calls_sub_agents_and_stop_do_nothing(sandbox: Sandbox, event: s
         env["MEMORY_WORKER_CHILD"] = "1"
     elif gate == "sub-agent":
         payload["agent_id"] = "agent-1"
+    elif gate == "project left out":
+        (sandbox.project / ".memoryvault").write_text("off\n")
     else:
         Path(sandbox.state.stop_file).write_text("")
     before = sandbox.files()

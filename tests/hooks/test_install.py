@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from memoryvault.hooks import install as module
 from memoryvault.hooks.install import (
     EVENTS,
-    IF_THERE,
     STUB,
     hook_argv,
     install,
     installed_events,
+    launcher_in,
     plugin_installed,
     settings_file_of,
     switched_off,
@@ -132,7 +132,7 @@ def list_plugin(settings: Settings, name: str, hooks: str | None) -> None:
 
 @pytest.mark.parametrize("enabled", [True, False, None])
 def test_our_plugin_is_found_where_it_is_switched_on(settings: Settings, enabled: bool | None) -> None:
-    list_plugin(settings, "memory@memoryvault", STUB.with_name("hooks.json").read_text())
+    list_plugin(settings, "memory@memoryvault", (STUB.parents[1] / "plugin" / "hooks" / "hooks.json").read_text())
     if enabled is not None:
         settings_file_of(settings).write_text(json.dumps({"enabledPlugins": {"memory@memoryvault": enabled}}))
     assert plugin_installed(settings) is bool(enabled)
@@ -258,23 +258,26 @@ def test_hooks_of_an_older_installation_are_replaced(settings: Settings) -> None
     path = settings_file_of(settings)
     path.write_text("{}")
     install(settings, now=NOW)
-    path.write_text(path.read_text().replace(str(STUB), "/old/place/hooks/stub.py"))
+    launcher = launcher_in(settings.state_root)
+    path.write_text(path.read_text().replace(launcher, "/old/place/run/memoryvault-hook"))
     assert install(settings).changed
-    assert all(str(STUB) in argv for argv in installed_events(settings).values())
-    assert path.read_text().count("stub.py") == len(EVENTS)
+    assert installed_events(settings) == {event: [launcher, event] for event in EVENTS}
+    assert path.read_text().count("memoryvault-hook") == len(EVENTS)
     assert uninstall(settings).restored
     assert path.read_text() == "{}"
 
 
-def test_hooks_that_had_python_open_the_stub_itself_are_known(settings: Settings) -> None:
+@pytest.mark.parametrize("code", [[], ["-c", "import os, sys; print()"]])
+def test_hooks_of_versions_that_named_the_stub_are_known(settings: Settings, code: list[str]) -> None:
     path = settings_file_of(settings)
     path.write_text("{}")
     install(settings, now=NOW)
     current = json.loads(path.read_text())
     older = json.loads(path.read_text())
     for groups in older["hooks"].values():
-        del groups[0]["hooks"][0]["args"][2:4]
-        assert groups[0]["hooks"][0]["args"][:3] == ["-I", "-S", str(STUB)]
+        hook = groups[0]["hooks"][0]
+        event = hook["command"].split()[-1]
+        hook |= {"command": "/venv/bin/python", "args": ["-I", "-S", *code, "/old/place/hooks/stub.py", event]}
     path.write_text(json.dumps(older))
     assert set(installed_events(settings)) == set(EVENTS)
     assert install(settings).changed
@@ -347,8 +350,8 @@ def test_taking_out_undoes_putting_in(rest: dict[str, Any], hooks: dict[str, Any
     document = rest if hooks is None else {**rest, "hooks": hooks}
     if "hooks" in rest and hooks is None:
         return
-    installed = with_hooks(document)
-    assert with_hooks(installed) == installed
+    installed = with_hooks(document, "/state/run/memoryvault-hook")
+    assert with_hooks(installed, "/state/run/memoryvault-hook") == installed
     undone = without_hooks(installed)
     empty = {event for event, groups in (hooks or {}).items() if not groups}
     expected = {key: value for key, value in (hooks or {}).items() if key not in empty}
@@ -356,11 +359,55 @@ def test_taking_out_undoes_putting_in(rest: dict[str, Any], hooks: dict[str, Any
     assert {k: v for k, v in undone.items() if k != "hooks"} == {k: v for k, v in document.items() if k != "hooks"}
 
 
-def test_the_command_is_absolute_and_isolated() -> None:
+def test_the_settings_have_one_short_command_per_hook(settings: Settings) -> None:
+    install(settings)
+    document = json.loads(settings_file_of(settings).read_text())
     for event in EVENTS:
-        python, *args = hook_argv(event)
-        assert os.path.isabs(python)
-        assert "shims" not in Path(python).parts
-        assert args == ["-I", "-S", "-c", IF_THERE, str(STUB), event]
+        (group,) = document["hooks"][event]
+        (hook,) = group["hooks"]
+        assert set(hook) == {"type", "command", "timeout"}
+        assert hook["command"] == f"{launcher_in(settings.state_root)} {event}"
+        assert os.path.isabs(hook["command"])
     with pytest.raises(SettingsError, match="TeaTime"):
-        hook_argv("TeaTime")
+        hook_argv("TeaTime", launcher_in(settings.state_root))
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_what_is_not_ours_keeps_its_format(settings: Settings, newline: str) -> None:
+    """Users keep this file in version control; a formatter's lists in one line would all be a change."""
+    written = """{
+    "permissions": {"allow": ["Bash(ls:*)", "Read"],   "deny": []},
+    "hooks": {
+        "Stop": [{"hooks": [{"type": "command", "command": "notify"}]}],
+        "PostToolUse": [ {"matcher": "Edit", "hooks": []} ]
+    },
+    "n": 1.50, "model": "opus"
+}
+""".replace("\n", newline)
+    path = settings_file_of(settings)
+    path.write_bytes(written.encode())
+    install(settings)
+    installed = path.read_bytes().decode()
+    for line in written.split(newline):
+        assert line in installed or "notify" in line or line.endswith("} ]"), line
+    assert '"PostToolUse": [ {"matcher": "Edit", "hooks": []} ]' in installed
+    assert installed.count("\n") == installed.count(newline)
+    path.write_bytes(installed.replace('"opus"', '"haiku"').encode())
+    assert not uninstall(settings).restored
+    left = path.read_bytes().decode()
+    assert left.startswith(written[: written.index('"Stop"')])
+    assert '"n": 1.50, "model": "haiku"' in left
+    assert json.loads(left) == {**json.loads(written), "model": "haiku"}
+
+
+_object = st.dictionaries(st.text(max_size=3), _json, max_size=4)
+_nested = st.dictionaries(st.sampled_from(["a", "b", "hooks"]), _object | _json, max_size=3)
+
+
+@hypothesis_settings(max_examples=200)
+@given(_nested, _nested, st.sampled_from([None, 1, "\t"]))
+def test_a_file_written_anew_holds_what_it_shall_whatever_its_format(
+    before: dict[str, Any], after: dict[str, Any], indent: int | str | None
+) -> None:
+    written = module._dump(after, json.dumps(before, indent=indent).encode())
+    assert json.loads(written) == after

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.hooks.install import STUB, hook_argv
+from memoryvault.hooks.install import STUB, hook_argv, launcher_in, write_launcher
 from memoryvault.hooks.wiring import CLAUDE, HOSTS, WIRINGS, host_argv
 from memoryvault.vault.settings import compile_snapshot
 
@@ -177,21 +177,38 @@ def test_a_folder_full_of_traps_changes_nothing(sandbox: Sandbox, tmp_path: Path
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_a_hook_whose_package_is_gone_does_nothing_and_fails_no_turn(sandbox: Sandbox, host: str) -> None:
-    """Python ends with 2 for a script that it can't open, and hosts take that for "reject this prompt"."""
+@pytest.mark.parametrize("gone", [str(STUB), sys.executable])
+def test_a_hook_whose_package_is_gone_does_nothing_and_fails_no_turn(sandbox: Sandbox, host: str, gone: str) -> None:
+    """Python and shells end with 2 for a script that they can't open, and hosts take that for "reject this prompt"."""
+    launcher = launcher_in(sandbox.state_root)
+    write_launcher(launcher)
+    text = Path(launcher).read_text()
+    assert gone in text
+    Path(launcher).write_text(text.replace(gone, "/gone/hooks/stub.py"))
     for event in EVENTS if host == CLAUDE else WIRINGS[host].events:
-        argv = hook_argv(event) if host == CLAUDE else host_argv(host, event)
-        gone = [word.replace(str(STUB), "/gone/hooks/stub.py") for word in argv]
-        assert gone != argv
+        argv = hook_argv(event, launcher) if host == CLAUDE else host_argv(host, event, launcher)
         payload = json.dumps(sandbox.payload(prompt="where does the cocoa go?"))
-        done = subprocess.run(gone, input=payload, env=sandbox.env, capture_output=True, text=True, check=False)
+        done = subprocess.run(argv, input=payload, env=sandbox.env, capture_output=True, text=True, check=False)
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_a_python_that_is_there_and_cannot_run_fails_no_turn(sandbox: Sandbox, tmp_path: Path) -> None:
+    broken = tmp_path / "python"
+    broken.write_text("#!/bin/sh\nexit 2\n")
+    broken.chmod(0o700)
+    launcher = launcher_in(sandbox.state_root)
+    write_launcher(launcher)
+    Path(launcher).write_text(Path(launcher).read_text().replace(sys.executable, str(broken)))
+    assert subprocess.run([launcher, "Stop"], input=b"{}", env=sandbox.env, check=False).returncode == 0
 
 
 def run_stub(sandbox: Sandbox, stub: Path, cwd: Path) -> subprocess.CompletedProcess[str]:
     compile_snapshot(sandbox.env)
-    argv = [word.replace(str(STUB), str(stub)) for word in hook_argv("Stop")]
+    launcher = launcher_in(sandbox.state_root)
+    write_launcher(launcher)
+    Path(launcher).write_text(Path(launcher).read_text().replace(str(STUB), str(stub)))
     payload = json.dumps(sandbox.payload())
+    argv = hook_argv("Stop", launcher)
     return subprocess.run(argv, input=payload, env=sandbox.env, cwd=cwd, capture_output=True, text=True, check=False)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,7 +12,7 @@ import pytest
 
 from memoryvault.cli.main import main
 from memoryvault.hooks import install as install_module
-from memoryvault.hooks.install import IF_THERE, STUB
+from memoryvault.hooks.install import launcher_in
 from memoryvault.hooks.wiring import (
     WIRINGS,
     add_entries,
@@ -38,6 +37,7 @@ OTHERS: Mapping[str, dict[str, Any]] = {
     "antigravity": {"lint": {"enabled": False, "PostToolUse": [{"matcher": "x", "hooks": [COMMAND]}]}},
 }
 HOSTS = tuple(WIRINGS)
+LAUNCHER = "/home/dev/.local/state/memoryvault/run/memoryvault-hook"
 
 
 @pytest.fixture
@@ -47,7 +47,8 @@ def settings(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> Settings:
 
 
 def files(sandbox: Sandbox) -> dict[str, bytes]:
-    return {name: (sandbox.root / name).read_bytes() for name in sandbox.files()}
+    """All but the launcher, which stays: a session that is open goes on to run it."""
+    return {name: (sandbox.root / name).read_bytes() for name in sandbox.files() if "memoryvault-hook" not in name}
 
 
 @pytest.mark.parametrize("before", ["none", "empty", "object", "others", "odd"])
@@ -82,34 +83,37 @@ def test_uninstall_restores_every_byte(sandbox: Sandbox, settings: Settings, hos
 @pytest.mark.parametrize("host", HOSTS)
 def test_what_others_wrote_stays_in_its_order(host: str) -> None:
     wiring = WIRINGS[host]
-    wired = add_entries(wiring, OTHERS[host])
-    assert add_entries(wiring, wired) == wired
+    wired = add_entries(wiring, OTHERS[host], LAUNCHER)
+    assert add_entries(wiring, wired, LAUNCHER) == wired
     assert remove_entries(wiring, wired) == OTHERS[host]
     assert list(wired)[: len(OTHERS[host])] == list(OTHERS[host])
-    moved = json.loads(json.dumps(wired).replace(str(STUB), "/old/place/hooks/stub.py"))
-    assert add_entries(wiring, moved) == wired, "hooks of an older installation are replaced"
-    older = json.loads(json.dumps(wired).replace(json.dumps(f" -c {shlex.quote(IF_THERE)}")[1:-1], ""))
-    assert older != wired
-    assert add_entries(wiring, older) == wired, "hooks that had Python open the stub itself, too"
-    assert remove_entries(wiring, older) == OTHERS[host]
+    for started_before in (
+        "/old/place/run/memoryvault-hook",
+        "/venv/bin/python -I -S /old/place/hooks/stub.py",
+        "/venv/bin/python -I -S -c 'import os, sys; print()' /old/place/hooks/stub.py",
+    ):
+        older = json.loads(json.dumps(wired).replace(LAUNCHER, started_before))
+        assert older != wired
+        assert add_entries(wiring, older, LAUNCHER) == wired, "hooks of an older installation are replaced"
+        assert remove_entries(wiring, older) == OTHERS[host]
 
 
 def test_the_entries_have_the_documented_shape() -> None:
-    codex = add_entries(WIRINGS["codex"], {})
+    codex = add_entries(WIRINGS["codex"], {}, LAUNCHER)
     assert set(codex) == {"hooks"}
     assert codex["hooks"]["SessionStart"][0]["matcher"]
     for (group,) in codex["hooks"].values():
         (hook,) = group["hooks"]
         assert set(hook) == {"type", "command", "timeout"}
-    copilot = add_entries(WIRINGS["copilot"], {})
+    copilot = add_entries(WIRINGS["copilot"], {}, LAUNCHER)
     assert copilot["version"] == 1
     for (hook,) in copilot["hooks"].values():
         assert set(hook) == {"type", "bash", "timeoutSec"}
-    (named,) = add_entries(WIRINGS["antigravity"], {}).values()
+    (named,) = add_entries(WIRINGS["antigravity"], {}, LAUNCHER).values()
     assert named.pop("enabled") is True
     for (hook,) in named.values():
         assert set(hook) == {"type", "command", "timeout"}
-    assert shlex.split(hook["command"]) == host_argv("antigravity", "Stop")
+    assert shlex.split(hook["command"]) == host_argv("antigravity", "Stop", LAUNCHER)
 
 
 @pytest.mark.parametrize(
@@ -248,8 +252,9 @@ def test_doctor_says_which_hosts_are_wired_and_which_is_experimental(
 
 def test_the_command_names_the_host(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     assert run(sandbox, monkeypatch, "hook-command", "PreInvocation", "--host", "antigravity", "--json") == 0
-    assert json.loads(capsys.readouterr().out) == [
-        sys.executable, "-I", "-S", "-c", IF_THERE, str(STUB), "PreInvocation", "--host", "antigravity",
-    ]  # fmt: skip
+    launcher, *words = json.loads(capsys.readouterr().out)
+    assert launcher == launcher_in(sandbox.state_root)
+    assert os.access(launcher, os.X_OK), "what is wired by hand is there"
+    assert words == ["PreInvocation", "--host", "antigravity"]
     assert run(sandbox, monkeypatch, "hook-command", "SessionStart", "--host", "antigravity") == 2
     assert "PreInvocation" in capsys.readouterr().err

@@ -15,7 +15,7 @@ from memoryvault.tasks.triaging import run_triage
 from .support import RULE, Bed, said
 
 SQUASH = "In this repo, never squash commits."
-NOTE = "preferences/in-this-repo-never-squash-commits.md"
+NOTE = "preferences/never-squash-commits.md"
 
 
 def of(project: str, session: str, statement: str = SQUASH, base: Candidate = RULE) -> Candidate:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.vault.project import project_of, project_slug
+from memoryvault.vault.project import is_left_out, project_of, project_slug
 
 
 def git(folder: Path, *arguments: str) -> None:
@@ -180,3 +180,37 @@ def test_a_lost_work_tree_beside_those_of_other_repositories_is_not_named_after_
     """`~/code/.worktrees` may hold work trees of several: which one it was is not known."""
     (tmp_path / "code" / ".worktrees").mkdir(parents=True)
     assert project_of(str(tmp_path / "code" / ".worktrees" / "shop-fix"), "/h") == "shop-fix"
+
+
+@pytest.mark.parametrize("said", ["off", "OFF\n", "# secret customer\noff\n"])
+def test_a_project_is_left_out_by_a_file_in_it_or_above_in_its_repository(repository: Path, said: str) -> None:
+    deep = repository / "src" / "deep"
+    deep.mkdir(parents=True)
+    for place in (deep, repository / "src", repository):
+        assert not is_left_out(str(deep), "/h")
+        (place / ".memoryvault").write_text(said)
+        assert is_left_out(str(deep), "/h")
+        (place / ".memoryvault").unlink()
+    (repository.parent / ".memoryvault").write_text(said)
+    assert not is_left_out(str(deep), "/h"), "above the repository"
+
+
+def test_the_work_trees_of_a_project_that_is_left_out_are_too(repository: Path, tmp_path: Path) -> None:
+    git(repository, "worktree", "add", "-q", "-b", "side", str(tmp_path / "wt"))
+    assert not is_left_out(str(tmp_path / "wt"), "/h")
+    (repository / ".memoryvault").write_text("off\n")
+    assert is_left_out(str(tmp_path / "wt"), "/h")
+
+
+@pytest.mark.parametrize("said", ["", "on", "offer", "turned off"])
+def test_only_the_word_off_leaves_out(tmp_path: Path, said: str) -> None:
+    (tmp_path / ".memoryvault").write_text(said)
+    assert not is_left_out(str(tmp_path), str(tmp_path))
+
+
+def test_a_folder_or_a_pipe_of_that_name_is_no_switch(tmp_path: Path) -> None:
+    (tmp_path / ".memoryvault").mkdir()
+    assert not is_left_out(str(tmp_path), str(tmp_path))
+    (tmp_path / "a").mkdir()
+    os.mkfifo(tmp_path / "a" / ".memoryvault")
+    assert not is_left_out(str(tmp_path / "a"), str(tmp_path))

@@ -33,14 +33,18 @@ from memoryvault.vault.slug import (
         ("Always commit before EOD.", "always-commit-before-eod"),
         ("Always use bullet points for status reports", "always-use-bullet-points-for-status"),
         ("never paragraphs.", "never-paragraphs"),
-        ("No, that's wrong.", "no-that-s-wrong"),
+        ("No, that's wrong.", "no-thats-wrong"),
+        ("No, use pnpm instead of npm for the shop.", "use-pnpm-instead-of-npm-for"),
+        ("From now on, always ship on Tuesday mornings.", "always-ship-on-tuesday-mornings"),
+        ("Before you merge to the main branch, run all tests", "before-you-merge-to-the-main"),
+        ("Let’s do the one here", "lets-do-the-one-here"),
         ("Always use snake_case for python variables.", "always-use-snake-case-for-python"),
         ("I prefer tabs over spaces for indentation", "i-prefer-tabs-over-spaces-for"),
         ("🎉", "candidate"),
         ("", "candidate"),
     ],
 )
-def test_a_mined_slug_is_the_first_six_words(text: str, slug: str) -> None:
+def test_a_mined_slug_is_the_first_six_words_of_what_is_said(text: str, slug: str) -> None:
     assert mining_slug(text) == slug
 
 
@@ -51,11 +55,11 @@ def test_a_mined_slug_is_the_first_six_words(text: str, slug: str) -> None:
         ("!!!", "untitled-idea"),
         (
             "A very long idea title that runs well past the forty character limit",
-            "a-very-long-idea-title-that-runs-well-pa",
+            "a-very-long-idea-title-that-runs-well",
         ),
     ],
 )
-def test_an_ideas_slug_has_forty_characters(title: str, slug: str) -> None:
+def test_an_ideas_slug_has_whole_words_and_forty_characters(title: str, slug: str) -> None:
     assert idea_slug(title) == slug
 
 

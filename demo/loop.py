@@ -1,13 +1,12 @@
-"""`make demo`: the whole loop in a temporary vault, by the commands and hooks a user has.
+"""`memory demo`: the whole loop in a temporary vault, by the commands and hooks a user has.
 
 A session is recorded by its hooks and mined by the worker; a second session asks sideways and must get the
-memory back. With DEMO_SESSION=PATH a transcript of yours goes the same way instead.
+memory back. A transcript of the user's own can go the same way instead.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import sys
 import tempfile
@@ -15,22 +14,22 @@ import uuid
 from pathlib import Path
 from typing import Any
 
+from ..index.embedder import DEFAULT_MODEL
+from ..index.models import why_not_loaded
 from ..vault.render import RULES
 from .sandbox import Sandbox
 
 SHIPPED_SESSION = Path(__file__).with_name("session.jsonl")
 # Shares no content word with "always ship on Tuesday mornings, never right before the weekend".
 SIDEWAYS = "Which day is good for putting the new version into production?"
+BY_KEYWORDS = "On which morning do we ship?"
+"""Without the extra `semantic` a question has to share a word."""
 EXPECTED = "tuesday"
 
 
-def main() -> int:
-    """Run the demo; 0 when the memory came back."""
-    chosen = os.environ.get("DEMO_SESSION")
-    session = Path(chosen).expanduser() if chosen else SHIPPED_SESSION
-    if not session.is_file():
-        print(f"demo: there is no transcript {session}", file=sys.stderr)
-        return 2
+def play(chosen: Path | None) -> int:
+    """Run the demo with a transcript, or the one that comes with the package; 0 when the memory came back."""
+    session = chosen or SHIPPED_SESSION
     root = Path(tempfile.mkdtemp(prefix="memoryvault-demo-"))
     try:
         return run(Sandbox(root), session, shipped=chosen is None)
@@ -77,10 +76,12 @@ def _ask_sideways(sandbox: Sandbox) -> int:
     second = str(uuid.uuid4())
     common = {"session_id": second, "transcript_path": str(sandbox.projects / "-demo" / f"{second}.jsonl")}
     sandbox.hook("SessionStart", {**common, "cwd": "/home/dev/shop", "source": "startup"})
-    print(f"\n3. A new session ({second[:8]}) asks sideways: {SIDEWAYS}\n")
+    by_meaning = why_not_loaded(DEFAULT_MODEL, Path(sandbox.state) / "models") is None
+    question = SIDEWAYS if by_meaning else BY_KEYWORDS
+    print(f"\n3. A new session ({second[:8]}) asks{' in other words' if by_meaning else ''}: {question}\n")
     block = sandbox.hook(
         "UserPromptSubmit",
-        {**common, "cwd": "/home/dev/shop", "prompt_id": str(uuid.uuid4()), "prompt": SIDEWAYS},
+        {**common, "cwd": "/home/dev/shop", "prompt_id": str(uuid.uuid4()), "prompt": question},
     )
     print("\n".join("   | " + line for line in block.splitlines()))
     if EXPECTED in block.lower() and RULES in block:
@@ -124,7 +125,3 @@ def _identity(session: Path) -> tuple[str, str, list[str]]:
             if record.get("type") == "user" and isinstance(message, dict) and isinstance(message.get("content"), str):
                 prompts.append(message["content"])
     return identity, cwd, prompts
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -1,6 +1,6 @@
 """Records the README's terminal session: the real commands in a fresh home folder, on a terminal of their own.
 
-    python -m memoryvault.demo.recording       makes README's block and docs/session.cast anew (`make recording`)
+    python -m memoryvault.tests.recording       makes README's block and docs/session.cast anew (`make recording`)
 
 Nothing of what is shown is written by hand. The home folder's path is shown as `~`; of a bar that moves only its last
 state stands in the block, and all of them in the cast (asciinema, version 2).
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-HISTORY = Path(__file__).with_name("session.jsonl")
+HISTORY = ROOT / "demo" / "session.jsonl"
 CAST = ROOT / "docs" / "session.cast"
 README = ROOT / "README.md"
 BEGIN, END = "<!-- session -->\n```text\n", "```\n<!-- /session -->"

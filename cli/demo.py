@@ -1,0 +1,30 @@
+"""`memory demo`: the whole loop, in a temporary folder."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from ..demo.loop import play
+from ..vault.errors import UsageError
+from .context import Context
+from .named_paths import named_path
+
+EPILOG = """example:
+  memory demo                                              with a session that comes along
+  memory demo ~/.claude/projects/-home-dev-shop/ID.jsonl   with one of yours
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments of `memory demo`."""
+    parser.epilog = EPILOG
+    parser.add_argument("session", nargs="?", type=Path, metavar="TRANSCRIPT", help="a transcript of Claude Code")
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    """Record, mine and recall in a folder that is removed again; nothing of the user's is read or changed."""
+    chosen = named_path(args.session) if args.session else None
+    if chosen is not None and not chosen.is_file():
+        raise UsageError(f"there is no transcript {chosen}")
+    return play(chosen)

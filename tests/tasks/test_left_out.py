@@ -1,0 +1,33 @@
+"""A project that was left out by its file `.memoryvault` after a session in it had begun."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from memoryvault.tests.support.sandbox import Sandbox
+from memoryvault.vault.marker import REFLECTED, marker_path
+
+SHIPPED_SESSION = Path(__file__).resolve().parents[2] / "demo" / "session.jsonl"
+SESSION = "3f0c6a52-7d1e-4c55-9a51-0f6f6f2b8a11"
+
+pytestmark = [pytest.mark.slow, pytest.mark.hurried]
+
+
+@pytest.mark.parametrize("left_out", [False, True])
+def test_what_a_session_said_in_it_is_not_mined_nor_waited_for(tmp_path: Path, left_out: bool) -> None:
+    sandbox = Sandbox(tmp_path)
+    project = tmp_path / "home" / "secret"
+    (project / ".git").mkdir(parents=True)
+    transcript = sandbox.transcript(SESSION, SHIPPED_SESSION.read_text("utf-8"))
+    payload = {"session_id": SESSION, "transcript_path": str(transcript), "cwd": str(project)}
+    sandbox.hook("SessionStart", {**payload, "source": "startup"})
+    sandbox.hook("SessionEnd", {**payload, "reason": "prompt_input_exit"})
+    if left_out:
+        (project / ".memoryvault").write_text("off\n")
+    sandbox.memory("worker", "--until-idle")
+    assert bool(sandbox.json("list", "--status", "all")) is not left_out
+    assert Path(marker_path(str(sandbox.state / "harness"), SESSION, REFLECTED)).is_file()
+    assert json.loads(sandbox.memory("reflect", "corpus", "--json"))["to_process"] == 0
