@@ -32,7 +32,7 @@ COMMAND_SECONDS = 180.0
 SCENE: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("memory init", ("y", "", "")),
     ("memory doctor", ()),
-    ("memory recall 'which day is good for putting the new version into production?'", ()),
+    ("memory recall --project shop 'which day is good for putting the new version into production?'", ()),
     ("memory uninstall", ()),
 )
 """Each command, and what is typed at its questions: go ahead, and no to both consents by Return alone."""

@@ -116,7 +116,8 @@ class Entry:
     @property
     def effective_status(self) -> str:
         """`status`, or `active` for a note of the user's own that has none, or one that is a word of the user's."""
-        return self.status if self.status in STATUSES or not is_in_use(self.status) else ACTIVE
+        status = self.status or ACTIVE
+        return status if status in STATUSES or not is_in_use(status) else ACTIVE
 
     @property
     def special(self) -> str:

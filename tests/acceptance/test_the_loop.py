@@ -50,8 +50,8 @@ def record_session(sandbox: Sandbox, session: str = SESSION, lines: str | None =
 
 def approve_rule(sandbox: Sandbox) -> None:
     """The person's yes to the rule: without the model it was only proposed."""
-    (slug,) = [note["slug"] for note in sandbox.json("list", "--status", "pending") if "tuesday" in note["path"]]
-    sandbox.memory("review", "--decide", f"{slug}=approve")
+    (path,) = [note["path"] for note in sandbox.json("list", "--status", "pending") if "tuesday" in note["path"]]
+    sandbox.memory("review", "--decide", f"{Path(path).stem}=approve")
     sandbox.memory("worker", "--until-idle")
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.hooks.install import EVENTS
+from memoryvault.hooks.install import EVENTS, stub_argv
 from memoryvault.tests.acceptance.test_the_loop import COMMON, SIDEWAYS, approve_rule, record_session
 from memoryvault.tests.support.sandbox import Sandbox
 
@@ -98,8 +98,8 @@ def test_no_process_of_ours_makes_an_internet_socket(sandbox: Sandbox) -> None:
     payload = {**COMMON, "session_id": transcript.stem, "transcript_path": str(transcript), "prompt": SIDEWAYS}
     payload |= {"notification_type": "idle_prompt", "source": "startup", "reason": "other"}
     for event in EVENTS:
-        argv = json.loads(sandbox.memory("hook-command", event, "--json"))
-        stub = f"{audited}import runpy; sys.argv = {argv[5:]!r}; runpy.run_path({argv[5]!r}, run_name='__main__')"
+        argv = stub_argv(event)
+        stub = f"{audited}import runpy; sys.argv = {argv[3:]!r}; runpy.run_path({argv[3]!r}, run_name='__main__')"
         body = json.dumps({**payload, "hook_event_name": event, "prompt_id": event})
         done = subprocess.run(
             [*argv[:3], "-c", stub], input=body, env=sandbox.environment, text=True, capture_output=True, check=False

@@ -87,7 +87,8 @@ def test_what_the_vault_cannot_answer_yet_is_asked_again(bed: ResearchBed, monke
     assert "related-memoryvault" not in bed.notes()
     assert "the vault was not asked" in bed.note("_index")
     bed.run_out(WebAccess())
-    assert bed.state == "local"
+    state: str = bed.state
+    assert state == "local"
     assert "related-memoryvault" in bed.notes()
 
 
