@@ -14,7 +14,7 @@ from ..index.filters import asked_values, named_values, parse_filter
 from ..index.protocol import MAX_K
 from ..index.recall import DEGRADED_MESSAGES, recall_entries
 from ..vault.active import PLACE_OF_KIND
-from ..vault.days import effective_day
+from ..vault.days import effective_day, local_today
 from ..vault.entry import ACTIVE
 from ..vault.errors import MemoryVaultError, UsageError
 from ..vault.layout import INBOX, INCUBATOR, REVIEW
@@ -73,7 +73,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     expression = _filter_of(args)
     if not args.query.strip() and not expression:
         raise UsageError("what should be recalled? give a question, or --filter")
-    tree = parse_filter(expression, context.store.today())
+    tree = parse_filter(expression, local_today())
     places = {PLACE_OF_KIND[kind] for kind in asked_values(tree, "kind") & PLACE_OF_KIND.keys()}
     request: dict[str, Any] = {
         "k": args.k,

@@ -27,7 +27,7 @@ _NAME = re.compile(
     rf"(?:(?P<password>{_PASSWORD_NAME}|(?<=_)pass|(?<=-)pass|\bpass(?==)|(?-i:(?<=[A-Z])PASS)(?==)"
     r"|(?<![A-Za-z])(?:pw|psk)(?=[\"'\s]{0,3}[:=])|(?<=[A-Z]_)PW(?=\s?[=:]))"
     rf"|(?P<key>{_KEY_NAME}))"
-    r"(?P<after>[\w.-]{0,30}+)"
+    r"(?=(?P<after>[\w.-]{0,30}))(?P=after)"  # A possessive match, as Python 3.11.2 can do it too.
     r"(?P<gap>[\"'\\\])}>]{0,4}\s{0,12}(?:,\s{0,4}|(?:[:=!]=?=?|=>|:=|->|<-|\||[-–—] ?(?=[\"'`]))\s{0,12}){1,2}"
     r"(?:![\w-]{1,20} )?"
     r"|\s{0,4}['\"]?\s+is:?\s+)",

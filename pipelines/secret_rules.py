@@ -137,7 +137,7 @@ def _rule(kind: str, signs: str, pattern: str, example: str, check: Check) -> Ru
     return Rule(kind, tuple(signs.split("|")), re.compile(pattern), example, check)
 
 
-_LINE_START = r"(?:[\s>|#*+\"',]|\\{1,2}[rnt]|\d{1,6}(?:[\t|:→]|\\t)){0,24}+"
+_LINE_START = r"(?:[\s>|#*+\"',]|\\{1,2}[rnt]|\d{1,6}(?:[\t|:→]|\\t)){0,24}"
 """Matches what separates the lines of a key file: line ends, quotes, numbers."""
 
 SHAPES: tuple[Rule, ...] = (
@@ -147,8 +147,8 @@ SHAPES: tuple[Rule, ...] = (
         r"-{4,5} ?BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)? ?-{4,5}"
         # Up to its end; where that is missing, the lines that follow and look like the key, quoted and numbered as
         # tools show them. Without either it is only spoken of.
-        r"(?:(?>[^-]|-(?!---))*+-{4,5} ?END [A-Z0-9 ]{0,40}-{4,5}"
-        rf"|(?:{_LINE_START}(?:[\w+/=]{{16,}}|(?:Proc-Type|DEK-Info|Version|Comment): ?[^\n\\]{{1,80}}))++"
+        r"(?:(?:[^-]|-(?!---))*-{4,5} ?END [A-Z0-9 ]{0,40}-{4,5}"
+        rf"|(?:{_LINE_START}(?:[\w+/=]{{16,}}|(?:Proc-Type|DEK-Info|Version|Comment): ?[^\n\\]{{1,80}}))+"
         rf"(?:{_LINE_START}[\w+/]{{0,15}}={{1,2}})?)",
         "⟦-----BEGIN EC PRIVATE KEY-----\nMHcCAQEEIIrYSSNQFaA2Hwf583QmKbyavkgoft\n-----END EC PRIVATE KEY-----⟧",
         _any,
@@ -347,7 +347,7 @@ INTRODUCED: tuple[Rule, ...] = (
         "sig=|signature=|key=",
         # Elsewhere these name a field of a table or the signature of a function.
         r"(?i)(?:[?&]|&amp;)(?:key|sig|(?:x-(?:amz|goog)-)?signature)="
-        r"(?P<value>(?=[^\s&]{0,100}\d)(?=[^\s&]{0,100}[a-z])[\w%+=~-]{20,2000}+)(?!\.?[\w/])",
+        r"(?=(?P<value>(?=[^\s&]{0,100}\d)(?=[^\s&]{0,100}[a-z])[\w%+=~-]{20,2000}))(?P=value)(?!\.?[\w/])",
         "https://maps.acme.test/geo?key=⟦3f8a9c2b7d914f6a8e052d4e⟧",
         _no_id,
     ),

@@ -64,6 +64,8 @@ SETTLED_SECONDS = 1.0
 """A file that was written in place less than this ago may be half of what its editor is still writing."""
 SETTLING_SECONDS = 5.0
 """For so long a file that goes on changing is waited for when all notes are looked through."""
+CLOCK_TICK_NS = 20_000_000
+"""The clock of a file system is at least this fine."""
 
 _TEMPORARY = re.compile(re.escape(TEMPORARY_PREFIX) + r"[0-9]+-[0-9a-f]{12}" + re.escape(TEMPORARY_SUFFIX))
 """The name of a file that `_write_temporary` makes."""
@@ -590,6 +592,9 @@ class VaultStore:
                 if mode is not None:
                     os.fchmod(descriptor, mode)
                 os.fsync(descriptor)
+                # Renamed within one tick of the clock, it would look as if it had been written in place.
+                written = os.fstat(descriptor)
+                os.utime(descriptor, ns=(written.st_atime_ns, written.st_mtime_ns - CLOCK_TICK_NS))
         except BaseException:
             with suppress(OSError):
                 os.unlink(temporary)

@@ -283,6 +283,8 @@ class LedgerRules(ABC):
             parameters = self._ending(claim, "done", None, result)
             ended = conn.execute(self._sql.COMPLETE, parameters).rowcount == 1
             if ended:
+                if claim.kind == "index.reconcile":  # Never a shared job, whose arguments no worker may change.
+                    conn.execute(self._sql.FORGET_ARGUMENTS, {"id": claim.job_id})
                 self._ring_next(conn, claim.kind, parameters["now"])
         return ended
 

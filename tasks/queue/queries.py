@@ -67,11 +67,12 @@ _ENTRY = """json_object('attempt', attempt, 'owner', owner, 'started', started_a
 _HISTORY = f"""json_insert(CASE WHEN json_array_length(history) >= 20 THEN json_remove(history, '$[1]')
                                 ELSE history END, '$[#]', {_ENTRY})"""
 COMPLETE = f"""
-    UPDATE job SET state = 'done', args = CASE kind WHEN 'index.reconcile' THEN '{{}}' ELSE args END,
-        history = {_HISTORY}, error = NULL, finished_at = :now,
+    UPDATE job SET state = 'done', history = {_HISTORY}, error = NULL, finished_at = :now,
                    owner = NULL, lease_until = NULL, deadline = NULL
     WHERE id = :id AND state = 'running' AND owner = :owner AND attempt = :attempt
 """
+# What a note was called must not outlive the note.
+FORGET_ARGUMENTS = "UPDATE job SET args = '{}' WHERE id = :id"
 FINISH = f"""
     UPDATE job SET state = :state, history = {_HISTORY}, error = :error, finished_at = :now,
                    owner = NULL, lease_until = NULL, deadline = NULL

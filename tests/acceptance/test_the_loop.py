@@ -49,10 +49,12 @@ def record_session(sandbox: Sandbox, session: str = SESSION, lines: str | None =
 
 
 def approve_rule(sandbox: Sandbox) -> None:
-    """The person's yes to the rule: without the model it was only proposed."""
-    (path,) = [note["path"] for note in sandbox.json("list", "--status", "pending") if "tuesday" in note["path"]]
-    sandbox.memory("review", "--decide", f"{Path(path).stem}=approve")
+    """The person's yes to the rule, where it was only proposed, as it is without the model."""
+    for note in sandbox.json("list", "--status", "pending"):
+        if "tuesday" in note["path"]:
+            sandbox.memory("review", "--decide", f"{Path(note['path']).stem}=approve")
     sandbox.memory("worker", "--until-idle")
+    assert any("tuesday" in note["path"] for note in sandbox.json("list"))
 
 
 def vault_files(sandbox: Sandbox) -> dict[str, str]:

@@ -10,7 +10,7 @@ from memoryvault.demo.sandbox import Sandbox
 from memoryvault.tests.sources.records import assistant, human, text_block, write
 
 DAY = 86_400.0
-RULE = "From now on always run the linter before you commit, never after."
+RULE = "Remember: always run the linter before you commit, never after."
 CHECKS = ("cargo fmt", "cargo clippy", "cargo test")
 
 

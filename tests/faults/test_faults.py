@@ -154,7 +154,7 @@ def test_without_a_model_everything_works_on_keywords_and_says_so(tmp_path: Path
         sandbox.memory("worker", "--until-idle")
         approve_rule(sandbox)
         assert "Tuesday" in _ask(sandbox, "do we ship on tuesday mornings?")
-        done = sandbox.run("recall", "ship on tuesday mornings", "--json")
+        done = sandbox.run("recall", "ship on tuesday mornings", "--all-projects", "--json")
     assert done.returncode == 0
     assert json.loads(done.stdout)["degraded"]
     assert "no-such-model" in done.stderr + _log(sandbox)
@@ -169,7 +169,7 @@ def test_without_the_extra_semantic_everything_works_on_keywords(tmp_path: Path)
         sandbox.memory("worker", "--until-idle")
         approve_rule(sandbox)
         assert "Tuesday" in _ask(sandbox, "do we ship on tuesday mornings?")
-        done = sandbox.run("recall", "ship on tuesday mornings", "--json")
+        done = sandbox.run("recall", "ship on tuesday mornings", "--all-projects", "--json")
     assert json.loads(done.stdout)["hits"]
     assert "Traceback" not in done.stderr
 
@@ -216,7 +216,7 @@ def test_without_sqlite_vec_everything_works_on_keywords_and_says_so(tmp_path: P
         sandbox.memory("worker", "--until-idle")
         approve_rule(sandbox)
         assert "Tuesday" in _until_answered(sandbox, "do we ship on tuesday mornings?")
-        done = sandbox.run("recall", "ship on tuesday mornings", "--json")
+        done = sandbox.run("recall", "ship on tuesday mornings", "--all-projects", "--json")
         reindexed = sandbox.run("reindex")
     answer = json.loads(done.stdout)
     assert (len(answer["hits"]), answer["degraded"]) == (1, ["no-extension"])
@@ -237,18 +237,18 @@ def test_an_index_that_breaks_while_everything_runs_is_rebuilt_in_the_background
     with sandbox.recall_service(), sandbox.process("worker"):
         # Without a worker `memory recall` would bring the index in step itself, before it answers.
         wait_until(lambda: lock_holder(StatePaths(sandbox.state).worker_lock) is not None, "the worker runs")
-        assert sandbox.json("recall", "ship on tuesday mornings")["degraded"] == ["no-model"]
+        assert sandbox.json("recall", "ship on tuesday mornings", "--all-projects")["degraded"] == ["no-model"]
         for file in sandbox.state.glob("index.db*"):
             if file.suffix != ".lock":
                 file.write_bytes(b"this is no database at all\n" * 400)
-        broken = sandbox.json("recall", "ship on tuesday mornings")
+        broken = sandbox.json("recall", "ship on tuesday mornings", "--all-projects")
         # On a busy machine the index is being filled again before the command has begun.
         if broken["degraded"] != ["no-model"]:
             assert "no-index" in broken["degraded"]
             assert len(broken["hits"]) == 1, "the files themselves are read"
 
         def answers() -> bool:
-            found = sandbox.json("recall", "ship on tuesday mornings")
+            found = sandbox.json("recall", "ship on tuesday mornings", "--all-projects")
             return (len(found["hits"]), found["degraded"]) == (1, ["no-model"])
 
         until = time.monotonic() + 60
@@ -266,9 +266,9 @@ def test_with_the_vault_unmounted_the_index_answers_and_says_so(sandbox: Sandbox
     argv = json.loads(sandbox.memory("hook-command", "UserPromptSubmit", "--json"))
     away = sandbox.vault.rename(sandbox.vault.with_name("Away"))
     try:
-        alone = sandbox.run("recall", "ship on tuesday mornings", "--json")
+        alone = sandbox.run("recall", "ship on tuesday mornings", "--all-projects", "--json")
         with sandbox.recall_service():
-            served = sandbox.run("recall", "ship on tuesday mornings", "--json")
+            served = sandbox.run("recall", "ship on tuesday mornings", "--all-projects", "--json")
             payload = {**COMMON, "session_id": SESSION, "prompt_id": "p", "prompt": "do we ship on tuesday mornings?"}
             sandbox.hook("UserPromptSubmit", payload, argv=argv)
         listed = sandbox.run("list")
@@ -283,7 +283,7 @@ def test_with_the_vault_unmounted_the_index_answers_and_says_so(sandbox: Sandbox
     assert (listed.returncode, _one_line(listed.stderr)) == (1, True)
     assert any("mount it" in warning for warning in health["warnings"])
     sandbox.memory("worker", "--until-idle")
-    assert len(sandbox.json("recall", "ship on tuesday mornings")["hits"]) == 1, "nothing was forgotten meanwhile"
+    assert len(sandbox.json("recall", "ship on tuesday mornings", "--all-projects")["hits"]) == 1, "nothing was forgotten meanwhile"
 
 
 def _until_answered(sandbox: Sandbox, prompt: str) -> str:

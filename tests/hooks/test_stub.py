@@ -44,6 +44,7 @@ OURS = {
     "memoryvault.vault.gate_weights",
     "memoryvault.vault.header",
     "memoryvault.vault.hooklog",
+    "memoryvault.vault.large_change",
     "memoryvault.vault.layout",
     "memoryvault.vault.marker",
     "memoryvault.vault.normal_form",

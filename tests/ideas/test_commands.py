@@ -76,7 +76,6 @@ def test_a_title_that_the_user_wrote_stands_in_the_list_as_it_is(sandbox: Sandbo
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
-        (("idea", "only a title"), 2),
         (("idea", "Title", "   "), 2),
         (("idea", "  ", "summary"), 2),
         (("idea", "a", "b", "c"), 2),

@@ -210,7 +210,7 @@ def test_notes_about_another_folder_of_the_same_key_are_left_out(bed: Bed, shop:
     (folder / "memory" / "t.md").write_text("---\ndescription: Tests need Redis\ntype: project\n---\nPort 1.\n")
     (folder / "s.jsonl").write_text('{"cwd": "/elsewhere/other_shop"}\n')
     plan = seeding(bed).plan([shop])
-    assert {planned.file.kind for planned in plan.chosen} == {"decision"}
+    assert plan.chosen == ()
     assert [one.why for one in plan.unread] == ["it is about /elsewhere/other_shop"]
 
 

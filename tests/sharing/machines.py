@@ -31,7 +31,7 @@ from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.vault.settings import Settings, load_settings
 
 IDLE = ("worker", "--until-idle", "--timeout", "240")
-RULE = "From now on always run the linter before you commit, never after."
+RULE = "Remember: always run the linter before you commit, never after."
 SECRET = "ghp_" + "vR9sKq2LzXw7TnBf4HcYp8Jd3MgEa6Uo1SiW"
 SAID = (
     (RULE, "Thanks, that looks right."),

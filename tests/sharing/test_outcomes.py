@@ -13,7 +13,7 @@ from memoryvault.tasks.sharing.packing import bundle, pack
 from memoryvault.vault.turn import Origin, Role, Turn
 
 ASKED = [(0, 1000, 3), (500, 900, 2)]
-RULE = "From now on always run the linter before you commit, never after."
+RULE = "Remember: always run the linter before you commit, never after."
 
 
 def outcome(*picked: object, v: object = 1, **more: object) -> bytes:

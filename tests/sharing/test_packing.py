@@ -210,7 +210,7 @@ def test_what_does_not_fit_is_said_and_not_built_up(monkeypatch: pytest.MonkeyPa
 
 # ---- of a transcript
 
-RULE = "From now on always run the linter before you commit, never after."
+RULE = "Remember: always run the linter before you commit, never after."
 
 
 def session(path: Path, *, home: str = "/Users/rosalind/shop") -> Path:

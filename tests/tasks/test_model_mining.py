@@ -424,7 +424,7 @@ def test_a_worker_mines_with_the_model_and_health_tells_the_cost(sandbox: Sandbo
     assert run_session(sandbox) == 0
     (note,) = notes(sandbox)
     assert REWORDED in note
-    assert "may be a standing rule" in note
+    assert "status: pending" in note
     report = sandbox.json("health")
     assert report["miner"] == "openai"
     (today,) = report["spending"]["today"]
