@@ -87,6 +87,9 @@ def _ask_sideways(sandbox: Sandbox) -> int:
     if EXPECTED in block.lower() and RULES in block:
         print("\nThe memory came back, as a rule of the user.")
         return 0
+    if EXPECTED in block.lower() and not by_meaning:
+        print("\nThe memory came back, for the user to confirm: without a model no rule is saved unasked.")
+        return 0
     print("\nThe memory did NOT come back.", file=sys.stderr)
     return 1
 

@@ -40,6 +40,6 @@ def pause_upkeep(sandbox: Sandbox) -> None:
 
 def grow(path: Path, number: int, said: str) -> None:
     """The session goes on."""
-    record = human(1000 * number + 500, said, sessionId=path.stem, cwd="/home/dev/shop")
+    record = human(1000 * number + 507, said, sessionId=path.stem, cwd="/home/dev/shop")
     with path.open("a", encoding="utf-8") as out:
         out.write(json.dumps(record) + "\n")

@@ -283,7 +283,8 @@ def test_with_the_vault_unmounted_the_index_answers_and_says_so(sandbox: Sandbox
     assert (listed.returncode, _one_line(listed.stderr)) == (1, True)
     assert any("mount it" in warning for warning in health["warnings"])
     sandbox.memory("worker", "--until-idle")
-    assert len(sandbox.json("recall", "ship on tuesday mornings", "--all-projects")["hits"]) == 1, "nothing was forgotten meanwhile"
+    found = sandbox.json("recall", "ship on tuesday mornings", "--all-projects")["hits"]
+    assert len(found) == 1, "nothing was forgotten meanwhile"
 
 
 def _until_answered(sandbox: Sandbox, prompt: str) -> str:

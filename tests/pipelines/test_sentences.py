@@ -72,4 +72,4 @@ def test_no_text_takes_more_than_linear_time(piece: str) -> None:
         sentences(text)
         explicit_form(text)
         seconds.append(time.process_time() - began)
-    assert seconds[1] < 12 * max(seconds[0], 0.02)
+    assert seconds[1] < 12 * max(seconds[0], 0.1)

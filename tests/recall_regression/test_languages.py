@@ -33,18 +33,18 @@ def with_the_model(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Tal
 @pytest.mark.slow
 def test_most_prompts_about_nothing_get_nothing(with_the_model: Mapping[str, Tally]) -> None:
     """Of 128 all but 28 got notes before, since any two texts in one language seemed alike."""
-    assert with_the_model["nothing"].noisy <= 15
+    assert with_the_model["nothing"].noisy <= 8
 
 
 @pytest.mark.model
 @pytest.mark.slow
 def test_a_prompt_about_a_note_gets_it_with_little_beside(with_the_model: Mapping[str, Tally]) -> None:
-    assert with_the_model["note"].right >= 26
-    assert with_the_model["note"].wrong_notes <= 40
+    assert with_the_model["note"].right >= 20
+    assert with_the_model["note"].wrong_notes <= 10
 
 
 @pytest.mark.slow
 def test_by_words_alone_some_are_found_and_nearly_nothing_else() -> None:
     tallies = together([measure(vault, None) for vault in HELD_OUT])
     assert tallies["note"].right >= 6
-    assert tallies["nothing"].noisy <= 2
+    assert tallies["nothing"].noisy <= 5

