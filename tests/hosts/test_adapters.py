@@ -142,7 +142,6 @@ def test_antigravity_is_answered_once_a_turn_and_recorded_when_it_is_idle(sandbo
 CAUGHT = """\
 import sys, time
 sys.path.insert(0, sys.argv.pop(1))
-del sys.argv[1:3]  # `-c` and what looks for the stub
 more = float(sys.argv[2]) if "patient" in sys.argv[1] else 1
 del sys.argv[1 : 2 if more == 1 else 4]
 from memoryvault.hooks import client
