@@ -241,9 +241,9 @@ SHOWN: Mapping[str, tuple[str, ...]] = {
     "health?view=whole": ("hook", "purpose"),
     "health/charts": ("purpose",),
     "health/entries": (),
-    "watchlist": ("list",),
-    "search?status=any": ("group",),
-    "search?q=pwned&weak=1&status=any": ("group",),
+    "watchlist": (),
+    "search?status=any": (),
+    "search?q=pwned&weak=1&status=any": (),
 }
 """Addresses, and the fields of `hostile_state` that stand there."""
 

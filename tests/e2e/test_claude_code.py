@@ -84,9 +84,9 @@ def test_what_was_recalled_is_not_mined_again(machine: Machine, model: StandInMo
         session.ask(question)
         session.exit()
     assert RULE_WORDS in model.wait_for(turn_about(question)).conversation_text
-    before = machine.entries()
+    before = set(machine.entries())
     machine.memory("worker", "--until-idle")
-    assert machine.entries() == before
+    assert set(machine.entries()) == before
 
 
 def test_the_feedback_of_a_rejected_tool_call_is_remembered(machine: Machine, model: StandInModel) -> None:
@@ -111,7 +111,8 @@ def test_the_feedback_of_a_rejected_tool_call_is_remembered(machine: Machine, mo
     machine.memory("worker", "--until-idle")
     (entry,) = machine.entries_holding("force-push without asking")
     assert "_inbox" not in entry
-    assert machine.entries_holding("publish the release notes") in ([], [entry])
+    others = {*machine.entries_holding("publish the release notes")} - {entry}
+    assert all("_inbox" in path for path in others), "an order of the day is put before nobody"
 
 
 def test_a_session_that_was_killed_is_recovered(machine: Machine, model: StandInModel) -> None:

@@ -200,7 +200,7 @@ def test_what_was_typed_in_one_session_of_codex_reaches_the_model_in_the_next(
     assert "host: codex" in machine.entries()[entry]
     assert trusted_by_codex(load_settings(machine.base_env))
     seen = len(responses.requests)
-    converse(machine, QUESTION, trust=False)
+    converse(machine, f"{RULE} Is that done?", trust=False)
     assert any("run the linter before you push" in text for text in responses.texts_of("developer", seen))
 
 
