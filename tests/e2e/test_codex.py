@@ -199,6 +199,9 @@ def test_what_was_typed_in_one_session_of_codex_reaches_the_model_in_the_next(
     (entry,) = machine.entries_holding(RULE.rstrip("."))
     assert "host: codex" in machine.entries()[entry]
     assert trusted_by_codex(load_settings(machine.base_env))
+    if "_review" in entry:  # Without the model the person confirms it.
+        machine.memory("review", "--decide", f"{Path(entry).stem}=approve")
+        machine.memory("worker", "--until-idle")
     seen = len(responses.requests)
     converse(machine, f"{RULE} Is that done?", trust=False)
     assert any("run the linter before you push" in text for text in responses.texts_of("developer", seen))
