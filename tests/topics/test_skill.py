@@ -14,7 +14,7 @@ from memoryvault.cli.topics import ACTIONS
 from memoryvault.vault.automemory import INDEX_BYTES, INDEX_LINES, READ_COMMAND, TYPES
 
 ROOT = Path(__file__).resolve().parents[2]
-SKILL = ROOT / "skills" / "memory" / "topics.md"
+SKILL = ROOT / "plugin" / "skills" / "memory" / "topics.md"
 TEXT = SKILL.read_text("utf-8")
 COMMANDS = [
     line
@@ -55,4 +55,4 @@ def test_what_the_block_tells_the_agent_to_run_is_a_command() -> None:
 
 def test_it_is_shipped() -> None:
     shipped = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]["package-data"]
-    assert "skills/memory/*.md" in shipped["memoryvault"]
+    assert "plugin/skills/memory/*.md" in shipped["memoryvault"]
