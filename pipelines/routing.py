@@ -193,6 +193,7 @@ def _strengthened(
     idea = candidate.category == "idea"
     widened = not idea and living.project is not None and is_widened([living.project, project_of(candidate)])
     occurrences = living.occurrences + (not is_further_finding(candidate, living.sessions))
+    is_hint = tier is Tier.LOW and not (candidate.standing_rule or candidate.claimed_rule)
     # A text that is passed on again and again is still somebody else's.
     if (
         tier is Tier.LOW
@@ -213,6 +214,9 @@ def _strengthened(
         if widened and living.status == "active":
             target = _moved(living.path, destination_of(candidate, Tier.HIGH, mode, widened=True))
             return RoutedCandidate(candidate, tier, Action.STRENGTHEN, target, why, living.path, widened)
+    if is_hint and living.status == "active" and not widened:
+        # A question about a saved rule is no further statement of it.
+        return RoutedCandidate(candidate, tier, Action.NOTHING, living.path, f"{why}; a hint at it counts for nothing")
     if living.pieces >= MOST_PIECES and not widened:
         return RoutedCandidate(
             candidate, tier, Action.NOTHING, living.path, f"{why}, with all the evidence it can hold"

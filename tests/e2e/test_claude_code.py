@@ -84,9 +84,9 @@ def test_what_was_recalled_is_not_mined_again(machine: Machine, model: StandInMo
         session.ask(question)
         session.exit()
     assert RULE_WORDS in model.wait_for(turn_about(question)).conversation_text
-    before = set(machine.entries())
+    before = machine.entries()
     machine.memory("worker", "--until-idle")
-    assert set(machine.entries()) == before
+    assert machine.entries() == before
 
 
 def test_the_feedback_of_a_rejected_tool_call_is_remembered(machine: Machine, model: StandInModel) -> None:

@@ -169,6 +169,13 @@ def test_what_one_session_says_often_is_no_pattern() -> None:
     assert routed(GUESS, seen(9, GUESS.session, "another")).tier is Tier.MEDIUM
 
 
+def test_a_hint_at_what_is_saved_counts_for_nothing() -> None:
+    for occurrences in (1, 9):
+        assert routed(GUESS, seen(occurrences, "s0", "s1", status="active")).action is Action.NOTHING
+    claimed = replace(GUESS, claimed_rule=True)
+    assert routed(claimed, seen(1, "s0", status="active")).action is Action.STRENGTHEN
+
+
 def test_what_is_said_in_two_projects_is_the_users_own() -> None:
     of_project = replace(GUESS, scope="project", project="Admin")
     waiting = routed(of_project, seen(1, "s0", project="shop"))
