@@ -26,7 +26,8 @@ class Shape(IntEnum):
 
 
 PASSWORD_WORDS = (
-    r"pass(?:word|wd|phrase|code)s?|pass|pwd?|passwort|kennwort|losung|contrase[nñ]a|mot\s+de\s+passe|senha|clave|parola"
+    r"pass(?:word|wd|phrase|code)s?|pass|pwd?|passwort|kennwort|losung|contrase[nñ]a|mot\s+de\s+passe|senha|clave"
+    r"|parola"
     r"|wachtwoord|l[oö]senord|has[lł]o|пароль"
 )
 _PASSWORD = re.compile(rf"(?i)(?<![\w/.-])(?:{PASSWORD_WORDS})(?:'s)?(?![\w(=.-])")
@@ -43,7 +44,8 @@ SAID_SIGNS = (
 )  # fmt: skip
 """Without one of these, in small letters, a line introduces none."""
 _SAID_BEFORE = re.compile(
-    rf"(?i)(?<![^\s\"'`(])(?P<value>[^\s\"'`]{{6,64}})[\"'`]?\s(?:as|is|for|als|ist|como|comme)\s(?:[\w-]{{1,12}}\s){{0,3}}"
+    rf"(?i)(?<![^\s\"'`(])(?P<value>[^\s\"'`]{{6,64}})[\"'`]?\s(?:as|is|for|als|ist|como|comme)\s"
+    rf"(?:[\w-]{{1,12}}\s){{0,3}}"
     rf"(?:{PASSWORD_WORDS})\b"
 )
 _PHRASE = re.compile(

@@ -15,11 +15,16 @@ from .secret_rules import DATE, INTRODUCED, MOMENT, PROSE
 
 _PASSWORD_NAME = r"pass(?:word|wd|phrase|code)s?|pswd|pwd|passwort|contrase[nñ]a"
 _KEY_NAME = (
-    r"secret(?:[_.\s-]?(?:access[_.\s-]?)?key)?s?|tok(?:en)?s?|api[_.\s-]?key|apikey|access[_.\s-]?key|account[_.\s-]?key|auth[_.\s-]?key|"
-    r"private[_.\s-]?key|encryption[_.\s-]?key|signing[_.\s-]?key|license(?:[_.\s-]?key)?|deploy(?:ment)?[_.\s-]?key|device[_.\s-]?key|"
-    r"master[_.\s-]?key|shared[_.\s-]?key|preshared[_.\s-]?key|unseal[_.\s-]?key|client[_.\s-]?srt|session[_.\s-]?key|subscription[_.\s-]?key|"
-    r"service[_.\s-]?key|connect[_.\s-]?key|integration[_.\s-]?key|instrumentation[_.\s-]?key|host[_.\s-]?key|consumer[_.\s-]?key|"
-    r"app[_.\s-]?key|write[_.\s-]?key|query[_.\s-]?key|server[_.\s-]?key|credentials?|creds?|auth|authorization|bearer|pat|salt|postmark|sendgrid|mailgun|crumb|"
+    r"secret(?:[_.\s-]?(?:access[_.\s-]?)?key)?s?|tok(?:en)?s?|api[_.\s-]?key|apikey|access[_.\s-]?key"
+    r"|account[_.\s-]?key|auth[_.\s-]?key|"
+    r"private[_.\s-]?key|encryption[_.\s-]?key|signing[_.\s-]?key|license(?:[_.\s-]?key)?|deploy"
+    r"(?:ment)?[_.\s-]?key|device[_.\s-]?key|"
+    r"master[_.\s-]?key|shared[_.\s-]?key|preshared[_.\s-]?key|unseal[_.\s-]?key|client[_.\s-]?srt"
+    r"|session[_.\s-]?key|subscription[_.\s-]?key|"
+    r"service[_.\s-]?key|connect[_.\s-]?key|integration[_.\s-]?key|instrumentation[_.\s-]?key|host[_.\s-]?key"
+    r"|consumer[_.\s-]?key|"
+    r"app[_.\s-]?key|write[_.\s-]?key|query[_.\s-]?key|server[_.\s-]?key|credentials?|creds?|auth|authorization"
+    r"|bearer|pat|salt|postmark|sendgrid|mailgun|crumb|"
     r"facebook[_.]?key|linkedin[_.]?key|twitter[_.]?key|[a-z]{2,12}_key|key_?base"
 )
 # A name, and what may stand between it and its value: quotes, brackets, a type, an operator.
@@ -56,7 +61,8 @@ HINT_REACH_CHARS = 1300
 _VALUE = re.compile(r"(?P<lead>(?:[\\]*[\"'`]){1,3})?(?P<value>[^\s\"'`]{1,2000})")
 # In source code up to the same quote; inside a string, where quotes are escaped, up to the next backslash.
 _QUOTED = re.compile(
-    r"(?P<q>[\"'`])[\"'`]{0,2}(?P<value>(?:(?!(?P=q))[^\n\\]|\\[^\n]){1,2000})|\\{1,4}[\"'`]{1,3}(?P<escaped>[^\"'`\n\\]{1,2000})"
+    r"(?P<q>[\"'`])[\"'`]{0,2}(?P<value>(?:(?!(?P=q))[^\n\\]|\\[^\n]){1,2000})|\\{1,4}[\"'`]{1,3}"
+    r"(?P<escaped>[^\"'`\n\\]{1,2000})"
 )
 _EMPTY = re.compile(r"[\\]*(?:\"[\\]*\"|'[\\]*')")
 # An ampersand ends it where another parameter or command begins, and is a sign of the password elsewhere.
@@ -315,7 +321,8 @@ def _is_key(name: re.Match[str], value: str, quoted: bool) -> bool:
         return False
     # A version, a date, a file's name, an identifier with a digit in it.
     if re.fullmatch(
-        r"v?\d+(?:\.\d+){1,3}\w{0,6}|0x[0-9A-Fa-f]{1,16}|\d{4}-\d\d-\d\d\S*|[\w-]+\.(?:json|ya?ml|toml|pem|txt|md|py|ts|go|js|key|crt|env|sql|sh)",
+        r"v?\d+(?:\.\d+){1,3}\w{0,6}|0x[0-9A-Fa-f]{1,16}|\d{4}-\d\d-\d\d\S*|[\w-]+\.(?:json|ya?ml|toml|pem|txt|md"
+        r"|py|ts|go|js|key|crt|env|sql|sh)",
         value,
     ):
         return False

@@ -201,7 +201,8 @@ SHAPES: tuple[Rule, ...] = (
     _rule(  # Without its scheme, but with a port.
         PASSWORD,
         "@",
-        r"(?<![\w/:.@%-])[A-Za-z][\w.-]{0,40}:(?P<value>[^\s:/@'\"<>]{4,100})@[A-Za-z][\w-]{0,60}(?:\.[\w-]{1,60}){1,6}(?=:\d)",
+        r"(?<![\w/:.@%-])[A-Za-z][\w.-]{0,40}:(?P<value>[^\s:/@'\"<>]{4,100})@[A-Za-z][\w-]{0,60}"
+        r"(?:\.[\w-]{1,60}){1,6}(?=:\d)",
         "lena:⟦vogelbeere⟧@smtp.acme.test:587",
         _no_stand_in,
     ),
@@ -283,7 +284,8 @@ SHAPES: tuple[Rule, ...] = (
     _rule(
         KEY,
         ".ics?",
-        r"(?i)\.ics\?(?:[\w-]{1,30}=[^\s&]{0,100}&){0,4}[\w-]{0,20}(?:key|token|passphrase)=(?P<value>[\w%+=~-]{12,200})",
+        r"(?i)\.ics\?(?:[\w-]{1,30}=[^\s&]{0,100}&){0,4}[\w-]{0,20}(?:key|token|passphrase)="
+        r"(?P<value>[\w%+=~-]{12,200})",
         "https://calendar.acme.test/url/1/calendar.ics?CacheKey=⟦TmhUbXNuv94LleA5b5Ha9rMv⟧",
         _no_stand_in,
     ),
@@ -403,7 +405,8 @@ INTRODUCED: tuple[Rule, ...] = (
     _rule(
         PASSWORD,
         "docker login|podman login|registry login|az login",
-        r"\b(?:docker|podman|helm\s+registry|az)\s+login\b[^\n]{0,200}?\s-p[=\s]\s{0,3}[\"']?(?P<value>[^\s\"']{3,200})",
+        r"\b(?:docker|podman|helm\s+registry|az)\s+login\b[^\n]{0,200}?\s-p[=\s]\s{0,3}[\"']?"
+        r"(?P<value>[^\s\"']{3,200})",
         "docker login -u bot -p ⟦s3cr3tpw⟧ registry.acme.test",
         _stands,
     ),
@@ -445,7 +448,8 @@ INTRODUCED: tuple[Rule, ...] = (
     _rule(
         PASSWORD,
         "lftp|smbclient|rpcclient",
-        r"\b(?:lftp|smbclient|rpcclient)\b[^\n]{0,200}?\s-[uU]\s{0,3}[\"']?[\w.\\@/-]{1,60}[%,](?P<value>[^\s\"']{3,200})",
+        r"\b(?:lftp|smbclient|rpcclient)\b[^\n]{0,200}?\s-[uU]\s{0,3}[\"']?[\w.\\@/-]{1,60}[%,]"
+        r"(?P<value>[^\s\"']{3,200})",
         "smbclient //nas/share -U lena%⟦frosch⟧",
         _certain,
     ),
@@ -459,7 +463,8 @@ INTRODUCED: tuple[Rule, ...] = (
     _rule(
         PASSWORD,
         "sudo|stdin|passphrase-fd",
-        r"\b(?:echo|printf)\s(?:-\w\s|[\"']%s\\n[\"']\s)?[\"']?(?P<value>[^\s\"'|\\]{3,100})(?:\\n)?[\"']?\s?\|\s?(?:[\w=./-]{1,60}\s){1,8}?"
+        r"\b(?:echo|printf)\s(?:-\w\s|[\"']%s\\n[\"']\s)?[\"']?(?P<value>[^\s\"'|\\]{3,100})(?:\\n)?[\"']?\s?\|\s?"
+        r"(?:[\w=./-]{1,60}\s){1,8}?"
         r"(?:-[A-Za-z]{0,6}S\b|--(?:pass(?:word|phrase)-)?stdin\b|--passphrase-fd\b)",
         "echo ⟦Haselnuss⟧ | sudo -S apt-get update",
         _certain,
@@ -484,7 +489,8 @@ INTRODUCED: tuple[Rule, ...] = (
         "secret set|secrets set|put-parameter|put-secret|create-secret|encrypt",
         r"\b(?:secret\sset|put-parameter|put-secret-value|create-secret)\s[^\n]{0,120}?"
         r"(?:--body|-b|--value|--secret-string)[=\s][\"']?(?P<value>[^\s\"']{3,500})"
-        r"|\b(?:secrets\sset\s[A-Z]\w{2,60}[=\s]|ansible-vault\sencrypt_string\s)[\"']?(?P<second>(?!-)[^\s\"']{3,500})",
+        r"|\b(?:secrets\sset\s[A-Z]\w{2,60}[=\s]|ansible-vault\sencrypt_string\s)[\"']?(?P<second>"
+        r"(?!-)[^\s\"']{3,500})",
         'gh secret set DEPLOY --body "⟦auerhahn⟧"',
         _certain,
     ),
@@ -508,7 +514,8 @@ INTRODUCED: tuple[Rule, ...] = (
     _rule(
         PASSWORD,
         "login|account|user",
-        r"\b(?:login|account|user(?:name)?)\s{1,40}(?P<user>[\w.@-]{1,100})\s{1,40}password\s{1,40}(?:\d\s)?(?P<value>[^\s\"']{3,200})",
+        r"\b(?:login|account|user(?:name)?)\s{1,40}(?P<user>[\w.@-]{1,100})\s{1,40}password\s{1,40}(?:\d\s)?"
+        r"(?P<value>[^\s\"']{3,200})",
         "machine files.acme.test login web password ⟦raberabe⟧",
         _of_user,
     ),
@@ -545,7 +552,8 @@ INTRODUCED: tuple[Rule, ...] = (
     _rule(
         PASSWORD,
         "</",
-        r"(?i)<(?P<tag>[\w:.-]{0,40}(?:password|passwd|pwd|secret|token|apikey|privatekey)[\w]{0,20})(?:\s[^<>]{0,200})?>"
+        r"(?i)<(?P<tag>[\w:.-]{0,40}(?:password|passwd|pwd|secret|token|apikey|privatekey)[\w]{0,20})"
+        r"(?:\s[^<>]{0,200})?>"
         r"\s{0,20}(?P<value>[^<>\s]{4,2000})\s{0,20}</",
         "<smtpPassword>⟦pirolgelb⟧</smtpPassword>",
         _stands,
@@ -657,7 +665,8 @@ INTRODUCED: tuple[Rule, ...] = (
     _rule(
         PASSWORD,
         "wifi|wi-fi|wlan|wireless|hotspot|ssid",
-        r"(?i)\b(?:wi-?fi|wlan|wireless|hotspot|ssid)\b[^\n]{0,60}?\b(?:key|code|schl[uü]ssel|psk)(?:\s(?:is|ist)|:|=)\s"
+        r"(?i)\b(?:wi-?fi|wlan|wireless|hotspot|ssid)\b[^\n]{0,60}?\b(?:key|code|schl[uü]ssel|psk)(?:\s(?:is|ist)|:"
+        r"|=)\s"
         r"{0,3}[\"'`]?(?P<value>[^\s\"'`]{8,64})",
         "the wifi is called Nordhaus and the key is ⟦kater-mikesch-55⟧",
         _made,

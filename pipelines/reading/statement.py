@@ -10,7 +10,8 @@ from .sentences import Sentence
 
 MOST_CHARS = 600
 _REFERS = re.compile(
-    r"^(?:(?:and|but|so|because|also|then)\s+)?(?:it|its|it's|this|that|that's|these|those|they|them|he|she|same|there)\b"
+    r"^(?:(?:and|but|so|because|also|then)\s+)?(?:it|its|it's|this|that|that's|these|those|they|them|he|she|same"
+    r"|there)\b"
     r"|\b(?:it|them|that way|that one|this one|like this|like that|above|below)\b[\s.!]*$",
     re.IGNORECASE,
 )

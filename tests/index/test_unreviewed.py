@@ -16,7 +16,7 @@ SOURCE = "{host: claude, session: s-1}"
 def found(bed: Bed, **options: object) -> list[Hit]:
     bed.index()
     bed.embed()
-    query = RecallQuery(PROMPT, project="shop", is_prompt=True, **options)  # type: ignore[arg-type]
+    query = RecallQuery(PROMPT, project="shop", is_prompt=True, **options)  # type: ignore[arg-type]  # keyword options
     return list(recall_unreviewed(bed.engine(), bed.vault, query, None, is_reduced=False))
 
 

@@ -30,7 +30,7 @@ class Said:
 
 
 def read(text: str, reader: Said, **turn: object) -> list[Candidate]:
-    return mine([PROMPT._replace(text=text, **turn)], reader=reader)  # type: ignore[arg-type]
+    return mine([PROMPT._replace(text=text, **turn)], reader=reader)  # type: ignore[arg-type]  # fields by name
 
 
 def test_what_is_sure_and_typed_is_saved_and_what_is_likely_is_proposed() -> None:

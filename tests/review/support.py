@@ -133,3 +133,11 @@ def said(candidate: Candidate, session: str, statement: str | None = None, **cha
         excerpt=statement or candidate.excerpt,
         **changes,  # type: ignore[arg-type]
     )
+
+
+TABS = "personal-private/preferences/tabs.md"
+
+
+def tabs(bed: Bed, path: str = TABS, **fields: object) -> str:
+    """Write a rule by hand; its path."""
+    return bed.note(path, "# Tabs or spaces\n\nIndent with four spaces.", kind="preferences", **fields)

@@ -17,22 +17,7 @@ from memoryvault.vault.automemory import TOPIC_KIND
 from memoryvault.vault.errors import EditConflict, EntryInvalid, EntryNotFound, UsageError
 from memoryvault.vault.layout import WATCHLIST
 
-from .support import CHOICE, GUESS, RULE, Bed, said
-
-TABS = "personal-private/preferences/tabs.md"
-
-
-@pytest.fixture
-def ask(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> Bed:
-    """The bed, whose vault commands of this process work on."""
-    for name, value in bed.env.items():
-        monkeypatch.setenv(name, value)
-    return bed
-
-
-def tabs(bed: Bed, path: str = TABS, **fields: object) -> str:
-    return bed.note(path, "# Tabs or spaces\n\nIndent with four spaces.", kind="preferences", **fields)
-
+from .support import CHOICE, GUESS, RULE, TABS, Bed, said, tabs
 
 # --- what it does ---
 

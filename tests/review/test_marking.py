@@ -13,22 +13,9 @@ from memoryvault.pipelines.review import Approve
 from memoryvault.tasks.marking import Marked, mark_always, mark_guard
 from memoryvault.vault.errors import EditConflict, EntryInvalid
 
-from .support import CHOICE, RULE, Bed
+from .support import CHOICE, RULE, TABS, Bed, tabs
 
-TABS = "personal-private/preferences/tabs.md"
 LOADED = "personal-private/_always-load/tabs.md"
-
-
-@pytest.fixture
-def ask(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> Bed:
-    """The bed, whose vault commands of this process work on."""
-    for name, value in bed.env.items():
-        monkeypatch.setenv(name, value)
-    return bed
-
-
-def tabs(bed: Bed, path: str = TABS, **fields: object) -> str:
-    return bed.note(path, "# Tabs or spaces\n\nIndent with four spaces.", kind="preferences", **fields)
 
 
 def test_always_is_a_property_and_the_last_decision_takes_it_back(bed: Bed) -> None:
