@@ -15,8 +15,9 @@ _DATA = Path(__file__).with_name("forms.json")
 _LEAD = r"(?:(?:ok(?:ay)?|and|also|so|but|no|please|btw|hey|thanks|hi|well|oh)\b[\s,.!:;–—-]*)*"
 IDEA = "an idea"
 """The form that makes an idea of a sentence."""
+_REQUEST = r"(?:please )?(?:remember|memorize|keep in mind|don'?t forget|note)(?:\s*:|,? that\b)"
 _FORMS: tuple[tuple[str, str], ...] = (
-    ("asked to remember", r"(?:please )?(?:remember|memorize|keep in mind|don'?t forget|note)(?:\s*:|,? that\b)"),
+    ("asked to remember", _REQUEST),
     ("from now on", r".{0,60}\b(?:from now on|going forward|from here on|in (?:the )?future,)"),
     ("labelled", r"(?:(?:new|our|my|house|team|project) )?(?:rule|convention|preference|policy|decision|fact)\s*:"),
     ("always or never", r"(?:you (?:should|must|can) |we )?(?:always|never|(?:don'?t|do not) ever)\s+\w+"),
@@ -33,12 +34,19 @@ _FORMS: tuple[tuple[str, str], ...] = (
 ORDERS = frozenset({"from now on", "always or never", "prefer", "each time"})
 """Forms that tell how to work: what has one is no fact."""
 _NO_STATEMENT = re.compile(r"\?\s*$|^(?:always|never) ?mind\b", re.IGNORECASE)
+_ASKED = re.compile(_LEAD + _REQUEST, re.IGNORECASE)
 _RUNS_DOWNLOADS = re.compile(r"\b(?:curl|wget)\b[^\n|]*\|\s*(?:sudo\s+)?\w*sh\b", re.IGNORECASE)
 
 
 def runs_downloads(text: str) -> bool:
     """Whether a text tells to run what is downloaded ("curl … | sh"): never saved unasked, whoever says it."""
     return _RUNS_DOWNLOADS.search(text) is not None
+
+
+def without_request(text: str) -> str:
+    """Remove a request to remember in front of what is to be remembered ("Remember: …"); the text if that is all."""
+    found = _ASKED.match(text)
+    return (text[found.end() :].strip() if found else "") or text
 
 
 @lru_cache(maxsize=1)

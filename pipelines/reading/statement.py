@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from ..candidate import without_opening
+from .forms import without_request
 from .sentences import Sentence
 
 MOST_CHARS = 600
@@ -47,6 +48,6 @@ def thought(text: str, parts: Sequence[Sentence], chosen: int) -> tuple[int, int
 
 
 def statement(text: str) -> str:
-    """Put what was said on one line, without the words that only open it ("btw, …"); never ''."""
+    """Put what was said on one line, without the words that only open it ("Okay. Remember: …"); never ''."""
     line = " ".join(text.split())
-    return without_opening(line) or line
+    return without_request(without_opening(line) or line)

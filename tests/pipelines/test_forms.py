@@ -12,6 +12,7 @@ from memoryvault.pipelines.reading.calibration import EAGERNESS, Eagerness
 from memoryvault.pipelines.reading.forms import explicit_form
 from memoryvault.pipelines.reading.miner import mine
 from memoryvault.pipelines.reading.reading import Message, MessageReading, SentenceReading
+from memoryvault.pipelines.reading.statement import statement
 from memoryvault.vault.turn import Origin, Role, Turn
 
 STATED = (
@@ -79,3 +80,17 @@ def test_each_word_of_another_language_is_found_by_itself() -> None:
     data: dict[str, list[str]] = json.loads(forms._DATA.read_text("utf-8"))
     missed = [word for words in data.values() for word in words if explicit_form(f"{word} x") is None]
     assert missed == []
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("Remember: always run the linter.", "always run the linter."),
+        ("ok, please remember that staging has no Redis", "staging has no Redis"),
+        ("Don't forget that the tests need Redis.", "the tests need Redis."),
+        ("Remember the linter.", "Remember the linter."),
+        ("Remember:", "Remember:"),
+    ],
+)
+def test_what_is_to_be_remembered_stands_without_the_request(said: str, kept: str) -> None:
+    assert statement(said) == kept
