@@ -30,7 +30,7 @@ from ..cli.processes import stop_background
 from ..index.client import ensure_service
 from ..index.embedder import DEFAULT_MODEL, Embedder, load_embedder
 from ..index.store import IndexStore
-from ..tasks.indexing import vault_store
+from ..services.stores import vault_store
 from ..tasks.journal import MAX_JOURNAL_BYTES, Journal
 from ..tasks.queue.ledger import Ledger
 from ..vault.errors import ModelUnavailable

@@ -20,10 +20,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from ..services.stores import vault_store
 from ..tasks.ideas.ledger import find_idea, research_key
 from ..tasks.ideas.research_child import PURPOSE
-from ..tasks.ideas.research_job import START_SECONDS, WebAccess, request_research, research_handler
-from ..tasks.indexing import reconcile_now, vault_store
+from ..tasks.ideas.research_job import request_research
+from ..tasks.indexing import reconcile_now
+from ..tasks.jobs.research import START_SECONDS, WebAccess, research_handler
 from ..tasks.queue.enqueue import open_ledger
 from ..tasks.queue.worker import Worker, WorkerContext
 from ..tasks.statedb import state_transaction

@@ -17,15 +17,7 @@ from ..pipelines.corpus import most_ideas
 from ..pipelines.routing import Tier
 from ..sources.transcripts.corpus import Transcript, claude_cleanup_days
 from ..tasks.completion import completer_of
-from ..tasks.corpus.backfill import (
-    KIND,
-    BackfillRun,
-    Plan,
-    enqueue_corpus,
-    enqueue_settling,
-    plan_corpus,
-    unfinished,
-)
+from ..tasks.corpus.backfill import KIND, BackfillRun, Plan, enqueue_corpus, enqueue_settling, plan_corpus, unfinished
 from ..tasks.corpus.estimate import estimate
 from ..tasks.corpus.progress import Progress, last_settling, progress_of, queued_count
 from ..tasks.corpus.settling import DIGEST, Survey, survey

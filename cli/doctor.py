@@ -18,9 +18,10 @@ from ..index.drain import BATCH_TEXTS
 from ..index.embedder import locate_model, missing_library, model_name, verify_model
 from ..index.models import model_in_force, wanted_model, why_not_loaded
 from ..index.receipts import TRIAL_CALLER
+from ..services.stores import open_index
 from ..tasks.active_counts import describe_notes
 from ..tasks.completion import completer_of
-from ..tasks.indexing import drain_now, open_index, reconcile_now
+from ..tasks.indexing import drain_now, reconcile_now
 from ..tasks.pausing import how_to_go_on, why_nothing_starts
 from ..tasks.queue.enqueue import open_ledger
 from ..tasks.queue.silence import is_silent

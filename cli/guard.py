@@ -7,13 +7,7 @@ import shlex
 import sys
 from contextlib import suppress
 
-from ..hooks.install import (
-    actions_installed,
-    install_actions,
-    may_offer_actions,
-    remember_asked,
-    uninstall_actions,
-)
+from ..hooks.install import actions_installed, install_actions, may_offer_actions, remember_asked, uninstall_actions
 from ..tasks.action_index import compile_rule, count_rules
 from ..tasks.entry_names import find_entry
 from ..tasks.indexing import reconcile_now

@@ -28,6 +28,7 @@ from ..index.client import ServiceUnavailable, ensure_service
 from ..index.models import is_installed
 from ..index.on_demand import allow_starts
 from ..pipelines.discovery import DEFAULT_SOURCES
+from ..services.stores import vault_store
 from ..tasks.active_counts import count_active, count_indexed_entries
 from ..tasks.corpus.backfill import KIND, BackfillRun, Plan
 from ..tasks.corpus.history import (
@@ -42,7 +43,7 @@ from ..tasks.corpus.progress import Progress
 from ..tasks.discovery.adapting import SOURCES_NOTE
 from ..tasks.discovery.fetch_child import fetch_in_child
 from ..tasks.discovery.scan import Discovery
-from ..tasks.indexing import reconcile_now, vault_store
+from ..tasks.indexing import reconcile_now
 from ..tasks.pausing import how_to_go_on, told_of_pause, why_nothing_starts
 from ..tasks.pending_counts import PendingCounts, count_pending
 from ..tasks.queue.enqueue import enqueue, open_ledger, request_indexing

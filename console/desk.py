@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from .. import __version__
-from ..tasks.indexing import vault_store
+from ..services.stores import vault_store
 from ..tasks.journal import Act
 from ..tasks.pending_counts import PendingCounts, count_pending_notes
 from ..tasks.queue.enqueue import request_indexing

@@ -33,16 +33,7 @@ from .gating import GATED_ENTRIES, Surroundings, asks, features, log_odds, neede
 from .matrix import Matrix, MatrixCache
 from .query import QueryAnalysis, analyse, refine
 from .query_embedding import QueryEmbedder, QueryEmbedding
-from .ranking import (
-    DenseHit,
-    EntryFacts,
-    KeywordHit,
-    ScoredEntry,
-    WordEvidence,
-    fuse,
-    fuse_by_kind,
-    is_near_duplicate,
-)
+from .ranking import DenseHit, EntryFacts, KeywordHit, ScoredEntry, WordEvidence, fuse, fuse_by_kind, is_near_duplicate
 from .reader_pool import ReaderPool
 from .scope import Scope
 from .search_reader import KEYWORD_LIMIT, SearchReader

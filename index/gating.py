@@ -13,14 +13,7 @@ from pathlib import Path
 
 from ..vault import gate
 from .query import QueryAnalysis, is_significant
-from .ranking import (
-    LOW_OVERLAP,
-    DenseHit,
-    ScoredEntry,
-    WordEvidence,
-    background_similarity,
-    words_score,
-)
+from .ranking import LOW_OVERLAP, DenseHit, ScoredEntry, WordEvidence, background_similarity, words_score
 from .stemming import stems
 
 GATED_ENTRIES = 20

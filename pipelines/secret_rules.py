@@ -14,14 +14,7 @@ from typing import NamedTuple
 
 from .chosen_passwords import Shape, shape_of
 from .secret_model import UUID
-from .secret_patterns import (
-    OF_ONE_PAGE,
-    is_filled,
-    is_identifier,
-    is_placeholder,
-    is_reference,
-    looks_chosen,
-)
+from .secret_patterns import OF_ONE_PAGE, is_filled, is_identifier, is_placeholder, is_reference, looks_chosen
 
 Check = Callable[[re.Match[str], str], bool]
 """Of a match and its value: is it a secret?"""

@@ -16,6 +16,7 @@ from ..pipelines.likeness import statement_of
 from ..pipelines.review import group_of, replacement_line
 from ..pipelines.routing import PUT_AWAY_STATUSES
 from ..pipelines.scrub import scrub
+from ..services.stores import vault_store
 from ..vault.automemory import COST_KIND, INDEX_KIND, TOPIC_KIND
 from ..vault.automemory import FOLDER as TOPICS_FOLDER
 from ..vault.entry import (
@@ -40,7 +41,6 @@ from ..vault.wording import cut
 from .entry_names import require_living, resolve_entry
 from .evolving import says_already
 from .ideas.ledger import is_titled_otherwise
-from .indexing import vault_store
 from .journal import Change, Journal
 from .remembering import free_path
 

@@ -14,7 +14,7 @@ from ..sources.transcripts.usage import SessionUsage, copied_bytes, session_byte
 from ..vault.automemory import COST_KIND
 from ..vault.days import parse_local_day
 from ..vault.entry import Entry, Source, parse_entry
-from ..vault.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, PathRefused, VaultUnavailable
+from ..vault.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, PathRefused
 from ..vault.fields import StoreValue
 from ..vault.header import skim
 from ..vault.killpoint import kill_point
@@ -27,15 +27,11 @@ from ..vault.settings import Settings
 from ..vault.slug import slugify
 from ..vault.store import VaultStore
 from .cursors import Cursors
-from .indexing import vault_store
-from .queue.job import Handler, Postpone, RunningJob
-from .queue.kinds import Json
 
 log = logging.getLogger(__name__)
 
 SCAN = "session-cost"
 BODY = "What the session cost, by the usage records of its transcript; the figures are in the properties."
-VAULT_PAUSE_SECONDS = 30.0
 _FIGURES = (
     "input_tokens",
     "output_tokens",
@@ -236,20 +232,3 @@ def _by_week(costs: Iterable[_Cost]) -> list[CostRow]:
 def _week(created: str) -> str | None:
     day = parse_local_day(created)
     return None if day is None else (day - timedelta(days=day.weekday())).isoformat()
-
-
-def cost_handler(settings: Settings) -> Handler:
-    """session.cost: the entries of sessions that have grown."""
-
-    def handle(job: RunningJob) -> Mapping[str, Json]:
-        if not settings.session.cost_entries:
-            return {"nothing": "it is switched off"}
-        try:
-            written = note_costs(settings, vault_store(settings))
-        except VaultUnavailable as error:
-            raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error
-        if written:
-            job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
-        return {"written": written}
-
-    return handle

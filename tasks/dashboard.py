@@ -11,6 +11,7 @@ from contextlib import suppress
 from datetime import UTC
 
 from ..pipelines.dashboard import BEGIN, END, DashboardItem, VaultView, dashboard, with_dashboard
+from ..services.stores import vault_store
 from ..vault.active import EXPLICIT_KINDS, is_entry_place
 from ..vault.automemory import TOPIC_KIND, kind_by_path
 from ..vault.days import parse_local_day
@@ -24,7 +25,6 @@ from ..vault.settings import Settings
 from ..vault.store import VaultStore
 from .conflicts import copy_paths
 from .device import acting_device, acts_here
-from .indexing import vault_store
 from .pending_counts import list_pending_notes
 from .queue.job import Handler, Postpone, RunningJob
 from .queue.kinds import Json

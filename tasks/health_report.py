@@ -24,6 +24,7 @@ from ..index.models import why_not_loaded
 from ..index.on_demand import IsWired, may_start
 from ..index.receipts import marks_of, read_marks
 from ..index.store import IndexStats
+from ..services.stores import open_index, vault_store
 from ..vault.core import select_core
 from ..vault.entry import ACTIVE, Entry
 from ..vault.errors import MemoryVaultError
@@ -35,7 +36,6 @@ from ..vault.settings import Settings
 from .active_counts import ActiveCounts, count_active, count_active_and_pending
 from .health_warnings import warnings_of, why_away, why_dead, why_held, why_idle, why_no_room, why_silent, why_unheard
 from .hook_log import TRIAL_SESSION, HookTimes, hook_times, read_hook_runs, week_before
-from .indexing import open_index, vault_store
 from .pausing import told_of_pause, why_nothing_starts
 from .pending_counts import PendingCounts, count_pending
 from .queue.enqueue import open_ledger

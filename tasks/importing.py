@@ -7,7 +7,6 @@ notes and are in no index, so that a session is not told twice; and a copy that 
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,10 +19,9 @@ from ..sources.host_memory import claude_folders
 from ..sources.instructions import InstructionFile, Unread, memory_files
 from ..vault.automemory import INDEX_NAME, TOPIC_KIND
 from ..vault.entry import Entry, Source, parse_entry
-from ..vault.errors import EntryInvalid, EntryNotFound, PathRefused, VaultUnavailable
+from ..vault.errors import EntryInvalid, EntryNotFound, PathRefused
 from ..vault.fields import StoreValue
 from ..vault.killpoint import kill_point
-from ..vault.large_change import note_large_change
 from ..vault.layout import PROJECTS
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
@@ -32,10 +30,7 @@ from ..vault.store import VaultStore
 from ..vault.wording import beginning_of, one_line
 from .cursors import Cursors
 from .device import this_device
-from .indexing import vault_store
 from .journal import Change, Journal, hash_of, text_of
-from .queue.job import Handler, Postpone, RunningJob
-from .queue.kinds import Json
 from .topics import type_of
 
 SCAN = "host-memory"
@@ -43,7 +38,6 @@ FOLDER = "claude-memory"
 PROVENANCE = "imported_from"
 DEVICE = "imported_on"
 """The device whose file it is a copy of: several may have notes of one name about one project."""
-VAULT_PAUSE_SECONDS = 30.0
 OUT_OF_REACH = (EntryInvalid, PathRefused)
 """What one project's folder in the vault may raise: it is a link that leads elsewhere, a file is too large."""
 
@@ -285,24 +279,3 @@ def _session(entry: Entry) -> str:
 
 def _short_text(value: object) -> str:
     return beginning_of(one_line(value), 300) if isinstance(value, str) else ""
-
-
-def import_handler(settings: Settings) -> Handler:
-    """memory.import: the host's own notes are followed, if the settings do not forbid it."""
-
-    def handle(job: RunningJob) -> Mapping[str, Json]:
-        if settings.memory.disable_auto_memory or not settings.memory.import_host_memory:
-            return {"nothing": "it is switched off"}
-        try:
-            results = HostMemory(settings, vault_store(settings)).bring_in()
-        except VaultUnavailable as error:
-            raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error
-        counts = Counter(one.result for one in results)
-        note_large_change(
-            settings.state.harness, counts["removed"], "archived: Claude Code has deleted its own", "import"
-        )
-        if counts["imported"] or counts["updated"] or counts["removed"]:
-            job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
-        return {result.replace(" ", "_"): count for result, count in sorted(counts.items())}
-
-    return handle

@@ -3,70 +3,30 @@
 from __future__ import annotations
 
 import logging
-import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from memoryvault.services.stores import open_index, vault_store
+
 from ..index.client import RecallClient, ServiceRefused, ServiceUnavailable, ensure_service
-from ..index.database import forget_sound
 from ..index.drain import DrainReport, drain
-from ..index.models import wanted_model, why_not_loaded
+from ..index.models import wanted_model
 from ..index.on_demand import may_start
 from ..index.reconcile import ReconcileReport, rebuild, reconcile, reconcile_paths
-from ..index.store import IndexStore, open_or_rebuild
-from ..vault.days import local_today
-from ..vault.errors import IndexUnavailable, QueueUnavailable, VaultUnavailable
-from ..vault.layout import CORPUS_DIGEST, INBOX, INDEX_WANTED, REVIEW, WATCHLIST, special_folder
-from ..vault.paths import ensure_state
 from ..vault.settings import Settings
-from ..vault.store import VaultStore
 from .action_index import write_action_index
 from .forgetting import forget_deleted
-from .pausing import why_sealed
-from .queue.job import Handler, Postpone, RunningJob
-from .queue.kinds import Json
-from .queue.ledger import Ledger
-from .queue.worklog import Lasting
 
 if TYPE_CHECKING:
-    from ..index.watcher import VaultWatcher
+    pass
 
 log = logging.getLogger(__name__)
 
-RECONCILE_KEY = "index.reconcile"
 APPLY_KEY = "review.apply"
-DECISION_FOLDERS = frozenset({REVIEW, INBOX})
-"""Where a changed note may hold a decision of the user."""
-WATCHED_FOLDERS = DECISION_FOLDERS | {WATCHLIST}
-"""With the watchlist, whose notes have decisions of their own (`tasks/discovery/watchlist.py`)."""
-DRAIN_KEY = "embed.drain"
 UPGRADE_KIND = "model.upgrade"
 MODEL_PATIENCE_SECONDS = 90.0
 """How long a drain waits for a service to load its model."""
-MAX_PATHS_IN_JOB = 200
-DASHBOARD_SECONDS = 120.0
-"""After a change of the vault the dashboard note follows; more changes meanwhile are told together."""
-LOOK_SECONDS = 2.0
-
-
-def vault_store(settings: Settings) -> VaultStore:
-    """The vault's files, as the worker and the commands see them."""
-    return VaultStore(settings.required_vault_path, settings.state.vault_lock, local_today, why_sealed(settings))
-
-
-def open_index(settings: Settings) -> IndexStore:
-    """The index; a damaged one is set aside and an empty one takes its place. Raises IndexUnavailable."""
-    ensure_state(settings.state, IndexUnavailable)
-    store, set_aside = open_or_rebuild(Path(settings.state.index_db))
-    if set_aside is not None:
-        log.warning("the index was damaged: it is kept as %s and rebuilt from the files", set_aside.name)
-        # Whoever opened it may have come for something else: the drain, a few paths. An empty one looks like any other.
-        with suppress(OSError):
-            Path(settings.state.run, INDEX_WANTED).touch(mode=0o600)
-    return store
 
 
 def reconcile_now(
@@ -126,149 +86,3 @@ def drain_now(
 def upgrade_key(model: str) -> str:
     """One job that waits per model."""
     return f"{UPGRADE_KIND}:{model}"
-
-
-def reconcile_handler(settings: Settings) -> Handler:
-    """index.reconcile: args may name `paths`; a follow-up drain embeds what is new."""
-
-    def handle(job: RunningJob) -> Mapping[str, Json]:
-        paths = job.args.get("paths")
-        try:
-            report = reconcile_now(
-                settings,
-                paths=[str(path) for path in paths] if isinstance(paths, list) else None,
-                full=job.args.get("full") is True,
-                should_stop=lambda: not job.still_owned(),
-            )
-        except (VaultUnavailable, IndexUnavailable) as error:
-            raise Postpone(str(error)) from error
-        job.enqueue("embed.drain", unique_key=DRAIN_KEY)
-        if report.touched:
-            # Of what is gone it may hold the title: that goes at once.
-            delay = 0.0 if report.removed_paths or report.put_away else DASHBOARD_SECONDS
-            job.enqueue("dashboard.write", unique_key="dashboard.write", delay_seconds=delay)
-        counts: dict[str, Json] = {
-            name: value for name, value in asdict(report).items() if isinstance(value, int) and value
-        }
-        return {**counts, "failed": len(report.failed)} if report.failed else counts
-
-    return handle
-
-
-def drain_handler(settings: Settings) -> Handler:
-    """embed.drain: running it again changes nothing, since a vector is keyed by its text."""
-    not_embedded, not_here = Lasting(log), Lasting(log)
-
-    def handle(job: RunningJob) -> Mapping[str, Json]:
-        try:
-            report = drain_now(settings, should_stop=lambda: not job.still_owned())
-            _follow_settings(job, settings, not_here)
-        except IndexUnavailable as error:
-            raise Postpone(str(error)) from error
-        if report.processed and report.remaining > report.errors:
-            # The service left, or the time was over: what has come so far will come further.
-            job.enqueue("embed.drain", unique_key=DRAIN_KEY, delay_seconds=MODEL_PATIENCE_SECONDS)
-        if report.reason is not None:
-            # No model is a way to live (keywords only), not a failure: the next change asks again.
-            not_embedded.is_so(f"not embedded: {report.reason}")
-        elif report.processed:
-            not_embedded.is_over()
-        return {
-            "embedded": report.processed,
-            "remaining": report.remaining,
-            **({"errors": report.errors} if report.errors else {}),
-            **({"reason": report.reason} if report.reason else {}),
-        }
-
-    return handle
-
-
-def _follow_settings(job: RunningJob, settings: Settings, not_here: Lasting) -> None:
-    """Ask for a change of model when the settings name another one than that which answers."""
-    with open_index(settings) as index:
-        in_force = index.in_force()
-    wanted = wanted_model(settings)
-    if in_force is None or in_force == wanted:
-        not_here.is_over()
-        return
-    if (missing := why_not_loaded(wanted, Path(settings.state.models))) is None:
-        not_here.is_over()
-        job.enqueue(UPGRADE_KIND, {"model": wanted}, unique_key=upgrade_key(wanted))
-    else:
-        not_here.is_so(f"{in_force} goes on answering: {missing}")
-
-
-class WantedIndex:
-    """A service of the worker: where recall found no usable index, one is made now, not at the next walk."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._sign = Path(settings.state.run) / INDEX_WANTED
-        self._index_db = Path(settings.state.index_db)
-        self._ended = threading.Event()
-        self._thread: threading.Thread | None = None
-
-    def start(self, ledger: Ledger) -> None:
-        """Look now and then every two seconds. The first to open the index checks all of it: that a word is missing is
-        damage which nobody meets."""
-        self._ended.clear()
-        forget_sound(self._index_db)
-        self._look(ledger)
-        self._thread = threading.Thread(target=self._watch, args=(ledger,), name="wanted-index", daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        """End the thread."""
-        self._ended.set()
-        if self._thread is not None:
-            self._thread.join(LOOK_SECONDS)
-
-    def _watch(self, ledger: Ledger) -> None:
-        while not self._ended.wait(LOOK_SECONDS):
-            self._look(ledger)
-
-    def _look(self, ledger: Ledger) -> None:
-        if not self._sign.exists():
-            return
-        forget_sound(self._index_db)
-        try:
-            ledger.enqueue("index.reconcile", unique_key=RECONCILE_KEY)
-            self._sign.unlink(missing_ok=True)
-        except (QueueUnavailable, OSError) as error:
-            log.warning("the index is wanted, but could not be asked for: %s", error)
-
-
-class WatchedVault:
-    """The watcher as a service of the worker: what it sees becomes index.reconcile and review.apply jobs."""
-
-    def __init__(self, vault: Path) -> None:
-        self._vault = vault
-        self._watcher: VaultWatcher | None = None
-
-    def start(self, ledger: Ledger) -> None:
-        """Walk the vault once, for what nobody saw and for what a new version makes of it, then watch until `stop`."""
-        from ..index.watcher import VaultWatcher
-
-        def changed(paths: frozenset[str] | None) -> None:
-            some = paths is not None and len(paths) <= MAX_PATHS_IN_JOB
-            args: dict[str, Json] = {"paths": [*sorted(paths)]} if paths is not None and some else {}
-            # Each set of paths is a job of its own: a shared key would drop the later ones' paths.
-            key = None if args else RECONCILE_KEY
-            try:
-                ledger.enqueue("index.reconcile", args, unique_key=key)
-                if paths is None or any(
-                    path == CORPUS_DIGEST or special_folder(path) in WATCHED_FOLDERS for path in paths
-                ):
-                    ledger.enqueue("review.apply", unique_key=APPLY_KEY)
-            except QueueUnavailable as error:
-                log.warning("a change in the vault waits for the next walk: %s", error)
-
-        self._watcher = VaultWatcher(
-            self._vault, changed, on_error=lambda error: log.warning("watching the vault: %s", error)
-        )
-        self._watcher.start()
-        changed(None)
-
-    def stop(self) -> None:
-        """End its threads."""
-        if self._watcher is not None:
-            self._watcher.stop()

@@ -26,15 +26,7 @@ from ..pipelines.likeness import (
     wording_of,
     wording_of_saying,
 )
-from ..pipelines.routing import (
-    PUT_AWAY_STATUSES,
-    REJECTED_STATUSES,
-    Known,
-    ReversedRule,
-    Tier,
-    project_of,
-    tier_of,
-)
+from ..pipelines.routing import PUT_AWAY_STATUSES, REJECTED_STATUSES, Known, ReversedRule, Tier, project_of, tier_of
 from ..vault.active import is_entry_place
 from ..vault.entry import ACTIVE, ARCHIVED, AWAITING_STATUSES, Entry, fingerprint
 from ..vault.errors import EntryInvalid, EntryNotFound

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
+from ..services.stores import vault_store
 from ..vault.errors import VaultUnavailable
 from ..vault.killpoint import kill_point
 from ..vault.layout import resolve_within
@@ -23,7 +24,6 @@ from ..vault.project import SWITCH_FILE, is_left_out, project_of
 from ..vault.settings import Settings
 from .child_job import run_json_child
 from .ideas.ledger import research_key
-from .indexing import vault_store
 from .mining import REST, Mined, MiningRequest, mined_from_json
 from .model_mining import MODEL_SECONDS, AnswerCache, read_again_later
 from .queue.job import Dead, Handler, Postpone, RunningJob

@@ -33,6 +33,7 @@ from ..pipelines.review import (
     without_replacement_line,
 )
 from ..pipelines.routing import at_first
+from ..services.stores import DECISION_FOLDERS, vault_store
 from ..vault.entry import IN_INBOX, PENDING, Entry, Source, fingerprint, parse_entry
 from ..vault.errors import (
     EditConflict,
@@ -64,7 +65,6 @@ from .ideas.incubator_gc import answer_listed, parse_listed
 from .ideas.ledger import decline, research_key, slug_of, surface, taken_back
 from .ideas.lost_questions import asked_idea
 from .ideas.research_fields import with_research_of, without_research
-from .indexing import DECISION_FOLDERS, vault_store
 from .journal import Act, Change, FolderMove, Journal, Recorded, hash_of, text_of
 from .queue.enqueue import enqueue
 from .remembering import free_path, inside_vault

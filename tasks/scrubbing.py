@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ..pipelines.scrub import Finding, Policy, findings, issued, scrub, scrub_issued
+from ..services.stores import open_index, vault_store
 from ..vault.atomic_file import replace_file
 from ..vault.entry import AGENT_SOURCE, INCIDENT, SKILL_KIND, Entry, parse_entry
 from ..vault.errors import (
@@ -41,7 +42,7 @@ from .corpus.store import FOLDER as CORPUS_FOLDER
 from .forgetting import forget_deleted
 from .ideas.ledger import BY_COMMAND
 from .ideas.scrubbing import scrub_ideas_list
-from .indexing import open_index, reconcile_now, vault_store
+from .indexing import reconcile_now
 from .journal import Journal, JournalState, hash_of, text_of
 from .queue import queries
 from .queue.damage import back_up, backup_of

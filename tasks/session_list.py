@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ..index.catalog_reader import CatalogReader, EntryRow
 from ..pipelines.scrub import Policy, scrub
+from ..services.stores import vault_store
 from ..sources.transcripts.hosts import open_transcript
 from ..vault.automemory import COST_KIND
 from ..vault.entry import Entry, parse_entry
@@ -40,7 +41,6 @@ from ..vault.settings import Settings
 from ..vault.turn import Origin, Role
 from ..vault.wording import cut, one_line
 from .corpus.store import CorpusStore, OldSession
-from .indexing import vault_store
 from .journal import Journal
 from .queue.enqueue import open_ledger
 from .queue.ledger import Job

@@ -13,7 +13,7 @@ import os
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ from ..pipelines.skills import (
 from ..sources.skills.finding import SkillRoot, WalkResult, claude_roots, project_root, skill_files
 from ..sources.skills.reading import read_skill
 from ..vault.entry import SKILL_KIND, Entry, Source
-from ..vault.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, VaultUnavailable
+from ..vault.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound
 from ..vault.fields import StoreValue
 from ..vault.killpoint import kill_point
 from ..vault.layout import ARCHIVE, DEFAULT_GROUP, SKILLS, home_folder
@@ -48,21 +48,13 @@ from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
 from ..vault.slug import free_slug
 from ..vault.store import VaultStore
-from .child_job import run_json_child
 from .cursors import Cursors
-from .indexing import vault_store
 from .queue import supervisor
-from .queue.job import Handler, Postpone, RunningJob
-from .queue.kinds import Json
 
-CHILD = "memoryvault.tasks.skills"
 SCAN = "skills"
 """Scan name under which the folders stand that are looked through besides the host's own."""
-SCAN_SECONDS = 240.0
 MAX_SKILLS = 5000
-MAX_SCAN_BYTES = 64 << 20
 NICENESS = 10
-VAULT_PAUSE_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
@@ -376,51 +368,6 @@ def _ours(text: str) -> Scrubbed:
 
 
 # The job
-
-
-def skills_handler(settings: Settings) -> Handler:
-    """The handler of skills.index."""
-
-    def handle(job: RunningJob) -> Mapping[str, Json]:
-        store = vault_store(settings)
-        try:
-            store.require_vault()
-            found = _scan_in_child(settings, job)
-            with store.lock():
-                result = index_skills(found, store, job.check_owned)
-        except VaultUnavailable as error:
-            raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error
-        if result.changed:
-            job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
-        return {**asdict(replace(result, warnings=())), "warnings": len(result.warnings)}
-
-    return handle
-
-
-def _scan_in_child(settings: Settings, job: RunningJob) -> Scan:
-    roots = [{**asdict(root), "path": str(root.path)} for root in all_roots(settings)]
-    request = {"roots": roots, "home": home_folder(settings.environment)}
-    return run_json_child(
-        job,
-        settings,
-        CHILD,
-        request,
-        parse=lambda stdout: scan_from_json(json.loads(stdout)),
-        deadline_seconds=SCAN_SECONDS,
-        verb="reading the skills",
-        answer="scan",
-        max_stdout_bytes=MAX_SCAN_BYTES,
-    )
-
-
-def scan_from_json(value: Mapping[str, Any]) -> Scan:
-    """What the child printed. Raises KeyError, TypeError for anything else."""
-    return Scan(
-        skills=tuple(Skill(**skill) for skill in value["skills"]),
-        unreadable=tuple(value["unreadable"]),
-        uncertain=tuple(value["uncertain"]),
-        warnings=tuple(value["warnings"]),
-    )
 
 
 def main() -> int:

@@ -6,36 +6,24 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ..pipelines.likeness import (
-    LikenessLimits,
-    is_same,
-    may_be_same,
-    of_two_projects,
-    statement_of,
-    wording_of_saying,
-)
+from ..pipelines.likeness import LikenessLimits, is_same, may_be_same, of_two_projects, statement_of, wording_of_saying
 from ..pipelines.review import group_of
 from ..pipelines.routing import at_first, is_widened
 from ..pipelines.triage import Expire, InboxItem, Merge, Promote, TriageLimits, TriageStep, triage
 from ..vault.days import parse_local_day
 from ..vault.entry import Entry
-from ..vault.errors import EditConflict, EntryInvalid, EntryNotFound, VaultUnavailable
+from ..vault.errors import EditConflict, EntryInvalid, EntryNotFound
 from ..vault.evidence import PASSED_ON_TAG
 from ..vault.fields import StoreValue
-from ..vault.large_change import note_large_change
 from ..vault.layout import ARCHIVE, DEFAULT_GROUP, INBOX, REVIEW, special_folder
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
 from ..vault.slug import slugify, validate_kind, validate_slug
 from .evolving import archived_text, free_archive_path
 from .journal import Change, text_of
-from .queue.job import Handler, Postpone, RunningJob
-from .queue.kinds import Json
 from .remembering import free_path
 from .reviewing import Reviewer, merged_sources
 from .semantic_similarity import SemanticSimilarity
-
-VAULT_PAUSE_SECONDS = 30.0
 
 Answer = Literal["yes", "reject", "skip", "stop"]
 """`stop`: this step and all after it are left; what was done before stays done."""
@@ -273,23 +261,3 @@ def _item(entry: Entry) -> InboxItem:
 def _said_in(entry: Entry) -> tuple[str, str | None]:
     """Its statement, and the slug of its project, None where it has none."""
     return statement_of(entry.body), slugify(entry.project) if entry.project else None
-
-
-def triage_handler(settings: Settings) -> Handler:
-    """inbox.triage."""
-
-    def handle(job: RunningJob) -> Mapping[str, Json]:
-        try:
-            results = run_triage(settings, Reviewer(settings), still_owned=job.still_owned)
-        except VaultUnavailable as error:
-            raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error
-        counts: dict[str, Json] = {}
-        for result in results:
-            name = result.result.split(":", 1)[0]
-            counts[name] = int(str(counts.get(name, 0))) + 1
-        note_large_change(settings.state.harness, len(results), "put elsewhere from the inbox", "triage")
-        if results:
-            job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
-        return counts
-
-    return handle

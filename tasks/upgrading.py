@@ -13,7 +13,7 @@ import json
 import logging
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,26 +21,18 @@ from pathlib import Path
 from ..index.client import RecallClient, ServiceRefused, ServiceUnavailable
 from ..index.drain import drain, embed_with
 from ..index.embedder import load_embedder
-from ..index.models import wanted_model
 from ..index.store import IndexStore
-from ..vault.errors import IndexUnavailable, ModelUnavailable
+from ..services.stores import open_index
+from ..vault.errors import ModelUnavailable
 from ..vault.killpoint import kill_point
 from ..vault.priority import lower_priority
 from ..vault.settings import Settings
-from .child_job import run_json_child
-from .indexing import UPGRADE_KIND, open_index, upgrade_key
+from .indexing import UPGRADE_KIND, upgrade_key
 from .queue import supervisor
-from .queue.job import Dead, Handler, Postpone, RunningJob
-from .queue.kinds import Json
 from .queue.ledger import Ledger
 
 log = logging.getLogger(__name__)
 
-CHILD = "memoryvault.tasks.upgrading"
-SLICE_SECONDS = 240.0
-"""After so long the child ends and the job goes to the end of the line: it keeps no worker from other work."""
-LOAD_SECONDS = 180.0
-"""Granted to a child on top, for loading the model and its last batch."""
 BATCH_TEXTS = 16
 """A large model embeds a few texts a second; a batch is what a kill costs."""
 NICENESS = 15
@@ -159,52 +151,6 @@ def cancel_all(ledger: Ledger) -> None:
     """Nothing but the model that answers is wanted any more."""
     for job in ledger.list(["queued", "running"], kind=UPGRADE_KIND):
         ledger.cancel(job.id, "the model in force is wanted")
-
-
-def upgrade_handler(settings: Settings) -> Handler:
-    """model.upgrade: embeds for a while, then goes to the end of the line; at the end it swaps."""
-
-    def handle(job: RunningJob) -> Mapping[str, Json]:
-        model = str(job.args["model"])
-        if wanted_model(settings) != model:
-            return {"given_up": "the settings name another model by now"}
-        try:
-            with open_index(settings) as store:
-                pending, has_vectors, in_force = store.pending_count(model), store.has_vectors, store.in_force()
-        except IndexUnavailable as error:
-            raise Postpone(str(error)) from error
-        if not has_vectors:
-            raise Dead("sqlite-vec cannot be loaded here: recall works on keywords only, with whatever model")
-        if in_force == model and pending == 0:
-            return {"model": model}
-        report = _in_child(job, settings, request_of(settings, model, SLICE_SECONDS))
-        try:
-            complete = is_complete(report)
-        except ModelUnavailable as error:
-            raise Dead(str(error)) from error
-        if not complete:
-            raise Postpone(f"{report.remaining} texts to go", seconds=1.0)
-        kill_point("before-swap")
-        job.check_owned()
-        put_in_force(settings, model)
-        log.info("%s answers from now on", model)
-        return {"model": model, "embedded": report.embedded, "failed": report.failed}
-
-    return handle
-
-
-def _in_child(job: RunningJob, settings: Settings, request: UpgradeRequest) -> UpgradeReport:
-    return run_json_child(
-        job,
-        settings,
-        CHILD,
-        asdict(request),
-        parse=lambda stdout: UpgradeReport(**json.loads(stdout)),
-        deadline_seconds=request.seconds + LOAD_SECONDS,
-        verb="embedding",
-        answer="report",
-        dead_status=CAN_NOT_LOAD,
-    )
 
 
 def main() -> int:

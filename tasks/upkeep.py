@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
+from ..services.stores import vault_store
 from ..vault.days import SECONDS_PER_DAY, local_day
 from ..vault.errors import SettingsError, VaultUnavailable
 from ..vault.layout import StatePaths
@@ -21,7 +22,6 @@ from .cursors import Cursors
 from .ideas.archive import purge_trash
 from .ideas.ledger import clean_beside_list
 from .ideas.research_child import PURPOSE as RESEARCH_FOLDER
-from .indexing import vault_store
 from .journal import FOLDER as JOURNAL_FOLDER
 from .journal import Journal
 from .model_mining import ANSWERS_FOLDER

@@ -10,8 +10,8 @@ from functools import partial
 from ..vault.errors import QueueUnavailable
 from ..vault.settings import Settings
 from .handlers import handlers
-from .ideas.research_job import UnresearchedIdeas
-from .indexing import WantedIndex, WatchedVault
+from .jobs.indexing import WantedIndex, WatchedVault
+from .jobs.research import UnresearchedIdeas
 from .queue.kinds import POLICIES, KindPolicy
 from .queue.worker import Loop, Service, Worker, WorkerContext
 from .shared_queue import build_loop, is_shared

@@ -11,12 +11,12 @@ from pathlib import Path
 from ...index.engine import Hit, RecallEngine, RecallQuery
 from ...pipelines.likeness import statement_of
 from ...pipelines.routing import Tier
+from ...services.stores import vault_store
 from ...vault.days import SECONDS_PER_DAY
 from ...vault.entry import Entry
 from ...vault.errors import EntryInvalid, EntryNotFound, IndexUnavailable, QueueUnavailable
 from ...vault.layout import ALWAYS_LOAD, special_folder
 from ...vault.settings import Settings
-from ..indexing import vault_store
 from ..queue.enqueue import open_ledger
 from .backfill import BackfillRun, Plan, enqueue_corpus, plan_corpus
 from .first_question import question_about

@@ -9,8 +9,8 @@ written is recognised by its records, and counts within the bounds.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
@@ -31,25 +31,20 @@ from ...pipelines.corpus import (
 from ...pipelines.likeness import LikenessLimits
 from ...pipelines.routing import REJECTED_STATUSES, Thresholds, Tier
 from ...vault.entry import AWAITING_STATUSES, DIGEST_KIND, fingerprint, parse_entry
-from ...vault.errors import EditConflict, EntryInvalid, EntryNotFound, VaultUnavailable
+from ...vault.errors import EntryInvalid, EntryNotFound
 from ...vault.killpoint import kill_point
 from ...vault.layout import CORPUS_DIGEST
 from ...vault.scrubbed import Scrubbed
 from ...vault.settings import Settings
 from ...vault.store import VaultStore
-from ...vault.wording import counted
 from ..ideas.ledger import decided_ideas
-from ..ideas.research_job import request_research, unresearched
-from ..indexing import vault_store
 from ..journal import BACKFILL, Journal
 from ..known_memories import VaultMemories
 from ..queue.enqueue import open_ledger
-from ..queue.job import Handler, Postpone, Retry, RunningJob
-from ..queue.kinds import Json
 from ..queue.ledger import Ledger
 from ..remembering import remember
 from ..taken_back import TakenBack, identity, said_by
-from .backfill import SETTLE, unfinished
+from .backfill import SETTLE
 from .evidence_notes import EvidenceNotes, evidence_of
 from .store import CorpusStore
 
@@ -63,11 +58,7 @@ INTRODUCTION = (
 )
 DECIDED = "decided"
 """In place of the status of an idea that is still in the incubator, but that the user has decided on."""
-WAIT_SECONDS = 30.0
 ATTEMPTS_AT_CHANGING_VAULT = 3
-REFRESH_SECONDS = 5.0
-"""Pause until a settling looks again whether the digest is written, which usually takes less."""
-VAULT_PAUSE_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -339,65 +330,5 @@ def _scrubbed(text: str) -> Scrubbed:
     return Scrubbed.trusted(text, reason="statements that the mining child scrubbed, the user's own note, our words")
 
 
-def settle_handler(settings: Settings) -> Handler:
-    """Make the handler of corpus.settle."""
-
-    def handle(job: RunningJob) -> Mapping[str, Json]:
-        with open_ledger(settings) as ledger:
-            left = len(unfinished(ledger, CorpusStore(settings.state)))
-            refreshes = bool(ledger.list(["running"], kind=REFRESH, most=1))
-        if left:
-            # The last of them enqueues a settling; this is for one that dies before it does.
-            raise Postpone(f"{counted(left, 'transcript is', 'transcripts are')} still to be mined", WAIT_SECONDS)
-        if refreshes:  # A refresh looks for settlings only once it is claimed: one of the two sees the other.
-            raise Postpone("the digest is just being written anew", REFRESH_SECONDS)
-        with _retry_later():
-            settled = settle(settings, vault_store(settings), job.check_owned, run=str(job.args.get("run", "")))
-        if settled.saved or settled.proposed or settled.strengthened:
-            job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
-        for slug, pass_ in unresearched(settings, vault_store(settings)):
-            request_research(job, slug, pass_)
-        counts: dict[str, Json] = {
-            "saved": settled.saved,
-            "proposed": settled.proposed,
-            "held": settled.held,
-            "strengthened": settled.strengthened,
-        }
-        # The lines of the sessions have candidates alone: what becomes of those is decided here, of all together.
-        log.info("old sessions settled: %s", ", ".join(f"{name} {count}" for name, count in counts.items()))
-        return counts
-
-    return handle
-
-
-def digest_handler(settings: Settings) -> Handler:
-    """Make the handler of corpus.digest."""
-
-    def handle(job: RunningJob) -> Mapping[str, Json]:
-        with open_ledger(settings) as ledger:
-            settles = _is_settling(ledger)
-        if settles:
-            raise Postpone("what was mined is settled first, which may write the digest as it was before", WAIT_SECONDS)
-        job.check_owned()
-        with _retry_later():
-            store = vault_store(settings)
-            if store.exists(DIGEST):  # Else its reader has deleted it meanwhile.
-                refresh_digest(settings, store)
-        return {}
-
-    return handle
-
-
 def _is_settling(ledger: Ledger) -> bool:
     return bool(ledger.list(["queued", "running"], kind=SETTLE, most=1))
-
-
-@contextmanager
-def _retry_later() -> Iterator[None]:
-    """Raise Postpone while the vault is unavailable, and Retry while a person edits the digest."""
-    try:
-        yield
-    except VaultUnavailable as error:
-        raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error
-    except EditConflict as error:
-        raise Retry(str(error), 2.0) from error

@@ -19,13 +19,14 @@ from ...pipelines.scrub import Policy, scrub
 from ...pipelines.second_opinion import MAX_OUTPUT_TOKENS, SCHEMA, SYSTEM, Opinion, opinion_in, prompt_for
 from ...pipelines.url_identity import canonical_url, repository_of
 from ...pipelines.watchlist import note_body, shown_name
+from ...services.stores import vault_store
 from ...sources.completion import Completer, CompletionFailed, CompletionRequest
 from ...sources.discovery.github import repository_address, text_address
 from ...vault.days import SECONDS_PER_DAY, parse_local_day
 from ...vault.entry import Entry, parse_entry
-from ...vault.errors import EntryExists, EntryInvalid, EntryNotFound, VaultUnavailable
+from ...vault.errors import EntryExists, EntryInvalid, EntryNotFound
 from ...vault.fields import StoreValue
-from ...vault.killpoint import kill_point, kill_point_environment
+from ...vault.killpoint import kill_point
 from ...vault.layout import ALWAYS_LOAD, META, SKILLS
 from ...vault.registry import HEADER_BYTES
 from ...vault.scrubbed import Scrubbed
@@ -34,11 +35,8 @@ from ...vault.slug import title_slug
 from ...vault.store import VaultStore
 from ..completion import BudgetedCompleter, completer_of
 from ..cursors import Cursors
-from ..indexing import vault_store
-from ..queue.job import Handler, Postpone, RunningJob
-from ..queue.kinds import Json
 from ..spending import BudgetRefused, Cap, SpendingBook
-from .fetch_child import Fetch, FetchRequest, fetch_in_child
+from .fetch_child import Fetch, FetchRequest
 from .found_patterns import FoundPatterns
 from .politeness import AskedHost, own_machine
 from .watchlist import CopyRefused, Watchlist
@@ -53,7 +51,6 @@ Owners on GitHub whose skills you look at with more trust. One a line; add and r
 
 {owners}
 """
-VAULT_PAUSE_SECONDS = 60.0
 SLUG_CHARACTERS = 60
 MODEL_SECONDS = 120.0
 FACTS_SECONDS = 7 * SECONDS_PER_DAY
@@ -319,34 +316,6 @@ def choose(settings: Settings, store: VaultStore) -> list[str]:
     """Keys of the patterns that the next run is to evaluate, the best first."""
     ranked = Adaptation(settings, store, fetch=None).ranked()
     return [pattern.key for pattern in ranked[: settings.discovery.patterns_per_run]]
-
-
-def adapt_handler(settings: Settings) -> Handler:
-    """adapt.evaluate: one pattern, by its key."""
-
-    def handle(job: RunningJob) -> Mapping[str, Json]:
-        fetch = fetch_in_child(settings, job.run_child, kill_point_environment())
-        try:
-            confirmed = is_confirmed(settings)
-            completer = model_for(settings) if confirmed else None
-            adaptation = Adaptation(settings, fetch=fetch if confirmed else None, completer=completer)
-            found = adaptation.found.get(str(job.args["pattern"]))
-            if found is None or found.confidence:
-                return {"nothing": "it was judged already"}
-            adaptation.seed()
-            adapted = adaptation.evaluate(found.pattern, job.still_owned)
-        except VaultUnavailable as error:
-            raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error
-        job.check_owned()
-        if adapted.path is not None:
-            job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
-        return {
-            "pattern": f"{found.pattern.source}/{adapted.slug}",
-            "confidence": adapted.judgement.confidence.name if adapted.judgement else "",
-            **({"written": adapted.path} if adapted.path else {"left": adapted.detail}),
-        }
-
-    return handle
 
 
 def is_confirmed(settings: Settings) -> bool:

@@ -17,13 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ...sources.discovery.feeds import FeedInvalid, feed_items
-from ...sources.discovery.github import (
-    AnswerInvalid,
-    rate_limit,
-    repository_facts,
-    search_items,
-    tree_items,
-)
+from ...sources.discovery.github import AnswerInvalid, rate_limit, repository_facts, search_items, tree_items
 from ...sources.discovery.markdown_list import markdown_items
 from ...sources.discovery.skill_folder import folder_items
 from ...sources.discovery.source_item import SourceItem

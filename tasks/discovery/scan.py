@@ -24,41 +24,30 @@ from ...pipelines.discovery import (
     parse_sources,
     remembered,
 )
+from ...services.stores import vault_store
 from ...sources.discovery.github import raw_address, search_address, tree_address
 from ...vault.days import local_day
 from ...vault.entry import Entry
-from ...vault.errors import (
-    EntryExists,
-    EntryInvalid,
-    EntryNotFound,
-    MemoryVaultError,
-    UsageError,
-    VaultUnavailable,
-)
+from ...vault.errors import EntryExists, EntryInvalid, EntryNotFound, MemoryVaultError, UsageError
 from ...vault.frontmatter import is_broken
 from ...vault.header import split_header
-from ...vault.killpoint import kill_point, kill_point_environment
+from ...vault.killpoint import kill_point
 from ...vault.layout import expand_home
 from ...vault.scrubbed import Scrubbed
 from ...vault.settings import Settings
 from ...vault.store import VaultStore
 from ...vault.wording import counted
 from ..cursors import Cursors
-from ..device import acting_device, acts_here
-from ..indexing import vault_store
-from ..queue.job import Handler, Postpone, Retry, RunningJob
 from ..queue.kinds import Json
-from .adapting import SOURCES_NOTE, choose
-from .fetch_child import Fetch, FetchRequest, FetchResult, fetch_in_child
+from .adapting import SOURCES_NOTE
+from .fetch_child import Fetch, FetchRequest, FetchResult
 from .found_patterns import FoundPatterns
 from .politeness import AskedHost, own_machine
 
 log = logging.getLogger(__name__)
 
-KIND = "discover.scan"
 TOPIC_DAYS = 90
 """Repositories with a topic are new if they were created since."""
-VAULT_PAUSE_SECONDS = 60.0
 
 State = Literal["fetched", "unchanged", "error", "waiting"]
 
@@ -276,58 +265,3 @@ def sources_called(name: str | None, note: SourcesNote) -> list[Source]:
 def sources_in(entry: Entry) -> SourcesNote:
     """The sources that the note names."""
     return parse_sources(entry.body, entry.extra.get("confirmed"))
-
-
-def discover_handler(settings: Settings) -> Handler:
-    """discover.scan: args may name one `source`. What was found goes on to adapt.evaluate, the best first."""
-
-    def handle(job: RunningJob) -> Mapping[str, Json]:
-        fetch = fetch_in_child(settings, job.run_child, kill_point_environment())
-        discovery = Discovery(settings, fetch)
-        source = job.args.get("source")
-        try:
-            discovery.store.require_vault()
-            if not acts_here(discovery.store.vault):
-                # Two devices would each ask the sources, and their notes would collide.
-                return {"elsewhere": acting_device(discovery.store.vault) or ""}
-            report = discovery.scan(str(source) if source is not None else None, still_owned=job.still_owned)
-        except (NotConfirmed, EntryNotFound):
-            return {"nothing": "the sources are not confirmed"}
-        except UsageError as error:
-            return {"nothing": str(error)}  # the user has taken it out of the note meanwhile
-        except VaultUnavailable as error:
-            raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error
-        for each in report.sources:
-            if each.state == "error":
-                log.warning("source %s: %s", each.source.slug, each.detail)
-        job.check_owned()
-        done = report.count("fetched") + report.count("unchanged")
-        if report.again_at is not None and not done:
-            if source is not None and job.attempt >= job.policy.attempts:
-                # It is asked again at the next slot; a dead job for each week of it would help nobody.
-                return {"sources": len(report.sources), "errors": report.count("error"), "given_up": 1}
-            wait = max(0.0, report.again_at - time.time())
-            raise Retry(f"no source could be read: {report.sources[0].detail}", wait)
-        later = [each for each in report.sources if each.again_at is not None]
-        for each in later:
-            # By itself, as often as the kind allows, when its host may be asked: not only at the next slot.
-            job.enqueue(
-                KIND,
-                {"source": each.source.slug},
-                unique_key=f"{KIND}:{each.source.slug}",
-                delay_seconds=max(0.0, (each.again_at or 0.0) - time.time()),
-                due="later",
-            )
-        chosen = choose(settings, discovery.store)
-        for key in chosen:
-            job.enqueue("adapt.evaluate", {"pattern": key}, unique_key=f"adapt.evaluate:{key}")
-        counts = {
-            "sources": done,
-            "errors": report.count("error"),
-            "asked_again": len(later),
-            "new": len(report.new),
-            "chosen": len(chosen),
-        }
-        return {name: value for name, value in counts.items() if value or name == "sources"}
-
-    return handle

@@ -26,16 +26,10 @@ from ...pipelines.watchlist import (
     parse_decision,
     parts_of,
 )
+from ...services.stores import vault_store
 from ...vault.days import parse_local_day
 from ...vault.entry import PATTERN_KIND, Entry, parse_entry
-from ...vault.errors import (
-    EditConflict,
-    EntryInvalid,
-    EntryNotFound,
-    MemoryVaultError,
-    PathRefused,
-    VaultUnavailable,
-)
+from ...vault.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, PathRefused, VaultUnavailable
 from ...vault.fields import StoreValue
 from ...vault.header import skim
 from ...vault.layout import WATCHLIST
@@ -44,7 +38,6 @@ from ...vault.settings import Settings
 from ...vault.slug import free_slug
 from ...vault.store import VaultStore
 from ..decision_property import Told, decision_keys, decision_of, tell
-from ..indexing import vault_store
 from ..journal import Change, Journal, hash_of, text_of
 from ..remembering import free_path
 

@@ -18,14 +18,7 @@ from ...pipelines.likeness import statement_of
 from ...vault.boundary import Consent
 from ...vault.days import parse_local_day
 from ...vault.entry import Entry, fingerprint, parse_entry
-from ...vault.errors import (
-    EditConflict,
-    EntryExists,
-    EntryInvalid,
-    EntryNotFound,
-    OutsideUnavailable,
-    VaultUnavailable,
-)
+from ...vault.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, OutsideUnavailable, VaultUnavailable
 from ...vault.fields import StoreValue
 from ...vault.layout import ARCHIVE, DEFAULT_GROUP
 from ...vault.pending import IDEA_NOTE

@@ -35,7 +35,7 @@ from ...pipelines.research import without_receipt
 from ...sources.notes import read_note
 from ...vault.days import local_day, parse_local_day
 from ...vault.entry import Entry
-from ...vault.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, VaultUnavailable
+from ...vault.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound
 from ...vault.layout import ARCHIVE, DEFAULT_GROUP, INBOX, INCUBATOR, REVIEW, TRASH, home_folder
 from ...vault.paths import is_note_name
 from ...vault.pending import IDEAS_LIST, INCUBATOR_FOLDER
@@ -44,24 +44,9 @@ from ...vault.settings import Settings
 from ...vault.store import VaultStore
 from ..cursors import Cursors
 from ..decision_property import decision_keys, decision_of
-from ..device import acting_device, acts_here
-from ..indexing import vault_store
 from ..journal import Change, Journal, hash_of, text_of
-from ..queue.job import Handler, Postpone, RunningJob
-from ..queue.kinds import Json
 from .archive import IdeaOutcome, put_away
-from .deleted_links import unlink_deleted
-from .ledger import (
-    ATTEMPTS_AT_EDITED_FILE,
-    ask_next,
-    find_idea,
-    idea_folder,
-    ideas,
-    link_of,
-    pitch_of,
-    slug_of,
-)
-from .research_job import request_research, unresearched
+from .ledger import ATTEMPTS_AT_EDITED_FILE, find_idea, idea_folder, ideas, link_of, pitch_of, slug_of
 
 log = logging.getLogger(__name__)
 
@@ -69,36 +54,12 @@ SCAN = "incubator"
 TITLE = "Ideas that nobody came back to"
 HOW_TO_ANSWER = "keep, archive or delete, for all or with names: keep SLUG SLUG; delete SLUG"
 MOST_NOTES = 50_000
-VAULT_PAUSE_SECONDS = 30.0
 OWN_CALLERS = frozenset({"research", "review"})
 """Callers in the receipts of our own recalls: looking for what is related is nobody's coming back to an idea."""
 GENERATED = ("related-", "research-")
 """Names of what research writes beside an idea: that it names another idea is nobody's coming back to it."""
 _OUR_FIELDS = re.compile(r"^(?:research|research_pass|surface): .*\n", re.MULTILINE)
 _NOT_NOTES = frozenset({"node_modules", REVIEW, INBOX, ARCHIVE, TRASH})
-
-
-def gc_handler(settings: Settings) -> Handler:
-    """incubator.gc: running it again writes the same note."""
-
-    def handle(job: RunningJob) -> Mapping[str, Json]:
-        try:
-            store = vault_store(settings)
-            store.require_vault()
-            if not acts_here(store.vault):
-                return {"elsewhere": acting_device(store.vault) or ""}
-            journal = Journal(settings.state, store)
-            journal.recover()
-            found = refresh_list(settings, journal, still_owned=job.still_owned)
-            asked = ask_next(settings, journal)
-            unlinked = unlink_deleted(store)
-            for slug, pass_ in unresearched(settings, store):  # Whoever noted it may not have lived to ask.
-                request_research(job, slug, pass_)
-        except VaultUnavailable as error:
-            raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error
-        return {"listed": len(found), "asked": asked, "unlinked": unlinked}
-
-    return handle
 
 
 def refresh_list(settings: Settings, journal: Journal, *, still_owned: Any = lambda: True) -> list[StaleIdea]:

@@ -6,102 +6,30 @@ left. Network is used only if the user has agreed to it (`research.network`).
 
 from __future__ import annotations
 
-import itertools
-import json
 import logging
-import os
-import sys
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from urllib.parse import urlsplit
+from collections.abc import Iterator
 
-from ...index.client import ensure_service
-from ...index.on_demand import may_start
-from ...pipelines.likeness import statement_of
-from ...pipelines.research import (
-    WRITTEN_HASH,
-    hash_as_written,
-    is_as_written,
-    one_line,
-    query_of,
-    receipt_text,
-    typed_links,
-    with_receipt,
-)
-from ...pipelines.scrub import scrub
-from ...vault.entry import RESEARCH_KIND, Entry, fingerprint
 from ...vault.errors import (
-    EditConflict,
-    EntryExists,
     EntryInvalid,
     EntryNotFound,
-    MemoryVaultError,
     PathRefused,
-    QueueUnavailable,
-    VaultUnavailable,
 )
-from ...vault.killpoint import kill_point, kill_point_environment
-from ...vault.layout import home_folder
 from ...vault.pending import IDEA_NOTE, INCUBATOR_FOLDER
-from ...vault.scrubbed import Scrubbed
-from ...vault.settings import Settings, child_environment
+from ...vault.settings import Settings
 from ...vault.store import VaultStore
-from ..filling import WALK
-from ..indexing import vault_store
-from ..queue import supervisor
-from ..queue.enqueue import open_ledger
-from ..queue.job import Handler, JobLost, Postpone, Retry, RunningJob
+from ..queue.job import RunningJob
 from ..queue.kinds import Json
 from ..queue.ledger import Ledger
-from ..spending import SpendingBook, Unit
-from .deleted_links import unlink_deleted
-from .ledger import find_idea, research_key, slug_of
-from .research_child import (
-    PURPOSE,
-    REQUESTS_FILE,
-    SAID_FILE,
-    Finding,
-    Report,
-    ResearchRequest,
-    findings_in,
-    forget_findings,
-    lines_in,
-)
+from .ledger import find_idea, research_key
 
 log = logging.getLogger(__name__)
 
 KIND = "research.idea"
-CHILD = "memoryvault.tasks.ideas.research_child"
-START_SECONDS = 5.0
-"""For the child to start and to end, besides the seconds of the budget."""
-WRITE_SECONDS = 20.0
-"""Kept of the job's own time for what comes after the child."""
-INDEX_PAUSE_SECONDS = 2.0
-SERVICE_SECONDS = 20.0
-"""So long the recall service is given to load its model."""
-ATTEMPTS_AT_EDITED_FILE = 3
-MAX_REPORT_BYTES = 64 * 1024
 WAITING = "waiting"
 """The network did not answer, or a host or the vault not yet; the job comes back to it."""
 LOCAL = "local"
-FINISHED = frozenset({"done", "partial", LOCAL, "offline"})
-"""done: everything planned; partial: the budget was not enough; local: the user has not agreed to the network;
-offline: nothing answered in any attempt."""
 CONSENT_PASS = "consent"
 """The pass that goes on, on what is left of the budget, when the user has agreed since."""
-
-
-@dataclass(frozen=True)
-class WebAccess:
-    """Where the web is. Production uses the default; tests put servers on loopback in its place."""
-
-    bases: Mapping[str, str] = field(default_factory=dict)
-    """Addresses of search engines, by name."""
-    allow: frozenset[tuple[str, int]] = frozenset()
-    """Hosts and ports that may be asked over http although they are loopback."""
 
 
 def request_research(queue: Ledger | RunningJob, slug: str, pass_: str = "") -> None:
@@ -130,265 +58,10 @@ def unresearched(settings: Settings, store: VaultStore) -> Iterator[tuple[str, s
             yield note.parent.name, CONSENT_PASS
 
 
-class UnresearchedIdeas:
-    """A service of the worker: at its start, ideas that no research has been asked for are put to it, and those that
-    were looked up on this machine only before the user agreed to the network.
-
-    So nothing depends on whoever captured the idea having lived to enqueue it.
-    """
-
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-
-    def start(self, ledger: Ledger) -> None:
-        """Look once."""
-        try:
-            for slug, pass_ in unresearched(self._settings, vault_store(self._settings)):
-                request_research(ledger, slug, pass_)
-        except (QueueUnavailable, VaultUnavailable, OSError) as error:
-            log.warning("ideas wait for their research: %s", error)
-
-    def stop(self) -> None:
-        """Nothing runs."""
-
-
-def research_handler(settings: Settings, web: WebAccess | None = None) -> Handler:
-    """The handler of research.idea."""
-    web = web or WebAccess()
-
-    def handle(job: RunningJob) -> Mapping[str, Json]:
-        store = vault_store(settings)
-        slug, pass_ = str(job.args["slug"]), str(job.args.get("pass", ""))
-        try:
-            idea = find_idea(store, slug)
-        except (EntryNotFound, EntryInvalid) as error:
-            return {"nothing": str(error)}
-        if idea.extra.get("research") in FINISHED and str(idea.extra.get("research_pass") or "") == pass_:
-            return {"nothing": "researched already"}
-        if pass_ != CONSENT_PASS:
-            _wait_for_index(settings)
-        last = job.attempt >= job.policy.attempts
-        request = replace(plan(settings, web, idea, pass_), service=_has_service(settings), last=last)
-        report = _run_child(settings, job, request)
-        state = _state(report, request, last)
-        _write(settings, job, request, idea.path, pass_, state)
-        job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
-        if state == WAITING and report.again_at:
-            raise Retry("a host's limit is reached: it is asked again then", max(0.0, report.again_at - time.time()))
-        if state == WAITING:
-            raise Retry("not everything has answered: what is missing is asked again")
-        forget_findings(Path(request.folder))
-        return {"research": state, "overrun": ", ".join(report.overrun)} if report.overrun else {"research": state}
-
-    return handle
-
-
-def _wait_for_index(settings: Settings) -> None:
-    """Postpone the job while what was written is on its way into the index. Raises Postpone."""
-    with open_ledger(settings) as ledger:
-        if WALK not in ledger.paused() and ledger.list(["queued", "running"], kind=WALK, most=1):
-            raise Postpone("the index is brought in step first", INDEX_PAUSE_SECONDS)
-
-
-def _has_service(settings: Settings) -> bool:
-    """Have the recall service running with its model, where the settings let it start."""
-    if not may_start(settings):
-        return False
-    with suppress(MemoryVaultError):
-        ensure_service(settings, SERVICE_SECONDS, wait_for_model=True)
-    return True
-
-
 # What is looked for
-
-
-def plan(settings: Settings, web: WebAccess, idea: Entry, pass_: str = "") -> ResearchRequest:
-    """What the child is to do. Everything that may leave the machine is decided here."""
-    limits = settings.research
-    vault = settings.required_vault_path
-    title, summary = scrub(idea.name), scrub(statement_of(idea.body))
-    home = home_folder(settings.environment)
-    private = [Path(home).name, vault.parent.name, *([idea.project] if idea.project else [])]
-    bases, searxng = dict(web.bases), limits.searxng
-    names = [name.strip() for name in limits.providers.split(",") if name.strip()]
-    if searxng:
-        bases["searxng"] = searxng
-    if "searxng" in bases:
-        names.insert(0, "searxng")
-    # A slug may be given again to another idea; its budget is not.
-    own = "" if pass_ == CONSENT_PASS else pass_
-    subject = "/".join(part for part in (slug_of(idea.path), idea.surfaced_at or idea.created or "", own) if part)
-    return ResearchRequest(
-        subject=subject,
-        idea=idea.path,
-        title=title,
-        summary=summary,
-        project=idea.project,
-        query=query_of(title, summary, private),
-        links=typed_links(scrub(idea.body), written_by_agent=idea.written_by_agent, plain=web.allow),
-        local=pass_ != CONSENT_PASS,
-        network=limits.network,
-        providers=names,
-        bases=bases,
-        allow=sorted(web.allow),
-        searxng_allow=_place(searxng),
-        notes_root=_notes_root(vault, home),
-        leave_out=[str(vault), str(settings.ideas_path)],
-        vault=str(vault),
-        state=settings.state.root,
-        folder=str(Path(settings.state.cache) / PURPOSE / fingerprint(subject)[:16]),
-        seconds=limits.seconds,
-        fetches=limits.fetches,
-        tokens=limits.tokens,
-    )
-
-
-def _place(address: str) -> list[tuple[str, int]]:
-    """Exactly the host and port that the user has named."""
-    if not address:
-        return []
-    parts = urlsplit(address)
-    try:
-        port = parts.port or (443 if parts.scheme == "https" else 80)
-    except ValueError:
-        return []
-    return [(parts.hostname, port)] if parts.hostname else []
-
-
-def _notes_root(vault: Path, home: str) -> str | None:
-    """The Obsidian vault around MemoryVault/; a home folder that is none is not gone through."""
-    root = vault.parent
-    if (root / ".obsidian").is_dir():
-        return str(root)
-    real = os.path.realpath(root)
-    return None if real in ("/", os.path.realpath(home)) else str(root)
 
 
 # The child
 
 
-def _run_child(settings: Settings, job: RunningJob, request: ResearchRequest) -> Report:
-    """Run it for what is left of the idea's time. Past that it is killed, and what it left is used."""
-    book = SpendingBook(settings.state.state_db, PURPOSE)
-    left = book.left(request.subject, request.cap("seconds"))
-    if left < 1:
-        return Report(["seconds"], offline=False)
-    result = supervisor.run_child(
-        [sys.executable, "-m", CHILD],
-        request.to_json(),
-        max(1.0, min(left + START_SECONDS, job.remaining_seconds() - WRITE_SECONDS)),
-        env={**child_environment(settings), **kill_point_environment()},
-        stop=job.lost,
-        max_stdout_bytes=MAX_REPORT_BYTES,
-    )
-    if result.ended == "stopped":
-        raise JobLost(f"job {job.id} was stopped")
-    if result.ended == "deadline":
-        return Report(["seconds"], offline=False)
-    try:
-        if result.returncode == 0:
-            return Report(**json.loads(result.stdout))
-        reason = f"research failed: {result.last_words()}"
-    except (ValueError, TypeError) as error:
-        reason = f"research printed no report: {error}"
-    if job.attempt < job.policy.attempts:
-        raise Retry(reason)
-    log.error("%s: %s", request.subject, reason)
-    return Report(["attempts"], offline=False)
-
-
-def _state(report: Report, request: ResearchRequest, last: bool) -> str:
-    if report.overrun:
-        return "partial"
-    if report.again_at and not last:
-        return WAITING
-    if report.offline:
-        return "offline" if last else WAITING
-    return "done" if request.network else LOCAL
-
-
 # What is written
-
-
-def _write(settings: Settings, job: RunningJob, request: ResearchRequest, path: str, pass_: str, state: str) -> None:
-    """The notes, then the idea's own; again after a crash, it writes what is missing."""
-    store = vault_store(settings)
-    folder = Path(request.folder)
-    findings = findings_in(folder)
-    with store.lock():
-        job.check_owned()
-        if not store.exists(path):
-            return  # Promoted, archived or deleted meanwhile: its folder must not come back.
-        kill_point("before-effect")
-        for finding in findings:
-            if finding.body:
-                _write_note(store, path.rpartition("/")[0], finding, replace_old=bool(pass_))
-                kill_point("research-note-written")
-        _write_receipt(settings, store, request, path, pass_, state, findings)
-        unlink_deleted(store, [path.rpartition("/")[0]])
-        kill_point("after-effect")
-
-
-def _write_note(store: VaultStore, folder: str, finding: Finding, *, replace_old: bool) -> None:
-    """A note that is there stays (an earlier attempt wrote it, or the user), unless another pass was asked for; one
-    that the user has edited stays then, too, and what is new goes beside it."""
-    # A title of a page is text of strangers, too, and its heading is the one line of the note that is not quoted.
-    title = _scrubbed(one_line(finding.title))
-    body = _scrubbed(f"# {title}\n\n{finding.body}")
-    fields: dict[str, str | bool | Scrubbed] = {"kind": RESEARCH_KIND, "status": "incubating"}
-    fields[WRITTEN_HASH] = _scrubbed(hash_as_written(body))
-    if finding.untrusted:
-        fields |= {"untrusted": True, "url": _scrubbed(finding.address)}
-    for number in itertools.count():
-        path = f"{folder}/{finding.name}{f'-again-{number}' if number else ''}.md"
-        try:
-            store.create(path, fields, None, body)
-            return
-        except EntryExists:
-            old = store.read(path)
-            if not replace_old or old.kind != RESEARCH_KIND:
-                return
-            if is_as_written(old):
-                store.update(path, old.content_hash, fields=fields, body=body)
-                return
-
-
-def _write_receipt(
-    settings: Settings,
-    store: VaultStore,
-    request: ResearchRequest,
-    path: str,
-    pass_: str,
-    state: str,
-    findings: list[Finding],
-) -> None:
-    book = SpendingBook(settings.state.state_db, PURPOSE)
-    limits: dict[Unit, int] = {"seconds": request.seconds, "fetches": request.fetches, "tokens": request.tokens}
-    spent: dict[str, tuple[int, int]] = {
-        unit: (limit - book.left(request.subject, request.cap(unit)), limit) for unit, limit in limits.items()
-    }
-    folder = Path(request.folder)
-    lines = [finding.line for finding in findings]
-    if not request.network:
-        lines.append("The network was not asked: research.network is off.")
-    lines += lines_in(folder, SAID_FILE)
-    if state == WAITING:
-        lines.append("Not everything has answered yet; it is tried again.")
-    section = scrub(receipt_text(state, spent, lines_in(folder, REQUESTS_FILE), lines))
-    for attempt in range(ATTEMPTS_AT_EDITED_FILE):
-        try:
-            idea = store.read(path)
-            fields = {"research": _scrubbed(state), "research_pass": _scrubbed(pass_) if pass_ else None}
-            # `updated` stays: this is no engagement of the user with the idea.
-            body = _scrubbed(with_receipt(idea.body, section))
-            store.update(path, idea.content_hash, fields={**fields, "updated": idea.updated}, body=body)
-            return
-        except EntryNotFound:
-            return  # Promoted or deleted meanwhile.
-        except EditConflict:
-            if attempt == ATTEMPTS_AT_EDITED_FILE - 1:
-                raise
-
-
-def _scrubbed(text: str) -> Scrubbed:
-    return Scrubbed.trusted(text, reason="the child scrubbed what it found; the rest was in the note or is our own")

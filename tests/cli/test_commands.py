@@ -19,7 +19,7 @@ from memoryvault.cli.main import COMMANDS, build_parser
 from memoryvault.cli.other_names import INSTEAD
 from memoryvault.cli.reflect import becomes
 from memoryvault.pipelines.routing import Action, RoutedCandidate, Tier
-from memoryvault.tasks.indexing import open_index
+from memoryvault.services.stores import open_index
 from memoryvault.tests.corpus.sessions import old_session
 from memoryvault.tests.review.support import RULE
 from memoryvault.tests.support.forked import ForkedSandbox

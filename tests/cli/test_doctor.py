@@ -42,9 +42,9 @@ from memoryvault.hooks.wiring import install_for
 from memoryvault.index.client import ServiceUnavailable
 from memoryvault.index.drain import BATCH_TEXTS
 from memoryvault.index.models import wanted_model
+from memoryvault.services.stores import open_index
 from memoryvault.tasks.device import SETTINGS_NOTE
 from memoryvault.tasks.health_report import _find_processes, health_report
-from memoryvault.tasks.indexing import open_index
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.units import service_manager
 from memoryvault.tests.support.forked import ForkedSandbox

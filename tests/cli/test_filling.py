@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from memoryvault.index.store import IndexStore
+from memoryvault.services.stores import open_index
 from memoryvault.tasks.filling import Filling, filling_of
-from memoryvault.tasks.indexing import open_index
 from memoryvault.tasks.queue.enqueue import enqueue
 from memoryvault.vault.process_lock import ProcessLock
 from memoryvault.vault.settings import Settings, load_settings

@@ -13,9 +13,10 @@ import pytest
 
 from memoryvault.cli.main import main
 from memoryvault.index.catalog_reader import CatalogReader
+from memoryvault.services.stores import open_index
 from memoryvault.tasks.active_counts import count_active, count_active_and_pending, describe_notes
 from memoryvault.tasks.dashboard import view_of
-from memoryvault.tasks.indexing import open_index, reconcile_now
+from memoryvault.tasks.indexing import reconcile_now
 from memoryvault.tasks.pending_counts import count_pending
 from memoryvault.vault.process_lock import ProcessLock
 

@@ -9,7 +9,7 @@ import pytest
 from memoryvault.cli.context import Context
 from memoryvault.cli.doctor import CHECKS
 from memoryvault.index.embedder import DEFAULT_MODEL
-from memoryvault.tasks.indexing import open_index
+from memoryvault.services.stores import open_index
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.upgrading import ask_for
 from memoryvault.tests.support.forked import ForkedSandbox

@@ -14,18 +14,11 @@ from memoryvault.pipelines.candidate import Candidate
 from memoryvault.pipelines.incubation import Answer
 from memoryvault.pipelines.review import Approve, Reject
 from memoryvault.tasks.corpus.backfill import SETTLE
-from memoryvault.tasks.corpus.settling import (
-    DIGEST,
-    REFRESH,
-    SettleCounts,
-    digest_handler,
-    refresh_digest,
-    settle,
-    settle_handler,
-)
+from memoryvault.tasks.corpus.settling import DIGEST, REFRESH, SettleCounts, refresh_digest, settle
 from memoryvault.tasks.corpus.store import CorpusStore
 from memoryvault.tasks.ideas.incubator_gc import decide_on_idea
 from memoryvault.tasks.ideas.ledger import ideas, promote, slug_of
+from memoryvault.tasks.jobs.corpus_settling import digest_handler, settle_handler
 from memoryvault.tasks.mining import Mined
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.executor import Executor

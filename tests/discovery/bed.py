@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from memoryvault.services.stores import vault_store
 from memoryvault.tasks.discovery.adapting import SOURCES_NOTE, Adaptation, AdaptationOutcome
 from memoryvault.tasks.discovery.fetch_child import Fetch, fetch
 from memoryvault.tasks.discovery.scan import Discovery, ScanReport
 from memoryvault.tasks.discovery.watchlist import Watchlist
-from memoryvault.tasks.indexing import vault_store
 from memoryvault.vault.entry import Entry
 from memoryvault.vault.settings import Settings, load_settings
 from memoryvault.vault.store import VaultStore

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.services.stores import vault_store
 from memoryvault.tasks.incidents import add
-from memoryvault.tasks.indexing import reconcile_now, vault_store
+from memoryvault.tasks.indexing import reconcile_now
 from memoryvault.vault.failure import failure_keys, message_key, read_cure
 from memoryvault.vault.settings import load_settings
 

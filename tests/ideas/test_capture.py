@@ -14,7 +14,7 @@ from memoryvault.pipelines.likeness import LikenessLimits, is_same, wording_of
 from memoryvault.pipelines.review import Approve, Reject, Supersede
 from memoryvault.tasks.boundary import consent_of, outside_write, without_change
 from memoryvault.tasks.ideas.ledger import MOST_QUESTIONS, ask_next, find_idea, ideas, pitch_of, section_of
-from memoryvault.tasks.ideas.research_job import WebAccess, plan
+from memoryvault.tasks.jobs.research import WebAccess, plan
 from memoryvault.tasks.journal import Change
 from memoryvault.tasks.remembering import ideas_to_research
 from memoryvault.tasks.reviewing import DecisionOutcome

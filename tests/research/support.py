@@ -12,7 +12,8 @@ from typing import Any
 
 from memoryvault.tasks.ideas.ledger import find_idea
 from memoryvault.tasks.ideas.research_child import PURPOSE
-from memoryvault.tasks.ideas.research_job import WebAccess, request_research, research_handler
+from memoryvault.tasks.ideas.research_job import request_research
+from memoryvault.tasks.jobs.research import WebAccess, research_handler
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.kinds import POLICIES, KindPolicy
 from memoryvault.tasks.queue.ledger import Job

@@ -13,7 +13,7 @@ import pytest
 
 from memoryvault.tasks.cursors import Cursors
 from memoryvault.tasks.ideas.research_child import Research
-from memoryvault.tasks.ideas.research_job import UnresearchedIdeas, WebAccess, plan
+from memoryvault.tasks.jobs.research import UnresearchedIdeas, WebAccess, plan
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.kinds import POLICIES
 from memoryvault.tests.research.support import (

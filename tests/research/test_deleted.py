@@ -11,8 +11,8 @@ import pytest
 from memoryvault.pipelines.incubation import Answer
 from memoryvault.pipelines.research import is_as_written
 from memoryvault.tasks.ideas.archive import put_away, restore
-from memoryvault.tasks.ideas.incubator_gc import gc_handler
 from memoryvault.tasks.ideas.ledger import promote
+from memoryvault.tasks.jobs.incubator import gc_handler
 
 from .support import FOLDER, SLUG, ResearchBed
 

@@ -11,10 +11,10 @@ import pytest
 from memoryvault.index.engine import RecallEngine, RecallQuery
 from memoryvault.pipelines.review import Reject
 from memoryvault.tasks import handlers
-from memoryvault.tasks.ideas import research_job
 from memoryvault.tasks.ideas.research_fields import without_research
-from memoryvault.tasks.ideas.research_job import WebAccess, plan
 from memoryvault.tasks.indexing import reconcile_now
+from memoryvault.tasks.jobs import research as research_job
+from memoryvault.tasks.jobs.research import WebAccess, plan
 from memoryvault.tasks.note_history import NoteHistory
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.undoing import Selector, _Work
@@ -313,7 +313,7 @@ def test_production_refuses_loopback(online: ResearchBed, web: Site) -> None:
     assert online.state == "done"
     assert online.notes() == ["related-memoryvault", "related-obsidian"]
     source = Path(handlers.__file__).read_text("utf-8")
-    assert handlers.HANDLERS["research.idea"] == ("ideas.research_job", "research_handler")
+    assert handlers.HANDLERS["research.idea"] == ("jobs.research", "research_handler")
     assert "make(self._settings)" in source
     assert "WebAccess" not in source
     assert plan(online.settings, WebAccess(), online.entry()).allow == []

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from memoryvault.pipelines.candidate import Candidate
-from memoryvault.tasks.indexing import vault_store
+from memoryvault.services.stores import vault_store
 from memoryvault.tasks.journal import Journal
 from memoryvault.tasks.remembering import MemoryReport, remember
 from memoryvault.tasks.reviewing import Reviewer

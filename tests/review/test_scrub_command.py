@@ -20,9 +20,10 @@ from memoryvault.cli.context import Context
 from memoryvault.cli.main import build_parser
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.pipelines.scrub import Policy
+from memoryvault.services.stores import vault_store
 from memoryvault.tasks import scrubbing
 from memoryvault.tasks.evolving import evolve
-from memoryvault.tasks.indexing import reconcile_now, vault_store
+from memoryvault.tasks.indexing import reconcile_now
 from memoryvault.tasks.journal import Change
 from memoryvault.tasks.queue.damage import back_up
 from memoryvault.tasks.scrubbing import scrub_everything, scrub_note

@@ -18,7 +18,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from memoryvault.tasks.corpus.backfill import enqueue_corpus, plan_corpus
 from memoryvault.tasks.corpus.mining_job import corpus_handler
-from memoryvault.tasks.corpus.settling import settle_handler
+from memoryvault.tasks.jobs.corpus_settling import settle_handler
 from memoryvault.tasks.postgres.status import set_up
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.executor import Executor

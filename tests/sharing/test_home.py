@@ -12,8 +12,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from memoryvault.services.stores import vault_store
 from memoryvault.tasks.corpus.backfill import plan_corpus
-from memoryvault.tasks.indexing import vault_store
 from memoryvault.tasks.mining import MiningRequest
 from memoryvault.tasks.postgres.content import SharedContent
 from memoryvault.tasks.scrubbing import scrub_everything

@@ -9,11 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.sources.transcripts.corpus import (
-    DEFAULT_CLEANUP_DAYS,
-    claude_cleanup_days,
-    find_transcripts,
-)
+from memoryvault.sources.transcripts.corpus import DEFAULT_CLEANUP_DAYS, claude_cleanup_days, find_transcripts
 
 from .records import human, user, write
 

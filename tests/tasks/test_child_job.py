@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from memoryvault.index.models import wanted_model
-from memoryvault.tasks import upgrading
 from memoryvault.tasks.child_job import run_json_child
+from memoryvault.tasks.jobs import upgrading
 from memoryvault.tasks.queue.job import Dead, Retry, RunningJob
 from memoryvault.tasks.queue.kinds import POLICIES
 from memoryvault.tasks.queue.ledger import Claim, Ledger

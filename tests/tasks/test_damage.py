@@ -15,13 +15,7 @@ from pathlib import Path
 import pytest
 
 from memoryvault.tasks.queue import schema
-from memoryvault.tasks.queue.damage import (
-    back_up,
-    backup_of,
-    finish_rebuilding,
-    open_queue,
-    restore_if_damaged,
-)
+from memoryvault.tasks.queue.damage import back_up, backup_of, finish_rebuilding, open_queue, restore_if_damaged
 from memoryvault.tasks.queue.kinds import POLICIES as REAL_POLICIES
 from memoryvault.tasks.queue.ledger import Ledger
 from memoryvault.tasks.queue.schema import is_readable_anew

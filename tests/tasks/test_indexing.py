@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from memoryvault.index.drain import DrainReport
-from memoryvault.tasks import indexing
-from memoryvault.tasks.indexing import WantedIndex, WatchedVault, drain_handler, open_index, reconcile_now, vault_store
+from memoryvault.services.stores import open_index, vault_store
+from memoryvault.tasks.indexing import reconcile_now
+from memoryvault.tasks.jobs import indexing
+from memoryvault.tasks.jobs.indexing import WantedIndex, WatchedVault, drain_handler
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.job import Handler
 from memoryvault.tasks.queue.worker import Worker, WorkerContext

@@ -14,15 +14,7 @@ import pytest
 
 from memoryvault.tasks.queue import queries
 from memoryvault.tasks.queue.kinds import AGING_SECONDS, ArgsInvalid
-from memoryvault.tasks.queue.ledger import (
-    Claim,
-    JobNotFound,
-    JobStateRefused,
-    Ledger,
-    LedgerRules,
-    NewJob,
-    Refusal,
-)
+from memoryvault.tasks.queue.ledger import Claim, JobNotFound, JobStateRefused, Ledger, LedgerRules, NewJob, Refusal
 from memoryvault.tests.support.hurry import patience
 from memoryvault.tests.tasks.support import POLICIES, only_job, policy
 from memoryvault.vault.errors import QueueUnavailable

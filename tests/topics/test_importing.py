@@ -13,7 +13,8 @@ import pytest
 
 from memoryvault.hooks.session_start import format_reminder
 from memoryvault.tasks.health_report import health_report
-from memoryvault.tasks.importing import HostMemory, ImportOutcome, import_handler
+from memoryvault.tasks.importing import HostMemory, ImportOutcome
+from memoryvault.tasks.jobs.importing import import_handler
 from memoryvault.tasks.queue.job import RunningJob
 from memoryvault.tasks.undoing import Selector
 from memoryvault.tests.support import forked

@@ -1,0 +1,37 @@
+"""Open the vault and its index, as commands and jobs do."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+from pathlib import Path
+
+from ..index.store import IndexStore, open_or_rebuild
+from ..tasks.pausing import why_sealed
+from ..vault.days import local_today
+from ..vault.errors import IndexUnavailable
+from ..vault.layout import INBOX, INDEX_WANTED, REVIEW
+from ..vault.paths import ensure_state
+from ..vault.settings import Settings
+from ..vault.store import VaultStore
+
+log = logging.getLogger(__name__)
+DECISION_FOLDERS = frozenset({REVIEW, INBOX})
+"""Where a changed note may hold a decision of the user."""
+
+
+def vault_store(settings: Settings) -> VaultStore:
+    """The vault's files, as the worker and the commands see them."""
+    return VaultStore(settings.required_vault_path, settings.state.vault_lock, local_today, why_sealed(settings))
+
+
+def open_index(settings: Settings) -> IndexStore:
+    """The index; a damaged one is set aside and an empty one takes its place. Raises IndexUnavailable."""
+    ensure_state(settings.state, IndexUnavailable)
+    store, set_aside = open_or_rebuild(Path(settings.state.index_db))
+    if set_aside is not None:
+        log.warning("the index was damaged: it is kept as %s and rebuilt from the files", set_aside.name)
+        # Whoever opened it may have come for something else: the drain, a few paths. An empty one looks like any other.
+        with suppress(OSError):
+            Path(settings.state.run, INDEX_WANTED).touch(mode=0o600)
+    return store

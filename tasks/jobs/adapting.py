@@ -1,0 +1,43 @@
+"""adapt.evaluate: what a source brought is judged for this user."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ...vault.errors import VaultUnavailable
+from ...vault.killpoint import kill_point_environment
+from ...vault.settings import Settings
+from ..discovery.adapting import Adaptation, is_confirmed, model_for
+from ..discovery.fetch_child import fetch_in_child
+from ..queue.job import Handler, Postpone, RunningJob
+from ..queue.kinds import Json
+
+VAULT_PAUSE_SECONDS = 60.0
+
+
+def adapt_handler(settings: Settings) -> Handler:
+    """adapt.evaluate: one pattern, by its key."""
+
+    def handle(job: RunningJob) -> Mapping[str, Json]:
+        fetch = fetch_in_child(settings, job.run_child, kill_point_environment())
+        try:
+            confirmed = is_confirmed(settings)
+            completer = model_for(settings) if confirmed else None
+            adaptation = Adaptation(settings, fetch=fetch if confirmed else None, completer=completer)
+            found = adaptation.found.get(str(job.args["pattern"]))
+            if found is None or found.confidence:
+                return {"nothing": "it was judged already"}
+            adaptation.seed()
+            adapted = adaptation.evaluate(found.pattern, job.still_owned)
+        except VaultUnavailable as error:
+            raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error
+        job.check_owned()
+        if adapted.path is not None:
+            job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
+        return {
+            "pattern": f"{found.pattern.source}/{adapted.slug}",
+            "confidence": adapted.judgement.confidence.name if adapted.judgement else "",
+            **({"written": adapted.path} if adapted.path else {"left": adapted.detail}),
+        }
+
+    return handle

@@ -1,0 +1,77 @@
+"""discover.scan: the sources that the user follows are looked through."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping
+
+from ...vault.errors import EntryNotFound, UsageError, VaultUnavailable
+from ...vault.killpoint import kill_point_environment
+from ...vault.settings import Settings
+from ..device import acting_device, acts_here
+from ..discovery.adapting import choose
+from ..discovery.fetch_child import fetch_in_child
+from ..discovery.scan import Discovery, NotConfirmed
+from ..queue.job import Handler, Postpone, Retry, RunningJob
+from ..queue.kinds import Json
+
+log = logging.getLogger(__name__)
+KIND = "discover.scan"
+
+VAULT_PAUSE_SECONDS = 60.0
+
+
+def discover_handler(settings: Settings) -> Handler:
+    """discover.scan: args may name one `source`. What was found goes on to adapt.evaluate, the best first."""
+
+    def handle(job: RunningJob) -> Mapping[str, Json]:
+        fetch = fetch_in_child(settings, job.run_child, kill_point_environment())
+        discovery = Discovery(settings, fetch)
+        source = job.args.get("source")
+        try:
+            discovery.store.require_vault()
+            if not acts_here(discovery.store.vault):
+                # Two devices would each ask the sources, and their notes would collide.
+                return {"elsewhere": acting_device(discovery.store.vault) or ""}
+            report = discovery.scan(str(source) if source is not None else None, still_owned=job.still_owned)
+        except (NotConfirmed, EntryNotFound):
+            return {"nothing": "the sources are not confirmed"}
+        except UsageError as error:
+            return {"nothing": str(error)}  # the user has taken it out of the note meanwhile
+        except VaultUnavailable as error:
+            raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error
+        for each in report.sources:
+            if each.state == "error":
+                log.warning("source %s: %s", each.source.slug, each.detail)
+        job.check_owned()
+        done = report.count("fetched") + report.count("unchanged")
+        if report.again_at is not None and not done:
+            if source is not None and job.attempt >= job.policy.attempts:
+                # It is asked again at the next slot; a dead job for each week of it would help nobody.
+                return {"sources": len(report.sources), "errors": report.count("error"), "given_up": 1}
+            wait = max(0.0, report.again_at - time.time())
+            raise Retry(f"no source could be read: {report.sources[0].detail}", wait)
+        later = [each for each in report.sources if each.again_at is not None]
+        for each in later:
+            # By itself, as often as the kind allows, when its host may be asked: not only at the next slot.
+            job.enqueue(
+                KIND,
+                {"source": each.source.slug},
+                unique_key=f"{KIND}:{each.source.slug}",
+                delay_seconds=max(0.0, (each.again_at or 0.0) - time.time()),
+                due="later",
+            )
+        chosen = choose(settings, discovery.store)
+        for key in chosen:
+            job.enqueue("adapt.evaluate", {"pattern": key}, unique_key=f"adapt.evaluate:{key}")
+        counts = {
+            "sources": done,
+            "errors": report.count("error"),
+            "asked_again": len(later),
+            "new": len(report.new),
+            "chosen": len(chosen),
+        }
+        return {name: value for name, value in counts.items() if value or name == "sources"}
+
+    return handle

@@ -1,0 +1,73 @@
+"""skills.index: skills on this machine are indexed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+from ...pipelines.skills import (
+    Skill,
+)
+from ...services.stores import vault_store
+from ...vault.errors import VaultUnavailable
+from ...vault.layout import home_folder
+from ...vault.settings import Settings
+from ..child_job import run_json_child
+from ..queue.job import Handler, Postpone, RunningJob
+from ..queue.kinds import Json
+from ..skills import Scan, all_roots, index_skills
+
+CHILD = "memoryvault.tasks.skills"
+
+SCAN_SECONDS = 240.0
+
+MAX_SCAN_BYTES = 64 << 20
+
+VAULT_PAUSE_SECONDS = 30.0
+
+
+def skills_handler(settings: Settings) -> Handler:
+    """The handler of skills.index."""
+
+    def handle(job: RunningJob) -> Mapping[str, Json]:
+        store = vault_store(settings)
+        try:
+            store.require_vault()
+            found = _scan_in_child(settings, job)
+            with store.lock():
+                result = index_skills(found, store, job.check_owned)
+        except VaultUnavailable as error:
+            raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error
+        if result.changed:
+            job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
+        return {**asdict(replace(result, warnings=())), "warnings": len(result.warnings)}
+
+    return handle
+
+
+def _scan_in_child(settings: Settings, job: RunningJob) -> Scan:
+    roots = [{**asdict(root), "path": str(root.path)} for root in all_roots(settings)]
+    request = {"roots": roots, "home": home_folder(settings.environment)}
+    return run_json_child(
+        job,
+        settings,
+        CHILD,
+        request,
+        parse=lambda stdout: scan_from_json(json.loads(stdout)),
+        deadline_seconds=SCAN_SECONDS,
+        verb="reading the skills",
+        answer="scan",
+        max_stdout_bytes=MAX_SCAN_BYTES,
+    )
+
+
+def scan_from_json(value: Mapping[str, Any]) -> Scan:
+    """What the child printed. Raises KeyError, TypeError for anything else."""
+    return Scan(
+        skills=tuple(Skill(**skill) for skill in value["skills"]),
+        unreadable=tuple(value["unreadable"]),
+        uncertain=tuple(value["uncertain"]),
+        warnings=tuple(value["warnings"]),
+    )

@@ -1,0 +1,73 @@
+"""model.upgrade: all passages are embedded with another model."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import asdict
+
+from ...index.models import wanted_model
+from ...services.stores import open_index
+from ...vault.errors import IndexUnavailable, ModelUnavailable
+from ...vault.killpoint import kill_point
+from ...vault.settings import Settings
+from ..child_job import run_json_child
+from ..queue.job import Dead, Handler, Postpone, RunningJob
+from ..queue.kinds import Json
+from ..upgrading import CAN_NOT_LOAD, UpgradeReport, UpgradeRequest, is_complete, put_in_force, request_of
+
+log = logging.getLogger(__name__)
+CHILD = "memoryvault.tasks.upgrading"
+
+SLICE_SECONDS = 240.0
+"""After so long the child ends and the job goes to the end of the line: it keeps no worker from other work."""
+
+LOAD_SECONDS = 180.0
+"""Granted to a child on top, for loading the model and its last batch."""
+
+
+def upgrade_handler(settings: Settings) -> Handler:
+    """model.upgrade: embeds for a while, then goes to the end of the line; at the end it swaps."""
+
+    def handle(job: RunningJob) -> Mapping[str, Json]:
+        model = str(job.args["model"])
+        if wanted_model(settings) != model:
+            return {"given_up": "the settings name another model by now"}
+        try:
+            with open_index(settings) as store:
+                pending, has_vectors, in_force = store.pending_count(model), store.has_vectors, store.in_force()
+        except IndexUnavailable as error:
+            raise Postpone(str(error)) from error
+        if not has_vectors:
+            raise Dead("sqlite-vec cannot be loaded here: recall works on keywords only, with whatever model")
+        if in_force == model and pending == 0:
+            return {"model": model}
+        report = _in_child(job, settings, request_of(settings, model, SLICE_SECONDS))
+        try:
+            complete = is_complete(report)
+        except ModelUnavailable as error:
+            raise Dead(str(error)) from error
+        if not complete:
+            raise Postpone(f"{report.remaining} texts to go", seconds=1.0)
+        kill_point("before-swap")
+        job.check_owned()
+        put_in_force(settings, model)
+        log.info("%s answers from now on", model)
+        return {"model": model, "embedded": report.embedded, "failed": report.failed}
+
+    return handle
+
+
+def _in_child(job: RunningJob, settings: Settings, request: UpgradeRequest) -> UpgradeReport:
+    return run_json_child(
+        job,
+        settings,
+        CHILD,
+        asdict(request),
+        parse=lambda stdout: UpgradeReport(**json.loads(stdout)),
+        deadline_seconds=request.seconds + LOAD_SECONDS,
+        verb="embedding",
+        answer="report",
+        dead_status=CAN_NOT_LOAD,
+    )
