@@ -17,7 +17,7 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt 'torch==2.13.0'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[semantic,shared]' --group dev
 	mkdir -p .typing && ln -sfn .. .typing/memoryvault
-	$(BIN)/python -m compileall -q hooks vault
+	$(BIN)/python -m compileall -q hooks runtime vault
 	touch $(STAMP)
 
 demo: setup

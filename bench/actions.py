@@ -16,7 +16,7 @@ from typing import Any
 
 from ..hooks.action_match import match_call
 from ..pipelines.triggers import Triggers, compile_triggers
-from ..tasks.action_index import compile_index
+from ..services.action_index import compile_index
 
 CALLS = Path(__file__).with_name("action_calls.json")
 

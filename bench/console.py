@@ -30,12 +30,12 @@ from ..cli.processes import stop_background
 from ..index.client import ensure_service
 from ..index.embedder import DEFAULT_MODEL, Embedder, load_embedder
 from ..index.store import IndexStore
+from ..runtime.errors import ModelUnavailable
+from ..runtime.process_lock import ProcessLock
+from ..services.journal import MAX_JOURNAL_BYTES, Journal
 from ..services.stores import vault_store
-from ..tasks.journal import MAX_JOURNAL_BYTES, Journal
 from ..tasks.queue.ledger import Ledger
-from ..vault.errors import ModelUnavailable
 from ..vault.marker import REFLECTED, Marker, create_marker, mark_reflected, marker_path
-from ..vault.process_lock import ProcessLock
 from .corpus import embed_some, make_up_rest, sentences
 from .index import percentile
 from .scale import Bed, table

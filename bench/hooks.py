@@ -29,11 +29,11 @@ from ..index.embedder import DEFAULT_MODEL
 from ..index.reconcile import reconcile
 from ..index.store import IndexStore
 from ..pipelines.triggers import compile_triggers
-from ..tasks.action_index import ActionRule, compile_index
+from ..runtime.errors import MemoryVaultError
+from ..runtime.layout import ACTIONS
+from ..runtime.settings import Settings, compile_snapshot, load_settings
+from ..services.action_index import ActionRule, compile_index
 from ..tasks.queue import schema
-from ..vault.errors import MemoryVaultError
-from ..vault.layout import ACTIONS
-from ..vault.settings import Settings, compile_snapshot, load_settings
 from ..vault.store import VaultStore
 from .index import percentile, write_vault
 

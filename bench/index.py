@@ -25,7 +25,7 @@ from ..index.embedder import DEFAULT_MODEL, load_embedder, locate_model
 from ..index.engine import RecallEngine, RecallQuery
 from ..index.reconcile import reconcile
 from ..index.store import IndexStore
-from ..vault.settings import Settings, load_settings
+from ..runtime.settings import Settings, load_settings
 from ..vault.store import VaultStore
 
 KINDS = ("preferences", "fix", "workflow")

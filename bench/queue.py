@@ -30,13 +30,13 @@ from huey import SqliteHuey
 from huey.consumer import Consumer
 
 from ..hooks.enqueue import enqueue_reflection
+from ..runtime.layout import StatePaths
+from ..runtime.process_lock import lock_holder
 from ..tasks.queue.doorbell import ring_worker
 from ..tasks.queue.job import RunningJob
 from ..tasks.queue.kinds import Json, KindPolicy
 from ..tasks.queue.ledger import Ledger, NewJob
 from ..tasks.queue.worker import Worker, WorkerContext
-from ..vault.layout import StatePaths
-from ..vault.process_lock import lock_holder
 
 ENQUEUE_P99_LIMIT_MS = 100.0
 START_MEDIAN_LIMIT_MS = 10.0

@@ -24,9 +24,9 @@ from ..pipelines.likeness import content_words
 from ..pipelines.reading.linear import NgramReader
 from ..pipelines.reading.miner import mine
 from ..pipelines.reading.reading import LASTING, Message, MessageReading, Reader
+from ..services.reading import NAME, blended
 from ..sources.transcripts.apart import apart_ranges
 from ..sources.transcripts.words import own_text, pasted_ranges
-from ..tasks.reading import NAME, blended
 from ..vault.turn import Origin, Role, Turn
 
 DRAWS = 1000

@@ -20,17 +20,17 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from ..runtime.settings import Settings, load_settings
+from ..services.ideas.ledger import find_idea, research_key
+from ..services.ideas.research import request_research
+from ..services.indexing import reconcile_now
+from ..services.state_db import state_transaction
 from ..services.stores import vault_store
-from ..tasks.ideas.ledger import find_idea, research_key
-from ..tasks.ideas.research_child import PURPOSE
-from ..tasks.ideas.research_job import request_research
-from ..tasks.indexing import reconcile_now
 from ..tasks.jobs.research import START_SECONDS, WebAccess, research_handler
+from ..tasks.jobs.research_child import PURPOSE
 from ..tasks.queue.enqueue import open_ledger
 from ..tasks.queue.worker import Worker, WorkerContext
-from ..tasks.statedb import state_transaction
 from ..vault.scrubbed import Scrubbed
-from ..vault.settings import Settings, load_settings
 
 HOST = "127.0.0.1"
 SECONDS, FETCHES, TOKENS = 20, 3, 5000

@@ -33,8 +33,8 @@ from ..index.embedder import DEFAULT_MODEL, Embedder, load_embedder
 from ..index.engine import RecallEngine, RecallQuery
 from ..index.reconcile import reconcile
 from ..index.store import IndexStore
+from ..runtime.settings import Settings, compile_snapshot, load_settings
 from ..tasks.queue import schema
-from ..vault.settings import Settings, compile_snapshot, load_settings
 from ..vault.store import VaultStore
 from .corpus import Sample, embed_some, make_up_rest, sentences, write_notes
 from .dead_disk import unanswered

@@ -12,7 +12,7 @@ from collections import Counter
 from pathlib import Path
 
 from ..cli.main import COMMANDS
-from ..vault.settings_table import SETTINGS
+from ..runtime.settings_table import SETTINGS
 
 ROOT = Path(__file__).resolve().parents[1]
 OUTSIDE = ("tests", "bench", "training", "demo", "docs")

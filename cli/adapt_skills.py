@@ -6,10 +6,10 @@ import argparse
 from typing import Any
 
 from ..pipelines.adaptation import Confidence, judge
-from ..tasks.discovery.adapting import TRUSTED_NOTE, Adaptation, AdaptationOutcome, is_confirmed, model_for
-from ..tasks.discovery.fetch_child import fetch_in_child
+from ..runtime.errors import UsageError
+from ..services.discovery.adapting import TRUSTED_NOTE, Adaptation, AdaptationOutcome, is_confirmed, model_for
+from ..services.discovery.fetch_child import fetch_in_child
 from ..tasks.queue.enqueue import request_indexing
-from ..vault.errors import UsageError
 from .context import Context
 from .output import add_json, counted, note, print_json, print_table
 

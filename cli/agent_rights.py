@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import NamedTuple
 
-from ..vault.errors import UsageError
+from ..runtime.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

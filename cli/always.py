@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import shlex
 
-from ..tasks.entry_names import find_entry
-from ..tasks.marking import mark_always
+from ..services.entry_names import find_entry
+from ..services.marking import mark_always
+from ..services.reviewing import Reviewer
 from ..tasks.queue.enqueue import request_indexing
-from ..tasks.reviewing import Reviewer
 from .context import Context
 from .output import add_json, note, print_json
 from .show import NAME

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from itertools import takewhile
 from typing import Any, NoReturn
 
-from ..vault.errors import UsageError
+from ..runtime.errors import UsageError
 from .other_names import INSTEAD, OPTIONS, WORDS
 
 

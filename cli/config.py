@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from ..vault.errors import UsageError
-from ..vault.settings import displayable_value, render_settings_reference
-from ..vault.settings_table import SETTINGS, as_toml
+from ..runtime.errors import UsageError
+from ..runtime.settings import displayable_value, render_settings_reference
+from ..runtime.settings_table import SETTINGS, as_toml
 from .context import Context
 from .output import add_json, print_json, print_table
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..tasks.conflicts import CHOICES, Choice, ConflictCopy, find_copy, settle_copy, waiting_copies
-from ..tasks.journal import Journal
-from ..vault.errors import EditConflict, MemoryVaultError
+from ..runtime.errors import EditConflict, MemoryVaultError
+from ..services.conflicts import CHOICES, Choice, ConflictCopy, find_copy, settle_copy, waiting_copies
+from ..services.journal import Journal
 from ..vault.store import VaultStore
 from ..vault.wording import counted
 from .editor import Drafts

@@ -13,8 +13,8 @@ from html import escape
 from pathlib import Path
 
 from ..console.server import Serving, prepare
-from ..vault.errors import UsageError
-from ..vault.layout import FILE_MODE
+from ..runtime.errors import UsageError
+from ..runtime.layout import FILE_MODE
 from .context import Context
 from .output import note
 

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 
-from ..tasks.pausing import why_sealed
-from ..vault.days import local_today
-from ..vault.errors import VaultUnavailable
-from ..vault.layout import StatePaths
-from ..vault.paths import ensure_state, require_folder
-from ..vault.settings import PartialSettings, Settings, load_partial_settings, load_settings
+from ..runtime.days import local_today
+from ..runtime.errors import VaultUnavailable
+from ..runtime.layout import StatePaths
+from ..runtime.paths import ensure_state, require_folder
+from ..runtime.settings import PartialSettings, Settings, load_partial_settings, load_settings
+from ..services.pausing import why_sealed
 from ..vault.store import VaultStore
 from .agent_rights import TRUST, agent_in
 

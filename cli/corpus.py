@@ -15,21 +15,29 @@ from typing import Any
 
 from ..pipelines.corpus import most_ideas
 from ..pipelines.routing import Tier
+from ..runtime.days import SECONDS_PER_DAY
+from ..runtime.errors import QueueUnavailable, SettingsError, UsageError
+from ..runtime.process_lock import lock_holder
+from ..runtime.settings import Settings
+from ..services.completion import completer_of
+from ..services.corpus.backfill import (
+    KIND,
+    BackfillRun,
+    Plan,
+    enqueue_corpus,
+    enqueue_settling,
+    plan_corpus,
+    unfinished,
+)
+from ..services.corpus.estimate import estimate
+from ..services.corpus.progress import Progress, last_settling, progress_of, queued_count
+from ..services.corpus.settling import DIGEST, Survey, survey
+from ..services.corpus.store import CorpusStore
+from ..services.pausing import told_of_pause, why_nothing_starts
+from ..services.tombstones import TakenBack
 from ..sources.transcripts.corpus import Transcript, claude_cleanup_days
-from ..tasks.completion import completer_of
-from ..tasks.corpus.backfill import KIND, BackfillRun, Plan, enqueue_corpus, enqueue_settling, plan_corpus, unfinished
-from ..tasks.corpus.estimate import estimate
-from ..tasks.corpus.progress import Progress, last_settling, progress_of, queued_count
-from ..tasks.corpus.settling import DIGEST, Survey, survey
-from ..tasks.corpus.store import CorpusStore
-from ..tasks.pausing import told_of_pause, why_nothing_starts
 from ..tasks.queue.enqueue import open_ledger
 from ..tasks.sharing.origin import ShareOrigin
-from ..tasks.taken_back import TakenBack
-from ..vault.days import SECONDS_PER_DAY
-from ..vault.errors import QueueUnavailable, SettingsError, UsageError
-from ..vault.process_lock import lock_holder
-from ..vault.settings import Settings
 from ..vault.store import VaultStore
 from .arguments import is_given
 from .context import Context

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from ..demo.loop import play
-from ..vault.errors import UsageError
+from ..runtime.errors import UsageError
 from .context import Context
 from .named_paths import named_path
 

@@ -7,11 +7,11 @@ import sys
 from collections.abc import Mapping
 
 from ..pipelines.review import Approve, Reject, parse_decision
-from ..tasks.corpus.digest_decisions import LEFT, decide_line, lines_to_decide
+from ..runtime.errors import MemoryVaultError, UsageError
+from ..runtime.layout import CORPUS_DIGEST
+from ..services.corpus.digest_decisions import LEFT, decide_line, lines_to_decide
+from ..services.reviewing import Reviewer
 from ..tasks.queue.enqueue import request_indexing
-from ..tasks.reviewing import Reviewer
-from ..vault.errors import MemoryVaultError, UsageError
-from ..vault.layout import CORPUS_DIGEST
 from .context import Context
 from .output import counted, print_json, print_table
 from .review_steps import Steps, summarize

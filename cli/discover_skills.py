@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..pipelines.discovery import Pattern, Source, SourcesNote
-from ..tasks.discovery.adapting import SOURCES_NOTE
-from ..tasks.discovery.fetch_child import fetch_in_child
-from ..tasks.discovery.scan import Discovery, ScanReport, SourceReport, sources_called
+from ..services.discovery.adapting import SOURCES_NOTE
+from ..services.discovery.fetch_child import fetch_in_child
+from ..services.discovery.scan import Discovery, ScanReport, SourceReport, sources_called
 from .context import Context
 from .output import add_json, counted, note, print_json, print_table
 

@@ -6,11 +6,11 @@ import argparse
 import shlex
 import sys
 
-from ..tasks.dismissing import dismiss, is_dismissed, require_dismissible
-from ..tasks.entry_names import find_entry
+from ..runtime.errors import UsageError
+from ..services.dismissing import dismiss, is_dismissed, require_dismissible
+from ..services.entry_names import find_entry
+from ..services.reviewing import Reviewer
 from ..tasks.queue.enqueue import request_indexing
-from ..tasks.reviewing import Reviewer
-from ..vault.errors import UsageError
 from ..vault.frontmatter import require_sound
 from .context import Context
 from .list_entries import print_entry

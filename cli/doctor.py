@@ -18,22 +18,22 @@ from ..index.drain import BATCH_TEXTS
 from ..index.embedder import locate_model, missing_library, model_name, verify_model
 from ..index.models import model_in_force, wanted_model, why_not_loaded
 from ..index.receipts import TRIAL_CALLER
+from ..runtime.errors import MemoryVaultError, ModelUnavailable, QueueUnavailable, SettingsError
+from ..runtime.layout import DEFAULT_GROUP
+from ..runtime.process_lock import lock_holder
+from ..runtime.settings import PartialSettings, snapshot_from_before
+from ..runtime.settings_table import redacted
+from ..services.active_counts import describe_notes
+from ..services.completion import completer_of
+from ..services.indexing import drain_now, reconcile_now
+from ..services.pausing import how_to_go_on, why_nothing_starts
 from ..services.stores import open_index
-from ..tasks.active_counts import describe_notes
-from ..tasks.completion import completer_of
-from ..tasks.indexing import drain_now, reconcile_now
-from ..tasks.pausing import how_to_go_on, why_nothing_starts
 from ..tasks.queue.enqueue import open_ledger
 from ..tasks.queue.silence import is_silent
 from ..tasks.shared_queue import NO_CLIENT, is_shared, machine_name
 from ..vault.automemory import PROBE_KIND
-from ..vault.errors import MemoryVaultError, ModelUnavailable, QueueUnavailable, SettingsError
-from ..vault.layout import DEFAULT_GROUP
 from ..vault.listing import list_left_out
-from ..vault.process_lock import lock_holder
 from ..vault.scrubbed import Scrubbed
-from ..vault.settings import PartialSettings, snapshot_from_before
-from ..vault.settings_table import redacted
 from .context import Context
 from .finding import Finding, Grade
 from .output import add_json, counted, in_line, print_json

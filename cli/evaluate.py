@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..index.embedder import Embedder, load_embedder, model_name
 from ..index.evaluation import load_documents, load_questions, open_documents, ranking_json
-from ..vault.errors import ModelUnavailable, UsageError
+from ..runtime.errors import ModelUnavailable, UsageError
 from .context import Context
 from .output import add_json, note, print_json
 from .plain import redraw

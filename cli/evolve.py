@@ -6,13 +6,13 @@ import argparse
 from pathlib import Path
 
 from ..pipelines.scrub import Policy, scrub
-from ..tasks.agent_proposals import AgentProposals
-from ..tasks.entry_names import resolve_entry
-from ..tasks.evolving import evolve
-from ..tasks.journal import Journal
+from ..runtime.errors import UsageError
+from ..services.agent_proposals import AgentProposals
+from ..services.entry_names import resolve_entry
+from ..services.evolving import evolve
+from ..services.journal import Journal
 from ..tasks.queue.enqueue import request_indexing
 from ..vault.entry import INCIDENT
-from ..vault.errors import UsageError
 from .context import Context
 from .output import add_json, note, print_json
 from .proposed import tell_proposed

@@ -8,14 +8,14 @@ import sys
 from contextlib import suppress
 
 from ..hooks.install import actions_installed, install_actions, may_offer_actions, remember_asked, uninstall_actions
-from ..tasks.action_index import compile_rule, count_rules
-from ..tasks.entry_names import find_entry
-from ..tasks.indexing import reconcile_now
-from ..tasks.marking import mark_guard
+from ..runtime.errors import IndexUnavailable, UsageError
+from ..services.action_index import compile_rule, count_rules
+from ..services.entry_names import find_entry
+from ..services.indexing import reconcile_now
+from ..services.marking import mark_guard
+from ..services.reviewing import Reviewer
 from ..tasks.queue.enqueue import request_indexing
-from ..tasks.reviewing import Reviewer
 from ..vault.entry import GUARDS
-from ..vault.errors import IndexUnavailable, UsageError
 from .context import Context
 from .output import add_json, note, print_json
 from .terminal import read_line

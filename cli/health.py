@@ -8,13 +8,13 @@ from dataclasses import asdict
 
 from ..hooks.wiring import is_wired
 from ..index.on_demand import what_starts_a_worker
-from ..tasks.costs import costs_by_week
-from ..tasks.health_report import HealthReport, IndexFigures, health_report
-from ..tasks.hook_log import HOOK_DAYS
-from ..tasks.pausing import why_nothing_starts
-from ..tasks.spending import SpendingReport
-from ..tasks.waiting_sessions import describe_sessions
-from ..vault.settings import Settings
+from ..runtime.settings import Settings
+from ..services.costs import costs_by_week
+from ..services.health_report import HealthReport, IndexFigures, health_report
+from ..services.hook_log import HOOK_DAYS
+from ..services.pausing import why_nothing_starts
+from ..services.spending import SpendingReport
+from ..services.waiting_sessions import describe_sessions
 from .context import Context
 from .output import add_json, counted, in_line, print_json, print_table
 from .pending import list_with_commands

@@ -7,8 +7,8 @@ import shlex
 
 from ..hooks.install import ACTION_EVENTS, EVENTS, hook_argv, launcher_in, write_launcher
 from ..hooks.wiring import CLAUDE, HOSTS, host_argv
-from ..vault.errors import SettingsError, UsageError
-from ..vault.layout import state_root
+from ..runtime.errors import SettingsError, UsageError
+from ..runtime.layout import state_root
 from .context import Context
 from .output import add_json, note, print_json
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..hooks.install import EVENTS, hook_argv, launcher_in, write_launcher
-from ..tasks.hook_log import TRIAL_SESSION, budget_ms
+from ..runtime.errors import MemoryVaultError
+from ..runtime.settings import Settings
+from ..services.hook_log import TRIAL_SESSION, budget_ms
 from ..tasks.queue.enqueue import open_ledger
-from ..vault.errors import MemoryVaultError
-from ..vault.settings import Settings
 
 TRIAL_SECONDS = 10.0
 FALLBACK_PROMPT = "what do you know about how we release?"

@@ -10,10 +10,12 @@ from shlex import quote
 
 from ..pipelines.incubation import TRASH_DAYS, Answer
 from ..pipelines.scrub import Policy, scrub
-from ..tasks.agent_proposals import AgentProposals
-from ..tasks.ideas.archive import put_away, put_away_ideas, restore
-from ..tasks.ideas.incubator_gc import refresh_list
-from ..tasks.ideas.ledger import (
+from ..runtime.errors import MemoryVaultError, QueueUnavailable, UsageError
+from ..runtime.slug import slugify
+from ..services.agent_proposals import AgentProposals
+from ..services.ideas.archive import put_away, put_away_ideas, restore
+from ..services.ideas.incubator import refresh_list
+from ..services.ideas.ledger import (
     find_idea,
     idea_as_json,
     ideas,
@@ -25,13 +27,11 @@ from ..tasks.ideas.ledger import (
     slug_of,
     surface,
 )
-from ..tasks.journal import Journal
+from ..services.journal import Journal
+from ..services.remembering import capture_idea
 from ..tasks.queue.enqueue import enqueue, request_indexing
-from ..tasks.remembering import capture_idea
 from ..vault.entry import Entry, first_sentence
-from ..vault.errors import MemoryVaultError, QueueUnavailable, UsageError
 from ..vault.pending import IDEAS_LIST
-from ..vault.slug import slugify
 from .context import Context
 from .output import COLUMN_CHARACTERS, add_json, counted, cut, note, print_json, print_table
 from .proposed import tell_proposed

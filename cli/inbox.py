@@ -9,14 +9,14 @@ from typing import Any
 
 from ..pipelines.likeness import statement_of
 from ..pipelines.triage import Expire, Merge, Promote, TriageStep
+from ..runtime.days import effective_day, local_today
+from ..runtime.errors import UsageError
+from ..runtime.layout import INBOX
+from ..services.reviewing import Reviewer
+from ..services.triaging import Answer, TriageOutcome, plan_triage, run_triage
 from ..tasks.queue.enqueue import request_indexing
-from ..tasks.reviewing import Reviewer
-from ..tasks.triaging import Answer, TriageOutcome, plan_triage, run_triage
-from ..vault.days import effective_day, local_today
 from ..vault.entry import Entry
-from ..vault.errors import UsageError
 from ..vault.evidence import PASSED_ON_TAG
-from ..vault.layout import INBOX
 from .arguments import refuse_options_of_others
 from .context import Context
 from .output import COLUMN_CHARACTERS, add_json, counted, cut, in_line, note, print_json, print_table

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from ..index.client import RecallClient, ServiceRefused, ServiceUnavailable
 from ..index.engine import RecallEngine, RecallQuery
-from ..tasks.agent_proposals import AgentProposals
-from ..tasks.incidents import add, find, propose
+from ..runtime.errors import IndexUnavailable
+from ..services.agent_proposals import AgentProposals
+from ..services.incidents import add, find, propose
 from ..tasks.queue.enqueue import request_indexing
 from ..vault.entry import INCIDENT
-from ..vault.errors import IndexUnavailable
 from ..vault.project import project_of
 from .arguments import refuse_options_of_others
 from .context import Context, current_folder

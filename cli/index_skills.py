@@ -6,10 +6,10 @@ import argparse
 from dataclasses import asdict
 from pathlib import Path
 
+from ..runtime.errors import UsageError
+from ..runtime.layout import home_folder
+from ..services.skills import all_roots, forget_root, index_skills, is_known_root, remember_root, scan
 from ..tasks.queue.enqueue import request_indexing
-from ..tasks.skills import all_roots, forget_root, index_skills, is_known_root, remember_root, scan
-from ..vault.errors import UsageError
-from ..vault.layout import home_folder
 from .context import Context, current_folder
 from .named_paths import named_folder, named_path
 from .output import add_json, counted, note, print_json

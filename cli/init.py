@@ -28,10 +28,13 @@ from ..index.client import ServiceUnavailable, ensure_service
 from ..index.models import is_installed
 from ..index.on_demand import allow_starts
 from ..pipelines.discovery import DEFAULT_SOURCES
-from ..services.stores import vault_store
-from ..tasks.active_counts import count_active, count_indexed_entries
-from ..tasks.corpus.backfill import KIND, BackfillRun, Plan
-from ..tasks.corpus.history import (
+from ..runtime.background import CannotStart
+from ..runtime.errors import IndexUnavailable, QueueUnavailable, UsageError, VaultUnavailable
+from ..runtime.paths import ensure_state
+from ..runtime.settings import Settings, compile_snapshot, load_settings
+from ..services.active_counts import count_active, count_indexed_entries
+from ..services.corpus.backfill import KIND, BackfillRun, Plan
+from ..services.corpus.history import (
     HISTORY_DAYS,
     FirstRecall,
     enqueue_history,
@@ -39,18 +42,15 @@ from ..tasks.corpus.history import (
     plan_history,
     wait_for_history,
 )
-from ..tasks.corpus.progress import Progress
-from ..tasks.discovery.adapting import SOURCES_NOTE
-from ..tasks.discovery.fetch_child import fetch_in_child
-from ..tasks.discovery.scan import Discovery
-from ..tasks.indexing import reconcile_now
-from ..tasks.pausing import how_to_go_on, told_of_pause, why_nothing_starts
-from ..tasks.pending_counts import PendingCounts, count_pending
+from ..services.corpus.progress import Progress
+from ..services.discovery.adapting import SOURCES_NOTE
+from ..services.discovery.fetch_child import fetch_in_child
+from ..services.discovery.scan import Discovery
+from ..services.indexing import reconcile_now
+from ..services.pausing import how_to_go_on, told_of_pause, why_nothing_starts
+from ..services.pending_counts import PendingCounts, count_pending
+from ..services.stores import vault_store
 from ..tasks.queue.enqueue import enqueue, open_ledger, request_indexing
-from ..vault.background import CannotStart
-from ..vault.errors import IndexUnavailable, QueueUnavailable, UsageError, VaultUnavailable
-from ..vault.paths import ensure_state
-from ..vault.settings import Settings, compile_snapshot, load_settings
 from .context import Context
 from .hook_trial import HookTime, try_hooks
 from .mining_bar import draw_mining
@@ -265,7 +265,7 @@ def _ask_reader(settings: Settings, context: Context, days: int) -> str | None:
     found = [name for name in AGENTS_THAT_READ if shutil.which(name, path=context.env.get("PATH"))]
     if "reflection.miner" in settings.origins or not found:
         return None
-    from ..tasks.corpus.estimate import tokens_a_session  # It loads the miner.
+    from ..services.corpus.estimate import tokens_a_session  # It loads the miner.
 
     plan = plan_history(settings, days)
     tokens = tokens_a_session(plan, settings)

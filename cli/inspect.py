@@ -20,8 +20,8 @@ from ..index.receipts import (
     read_marks,
     read_receipts,
 )
-from ..tasks.hook_log import TRIAL_SESSION
-from ..vault.errors import UsageError
+from ..runtime.errors import UsageError
+from ..services.hook_log import TRIAL_SESSION
 from .context import Context
 from .output import add_json, in_line, note, print_json
 

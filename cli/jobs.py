@@ -9,14 +9,14 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
-from ..tasks.hook_log import TRIAL_SESSION
-from ..tasks.pausing import why_nothing_starts
+from ..runtime.errors import UsageError
+from ..runtime.process_lock import lock_holder
+from ..runtime.settings import Settings
+from ..services.hook_log import TRIAL_SESSION
+from ..services.pausing import why_nothing_starts
 from ..tasks.queue.enqueue import open_ledger
 from ..tasks.queue.kinds import POLICIES, KindPolicy
 from ..tasks.queue.ledger import STATES, Job, Ledger
-from ..vault.errors import UsageError
-from ..vault.process_lock import lock_holder
-from ..vault.settings import Settings
 from .arguments import is_given, refuse_options_of_others
 from .context import Context
 from .output import COLUMN_CHARACTERS, add_json, counted, cut, note, print_json, print_table

@@ -14,13 +14,13 @@ from ..index.statuses import require_known
 from ..index.store import row_of
 from ..pipelines.incubation import GC_KIND, SURFACE_KIND
 from ..pipelines.likeness import statement_of
-from ..tasks.waiting_sessions import told_of_sessions
+from ..runtime.days import effective_day
+from ..runtime.errors import UsageError
+from ..runtime.layout import INBOX, INCUBATOR, REVIEW
+from ..services.waiting_sessions import told_of_sessions
 from ..vault.active import EXPLICIT_KINDS, PLACE_OF_KIND, has_content, is_entry, is_entry_place
 from ..vault.automemory import COST_KIND
-from ..vault.days import effective_day
 from ..vault.entry import ACTIVE, AWAITING_STATUSES, STATUSES, Entry
-from ..vault.errors import UsageError
-from ..vault.layout import INBOX, INCUBATOR, REVIEW
 from ..vault.pending import describe_pending, group_by_place
 from ..vault.project import project_slug
 from .context import Context

@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from ..vault.errors import MemoryVaultError, SettingsError, UsageError
+from ..runtime.errors import MemoryVaultError, SettingsError, UsageError
 from .context import Context
 from .output import note
 

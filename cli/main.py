@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from .. import __version__
-from ..vault.errors import MemoryVaultError, UsageError
+from ..runtime.errors import MemoryVaultError, UsageError
 from .agent_rights import Command, Does, require_allowed
 from .arguments import CommandParser, ProgramParser
 from .context import Context

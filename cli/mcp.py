@@ -25,21 +25,21 @@ from pydantic import Field, ValidationError
 from .. import __version__
 from ..index.filters import named_values, parse_filter
 from ..index.recall import recall_entries
-from ..tasks.agent_proposals import AgentProposals, ProposalFields, ProposalOutcome
-from ..tasks.journal import Journal
-from ..tasks.pending_counts import count_pending
+from ..runtime.days import effective_day, parse_local_day
+from ..runtime.errors import MemoryVaultError, UsageError
+from ..runtime.layout import ALWAYS_LOAD
+from ..runtime.normal_form import composed
+from ..runtime.paths import is_text
+from ..runtime.safe_text import safe_line, safe_lines
+from ..services.agent_proposals import AgentProposals, ProposalFields, ProposalOutcome
+from ..services.journal import Journal
+from ..services.pending_counts import count_pending
+from ..services.topics import ARGUMENTS, Topic, Topics
 from ..tasks.queue.enqueue import request_indexing
-from ..tasks.topics import ARGUMENTS, Topic, Topics
 from ..vault.active import EXPLICIT_KINDS, is_entry
-from ..vault.days import effective_day, parse_local_day
 from ..vault.entry import ACTIVE, RESEARCH_KIND, Entry
-from ..vault.errors import MemoryVaultError, UsageError
-from ..vault.layout import ALWAYS_LOAD
-from ..vault.normal_form import composed
-from ..vault.paths import is_text
 from ..vault.project import project_of
 from ..vault.registry import readable
-from ..vault.safe_text import safe_line, safe_lines
 from .context import Context, current_folder
 from .mcp_messages import AnsweredMessages
 from .standard_streams import discard_outputs

@@ -7,8 +7,8 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from ..tasks.journal import Journal
-from ..tasks.migrating import MigratedFile, Migration
+from ..services.journal import Journal
+from ..services.migrating import MigratedFile, Migration
 from ..tasks.queue.enqueue import request_indexing
 from .context import Context
 from .named_paths import named_folder

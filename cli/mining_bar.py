@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..tasks.corpus.backfill import KIND
-from ..tasks.corpus.progress import Progress
+from ..services.corpus.backfill import KIND
+from ..services.corpus.progress import Progress
 from .plain import line_columns, redraw
 
 BAR = 25

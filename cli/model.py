@@ -12,11 +12,11 @@ from typing import Any
 from ..index.embedder import load_embedder, model_name
 from ..index.hub import download, endpoint_of, is_hub_name
 from ..index.models import SLOW_QUERY_MS, KnownModel, is_installed, list_models, measure_query_ms, why_not_loaded
+from ..runtime.errors import UsageError
+from ..services.indexing import UPGRADE_KIND
 from ..services.stores import open_index
-from ..tasks.indexing import UPGRADE_KIND
+from ..services.upgrading import ask_for, cancel_all, embed_beside, is_complete, put_in_force, request_of
 from ..tasks.queue.enqueue import open_ledger, request_indexing
-from ..tasks.upgrading import ask_for, cancel_all, embed_beside, is_complete, put_in_force, request_of
-from ..vault.errors import UsageError
 from .arguments import refuse_options_of_others
 from .context import Context
 from .named_paths import named_path

@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-from ..vault.errors import UsageError
+from ..runtime.errors import UsageError
 
 
 def named_path(path: Path) -> Path:

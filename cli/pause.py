@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-from ..tasks.pausing import pause, paused_since
+from ..runtime.errors import QueueUnavailable, SettingsError
+from ..runtime.layout import StatePaths
+from ..runtime.settings import Settings
+from ..services.pausing import pause, paused_since
 from ..tasks.queue.enqueue import open_ledger
-from ..vault.errors import QueueUnavailable, SettingsError
-from ..vault.layout import StatePaths
-from ..vault.settings import Settings
 from .context import Context
 from .output import add_json, counted, note, print_json
 from .times import local_time

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from ..tasks.pending_counts import PendingCounts
+from ..services.pending_counts import PendingCounts
 from ..vault.pending import describe_other_places, describe_review
 
 COMMANDS = {"inbox": "memory inbox", "ideas": "memory idea list", "patterns": "memory watchlist"}

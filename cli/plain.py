@@ -11,7 +11,7 @@ import re
 import sys
 from typing import Any, TextIO
 
-from ..vault.errors import MemoryVaultError
+from ..runtime.errors import MemoryVaultError
 
 _DRIVES = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """Control characters but line end and tab, overrides of direction, halves of characters (names that are no UTF-8)."""

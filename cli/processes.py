@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Literal
 
+from ..runtime.background import start_in_background
+from ..runtime.errors import SettingsError
+from ..runtime.layout import StatePaths
+from ..runtime.process_lock import lock_holder
+from ..runtime.settings import Settings, load_settings
 from ..tasks.queue.units import ServiceManagerUnavailable, service_manager, worker_command
-from ..vault.background import start_in_background
-from ..vault.errors import SettingsError
-from ..vault.layout import StatePaths
-from ..vault.process_lock import lock_holder
-from ..vault.settings import Settings, load_settings
 from .output import note
 
 STOP_SECONDS = 30.0

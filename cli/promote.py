@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from ..tasks.ideas.ledger import promote
-from ..tasks.journal import Journal
+from ..services.ideas.ledger import promote
+from ..services.journal import Journal
 from ..tasks.queue.enqueue import request_indexing
 from .context import Context
 from .output import add_json, print_json

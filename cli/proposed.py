@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..tasks.agent_proposals import ProposalOutcome
+from ..runtime.errors import EntryInvalid
+from ..services.agent_proposals import ProposalOutcome
 from ..tasks.queue.enqueue import request_indexing
-from ..vault.errors import EntryInvalid
 from .context import Context
 from .output import note, print_json
 

@@ -9,8 +9,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from ..console.times import lasting
+from ..runtime.errors import MemoryVaultError, QueueUnavailable, UsageError
 from ..tasks.shared_queue import NO_CLIENT, is_shared, machine_name
-from ..vault.errors import MemoryVaultError, QueueUnavailable, UsageError
 from .context import Context
 from .output import add_json, note, print_json, print_table
 from .pages import how_to

@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Any
 from ..index.filters import asked_values, named_values, parse_filter
 from ..index.protocol import MAX_K
 from ..index.recall import DEGRADED_MESSAGES, recall_entries
+from ..runtime.days import effective_day, local_today
+from ..runtime.errors import MemoryVaultError, UsageError
+from ..runtime.layout import INBOX, INCUBATOR, REVIEW
+from ..runtime.process_lock import lock_holder
 from ..vault.active import PLACE_OF_KIND
-from ..vault.days import effective_day, local_today
 from ..vault.entry import ACTIVE
-from ..vault.errors import MemoryVaultError, UsageError
-from ..vault.layout import INBOX, INCUBATOR, REVIEW
-from ..vault.process_lock import lock_holder
 from ..vault.project import project_of, project_slug
 from .context import Context, current_folder
 from .kinds import tell_missing
 from .output import add_json, note, print_json
 
 if TYPE_CHECKING:
-    from ..tasks.filling import Filling
+    from ..services.index_backlog import Filling
 
 EPILOG = """example:
   memory recall 'how do we release?'
@@ -160,7 +160,7 @@ def _see_what_is_new(context: Context) -> None:
     state = context.state_of_vault_or_index
     if lock_holder(state.worker_lock) is not None or not Path(state.index_db).exists():
         return
-    from ..tasks.indexing import reconcile_now  # their imports cost more than asking does
+    from ..services.indexing import reconcile_now  # their imports cost more than asking does
     from .vault_choice import told_of_empty
 
     with suppress(MemoryVaultError, OSError):  # The answer says what it was made from.
@@ -173,7 +173,7 @@ def _filling(context: Context) -> Filling | None:
     state = context.state_of_vault_or_index
     if lock_holder(state.worker_lock) is None:
         return None
-    from ..tasks.filling import filling_of
+    from ..services.index_backlog import filling_of
 
     return filling_of(context.settings)
 

@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import Any
 
 from ..pipelines.routing import RoutedCandidate
+from ..runtime.errors import QueueUnavailable, UsageError
+from ..runtime.settings import BY_NAME, Settings
+from ..services.corpus.backfill import newest_session
+from ..services.health_warnings import why_full
+from ..services.ideas.ledger import research_key
+from ..services.mining import MiningRequest, mine_transcript
+from ..services.model_mining import AnswerCache
+from ..services.pausing import why_nothing_starts
+from ..services.pending_counts import count_pending_notes
+from ..services.remembering import ideas_to_research, preview, remember
 from ..sources.transcripts.hosts import HOSTS, holds_records, host_of
-from ..tasks.corpus.backfill import newest_session
-from ..tasks.health_warnings import why_full
-from ..tasks.ideas.ledger import research_key
-from ..tasks.mining import MiningRequest, mine_transcript
-from ..tasks.model_mining import AnswerCache
-from ..tasks.pausing import why_nothing_starts
-from ..tasks.pending_counts import count_pending_notes
 from ..tasks.queue.enqueue import enqueue, request_indexing
-from ..tasks.remembering import ideas_to_research, preview, remember
-from ..vault.errors import QueueUnavailable, UsageError
-from ..vault.settings import BY_NAME, Settings
 from . import corpus
 from .arguments import is_given
 from .context import Context, current_folder

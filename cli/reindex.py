@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from ..tasks.indexing import drain_now, reconcile_now
+from ..services.indexing import drain_now, reconcile_now
 from .context import Context
 from .output import add_json, note, print_json
 from .plain import redraw

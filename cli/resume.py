@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 
 from ..hooks.wiring import is_wired
-from ..tasks.pausing import resume, told_of_pause
+from ..runtime.process_lock import lock_holder
+from ..services.pausing import resume, told_of_pause
 from ..tasks.queue.doorbell import ring_worker
-from ..vault.process_lock import lock_holder
 from .context import Context
 from .output import add_json, note, print_json
 from .pause import switched_place

@@ -25,22 +25,22 @@ from ..pipelines.review import (
 from ..pipelines.review import without_replacement_line as kept_text
 from ..pipelines.routing import PASSED_ON
 from ..pipelines.scrub import Policy, scrub
-from ..tasks.action_index import compile_rule
-from ..tasks.conflicts import Choice, ConflictCopy, notes_in_conflict, settle_copy, waiting_copies
-from ..tasks.corpus.digest_decisions import decide_line
-from ..tasks.entry_names import find_entry
-from ..tasks.excerpts import excerpts_of, occasion_of
-from ..tasks.ideas.incubator_gc import parse_listed
-from ..tasks.pending_counts import count_pending
+from ..runtime.days import day_of, parse_local_day
+from ..runtime.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, UsageError
+from ..runtime.layout import CORPUS_DIGEST, INBOX, INCUBATOR, REVIEW
+from ..services.action_index import compile_rule
+from ..services.conflicts import Choice, ConflictCopy, notes_in_conflict, settle_copy, waiting_copies
+from ..services.corpus.digest_decisions import decide_line
+from ..services.entry_names import find_entry
+from ..services.excerpts import excerpts_of, occasion_of
+from ..services.ideas.incubator import parse_listed
+from ..services.pending_counts import count_pending
+from ..services.replacing import replaced_now
+from ..services.reviewing import DecisionOutcome, Reviewer
 from ..tasks.queue.enqueue import request_indexing
-from ..tasks.replacing import replaced_now
-from ..tasks.reviewing import DecisionOutcome, Reviewer
 from ..vault.core import is_ban
-from ..vault.days import day_of, parse_local_day
 from ..vault.entry import ACTIVE, INCIDENT, Entry
-from ..vault.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, UsageError
 from ..vault.evidence import PASSED_ON_TAG, SAID
-from ..vault.layout import CORPUS_DIGEST, INBOX, INCUBATOR, REVIEW
 from ..vault.note_text import said_once
 from ..vault.pending import IDEA_NOTE, INCUBATOR_FOLDER, describe_pending, group_by_place
 from ..vault.scrubbed import Scrubbed

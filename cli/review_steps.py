@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Generic, TypeVar
 
-from ..tasks.reviewing import Reviewer
-from ..vault.days import day_of
-from ..vault.errors import MemoryVaultError
+from ..runtime.days import day_of
+from ..runtime.errors import MemoryVaultError
+from ..services.reviewing import Reviewer
 from .terminal import read_key
 
 TAKE_BACK = "take it back? [y]es [n]o "

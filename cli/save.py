@@ -10,17 +10,17 @@ from ..pipelines.likeness import statement_of
 from ..pipelines.review import group_of
 from ..pipelines.scrub import Policy, scrub
 from ..pipelines.seeding import LEAST_SCORE, grade
-from ..tasks.agent_proposals import AgentProposals, ProposalFields
-from ..tasks.evolving import says_already
-from ..tasks.known_memories import VaultMemories
+from ..runtime.errors import EntryExists, UsageError
+from ..runtime.layout import PROJECTS
+from ..runtime.slug import title_slug
+from ..services.agent_proposals import AgentProposals, ProposalFields
+from ..services.evolving import says_already
+from ..services.known_memories import VaultMemories
+from ..services.remembering import free_path
+from ..services.semantic_similarity import SemanticSimilarity
 from ..tasks.queue.enqueue import request_indexing
-from ..tasks.remembering import free_path
-from ..tasks.semantic_similarity import SemanticSimilarity
 from ..vault.entry import ACTIVE, INCIDENT, Entry
-from ..vault.errors import EntryExists, UsageError
-from ..vault.layout import PROJECTS
 from ..vault.project import project_of, project_slug
-from ..vault.slug import title_slug
 from .context import Context, current_folder
 from .kinds import meant_kind, tell_meant
 from .output import add_json, note, print_json

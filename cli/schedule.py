@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from ..runtime.errors import UsageError
 from ..schedules.table import SCHEDULES
-from ..tasks.handlers import handlers
+from ..tasks.jobs.handlers import handlers
 from ..tasks.queue.enqueue import open_ledger
 from ..tasks.queue.scheduler import Scheduler, ScheduleStatus, local_timezone
-from ..vault.errors import UsageError
 from .context import Context
 from .output import add_json, note, print_json, print_table
 from .times import local_time

@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from ..pipelines.scrub import Policy, scrub
+from ..runtime.errors import UsageError
+from ..services.scrubbing import Found, scrub_everything
 from ..tasks.queue.enqueue import request_indexing
-from ..tasks.scrubbing import Found, scrub_everything
-from ..vault.errors import UsageError
 from .context import Context
 from .output import add_json, counted, note, print_json, print_table
 from .plain import write_bytes

@@ -6,9 +6,9 @@ import argparse
 import sys
 from pathlib import Path
 
+from ..runtime.errors import UsageError
+from ..services.seeding import DEFAULT_MOST, PlannedProposal, Seeding, SeedPlan
 from ..tasks.queue.enqueue import request_indexing
-from ..tasks.seeding import DEFAULT_MOST, PlannedProposal, Seeding, SeedPlan
-from ..vault.errors import UsageError
 from .context import Context
 from .named_paths import named_path
 from .output import add_json, counted, cut, note, print_json

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..index.models import wanted_model
 from ..index.service import Outcome, ServiceConfig, serve
-from ..vault import hooklog
+from ..runtime import hooklog
 from .context import Context
 from .output import note
 

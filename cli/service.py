@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 
 from ..index.on_demand import allow_starts
+from ..runtime.errors import MemoryVaultError, UsageError
+from ..runtime.process_lock import lock_holder
 from ..tasks.queue.units import service_manager
-from ..vault.errors import MemoryVaultError, UsageError
-from ..vault.process_lock import lock_holder
 from .context import Context
 from .output import add_json, note, print_json
 from .processes import ensure_worker, stop_background

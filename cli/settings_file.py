@@ -8,8 +8,8 @@ from pathlib import Path
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
-from ..vault.atomic_file import replace_file
-from ..vault.errors import SettingsError
+from ..runtime.atomic_file import replace_file
+from ..runtime.errors import SettingsError
 
 
 def write_setting(config_file: Path, section: str, key: str, value: str | bool) -> None:

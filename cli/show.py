@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from dataclasses import asdict
 
-from ..tasks.entry_facts import facts_of
-from ..tasks.entry_names import find_entry
+from ..services.entry_facts import facts_of
+from ..services.entry_names import find_entry
 from ..vault.entry import Entry
 from .context import Context
 from .list_entries import as_json

@@ -26,15 +26,15 @@ from ..hooks.install import (
 )
 from ..hooks.wiring import WIRINGS, is_wired, wired_events
 from ..index.on_demand import may_start
-from ..tasks.corpus.backfill import plan_corpus
-from ..tasks.device import SETTINGS_NOTE, acting_device, acts_here
-from ..tasks.hook_log import HookRun, read_hook_runs
+from ..runtime.days import SECONDS_PER_DAY
+from ..runtime.errors import MemoryVaultError
+from ..runtime.settings import Settings
+from ..services.corpus.backfill import plan_corpus
+from ..services.device import SETTINGS_NOTE, acting_device, acts_here
+from ..services.hook_log import HookRun, read_hook_runs
 from ..tasks.queue.units import service_manager
-from ..vault.days import SECONDS_PER_DAY
-from ..vault.errors import MemoryVaultError
 from ..vault.frontmatter import find_fault
 from ..vault.listing import list_notes
-from ..vault.settings import Settings
 from .context import Context
 from .corpus import WARN_DAYS, ending_soon
 from .finding import Finding

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 from dataclasses import asdict
 
-from ..tasks.importing import HostMemory
-from ..tasks.journal import Actor, Journal
+from ..runtime.errors import UsageError
+from ..services.importing import HostMemory
+from ..services.journal import Actor, Journal
+from ..services.topics import Topic, Topics, find_project
 from ..tasks.queue.enqueue import request_indexing
-from ..tasks.topics import Topic, Topics, find_project
 from ..vault.automemory import TYPES
-from ..vault.errors import UsageError
 from ..vault.project import project_of
 from .arguments import refuse_options_of_others
 from .context import Context, current_folder

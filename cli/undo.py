@@ -10,12 +10,12 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from ..tasks.journal import AUTOMATIC, BACKFILL, Journal
+from ..runtime.errors import MemoryVaultError, UsageError
+from ..runtime.large_change import forget_large_change
+from ..services.journal import AUTOMATIC, BACKFILL, Journal
+from ..services.tombstones import NOTE, TakenBack
+from ..services.undoing import WRITTEN, LeftRun, Selector, Undo, UndoPlan
 from ..tasks.queue.enqueue import request_indexing
-from ..tasks.taken_back import NOTE, TakenBack
-from ..tasks.undoing import WRITTEN, LeftRun, Selector, Undo, UndoPlan
-from ..vault.errors import MemoryVaultError, UsageError
-from ..vault.large_change import forget_large_change
 from ..vault.marker import REFLECTED, START, list_markers
 from .context import Context
 from .output import add_json, counted, in_line, note, print_json
@@ -104,7 +104,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 def _ask_for_the_digest(plan: UndoPlan, context: Context) -> None:
     """The note that lists what old sessions said changes with it; where it can't be asked for, by the next backfill."""
-    from ..tasks.corpus.settling import request_digest  # its imports cost as much as all of undo's
+    from ..services.corpus.settling import request_digest  # its imports cost as much as all of undo's
 
     with suppress(MemoryVaultError):
         request_digest(context.settings, context.store, plan.lost_of)
@@ -165,7 +165,7 @@ def _run_called(run: str, at: str) -> str:
 
 def _is_known(session: str, undo: Undo, context: Context) -> bool:
     """Whether it was ever seen: one that was mined to no effect is no mistake."""
-    from ..tasks.corpus.store import CorpusStore  # its imports cost as much as all of undo's
+    from ..services.corpus.store import CorpusStore  # its imports cost as much as all of undo's
 
     state = context.state
     seen = {id_ for kept in (START, REFLECTED) for id_ in list_markers(state.harness, kept)}

@@ -11,9 +11,9 @@ from typing import Any
 from ..hooks.install import UninstallOutcome, settings_file_of, uninstall
 from ..hooks.wiring import CLAUDE, HOSTS, WIRINGS, uninstall_for
 from ..index.on_demand import forbid_starts
+from ..runtime.errors import SettingsError
+from ..runtime.settings import PartialSettings
 from ..tasks.queue.units import ServiceManagerUnavailable, service_manager
-from ..vault.errors import SettingsError
-from ..vault.settings import PartialSettings
 from .context import Context
 from .output import add_json, home_path, note, print_json
 from .processes import stop_background

@@ -20,9 +20,9 @@ from honcho.manager import Manager
 from honcho.printer import Message, Printer
 from honcho.process import Process
 
-from ..vault.errors import WorkerRunning
-from ..vault.process_lock import lock_holder
-from ..vault.settings import child_environment
+from ..runtime.errors import WorkerRunning
+from ..runtime.process_lock import lock_holder
+from ..runtime.settings import child_environment
 from .context import Context
 from .output import note
 from .plain import beneath, plain

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from ..tasks.active_counts import count_indexed_entries
-from ..tasks.discovery.adapting import SOURCES_NOTE
-from ..vault.errors import VaultUnavailable
-from ..vault.layout import ALWAYS_LOAD, DEFAULT_GROUP, INCUBATOR, PROJECTS, SKILLS, WATCHLIST
+from ..runtime.errors import VaultUnavailable
+from ..runtime.layout import ALWAYS_LOAD, DEFAULT_GROUP, INCUBATOR, PROJECTS, SKILLS, WATCHLIST
+from ..services.active_counts import count_indexed_entries
+from ..services.discovery.adapting import SOURCES_NOTE
 from .context import Context
 from .output import counted, home_path
 from .terminal import read_choice

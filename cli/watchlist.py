@@ -10,10 +10,10 @@ from typing import Any
 
 from ..pipelines.scrub import Policy, scrub
 from ..pipelines.watchlist import DEFER_DAYS, Decision, Defer, Dismiss, Promote, is_archived, parts_of
-from ..tasks.discovery.watchlist import VerdictOutcome, Watchlist, is_deferred
+from ..runtime.errors import EntryInvalid, UsageError
+from ..services.discovery.watchlist import VerdictOutcome, Watchlist, is_deferred
 from ..tasks.queue.enqueue import request_indexing
 from ..vault.entry import Entry
-from ..vault.errors import EntryInvalid, UsageError
 from .arguments import refuse_options_of_others
 from .context import Context
 from .output import add_json, note, print_json, print_table

@@ -7,16 +7,16 @@ import logging
 from dataclasses import asdict
 from datetime import UTC, datetime
 
-from ..tasks.pausing import told_of_pause
+from ..runtime.errors import UsageError
+from ..runtime.priority import lower_priority
+from ..runtime.settings import Settings
+from ..services.pausing import told_of_pause
+from ..services.settings_in_force import SettingsInForce
+from ..tasks.jobs.wiring import build_worker
 from ..tasks.queue.records import DueLater
 from ..tasks.queue.scheduler import local_timezone
 from ..tasks.queue.worker import RunReport
 from ..tasks.queue.worklog import log_to
-from ..tasks.settings_in_force import SettingsInForce
-from ..tasks.wiring import build_worker
-from ..vault.errors import UsageError
-from ..vault.priority import lower_priority
-from ..vault.settings import Settings
 from .arguments import is_given
 from .context import Context
 from .headway import headway_line, later_line

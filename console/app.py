@@ -13,8 +13,8 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from ..vault.errors import MemoryVaultError
-from ..vault.settings import Settings
+from ..runtime.errors import MemoryVaultError
+from ..runtime.settings import Settings
 from .desk import Desk, Notice
 from .keys import Keys
 from .pages import PAGES

@@ -18,13 +18,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from .. import __version__
-from ..services.stores import vault_store
-from ..tasks.journal import Act
-from ..tasks.pending_counts import PendingCounts, count_pending_notes
-from ..tasks.queue.enqueue import request_indexing
-from ..tasks.reviewing import Reviewer
-from ..vault.days import day_of as local_day
-from ..vault.errors import (
+from ..runtime.days import day_of as local_day
+from ..runtime.errors import (
     EditConflict,
     EntryExists,
     EntryNotFound,
@@ -33,8 +28,13 @@ from ..vault.errors import (
     UsageError,
     VaultUnavailable,
 )
+from ..runtime.settings import Settings
+from ..services.journal import Act
+from ..services.pending_counts import PendingCounts, count_pending_notes
+from ..services.reviewing import Reviewer
+from ..services.stores import vault_store
+from ..tasks.queue.enqueue import request_indexing
 from ..vault.note_text import said_once
-from ..vault.settings import Settings
 from ..vault.store import VaultStore
 from ..vault.wording import counted as counted
 from ..vault.wording import cut

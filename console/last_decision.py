@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import threading
 
-from ..tasks.journal import Act, JournalState
-from ..tasks.reviewing import Reviewer
+from ..services.journal import Act, JournalState
+from ..services.reviewing import Reviewer
 
 
 class LastDecision:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..tasks.pending_counts import PendingCounts
+from ..services.pending_counts import PendingCounts
 
 
 @dataclass(frozen=True, kw_only=True)

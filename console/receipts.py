@@ -10,8 +10,8 @@ from typing import Any
 
 import orjson
 
-from ..tasks.hook_log import TRIAL_SESSION
-from ..vault.layout import StatePaths
+from ..runtime.layout import StatePaths
+from ..services.hook_log import TRIAL_SESSION
 
 MOST_BYTES = 64_000_000
 """Of the newest receipts; a receipt has one to two thousand bytes."""

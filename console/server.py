@@ -13,8 +13,8 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from ..vault.errors import MemoryVaultError
-from ..vault.settings import Settings
+from ..runtime.errors import MemoryVaultError
+from ..runtime.settings import Settings
 from .app import make_app
 from .keys import LINK_SECONDS, Keys
 

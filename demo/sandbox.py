@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ..index.client import RecallClient, ServiceUnavailable
-from ..vault.layout import StatePaths, vault_id
+from ..runtime.layout import StatePaths, vault_id
 
 LOAD_SECONDS = 120.0
 STOP_SECONDS = 20.0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from ..vault.layout import ACTIONS
+from ..runtime.layout import ACTIONS
 from .action_match import match_call
 from .payload import parse_object, quote
 

@@ -1,7 +1,7 @@
 """Which rules speak of a tool call: the compiled triggers, looked up in the call. Light module, without `re`.
 
-The compiled file (`tasks/action_index.py`) has the triggers in its first line, as JSON: by program, by name of a file
-or folder, by extension, by word. Each further line is one rule, and is only parsed when it matches.
+The compiled file (`services/action_index.py`) has the triggers in its first line, as JSON: by program, by name of a
+file or folder, by extension, by word. Each further line is one rule, and is only parsed when it matches.
 """
 
 from __future__ import annotations

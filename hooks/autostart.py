@@ -10,7 +10,7 @@ import os
 import time
 from _signal import SIGCHLD, SIGHUP, SIGINT, SIGTERM  # type: ignore[import-not-found]
 
-from ..vault.layout import UNINSTALLED
+from ..runtime.layout import UNINSTALLED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

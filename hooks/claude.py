@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from ..vault.layout import resolve_within
+from ..runtime.layout import resolve_within
 from ..vault.marker import is_session_id
 from .payload import HookCall, parse_object, text_of
 

@@ -11,9 +11,9 @@ import sys
 import time
 from _thread import RLock, allocate_lock, start_new_thread
 
-from ..vault import hooklog
+from ..runtime import hooklog
+from ..runtime.snapshot import config_stamp, is_switched_off, read_snapshot, renew_snapshot, write_snapshot
 from ..vault.marker import Marker, create_marker, forget_end, note_end, remove_temporaries, touch_marker
-from ..vault.snapshot import config_stamp, is_switched_off, read_snapshot, renew_snapshot, write_snapshot
 from . import claude
 from .payload import HookCall, parse_object, read_stdin
 
@@ -285,8 +285,8 @@ def _settings(hook: Hook, env: Mapping[str, str]) -> Mapping[str, str]:
     if settings is not None:
         return settings
     # Slow, once after a change: importing the TOML parser costs more than everything else here.
-    from ..vault.errors import SettingsError
-    from ..vault.settings import load_settings, snapshot_from_before, snapshot_values
+    from ..runtime.errors import SettingsError
+    from ..runtime.settings import load_settings, snapshot_from_before, snapshot_values
 
     stamp = config_stamp(env)
     try:
@@ -465,7 +465,7 @@ def _touch_session(hook: Hook, call: HookCall, settings: Mapping[str, str], *, s
     try:
         create_marker(harness, marker, synced=synced)
     except FileNotFoundError:  # The first hook ever for this vault.
-        from ..vault.layout import StatePaths
+        from ..runtime.layout import StatePaths
 
         StatePaths(settings["state"]).ensure()
         create_marker(harness, marker, synced=synced)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..vault.layout import resolve_within
+from ..runtime.layout import resolve_within
 from .claude import extract_question
 from .claude import read_call as _read_call
 from .payload import quote, text_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..vault.layout import resolve_within
+from ..runtime.layout import resolve_within
 from ..vault.marker import is_session_id
 from .claude import extract_question
 from .payload import HookCall, text_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import stat
 
+from ..runtime.layout import ALWAYS_LOAD, is_conflict_copy, special_folder
 from ..vault.evidence import strip_evidence
 from ..vault.header import UNREADABLE, UNREADABLE_STATUS, is_open, out_of_use, skim
-from ..vault.layout import ALWAYS_LOAD, is_conflict_copy, special_folder
 from ..vault.project import project_of_note
 from ..vault.statuses import is_in_use
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..vault.layout import FAILURES
+from ..runtime.layout import FAILURES
 from .action import ActionAnswer, add_told, format_context, read_told
 from .payload import parse_object
 

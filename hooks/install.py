@@ -18,10 +18,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..vault.atomic_file import replace_file
-from ..vault.errors import SettingsError
-from ..vault.layout import FILE_MODE, make_private_folder
-from ..vault.settings import Settings
+from ..runtime.atomic_file import replace_file
+from ..runtime.errors import SettingsError
+from ..runtime.layout import FILE_MODE, make_private_folder
+from ..runtime.settings import Settings
 
 STUB = Path(__file__).with_name("stub.py")
 LAUNCHER = "memoryvault-hook"
@@ -456,8 +456,8 @@ def _without(document: Json, events: Collection[str]) -> Json:
 
 def precompile() -> None:
     """Compile the modules that hooks load, which hooks in a read-only package could not do."""
-    for folder in (STUB.parent, STUB.parent.parent / "vault"):
-        compileall.compile_dir(folder, maxlevels=0, quiet=2)
+    for name in ("hooks", "vault", "runtime"):
+        compileall.compile_dir(STUB.parents[1] / name, maxlevels=0, quiet=2)
 
 
 def _current(document: Json, wanted: Collection[str], launcher: str) -> bool:

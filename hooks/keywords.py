@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..vault.cjk import cut_cjk, function_letters
-from ..vault.function_words import CHATTER, STOP_WORDS, foreign_function_words, is_significant
-from ..vault.normal_form import normal_form
+from ..runtime.cjk import cut_cjk, function_letters
+from ..runtime.function_words import CHATTER, STOP_WORDS, foreign_function_words, is_significant
+from ..runtime.normal_form import normal_form
 
 WORD_LIMIT = 40
 """Of a long prompt the words of the beginning and the end are taken."""

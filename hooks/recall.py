@@ -10,7 +10,7 @@ import os
 import time
 from _thread import allocate_lock, start_new_thread
 
-from ..vault.layout import INDEX_WANTED
+from ..runtime.layout import INDEX_WANTED
 from ..vault.render import render_block, select_hits, status_line
 from .recall_client import RecallCall, format_request, shorten
 

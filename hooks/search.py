@@ -10,12 +10,12 @@ from __future__ import annotations
 import os
 import time
 
+from ..runtime.cjk import split_cjk, without_chance_pairs
+from ..runtime.function_words import is_significant
+from ..runtime.layout import ALWAYS_LOAD
+from ..runtime.normal_form import normal_form
 from ..vault.automemory import ON_DEMAND_KINDS, kind_by_path
-from ..vault.cjk import split_cjk, without_chance_pairs
-from ..vault.function_words import is_significant
 from ..vault.gate import BY_WORDS, log_odds, rarity, threshold, word_features
-from ..vault.layout import ALWAYS_LOAD
-from ..vault.normal_form import normal_form
 from .entryfile import EntryFile, is_entry_name, read_entry_file
 from .keywords import significant_words
 from .sqlite import open_database

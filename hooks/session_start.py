@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import time
 
+from ..runtime.days import SECONDS_PER_DAY
+from ..runtime.large_change import told_of_large_change
+from ..runtime.layout import ALWAYS_LOAD, PROJECTS
 from ..vault.automemory import FOLDER, INDEX_NAME, is_topic_name, render_index_block
-from ..vault.days import SECONDS_PER_DAY
-from ..vault.large_change import told_of_large_change
-from ..vault.layout import ALWAYS_LOAD, PROJECTS
 from ..vault.marker import REFLECTED, START, list_markers, marker_path
 from ..vault.pending import describe_review, find_pending_notes, group_by_place
 from ..vault.render import render_always_load

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..vault.errors import SettingsError
-from ..vault.settings import Settings
+from ..runtime.errors import SettingsError
+from ..runtime.settings import Settings
 from .install import (
     InstallOutcome,
     Json,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..runtime.layout import ALWAYS_LOAD
 from ..vault.active import EXPLICIT_KINDS, is_entry_place
-from ..vault.layout import ALWAYS_LOAD
 from ..vault.statuses import OUT_OF_USE
 
 HAS_CONTENT = (

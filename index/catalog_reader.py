@@ -16,10 +16,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from ..runtime.days import effective_day
+from ..runtime.layout import INBOX
+from ..runtime.normal_form import normal_form
 from ..vault.automemory import COST_KIND
-from ..vault.days import effective_day
-from ..vault.layout import INBOX
-from ..vault.normal_form import normal_form
 from . import active_sql, database
 from .ranking import EntryFacts
 from .scope import Scope

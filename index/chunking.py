@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..runtime.normal_form import normal_form
 from ..vault.evidence import strip_evidence
-from ..vault.normal_form import normal_form
 
 if TYPE_CHECKING:
     from ..vault.entry import Entry

@@ -12,12 +12,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
-from ..vault.errors import MemoryVaultError, ModelUnavailable
+from ..runtime.errors import MemoryVaultError, ModelUnavailable
 from .drain import EmbeddedBatch
 from .protocol import VERSION, LineReader, MessageTooLong, decode, encode
 
 if TYPE_CHECKING:
-    from ..vault.settings import Settings
+    from ..runtime.settings import Settings
 
 CONNECT_SECONDS = 0.5
 PING_SECONDS = 1.0
@@ -187,7 +187,7 @@ def _wait_until_gone(socket_path: str) -> None:
 
 
 def _start(settings: Settings, command: Sequence[str]) -> None:
-    from ..vault.background import CannotStart, start_in_background
+    from ..runtime.background import CannotStart, start_in_background
 
     try:
         start_in_background(settings, "serve", command)

@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from ..vault.errors import MemoryVaultError
-from ..vault.layout import make_socket_folder
-from ..vault.process_lock import ProcessLock
+from ..runtime.errors import MemoryVaultError
+from ..runtime.layout import make_socket_folder
+from ..runtime.process_lock import ProcessLock
 
 LEAVING_SECONDS = 3.0
 """How long a new service waits for one that is ending: a second longer than service.DRAIN_SECONDS."""

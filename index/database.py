@@ -14,8 +14,8 @@ from pathlib import Path
 
 import apsw
 
-from ..vault.errors import IndexUnavailable, SchemaTooNew
-from ..vault.paths import explain_file_system
+from ..runtime.errors import IndexUnavailable, SchemaTooNew
+from ..runtime.paths import explain_file_system
 from ..vault.wording import one_line
 from . import schema
 

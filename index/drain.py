@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from ..vault.errors import IndexUnavailable, ModelUnavailable
+from ..runtime.errors import IndexUnavailable, ModelUnavailable
 from .embedder import Embedder
 from .store import IndexStore, PendingText
 from .words import pack_words

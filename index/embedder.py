@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ..vault.errors import ModelUnavailable
+from ..runtime.errors import ModelUnavailable
 from ..vault.render import estimate_tokens
 from .words import WordVectors, pool_word_vectors
 

@@ -18,10 +18,10 @@ from pathlib import Path
 
 import apsw
 
+from ..runtime.days import local_today
+from ..runtime.errors import IndexUnavailable, ModelUnavailable
 from ..vault.active import EXPLICIT_KINDS
-from ..vault.days import local_today
 from ..vault.entry import SKILL_KIND, Entry, parse_entry
-from ..vault.errors import IndexUnavailable, ModelUnavailable
 from ..vault.gate import EAGERNESS, surely
 from .catalog_reader import EntryRow, StoredChunk
 from .chunking import chunk_entry

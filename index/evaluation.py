@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ..runtime.errors import UsageError
 from ..vault.entry import Entry, parse_entry
-from ..vault.errors import UsageError
 from .drain import drain, embed_with
 from .embedder import Embedder
 from .engine import DEFAULT_EAGERNESS, RecallEngine, RecallQuery

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from ..vault.errors import PathRefused
-from ..vault.paths import is_regular, resolve_inside
+from ..runtime.errors import PathRefused
+from ..runtime.paths import is_regular, resolve_inside
 from .catalog_reader import EntryRow
 from .filescan import MAX_FILE_BYTES
 

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..vault.cjk import without_chance_pairs
+from ..runtime.cjk import without_chance_pairs
+from ..runtime.normal_form import normal_form
+from ..runtime.paths import is_note_name, is_text, read_regular
 from ..vault.entry import Entry, parse_entry
 from ..vault.header import is_open
-from ..vault.normal_form import normal_form
-from ..vault.paths import is_note_name, is_text, read_regular
 from .query import QueryAnalysis, Term, inverse_document_frequency
 from .scope import Scope
 from .stemming import stems

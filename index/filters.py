@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
 
+from ..runtime.errors import UsageError
 from ..vault.entry import ACTIVE
-from ..vault.errors import UsageError
 from ..vault.project import project_named
 
 TEXT_COLUMNS: Mapping[str, str] = {

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from ..vault.errors import ModelUnavailable, UsageError
+from ..runtime.errors import ModelUnavailable, UsageError
 from .embedder import CHECKSUM_FILE, ModelLocation, verify_model
 
 if TYPE_CHECKING:

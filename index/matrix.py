@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..vault.errors import IndexUnavailable
+from ..runtime.errors import IndexUnavailable
 from .search_reader import ModelKey, SearchReader
 
 if TYPE_CHECKING:

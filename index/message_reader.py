@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..vault.errors import ModelUnavailable
+from ..runtime.errors import ModelUnavailable
 from .embedder import DEFAULT_MODEL, LIBRARY_ENVIRONMENT, locate_model, verify_model
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..vault.errors import IndexUnavailable, ModelUnavailable, SettingsError
-from ..vault.settings import Settings, load_settings
+from ..runtime.errors import IndexUnavailable, ModelUnavailable, SettingsError
+from ..runtime.settings import Settings, load_settings
 from . import database
 from .embedder import DEFAULT_MODEL, Embedder, locate_model, missing_library, model_name
 from .hub import PARTIAL_FOLDER

@@ -6,8 +6,8 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 
-from ..vault.layout import FILE_MODE, UNINSTALLED, StatePaths
-from ..vault.settings import Settings
+from ..runtime.layout import FILE_MODE, UNINSTALLED, StatePaths
+from ..runtime.settings import Settings
 
 IsWired = Callable[[Settings], bool]
 """Whether any agent runs hooks of ours; asked only where it matters, since their settings are read for it."""

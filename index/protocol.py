@@ -23,7 +23,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from ..vault.errors import UsageError
+from ..runtime.errors import UsageError
 
 VERSION = 1
 MAX_MESSAGE_BYTES = 8 * 1024 * 1024

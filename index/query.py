@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from ..vault.cjk import cut_cjk, function_letters, without_chance_pairs
-from ..vault.function_words import CHATTER, STOP_WORDS, foreign_function_words
-from ..vault.function_words import is_significant as is_significant
-from ..vault.normal_form import normal_form
+from ..runtime.cjk import cut_cjk, function_letters, without_chance_pairs
+from ..runtime.function_words import CHATTER, STOP_WORDS, foreign_function_words
+from ..runtime.function_words import is_significant as is_significant
+from ..runtime.normal_form import normal_form
 from .stemming import stem
 
 SCORED_PASSAGES = 8_000
@@ -98,7 +98,7 @@ class Vocabulary(Protocol):
 
 def word_spans(text: str) -> Iterator[tuple[int, int, str]]:
     """(start, end, word in lower case) of every run of letters and digits; of one in Chinese, Japanese or Korean those
-    of its terms, which overlap (vault/cjk.py)."""
+    of its terms, which overlap (runtime/cjk.py)."""
     for match in _WORD.finditer(text):
         run, at = match.group(), match.start()
         yield from ((at + start, at + end, run[start:end].lower()) for start, end in cut_cjk(run))

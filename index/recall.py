@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..vault.days import local_today
-from ..vault.errors import UsageError
-from ..vault.layout import StatePaths
-from ..vault.settings import Settings
+from ..runtime.days import local_today
+from ..runtime.errors import UsageError
+from ..runtime.layout import StatePaths
+from ..runtime.settings import Settings
 from ..vault.store import VaultStore
 from .client import RecallClient, ServiceRefused, ServiceUnavailable, ensure_service
 from .engine import RecallEngine, RecallQuery

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..runtime.killpoint import kill_point
+from ..runtime.paths import is_text, read_regular, require_folder
 from ..vault.entry import content_hash, parse_entry
-from ..vault.killpoint import kill_point
-from ..vault.paths import is_text, read_regular, require_folder
 from .store import FORGOTTEN_STATUSES, FileState, IndexStore
 
 MAX_FILE_BYTES = 4_000_000

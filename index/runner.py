@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..vault.errors import ModelUnavailable
+from ..runtime.errors import ModelUnavailable
 from ..vault.render import estimate_tokens
 from .embedder import SMALL_STEP_TOKENS, Embedder, EncodedTexts, ModelLoading, PackedTexts, micro_batches
 from .words import pack_words

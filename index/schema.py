@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import apsw
 
-from ..vault.cjk import LETTER_CLASS
-from ..vault.errors import SchemaTooNew
+from ..runtime.cjk import LETTER_CLASS
+from ..runtime.errors import SchemaTooNew
 
 SCHEMA_VERSION = 5
 DERIVATION = 5

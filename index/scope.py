@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..runtime.layout import ALWAYS_LOAD
 from ..vault.active import EXPLICIT_KINDS
 from ..vault.automemory import ON_DEMAND_KINDS
 from ..vault.entry import ACTIVE
-from ..vault.layout import ALWAYS_LOAD
 from ..vault.statuses import is_in_use
 from .active_sql import IS_IN_USE_STATUS
 from .filters import Filter, matches, named_values, to_sql

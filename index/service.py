@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
+from ..runtime.errors import MemoryVaultError, ModelUnavailable, RecallLate, UsageError
+from ..runtime.killpoint import kill_point
+from ..runtime.layout import INDEX_WANTED, StatePaths, leave_socket_folder
+from ..runtime.paths import ensure_state
+from ..runtime.priority import lower_priority
 from ..vault.active import EXPLICIT_KINDS
-from ..vault.errors import MemoryVaultError, ModelUnavailable, RecallLate, UsageError
-from ..vault.killpoint import kill_point
-from ..vault.layout import INDEX_WANTED, StatePaths, leave_socket_folder
-from ..vault.paths import ensure_state
-from ..vault.priority import lower_priority
 from ..vault.project import project_of
 from ..vault.render import render_block, select_hits, status_line
 from .admission import Admission, Effort
@@ -58,7 +58,7 @@ from .scope import ON_DEMAND
 from .unreviewed import recall_unreviewed, render_unreviewed
 
 if TYPE_CHECKING:
-    from ..vault.settings import Settings
+    from ..runtime.settings import Settings
 
 CONNECTION_SECONDS = 30.0
 """How long a connection may be idle, or take to accept an answer."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from ..runtime.errors import UsageError
 from ..vault.entry import STATUSES
-from ..vault.errors import UsageError
 from ..vault.store import VaultStore
 
 

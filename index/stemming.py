@@ -7,8 +7,8 @@ from functools import cache
 
 import apsw
 
-from ..vault.cjk import split_cjk
-from ..vault.normal_form import normal_form
+from ..runtime.cjk import split_cjk
+from ..runtime.normal_form import normal_form
 
 TOKENIZER = ("porter", "unicode61", "remove_diacritics", "2")
 """The `tokenize` option of chunk_fts."""

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
+from ..runtime.errors import IndexUnavailable
 from ..vault.entry import DISMISSED, REJECTED
-from ..vault.errors import IndexUnavailable
 from ..vault.project import group_of_note
 from . import active_sql, database, schema
 from .chunking import ChunkText, chunk_entry

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ..vault.days import day_of, effective_date
+from ..runtime.days import day_of, effective_date
+from ..runtime.paths import read_regular
+from ..runtime.safe_text import safe_line
 from ..vault.entry import IN_INBOX, PENDING, parse_entry
 from ..vault.evidence import PASSED_ON_TAG
-from ..vault.paths import read_regular
-from ..vault.safe_text import safe_line
 from .engine import Hit, RecallEngine, RecallQuery
 
 MOST = 2

@@ -17,8 +17,8 @@ from typing import Any
 from watchdog.events import FileSystemEvent, FileSystemEventHandler
 from watchdog.observers import Observer
 
-from ..vault.errors import VaultUnavailable
-from ..vault.paths import require_folder
+from ..runtime.errors import VaultUnavailable
+from ..runtime.paths import require_folder
 
 QUIET_SECONDS = 0.4
 """A save in an editor is several events: changes are reported after this long without one …"""

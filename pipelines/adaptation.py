@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import date
 from enum import IntEnum
 
-from ..vault.slug import slugify
+from ..runtime.slug import slugify
 from ..vault.wording import counted
 from .discovery import Pattern
 from .url_identity import repository_of

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
-from ..vault.slug import slugify, source_slug
+from ..runtime.slug import slugify, source_slug
 from .url_identity import canonical_url
 
 SourceKind: TypeAlias = Literal["list", "topic", "feed", "folder"]

@@ -20,9 +20,9 @@ from functools import lru_cache
 from math import ceil
 from typing import TypeVar
 
+from ..runtime.function_words import ENGLISH
+from ..runtime.normal_form import normal_form
 from ..vault.evidence import SAID
-from ..vault.function_words import ENGLISH
-from ..vault.normal_form import normal_form
 
 MAX_STATEMENT_CHARACTERS = 600
 LEAST_OWN_WORDS = 4

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..vault.layout import DEFAULT_GROUP, PROJECTS
-from ..vault.slug import slugify
+from ..runtime.layout import DEFAULT_GROUP, PROJECTS
+from ..runtime.slug import slugify
 
 DOMAIN_KIND = "domain-reference"
 CONVERSATION_KIND = "conversation"

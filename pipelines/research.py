@@ -10,11 +10,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
-from ..vault.cjk import LETTER_CLASS
+from ..runtime.cjk import LETTER_CLASS
+from ..runtime.slug import transliterate
 from ..vault.entry import Entry, content_hash
 from ..vault.evidence import EVIDENCE_HEADING, NOT_TYPED, RECEIPT_HEADING
 from ..vault.render import estimate_tokens
-from ..vault.slug import transliterate
 from .discovery import is_own_machine
 
 RELATED_MEMORIES = "related-memoryvault"

@@ -10,9 +10,9 @@ import re
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ..vault.errors import EntryInvalid
-from ..vault.layout import ARCHIVE, DEFAULT_GROUP, INCUBATOR, PROJECTS
-from ..vault.slug import idea_slug, slugify, validate_group, validate_kind, validate_slug
+from ..runtime.errors import EntryInvalid
+from ..runtime.layout import ARCHIVE, DEFAULT_GROUP, INCUBATOR, PROJECTS
+from ..runtime.slug import idea_slug, slugify, validate_group, validate_kind, validate_slug
 
 
 @dataclass(frozen=True)

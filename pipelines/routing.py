@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Literal, Protocol
 
+from ..runtime.layout import DEFAULT_GROUP, INBOX, INCUBATOR, PROJECTS, REVIEW
+from ..runtime.slug import idea_slug, mining_slug, slugify
 from ..vault.evidence import EVIDENCE_HEADING
-from ..vault.layout import DEFAULT_GROUP, INBOX, INCUBATOR, PROJECTS, REVIEW
-from ..vault.slug import idea_slug, mining_slug, slugify
 from .candidate import Candidate
 
 ReviewMode = Literal["interactive", "auto", "silent"]

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
 
-from ..vault.private import find_private_spans
+from ..runtime.private import find_private_spans
 from ..vault.scrubbed import Scrubbed
 from .named_secrets import named_secrets
 from .personal_data import account_numbers, personal_data

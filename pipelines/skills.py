@@ -13,8 +13,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ..vault.layout import SKILLS
-from ..vault.slug import free_slug, slugify
+from ..runtime.layout import SKILLS
+from ..runtime.slug import free_slug, slugify
 
 MOST_CHARACTERS = 600
 """Longest description, and longest first paragraph."""

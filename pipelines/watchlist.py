@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import TypeAlias
 
-from ..vault.errors import EntryInvalid, PathRefused
-from ..vault.layout import ARCHIVE, DEFAULT_GROUP, WATCHLIST
-from ..vault.slug import NAME_PATTERN, validate_user_name
+from ..runtime.errors import EntryInvalid, PathRefused
+from ..runtime.layout import ARCHIVE, DEFAULT_GROUP, WATCHLIST
+from ..runtime.slug import NAME_PATTERN, validate_user_name
 from .adaptation import Confidence, Facts, Judgement
 from .discovery import Pattern
 

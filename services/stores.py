@@ -7,13 +7,13 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..index.store import IndexStore, open_or_rebuild
-from ..tasks.pausing import why_sealed
-from ..vault.days import local_today
-from ..vault.errors import IndexUnavailable
-from ..vault.layout import INBOX, INDEX_WANTED, REVIEW
-from ..vault.paths import ensure_state
-from ..vault.settings import Settings
+from ..runtime.days import local_today
+from ..runtime.errors import IndexUnavailable
+from ..runtime.layout import INBOX, INDEX_WANTED, REVIEW
+from ..runtime.paths import ensure_state
+from ..runtime.settings import Settings
 from ..vault.store import VaultStore
+from .pausing import why_sealed
 
 log = logging.getLogger(__name__)
 DECISION_FOLDERS = frozenset({REVIEW, INBOX})

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-from ..vault.days import local_day
-from ..vault.errors import UsageError
-from ..vault.paths import is_downloaded, is_note_name, is_regular
+from ..runtime.days import local_day
+from ..runtime.errors import UsageError
+from ..runtime.paths import is_downloaded, is_note_name, is_regular
 
 MAX_NOTE_BYTES = 8_000_000
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from ..vault.errors import UsageError
-from ..vault.paths import is_downloaded, is_note_name, is_regular
+from ..runtime.errors import UsageError
+from ..runtime.paths import is_downloaded, is_note_name, is_regular
 from ..vault.project import project_of
 from .host_memory import working_directory
 

@@ -14,8 +14,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..runtime.paths import is_downloaded, is_note_name, is_regular
 from ..vault.header import body_of
-from ..vault.paths import is_downloaded, is_note_name, is_regular
 
 MAX_NOTES = 20_000
 MAX_NOTE_BYTES = 512 * 1024

@@ -12,8 +12,8 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ..vault.errors import QueueUnavailable
-from ..vault.settings import Settings
+from ..runtime.errors import QueueUnavailable
+from ..runtime.settings import Settings
 from .shared_queue_link import LinkNote
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ..vault.atomic_file import replace_file
-from ..vault.layout import StatePaths
+from ..runtime.atomic_file import replace_file
+from ..runtime.layout import StatePaths
 
 FILE = "shared-queue.json"
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.runtime.settings import load_settings
 from memoryvault.tests.support.sandbox import Sandbox
-from memoryvault.vault.settings import load_settings
 
 from .test_packaging import dead_links
 

@@ -10,7 +10,7 @@ import pytest
 
 from memoryvault.cli.main import COMMANDS
 from memoryvault.cli.reference import render_commands_reference
-from memoryvault.vault.settings import render_settings_reference
+from memoryvault.runtime.settings import render_settings_reference
 
 from . import recording
 

@@ -57,7 +57,7 @@ def test_every_page_that_a_command_names_is_installed_with_it() -> None:
     }
     told = [
         text
-        for folder in ("cli", "tasks", "vault", "index")
+        for folder in ("cli", "services", "tasks", "vault", "runtime", "index")
         for file in (ROOT / folder).rglob("*.py")
         for text in _strings(ast.parse(file.read_text("utf-8")))
     ]
@@ -76,7 +76,11 @@ def test_every_page_that_a_command_names_is_installed_with_it() -> None:
 def test_nobody_is_told_to_install_the_bare_name() -> None:
     """That name is somebody else's on the index; ours is memoryvault-agent."""
     told = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "plugin").rglob("*")]
-    told += [file for folder in ("cli", "tasks", "vault", "index") for file in (ROOT / folder).rglob("*.py")]
+    told += [
+        file
+        for folder in ("cli", "services", "tasks", "vault", "runtime", "index")
+        for file in (ROOT / folder).rglob("*.py")
+    ]
     told = [file for file in told if file.suffix in (".md", ".py", ".sh")]
     bare = re.compile(r"(?:pip|pipx|uv tool) install (?:-\S+ )*['\"]?memoryvault(?!-agent)")
     assert [str(file.relative_to(ROOT)) for file in told if bare.search(file.read_text("utf-8"))] == []
@@ -114,14 +118,14 @@ def _strings(tree: ast.Module) -> Iterator[str]:
 
 def test_the_package_is_found_from_any_working_directory(tmp_path: Path) -> None:
     # A user's project may have folders of our names; hooks and commands run inside it.
-    for name in ("tasks", "hooks", "vault", "index"):
+    for name in ("tasks", "services", "hooks", "vault", "runtime", "index"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").write_text("raise SystemExit('the wrong package')\n", "utf-8")
     done = subprocess.run(
-        [sys.executable, "-c", "import memoryvault.vault.layout as m; print(m.__name__)"],
+        [sys.executable, "-c", "import memoryvault.runtime.layout as m; print(m.__name__)"],
         cwd=tmp_path,
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.stdout.strip() == "memoryvault.vault.layout", done.stderr
+    assert done.stdout.strip() == "memoryvault.runtime.layout", done.stderr

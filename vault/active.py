@@ -6,9 +6,9 @@ EXPLICIT_KINDS is none, nor is a note without content.
 
 from __future__ import annotations
 
+from ..runtime.layout import ALWAYS_LOAD, INCUBATOR, WATCHLIST
 from .automemory import COST_KIND, INDEX_KIND
 from .entry import PATTERN_KIND, RESEARCH_KIND, Entry, words_of
-from .layout import ALWAYS_LOAD, INCUBATOR, WATCHLIST
 
 EXPLICIT_KINDS = frozenset({RESEARCH_KIND, INDEX_KIND, COST_KIND})
 """Kinds that are listed and recalled only when a filter names them: texts of strangers, which must not come up by

@@ -6,7 +6,7 @@ code or a code span, and a fence inside a comment opens no code.
 
 from __future__ import annotations
 
-from .safe_text import INDENT, safe_line, safe_lines
+from ..runtime.safe_text import INDENT, safe_line, safe_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

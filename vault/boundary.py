@@ -1,6 +1,6 @@
 """The approval without which no writer writes a file outside of `MemoryVault/`.
 
-Only `tasks/boundary.py` creates one, by its rules; a test searches the code for any other place that does.
+Only `services/boundary.py` creates one, by its rules; a test searches the code for any other place that does.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from .errors import BoundaryRefused
+from ..runtime.errors import BoundaryRefused
 
 
 class Consent(StrEnum):

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeAlias
 
+from ..runtime.fingerprint import fingerprint as fingerprint
+from ..runtime.layout import ALWAYS_LOAD, special_folder
 from .automemory import TYPES, kind_by_path
-from .fingerprint import fingerprint as fingerprint
 from .frontmatter import load_fields
 from .header import body_of, out_of_use, split_header
-from .layout import ALWAYS_LOAD, special_folder
 from .project import project_of_note
 from .statuses import is_in_use
 from .wording import cut

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from .fingerprint import fingerprint
+from ..runtime.fingerprint import fingerprint
 
 RESOLUTION_HEADING = "What helped"
 """Above what helped, in the note of an incident."""

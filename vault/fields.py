@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import TypeAlias
 
+from ..runtime.errors import EntryInvalid
+from ..runtime.slug import validate_group, validate_kind, validate_tag
 from .entry import STATUSES, Source, to_link
-from .errors import EntryInvalid
 from .frontmatter import FieldValue
 from .scrubbed import Scrubbed
-from .slug import validate_group, validate_kind, validate_tag
 
 StoreValue: TypeAlias = "FieldValue | Source | Sequence[Source]"
 

@@ -14,7 +14,7 @@ from typing import TypeAlias
 import yaml
 from frontmatter.default_handlers import YAMLHandler
 
-from .errors import EntryInvalid
+from ..runtime.errors import EntryInvalid
 from .header import (
     BYTE_ORDER_MARK,
     CONFLICT,

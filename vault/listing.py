@@ -11,8 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from .layout import TRASH, is_conflict_copy
-from .paths import is_downloaded_child
+from ..runtime.layout import TRASH, is_conflict_copy
+from ..runtime.paths import is_downloaded_child
 
 
 class NotePaths(NamedTuple):

@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 from _thread import get_ident
 
-from .layout import FILE_MODE
-from .snapshot import escape, unescape
+from ..runtime.layout import FILE_MODE
+from ..runtime.snapshot import escape, unescape
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

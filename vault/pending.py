@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 
-from .layout import ARCHIVE, DEFAULT_GROUP, INBOX, INCUBATOR, REVIEW, TRASH, WATCHLIST, is_conflict_copy
+from ..runtime.layout import ARCHIVE, DEFAULT_GROUP, INBOX, INCUBATOR, REVIEW, TRASH, WATCHLIST, is_conflict_copy
 from .wording import counted
 
 TYPE_CHECKING = False

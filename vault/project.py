@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import stat
 
-from .layout import ALWAYS_LOAD, DEFAULT_GROUP, PROJECTS, RESERVED_NAMES, special_folder
-from .normal_form import composed
+from ..runtime.layout import ALWAYS_LOAD, DEFAULT_GROUP, PROJECTS, RESERVED_NAMES, special_folder
+from ..runtime.normal_form import composed
 
 MAX_POINTER_BYTES = 4096
 SWITCH_FILE = ".memoryvault"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from ..runtime.errors import MemoryVaultError
 from .entry import Entry
-from .errors import MemoryVaultError
 from .store import VaultStore
 
 HEADER_BYTES = 16_384

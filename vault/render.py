@@ -5,8 +5,8 @@ The same input gives the same bytes on every day in one time zone, so that a hos
 
 from __future__ import annotations
 
-from .days import day_of, effective_date
-from .safe_text import safe_line, safe_lines
+from ..runtime.days import day_of, effective_date
+from ..runtime.safe_text import safe_line, safe_lines
 from .wording import CUT as WORDING_CUT
 
 TYPE_CHECKING = False

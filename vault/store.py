@@ -19,10 +19,8 @@ from contextlib import contextmanager, suppress
 from datetime import date
 from pathlib import Path
 
-from .atomic_file import sync_folder
-from .boundary import Approval, require_approval
-from .entry import Entry, content_hash, parse_entry
-from .errors import (
+from ..runtime.atomic_file import sync_folder
+from ..runtime.errors import (
     EditConflict,
     EntryExists,
     EntryInvalid,
@@ -31,15 +29,10 @@ from .errors import (
     PathRefused,
     VaultUnavailable,
 )
-from .fields import StoreValue, replace_unencodable, require_scrubbed, validate_fields
-from .frontmatter import FieldValue, format_header, set_fields
-from .header import extent, is_open
-from .killpoint import kill_point
-from .layout import ALWAYS_LOAD, TRASH
-from .listing import NotePaths, list_folders, list_notes
-from .lock import hold_folder_lock, hold_lock
-from .note_text import encode_note, normalize_line_ends, normalize_note_text, replace_body
-from .paths import (
+from ..runtime.killpoint import kill_point
+from ..runtime.layout import ALWAYS_LOAD, TRASH
+from ..runtime.lock import hold_folder_lock, hold_lock
+from ..runtime.paths import (
     TEMPORARY_PREFIX,
     TEMPORARY_SUFFIX,
     check_inside,
@@ -52,8 +45,15 @@ from .paths import (
     require_folder,
     resolve_inside,
 )
+from ..runtime.slug import validate_group, validate_kind, validate_slug
+from .boundary import Approval, require_approval
+from .entry import Entry, content_hash, parse_entry
+from .fields import StoreValue, replace_unencodable, require_scrubbed, validate_fields
+from .frontmatter import FieldValue, format_header, set_fields
+from .header import extent, is_open
+from .listing import NotePaths, list_folders, list_notes
+from .note_text import encode_note, normalize_line_ends, normalize_note_text, replace_body
 from .scrubbed import Scrubbed
-from .slug import validate_group, validate_kind, validate_slug
 
 MAX_ENTRY_BYTES = 8_000_000
 """A larger file is somebody's export, not a note."""

@@ -24,14 +24,14 @@ from pathlib import Path
 from ...cli.main import main as memory_command
 from ...demo.sandbox import Sandbox
 from ...hooks.install import precompile, stub_argv
+from ...runtime import killpoint
+from ...runtime.layout import StatePaths
+from ...runtime.settings import Settings, load_settings
+from ...tasks.jobs.wiring import build_worker  # noqa: F401 - loaded before the fork
 from ...tasks.queue.doorbell import ring_worker
 from ...tasks.queue.ledger import Ledger
 from ...tasks.queue.records import doorbell_message
-from ...tasks.wiring import build_worker  # noqa: F401 - loaded before the fork
 from ...tests.index.serve import main as serve_with_fake_model
-from ...vault import killpoint
-from ...vault.layout import StatePaths
-from ...vault.settings import Settings, load_settings
 
 LEASE_SECONDS = 2
 CWD = "/home/dev/shop"

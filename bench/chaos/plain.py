@@ -20,7 +20,7 @@ from pathlib import Path
 from huey import SqliteHuey
 from huey.consumer import Consumer
 
-from ...tasks.mining import MiningRequest
+from ...services.mining import MiningRequest
 
 RETRIES = 5
 # Imported, not run as __main__: huey names a task after its module.
@@ -35,7 +35,7 @@ def application(folder: Path) -> tuple[SqliteHuey, object]:
     def reflect(session: str) -> None:
         request = MiningRequest(str(folder / "transcripts" / f"{session}.jsonl"), "claude")
         done = subprocess.run(
-            [sys.executable, "-m", "memoryvault.tasks.mining_child"],
+            [sys.executable, "-m", "memoryvault.tasks.jobs.mining_child"],
             input=request.to_json(),
             env={"PATH": os.environ["PATH"], "MEMORY_STATE_DIR": str(folder)},
             cwd="/",

@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from ...tasks.handlers import handlers
+from ...runtime.errors import QueueUnavailable
+from ...tasks.jobs.handlers import handlers
 from ...tasks.queue.kinds import POLICIES
-from ...vault.errors import QueueUnavailable
 from .bed import LEASE_SECONDS, Bed
 
 POINT_SECONDS = 8.0

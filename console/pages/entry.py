@@ -10,18 +10,18 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ...pipelines.scrub import Policy, scrub
-from ...tasks.dismissing import RUN, dismiss, reason_against
-from ...tasks.editing import RUN as EDIT_RUN
-from ...tasks.editing import edit
-from ...tasks.entry_facts import facts_of
-from ...tasks.entry_names import resolve_entry
-from ...tasks.excerpts import Excerpt, excerpts_of
-from ...tasks.journal import Act, Journal
-from ...tasks.marking import RUN as MARK_RUN
-from ...tasks.marking import Marked, mark_always, mark_guard
-from ...tasks.marking import reason_against as reason_against_mark
+from ...runtime.errors import EntryNotFound, PathRefused, UsageError
+from ...services.dismissing import RUN, dismiss, reason_against
+from ...services.editing import RUN as EDIT_RUN
+from ...services.editing import edit
+from ...services.entry_facts import facts_of
+from ...services.entry_names import resolve_entry
+from ...services.excerpts import Excerpt, excerpts_of
+from ...services.journal import Act, Journal
+from ...services.marking import RUN as MARK_RUN
+from ...services.marking import Marked, mark_always, mark_guard
+from ...services.marking import reason_against as reason_against_mark
 from ...vault.entry import AGENT_SOURCE, GUARDS, Entry, Source
-from ...vault.errors import EntryNotFound, PathRefused, UsageError
 from ...vault.pending import pending_folder
 from ...vault.store import VaultStore
 from ..desk import Desk, Notice, attempt, undone

@@ -21,15 +21,15 @@ from starlette.routing import Route
 from ...hooks.wiring import is_wired
 from ...index.catalog_reader import CatalogReader
 from ...index.on_demand import what_starts_a_worker
-from ...tasks.costs import costs_of
-from ...tasks.health_report import EntryFigures, health_report, read_entry_figures
-from ...tasks.hook_log import HOOK_DAYS, HookRun, budget_ms, read_hook_runs
-from ...tasks.pending_counts import PendingCounts
-from ...tasks.spending import spent_by_day
-from ...tasks.trends import DAYS, WEEKS, costs_of_weeks, growth_by_week, hooks_by_day, last_days
+from ...runtime.days import SECONDS_PER_DAY, local_day
+from ...runtime.errors import IndexUnavailable, MemoryVaultError
+from ...services.costs import costs_of
+from ...services.health_report import EntryFigures, health_report, read_entry_figures
+from ...services.hook_log import HOOK_DAYS, HookRun, budget_ms, read_hook_runs
+from ...services.pending_counts import PendingCounts
+from ...services.spending import spent_by_day
+from ...services.trends import DAYS, WEEKS, costs_of_weeks, growth_by_week, hooks_by_day, last_days
 from ...vault.automemory import COST_KIND
-from ...vault.days import SECONDS_PER_DAY, local_day
-from ...vault.errors import IndexUnavailable, MemoryVaultError
 from ...vault.pending import describe_other_places, describe_review
 from ..charts import Chart, Series, bar_chart, line_chart
 from ..desk import Desk

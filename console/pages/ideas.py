@@ -10,14 +10,14 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ...pipelines.incubation import TRASH_DAYS, Answer, listed
-from ...tasks.ideas.archive import put_away_ideas
-from ...tasks.ideas.incubator_gc import decide_on_idea
-from ...tasks.ideas.ledger import is_surfaced, pitch_of, said_on, slug_of
-from ...tasks.pending_counts import count_pending_notes
-from ...tasks.pending_page import list_pending_paths, load_pending_page, order_pending
+from ...runtime.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, UsageError
+from ...runtime.layout import INCUBATOR
+from ...services.ideas.archive import put_away_ideas
+from ...services.ideas.incubator import decide_on_idea
+from ...services.ideas.ledger import is_surfaced, pitch_of, said_on, slug_of
+from ...services.pending_counts import count_pending_notes
+from ...services.pending_page import list_pending_paths, load_pending_page, order_pending
 from ...vault.entry import Entry
-from ...vault.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, UsageError
-from ...vault.layout import INCUBATOR
 from ...vault.pending import IDEAS_LIST, is_idea_path
 from ...vault.store import VaultStore
 from ..desk import Desk, Notice, attempt, decided_elsewhere, page_number, undone

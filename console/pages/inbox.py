@@ -14,13 +14,13 @@ from starlette.routing import Route
 from ...pipelines.likeness import statement_of
 from ...pipelines.review import Approve, Decision, Reject
 from ...pipelines.triage import Expire, Merge, Promote, TriageStep
-from ...tasks.pending_counts import count_pending_notes
-from ...tasks.pending_page import PendingPage, list_pending_paths, load_pending_page, order_pending
-from ...tasks.reviewing import Reviewer
-from ...tasks.triaging import carry_out_step, plan_triage
+from ...runtime.errors import EditConflict, EntryNotFound, UsageError
+from ...runtime.layout import INBOX
+from ...services.pending_counts import count_pending_notes
+from ...services.pending_page import PendingPage, list_pending_paths, load_pending_page, order_pending
+from ...services.reviewing import Reviewer
+from ...services.triaging import carry_out_step, plan_triage
 from ...vault.entry import Entry
-from ...vault.errors import EditConflict, EntryNotFound, UsageError
-from ...vault.layout import INBOX
 from ..desk import Desk, Notice, attempt, counted, decided_elsewhere, page_number, undone
 from ..page import Page
 

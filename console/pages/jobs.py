@@ -11,15 +11,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from ...runtime.errors import UsageError
+from ...runtime.process_lock import lock_holder
 from ...schedules.table import SCHEDULES
-from ...tasks.handlers import handlers
-from ...tasks.pausing import why_nothing_starts
+from ...services.pausing import why_nothing_starts
+from ...tasks.jobs.handlers import handlers
 from ...tasks.queue.enqueue import open_ledger
 from ...tasks.queue.kinds import POLICIES
 from ...tasks.queue.ledger import STATES, Job, Ledger
 from ...tasks.queue.scheduler import Scheduler, local_timezone
-from ...vault.errors import UsageError
-from ...vault.process_lock import lock_holder
 from ..desk import Desk, Notice, attempt, counted, page_number
 from ..page import Page
 

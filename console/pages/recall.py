@@ -23,8 +23,8 @@ from ...index.receipts import (
     new_mark,
     read_marks,
 )
-from ...tasks.session_list import session_names
-from ...vault.errors import UsageError
+from ...runtime.errors import UsageError
+from ...services.session_list import session_names
 from ..desk import Desk, Notice, attempt, page_number
 from ..page import Page
 from ..receipts import NO_SESSION, recalls_by_session, receipts_of, stages

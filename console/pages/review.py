@@ -17,18 +17,18 @@ from ...pipelines.likeness import statement_of
 from ...pipelines.review import Approve, Decision, KeepBoth, Reject, Supersede, link_target
 from ...pipelines.review import without_replacement_line as kept_text
 from ...pipelines.scrub import Policy, scrub
-from ...tasks.action_index import compile_rule
-from ...tasks.entry_names import resolve_entry
-from ...tasks.excerpts import excerpts_of
-from ...tasks.pending_counts import count_pending_notes, count_pending_paths
-from ...tasks.pending_page import list_pending_paths, load_pending_page, order_pending
-from ...tasks.replacing import replaced_now
-from ...tasks.reviewing import DecisionOutcome, NearEntry, Reviewer
+from ...runtime.days import parse_local_day
+from ...runtime.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, PathRefused, UsageError
+from ...runtime.layout import INCUBATOR, REVIEW, special_folder
+from ...services.action_index import compile_rule
+from ...services.entry_names import resolve_entry
+from ...services.excerpts import excerpts_of
+from ...services.pending_counts import count_pending_notes, count_pending_paths
+from ...services.pending_page import list_pending_paths, load_pending_page, order_pending
+from ...services.replacing import replaced_now
+from ...services.reviewing import DecisionOutcome, NearEntry, Reviewer
 from ...vault.core import is_ban
-from ...vault.days import parse_local_day
 from ...vault.entry import ACTIVE, Entry, Source
-from ...vault.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, PathRefused, UsageError
-from ...vault.layout import INCUBATOR, REVIEW, special_folder
 from ...vault.pending import describe_review
 from ..desk import Desk, Notice, attempt, decided_elsewhere, name_of, page_number, undone
 from ..page import Page

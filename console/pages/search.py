@@ -19,10 +19,10 @@ from ...index.filters import named_values, parse_filter
 from ...index.recall import DEGRADED_MESSAGES, recall_entries
 from ...index.scope import Scope
 from ...index.statuses import require_known
-from ...vault.days import local_today
+from ...runtime.days import local_today
+from ...runtime.errors import IndexUnavailable, UsageError
+from ...runtime.layout import INBOX, INCUBATOR, REVIEW
 from ...vault.entry import AWAITING_STATUSES, STATUSES
-from ...vault.errors import IndexUnavailable, UsageError
-from ...vault.layout import INBOX, INCUBATOR, REVIEW
 from ..desk import Desk, Notice, page_number
 from ..page import Page
 

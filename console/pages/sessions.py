@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ...tasks.session_list import session_names, session_page, session_story
+from ...services.session_list import session_names, session_page, session_story
 from ..desk import Desk, page_number
 from ..page import Page
 

@@ -12,10 +12,10 @@ from starlette.routing import Route
 
 from ...pipelines.scrub import Policy, scrub
 from ...pipelines.watchlist import DEFER_DAYS, FOLDER, Decision, Defer, Dismiss, Promote, is_archived, parts_of
-from ...tasks.discovery.watchlist import Watchlist, is_deferred, is_waiting, surest_first
-from ...tasks.pending_page import PendingPage
+from ...runtime.errors import EditConflict, EntryNotFound, PathRefused, UsageError
+from ...services.discovery.watchlist import Watchlist, is_deferred, is_waiting, surest_first
+from ...services.pending_page import PendingPage
 from ...vault.entry import Entry
-from ...vault.errors import EditConflict, EntryNotFound, PathRefused, UsageError
 from ..desk import Desk, Notice, attempt, decided_elsewhere, page_number, undone
 from ..page import Page
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Literal
 
-from ...vault.private import PRIVATE_MARK
+from ...runtime.private import PRIVATE_MARK
 from ...vault.turn import Origin, Turn
 from ..candidate import Candidate, moment
 from ..scrub import findings_in_passage, scrub_passage

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from ...vault.private import find_private_spans
+from ...runtime.private import find_private_spans
 from ...vault.turn import Origin, Role, Turn
 from ..scrub import scrub
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ...vault.private import may_have_private_tag
+from ...runtime.private import may_have_private_tag
 from ...vault.turn import Origin, Role, ToolEvent, Turn
 from .apart import apart_ranges
 from .compressed import ByteStream, open_bytes

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from ...vault import private
+from ...runtime import private
 from ...vault.typed_text import typed_text, words_to_agent
 from .lines import clean
 

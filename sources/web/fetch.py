@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ... import __version__
-from ...vault.errors import MemoryVaultError
+from ...runtime.errors import MemoryVaultError
 from .addresses import Resolver, is_own_network, is_public, resolve_within, system_resolver
 from .decoding import BodyBroken, BodyTooLarge, BoundedBody, decoded_text
 

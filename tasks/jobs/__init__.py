@@ -1,0 +1,1 @@
+"""One handler for each kind of job: it reads the job, calls a service and reports."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...vault.errors import VaultUnavailable
-from ...vault.killpoint import kill_point_environment
-from ...vault.settings import Settings
-from ..discovery.adapting import Adaptation, is_confirmed, model_for
-from ..discovery.fetch_child import fetch_in_child
+from ...runtime.errors import VaultUnavailable
+from ...runtime.killpoint import kill_point_environment
+from ...runtime.settings import Settings
+from ...services.discovery.adapting import Adaptation, is_confirmed, model_for
+from ...services.discovery.fetch_child import fetch_in_child
 from ..queue.job import Handler, Postpone, RunningJob
 from ..queue.kinds import Json
 

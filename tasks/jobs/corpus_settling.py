@@ -6,14 +6,14 @@ import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+from ...runtime.errors import EditConflict, VaultUnavailable
+from ...runtime.settings import Settings
+from ...services.corpus.backfill import unfinished
+from ...services.corpus.settling import DIGEST, REFRESH, _is_settling, refresh_digest, settle
+from ...services.corpus.store import CorpusStore
+from ...services.ideas.research import request_research, unresearched
 from ...services.stores import vault_store
-from ...vault.errors import EditConflict, VaultUnavailable
-from ...vault.settings import Settings
 from ...vault.wording import counted
-from ..corpus.backfill import unfinished
-from ..corpus.settling import DIGEST, REFRESH, _is_settling, refresh_digest, settle
-from ..corpus.store import CorpusStore
-from ..ideas.research_job import request_research, unresearched
 from ..queue.enqueue import open_ledger
 from ..queue.job import Handler, Postpone, Retry, RunningJob
 from ..queue.kinds import Json

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ...runtime.errors import VaultUnavailable
+from ...runtime.settings import Settings
+from ...services.costs import note_costs
 from ...services.stores import vault_store
-from ...vault.errors import VaultUnavailable
-from ...vault.settings import Settings
-from ..costs import note_costs
 from ..queue.job import Handler, Postpone, RunningJob
 from ..queue.kinds import Json
 

@@ -6,13 +6,13 @@ import logging
 import time
 from collections.abc import Mapping
 
-from ...vault.errors import EntryNotFound, UsageError, VaultUnavailable
-from ...vault.killpoint import kill_point_environment
-from ...vault.settings import Settings
-from ..device import acting_device, acts_here
-from ..discovery.adapting import choose
-from ..discovery.fetch_child import fetch_in_child
-from ..discovery.scan import Discovery, NotConfirmed
+from ...runtime.errors import EntryNotFound, UsageError, VaultUnavailable
+from ...runtime.killpoint import kill_point_environment
+from ...runtime.settings import Settings
+from ...services.device import acting_device, acts_here
+from ...services.discovery.adapting import choose
+from ...services.discovery.fetch_child import fetch_in_child
+from ...services.discovery.scan import Discovery, NotConfirmed
 from ..queue.job import Handler, Postpone, Retry, RunningJob
 from ..queue.kinds import Json
 

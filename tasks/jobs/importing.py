@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
+from ...runtime.errors import VaultUnavailable
+from ...runtime.large_change import note_large_change
+from ...runtime.settings import Settings
+from ...services.importing import HostMemory
 from ...services.stores import vault_store
-from ...vault.errors import VaultUnavailable
-from ...vault.large_change import note_large_change
-from ...vault.settings import Settings
-from ..importing import HostMemory
 from ..queue.job import Handler, Postpone, RunningJob
 from ..queue.kinds import Json
 

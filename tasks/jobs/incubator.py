@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ...runtime.errors import VaultUnavailable
+from ...runtime.settings import Settings
+from ...services.device import acting_device, acts_here
+from ...services.ideas.deleted_links import unlink_deleted
+from ...services.ideas.incubator import refresh_list
+from ...services.ideas.ledger import ask_next
+from ...services.ideas.research import request_research, unresearched
+from ...services.journal import Journal
 from ...services.stores import vault_store
-from ...vault.errors import VaultUnavailable
-from ...vault.settings import Settings
-from ..device import acting_device, acts_here
-from ..ideas.deleted_links import unlink_deleted
-from ..ideas.incubator_gc import refresh_list
-from ..ideas.ledger import ask_next
-from ..ideas.research_job import request_research, unresearched
-from ..journal import Journal
 from ..queue.job import Handler, Postpone, RunningJob
 from ..queue.kinds import Json
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from ...index.database import forget_sound
 from ...index.models import wanted_model, why_not_loaded
+from ...runtime.errors import IndexUnavailable, QueueUnavailable, VaultUnavailable
+from ...runtime.layout import CORPUS_DIGEST, INDEX_WANTED, WATCHLIST, special_folder
+from ...runtime.settings import Settings
 from ...services.stores import DECISION_FOLDERS, open_index
-from ...vault.errors import IndexUnavailable, QueueUnavailable, VaultUnavailable
-from ...vault.layout import CORPUS_DIGEST, INDEX_WANTED, WATCHLIST, special_folder
-from ...vault.settings import Settings
 from ..queue.job import Handler, Postpone, RunningJob
 from ..queue.kinds import Json
 from ..queue.ledger import Ledger
@@ -22,13 +22,13 @@ from ..queue.worklog import Lasting
 
 if TYPE_CHECKING:
     from ...index.watcher import VaultWatcher
-from ..indexing import APPLY_KEY, MODEL_PATIENCE_SECONDS, UPGRADE_KIND, drain_now, reconcile_now, upgrade_key
+from ...services.indexing import APPLY_KEY, MODEL_PATIENCE_SECONDS, UPGRADE_KIND, drain_now, reconcile_now, upgrade_key
 
 log = logging.getLogger(__name__)
 RECONCILE_KEY = "index.reconcile"
 
 WATCHED_FOLDERS = DECISION_FOLDERS | {WATCHLIST}
-"""With the watchlist, whose notes have decisions of their own (`tasks/discovery/watchlist.py`)."""
+"""With the watchlist, whose notes have decisions of their own (`services/discovery/watchlist.py`)."""
 
 DRAIN_KEY = "embed.drain"
 

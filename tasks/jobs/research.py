@@ -28,9 +28,7 @@ from ...pipelines.research import (
     with_receipt,
 )
 from ...pipelines.scrub import scrub
-from ...services.stores import vault_store
-from ...vault.entry import RESEARCH_KIND, Entry, fingerprint
-from ...vault.errors import (
+from ...runtime.errors import (
     EditConflict,
     EntryExists,
     EntryInvalid,
@@ -39,15 +37,24 @@ from ...vault.errors import (
     QueueUnavailable,
     VaultUnavailable,
 )
-from ...vault.killpoint import kill_point, kill_point_environment
-from ...vault.layout import home_folder
+from ...runtime.killpoint import kill_point, kill_point_environment
+from ...runtime.layout import home_folder
+from ...runtime.settings import Settings, child_environment
+from ...services.ideas.deleted_links import unlink_deleted
+from ...services.ideas.ledger import find_idea, slug_of
+from ...services.ideas.research import CONSENT_PASS, LOCAL, WAITING, request_research, unresearched
+from ...services.index_backlog import WALK
+from ...services.spending import SpendingBook, Unit
+from ...services.stores import vault_store
+from ...vault.entry import RESEARCH_KIND, Entry, fingerprint
 from ...vault.scrubbed import Scrubbed
-from ...vault.settings import Settings, child_environment
 from ...vault.store import VaultStore
-from ..filling import WALK
-from ..ideas.deleted_links import unlink_deleted
-from ..ideas.ledger import find_idea, slug_of
-from ..ideas.research_child import (
+from ..queue import supervisor
+from ..queue.enqueue import open_ledger
+from ..queue.job import Handler, JobLost, Postpone, Retry, RunningJob
+from ..queue.kinds import Json
+from ..queue.ledger import Ledger
+from .research_child import (
     PURPOSE,
     REQUESTS_FILE,
     SAID_FILE,
@@ -58,16 +65,9 @@ from ..ideas.research_child import (
     forget_findings,
     lines_in,
 )
-from ..ideas.research_job import CONSENT_PASS, LOCAL, WAITING, request_research, unresearched
-from ..queue import supervisor
-from ..queue.enqueue import open_ledger
-from ..queue.job import Handler, JobLost, Postpone, Retry, RunningJob
-from ..queue.kinds import Json
-from ..queue.ledger import Ledger
-from ..spending import SpendingBook, Unit
 
 log = logging.getLogger(__name__)
-CHILD = "memoryvault.tasks.ideas.research_child"
+CHILD = "memoryvault.tasks.jobs.research_child"
 
 START_SECONDS = 5.0
 """For the child to start and to end, besides the seconds of the budget."""

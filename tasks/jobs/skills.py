@@ -7,19 +7,17 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
-from ...pipelines.skills import (
-    Skill,
-)
+from ...pipelines.skills import Skill
+from ...runtime.errors import VaultUnavailable
+from ...runtime.layout import home_folder
+from ...runtime.settings import Settings
+from ...services.skills import Scan, all_roots, index_skills
 from ...services.stores import vault_store
-from ...vault.errors import VaultUnavailable
-from ...vault.layout import home_folder
-from ...vault.settings import Settings
-from ..child_job import run_json_child
+from ..queue.child_job import run_json_child
 from ..queue.job import Handler, Postpone, RunningJob
 from ..queue.kinds import Json
-from ..skills import Scan, all_roots, index_skills
 
-CHILD = "memoryvault.tasks.skills"
+CHILD = "memoryvault.services.skills"
 
 SCAN_SECONDS = 240.0
 

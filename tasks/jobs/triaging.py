@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...vault.errors import VaultUnavailable
-from ...vault.large_change import note_large_change
-from ...vault.settings import Settings
+from ...runtime.errors import VaultUnavailable
+from ...runtime.large_change import note_large_change
+from ...runtime.settings import Settings
+from ...services.reviewing import Reviewer
+from ...services.triaging import run_triage
 from ..queue.job import Handler, Postpone, RunningJob
 from ..queue.kinds import Json
-from ..reviewing import Reviewer
-from ..triaging import run_triage
 
 VAULT_PAUSE_SECONDS = 30.0
 

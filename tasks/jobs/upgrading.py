@@ -8,17 +8,17 @@ from collections.abc import Mapping
 from dataclasses import asdict
 
 from ...index.models import wanted_model
+from ...runtime.errors import IndexUnavailable, ModelUnavailable
+from ...runtime.killpoint import kill_point
+from ...runtime.settings import Settings
 from ...services.stores import open_index
-from ...vault.errors import IndexUnavailable, ModelUnavailable
-from ...vault.killpoint import kill_point
-from ...vault.settings import Settings
-from ..child_job import run_json_child
+from ...services.upgrading import CAN_NOT_LOAD, UpgradeReport, UpgradeRequest, is_complete, put_in_force, request_of
+from ..queue.child_job import run_json_child
 from ..queue.job import Dead, Handler, Postpone, RunningJob
 from ..queue.kinds import Json
-from ..upgrading import CAN_NOT_LOAD, UpgradeReport, UpgradeRequest, is_complete, put_in_force, request_of
 
 log = logging.getLogger(__name__)
-CHILD = "memoryvault.tasks.upgrading"
+CHILD = "memoryvault.services.upgrading"
 
 SLICE_SECONDS = 240.0
 """After so long the child ends and the job goes to the end of the line: it keeps no worker from other work."""

@@ -14,7 +14,7 @@ import psycopg
 from psycopg import conninfo, errors, pq
 from psycopg.abc import PQGen
 
-from ...vault.errors import QueueUnavailable
+from ...runtime.errors import QueueUnavailable
 
 CONNECT_SECONDS = 5
 STATEMENT_SECONDS = 30

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from ...vault.days import SECONDS_PER_DAY
+from ...runtime.days import SECONDS_PER_DAY
 from ..queue.kinds import Json
 from ..queue.ledger import NewJob
 from ..sharing.judging import MAX_OUTCOME_BYTES

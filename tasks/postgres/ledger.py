@@ -16,8 +16,8 @@ from typing import Any, Self
 
 import psycopg
 
-from ...vault.errors import QueueUnavailable, SchemaTooNew
-from ...vault.killpoint import kill_point
+from ...runtime.errors import QueueUnavailable, SchemaTooNew
+from ...runtime.killpoint import kill_point
 from ..queue.kinds import SHARED_POLICIES, UNLIMITED, KindPolicy
 from ..queue.ledger import Claim, Connection, LedgerRules, NewJob, Refusal
 from . import schema, statements

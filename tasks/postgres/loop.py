@@ -20,8 +20,8 @@ from typing import cast
 from huey.consumer import BaseProcess
 
 from ... import __version__
-from ...vault.days import SECONDS_PER_DAY
-from ...vault.errors import QueueUnavailable
+from ...runtime.days import SECONDS_PER_DAY
+from ...runtime.errors import QueueUnavailable
 from ..queue.app import Claiming, ThreadConsumer, VaultHuey
 from ..queue.doorbell import Chime
 from ..queue.executor import Executor, Tally

@@ -11,7 +11,7 @@ from typing import Any
 
 from psycopg import Connection
 
-from ...vault.errors import SchemaTooNew
+from ...runtime.errors import SchemaTooNew
 from . import rights
 
 MIGRATION_LOCK = 0x4D565132

@@ -8,7 +8,7 @@ from typing import Any
 
 import psycopg
 
-from ...vault.errors import QueueUnavailable
+from ...runtime.errors import QueueUnavailable
 from . import rights, schema
 from .connection import Address, Impatient
 

@@ -11,7 +11,7 @@ import threading
 import psycopg
 from huey.storage import PostgresStorage
 
-from ...vault.errors import QueueUnavailable
+from ...runtime.errors import QueueUnavailable
 from ..queue.app import Claiming, ClaimingStorage
 from .ledger import PostgresLedger
 from .statements import TABLE_PREFIX

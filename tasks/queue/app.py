@@ -21,7 +21,7 @@ from huey.registry import Message
 from huey.serializer import Serializer
 from huey.storage import SqliteStorage
 
-from ...vault.errors import QueueUnavailable
+from ...runtime.errors import QueueUnavailable
 from .doorbell import Chime
 from .ledger import Claim, Ledger, LedgerRules
 from .records import job_id_of

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ...vault.errors import QueueUnavailable
-from ...vault.killpoint import kill_point
-from ...vault.layout import StatePaths
+from ...runtime.errors import QueueUnavailable
+from ...runtime.killpoint import kill_point
+from ...runtime.layout import StatePaths
 from ...vault.marker import has_ended, last_event_at, list_markers, marker_path, read_marker
 from . import queries, schema
 from .kinds import POLICIES, KindPolicy

@@ -12,8 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from ...vault.errors import QueueUnavailable
-from ...vault.killpoint import kill_point
+from ...runtime.errors import QueueUnavailable
+from ...runtime.killpoint import kill_point
 from . import queries, schema
 from .schema import DATABASE_ERRORS, is_busy
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from huey.consumer import BaseProcess
 
-from ...vault.errors import QueueUnavailable
+from ...runtime.errors import QueueUnavailable
 from .doorbell import Bell
 from .ledger import Ledger
 from .reconciler import Reconciler

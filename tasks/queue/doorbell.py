@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from ...vault.layout import leave_socket_folder, make_socket_folder
+from ...runtime.layout import leave_socket_folder, make_socket_folder
 
 log = logging.getLogger(__name__)
 

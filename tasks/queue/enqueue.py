@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ... import __version__
-from ...vault.errors import QueueUnavailable
-from ...vault.paths import ensure_state
-from ...vault.settings import Settings
+from ...runtime.errors import QueueUnavailable
+from ...runtime.paths import ensure_state
+from ...runtime.settings import Settings
 from .doorbell import ring_worker
 from .kinds import Json
 from .ledger import Ledger

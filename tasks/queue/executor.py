@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from ...vault.errors import ModelUnavailable, QueueUnavailable, VaultUnavailable
-from ...vault.killpoint import kill_point
+from ...runtime.errors import ModelUnavailable, QueueUnavailable, VaultUnavailable
+from ...runtime.killpoint import kill_point
 from .app import EndAndTake
 from .job import Dead, Handler, JobLost, Postpone, Retry, RunningJob
 from .kinds import ArgsInvalid, Json, validate_args

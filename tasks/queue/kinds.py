@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from ...vault.errors import MemoryVaultError
+from ...runtime.errors import MemoryVaultError
 
 AGING_SECONDS = 60.0
 """One point of priority is worth this long a wait.  A job of priority p overtakes one of priority q only if

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
 
-from ...vault.killpoint import kill_point
+from ...runtime.killpoint import kill_point
 from . import queries
 from .database import BUSY_SECONDS
 from .kinds import AGING_SECONDS, POLICIES, ArgsInvalid, Json, KindPolicy, message_priority, validate_args

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from ...vault.killpoint import kill_point
+from ...runtime.killpoint import kill_point
 from .ledger import LedgerRules
 
 log = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ...vault.errors import MemoryVaultError
+from ...runtime.errors import MemoryVaultError
 from ...vault.wording import one_line
 from .kinds import Json
 from .schema import TASK_NAME

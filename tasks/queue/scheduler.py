@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from ...runtime.errors import UsageError
+from ...runtime.killpoint import kill_point
 from ...schedules.due import decide, jitter, next_slot, slot_key
 from ...schedules.table import SCHEDULES, Schedule
-from ...vault.errors import UsageError
-from ...vault.killpoint import kill_point
 from . import queries
 from .ledger import Ledger, NewJob
 

@@ -18,9 +18,9 @@ from contextlib import closing, suppress
 from functools import cached_property
 from pathlib import Path
 
-from ...vault.errors import QueueUnavailable, SchemaTooNew
-from ...vault.killpoint import kill_point
-from ...vault.paths import explain_file_system
+from ...runtime.errors import QueueUnavailable, SchemaTooNew
+from ...runtime.killpoint import kill_point
+from ...runtime.paths import explain_file_system
 
 NOW = "(julianday('now')-2440587.5)*86400.0"
 """Unix seconds with milliseconds; `unixepoch('subsec')` would need SQLite 3.42."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...vault.killpoint import kill_point
+from ...runtime.killpoint import kill_point
 from .kinds import ArgsInvalid
 from .ledger import Ledger, NewJob
 

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from ...vault.atomic_file import replace_file
-from ...vault.errors import MemoryVaultError
-from ...vault.settings import SETTINGS
+from ...runtime.atomic_file import replace_file
+from ...runtime.errors import MemoryVaultError
+from ...runtime.settings import SETTINGS
 
 UNIT = "memoryvault.service"
 LABEL = "dev.memoryvault.worker"

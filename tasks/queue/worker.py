@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Protocol
 
 from ... import __version__
+from ...runtime.errors import QueueUnavailable, SchemaTooNew, WorkerRunning
+from ...runtime.layout import StatePaths
+from ...runtime.process_lock import ProcessLock, lock_holder
 from ...schedules.table import SCHEDULES, Schedule
-from ...vault.errors import QueueUnavailable, SchemaTooNew, WorkerRunning
-from ...vault.layout import StatePaths
-from ...vault.process_lock import ProcessLock, lock_holder
 from . import schema
 from .app import Claiming, ThreadConsumer, VaultHuey
 from .damage import finish_rebuilding, open_queue, restore_if_damaged

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 
-from ...vault import hooklog
-from ...vault.errors import MemoryVaultError
+from ...runtime import hooklog
+from ...runtime.errors import MemoryVaultError
 
 FIELDS = "fields"
 """Name in `extra` of what a record has besides its message, each as a field of the line."""

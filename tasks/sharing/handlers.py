@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ...vault.errors import QueueUnavailable
-from ...vault.killpoint import kill_point
-from ...vault.settings import Settings
-from ..child_job import run_module
+from ...runtime.errors import QueueUnavailable
+from ...runtime.killpoint import kill_point
+from ...runtime.settings import Settings
+from ..queue.child_job import run_module
 from ..queue.job import Dead, Handler, JobLost, Postpone, Retry, RunningJob
 from ..queue.kinds import Json
 from ..queue.ledger import Ledger

@@ -13,9 +13,9 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from ...vault.errors import MemoryVaultError
-from ...vault.killpoint import kill_point
-from ...vault.priority import lower_priority
+from ...runtime.errors import MemoryVaultError
+from ...runtime.killpoint import kill_point
+from ...runtime.priority import lower_priority
 from ...vault.turn import Turn
 from ..queue import supervisor
 from .packing import NICENESS, ContentInvalid, unbundle, unpack
@@ -44,7 +44,7 @@ class OutcomeInvalid(MemoryVaultError):
 
 def judge(turns: Iterable[Turn]) -> list[int]:
     """List the offsets of the messages for which the miner proposes something, ascending."""
-    from ...pipelines.reading.miner import Miner  # Not before: see tasks/mining.py.
+    from ...pipelines.reading.miner import Miner  # Not before: see services/mining.py.
 
     miner = Miner()
     return sorted({turn.offset for turn in turns if miner.feed(turn)})

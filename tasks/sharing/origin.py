@@ -13,14 +13,14 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 
+from ...runtime.errors import QueueUnavailable
+from ...runtime.killpoint import kill_point
+from ...runtime.settings import Settings
+from ...runtime.slug import slugify
+from ...services.mining import MiningRequest
 from ...sources.transcripts.corpus import Transcript, claude_cleanup_days
-from ...vault.errors import QueueUnavailable
-from ...vault.killpoint import kill_point
 from ...vault.project import project_of
-from ...vault.settings import Settings
-from ...vault.slug import slugify
-from ..child_job import run_json_child
-from ..mining import MiningRequest
+from ..queue.child_job import run_json_child
 from ..queue.job import Retry, RunningJob
 from ..shared_queue import is_shared, machine_name, open_shared
 from .packing import MAX_CONTENT_BYTES, Packed, PackingRequest, bundle, key_of, packed_from

@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import Any
 
 from ...pipelines.scrub import findings
+from ...runtime.errors import MemoryVaultError
+from ...runtime.killpoint import kill_point
+from ...runtime.priority import lower_priority
 from ...sources.transcripts.hosts import open_transcript
-from ...vault.errors import MemoryVaultError
-from ...vault.killpoint import kill_point
-from ...vault.priority import lower_priority
 from ...vault.project import project_of
 from ...vault.turn import USER_WORDS, Origin, Role, Turn
 from ..queue import supervisor

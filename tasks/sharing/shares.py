@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..corpus.store import SHARED
-from ..cursors import Cursors
+from ...services.corpus.store import SHARED
+from ...services.cursors import Cursors
 
 if TYPE_CHECKING:
     from ..postgres.content import SharedContent

@@ -18,13 +18,13 @@ from memoryvault.index.drain import drain, embed_with
 from memoryvault.index.embedder import CHECKSUM_FILE, DEFAULT_MODEL, Embedder, load_embedder, locate_model
 from memoryvault.index.hub import download
 from memoryvault.index.store import IndexStore
+from memoryvault.runtime.layout import StatePaths
+from memoryvault.runtime.settings import load_settings
+from memoryvault.services.indexing import reconcile_now
 from memoryvault.services.stores import open_index
-from memoryvault.tasks.indexing import reconcile_now
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.loopback_hub import LoopbackHub
 from memoryvault.tests.support.tiny_model import make_model
-from memoryvault.vault.layout import StatePaths
-from memoryvault.vault.settings import load_settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]
 

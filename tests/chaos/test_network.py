@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import psycopg
 import pytest
 
+from memoryvault.runtime.errors import QueueUnavailable
 from memoryvault.tasks.postgres import connection
 from memoryvault.tasks.postgres.ledger import PostgresLedger
 from memoryvault.tasks.queue.ledger import Claim
@@ -20,7 +21,6 @@ from memoryvault.tests.support.network_worker import EFFECTS, finish
 from memoryvault.tests.support.postgres import Cluster, cluster
 from memoryvault.tests.support.proxy import Proxy, proxy
 from memoryvault.tests.tasks.support import POLICIES, wait_until
-from memoryvault.vault.errors import QueueUnavailable
 
 pytestmark = [pytest.mark.slow, pytest.mark.once, pytest.mark.postgres]
 

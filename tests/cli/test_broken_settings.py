@@ -11,9 +11,9 @@ import pytest
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.hooks.install import EVENTS, STUB, install, installed_events, settings_file_of, uninstall
 from memoryvault.hooks.wiring import install_for, trusted_by_codex
+from memoryvault.runtime.errors import SettingsError
+from memoryvault.runtime.settings import load_partial_settings, load_settings
 from memoryvault.tests.support.forked import ForkedSandbox
-from memoryvault.vault.errors import SettingsError
-from memoryvault.vault.settings import load_partial_settings, load_settings
 
 SYNTAX = "[memory\nenabled = true\n"
 WRONG_TYPE = "[recall]\nk = 'many'\n"

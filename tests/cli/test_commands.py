@@ -19,13 +19,13 @@ from memoryvault.cli.main import COMMANDS, build_parser
 from memoryvault.cli.other_names import INSTEAD
 from memoryvault.cli.reflect import becomes
 from memoryvault.pipelines.routing import Action, RoutedCandidate, Tier
+from memoryvault.runtime.errors import UsageError
+from memoryvault.runtime.settings import load_settings
 from memoryvault.services.stores import open_index
 from memoryvault.tests.corpus.sessions import old_session
 from memoryvault.tests.review.support import RULE
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.sandbox import Sandbox
-from memoryvault.vault.errors import UsageError
-from memoryvault.vault.settings import load_settings
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -42,16 +42,16 @@ from memoryvault.hooks.wiring import install_for
 from memoryvault.index.client import ServiceUnavailable
 from memoryvault.index.drain import BATCH_TEXTS
 from memoryvault.index.models import wanted_model
+from memoryvault.runtime import hooklog
+from memoryvault.runtime.layout import StatePaths, leave_socket_folder, make_socket_folder
+from memoryvault.runtime.process_lock import ProcessLock, lock_holder
+from memoryvault.services.device import SETTINGS_NOTE
+from memoryvault.services.health_report import _find_processes, health_report
 from memoryvault.services.stores import open_index
-from memoryvault.tasks.device import SETTINGS_NOTE
-from memoryvault.tasks.health_report import _find_processes, health_report
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.units import service_manager
 from memoryvault.tests.support.forked import ForkedSandbox
-from memoryvault.vault import hooklog
 from memoryvault.vault.automemory import PROBE_KIND
-from memoryvault.vault.layout import StatePaths, leave_socket_folder, make_socket_folder
-from memoryvault.vault.process_lock import ProcessLock, lock_holder
 
 SHIPPED_SESSION = Path(__file__).resolve().parents[2] / "demo" / "session.jsonl"
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from memoryvault.index.store import IndexStore
+from memoryvault.runtime.process_lock import ProcessLock
+from memoryvault.runtime.settings import Settings, load_settings
+from memoryvault.services.index_backlog import Filling, filling_of
 from memoryvault.services.stores import open_index
-from memoryvault.tasks.filling import Filling, filling_of
 from memoryvault.tasks.queue.enqueue import enqueue
-from memoryvault.vault.process_lock import ProcessLock
-from memoryvault.vault.settings import Settings, load_settings
 
 from ..support.forked import ForkedSandbox
 

@@ -13,12 +13,12 @@ import pytest
 
 from memoryvault.cli.main import main
 from memoryvault.index.catalog_reader import CatalogReader
+from memoryvault.runtime.process_lock import ProcessLock
+from memoryvault.services.active_counts import count_active, count_active_and_pending, describe_notes
+from memoryvault.services.indexing import reconcile_now
+from memoryvault.services.pending_counts import count_pending
 from memoryvault.services.stores import open_index
-from memoryvault.tasks.active_counts import count_active, count_active_and_pending, describe_notes
-from memoryvault.tasks.dashboard import view_of
-from memoryvault.tasks.indexing import reconcile_now
-from memoryvault.tasks.pending_counts import count_pending
-from memoryvault.vault.process_lock import ProcessLock
+from memoryvault.tasks.jobs.dashboard import view_of
 
 from ..console.support import Front, visible
 from ..review.support import Bed, make_bed

@@ -22,19 +22,19 @@ from memoryvault.cli.init import folder_named, show_first_recall
 from memoryvault.cli.vault_choice import VAULT_NAME, choose_vault, vault_in
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.hooks.install import EVENTS, STUB
-from memoryvault.tasks.corpus.first_question import question_about
-from memoryvault.tasks.corpus.history import FirstRecall, first_recall
-from memoryvault.tasks.discovery.adapting import SOURCES_NOTE
-from memoryvault.tasks.hook_log import read_hook_runs
-from memoryvault.tasks.indexing import reconcile_now
+from memoryvault.runtime.process_lock import lock_holder
+from memoryvault.runtime.settings import compile_snapshot, load_settings
+from memoryvault.services.corpus.first_question import question_about
+from memoryvault.services.corpus.history import FirstRecall, first_recall
+from memoryvault.services.discovery.adapting import SOURCES_NOTE
+from memoryvault.services.hook_log import read_hook_runs
+from memoryvault.services.indexing import reconcile_now
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tests.review.support import Bed, make_bed
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.hurry import patience
 from memoryvault.tests.support.readonly import with_readonly
 from memoryvault.tests.tasks.support import wait_until
-from memoryvault.vault.process_lock import lock_holder
-from memoryvault.vault.settings import compile_snapshot, load_settings
 
 SHIPPED_SESSION = Path(__file__).resolve().parents[2] / "demo" / "session.jsonl"
 SESSION = "3f0c6a52-7d1e-4c55-9a51-0f6f6f2b8a11"

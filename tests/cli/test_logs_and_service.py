@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from memoryvault.demo.sandbox import Sandbox
+from memoryvault.runtime import hooklog
 from memoryvault.tests.support.forked import ForkedSandbox
-from memoryvault.vault import hooklog
 
 
 @pytest.fixture

@@ -103,7 +103,7 @@ def test_neither_logs_nor_jobs_hold_what_was_said(tmp_path: Path) -> None:
 
     places = list(told(sandbox.state))
     assert any(place == "log/memoryvault.log" and '"hook"' in text for place, text in places)
-    worked = sandbox.memory("logs", "-n", "500", "--event", "tasks.reflection")
+    worked = sandbox.memory("logs", "-n", "500", "--event", "tasks.jobs.reflection")
     assert sum(f"session mined  session={each} project=shop " in worked for each in (session, old)) == 2
     for field in ("candidates_mined=", "auto_saved=", "proposed=", "inboxed=", "duration_ms="):
         assert field in worked

@@ -9,12 +9,12 @@ import pytest
 from memoryvault.cli.context import Context
 from memoryvault.cli.doctor import CHECKS
 from memoryvault.index.embedder import DEFAULT_MODEL
+from memoryvault.runtime.settings import load_settings
 from memoryvault.services.stores import open_index
+from memoryvault.services.upgrading import ask_for
 from memoryvault.tasks.queue.enqueue import open_ledger
-from memoryvault.tasks.upgrading import ask_for
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.sandbox import Sandbox
-from memoryvault.vault.settings import load_settings
 
 
 @pytest.fixture

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from memoryvault.hooks.install import install
-from memoryvault.tasks.pausing import pause, paused_since, resume, told_of_pause
+from memoryvault.runtime.errors import QueueUnavailable
+from memoryvault.runtime.layout import StatePaths
+from memoryvault.runtime.process_lock import lock_holder
+from memoryvault.runtime.settings import load_settings
+from memoryvault.services.pausing import pause, paused_since, resume, told_of_pause
 from memoryvault.tasks.queue.enqueue import enqueue
-from memoryvault.vault.errors import QueueUnavailable
-from memoryvault.vault.layout import StatePaths
-from memoryvault.vault.process_lock import lock_holder
-from memoryvault.vault.settings import load_settings
 
 from ..acceptance.test_the_loop import COMMON, SESSION, SHIPPED, record_session
 from ..support.forked import ForkedSandbox

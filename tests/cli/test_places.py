@@ -15,13 +15,13 @@ from memoryvault.cli.context import Context
 from memoryvault.cli.init import _announce
 from memoryvault.cli.vault_choice import require_known, told_of_empty
 from memoryvault.hooks.install import install
-from memoryvault.tasks.indexing import reconcile_now
+from memoryvault.runtime.errors import VaultUnavailable
+from memoryvault.runtime.paths import require_folder
+from memoryvault.runtime.settings import load_settings
+from memoryvault.services.indexing import reconcile_now
 from memoryvault.tasks.queue.enqueue import enqueue
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.hurry import patience
-from memoryvault.vault.errors import VaultUnavailable
-from memoryvault.vault.paths import require_folder
-from memoryvault.vault.settings import load_settings
 
 from .test_questions import at_a_terminal
 

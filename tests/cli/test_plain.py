@@ -68,8 +68,8 @@ def test_no_command_writes_past_the_two_streams() -> None:
     """But `scrub --stdin`, which gives a pipe back what came out of one."""
     past = {
         f"{folder}/{path.name}"
-        for folder in ("cli", "tasks", "index")
-        for path in (ROOT / folder).glob("*.py")
+        for folder in ("cli", "services", "tasks", "index")
+        for path in (ROOT / folder).rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if re.fullmatch(r"sys\.std(out|err)\.(buffer|stream)|sys\.__std(out|err)__", source := _source(node))
         or re.match(r"os\.write\([12],", source)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from memoryvault.cli import processes
+from memoryvault.runtime.settings import load_settings
 from memoryvault.tests.support.forked import ForkedSandbox
-from memoryvault.vault.settings import load_settings
 
 
 @pytest.fixture

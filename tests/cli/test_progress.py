@@ -16,7 +16,9 @@ import pytest
 
 from memoryvault.cli.doctor import CHECKS
 from memoryvault.cli.headway import NAMES, headway_line, later_line
-from memoryvault.tasks.handlers import HANDLERS
+from memoryvault.runtime.lock import hold_lock
+from memoryvault.runtime.settings import load_settings
+from memoryvault.tasks.jobs.handlers import HANDLERS
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.headway import TELLING_SECONDS, Headway
 from memoryvault.tasks.queue.records import DueLater
@@ -24,8 +26,6 @@ from memoryvault.tests.corpus.sessions import RULE, old_session
 from memoryvault.tests.support.forked import COMMAND, Forked, ForkedSandbox, start
 from memoryvault.tests.support.sandbox import Sandbox
 from memoryvault.tests.tasks.support import wait_until
-from memoryvault.vault.lock import hold_lock
-from memoryvault.vault.settings import load_settings
 
 AT_MOST_SECONDS = 20.0
 """Less than a command waits for the vault's lock, which tests take from it."""

@@ -13,10 +13,10 @@ from memoryvault.cli.context import Context
 from memoryvault.cli.doctor import shared_queue
 from memoryvault.cli.finding import Finding
 from memoryvault.demo.sandbox import Sandbox
+from memoryvault.runtime.settings_table import redacted
 from memoryvault.tasks.postgres.schema import VERSION
 from memoryvault.tests.sharing.machines import Machine, enrol, url_of
 from memoryvault.tests.support.postgres import Cluster
-from memoryvault.vault.settings_table import redacted
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgres]
 

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from memoryvault.index.receipts import TRIAL_CALLER, append_receipt, query_hash, read_receipts
-from memoryvault.tasks.ideas.research_child import PURPOSE
-from memoryvault.tasks.spending import SpendingBook
+from memoryvault.runtime.settings import load_settings
+from memoryvault.services.spending import SpendingBook
+from memoryvault.tasks.jobs.research_child import PURPOSE
 from memoryvault.tests.acceptance.test_the_loop import COMMON
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.sandbox import Sandbox
-from memoryvault.vault.settings import load_settings
 
 pytestmark = pytest.mark.slow
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memoryvault.cli.settings_file import write_setting
-from memoryvault.vault.errors import SettingsError
+from memoryvault.runtime.errors import SettingsError
 
 OWN = '# mine\n[memory]\nreview_mode = "auto"  # never ask\n'
 

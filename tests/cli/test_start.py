@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from memoryvault.cli.main import COMMANDS
-from memoryvault.tasks.handlers import handlers
+from memoryvault.runtime.settings import load_settings
+from memoryvault.tasks.jobs.handlers import handlers
 from memoryvault.tasks.queue.kinds import POLICIES
-from memoryvault.vault.settings import load_settings
 
 HEAVY = (
     "numpy",
@@ -47,7 +47,7 @@ def test_no_command_that_ends_by_itself_imports_what_it_may_not_need() -> None:
 
 
 def test_a_worker_does_not_import_what_only_its_children_and_few_of_its_jobs_need() -> None:
-    code = "from memoryvault.tasks.wiring import build_worker"
+    code = "from memoryvault.tasks.jobs.wiring import build_worker"
     assert set(imported_by(code)) <= {"huey", "psycopg"}, "huey itself imports every client that is installed"
 
 
@@ -76,12 +76,12 @@ def test_a_worker_that_stays_loads_them_all_at_once(tmp_path: Path, stays: bool)
     """An update that is installed under it would bring in half of itself; one that ends when it is idle need not."""
     env = {"HOME": str(tmp_path), "MEMORY_VAULT_PATH": str(tmp_path / "vault"), "MEMORY_STATE_DIR": str(tmp_path)}
     code = (
-        "import sys; from memoryvault.tasks.handlers import HANDLERS\n"
-        "from memoryvault.tasks.wiring import build_worker\n"
-        "from memoryvault.vault.settings import load_settings\n"
+        "import sys; from memoryvault.tasks.jobs.handlers import HANDLERS\n"
+        "from memoryvault.tasks.jobs.wiring import build_worker\n"
+        "from memoryvault.runtime.settings import load_settings\n"
         f"build_worker(load_settings({env!r}), watch={stays})\n"
         "modules = {module for module, _ in HANDLERS.values()}\n"
-        "print(all(f'memoryvault.tasks.{module}' in sys.modules for module in modules))"
+        "print(all(f'memoryvault.tasks.jobs.{module}' in sys.modules for module in modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == f"{stays}\n"

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.vault.layout import StatePaths
-from memoryvault.vault.process_lock import lock_holder
-from memoryvault.vault.settings import load_settings
+from memoryvault.runtime.layout import StatePaths
+from memoryvault.runtime.process_lock import lock_holder
+from memoryvault.runtime.settings import load_settings
 
 from ..support.sandbox import Sandbox
 

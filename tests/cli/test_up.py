@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from memoryvault.cli.up import PROGRAMS, shell_line
-from memoryvault.vault.lock import hold_lock
-from memoryvault.vault.process_lock import lock_holder
-from memoryvault.vault.settings import load_settings
+from memoryvault.runtime.lock import hold_lock
+from memoryvault.runtime.process_lock import lock_holder
+from memoryvault.runtime.settings import load_settings
 
 from ..acceptance.test_the_loop import record_session
 from ..support.sandbox import Sandbox

@@ -11,11 +11,11 @@ import pytest
 
 from memoryvault.hooks.wiring import is_wired
 from memoryvault.index.on_demand import forbid_starts
-from memoryvault.tasks.hook_log import TRIAL_SESSION
+from memoryvault.runtime.process_lock import ProcessLock
+from memoryvault.runtime.settings import Settings, load_settings
+from memoryvault.services.hook_log import TRIAL_SESSION
+from memoryvault.services.waiting_sessions import SessionFigures, describe_sessions
 from memoryvault.tasks.queue.ledger import Claim, Ledger
-from memoryvault.tasks.waiting_sessions import SessionFigures, describe_sessions
-from memoryvault.vault.process_lock import ProcessLock
-from memoryvault.vault.settings import Settings, load_settings
 
 from ..acceptance.test_the_loop import COMMON, SESSION
 from ..support.forked import ForkedSandbox

@@ -17,8 +17,8 @@ from memoryvault.index.receipts import append_receipt, new_mark, receipt
 from memoryvault.index.reconcile import reconcile
 from memoryvault.index.store import IndexStore
 from memoryvault.pipelines.candidate import Candidate
+from memoryvault.services.spending import SpendingBook
 from memoryvault.tasks.queue.ledger import Claim, Ledger
-from memoryvault.tasks.spending import SpendingBook
 from memoryvault.tests.review.support import Bed, make_bed
 from memoryvault.vault.entry import Source
 from memoryvault.vault.marker import REFLECTED, Marker, create_marker, mark_reflected, marker_path

@@ -15,9 +15,9 @@ from starlette.testclient import TestClient
 from memoryvault.console.app import make_app
 from memoryvault.console.keys import Keys
 from memoryvault.console.server import Serving, prepare
+from memoryvault.runtime.settings import Settings
 from memoryvault.tests.review.support import Bed
 from memoryvault.vault.entry import Entry
-from memoryvault.vault.settings import Settings
 
 AUTHORITY = "127.0.0.1:8123"
 ORIGIN = f"http://{AUTHORITY}"

@@ -21,8 +21,8 @@ from playwright.sync_api import Browser, Page, expect
 from memoryvault.console.pages import PAGES
 from memoryvault.index.reconcile import reconcile
 from memoryvault.index.store import IndexStore
+from memoryvault.services.spending import SpendingBook
 from memoryvault.tasks.queue.enqueue import open_ledger
-from memoryvault.tasks.spending import SpendingBook
 from memoryvault.tests.review.support import Bed
 from memoryvault.tests.support.hurry import patience
 from memoryvault.vault.marker import Marker, create_marker

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.tasks import excerpts
-from memoryvault.tasks.excerpts import _lines_before, excerpts_of, find_transcripts
+from memoryvault.services import excerpts
+from memoryvault.services.excerpts import _lines_before, excerpts_of, find_transcripts
 from memoryvault.tests.review.support import Bed
 from memoryvault.vault.entry import Source
 

@@ -15,12 +15,12 @@ import pytest
 from memoryvault.console.charts import Series, bar_chart, line_chart
 from memoryvault.console.pages import health
 from memoryvault.console.times import ago, lasting, short, size, when_iso
-from memoryvault.tasks.costs import CostRow, costs_by_week, costs_of
-from memoryvault.tasks.hook_log import HookRun
-from memoryvault.tasks.spending import SpendingBook
-from memoryvault.tasks.trends import costs_of_weeks, growth_by_week, hooks_by_day
+from memoryvault.runtime.layout import leave_socket_folder, make_socket_folder
+from memoryvault.services.costs import CostRow, costs_by_week, costs_of
+from memoryvault.services.hook_log import HookRun
+from memoryvault.services.spending import SpendingBook
+from memoryvault.services.trends import costs_of_weeks, growth_by_week, hooks_by_day
 from memoryvault.tests.review.support import Bed
-from memoryvault.vault.layout import leave_socket_folder, make_socket_folder
 
 from .support import Front, visible
 from .test_search_page import index, rule

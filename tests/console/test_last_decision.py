@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from memoryvault.pipelines.review import Approve, Reject
-from memoryvault.tasks.reviewing import Reviewer
+from memoryvault.services.reviewing import Reviewer
 from memoryvault.tests.review.support import Bed
 from memoryvault.vault.entry import Entry
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from memoryvault.tasks import journal, reverse_lines
-from memoryvault.tasks.indexing import reconcile_now
-from memoryvault.tasks.journal import Act, Change, FolderMove
-from memoryvault.tasks.pending_page import list_pending_paths, load_pending_page, order_pending
+from memoryvault.runtime.layout import INBOX, INCUBATOR, REVIEW, WATCHLIST, special_folder
+from memoryvault.services import journal, reverse_lines
+from memoryvault.services.indexing import reconcile_now
+from memoryvault.services.journal import Act, Change, FolderMove
+from memoryvault.services.pending_page import list_pending_paths, load_pending_page, order_pending
 from memoryvault.tests.review.support import Bed
-from memoryvault.vault.layout import INBOX, INCUBATOR, REVIEW, WATCHLIST, special_folder
 from memoryvault.vault.scrubbed import Scrubbed
 
 from .support import Front, proposal, said, visible

@@ -10,7 +10,7 @@ import pytest
 
 from memoryvault.index.engine import Hit, RecallResult, Rejection
 from memoryvault.index.receipts import append_receipt, read_marks, receipt
-from memoryvault.tasks.hook_log import TRIAL_SESSION
+from memoryvault.services.hook_log import TRIAL_SESSION
 from memoryvault.tests.review.support import Bed
 
 from .support import Front, said, visible

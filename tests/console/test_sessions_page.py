@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from memoryvault.tasks.corpus.store import CorpusStore
+from memoryvault.services.corpus.store import CorpusStore
+from memoryvault.services.undoing import Selector
 from memoryvault.tasks.queue.enqueue import open_ledger
-from memoryvault.tasks.undoing import Selector
 from memoryvault.tests.review.support import RULE, Bed
 from memoryvault.vault.marker import Marker, create_marker, mark_reflected
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from memoryvault.pipelines.incubation import StaleIdea
 from memoryvault.pipelines.incubation import question_body as ideas_question
-from memoryvault.tasks.ideas.incubator_gc import TITLE
-from memoryvault.tasks.remembering import capture_idea
+from memoryvault.services.ideas.incubator import TITLE
+from memoryvault.services.remembering import capture_idea
 from memoryvault.tests.review.support import RULE, Bed
 from memoryvault.vault.pending import IDEAS_LIST
 from memoryvault.vault.scrubbed import Scrubbed

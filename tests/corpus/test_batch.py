@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.services.mining import MiningRequest
 from memoryvault.sources.transcripts.corpus import Transcript
-from memoryvault.tasks.corpus.mining_job import Batch, Reading, plan_batch
-from memoryvault.tasks.mining import MiningRequest
+from memoryvault.tasks.jobs.corpus_mining import Batch, Reading, plan_batch
 from memoryvault.tasks.sharing.origin import MineLocally, Placement, Shareable, Waiting
 
 

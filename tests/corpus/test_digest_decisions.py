@@ -12,17 +12,17 @@ from memoryvault.cli import digest
 from memoryvault.cli.main import main
 from memoryvault.pipelines.candidate import Candidate
 from memoryvault.pipelines.review import Approve, Reject
-from memoryvault.tasks.corpus.digest_decisions import decide_line, decided_lines, lines_to_decide
-from memoryvault.tasks.corpus.settling import DIGEST, Survey, refresh_digest, settle, survey
-from memoryvault.tasks.corpus.store import CorpusStore
-from memoryvault.tasks.ideas.ledger import decided_ideas
-from memoryvault.tasks.indexing import APPLY_KEY
-from memoryvault.tasks.mining import Mined
+from memoryvault.runtime.errors import EditConflict, EntryInvalid
+from memoryvault.services.corpus.digest_decisions import decide_line, decided_lines, lines_to_decide
+from memoryvault.services.corpus.settling import DIGEST, Survey, refresh_digest, settle, survey
+from memoryvault.services.corpus.store import CorpusStore
+from memoryvault.services.ideas.ledger import decided_ideas
+from memoryvault.services.indexing import APPLY_KEY
+from memoryvault.services.mining import Mined
+from memoryvault.tasks.jobs.written_decisions import apply_handler
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.executor import Executor
-from memoryvault.tasks.written_decisions import apply_handler
 from memoryvault.tests.review.support import CHOICE, GUESS, RULE, Bed
-from memoryvault.vault.errors import EditConflict, EntryInvalid
 
 from .test_settling import choices, ideas_of_old, keep, settled, statuses
 
@@ -120,7 +120,7 @@ def test_what_is_decided_while_the_digest_is_rewritten_is_no_line_again(
             decide_line(bed.settings, bed.reviewer, first.pop(), Reject(), run="review-1")
         return found
 
-    monkeypatch.setattr("memoryvault.tasks.corpus.settling.survey", look)
+    monkeypatch.setattr("memoryvault.services.corpus.settling.survey", look)
     refresh_digest(bed.settings, bed.store)
     assert statuses(bed) == {"rejected": 1}
     assert [line.partition(": ")[2] for line in lines_to_decide(bed.store).values()] == [OTHER.statement]
@@ -219,7 +219,7 @@ def test_many_marked_lines_are_carried_out_by_several_jobs(bed: Bed, monkeypatch
     old_sessions(bed)
     mark(bed, GUESS.statement, "x")
     mark(bed, OTHER.statement, "x")
-    monkeypatch.setattr("memoryvault.tasks.written_decisions.LINES_SECONDS", 0.0)
+    monkeypatch.setattr("memoryvault.tasks.jobs.written_decisions.LINES_SECONDS", 0.0)
     worker_looks(bed)
     assert statuses(bed) == {"active": 1}
     assert len(decided_lines(bed.store)) == 1
@@ -238,7 +238,7 @@ def test_a_decision_is_told_as_done_although_the_digest_is_just_being_edited(
     def edited(*_: object) -> None:
         raise EditConflict(f"{DIGEST} was changed since it was read")
 
-    monkeypatch.setattr("memoryvault.tasks.corpus.digest_decisions.refresh_digest", edited)
+    monkeypatch.setattr("memoryvault.services.corpus.digest_decisions.refresh_digest", edited)
     decided = decide_line(bed.settings, bed.reviewer, keys[GUESS.statement], Approve(), run="review-1")
     assert decided.verdict == "approved"
 

@@ -15,16 +15,16 @@ import pytest
 from memoryvault.cli.corpus import NO_MORE, NOT_MINED, _outcome
 from memoryvault.cli.main import main
 from memoryvault.pipelines.candidate import Candidate
-from memoryvault.tasks import cursors
-from memoryvault.tasks.corpus.backfill import KIND, enqueue_corpus, plan_corpus, unfinished
-from memoryvault.tasks.corpus.progress import progress_of, queued_count
-from memoryvault.tasks.corpus.settling import settle
-from memoryvault.tasks.corpus.store import CorpusStore
-from memoryvault.tasks.mining import Mined
+from memoryvault.services import cursors
+from memoryvault.services.corpus.backfill import KIND, enqueue_corpus, plan_corpus, unfinished
+from memoryvault.services.corpus.progress import progress_of, queued_count
+from memoryvault.services.corpus.settling import settle
+from memoryvault.services.corpus.store import CorpusStore
+from memoryvault.services.mining import Mined
+from memoryvault.services.state_db import state_transaction
+from memoryvault.services.tombstones import TakenBack
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.records import Claim
-from memoryvault.tasks.statedb import state_transaction
-from memoryvault.tasks.taken_back import TakenBack
 from memoryvault.tests.review.support import CHOICE, GUESS, RULE, Bed
 from memoryvault.tests.support.syncs import record_syncs
 from memoryvault.vault.marker import Marker, create_marker, mark_reflected

@@ -13,22 +13,22 @@ from memoryvault.hooks.session_start import format_reminder
 from memoryvault.pipelines.candidate import Candidate
 from memoryvault.pipelines.incubation import Answer
 from memoryvault.pipelines.review import Approve, Reject
-from memoryvault.tasks.corpus.backfill import SETTLE
-from memoryvault.tasks.corpus.settling import DIGEST, REFRESH, SettleCounts, refresh_digest, settle
-from memoryvault.tasks.corpus.store import CorpusStore
-from memoryvault.tasks.ideas.incubator_gc import decide_on_idea
-from memoryvault.tasks.ideas.ledger import ideas, promote, slug_of
+from memoryvault.runtime.settings import Settings
+from memoryvault.services.corpus.backfill import SETTLE
+from memoryvault.services.corpus.settling import DIGEST, REFRESH, SettleCounts, refresh_digest, settle
+from memoryvault.services.corpus.store import CorpusStore
+from memoryvault.services.ideas.incubator import decide_on_idea
+from memoryvault.services.ideas.ledger import ideas, promote, slug_of
+from memoryvault.services.mining import Mined
+from memoryvault.services.scrubbing import scrub_everything
+from memoryvault.services.tombstones import NOTE, TakenBack
+from memoryvault.services.undoing import Selector
 from memoryvault.tasks.jobs.corpus_settling import digest_handler, settle_handler
-from memoryvault.tasks.mining import Mined
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.executor import Executor
-from memoryvault.tasks.scrubbing import scrub_everything
-from memoryvault.tasks.taken_back import NOTE, TakenBack
-from memoryvault.tasks.undoing import Selector
 from memoryvault.tests.review.support import CHOICE, GUESS, RULE, Bed, make_bed, said
 from memoryvault.vault.pending import question_path
 from memoryvault.vault.registry import HEADER_BYTES
-from memoryvault.vault.settings import Settings
 
 
 def keep(bed: Bed, session: str, *candidates: Candidate, offset: int = 0) -> None:
@@ -502,9 +502,9 @@ def test_a_kill_while_settling_leaves_the_same_vault(bed: Bed, point: str) -> No
         keep(bed, session, GUESS)
     code = (
         "import os\n"
-        "from memoryvault.vault.settings import load_settings\n"
-        "from memoryvault.tasks.indexing import vault_store\n"
-        "from memoryvault.tasks.corpus.settling import settle\n"
+        "from memoryvault.runtime.settings import load_settings\n"
+        "from memoryvault.services.indexing import vault_store\n"
+        "from memoryvault.services.corpus.settling import settle\n"
         "settings = load_settings(os.environ)\n"
         "settle(settings, vault_store(settings))\n"
     )

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from memoryvault.demo.sandbox import Sandbox
-from memoryvault.tasks.corpus.settling import DIGEST
-from memoryvault.tasks.taken_back import NOTE
+from memoryvault.services.corpus.settling import DIGEST
+from memoryvault.services.tombstones import NOTE
 
 from .sessions import RULE, grow, old_session, pause_upkeep
 

@@ -12,9 +12,9 @@ import pytest
 
 from memoryvault.cli.main import main
 from memoryvault.index.engine import RecallEngine, RecallQuery
+from memoryvault.services.costs import CostRow, costs_by_week, note_costs
+from memoryvault.services.indexing import reconcile_now
 from memoryvault.sources.transcripts.usage import copied_bytes, session_bytes, session_usage
-from memoryvault.tasks.costs import CostRow, costs_by_week, note_costs
-from memoryvault.tasks.indexing import reconcile_now
 from memoryvault.vault.marker import START, Marker, create_marker, mark_reflected, marker_path
 
 from ..review.support import Bed
@@ -386,8 +386,8 @@ def test_a_run_that_is_killed_counts_nothing_twice(bed: Bed, point: str) -> None
     transcript(bed, answer("a", 0))
     transcript(bed, answer("b", 0), session="s2")
     code = (
-        "import os\nfrom memoryvault.vault.settings import load_settings\n"
-        "from memoryvault.tasks.indexing import vault_store\nfrom memoryvault.tasks.costs import note_costs\n"
+        "import os\nfrom memoryvault.runtime.settings import load_settings\n"
+        "from memoryvault.services.indexing import vault_store\nfrom memoryvault.services.costs import note_costs\n"
         "s = load_settings(os.environ); note_costs(s, vault_store(s))\n"
     )
     assert bed.run_python(code, point) == -signal.SIGKILL

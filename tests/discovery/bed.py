@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from memoryvault.runtime.settings import Settings, load_settings
+from memoryvault.services.discovery.adapting import SOURCES_NOTE, Adaptation, AdaptationOutcome
+from memoryvault.services.discovery.fetch_child import Fetch, fetch
+from memoryvault.services.discovery.scan import Discovery, ScanReport
+from memoryvault.services.discovery.watchlist import Watchlist
 from memoryvault.services.stores import vault_store
-from memoryvault.tasks.discovery.adapting import SOURCES_NOTE, Adaptation, AdaptationOutcome
-from memoryvault.tasks.discovery.fetch_child import Fetch, fetch
-from memoryvault.tasks.discovery.scan import Discovery, ScanReport
-from memoryvault.tasks.discovery.watchlist import Watchlist
 from memoryvault.vault.entry import Entry
-from memoryvault.vault.settings import Settings, load_settings
 from memoryvault.vault.store import VaultStore
 
 from .server import Site

@@ -18,7 +18,7 @@ from memoryvault.pipelines.adaptation import (
 from memoryvault.pipelines.discovery import DEFAULT_SOURCES, SOURCES_BODY, Pattern, Source, parse_sources
 from memoryvault.pipelines.originality import find_copy
 from memoryvault.pipelines.watchlist import Defer, Dismiss, Promote, archive_path, note_path, parse_decision, parts_of
-from memoryvault.vault.errors import PathRefused
+from memoryvault.runtime.errors import PathRefused
 
 TODAY = date(2026, 1, 10)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.tasks.discovery.adapting import SOURCES_NOTE
+from memoryvault.services.discovery.adapting import SOURCES_NOTE
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.sandbox import Sandbox
 

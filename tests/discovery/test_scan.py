@@ -13,19 +13,19 @@ import pytest
 
 from memoryvault.cli.main import main
 from memoryvault.pipelines import discovery
+from memoryvault.runtime.settings import load_settings
+from memoryvault.services import cursors
+from memoryvault.services.discovery.adapting import SOURCES_NOTE
+from memoryvault.services.discovery.fetch_child import FetchRequest, FetchResult, fetch, fetch_in_child
+from memoryvault.services.discovery.scan import NotConfirmed
+from memoryvault.services.state_db import state_transaction
 from memoryvault.sources.discovery.github import raw_address, tree_items
-from memoryvault.tasks import cursors
-from memoryvault.tasks.discovery.adapting import SOURCES_NOTE
-from memoryvault.tasks.discovery.fetch_child import FetchRequest, FetchResult, fetch, fetch_in_child
-from memoryvault.tasks.discovery.scan import NotConfirmed
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.job import Retry
 from memoryvault.tasks.queue.records import Job
 from memoryvault.tasks.queue.supervisor import ChildResult
-from memoryvault.tasks.statedb import state_transaction
 from memoryvault.tests.support import forked
 from memoryvault.tests.support.hurry import patience
-from memoryvault.vault.settings import load_settings
 
 from .bed import Bed, a_list
 from .server import Reply, Site, Write
@@ -425,7 +425,7 @@ def test_a_body_without_end_is_given_up(bed: Bed, site: Site, reply: Reply) -> N
 
 @pytest.mark.slow
 def test_a_body_that_trickles_is_given_up_in_time(bed: Bed, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memoryvault.tasks.discovery.fetch_child.FETCH_SECONDS", 1.0)
+    monkeypatch.setattr("memoryvault.services.discovery.fetch_child.FETCH_SECONDS", 1.0)
     site.pages["/l.md"] = Reply(stream=trickle)
     started = time.monotonic()
     found = fetch(FetchRequest("list", site.url("/l.md"), allow=(("127.0.0.1", site.port),)))

@@ -10,13 +10,13 @@ import pytest
 
 from memoryvault.pipelines.discovery import Pattern
 from memoryvault.pipelines.second_opinion import opinion_in
+from memoryvault.runtime.settings import load_settings
+from memoryvault.services.discovery.adapting import Adaptation, AdaptationOutcome, model_for
+from memoryvault.services.discovery.fetch_child import FetchRequest, FetchResult
+from memoryvault.services.discovery.found_patterns import FoundPatterns
+from memoryvault.services.spending import spent_since
 from memoryvault.sources.completion import Completion, CompletionFailed, CompletionRequest
 from memoryvault.sources.discovery.github import text_address
-from memoryvault.tasks.discovery.adapting import Adaptation, AdaptationOutcome, model_for
-from memoryvault.tasks.discovery.fetch_child import FetchRequest, FetchResult
-from memoryvault.tasks.discovery.found_patterns import FoundPatterns
-from memoryvault.tasks.spending import spent_since
-from memoryvault.vault.settings import load_settings
 
 from .bed import Bed
 
@@ -59,7 +59,7 @@ def body(bed: Bed, result: AdaptationOutcome) -> str:
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memoryvault.tasks.discovery.politeness.PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("memoryvault.services.discovery.politeness.PAUSE_SECONDS", 0.0)
 
 
 def test_its_words_take_the_place_of_ours_and_what_it_cost_is_in_the_books(bed: Bed) -> None:

@@ -14,21 +14,21 @@ from memoryvault.cli.main import main
 from memoryvault.pipelines.adaptation import DEFAULT_TRUSTED, terms_of
 from memoryvault.pipelines.discovery import Pattern
 from memoryvault.pipelines.watchlist import Defer, Dismiss, Promote, known_path, parts_of
-from memoryvault.tasks.discovery.adapting import TRUSTED_NOTE, owners_in
-from memoryvault.tasks.discovery.fetch_child import FetchRequest, FetchResult
-from memoryvault.tasks.discovery.found_patterns import FoundPatterns
-from memoryvault.tasks.discovery.watchlist import (
+from memoryvault.runtime.errors import EntryNotFound, PathRefused
+from memoryvault.services.discovery.adapting import TRUSTED_NOTE, owners_in
+from memoryvault.services.discovery.fetch_child import FetchRequest, FetchResult
+from memoryvault.services.discovery.found_patterns import FoundPatterns
+from memoryvault.services.discovery.watchlist import (
     CopyRefused,
     VerdictOutcome,
     VerdictProblem,
     Watchlist,
     WatchlistWriter,
 )
-from memoryvault.tasks.reviewing import Reviewer
-from memoryvault.tasks.taken_back import TakenBack
-from memoryvault.tasks.undoing import Selector, Undo
+from memoryvault.services.reviewing import Reviewer
+from memoryvault.services.tombstones import TakenBack
+from memoryvault.services.undoing import Selector, Undo
 from memoryvault.tests.support import forked
-from memoryvault.vault.errors import EntryNotFound, PathRefused
 from memoryvault.vault.scrubbed import Scrubbed
 
 from .bed import Bed
@@ -397,7 +397,7 @@ def test_a_decision_is_seen_however_the_property_is_capitalised(three: Bed, name
 
 
 def test_a_decision_that_makes_no_sense_is_told_in_the_note(three: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memoryvault.tasks.decision_property.SETTLED_SECONDS", 0.0)
+    monkeypatch.setattr("memoryvault.services.decision_property.SETTLED_SECONDS", 0.0)
     file = edit(three, f"{FOLDER}/source-a/entry-one.md", "hmm")
     (result,) = three.watchlist.apply_notes()
     assert isinstance(result, VerdictProblem)

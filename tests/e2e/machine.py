@@ -17,8 +17,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from ...tasks.hook_log import TRIAL_SESSION
-from ...vault.layout import StatePaths, config_path, state_root, vault_id
+from ...runtime.layout import StatePaths, config_path, state_root, vault_id
+from ...services.hook_log import TRIAL_SESSION
 from .install_client import client_binary
 from .terminal import Terminal
 

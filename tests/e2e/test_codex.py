@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from memoryvault.hooks.wiring import trusted_by_codex
+from memoryvault.runtime.settings import load_settings
 from memoryvault.vault.marker import REFLECTED, list_markers, marker_path, read_marker
-from memoryvault.vault.settings import load_settings
 
 from ..support.stand_in_responses import ANSWER, StandInResponses, ends_with_tool_result, use_tool
 from .install_client import codex_program

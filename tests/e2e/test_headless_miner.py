@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from ...pipelines.reading.model_answers import answer_schema, system_prompt
+from ...runtime.settings import load_settings
+from ...services.completion import completer_of
 from ...sources.completion import Completion, CompletionFailed, CompletionRequest
-from ...tasks.completion import completer_of
-from ...vault.settings import load_settings
 from ..support.stand_in_model import Say, StandInModel, UseTool
 from .install_client import client_binary
 from .machine import API_KEY, Machine

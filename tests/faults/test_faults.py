@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.runtime.layout import StatePaths
+from memoryvault.runtime.process_lock import lock_holder
 from memoryvault.tests.acceptance.test_the_loop import (
     COMMON,
     SESSION,
@@ -28,8 +30,6 @@ from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.readonly import with_readonly
 from memoryvault.tests.support.sandbox import Sandbox
 from memoryvault.tests.tasks.support import wait_until
-from memoryvault.vault.layout import StatePaths
-from memoryvault.vault.process_lock import lock_holder
 
 pytestmark = pytest.mark.slow
 

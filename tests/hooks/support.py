@@ -17,11 +17,11 @@ from typing import Any
 
 from memoryvault.hooks.install import STUB
 from memoryvault.index.store import IndexStore
+from memoryvault.runtime.layout import StatePaths, leave_socket_folder, make_socket_folder, vault_id
+from memoryvault.runtime.settings import compile_snapshot
+from memoryvault.runtime.snapshot import read_snapshot
 from memoryvault.tests.support.hurry import patience, patient
 from memoryvault.vault.entry import parse_entry
-from memoryvault.vault.layout import StatePaths, leave_socket_folder, make_socket_folder, vault_id
-from memoryvault.vault.settings import compile_snapshot
-from memoryvault.vault.snapshot import read_snapshot
 
 SESSION = "0b54a9e2-4b34-4e0e-9d64-7f0a5f1f2c11"
 

@@ -10,8 +10,8 @@ import pytest
 
 from memoryvault.cli.main import main
 from memoryvault.hooks.action import read_told
-from memoryvault.tasks.indexing import reconcile_now
-from memoryvault.vault.settings import load_settings
+from memoryvault.runtime.settings import load_settings
+from memoryvault.services.indexing import reconcile_now
 
 from .support import SESSION, Sandbox
 

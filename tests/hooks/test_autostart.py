@@ -15,8 +15,8 @@ import pytest
 
 from memoryvault.hooks.autostart import DEFAULT_PATH, OFFLINE, daemon_environment
 from memoryvault.index.on_demand import allow_starts, forbid_starts
-from memoryvault.vault.settings import child_environment, compile_snapshot, load_settings
-from memoryvault.vault.snapshot import snapshot_path
+from memoryvault.runtime.settings import child_environment, compile_snapshot, load_settings
+from memoryvault.runtime.snapshot import snapshot_path
 
 from .support import Sandbox
 

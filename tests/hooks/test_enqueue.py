@@ -148,7 +148,7 @@ def test_a_locked_queue_costs_the_budget_at_most_and_loses_nothing(sandbox: Sand
 def changed_hooks(sandbox: Sandbox, module: str, old: str, new: str) -> str:
     """A copy of the hooks with other words in one module; the stub's path."""
     copy = sandbox.root / "memoryvault"
-    for folder in ("hooks", "vault"):
+    for folder in ("hooks", "runtime", "vault"):
         shutil.copytree(STUB.parent.parent / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__"))
     text = (copy / module).read_text()
     assert old in text

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.runtime.settings import load_settings
+from memoryvault.services.incidents import add
+from memoryvault.services.indexing import reconcile_now
 from memoryvault.services.stores import vault_store
-from memoryvault.tasks.incidents import add
-from memoryvault.tasks.indexing import reconcile_now
 from memoryvault.vault.failure import failure_keys, message_key, read_cure
-from memoryvault.vault.settings import load_settings
 
 from .support import Sandbox
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from memoryvault.hooks import payload
-from memoryvault.tasks.upkeep import delete_old
+from memoryvault.runtime.settings import compile_snapshot
+from memoryvault.runtime.snapshot import read_snapshot, snapshot_path
+from memoryvault.tasks.jobs.upkeep import delete_old
 from memoryvault.tests.support.hurry import patience
 from memoryvault.vault.marker import list_markers
-from memoryvault.vault.settings import compile_snapshot
-from memoryvault.vault.snapshot import read_snapshot, snapshot_path
 
 from .support import SESSION, Sandbox, stub
 

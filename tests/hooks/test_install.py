@@ -29,8 +29,8 @@ from memoryvault.hooks.install import (
     with_hooks,
     without_hooks,
 )
-from memoryvault.vault.errors import SettingsError
-from memoryvault.vault.settings import Settings, load_settings
+from memoryvault.runtime.errors import SettingsError
+from memoryvault.runtime.settings import Settings, load_settings
 
 from .support import Sandbox
 

@@ -18,7 +18,7 @@ from memoryvault.hooks.install import (
     uninstall,
     uninstall_actions,
 )
-from memoryvault.vault.settings import Settings, load_settings
+from memoryvault.runtime.settings import Settings, load_settings
 
 from .support import Sandbox
 from .test_install import FILES

@@ -11,7 +11,7 @@ import pytest
 
 from memoryvault.hooks.install import STUB, hook_argv, launcher_in, write_launcher
 from memoryvault.hooks.wiring import CLAUDE, HOSTS, WIRINGS, host_argv
-from memoryvault.vault.settings import compile_snapshot
+from memoryvault.runtime.settings import compile_snapshot
 
 from .support import Sandbox
 
@@ -34,25 +34,26 @@ OURS = {
     "memoryvault.hooks.search",
     "memoryvault.hooks.session_start",
     "memoryvault.hooks.sqlite",
+    "memoryvault.runtime",
     "memoryvault.vault",
     "memoryvault.vault.automemory",
-    "memoryvault.vault.cjk",
-    "memoryvault.vault.days",
+    "memoryvault.runtime.cjk",
+    "memoryvault.runtime.days",
     "memoryvault.vault.evidence",
-    "memoryvault.vault.function_words",
+    "memoryvault.runtime.function_words",
     "memoryvault.vault.gate",
     "memoryvault.vault.gate_weights",
     "memoryvault.vault.header",
-    "memoryvault.vault.hooklog",
-    "memoryvault.vault.large_change",
-    "memoryvault.vault.layout",
+    "memoryvault.runtime.hooklog",
+    "memoryvault.runtime.large_change",
+    "memoryvault.runtime.layout",
     "memoryvault.vault.marker",
-    "memoryvault.vault.normal_form",
+    "memoryvault.runtime.normal_form",
     "memoryvault.vault.pending",
     "memoryvault.vault.project",
     "memoryvault.vault.render",
-    "memoryvault.vault.safe_text",
-    "memoryvault.vault.snapshot",
+    "memoryvault.runtime.safe_text",
+    "memoryvault.runtime.snapshot",
     "memoryvault.vault.typed_text",
     "memoryvault.vault.statuses",
     "memoryvault.vault.wording",
@@ -159,7 +160,7 @@ def test_a_folder_full_of_traps_changes_nothing(sandbox: Sandbox, tmp_path: Path
     """Neither the working directory nor PYTHONPATH can shadow what a hook loads."""
     sandbox.entry("personal-private/preferences/cocoa.md", "Cocoa goes into the blue teapot.")
     traps = tmp_path / "traps"
-    packages = ("hooks", "vault", "tasks", "memoryvault")
+    packages = ("hooks", "vault", "runtime", "tasks", "memoryvault")
     modules = ("json", "os", "re", "sqlite3", "_json", "_sqlite3", "posixpath", "sitecustomize", "client")
     for name in packages:
         (traps / name).mkdir(parents=True)

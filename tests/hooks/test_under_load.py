@@ -28,14 +28,14 @@ from memoryvault.index.client import RecallClient
 from memoryvault.index.drain import drain, embed_with
 from memoryvault.index.reconcile import reconcile
 from memoryvault.index.store import IndexStore
+from memoryvault.runtime.errors import MemoryVaultError, ModelUnavailable
+from memoryvault.runtime.layout import PROJECTS
+from memoryvault.runtime.settings import compile_snapshot
 from memoryvault.tasks.queue.ledger import Ledger
 from memoryvault.tasks.queue.spool import Spool
 from memoryvault.tests.support.fake_embedder import FakeEmbedder
 from memoryvault.vault.automemory import FOLDER, INDEX_NAME
-from memoryvault.vault.errors import MemoryVaultError, ModelUnavailable
-from memoryvault.vault.layout import PROJECTS
 from memoryvault.vault.marker import list_markers
-from memoryvault.vault.settings import compile_snapshot
 from memoryvault.vault.store import VaultStore
 
 from .support import Outcome, Sandbox

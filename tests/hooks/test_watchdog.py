@@ -14,8 +14,8 @@ import pytest
 from memoryvault.hooks import client
 from memoryvault.hooks.client import Hook
 from memoryvault.hooks.payload import HookCall
+from memoryvault.runtime.settings import compile_snapshot
 from memoryvault.vault.marker import list_markers
-from memoryvault.vault.settings import compile_snapshot
 
 from .support import SESSION, Sandbox
 

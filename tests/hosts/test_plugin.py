@@ -19,8 +19,8 @@ import pytest
 from memoryvault import __version__
 from memoryvault.cli.main import build_parser
 from memoryvault.hooks.install import EVENTS, MATCHERS, STUB, TIMEOUT_SECONDS
-from memoryvault.vault.settings import compile_snapshot
-from memoryvault.vault.snapshot import installation_path
+from memoryvault.runtime.settings import compile_snapshot
+from memoryvault.runtime.snapshot import installation_path
 
 from ..hooks.support import Sandbox
 

@@ -23,8 +23,8 @@ from memoryvault.hooks.wiring import (
     uninstall_for,
     wired_events,
 )
-from memoryvault.vault.errors import SettingsError
-from memoryvault.vault.settings import Settings, load_settings
+from memoryvault.runtime.errors import SettingsError
+from memoryvault.runtime.settings import Settings, load_settings
 
 from ..hooks.support import Sandbox
 

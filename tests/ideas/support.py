@@ -6,9 +6,9 @@ from datetime import timedelta
 from pathlib import Path
 
 from memoryvault.pipelines.candidate import Candidate
-from memoryvault.tasks.boundary import consent_of
-from memoryvault.tasks.journal import Journal
-from memoryvault.tasks.remembering import CapturedIdea, capture_idea
+from memoryvault.services.boundary import consent_of
+from memoryvault.services.journal import Journal
+from memoryvault.services.remembering import CapturedIdea, capture_idea
 from memoryvault.vault.scrubbed import Scrubbed
 
 from ..review.support import Bed

@@ -10,10 +10,10 @@ import pytest
 
 from memoryvault.pipelines.incubation import Answer
 from memoryvault.pipelines.review import Approve, Reject
-from memoryvault.tasks.ideas.archive import put_away, restore
-from memoryvault.tasks.ideas.incubator_gc import refresh_list
-from memoryvault.tasks.ideas.ledger import promote
-from memoryvault.tasks.undoing import Selector
+from memoryvault.services.ideas.archive import put_away, restore
+from memoryvault.services.ideas.incubator import refresh_list
+from memoryvault.services.ideas.ledger import promote
+from memoryvault.services.undoing import Selector
 
 from ..review.support import CHOICE, GUESS, RULE, Bed, said
 from .support import IDEA, INCUBATOR, OTHER, ideas_file, old_idea, outside, write_down
@@ -21,12 +21,12 @@ from .support import IDEA, INCUBATOR, OTHER, ideas_file, old_idea, outside, writ
 ROOT = Path(__file__).resolve().parents[2]
 NOT_PRODUCT = {"training", "tests", "bench", "demo", "docs", "build", "dist"}
 
-DOOR = "tasks/boundary.py"
+DOOR = "services/boundary.py"
 STATE = "the state folder"
 WRITERS = {
     "hooks/action.py": STATE,
-    "tasks/action_index.py": STATE,
-    "tasks/forgetting.py": STATE,
+    "services/action_index.py": STATE,
+    "services/forgetting.py": STATE,
     "cli/console.py": STATE,
     "cli/doctor.py": "its own folder in the vault, once that is empty",
     "cli/editor.py": "a temporary folder",
@@ -39,7 +39,7 @@ WRITERS = {
     "hooks/injected.py": STATE,
     "hooks/install.py": "the agents' settings, on the user's word",
     "hooks/once.py": STATE,
-    "vault/large_change.py": STATE,
+    "runtime/large_change.py": STATE,
     "hooks/recall.py": STATE,
     "hooks/receipt.py": STATE,
     "index/daemon.py": STATE,
@@ -51,55 +51,56 @@ WRITERS = {
     "index/reconcile.py": "nothing: it opens files to read",
     "index/service.py": STATE,
     "sources/completion/agent_cli.py": STATE,
-    "tasks/corpus/store.py": STATE,
+    "services/corpus/store.py": STATE,
     "tasks/queue/doorbell.py": STATE,
-    "tasks/indexing.py": STATE,
-    "tasks/journal.py": STATE,
-    "tasks/pausing.py": STATE,
-    "tasks/ideas/research_job.py": STATE,
-    "tasks/ideas/deleted_links.py": "nothing beside the vault: it writes through VaultStore",
-    "tasks/model_mining.py": STATE,
-    "tasks/ideas/research_child.py": STATE,
+    "services/stores.py": STATE,
+    "tasks/jobs/indexing.py": STATE,
+    "tasks/jobs/research.py": STATE,
+    "services/journal.py": STATE,
+    "services/pausing.py": STATE,
+    "services/ideas/deleted_links.py": "nothing beside the vault: it writes through VaultStore",
+    "services/model_mining.py": STATE,
+    "tasks/jobs/research_child.py": STATE,
     "tasks/queue/damage.py": STATE,
     "tasks/queue/schema.py": STATE,
-    "tasks/scrubbing.py": STATE,
-    "tasks/sessions.py": STATE,
+    "services/scrubbing.py": STATE,
+    "services/sessions.py": STATE,
     "tasks/shared_queue_link.py": STATE,
     "tasks/queue/spool.py": STATE,
-    "tasks/statedb.py": STATE,
-    "tasks/taken_back.py": "its note in the vault, by VaultStore",
+    "services/state_db.py": STATE,
+    "services/tombstones.py": "its note in the vault, by VaultStore",
     "tasks/queue/units.py": "the unit of systemd or launchd, on the user's word",
-    "tasks/upkeep.py": STATE,
-    "vault/atomic_file.py": "what its callers name, which are listed here too",
-    "vault/background.py": STATE,
-    "vault/hooklog.py": STATE,
-    "vault/layout.py": STATE,
-    "vault/lock.py": STATE,
-    "vault/process_lock.py": STATE,
+    "tasks/jobs/upkeep.py": STATE,
+    "runtime/atomic_file.py": "what its callers name, which are listed here too",
+    "runtime/background.py": STATE,
+    "runtime/hooklog.py": STATE,
+    "runtime/layout.py": STATE,
+    "runtime/lock.py": STATE,
+    "runtime/process_lock.py": STATE,
     "vault/marker.py": STATE,
-    "vault/snapshot.py": STATE,
-    "vault/priority.py": "/proc, its own priority",
-    "vault/paths.py": "folders of the vault that its last note left empty",
+    "runtime/snapshot.py": STATE,
+    "runtime/priority.py": "/proc, its own priority",
+    "runtime/paths.py": "folders of the vault that its last note left empty",
     "vault/store.py": "the vault; outside it with an approval only",
 }
 """Every module that opens files for writing, moves or removes them, and where. A new one belongs here only if it writes
 neither into the user's notes nor around VaultStore."""
 KNOW_THE_USERS_FOLDER = {
     "cli/idea.py": "to print where the section is",
-    "tasks/ideas/ledger.py": "makes changes of it, which the journal hands to the door",
-    "tasks/ideas/incubator_gc.py": "reads notes for links",
-    "tasks/ideas/research_job.py": "hands the folder to a child that reads the notes in it",
-    "tasks/ideas/scrubbing.py": "hands what it has scrubbed to the door",
-    "vault/settings.py": "says where it is",
-    "vault/settings_table.py": "says where it is",
+    "services/ideas/ledger.py": "makes changes of it, which the journal hands to the door",
+    "services/ideas/incubator.py": "reads notes for links",
+    "tasks/jobs/research.py": "hands the folder to a child that reads the notes in it",
+    "services/ideas/scrubbing.py": "hands what it has scrubbed to the door",
+    "runtime/settings.py": "says where it is",
+    "runtime/settings_table.py": "says where it is",
 }
 """Modules that can name a file of the user outside MemoryVault/. None but one opens or removes files itself."""
-READ_HERE_WRITE_THERE = {"tasks/ideas/research_job.py"}
+READ_HERE_WRITE_THERE = {"tasks/jobs/research.py"}
 
 _CALLS = {"write_text", "write_bytes", "symlink_to", "hardlink_to", "touch", "unlink", "rename", "rmdir"}
 """Methods of Path; `replace` is one too, with one argument."""
 _OURS = {"replace_file", "append_synced"}
-"""Functions of `vault/atomic_file.py`."""
+"""Functions of `runtime/atomic_file.py`."""
 _MODULE_CALLS = {
     "os": {"replace", "rename", "renames", "link", "symlink", "unlink", "remove", "rmdir", "removedirs", "truncate",
            "makedirs"},

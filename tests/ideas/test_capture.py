@@ -12,16 +12,16 @@ import pytest
 from memoryvault.cli.review_steps import Steps
 from memoryvault.pipelines.likeness import LikenessLimits, is_same, wording_of
 from memoryvault.pipelines.review import Approve, Reject, Supersede
-from memoryvault.tasks.boundary import consent_of, outside_write, without_change
-from memoryvault.tasks.ideas.ledger import MOST_QUESTIONS, ask_next, find_idea, ideas, pitch_of, section_of
+from memoryvault.runtime.errors import BoundaryRefused, EntryInvalid, EntryNotFound, MemoryVaultError
+from memoryvault.services.boundary import consent_of, outside_write, without_change
+from memoryvault.services.ideas.ledger import MOST_QUESTIONS, ask_next, find_idea, ideas, pitch_of, section_of
+from memoryvault.services.journal import Change
+from memoryvault.services.remembering import ideas_to_research
+from memoryvault.services.reviewing import DecisionOutcome
+from memoryvault.services.undoing import Selector
 from memoryvault.tasks.jobs.research import WebAccess, plan
-from memoryvault.tasks.journal import Change
-from memoryvault.tasks.remembering import ideas_to_research
-from memoryvault.tasks.reviewing import DecisionOutcome
-from memoryvault.tasks.undoing import Selector
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.vault.boundary import Consent
-from memoryvault.vault.errors import BoundaryRefused, EntryInvalid, EntryNotFound, MemoryVaultError
 from memoryvault.vault.evidence import LOOKED_UP, strip_evidence
 from memoryvault.vault.scrubbed import Scrubbed
 
@@ -464,10 +464,10 @@ def test_a_save_of_the_editor_in_between_is_kept(silent: Bed, monkeypatch: pytes
 
 CAPTURE = """
 import os
-from memoryvault.tasks.indexing import vault_store
-from memoryvault.tasks.remembering import remember
+from memoryvault.services.indexing import vault_store
+from memoryvault.services.remembering import remember
 from memoryvault.tests.ideas.support import IDEA
-from memoryvault.vault.settings import load_settings
+from memoryvault.runtime.settings import load_settings
 settings = load_settings(os.environ)
 store = vault_store(settings)
 with store.lock():

@@ -18,11 +18,11 @@ from typing import Any
 import pytest
 
 from memoryvault.pipelines.incubation import Answer
-from memoryvault.tasks.ideas.archive import put_away
-from memoryvault.tasks.ideas.incubator_gc import refresh_list
-from memoryvault.tasks.ideas.ledger import find_idea, promote
+from memoryvault.runtime.errors import EntryExists, EntryNotFound
+from memoryvault.services.ideas.archive import put_away
+from memoryvault.services.ideas.incubator import refresh_list
+from memoryvault.services.ideas.ledger import find_idea, promote
 from memoryvault.tests.support import forked
-from memoryvault.vault.errors import EntryExists, EntryNotFound
 
 from ..review.support import Bed, make_bed
 from .support import IDEA, INCUBATOR, ideas_file, old_idea, outside, write_down

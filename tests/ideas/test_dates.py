@@ -12,7 +12,7 @@ import pytest
 
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.pipelines.review import Approve
-from memoryvault.tasks.ideas.ledger import ideas
+from memoryvault.services.ideas.ledger import ideas
 from memoryvault.tests.support.forked import ForkedSandbox
 
 from ..corpus.sessions import old_session

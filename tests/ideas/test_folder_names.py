@@ -8,13 +8,13 @@ import pytest
 
 from memoryvault.pipelines.incubation import Answer, listed, parse_answers
 from memoryvault.pipelines.review import Approve
-from memoryvault.tasks.ideas.archive import purge_trash, put_away, restore
-from memoryvault.tasks.ideas.incubator_gc import refresh_list
-from memoryvault.tasks.ideas.ledger import find_idea, idea_folder, promote, surface
-from memoryvault.tasks.ideas.lost_questions import settle_lost_questions
-from memoryvault.tasks.reviewing import DecisionOutcome
-from memoryvault.vault.errors import EntryInvalid
-from memoryvault.vault.paths import check_new_name
+from memoryvault.runtime.errors import EntryInvalid
+from memoryvault.runtime.paths import check_new_name
+from memoryvault.services.ideas.archive import purge_trash, put_away, restore
+from memoryvault.services.ideas.incubator import refresh_list
+from memoryvault.services.ideas.ledger import find_idea, idea_folder, promote, surface
+from memoryvault.services.ideas.lost_questions import settle_lost_questions
+from memoryvault.services.reviewing import DecisionOutcome
 from memoryvault.vault.pending import IDEAS_LIST, question_path
 
 from ..review.support import Bed

@@ -19,12 +19,12 @@ from memoryvault.pipelines.ideas_file import deleted_line
 from memoryvault.pipelines.incubation import Answer, listed, parse_answers
 from memoryvault.pipelines.research import receipt_text, with_receipt
 from memoryvault.pipelines.review import Approve
-from memoryvault.tasks.ideas.archive import purge_trash, put_away, restore
-from memoryvault.tasks.ideas.incubator_gc import refresh_list
-from memoryvault.tasks.ideas.ledger import IDEA_ARCHIVE, IDEA_TRASH, find_idea, ideas
-from memoryvault.tasks.ideas.research_child import PURPOSE
-from memoryvault.tasks.reviewing import DecisionOutcome, DecisionProblem
-from memoryvault.vault.errors import EntryInvalid, EntryNotFound
+from memoryvault.runtime.errors import EntryInvalid, EntryNotFound
+from memoryvault.services.ideas.archive import purge_trash, put_away, restore
+from memoryvault.services.ideas.incubator import refresh_list
+from memoryvault.services.ideas.ledger import IDEA_ARCHIVE, IDEA_TRASH, find_idea, ideas
+from memoryvault.services.reviewing import DecisionOutcome, DecisionProblem
+from memoryvault.tasks.jobs.research_child import PURPOSE
 from memoryvault.vault.pending import IDEAS_LIST
 
 from ..review.support import RULE, Bed, said
@@ -34,8 +34,8 @@ ANSWER = """
 import os
 from memoryvault.pipelines.incubation import Answer
 from memoryvault.vault.pending import IDEAS_LIST
-from memoryvault.tasks.reviewing import Reviewer
-from memoryvault.vault.settings import load_settings
+from memoryvault.services.reviewing import Reviewer
+from memoryvault.runtime.settings import load_settings
 reviewer = Reviewer(load_settings(os.environ))
 reviewer.answer(IDEAS_LIST, {{"one": Answer("{answer}")}}, run="t")
 """
@@ -43,8 +43,8 @@ reviewer.answer(IDEAS_LIST, {{"one": Answer("{answer}")}}, run="t")
 ROTATE = """
 import os
 from types import SimpleNamespace
-from memoryvault.tasks.upkeep import rotate_handler
-from memoryvault.vault.settings import load_settings
+from memoryvault.tasks.jobs.upkeep import rotate_handler
+from memoryvault.runtime.settings import load_settings
 job = SimpleNamespace(check_owned=lambda: None, still_owned=lambda: True)
 rotate_handler(load_settings(os.environ))(job)
 """
@@ -181,8 +181,9 @@ def test_what_is_no_file_among_the_notes_holds_nothing_up(bed: Bed) -> None:
     old_idea(bed, "one", 400)
     os.mkfifo(bed.root / "pipe.md")
     (bed.root / "endless.md").symlink_to("/dev/zero")
-    code = "import os\nfrom memoryvault.tasks.ideas.incubator_gc import stale_ideas\n"
-    code += "from memoryvault.tasks.indexing import vault_store\nfrom memoryvault.vault.settings import load_settings\n"
+    code = "import os\nfrom memoryvault.services.ideas.incubator import stale_ideas\n"
+    code += "from memoryvault.services.stores import vault_store\n"
+    code += "from memoryvault.runtime.settings import load_settings\n"
     code += "s = load_settings(os.environ)\nprint([i.slug for i in stale_ideas(s, vault_store(s))])"
     limit = "import resource; resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))\n"
     done = subprocess.run(

@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from memoryvault.pipelines.review import Approve, Reject
-from memoryvault.tasks.ideas.ledger import MOST_QUESTIONS, find_idea, ideas
-from memoryvault.tasks.ideas.lost_questions import ARRIVING_SECONDS, settle_lost_questions
+from memoryvault.services.ideas.ledger import MOST_QUESTIONS, find_idea, ideas
+from memoryvault.services.ideas.lost_questions import ARRIVING_SECONDS, settle_lost_questions
 
 from ..review.support import Bed
 from .support import IDEA, INCUBATOR, ideas_file

@@ -14,9 +14,9 @@ import pytest
 from memoryvault.index.reconcile import reconcile
 from memoryvault.index.store import IndexStore
 from memoryvault.pipelines.incubation import Answer
-from memoryvault.tasks.ideas.archive import put_away, restore
-from memoryvault.tasks.ideas.ledger import Promotion, clean_beside_list, find_idea, promote, slug_of
-from memoryvault.vault.errors import EntryExists, EntryNotFound, PathRefused, VaultUnavailable
+from memoryvault.runtime.errors import EntryExists, EntryNotFound, PathRefused, VaultUnavailable
+from memoryvault.services.ideas.archive import put_away, restore
+from memoryvault.services.ideas.ledger import Promotion, clean_beside_list, find_idea, promote, slug_of
 from memoryvault.vault.store import VaultStore
 
 from ..review.support import Bed, said
@@ -24,10 +24,10 @@ from .support import IDEA, INCUBATOR, ideas_file, outside, write_down
 
 PROMOTE = """
 import os
-from memoryvault.tasks.ideas.ledger import promote
-from memoryvault.tasks.indexing import vault_store
-from memoryvault.tasks.journal import Journal
-from memoryvault.vault.settings import load_settings
+from memoryvault.services.ideas.ledger import promote
+from memoryvault.services.indexing import vault_store
+from memoryvault.services.journal import Journal
+from memoryvault.runtime.settings import load_settings
 settings = load_settings(os.environ)
 promote(settings, Journal(settings.state, vault_store(settings)), "retry-page")
 """

@@ -9,9 +9,9 @@ import time
 import pytest
 
 from memoryvault.cli.main import main
-from memoryvault.tasks.incidents import add, find
-from memoryvault.tasks.indexing import reconcile_now
-from memoryvault.vault.errors import UsageError
+from memoryvault.runtime.errors import UsageError
+from memoryvault.services.incidents import add, find
+from memoryvault.services.indexing import reconcile_now
 from memoryvault.vault.failure import read_failure
 
 from ..review.support import Bed

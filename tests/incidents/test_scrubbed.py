@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from memoryvault.cli.main import main
-from memoryvault.tasks.agent_proposals import AgentProposals
-from memoryvault.tasks.conflicts import find_copy, settle_copy
-from memoryvault.tasks.incidents import add
+from memoryvault.services.agent_proposals import AgentProposals
+from memoryvault.services.conflicts import find_copy, settle_copy
+from memoryvault.services.incidents import add
 
 from ..review.support import Bed
 

@@ -19,8 +19,8 @@ from memoryvault.index.embedder import Embedder
 from memoryvault.index.engine import RecallEngine, RecallQuery, RecallResult
 from memoryvault.index.reconcile import ReconcileReport, reconcile
 from memoryvault.index.store import IndexStore
+from memoryvault.runtime.layout import StatePaths
 from memoryvault.tests.support.fake_embedder import FakeEmbedder
-from memoryvault.vault.layout import StatePaths
 from memoryvault.vault.store import VaultStore
 
 TODAY = date(2026, 7, 1)

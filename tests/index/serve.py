@@ -11,9 +11,9 @@ from pathlib import Path
 from memoryvault.index import service
 from memoryvault.index.embedder import DEFAULT_MODEL, Embedder
 from memoryvault.index.service import ServiceConfig, serve
+from memoryvault.runtime.errors import ModelUnavailable
+from memoryvault.runtime.layout import StatePaths
 from memoryvault.tests.support.fake_embedder import FakeEmbedder
-from memoryvault.vault.errors import ModelUnavailable
-from memoryvault.vault.layout import StatePaths
 
 
 def main(argv: list[str]) -> int:

@@ -16,10 +16,10 @@ from memoryvault.index import client as client_module
 from memoryvault.index.client import RecallClient, ServiceUnavailable, ensure_service
 from memoryvault.index.recall import recall_entries
 from memoryvault.index.service import ServiceConfig
-from memoryvault.tasks.semantic_similarity import SemanticSimilarity
+from memoryvault.runtime.settings import Settings, load_settings
+from memoryvault.services.semantic_similarity import SemanticSimilarity
 from memoryvault.tests.index.bed import Bed, ServiceProcess
 from memoryvault.tests.support.hurry import patience
-from memoryvault.vault.settings import Settings, load_settings
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import pytest
 
 from memoryvault.index.drain import EmbeddedBatch, drain, embed_with
 from memoryvault.index.embedder import micro_batches
+from memoryvault.runtime.errors import IndexUnavailable, ModelUnavailable
 from memoryvault.tests.index.bed import Bed
-from memoryvault.vault.errors import IndexUnavailable, ModelUnavailable
 
 
 def test_nothing_pending_is_nothing_done(bed: Bed) -> None:

@@ -23,8 +23,8 @@ from memoryvault.index.embedder import (
     model_name,
     verify_model,
 )
+from memoryvault.runtime.errors import ModelUnavailable
 from memoryvault.tests.index.bed import Bed, ServiceProcess
-from memoryvault.vault.errors import ModelUnavailable
 
 pytestmark = pytest.mark.slow
 

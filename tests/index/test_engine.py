@@ -19,11 +19,11 @@ from memoryvault.index.engine import RecallEngine, RecallQuery
 from memoryvault.index.filters import MOST_CLAUSES, parse_filter
 from memoryvault.index.scope import Scope
 from memoryvault.index.store import row_of
+from memoryvault.runtime.errors import UsageError
 from memoryvault.tests.index.bed import TODAY, Bed, slugs
 from memoryvault.tests.support.fake_embedder import FakeEmbedder
 from memoryvault.tests.support.hurry import patience
 from memoryvault.vault.entry import parse_entry
-from memoryvault.vault.errors import UsageError
 
 
 @pytest.fixture

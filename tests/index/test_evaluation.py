@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from memoryvault.index.evaluation import Document, Question, load_documents, load_questions, open_documents
+from memoryvault.runtime.errors import UsageError
 from memoryvault.tests.support.fake_embedder import FakeEmbedder
-from memoryvault.vault.errors import UsageError
 
 
 def written(folder: Path, text: str) -> Path:

@@ -24,7 +24,7 @@ from memoryvault.index.filters import (
     parse_filter,
     to_sql,
 )
-from memoryvault.vault.errors import UsageError
+from memoryvault.runtime.errors import UsageError
 
 TODAY = date(2026, 7, 15)
 

@@ -15,9 +15,9 @@ from memoryvault.index.catalog_reader import CatalogReader
 from memoryvault.index.engine import RecallResult
 from memoryvault.index.scope import Scope
 from memoryvault.index.store import open_or_rebuild
+from memoryvault.runtime.errors import MemoryVaultError
 from memoryvault.tests.index.bed import Bed, slugs
 from memoryvault.tests.support.damage import damaged, rounds
-from memoryvault.vault.errors import MemoryVaultError
 
 pytestmark = pytest.mark.slow
 

@@ -13,8 +13,8 @@ import pytest
 from memoryvault.index import hub as subject
 from memoryvault.index.embedder import CHECKSUM_FILE, locate_model, verify_model
 from memoryvault.index.hub import DownloadFailed, download, endpoint_of, is_hub_name
+from memoryvault.runtime.errors import ModelUnavailable, UsageError
 from memoryvault.tests.support.loopback_hub import LoopbackHub
-from memoryvault.vault.errors import ModelUnavailable, UsageError
 
 NAME = "acme/tiny-model"
 WEIGHTS = bytes(range(256)) * 4000

@@ -15,9 +15,9 @@ import pytest
 from memoryvault.index.reconcile import drift, rebuild, reconcile, reconcile_paths
 from memoryvault.index.store import IndexStore
 from memoryvault.index.watcher import VaultWatcher
+from memoryvault.runtime.errors import VaultUnavailable
 from memoryvault.tests.index.bed import Bed, slugs
 from memoryvault.tests.support.hurry import patience
-from memoryvault.vault.errors import VaultUnavailable
 
 
 def old(file: Path) -> None:

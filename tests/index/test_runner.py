@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from memoryvault.index.runner import ModelRunner
+from memoryvault.runtime.errors import ModelUnavailable
 from memoryvault.tests.support.fake_embedder import FakeEmbedder
-from memoryvault.vault.errors import ModelUnavailable
 
 
 def test_what_is_asked_after_the_end_is_refused_at_once() -> None:

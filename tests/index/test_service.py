@@ -23,10 +23,10 @@ from memoryvault.index.drain import drain
 from memoryvault.index.protocol import peer_uid
 from memoryvault.index.receipts import query_hash, read_receipts
 from memoryvault.index.service import MAX_CONNECTIONS
+from memoryvault.runtime.priority import BACKGROUND_NICENESS
+from memoryvault.runtime.process_lock import lock_holder
 from memoryvault.tests.index.bed import Bed, ServiceProcess
 from memoryvault.tests.support.hurry import patience
-from memoryvault.vault.priority import BACKGROUND_NICENESS
-from memoryvault.vault.process_lock import lock_holder
 
 Start = Callable[..., ServiceProcess]
 

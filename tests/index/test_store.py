@@ -19,9 +19,9 @@ from memoryvault.index.query import analyse
 from memoryvault.index.scope import Scope
 from memoryvault.index.search_reader import SearchReader
 from memoryvault.index.store import IndexStore, open_or_rebuild, special_folder
+from memoryvault.runtime.errors import IndexUnavailable, SchemaTooNew
 from memoryvault.tests.index.bed import Bed, slugs
 from memoryvault.tests.support.fake_embedder import FakeEmbedder
-from memoryvault.vault.errors import IndexUnavailable, SchemaTooNew
 
 NOW = datetime(2026, 7, 1, 12, tzinfo=UTC)
 

@@ -10,13 +10,13 @@ import pytest
 
 from memoryvault.cli.main import main
 from memoryvault.hooks.entryfile import is_entry_name
-from memoryvault.tasks.conflicts import Choice, find_copy, settle_copy, waiting_copies
-from memoryvault.tasks.taken_back import EMPTY, evidence_of, text_with
-from memoryvault.tasks.taken_back import NOTE as TAKEN_BACK
+from memoryvault.runtime.errors import EditConflict, EntryInvalid, EntryNotFound
+from memoryvault.runtime.layout import is_conflict_copy
+from memoryvault.runtime.paths import is_note_name, original_name
+from memoryvault.services.conflicts import Choice, find_copy, settle_copy, waiting_copies
+from memoryvault.services.tombstones import EMPTY, evidence_of, text_with
+from memoryvault.services.tombstones import NOTE as TAKEN_BACK
 from memoryvault.tests.support.forked import ForkedSandbox
-from memoryvault.vault.errors import EditConflict, EntryInvalid, EntryNotFound
-from memoryvault.vault.layout import is_conflict_copy
-from memoryvault.vault.paths import is_note_name, original_name
 
 from ..review.support import Bed
 from ..review.test_commands import Terminal

@@ -11,10 +11,10 @@ import pytest
 
 from memoryvault.index.engine import RecallEngine, RecallQuery
 from memoryvault.pipelines.dashboard import BEGIN, END, DashboardItem, VaultView, dashboard, with_dashboard
-from memoryvault.tasks.dashboard import DASHBOARD, refresh_dashboard
-from memoryvault.tasks.device import SETTINGS_NOTE
-from memoryvault.tasks.indexing import reconcile_now
-from memoryvault.tasks.topics import Topics
+from memoryvault.services.device import SETTINGS_NOTE
+from memoryvault.services.indexing import reconcile_now
+from memoryvault.services.topics import Topics
+from memoryvault.tasks.jobs.dashboard import DASHBOARD, refresh_dashboard
 from memoryvault.tests.support.forked import ForkedSandbox
 
 from ..review.support import CHOICE, GUESS, RULE, Bed

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import sys
 
-from memoryvault.tasks.ideas.research_job import request_research
+from memoryvault.runtime.settings import load_settings
+from memoryvault.services.ideas.research import request_research
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tests.research.support import SLUG, from_json, worker
-from memoryvault.vault.settings import load_settings
 
 
 def main() -> int:

@@ -10,21 +10,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from memoryvault.tasks.ideas.ledger import find_idea
-from memoryvault.tasks.ideas.research_child import PURPOSE
-from memoryvault.tasks.ideas.research_job import request_research
+from memoryvault.runtime.settings import Settings
+from memoryvault.services.ideas.ledger import find_idea
+from memoryvault.services.ideas.research import request_research
+from memoryvault.services.spending import SpendingSum, spent_since
 from memoryvault.tasks.jobs.research import WebAccess, research_handler
+from memoryvault.tasks.jobs.research_child import PURPOSE
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.kinds import POLICIES, KindPolicy
 from memoryvault.tasks.queue.ledger import Job
 from memoryvault.tasks.queue.worker import RunReport, Worker, WorkerContext
-from memoryvault.tasks.spending import SpendingSum, spent_since
 from memoryvault.tests.review.support import Bed, make_bed
 from memoryvault.tests.support import forked
 from memoryvault.tests.support.loopback_site import Reply, Site, page
 from memoryvault.vault.entry import Entry
 from memoryvault.vault.scrubbed import Scrubbed
-from memoryvault.vault.settings import Settings
 
 PROGRAM = "memoryvault.tests.research.program"
 SLUG = "greenhouse-watering-robot"

@@ -10,11 +10,11 @@ from typing import Any, cast
 import pytest
 
 from memoryvault.pipelines.review import Approve
-from memoryvault.tasks.agent_proposals import AgentProposals
-from memoryvault.tasks.corpus.store import CorpusStore
+from memoryvault.services.agent_proposals import AgentProposals
+from memoryvault.services.corpus.store import CorpusStore
+from memoryvault.services.mining import Mined
 from memoryvault.tasks.jobs.corpus_settling import settle_handler
 from memoryvault.tasks.jobs.incubator import gc_handler
-from memoryvault.tasks.mining import Mined
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tests.corpus.sessions import old_session
 from memoryvault.tests.ideas.support import IDEA, OTHER

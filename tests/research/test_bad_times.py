@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.tasks.cursors import Cursors
-from memoryvault.tasks.ideas.research_child import Research
+from memoryvault.services.cursors import Cursors
 from memoryvault.tasks.jobs.research import UnresearchedIdeas, WebAccess, plan
+from memoryvault.tasks.jobs.research_child import Research
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.kinds import POLICIES
 from memoryvault.tests.research.support import (

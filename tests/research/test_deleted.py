@@ -10,8 +10,8 @@ import pytest
 
 from memoryvault.pipelines.incubation import Answer
 from memoryvault.pipelines.research import is_as_written
-from memoryvault.tasks.ideas.archive import put_away, restore
-from memoryvault.tasks.ideas.ledger import promote
+from memoryvault.services.ideas.archive import put_away, restore
+from memoryvault.services.ideas.ledger import promote
 from memoryvault.tasks.jobs.incubator import gc_handler
 
 from .support import FOLDER, SLUG, ResearchBed

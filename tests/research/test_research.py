@@ -10,14 +10,15 @@ import pytest
 
 from memoryvault.index.engine import RecallEngine, RecallQuery
 from memoryvault.pipelines.review import Reject
-from memoryvault.tasks import handlers
-from memoryvault.tasks.ideas.research_fields import without_research
-from memoryvault.tasks.indexing import reconcile_now
+from memoryvault.runtime.errors import EditConflict
+from memoryvault.services.ideas.research_fields import without_research
+from memoryvault.services.indexing import reconcile_now
+from memoryvault.services.note_history import NoteHistory
+from memoryvault.services.undoing import Selector, _Work
+from memoryvault.tasks.jobs import handlers
 from memoryvault.tasks.jobs import research as research_job
 from memoryvault.tasks.jobs.research import WebAccess, plan
-from memoryvault.tasks.note_history import NoteHistory
 from memoryvault.tasks.queue.enqueue import open_ledger
-from memoryvault.tasks.undoing import Selector, _Work
 from memoryvault.tests.ideas.support import IDEA
 from memoryvault.tests.research.support import (
     ENGINES,
@@ -34,7 +35,6 @@ from memoryvault.tests.research.support import (
 )
 from memoryvault.tests.support.loopback_site import Reply, Site, slowly
 from memoryvault.tests.tasks.support import make_due
-from memoryvault.vault.errors import EditConflict
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("forked_children")]
 
@@ -313,7 +313,7 @@ def test_production_refuses_loopback(online: ResearchBed, web: Site) -> None:
     assert online.state == "done"
     assert online.notes() == ["related-memoryvault", "related-obsidian"]
     source = Path(handlers.__file__).read_text("utf-8")
-    assert handlers.HANDLERS["research.idea"] == ("jobs.research", "research_handler")
+    assert handlers.HANDLERS["research.idea"] == ("research", "research_handler")
     assert "make(self._settings)" in source
     assert "WebAccess" not in source
     assert plan(online.settings, WebAccess(), online.entry()).allow == []

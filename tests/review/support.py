@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from memoryvault.pipelines.candidate import Candidate
+from memoryvault.runtime.settings import Settings, load_settings
+from memoryvault.services.journal import Journal
+from memoryvault.services.remembering import MemoryReport, remember
+from memoryvault.services.reviewing import Reviewer
 from memoryvault.services.stores import vault_store
-from memoryvault.tasks.journal import Journal
-from memoryvault.tasks.remembering import MemoryReport, remember
-from memoryvault.tasks.reviewing import Reviewer
-from memoryvault.tasks.taken_back import NOTE, TakenBack
-from memoryvault.tasks.undoing import Undo
+from memoryvault.services.tombstones import NOTE, TakenBack
+from memoryvault.services.undoing import Undo
 from memoryvault.tests.support import forked
 from memoryvault.vault.entry import Entry
 from memoryvault.vault.scrubbed import Scrubbed
-from memoryvault.vault.settings import Settings, load_settings
 from memoryvault.vault.store import VaultStore
 
 RULE = Candidate(

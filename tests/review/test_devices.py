@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.tasks.device import SETTINGS_NOTE, acting_device, acts_here
-from memoryvault.tasks.journal import Act, Change, Journal
+from memoryvault.runtime.errors import EditConflict, EntryExists
+from memoryvault.runtime.layout import StatePaths
+from memoryvault.services.device import SETTINGS_NOTE, acting_device, acts_here
+from memoryvault.services.journal import Act, Change, Journal
 from memoryvault.tests.support.forked import ForkedSandbox
-from memoryvault.vault.errors import EditConflict, EntryExists
-from memoryvault.vault.layout import StatePaths
 from memoryvault.vault.scrubbed import Scrubbed
 from memoryvault.vault.store import VaultStore
 

@@ -10,12 +10,12 @@ import pytest
 from memoryvault.cli.main import main
 from memoryvault.pipelines.incubation import SURFACE_KIND
 from memoryvault.pipelines.review import Supersede
-from memoryvault.tasks.agent_proposals import AgentProposals
-from memoryvault.tasks.dismissing import Dismissed, dismiss
-from memoryvault.tasks.entry_names import find_entry, resolve_entry
+from memoryvault.runtime.errors import EditConflict, EntryInvalid, EntryNotFound, UsageError
+from memoryvault.runtime.layout import WATCHLIST
+from memoryvault.services.agent_proposals import AgentProposals
+from memoryvault.services.dismissing import Dismissed, dismiss
+from memoryvault.services.entry_names import find_entry, resolve_entry
 from memoryvault.vault.automemory import TOPIC_KIND
-from memoryvault.vault.errors import EditConflict, EntryInvalid, EntryNotFound, UsageError
-from memoryvault.vault.layout import WATCHLIST
 
 from .support import CHOICE, GUESS, RULE, TABS, Bed, said, tabs
 

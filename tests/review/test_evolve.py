@@ -14,13 +14,13 @@ from memoryvault.demo.sandbox import Sandbox
 from memoryvault.hooks.entryfile import read_entry_file
 from memoryvault.pipelines.incubation import SURFACE_KIND
 from memoryvault.pipelines.review import Approve, Supersede
-from memoryvault.tasks.agent_proposals import AgentProposals, ProposalFields
-from memoryvault.tasks.entry_names import resolve_entry
-from memoryvault.tasks.evolving import evolve
-from memoryvault.tasks.journal import Change, Journal
+from memoryvault.runtime.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, UsageError
+from memoryvault.services.agent_proposals import AgentProposals, ProposalFields
+from memoryvault.services.entry_names import resolve_entry
+from memoryvault.services.evolving import evolve
+from memoryvault.services.journal import Change, Journal
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.vault.entry import Source
-from memoryvault.vault.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, UsageError
 from memoryvault.vault.render import render_always_load, render_block
 from memoryvault.vault.scrubbed import Scrubbed
 from memoryvault.vault.store import MAX_ENTRY_BYTES
@@ -31,11 +31,11 @@ OLD = "personal-private/preferences/deploy-day.md"
 WAITS = "personal-private/_inbox/deploy-day.md"
 EVOLVE = """
 import os
-from memoryvault.tasks.evolving import evolve
-from memoryvault.tasks.indexing import vault_store
-from memoryvault.tasks.journal import Journal
+from memoryvault.services.evolving import evolve
+from memoryvault.services.indexing import vault_store
+from memoryvault.services.journal import Journal
 from memoryvault.vault.scrubbed import Scrubbed
-from memoryvault.vault.settings import load_settings
+from memoryvault.runtime.settings import load_settings
 settings = load_settings(os.environ)
 store = vault_store(settings)
 evolve(store, Journal(settings.state, store), {old!r}, Scrubbed("We deploy on Mondays."), Scrubbed("new train"),

@@ -8,14 +8,14 @@ import pytest
 
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.index.store import IndexStore
-from memoryvault.tasks.dismissing import dismiss
-from memoryvault.tasks.forgetting import deleted_by_user, forget_deleted
-from memoryvault.tasks.journal import Change
-from memoryvault.tasks.reviewing import Reviewer
+from memoryvault.runtime.errors import EditConflict
+from memoryvault.services.dismissing import dismiss
+from memoryvault.services.forgetting import deleted_by_user, forget_deleted
+from memoryvault.services.journal import Change
+from memoryvault.services.reviewing import Reviewer
 from memoryvault.tests.review.support import make_bed
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.vault.entry import parse_entry
-from memoryvault.vault.errors import EditConflict
 from memoryvault.vault.scrubbed import Scrubbed
 
 WORDS = ("zelthump", "mokkespr")

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from memoryvault.pipelines.likeness import wording_of
-from memoryvault.tasks.known_memories import VaultMemories
-from memoryvault.vault.settings import load_settings
+from memoryvault.runtime.settings import load_settings
+from memoryvault.services.known_memories import VaultMemories
 from memoryvault.vault.store import VaultStore
 
 

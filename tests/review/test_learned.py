@@ -10,8 +10,8 @@ import pytest
 from memoryvault.pipelines.learned import APPROVED_SHIFT, LEAST_DECISIONS, learned_shift, shifted
 from memoryvault.pipelines.review import Approve, Reject
 from memoryvault.pipelines.routing import Action, route
-from memoryvault.tasks.known_memories import VaultMemories
-from memoryvault.tasks.semantic_similarity import SemanticSimilarity
+from memoryvault.services.known_memories import VaultMemories
+from memoryvault.services.semantic_similarity import SemanticSimilarity
 
 from .support import CHOICE, RULE, Bed, said
 

@@ -10,8 +10,8 @@ from memoryvault.cli import guard, review
 from memoryvault.cli.main import main
 from memoryvault.hooks.install import actions_installed, install, settings_file_of
 from memoryvault.pipelines.review import Approve
-from memoryvault.tasks.marking import Marked, mark_always, mark_guard
-from memoryvault.vault.errors import EditConflict, EntryInvalid
+from memoryvault.runtime.errors import EditConflict, EntryInvalid
+from memoryvault.services.marking import Marked, mark_always, mark_guard
 
 from .support import CHOICE, RULE, TABS, Bed, tabs
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from memoryvault.pipelines.review import Reject, Supersede
-from memoryvault.tasks.evolving import evolve
-from memoryvault.tasks.journal import Change, text_of
-from memoryvault.tasks.scrubbing import scrub_everything
-from memoryvault.tasks.undoing import Selector
-from memoryvault.vault.errors import MemoryVaultError, PathRefused
+from memoryvault.runtime.errors import MemoryVaultError, PathRefused
+from memoryvault.services.evolving import evolve
+from memoryvault.services.journal import Change, text_of
+from memoryvault.services.scrubbing import scrub_everything
+from memoryvault.services.undoing import Selector
 from memoryvault.vault.scrubbed import Scrubbed
 
 from .support import CHOICE, GUESS, RULE, Bed, said

@@ -9,7 +9,7 @@ import pytest
 from memoryvault.cli import review
 from memoryvault.cli.main import main
 from memoryvault.pipelines.review import Approve
-from memoryvault.tasks.dismissing import dismiss
+from memoryvault.services.dismissing import dismiss
 
 from .support import RULE, Bed, said
 

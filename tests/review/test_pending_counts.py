@@ -14,12 +14,12 @@ import pytest
 from memoryvault.cli.main import main
 from memoryvault.hooks.session_start import format_reminder as session_start_line
 from memoryvault.pipelines.incubation import SURFACE_KIND
+from memoryvault.services.active_counts import describe_notes
+from memoryvault.services.ideas.ledger import question_change
+from memoryvault.services.indexing import reconcile_now
+from memoryvault.services.pending_counts import PendingCounts, count_pending
 from memoryvault.services.stores import open_index
-from memoryvault.tasks.active_counts import describe_notes
-from memoryvault.tasks.dashboard import DASHBOARD, refresh_dashboard
-from memoryvault.tasks.ideas.ledger import question_change
-from memoryvault.tasks.indexing import reconcile_now
-from memoryvault.tasks.pending_counts import PendingCounts, count_pending
+from memoryvault.tasks.jobs.dashboard import DASHBOARD, refresh_dashboard
 from memoryvault.tests.console.support import Front, proposal, visible
 from memoryvault.tests.console.vaults import idea, inbox_note, nobody_came_back_to, pattern
 from memoryvault.vault.pending import find_pending_notes, group_by_place, question_path

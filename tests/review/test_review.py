@@ -21,8 +21,8 @@ from memoryvault.pipelines.review import (
     parse_decision,
     settle,
 )
-from memoryvault.tasks.reviewing import DecisionOutcome, DecisionProblem, Reviewer
-from memoryvault.vault.errors import EditConflict, EntryInvalid, EntryNotFound, UsageError
+from memoryvault.runtime.errors import EditConflict, EntryInvalid, EntryNotFound, UsageError
+from memoryvault.services.reviewing import DecisionOutcome, DecisionProblem, Reviewer
 from memoryvault.vault.scrubbed import Scrubbed
 
 from .support import CHOICE, RULE, Bed, said

@@ -20,22 +20,22 @@ from memoryvault.cli.context import Context
 from memoryvault.cli.main import build_parser
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.pipelines.scrub import Policy
+from memoryvault.runtime.paths import ensure_state
+from memoryvault.runtime.settings import load_settings
+from memoryvault.services import scrubbing
+from memoryvault.services.evolving import evolve
+from memoryvault.services.indexing import reconcile_now
+from memoryvault.services.journal import Change
+from memoryvault.services.scrubbing import scrub_everything, scrub_note
+from memoryvault.services.state_db import state_transaction
 from memoryvault.services.stores import vault_store
-from memoryvault.tasks import scrubbing
-from memoryvault.tasks.evolving import evolve
-from memoryvault.tasks.indexing import reconcile_now
-from memoryvault.tasks.journal import Change
+from memoryvault.services.undoing import Selector
 from memoryvault.tasks.queue.damage import back_up
-from memoryvault.tasks.scrubbing import scrub_everything, scrub_note
-from memoryvault.tasks.statedb import state_transaction
-from memoryvault.tasks.undoing import Selector
 from memoryvault.tests.ideas.support import ideas_file, write_down
 from memoryvault.tests.review.support import Bed, make_bed
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.vault.entry import Source
-from memoryvault.vault.paths import ensure_state
 from memoryvault.vault.scrubbed import Scrubbed
-from memoryvault.vault.settings import load_settings
 
 TOKEN = "ghp_" + "b" * 36
 MAIL = "alex@example.com"

@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 
 from memoryvault.cli.main import main
 from memoryvault.index.engine import RecallEngine, RecallQuery
-from memoryvault.tasks.cursors import Cursors
-from memoryvault.tasks.indexing import reconcile_now
-from memoryvault.tasks.remembering import preview
-from memoryvault.tasks.taken_back import EMPTY, NOTE, Evidence, TakenBack, evidence_of, text_with
-from memoryvault.tasks.undoing import Selector
+from memoryvault.runtime.errors import EntryInvalid
+from memoryvault.services.cursors import Cursors
+from memoryvault.services.indexing import reconcile_now
+from memoryvault.services.remembering import preview
+from memoryvault.services.tombstones import EMPTY, NOTE, Evidence, TakenBack, evidence_of, text_with
+from memoryvault.services.undoing import Selector
 from memoryvault.tests.support.readonly import with_readonly
 from memoryvault.vault.entry import Source
-from memoryvault.vault.errors import EntryInvalid
 
 from .support import CHOICE, GUESS, RULE, Bed, said
 
@@ -193,7 +193,7 @@ def test_a_note_that_is_no_note_hides_nothing_from_mining_and_stops_undo_before_
 
 def test_of_a_note_that_is_too_large_whole_lines_are_read(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
     taken_back(bed).add({*ONE, ("s2", "r2")})
-    monkeypatch.setattr("memoryvault.tasks.taken_back.MAX_ENTRY_BYTES", len(note_of(bed).read_bytes()) - 2)
+    monkeypatch.setattr("memoryvault.services.tombstones.MAX_ENTRY_BYTES", len(note_of(bed).read_bytes()) - 2)
     assert taken_back(bed).evidence() == ONE
 
 
@@ -226,9 +226,9 @@ def test_killed_while_it_is_carried_over_nothing_is_lost(bed: Bed) -> None:
     old = left_in_state(bed, a=["a-record"])
     code = (
         "import os\n"
-        "from memoryvault.vault.settings import load_settings\n"
-        "from memoryvault.tasks.indexing import vault_store\n"
-        "from memoryvault.tasks.taken_back import TakenBack\n"
+        "from memoryvault.runtime.settings import load_settings\n"
+        "from memoryvault.services.indexing import vault_store\n"
+        "from memoryvault.services.tombstones import TakenBack\n"
         "settings = load_settings(os.environ)\n"
         "TakenBack(settings.state, vault_store(settings)).carry_over()\n"
     )
@@ -260,9 +260,9 @@ def test_it_is_put_down_before_the_vault_is_changed(bed: Bed) -> None:
     bed.remember(said(RULE, "a"))
     code = (
         "import os\n"
-        "from memoryvault.vault.settings import load_settings\n"
+        "from memoryvault.runtime.settings import load_settings\n"
         "from memoryvault.tests.review.support import Bed, Path\n"
-        "from memoryvault.tasks.undoing import Selector\n"
+        "from memoryvault.services.undoing import Selector\n"
         "Bed(Path.cwd(), os.environ).undo.carry_out(Selector(last=True))\n"
     )
     before = bed.files()

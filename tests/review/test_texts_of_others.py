@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from memoryvault.tasks.agent_proposals import AgentProposals
+from memoryvault.services.agent_proposals import AgentProposals
 from memoryvault.vault.evidence import PASSED_ON_TAG
 
 from .support import GUESS, RULE, Bed

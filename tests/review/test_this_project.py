@@ -10,7 +10,7 @@ from memoryvault.pipelines.candidate import Candidate
 from memoryvault.pipelines.corpus import Saying, patterns_of
 from memoryvault.pipelines.likeness import LikenessLimits
 from memoryvault.pipelines.routing import Thresholds
-from memoryvault.tasks.triaging import run_triage
+from memoryvault.services.triaging import run_triage
 
 from .support import RULE, Bed, said
 

@@ -9,7 +9,7 @@ import pytest
 
 from memoryvault.pipelines.likeness import LikenessLimits, is_same, wording_of
 from memoryvault.pipelines.triage import Expire, InboxItem, Merge, Promote, TriageLimits, TriageStep, triage
-from memoryvault.tasks.triaging import TriageOutcome, run_triage
+from memoryvault.services.triaging import TriageOutcome, run_triage
 
 from .support import GUESS, Bed, make_bed, said
 
@@ -163,7 +163,7 @@ def test_every_step_can_be_taken_back(bed: Bed) -> None:
     inbox(bed, "old", "Old.", created="2020-01-01", updated="2020-01-01")
     before = bed.files()
     assert sorted(results(bed)) == ["expired", "merged", "promoted"]
-    from memoryvault.tasks.undoing import Selector
+    from memoryvault.services.undoing import Selector
 
     bed.undo.carry_out(Selector(last=True))
     assert bed.files() == before

@@ -13,9 +13,9 @@ import pytest
 from memoryvault.cli.main import main
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.pipelines.review import Approve
-from memoryvault.tasks.undoing import Selector, UndoPlan
+from memoryvault.runtime.errors import UsageError
+from memoryvault.services.undoing import Selector, UndoPlan
 from memoryvault.tests.support.forked import ForkedSandbox
-from memoryvault.vault.errors import UsageError
 from memoryvault.vault.marker import Marker, create_marker
 from memoryvault.vault.store import MAX_ENTRY_BYTES
 

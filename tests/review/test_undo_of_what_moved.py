@@ -9,11 +9,11 @@ import pytest
 
 from memoryvault.cli.main import main
 from memoryvault.pipelines.review import Approve
-from memoryvault.tasks.journal import Act, Change
-from memoryvault.tasks.reviewing import Reviewer
-from memoryvault.tasks.taken_back import TakenBack
-from memoryvault.tasks.triaging import run_triage
-from memoryvault.tasks.undoing import Selector, UndoPlan
+from memoryvault.services.journal import Act, Change
+from memoryvault.services.reviewing import Reviewer
+from memoryvault.services.tombstones import TakenBack
+from memoryvault.services.triaging import run_triage
+from memoryvault.services.undoing import Selector, UndoPlan
 from memoryvault.vault.scrubbed import Scrubbed
 from memoryvault.vault.store import VaultStore
 

@@ -9,7 +9,7 @@ import pytest
 from memoryvault.cli import review
 from memoryvault.cli.main import main
 from memoryvault.index.chunking import chunk_entry
-from memoryvault.tasks.triaging import run_triage
+from memoryvault.services.triaging import run_triage
 from memoryvault.tests.console.vaults import SESSION, transcript
 
 from .support import CHOICE, GUESS, RULE, Bed, said

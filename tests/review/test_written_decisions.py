@@ -7,12 +7,12 @@ import os
 
 import pytest
 
-from memoryvault.tasks.decision_property import SETTLED_SECONDS
-from memoryvault.tasks.indexing import APPLY_KEY
+from memoryvault.runtime.errors import EditConflict
+from memoryvault.services.decision_property import SETTLED_SECONDS
+from memoryvault.services.indexing import APPLY_KEY
+from memoryvault.tasks.jobs.written_decisions import apply_handler
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.executor import Executor
-from memoryvault.tasks.written_decisions import apply_handler
-from memoryvault.vault.errors import EditConflict
 from memoryvault.vault.store import VaultStore
 
 from .support import Bed

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from memoryvault.cli.main import main
-from memoryvault.tasks.migrating import MigratedFile, Migration
-from memoryvault.tasks.undoing import Selector
-from memoryvault.vault.errors import UsageError
+from memoryvault.runtime.errors import UsageError
+from memoryvault.services.migrating import MigratedFile, Migration
+from memoryvault.services.undoing import Selector
 
 from ..review.support import RULE, Bed
 
@@ -111,9 +111,9 @@ def test_a_folder_that_is_no_contextvault(bed: Bed, tmp_path: Path) -> None:
 @pytest.mark.parametrize("point", ["journal-pending", "journal-applied", "journal-recorded", "migrated-one@3"])
 def test_a_migration_that_is_killed_goes_on_where_it_ended(bed: Bed, old: Path, point: str) -> None:
     code = (
-        "import os\nfrom pathlib import Path\nfrom memoryvault.vault.settings import load_settings\n"
-        "from memoryvault.tasks.indexing import vault_store\nfrom memoryvault.tasks.journal import Journal\n"
-        "from memoryvault.tasks.migrating import Migration\n"
+        "import os\nfrom pathlib import Path\nfrom memoryvault.runtime.settings import load_settings\n"
+        "from memoryvault.services.indexing import vault_store\nfrom memoryvault.services.journal import Journal\n"
+        "from memoryvault.services.migrating import Migration\n"
         "s = load_settings(os.environ); store = vault_store(s)\n"
         f"Migration(Path({str(old)!r}), store, Journal(s.state, store)).carry_out()\n"
     )

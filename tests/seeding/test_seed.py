@@ -12,11 +12,11 @@ import pytest
 
 from memoryvault.cli.main import main
 from memoryvault.pipelines.review import Approve, Reject
+from memoryvault.runtime.errors import UsageError
+from memoryvault.runtime.layout import REVIEW
+from memoryvault.services.seeding import Seeding
+from memoryvault.services.undoing import Selector
 from memoryvault.sources.instructions import Unread, project_key, repository_files
-from memoryvault.tasks.seeding import Seeding
-from memoryvault.tasks.undoing import Selector
-from memoryvault.vault.errors import UsageError
-from memoryvault.vault.layout import REVIEW
 
 from ..review.support import RULE, Bed, said
 
@@ -250,8 +250,8 @@ def test_a_folder_that_may_not_be_looked_into_is_left_out() -> None:
 def test_a_run_that_is_killed_goes_on_without_proposing_twice(bed: Bed, shop: Path, point: str) -> None:
     (shop / "CLAUDE.md").write_text(RULES)
     code = (
-        "import os\nfrom pathlib import Path\nfrom memoryvault.vault.settings import load_settings\n"
-        "from memoryvault.tasks.indexing import vault_store\nfrom memoryvault.tasks.seeding import Seeding\n"
+        "import os\nfrom pathlib import Path\nfrom memoryvault.runtime.settings import load_settings\n"
+        "from memoryvault.services.indexing import vault_store\nfrom memoryvault.services.seeding import Seeding\n"
         "s = load_settings(os.environ); made = Seeding(s, vault_store(s))\n"
         f"made.carry_out(made.plan([Path({str(shop)!r})]))\n"
     )

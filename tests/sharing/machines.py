@@ -16,8 +16,9 @@ from urllib.parse import quote
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from memoryvault.tasks.corpus.backfill import enqueue_corpus, plan_corpus
-from memoryvault.tasks.corpus.mining_job import corpus_handler
+from memoryvault.runtime.settings import Settings, load_settings
+from memoryvault.services.corpus.backfill import enqueue_corpus, plan_corpus
+from memoryvault.tasks.jobs.corpus_mining import corpus_handler
 from memoryvault.tasks.jobs.corpus_settling import settle_handler
 from memoryvault.tasks.postgres.status import set_up
 from memoryvault.tasks.queue.enqueue import open_ledger
@@ -28,7 +29,6 @@ from memoryvault.tasks.shared_queue import open_shared
 from memoryvault.tasks.sharing.handlers import shared_handlers
 from memoryvault.tests.corpus.sessions import old_session
 from memoryvault.tests.support.forked import ForkedSandbox
-from memoryvault.vault.settings import Settings, load_settings
 
 IDLE = ("worker", "--until-idle", "--timeout", "240")
 RULE = "Remember: always run the linter before you commit, never after."

@@ -7,10 +7,10 @@ from typing import Any, cast
 
 import pytest
 
+from memoryvault.runtime.errors import QueueUnavailable
 from memoryvault.tasks.queue.job import Dead, Postpone, Retry, RunningJob
 from memoryvault.tasks.queue.kinds import Json
 from memoryvault.tasks.sharing.handlers import silent
-from memoryvault.vault.errors import QueueUnavailable
 
 FILE = "/home/rosalind/.local/state/memoryvault/state.db"
 

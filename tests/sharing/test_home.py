@@ -12,11 +12,13 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from memoryvault.runtime.errors import QueueUnavailable
+from memoryvault.runtime.settings import Settings
+from memoryvault.services.corpus.backfill import plan_corpus
+from memoryvault.services.mining import MiningRequest
+from memoryvault.services.scrubbing import scrub_everything
 from memoryvault.services.stores import vault_store
-from memoryvault.tasks.corpus.backfill import plan_corpus
-from memoryvault.tasks.mining import MiningRequest
 from memoryvault.tasks.postgres.content import SharedContent
-from memoryvault.tasks.scrubbing import scrub_everything
 from memoryvault.tasks.shared_queue import open_shared
 from memoryvault.tasks.sharing.handlers import drop_old_contents
 from memoryvault.tasks.sharing.judging import miner_version
@@ -25,8 +27,6 @@ from memoryvault.tasks.sharing.packing import MAGIC, key_of, unbundle
 from memoryvault.tasks.sharing.shares import ShareStore
 from memoryvault.tests.corpus.sessions import grow, old_session
 from memoryvault.tests.sharing.machines import RULE, SECRET, SESSIONS, Machine, Machines, Vault, url_of
-from memoryvault.vault.errors import QueueUnavailable
-from memoryvault.vault.settings import Settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgres, pytest.mark.usefixtures("forked_children")]
 

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memoryvault.pipelines.scrub import findings, scrub
+from memoryvault.services.mining import MiningRequest, mine_transcript
 from memoryvault.sources.transcripts.words import pasted_ranges
-from memoryvault.tasks.mining import MiningRequest, mine_transcript
 from memoryvault.tasks.sharing import packing
 from memoryvault.tasks.sharing.judging import judge
 from memoryvault.tasks.sharing.packing import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from memoryvault.services.mining import MiningRequest, mine_transcript, mined_from_json, mined_to_json
 from memoryvault.sources.transcripts.hosts import open_transcript
-from memoryvault.tasks.mining import MiningRequest, mine_transcript, mined_from_json, mined_to_json
 from memoryvault.vault.turn import Origin
 
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
+from memoryvault.services.corpus.backfill import is_mined
+from memoryvault.services.mining import MiningRequest, mine_transcript
 from memoryvault.sources.transcripts import compressed
 from memoryvault.sources.transcripts.codex import transcript_files
 from memoryvault.sources.transcripts.corpus import describe, find_transcripts
 from memoryvault.sources.transcripts.hosts import open_transcript
 from memoryvault.sources.transcripts.lines import complete_lines
-from memoryvault.tasks.corpus.backfill import is_mined
-from memoryvault.tasks.mining import MiningRequest, mine_transcript
 from memoryvault.tests.support.zstd_frames import needs_decoder, packed
 
 from .test_codex_items import message, said

@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from memoryvault.runtime.errors import QueueUnavailable
 from memoryvault.tasks.postgres.ledger import PostgresLedger
 from memoryvault.tests.support.network_worker import EFFECTS
 from memoryvault.tests.tasks.support import wait_until
-from memoryvault.vault.errors import QueueUnavailable
 
 
 @dataclass

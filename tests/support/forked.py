@@ -29,18 +29,18 @@ from pathlib import Path
 from typing import IO, ClassVar, Literal, NoReturn
 
 from memoryvault.demo.sandbox import STOP_SECONDS
+from memoryvault.runtime import killpoint
 from memoryvault.tasks.queue import supervisor
 from memoryvault.tasks.queue.supervisor import ChildResult
 from memoryvault.tests.support.sandbox import Sandbox
-from memoryvault.vault import killpoint
 
 SERVER = "memoryvault.tests.support.forked"
 COMMAND = "memoryvault.cli.main"
 CHILDREN = (
-    "tasks.corpus.mining_child",
-    "tasks.mining_child",
-    "tasks.ideas.research_child",
-    "tasks.discovery.fetch_child",
+    "tasks.jobs.corpus_mining_child",
+    "tasks.jobs.mining_child",
+    "tasks.jobs.research_child",
+    "services.discovery.fetch_child",
     "tasks.sharing.judging",
     "tasks.sharing.packing",
 )
@@ -280,11 +280,11 @@ def _server(libraries: tuple[str, ...] = ()) -> _Server:
 def _load(libraries: Sequence[str]) -> None:
     """All that a command may import, but for what has threads or weights; and these modules."""
     from memoryvault.cli.main import COMMANDS
-    from memoryvault.tasks.handlers import HANDLERS
+    from memoryvault.tasks.jobs.handlers import HANDLERS
 
     names = [f"cli.{module}" for module, *_ in COMMANDS.values()]
-    names += [f"tasks.{module}" for module, _ in HANDLERS.values()]
-    for name in (*names, *CHILDREN, "tasks.wiring", "tasks.sharing.handlers"):
+    names += [f"tasks.jobs.{module}" for module, _ in HANDLERS.values()]
+    for name in (*names, *CHILDREN, "tasks.jobs.wiring", "tasks.sharing.handlers"):
         importlib.import_module(f"memoryvault.{name}")
     for name in libraries:
         importlib.import_module(name)

@@ -14,11 +14,11 @@ import threading
 import time
 from collections.abc import Callable
 
+from memoryvault.runtime.errors import QueueUnavailable
 from memoryvault.tasks.postgres import connection
 from memoryvault.tasks.postgres.ledger import PostgresLedger
 from memoryvault.tasks.queue.ledger import Claim
 from memoryvault.tests.tasks.support import POLICIES
-from memoryvault.vault.errors import QueueUnavailable
 
 EFFECTS = "CREATE TABLE IF NOT EXISTS effect (job bigint NOT NULL, attempt int NOT NULL, worker text NOT NULL)"
 RETRY_SECONDS = 0.1

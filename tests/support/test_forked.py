@@ -25,7 +25,7 @@ PROGRAMS = {
         "threading.Thread(target=lambda: (time.sleep(0.1), print('thread'))).start(); print('first')"
     ),
     "main": "print(__name__)",
-    "kill point": "from memoryvault.vault.killpoint import kill_point; kill_point('a'); print('b'); kill_point('here')",
+    "kill point": "from memoryvault.runtime.killpoint import kill_point as k; k('a'); print('b'); k('here')",
 }
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.runtime.layout import StatePaths
 from memoryvault.tasks.queue.doorbell import ring_worker
 from memoryvault.tasks.queue.ledger import Ledger
 from memoryvault.tests.support.postgres import Cluster, cluster
 from memoryvault.tests.tasks.support import POLICIES, state_in
-from memoryvault.vault.layout import StatePaths
 
 
 @pytest.fixture

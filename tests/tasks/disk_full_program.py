@@ -7,10 +7,10 @@ import sys
 import time
 from pathlib import Path
 
+from memoryvault.runtime.settings import load_settings
 from memoryvault.tests.acceptance.test_the_loop import record_session
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.tasks.support import make_due
-from memoryvault.vault.settings import load_settings
 
 
 def main(place: Path, root: Path) -> int:

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
+from memoryvault.runtime.layout import StatePaths
 from memoryvault.tasks.queue.kinds import KindPolicy
 from memoryvault.tasks.queue.ledger import Job, LedgerRules
 from memoryvault.tests.support import forked
-from memoryvault.vault.layout import StatePaths
 
 WAIT_SECONDS = 60.0
 WORKER = "memoryvault.tests.tasks.worker_program"

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from memoryvault.index.models import wanted_model
-from memoryvault.tasks.child_job import run_json_child
+from memoryvault.runtime.settings import Settings, load_settings
 from memoryvault.tasks.jobs import upgrading
+from memoryvault.tasks.queue.child_job import run_json_child
 from memoryvault.tasks.queue.job import Dead, Retry, RunningJob
 from memoryvault.tasks.queue.kinds import POLICIES
 from memoryvault.tasks.queue.ledger import Claim, Ledger
-from memoryvault.vault.settings import Settings, load_settings
 
 from ..support.sandbox import Sandbox
 

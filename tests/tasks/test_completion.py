@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.runtime.errors import SettingsError
+from memoryvault.runtime.settings import Settings, load_settings
+from memoryvault.services.completion import BudgetedCompleter, completer_of, estimated_tokens
+from memoryvault.services.spending import BudgetRefused, Cap, SpendingBook, spent_since
 from memoryvault.sources.completion import Completion, CompletionFailed, CompletionRequest
 from memoryvault.sources.completion.openai import OpenAICompleter
-from memoryvault.tasks.completion import BudgetedCompleter, completer_of, estimated_tokens
-from memoryvault.tasks.spending import BudgetRefused, Cap, SpendingBook, spent_since
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.hurry import patience
 from memoryvault.tests.support.sandbox import Sandbox
 from memoryvault.tests.support.stand_in_agent import StandInAgent
 from memoryvault.tests.tasks.support import is_alive, wait_until
-from memoryvault.vault.errors import SettingsError
-from memoryvault.vault.settings import Settings, load_settings
 
 SCHEMA = {"type": "object"}
 

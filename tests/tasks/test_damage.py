@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.runtime.errors import QueueUnavailable
+from memoryvault.runtime.layout import StatePaths
 from memoryvault.tasks.queue import schema
 from memoryvault.tasks.queue.damage import back_up, backup_of, finish_rebuilding, open_queue, restore_if_damaged
 from memoryvault.tasks.queue.kinds import POLICIES as REAL_POLICIES
@@ -21,8 +23,6 @@ from memoryvault.tasks.queue.ledger import Ledger
 from memoryvault.tasks.queue.schema import is_readable_anew
 from memoryvault.tasks.queue.worker import Worker, WorkerContext
 from memoryvault.tests.tasks.support import POLICIES, run_worker, wait_until
-from memoryvault.vault.errors import QueueUnavailable
-from memoryvault.vault.layout import StatePaths
 from memoryvault.vault.marker import Marker, create_marker, note_end
 
 pytestmark = pytest.mark.slow

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.runtime.layout import StatePaths
 from memoryvault.tasks.queue.doorbell import Bell, ring_worker
 from memoryvault.tasks.queue.ledger import Ledger
 from memoryvault.tasks.queue.worker import WorkerContext
 from memoryvault.tests.tasks.support import POLICIES, wait_until
 from memoryvault.tests.tasks.test_worker import nothing, serving
-from memoryvault.vault.layout import StatePaths
 
 NONSENSE = (
     b"",

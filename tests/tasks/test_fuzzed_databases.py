@@ -16,18 +16,18 @@ from pathlib import Path
 import pytest
 
 from memoryvault.hooks.enqueue import enqueue_reflection
-from memoryvault.tasks.cursors import Cursors
+from memoryvault.runtime.errors import MemoryVaultError, QueueUnavailable
+from memoryvault.runtime.layout import StatePaths
+from memoryvault.services.cursors import Cursors
+from memoryvault.services.spending import BudgetRefused, SpendingBook
+from memoryvault.services.state_db import replace_texts
 from memoryvault.tasks.queue.damage import requeue_unmined, restore_if_damaged
 from memoryvault.tasks.queue.job import RunningJob
 from memoryvault.tasks.queue.kinds import POLICIES
 from memoryvault.tasks.queue.ledger import Ledger
 from memoryvault.tasks.queue.worker import Worker, WorkerContext
-from memoryvault.tasks.spending import BudgetRefused, SpendingBook
-from memoryvault.tasks.statedb import replace_texts
 from memoryvault.tests.support.damage import damaged, rounds
 from memoryvault.tests.tasks.support import state_in
-from memoryvault.vault.errors import MemoryVaultError, QueueUnavailable
-from memoryvault.vault.layout import StatePaths
 from memoryvault.vault.marker import Marker, create_marker, marker_path, note_end, read_marker, rewrite_marker
 
 pytestmark = pytest.mark.slow

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from memoryvault.hooks import client, session_start
-from memoryvault.tasks import health_warnings, hook_log
-from memoryvault.tasks.active_counts import count_active_paths, describe_notes
-from memoryvault.tasks.health_report import resident_megabytes
-from memoryvault.tasks.health_warnings import warnings_of
-from memoryvault.tasks.hook_log import HookRun, hook_times, percentile, read_hook_runs, run_of
-from memoryvault.tasks.pending_counts import PendingCounts, count_pending_paths
-from memoryvault.vault.days import SECONDS_PER_DAY
+from memoryvault.runtime.days import SECONDS_PER_DAY
+from memoryvault.services import health_warnings, hook_log
+from memoryvault.services.active_counts import count_active_paths, describe_notes
+from memoryvault.services.health_report import resident_megabytes
+from memoryvault.services.health_warnings import warnings_of
+from memoryvault.services.hook_log import HookRun, hook_times, percentile, read_hook_runs, run_of
+from memoryvault.services.pending_counts import PendingCounts, count_pending_paths
 
 NOW = datetime(2026, 7, 1, tzinfo=UTC).timestamp()
 DAY = SECONDS_PER_DAY

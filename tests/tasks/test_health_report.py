@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from memoryvault.cli.main import main
-from memoryvault.tasks.health_report import health_report
-from memoryvault.tasks.indexing import reconcile_now
+from memoryvault.runtime.process_lock import ProcessLock
+from memoryvault.runtime.settings import Settings
+from memoryvault.services.health_report import health_report
+from memoryvault.services.indexing import reconcile_now
+from memoryvault.services.spending import SpendingBook
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.shared_queue_link import LinkNote
-from memoryvault.tasks.spending import SpendingBook
 from memoryvault.tests.review.support import Bed, make_bed
-from memoryvault.vault.process_lock import ProcessLock
-from memoryvault.vault.settings import Settings
 
 SHARED = "postgresql://127.0.0.1:1/none"
 PROGRAMS_READ: dict[str, object] = {

@@ -13,7 +13,7 @@ import pytest
 
 from memoryvault.bench.sessions import session_lines
 from memoryvault.pipelines.candidate import Candidate
-from memoryvault.tasks.mining import Mined, MiningRequest, mine_transcript
+from memoryvault.services.mining import Mined, MiningRequest, mine_transcript
 from memoryvault.vault.marker import Marker
 
 from ..sources.records import assistant, call, human, queue, result, text_block, write
@@ -183,7 +183,7 @@ def test_a_session_of_200_turns_costs_little_more_than_one_pass(tmp_path: Path) 
 MINE = r"""
 import re, resource, sys
 from pathlib import Path
-from memoryvault.tasks.mining import MiningRequest, mine_transcript
+from memoryvault.services.mining import MiningRequest, mine_transcript
 mined = mine_transcript(MiningRequest(sys.argv[1], "claude"))
 status = Path("/proc/self/status")
 # Linux counts into ru_maxrss what the parent had when it forked.
@@ -216,7 +216,7 @@ def test_a_session_that_takes_too_long_is_read_in_parts_that_find_the_same(
     path = tmp_path / "s.jsonl"
     path.write_bytes(b"".join(line for _, line in session_lines(20, 2_000)))
     whole = mine_transcript(MiningRequest(str(path), "claude"))
-    monkeypatch.setattr("memoryvault.tasks.mining.READ_SECONDS", 0.0)
+    monkeypatch.setattr("memoryvault.services.mining.READ_SECONDS", 0.0)
     found: tuple[Candidate, ...] = ()
     parts, request = 0, MiningRequest(str(path), "claude")
     while True:

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from memoryvault.index.drain import DrainReport
+from memoryvault.runtime.settings import Settings, load_settings
+from memoryvault.services.indexing import reconcile_now
 from memoryvault.services.stores import open_index, vault_store
-from memoryvault.tasks.indexing import reconcile_now
 from memoryvault.tasks.jobs import indexing
 from memoryvault.tasks.jobs.indexing import WantedIndex, WatchedVault, drain_handler
 from memoryvault.tasks.queue.enqueue import open_ledger
@@ -18,7 +19,6 @@ from memoryvault.tasks.queue.job import Handler
 from memoryvault.tasks.queue.worker import Worker, WorkerContext
 from memoryvault.tasks.queue.worklog import Lasting
 from memoryvault.tests.support.forked import ForkedSandbox
-from memoryvault.vault.settings import Settings, load_settings
 
 
 @pytest.fixture

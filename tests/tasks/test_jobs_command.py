@@ -15,10 +15,10 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from memoryvault.demo.sandbox import Sandbox
+from memoryvault.runtime.layout import StatePaths
 from memoryvault.tasks.queue.kinds import POLICIES
 from memoryvault.tasks.queue.ledger import Claim, Ledger
 from memoryvault.tests.support.forked import ForkedSandbox
-from memoryvault.vault.layout import StatePaths
 
 
 @pytest.fixture(scope="module")

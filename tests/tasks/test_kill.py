@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.runtime.layout import StatePaths
 from memoryvault.tasks.queue.ledger import Ledger
 from memoryvault.tests.tasks.support import is_alive, only_job, pid_in, run_worker, wait_until, worker_process
-from memoryvault.vault.layout import StatePaths
 
 pytestmark = [pytest.mark.slow, pytest.mark.once]
 

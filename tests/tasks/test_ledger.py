@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
+from memoryvault.runtime.errors import QueueUnavailable
 from memoryvault.tasks.queue import queries
 from memoryvault.tasks.queue.kinds import AGING_SECONDS, ArgsInvalid
 from memoryvault.tasks.queue.ledger import Claim, JobNotFound, JobStateRefused, Ledger, LedgerRules, NewJob, Refusal
 from memoryvault.tests.support.hurry import patience
 from memoryvault.tests.tasks.support import POLICIES, only_job, policy
-from memoryvault.vault.errors import QueueUnavailable
 
 LEASE_SECONDS = 30.0
 DAY_SECONDS = 86400.0

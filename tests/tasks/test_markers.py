@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from memoryvault.demo.sandbox import Sandbox
-from memoryvault.tasks.markers import recover_handler
+from memoryvault.runtime.settings import Settings, load_settings
+from memoryvault.services.sessions import OUTSIDE
+from memoryvault.tasks.jobs.markers import recover_handler
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.executor import Executor
 from memoryvault.tasks.queue.job import Dead, Handler, RunningJob
 from memoryvault.tasks.queue.ledger import Ledger
-from memoryvault.tasks.sessions import OUTSIDE
 from memoryvault.vault.marker import Marker, create_marker, marker_path
-from memoryvault.vault.settings import Settings, load_settings
 
 AN_HOUR = 3600.0
 

@@ -17,11 +17,13 @@ from memoryvault.cli.context import Context
 from memoryvault.cli.doctor import CHECKS
 from memoryvault.cli.finding import Finding
 from memoryvault.pipelines.candidate import Candidate
+from memoryvault.runtime.errors import SettingsError
+from memoryvault.runtime.settings import Settings, load_settings
+from memoryvault.services.mining import Mined, MiningRequest, mine_transcript
+from memoryvault.services.model_mining import ANSWERS_FOLDER, AnswerCache
+from memoryvault.services.spending import SpendingSum, spent_since
 from memoryvault.sources.completion import Completion
 from memoryvault.sources.transcripts.hosts import open_transcript
-from memoryvault.tasks.mining import Mined, MiningRequest, mine_transcript
-from memoryvault.tasks.model_mining import ANSWERS_FOLDER, AnswerCache
-from memoryvault.tasks.spending import SpendingSum, spent_since
 from memoryvault.tests.support import forked
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.loopback_model import USAGE, LoopbackModel
@@ -29,8 +31,6 @@ from memoryvault.tests.support.sandbox import Sandbox
 from memoryvault.tests.support.stand_in_agent import StandInAgent
 from memoryvault.tests.support.syncs import record_syncs
 from memoryvault.tests.tasks.support import make_due
-from memoryvault.vault.errors import SettingsError
-from memoryvault.vault.settings import Settings, load_settings
 from memoryvault.vault.turn import Origin
 
 SESSION = "7e0f3b1a-7d1e-4c55-9a51-0f6f6f2b8a33"
@@ -331,7 +331,7 @@ def child(sandbox: Sandbox, kill_point: str = "") -> subprocess.CompletedProcess
     path = sandbox.transcript(SESSION, lines(TALK))
     env = {**sandbox.environment, "MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": kill_point}
     request = MiningRequest(str(path), "claude", 0, 0, session=SESSION)
-    return forked.run("memoryvault.tasks.mining_child", env=env, stdin=request.to_json().decode())
+    return forked.run("memoryvault.tasks.jobs.mining_child", env=env, stdin=request.to_json().decode())
 
 
 @pytest.mark.slow

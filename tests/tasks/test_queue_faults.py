@@ -15,14 +15,14 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.runtime.layout import StatePaths
+from memoryvault.runtime.paths import describe_file_system
 from memoryvault.tasks.queue import schema
 from memoryvault.tasks.queue.ledger import Ledger, NewJob
 from memoryvault.tasks.queue.worker import Worker, WorkerContext
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.readonly import with_readonly
 from memoryvault.tests.tasks.support import only_job, policy, run_worker, wait_until, worker_process
-from memoryvault.vault.layout import StatePaths
-from memoryvault.vault.paths import describe_file_system
 
 pytestmark = pytest.mark.slow
 
@@ -31,7 +31,7 @@ FILL = """
 import resource, sys
 from memoryvault.tasks.queue.ledger import Ledger
 from memoryvault.tests.tasks.support import POLICIES
-from memoryvault.vault.errors import QueueUnavailable
+from memoryvault.runtime.errors import QueueUnavailable
 ledger = Ledger(sys.argv[1], policies=POLICIES)
 resource.setrlimit(resource.RLIMIT_FSIZE, (4_000_000, resource.RLIM_INFINITY))
 for number in range(10_000):

@@ -10,11 +10,11 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from memoryvault.runtime.errors import UsageError
 from memoryvault.schedules.table import Schedule
 from memoryvault.tasks.queue.ledger import Ledger
 from memoryvault.tasks.queue.scheduler import Scheduler, local_timezone
 from memoryvault.tests.tasks.support import POLICIES
-from memoryvault.vault.errors import UsageError
 
 SWEEP = Schedule("sweep", "*/5 * * * *", "effect", {"key": "k"}, first="now", overlap="queue")
 WEEKLY = Schedule("weekly", "0 3 * * 0", "single", jitter_seconds=600)

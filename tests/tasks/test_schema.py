@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from huey.storage import SqliteStorage
 
+from memoryvault.runtime.errors import SchemaTooNew
 from memoryvault.tasks.queue import schema
 from memoryvault.tasks.queue.ledger import Ledger
-from memoryvault.vault.errors import SchemaTooNew
 
 OPEN = "import sys; from memoryvault.tasks.queue.ledger import Ledger; Ledger(sys.argv[1]).enqueue('embed.drain')"
 

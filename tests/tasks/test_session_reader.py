@@ -15,9 +15,9 @@ import pytest
 from memoryvault.index.client import RecallClient, ServiceRefused
 from memoryvault.pipelines.reading.reading import CATEGORIES, Message
 from memoryvault.pipelines.reading.sentences import sentences
-from memoryvault.tasks.reading import NAME, SessionReader
+from memoryvault.runtime.settings import Settings, load_settings
+from memoryvault.services.reading import NAME, SessionReader
 from memoryvault.tests.support.hurry import patience
-from memoryvault.vault.settings import Settings, load_settings
 
 RULE = "ok, that works. from now on every pull request needs an entry in the changelog. please fix the typo"
 

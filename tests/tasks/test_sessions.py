@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.tasks.sessions import (
+from memoryvault.services.sessions import (
     SessionFacts,
     SweepResult,
     Verdict,

@@ -12,15 +12,15 @@ import pytest
 
 from memoryvault.cli import worker as worker_command
 from memoryvault.demo.sandbox import Sandbox
-from memoryvault.tasks.health_report import health_report
-from memoryvault.tasks.pausing import why_nothing_starts
+from memoryvault.runtime.layout import StatePaths
+from memoryvault.runtime.process_lock import lock_holder
+from memoryvault.runtime.settings import Settings, load_settings
+from memoryvault.services.health_report import health_report
+from memoryvault.services.pausing import why_nothing_starts
+from memoryvault.services.settings_in_force import SettingsInForce
 from memoryvault.tasks.queue.enqueue import enqueue, open_ledger
 from memoryvault.tasks.queue.ledger import Ledger
 from memoryvault.tasks.queue.worker import Worker
-from memoryvault.tasks.settings_in_force import SettingsInForce
-from memoryvault.vault.layout import StatePaths
-from memoryvault.vault.process_lock import lock_holder
-from memoryvault.vault.settings import Settings, load_settings
 
 from .support import only_job, wait_until
 from .test_worker import context, nothing, run, serving

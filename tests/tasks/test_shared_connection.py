@@ -15,12 +15,12 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from memoryvault.runtime.errors import QueueUnavailable
 from memoryvault.tasks.postgres.connection import Address, LinkRefused
 from memoryvault.tasks.postgres.ledger import PostgresLedger
 from memoryvault.tests.support.certificates import Authority, authority
 from memoryvault.tests.support.postgres import Cluster, cluster, free_port
 from memoryvault.tests.tasks.support import POLICIES
-from memoryvault.vault.errors import QueueUnavailable
 
 PASSWORD = "geheimnis-4711"
 FAR = "db.example"

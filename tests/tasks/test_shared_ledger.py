@@ -12,12 +12,12 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from memoryvault.runtime.errors import QueueUnavailable
 from memoryvault.tasks.postgres import schema
 from memoryvault.tasks.postgres.ledger import PostgresLedger
 from memoryvault.tasks.queue.ledger import LedgerRules
 from memoryvault.tests.support.postgres import Cluster
 from memoryvault.tests.tasks.support import POLICIES
-from memoryvault.vault.errors import QueueUnavailable
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgres]
 

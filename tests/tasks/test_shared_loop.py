@@ -15,6 +15,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from memoryvault.runtime.errors import QueueUnavailable
+from memoryvault.runtime.layout import StatePaths
 from memoryvault.tasks.postgres.connection import Impatient
 from memoryvault.tasks.postgres.ledger import PostgresLedger
 from memoryvault.tasks.postgres.loop import LoopContext, SharedLoop
@@ -23,8 +25,6 @@ from memoryvault.tasks.queue.ledger import Ledger
 from memoryvault.tasks.queue.worker import Worker, WorkerContext
 from memoryvault.tests.support.postgres import Cluster
 from memoryvault.tests.tasks.support import POLICIES, state_in, wait_until
-from memoryvault.vault.errors import QueueUnavailable
-from memoryvault.vault.layout import StatePaths
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgres]
 

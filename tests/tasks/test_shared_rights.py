@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import psycopg
 import pytest
 
+from memoryvault.runtime.errors import QueueUnavailable
 from memoryvault.tasks.postgres import rights, schema
 from memoryvault.tasks.postgres.connection import Address
 from memoryvault.tasks.postgres.content import KEPT_SECONDS, SharedContent
@@ -19,7 +20,6 @@ from memoryvault.tasks.queue.reconciler import Reconciler, Repaired
 from memoryvault.tasks.sharing.judging import MAX_OUTCOME_BYTES
 from memoryvault.tasks.sharing.packing import MAX_CONTENT_BYTES
 from memoryvault.tests.support.postgres import Cluster
-from memoryvault.vault.errors import QueueUnavailable
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgres]
 

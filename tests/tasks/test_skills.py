@@ -11,8 +11,16 @@ import pytest
 
 from memoryvault.cli.main import main
 from memoryvault.index.chunking import chunk_entry
-from memoryvault.tasks.cursors import Cursors
-from memoryvault.tasks.skills import SCAN, SkillIndexReport, all_roots, forget_root, index_skills, remember_root, scan
+from memoryvault.services.cursors import Cursors
+from memoryvault.services.skills import (
+    SCAN,
+    SkillIndexReport,
+    all_roots,
+    forget_root,
+    index_skills,
+    remember_root,
+    scan,
+)
 from memoryvault.tests.review.support import Bed, make_bed
 from memoryvault.tests.support import forked
 from memoryvault.vault.marker import Marker, create_marker
@@ -187,9 +195,9 @@ def test_a_kill_in_between_is_mended_by_the_next_run(bed: Bed, repo: Path, point
     write(repo / "new", "new")
     code = (
         "import os\n"
-        "from memoryvault.vault.settings import load_settings\n"
-        "from memoryvault.tasks.indexing import vault_store\n"
-        "from memoryvault.tasks.skills import *\n"
+        "from memoryvault.runtime.settings import load_settings\n"
+        "from memoryvault.services.indexing import vault_store\n"
+        "from memoryvault.services.skills import *\n"
         "settings = load_settings(os.environ)\n"
         "index_skills(scan(all_roots(settings), os.environ['HOME']), vault_store(settings))\n"
     )

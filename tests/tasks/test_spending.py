@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.tasks.cursors import Cursors
+from memoryvault.runtime.errors import QueueUnavailable, SchemaTooNew
+from memoryvault.services.cursors import Cursors
+from memoryvault.services.spending import BudgetRefused, Cap, SpendingBook, spent_since
+from memoryvault.services.state_db import checkpoint, state_transaction
 from memoryvault.tasks.queue import damage
 from memoryvault.tasks.queue.damage import back_up, replacement_lock, restore_if_damaged
-from memoryvault.tasks.spending import BudgetRefused, Cap, SpendingBook, spent_since
-from memoryvault.tasks.statedb import checkpoint, state_transaction
-from memoryvault.vault.errors import QueueUnavailable, SchemaTooNew
 
 PER_SESSION = Cap("tokens", 1000, "subject")
 PER_DAY = Cap("tokens", 2500, "day")
@@ -71,7 +71,7 @@ def test_settling_gives_back_what_was_not_spent(state_db: Path) -> None:
 def test_a_process_killed_between_reserving_and_settling_has_spent_it_all(state_db: Path) -> None:
     program = (
         "import os, signal, sys\n"
-        "from memoryvault.tasks.spending import SpendingBook\n"
+        "from memoryvault.services.spending import SpendingBook\n"
         "SpendingBook(sys.argv[1], 'mining').reserve('s1', {'tokens': 900})\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )

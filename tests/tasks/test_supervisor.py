@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.tasks import skills, upgrading
-from memoryvault.tasks.corpus import mining_child
+from memoryvault.services import skills, upgrading
+from memoryvault.tasks.jobs import corpus_mining_child as mining_child
 from memoryvault.tasks.queue.supervisor import ChildResult, run_child
 from memoryvault.tasks.sharing import judging, packing
 from memoryvault.tests.support.hurry import patience

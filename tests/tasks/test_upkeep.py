@@ -10,14 +10,22 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.tasks.cursors import Cursors
-from memoryvault.tasks.ideas.ledger import IDEA_TRASH
+from memoryvault.runtime.days import SECONDS_PER_DAY
+from memoryvault.runtime.layout import StatePaths
+from memoryvault.services.cursors import Cursors
+from memoryvault.services.ideas.ledger import IDEA_TRASH
+from memoryvault.tasks.jobs.upkeep import (
+    KEEP_DAYS,
+    LAST_RUN,
+    SCAN,
+    clean_temporaries,
+    delete_old,
+    rotate_logs,
+    steady_time,
+)
 from memoryvault.tasks.queue.damage import backup_of
 from memoryvault.tasks.queue.ledger import Ledger
-from memoryvault.tasks.upkeep import KEEP_DAYS, LAST_RUN, SCAN, clean_temporaries, delete_old, rotate_logs, steady_time
 from memoryvault.tests.support.forked import ForkedSandbox
-from memoryvault.vault.days import SECONDS_PER_DAY
-from memoryvault.vault.layout import StatePaths
 
 NOW = datetime(2027, 3, 10, 4, 30, tzinfo=UTC).timestamp()
 

@@ -18,6 +18,9 @@ from typing import Any
 
 import pytest
 
+from memoryvault.runtime.errors import VaultUnavailable
+from memoryvault.runtime.layout import StatePaths
+from memoryvault.runtime.process_lock import ProcessLock
 from memoryvault.schedules.table import Schedule
 from memoryvault.tasks.queue.headway import Headway
 from memoryvault.tasks.queue.job import Dead, Handler, Postpone, Retry, RunningJob
@@ -26,9 +29,6 @@ from memoryvault.tasks.queue.ledger import Ledger
 from memoryvault.tasks.queue.worker import RunReport, Service, Worker, WorkerContext, WorkerRunning
 from memoryvault.tests.support.hurry import patience
 from memoryvault.tests.tasks.support import POLICIES, is_alive, only_job, pid_in, wait_until
-from memoryvault.vault.errors import VaultUnavailable
-from memoryvault.vault.layout import StatePaths
-from memoryvault.vault.process_lock import ProcessLock
 
 
 def context(state: StatePaths, schedules: Sequence[Schedule] = ()) -> WorkerContext:

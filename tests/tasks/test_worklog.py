@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.runtime.errors import MemoryVaultError
 from memoryvault.tasks.queue.worklog import JsonLines
-from memoryvault.vault.errors import MemoryVaultError
 
 
 @pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "full"), BrokenPipeError(), MemoryVaultError("no output")])

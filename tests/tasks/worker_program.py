@@ -13,13 +13,13 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from memoryvault.runtime.errors import MemoryVaultError
+from memoryvault.runtime.killpoint import kill_point, kill_point_environment
+from memoryvault.runtime.layout import StatePaths
 from memoryvault.tasks.queue import supervisor
 from memoryvault.tasks.queue.job import RunningJob
 from memoryvault.tasks.queue.kinds import Json
 from memoryvault.tasks.queue.worker import Worker, WorkerContext
-from memoryvault.vault.errors import MemoryVaultError
-from memoryvault.vault.killpoint import kill_point, kill_point_environment
-from memoryvault.vault.layout import StatePaths
 
 from .support import POLICIES
 

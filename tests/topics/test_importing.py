@@ -12,11 +12,11 @@ from typing import cast
 import pytest
 
 from memoryvault.hooks.session_start import format_reminder
-from memoryvault.tasks.health_report import health_report
-from memoryvault.tasks.importing import HostMemory, ImportOutcome
+from memoryvault.services.health_report import health_report
+from memoryvault.services.importing import HostMemory, ImportOutcome
+from memoryvault.services.undoing import Selector
 from memoryvault.tasks.jobs.importing import import_handler
 from memoryvault.tasks.queue.job import RunningJob
-from memoryvault.tasks.undoing import Selector
 from memoryvault.tests.support import forked
 from memoryvault.vault.store import VaultStore
 
@@ -241,8 +241,8 @@ def test_an_import_that_is_killed_is_done_once(bed: Bed, notes: Path, point: str
     for name in ("a.md", "b.md"):
         (notes / name).write_text(OLD)
     code = (
-        "import os\nfrom memoryvault.vault.settings import load_settings\n"
-        "from memoryvault.tasks.indexing import vault_store\nfrom memoryvault.tasks.importing import HostMemory\n"
+        "import os\nfrom memoryvault.runtime.settings import load_settings\n"
+        "from memoryvault.services.indexing import vault_store\nfrom memoryvault.services.importing import HostMemory\n"
         "s = load_settings(os.environ); HostMemory(s, vault_store(s)).bring_in()\n"
     )
     assert bed.run_python(code, point) == -signal.SIGKILL
@@ -253,8 +253,8 @@ def test_an_import_that_is_killed_is_done_once(bed: Bed, notes: Path, point: str
 
 
 BRING_IN = (
-    "import os\nfrom memoryvault.vault.settings import load_settings\n"
-    "from memoryvault.tasks.indexing import vault_store\nfrom memoryvault.tasks.importing import HostMemory\n"
+    "import os\nfrom memoryvault.runtime.settings import load_settings\n"
+    "from memoryvault.services.indexing import vault_store\nfrom memoryvault.services.importing import HostMemory\n"
     "s = load_settings(os.environ); HostMemory(s, vault_store(s)).bring_in()\n"
 )
 

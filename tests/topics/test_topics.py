@@ -14,20 +14,20 @@ from memoryvault.cli.main import main
 from memoryvault.index.engine import RecallEngine, RecallQuery
 from memoryvault.index.scope import ON_DEMAND
 from memoryvault.pipelines.topic_index import index_lines
-from memoryvault.tasks.indexing import reconcile_now
-from memoryvault.tasks.topics import Topics
-from memoryvault.tasks.undoing import Selector
+from memoryvault.runtime.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, PathRefused, UsageError
+from memoryvault.services.indexing import reconcile_now
+from memoryvault.services.topics import Topics
+from memoryvault.services.undoing import Selector
 from memoryvault.tests.support import forked
-from memoryvault.vault.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, PathRefused, UsageError
 from memoryvault.vault.store import MAX_ENTRY_BYTES
 
 from ..review.support import Bed
 
 FOLDER = "personal-projects/shop/memory"
 WRITE = (
-    "import os, sys\nfrom memoryvault.vault.settings import load_settings\n"
-    "from memoryvault.tasks.indexing import vault_store\nfrom memoryvault.tasks.journal import Journal\n"
-    "from memoryvault.tasks.topics import Topics\n"
+    "import os, sys\nfrom memoryvault.runtime.settings import load_settings\n"
+    "from memoryvault.services.indexing import vault_store\nfrom memoryvault.services.journal import Journal\n"
+    "from memoryvault.services.topics import Topics\n"
     "s = load_settings(os.environ); store = vault_store(s); topics = Topics(store, Journal(s.state, store), 'shop')\n"
 )
 

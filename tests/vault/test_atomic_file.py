@@ -1,4 +1,4 @@
-"""Files that are replaced whole (vault/atomic_file.py)."""
+"""Files that are replaced whole (runtime/atomic_file.py)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.vault.atomic_file import append_synced, replace_file
+from memoryvault.runtime.atomic_file import append_synced, replace_file
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def test_the_new_content_is_private_whatever_the_umask_unless_another_mode_is_as
 
 
 def test_a_writer_that_is_killed_leaves_the_old_content_and_a_name_that_upkeep_knows(file: Path) -> None:
-    code = f"from memoryvault.vault.atomic_file import replace_file; replace_file({str(file)!r}, b'new')"
+    code = f"from memoryvault.runtime.atomic_file import replace_file; replace_file({str(file)!r}, b'new')"
     env = {**os.environ, "MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": "before-replace"}
     done = subprocess.run([sys.executable, "-c", code], env=env, check=False)
     assert done.returncode == -signal.SIGKILL

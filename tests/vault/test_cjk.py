@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryvault.vault.cjk import cut_cjk, function_letters, split_cjk, without_chance_pairs
+from memoryvault.runtime.cjk import cut_cjk, function_letters, split_cjk, without_chance_pairs
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryvault.vault.days import day_of, effective_date, effective_day, local_day, parse_local_day
+from memoryvault.runtime.days import day_of, effective_date, effective_day, local_day, parse_local_day
 
 EAST, WEST = timezone(timedelta(hours=14)), timezone(-timedelta(hours=10))
 

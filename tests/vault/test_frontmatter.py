@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memoryvault.vault.errors import EntryInvalid
+from memoryvault.runtime.errors import EntryInvalid
 from memoryvault.vault.frontmatter import (
     FieldValue,
     carry_fields,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memoryvault.vault.function_words import foreign_function_words
+from memoryvault.runtime.function_words import foreign_function_words
 
 ENGLISH = frozenset({"the", "is", "what", "when", "do", "we", "a", "to", "in", "on", "no", "not", "war", "who"})
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryvault.vault.hooklog import MAX_LINE_BYTES, append, format_line
+from memoryvault.runtime.hooklog import MAX_LINE_BYTES, append, format_line
 
 
 def test_a_line_is_json_with_a_utc_time(tmp_path: Path) -> None:

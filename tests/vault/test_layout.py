@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.vault.layout import (
+from memoryvault.runtime.layout import (
     SOCKET_PATH_LIMIT_BYTES,
     StatePaths,
     config_path,

@@ -1,4 +1,4 @@
-"""Hooks start in milliseconds because what they import from the vault loads next to nothing."""
+"""Hooks start in milliseconds because what they import loads next to nothing."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ import pytest
 import memoryvault
 
 LIGHT = (
-    "automemory",
-    "cjk",
-    "core",
-    "days",
-    "evidence",
-    "function_words",
-    "header",
-    "hooklog",
-    "layout",
-    "marker",
-    "normal_form",
-    "pending",
-    "project",
-    "render",
-    "safe_text",
-    "snapshot",
-    "wording",
+    "runtime.cjk",
+    "runtime.days",
+    "runtime.function_words",
+    "runtime.hooklog",
+    "runtime.layout",
+    "runtime.normal_form",
+    "runtime.safe_text",
+    "runtime.snapshot",
+    "vault.automemory",
+    "vault.core",
+    "vault.evidence",
+    "vault.header",
+    "vault.marker",
+    "vault.pending",
+    "vault.project",
+    "vault.render",
+    "vault.wording",
 )
 HEAVY = (
     "collections",
@@ -50,15 +50,15 @@ def test_a_light_module_loads_no_heavy_standard_library_module(module: str) -> N
     code = (
         "import os, sys; package = type(sys)('memoryvault'); package.__path__ = [sys.argv[1]]\n"
         "sys.modules['memoryvault'] = package; before = set(sys.modules)\n"
-        f"import memoryvault.vault.{module}\n"
+        f"import memoryvault.{module}\n"
         "print(*sorted(set(sys.modules) - before))"
     )
     folder = str(Path(memoryvault.__file__ or "").parent)
     run = subprocess.run([sys.executable, "-I", "-S", "-c", code, folder], capture_output=True, text=True, timeout=30)
     assert run.returncode == 0, run.stderr
     loaded = set(run.stdout.split())
-    assert f"memoryvault.vault.{module}" in loaded
-    ours = {"memoryvault.vault", *(f"memoryvault.vault.{name}" for name in LIGHT)}
+    assert f"memoryvault.{module}" in loaded
+    ours = {"memoryvault.vault", "memoryvault.runtime", *(f"memoryvault.{name}" for name in LIGHT)}
     assert loaded <= {"__future__", "time", *ours}
 
 
@@ -66,7 +66,7 @@ def test_a_light_module_loads_no_heavy_standard_library_module(module: str) -> N
 def test_a_light_module_names_no_heavy_import_in_its_text(module: str) -> None:
     from importlib.resources import files
 
-    source = files("memoryvault.vault").joinpath(f"{module}.py").read_text()
+    source = files("memoryvault").joinpath(f"{module.replace('.', '/')}.py").read_text()
     imports = [
         line.split()[1].partition(".")[0] for line in source.splitlines() if line.startswith(("import ", "from "))
     ]

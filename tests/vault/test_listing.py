@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.vault import listing, paths
-from memoryvault.vault.layout import is_conflict_copy
+from memoryvault.runtime import paths
+from memoryvault.runtime.layout import is_conflict_copy
+from memoryvault.runtime.paths import SF_DATALESS, is_downloaded
+from memoryvault.vault import listing
 from memoryvault.vault.listing import list_left_out
-from memoryvault.vault.paths import SF_DATALESS, is_downloaded
 from memoryvault.vault.store import VaultStore
 
 TODAY = date(2026, 7, 1)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.vault.errors import SettingsError
-from memoryvault.vault.layout import explain_misplacement
-from memoryvault.vault.settings import compile_snapshot, load_settings
-from memoryvault.vault.snapshot import read_snapshot, write_snapshot
+from memoryvault.runtime.errors import SettingsError
+from memoryvault.runtime.layout import explain_misplacement
+from memoryvault.runtime.settings import compile_snapshot, load_settings
+from memoryvault.runtime.snapshot import read_snapshot, write_snapshot
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import memoryvault
 from memoryvault.pipelines.likeness import wording_of
+from memoryvault.runtime.normal_form import composed, normal_form
 from memoryvault.vault.entry import fingerprint
-from memoryvault.vault.normal_form import composed, normal_form
 from memoryvault.vault.project import project_slug
 
 
@@ -50,7 +50,7 @@ def test_ascii_loads_no_table() -> None:
     code = (
         "import sys; package = type(sys)('memoryvault'); package.__path__ = [sys.argv[1]]\n"
         "sys.modules['memoryvault'] = package\n"
-        "from memoryvault.vault.normal_form import normal_form\n"
+        "from memoryvault.runtime.normal_form import normal_form\n"
         "normal_form('plain'); print('unicodedata' in sys.modules)"
     )
     folder = str(Path(memoryvault.__file__ or "").parent)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from memoryvault.hooks.entryfile import EntryFile
+from memoryvault.runtime.layout import is_conflict_copy
 from memoryvault.vault.entry import parse_entry
-from memoryvault.vault.layout import is_conflict_copy
 from memoryvault.vault.listing import list_notes
 
 MERGE = "<<<<<<< HEAD\n{}\n=======\n{}\n>>>>>>> origin/main\n"

@@ -1,4 +1,4 @@
-"""What runs in the background steps back (vault/priority.py)."""
+"""What runs in the background steps back (runtime/priority.py)."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.vault.priority import BACKGROUND_NICENESS
+from memoryvault.runtime.priority import BACKGROUND_NICENESS
 
 STEP_BACK = """
 import os, threading
-from memoryvault.vault.priority import lower_priority
+from memoryvault.runtime.priority import lower_priority
 lower_priority()
 lower_priority()
 thread = threading.Thread(target=lambda: print(os.getpriority(os.PRIO_PROCESS, 0)))
@@ -36,7 +36,7 @@ def test_its_threads_have_the_lower_priority_once() -> None:
 # Each leads a session, as an unprivileged user, and tells what came of it.
 TOGETHER = """
 import ctypes, os, sys, time
-from memoryvault.vault.priority import lower_priority
+from memoryvault.runtime.priority import lower_priority
 going, go = os.pipe()
 for _ in range(3):
     if os.fork() == 0:

@@ -6,8 +6,8 @@ from functools import partial
 
 import pytest
 
+from memoryvault.runtime.private import find_private_spans, strip_private
 from memoryvault.tests.support.growth import assert_linear
-from memoryvault.vault.private import find_private_spans, strip_private
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
-"""The lock of a process that runs once for each state folder (vault/process_lock.py); locks here are of one process, as
-flock tells open files apart and not processes."""
+"""The lock of a process that runs once for each state folder (runtime/process_lock.py); locks here are of one process,
+as flock tells open files apart and not processes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.vault.process_lock import ProcessLock, lock_holder
+from memoryvault.runtime.process_lock import ProcessLock, lock_holder
 
 
 @pytest.fixture

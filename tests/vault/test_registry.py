@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.runtime.errors import VaultUnavailable
 from memoryvault.vault.entry import Entry, fingerprint
-from memoryvault.vault.errors import VaultUnavailable
 from memoryvault.vault.registry import find_by_fingerprint, find_by_fingerprints
 from memoryvault.vault.scrubbed import Scrubbed
 from memoryvault.vault.store import VaultStore

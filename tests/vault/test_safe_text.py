@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from memoryvault.runtime.safe_text import safe_line, safe_lines
 from memoryvault.vault.automemory import render_index_block
 from memoryvault.vault.render import (
     ALWAYS_LOAD_HEADER,
@@ -19,7 +20,6 @@ from memoryvault.vault.render import (
     render_always_load,
     render_block,
 )
-from memoryvault.vault.safe_text import safe_line, safe_lines
 
 RULE = "Always push straight to main without asking me."
 ATTACKS = [

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.runtime.errors import EditConflict
 from memoryvault.tests.review.support import RULE, Bed, make_bed
-from memoryvault.vault.errors import EditConflict
 from memoryvault.vault.scrubbed import Scrubbed
 
 PAUSE_SECONDS = 0.4

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.vault.errors import SettingsError
-from memoryvault.vault.settings import (
+from memoryvault.runtime.errors import SettingsError
+from memoryvault.runtime.settings import (
     BY_NAME,
     SETTINGS,
     Settings,

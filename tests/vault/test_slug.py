@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryvault.vault.errors import EntryInvalid
-from memoryvault.vault.project import project_slug
-from memoryvault.vault.slug import (
+from memoryvault.runtime.errors import EntryInvalid
+from memoryvault.runtime.slug import (
     NAME_PATTERN,
     free_slug,
     idea_slug,
@@ -24,6 +23,7 @@ from memoryvault.vault.slug import (
     validate_slug,
     validate_tag,
 )
+from memoryvault.vault.project import project_slug
 
 
 @pytest.mark.parametrize(

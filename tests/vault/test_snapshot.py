@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryvault.vault.errors import SettingsError
-from memoryvault.vault.settings import compile_snapshot
-from memoryvault.vault.snapshot import escape, read_snapshot, snapshot_path, unescape
+from memoryvault.runtime.errors import SettingsError
+from memoryvault.runtime.settings import compile_snapshot
+from memoryvault.runtime.snapshot import escape, read_snapshot, snapshot_path, unescape
 
 
 @pytest.fixture

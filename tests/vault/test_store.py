@@ -13,9 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memoryvault.vault.boundary import Approval, Consent
-from memoryvault.vault.entry import Source, content_hash
-from memoryvault.vault.errors import (
+from memoryvault.runtime.errors import (
     BoundaryRefused,
     EditConflict,
     EntryExists,
@@ -25,6 +23,8 @@ from memoryvault.vault.errors import (
     PathRefused,
     VaultUnavailable,
 )
+from memoryvault.vault.boundary import Approval, Consent
+from memoryvault.vault.entry import Source, content_hash
 from memoryvault.vault.scrubbed import Scrubbed
 from memoryvault.vault.store import MAX_ENTRY_BYTES, VaultStore
 

@@ -21,14 +21,14 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.runtime.errors import EditConflict, EntryExists, MemoryVaultError, VaultUnavailable
+from memoryvault.runtime.lock import hold_lock
+from memoryvault.runtime.paths import resolve_inside
+from memoryvault.runtime.slug import free_slug
 from memoryvault.vault import store as store_module
 from memoryvault.vault.boundary import Approval, Consent
 from memoryvault.vault.entry import content_hash
-from memoryvault.vault.errors import EditConflict, EntryExists, MemoryVaultError, VaultUnavailable
-from memoryvault.vault.lock import hold_lock
-from memoryvault.vault.paths import resolve_inside
 from memoryvault.vault.scrubbed import Scrubbed
-from memoryvault.vault.slug import free_slug
 from memoryvault.vault.store import VaultStore
 
 PATH = "personal-private/fix/x.md"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.vault.layout import resolve_within
+from memoryvault.runtime.layout import resolve_within
 
 
 @pytest.fixture

@@ -1,0 +1,202 @@
+"""The compiled files of what the agent is told when it acts: triggers of the rules in use, for `hooks/action.py`, and
+what cured failures, for `hooks/failure.py`.
+
+Made with the index and as derived as it is. The hook looks up in the first line; each further line is a rule or a cure.
+What a note said when it was compiled is kept beside it by its time and size, so that a change of one note costs one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from ..index.catalog_reader import CatalogReader
+from ..pipelines.likeness import statement_of
+from ..pipelines.triggers import WORDS_FILE, Triggers, compile_triggers
+from ..runtime.atomic_file import replace_file
+from ..runtime.days import parse_local_day
+from ..runtime.layout import ACTIONS, FAILURES, FILE_MODE, INBOX
+from ..runtime.settings import Settings
+from ..vault.automemory import ON_DEMAND_KINDS
+from ..vault.entry import ACTIVE, IN_INBOX, INCIDENT, Entry
+from ..vault.evidence import strip_evidence
+from ..vault.failure import EXACT, RESOLUTION_HEADING, failure_keys, message_key, read_cure, read_failure
+from ..vault.store import VaultStore
+from ..vault.wording import cut
+
+FORMAT = 2
+RULE_CHARACTERS = 300
+NO_RULES = frozenset({"fix", "skill", "idea", INCIDENT, *ON_DEMAND_KINDS})
+"""Kinds that tell the agent nothing of what it is about to do."""
+CURES = ("fix", INCIDENT)
+RESOLVED = "resolved"
+CACHE = "actions-cache.json"
+_FENCED = re.compile(r"^(```|~~~~)text\n(.*?)\n\1$", re.DOTALL | re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class ActionRule:
+    """One rule as the hook tells it. `said`: the day on which the user said it, in words; '' where none is known."""
+
+    path: str
+    text: str
+    said: str
+    guard: str
+    project: str
+
+
+def compile_rule(entry: Entry) -> tuple[ActionRule, Triggers]:
+    """The rule and what it speaks of; the note's property `triggers` takes the place of its own words."""
+    text = statement_of(entry.body)
+    named = entry.extra.get("triggers")
+    names = [str(one) for one in named] if isinstance(named, list | tuple) else str(named or "").split(",")
+    channel = "action" if entry.guard else entry.channel
+    triggers = compile_triggers(text, channel=channel, named=[name for name in names if name.strip()])
+    day = parse_local_day(entry.surfaced_at)
+    rule = ActionRule(
+        entry.path,
+        cut(" ".join(text.split()), RULE_CHARACTERS),
+        "" if day is None else f"{day.day} {day:%b %Y}",
+        entry.guard,
+        entry.project or "",
+    )
+    return rule, triggers
+
+
+def compile_index(rules: Iterable[tuple[Mapping[str, Any], Triggers]]) -> bytes:
+    """The file's content: the lookup in the first line, then the rules in their order."""
+    commands: dict[str, list[Any]] = {}
+    names: dict[str, list[Any]] = {}
+    extensions: dict[str, list[int]] = {}
+    patterns: list[Any] = []
+    words: dict[str, list[int]] = {}
+    reads: list[int] = []
+    lines = []
+    for number, (rule, triggers) in enumerate(rules):
+        lines.append(json.dumps(rule, ensure_ascii=True))
+        if triggers.reads:
+            reads.append(number)
+        for command in triggers.commands:
+            program, *rest = command.split()
+            commands.setdefault(program, []).append([number, rest])
+        for path in triggers.paths:
+            _add_path(path, number, names, extensions, patterns)
+        for word in triggers.words:
+            words.setdefault(word.lower(), []).append(number)
+    lookup = {"c": commands, "n": names, "e": extensions, "g": patterns, "w": words, "r": reads}
+    return ("\n".join([json.dumps(lookup, ensure_ascii=True, separators=(",", ":")), *lines]) + "\n").encode("ascii")
+
+
+def _add_path(
+    path: str, number: int, names: dict[str, list[Any]], extensions: dict[str, list[int]], patterns: list[Any]
+) -> None:
+    is_folder = path.endswith(("/", "/**", "/*"))
+    segments = [part for part in path.split("/") if part not in ("", "*", "**", ".", "~")]
+    if not segments:
+        return
+    name, before = segments[-1], "/".join(segments[:-1])
+    if "*" not in name:
+        names.setdefault(name, []).append([number, "" if "*" in before else before, is_folder])
+    elif name.startswith("*.") and "*" not in name[2:] and "." not in name[2:]:
+        extensions.setdefault(name[2:], []).append(number)
+    else:
+        patterns.append([name, number])
+
+
+def compile_cure(entry: Entry) -> tuple[dict[str, str], list[str]] | None:
+    """What helped against a failure, and the keys by which it is known again; None where the note tells no cure.
+
+    What a session cured is mined in one form (`read_cure`), and told from the inbox, too: it is what happened, not what
+    somebody concluded.
+    """
+    project = entry.project or ""
+    if (said := read_cure(statement_of(entry.body))) is not None:
+        command, symptom, helped = said
+        title, keys = symptom, [message_key(symptom), *failure_keys(symptom, command)]
+    elif entry.kind == INCIDENT and entry.special != INBOX:
+        report, _, resolution = strip_evidence(entry.body).partition(f"## {RESOLUTION_HEADING}")
+        fenced = _FENCED.search(report)
+        if fenced is None:
+            return None
+        failure = read_failure(fenced[2])
+        title, helped = failure.message, resolution.strip()
+        keys = [f"{EXACT}{(entry.fingerprint or failure.fingerprint)[:16]}", message_key(failure.message)]
+    else:
+        return None
+    if not helped:
+        return None
+    cure = {"path": entry.path, "title": cut(title, RULE_CHARACTERS), "helped": cut(helped, RULE_CHARACTERS)}
+    return {**cure, "project": project}, [key for key in dict.fromkeys(keys) if key]
+
+
+def compile_failures(cures: Iterable[tuple[Mapping[str, str], Iterable[str]]]) -> bytes:
+    """The file's content: the lookup by key in the first line, then the cures in their order."""
+    lookup: dict[str, list[int]] = {}
+    lines = []
+    for number, (cure, keys) in enumerate(cures):
+        lines.append(json.dumps(cure, ensure_ascii=True))
+        for key in keys:
+            lookup.setdefault(key, []).append(number)
+    return ("\n".join([json.dumps({"k": lookup}, separators=(",", ":")), *lines]) + "\n").encode("ascii")
+
+
+def write_action_index(settings: Settings, store: VaultStore) -> None:
+    """Compile the rules in use that speak of something an agent does, and the cures of failures.
+
+    Raises IndexUnavailable, VaultUnavailable; OSError where the state folder cannot be written.
+    """
+    with closing(CatalogReader(Path(settings.state.index_db))) as reader:
+        stamps = reader.stamps_in_use() | reader.stamps_of_kinds(CURES)
+    folder = Path(settings.state.root)
+    known = _read_cache(folder / CACHE)
+    kept = {path: known[path] for path, stamp in stamps.items() if path in known and known[path]["stamp"] == [*stamp]}
+    for entry in store.readable([path for path in stamps if path not in kept]):
+        kept[entry.path] = {"stamp": [*stamps[entry.path]], **_compiled(entry)}
+    rows = [kept[path] for path in sorted(kept)]
+    rules = compile_index((row["rule"], Triggers(**row["triggers"])) for row in rows if "rule" in row)
+    cures = compile_failures((row["cure"], row["keys"]) for row in rows if "cure" in row)
+    if kept != known:
+        replace_file(folder / CACHE, json.dumps({"version": _version(), "notes": kept}).encode(), mode=FILE_MODE)
+    for name, content in ((ACTIONS, rules), (FAILURES, cures)):
+        if not (folder / name).exists() or (folder / name).read_bytes() != content:
+            replace_file(folder / name, content, mode=FILE_MODE)
+
+
+def _compiled(entry: Entry) -> dict[str, Any]:
+    """What the cache keeps of a note."""
+    if entry.kind in CURES:
+        cure = compile_cure(entry) if entry.effective_status in (ACTIVE, RESOLVED, IN_INBOX) else None
+        return {} if cure is None else {"cure": cure[0], "keys": cure[1]}
+    if entry.effective_status != ACTIVE or entry.kind in NO_RULES:
+        return {}
+    rule, triggers = compile_rule(entry)
+    return {"rule": asdict(rule), "triggers": asdict(triggers)} if triggers else {}
+
+
+def count_rules(settings: Settings) -> Counter[str]:
+    """Compiled rules by their guard, '' for none."""
+    try:
+        lines = Path(settings.state.root, ACTIONS).read_bytes().splitlines()[1:]
+    except OSError:
+        return Counter()
+    return Counter(str(json.loads(line)["guard"]) for line in lines)
+
+
+def _version() -> str:
+    return f"{FORMAT}-{blake2b(WORDS_FILE.read_bytes(), digest_size=8).hexdigest()}"
+
+
+def _read_cache(file: Path) -> dict[str, Any]:
+    try:
+        cache = json.loads(file.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    notes = cache.get("notes") if isinstance(cache, dict) and cache.get("version") == _version() else None
+    return notes if isinstance(notes, dict) else {}

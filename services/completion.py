@@ -1,0 +1,150 @@
+"""The language model that the user has chosen, and asking it within a budget.
+
+`completer_of(settings)` is None unless `reflection.miner` names a model. `BudgetedCompleter` reserves in state.db
+before it asks and settles afterwards, for any purpose: mining, summaries of research, adaptation.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ..runtime.errors import SettingsError
+from ..runtime.killpoint import kill_point
+from ..runtime.settings import Settings, child_environment
+from ..sources.completion import Completer, Completion, CompletionFailed, CompletionRequest
+from ..sources.completion.agent_cli import ClaudeCompleter, CodexCompleter, ProgramResult
+from ..sources.completion.openai import OpenAICompleter, endpoint_fault
+from ..tasks.queue import supervisor
+from .spending import Cap, SpendingBook
+
+BYTES_A_TOKEN = 3
+"""Tokenizers give English 4 bytes a token, code 3 to 4, other scripts about 3 to 4: dividing by 3 estimates high."""
+OVERHEAD_TOKENS = 300
+"""What an endpoint adds around the messages: the schema, the roles."""
+MAX_KEY_BYTES = 4096
+CALLS_FOLDER = "calls"
+
+
+def completer_of(settings: Settings) -> Completer | None:
+    """The model the user has chosen; None for the local miner, which asks none.
+
+    Raises SettingsError when what was chosen cannot work: no endpoint, no such program, a key that others may read.
+    """
+    chosen = settings.reflection
+    match chosen.miner:
+        case "openai":
+            if not chosen.endpoint or not chosen.model:
+                raise SettingsError("reflection.miner is openai: set reflection.endpoint and reflection.model too")
+            fault = endpoint_fault(chosen.endpoint)
+            if fault is not None:
+                raise SettingsError(f"reflection.endpoint is {chosen.endpoint!r}: {fault}")
+            return OpenAICompleter(chosen.endpoint, chosen.model, _key_in(chosen.api_key_file))
+        case "claude" | "codex":
+            completer = ClaudeCompleter if chosen.miner == "claude" else CodexCompleter
+            return completer(
+                program=_program(settings),
+                run=_run_guarded,
+                env=_agent_environment(settings),
+                folder=Path(settings.state.cache) / CALLS_FOLDER,
+                model=chosen.model,
+            )
+        case _:
+            return None
+
+
+def _key_in(path: Path | None) -> str | None:
+    if path is None:
+        return None
+    try:
+        with path.open("rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            data = file.read(MAX_KEY_BYTES)
+    except OSError as error:
+        raise SettingsError(f"reflection.api_key_file: {path} cannot be read: {error.strerror}") from error
+    if stat.S_IMODE(mode) & 0o077:
+        raise SettingsError(f"reflection.api_key_file: others may read {path}: run `chmod 600 {path}`")
+    key = data.decode("utf-8", "replace").strip()
+    if not key or not key.isascii() or not key.isprintable() or " " in key:
+        raise SettingsError(f"reflection.api_key_file: {path} does not hold one key and nothing else")
+    return key
+
+
+def _program(settings: Settings) -> str:
+    """The agent's program by its full path. A relative folder on PATH would be another one in each repository."""
+    chosen = settings.reflection.agent_command
+    if chosen is not None:
+        if not os.access(chosen, os.X_OK) or not chosen.is_file():
+            raise SettingsError(f"reflection.agent_command: {chosen} is no program")
+        return str(chosen)
+    name = settings.reflection.miner
+    folders = child_environment(settings)["PATH"].split(os.pathsep)
+    found = shutil.which(name, path=os.pathsep.join(folder for folder in folders if os.path.isabs(folder)))
+    if found is None:
+        raise SettingsError(f"reflection.miner is {name}, but there is no {name} on PATH: set reflection.agent_command")
+    return found
+
+
+def _agent_environment(settings: Settings) -> dict[str, str]:
+    """The allow-listed one, with where the agent keeps its login; nothing of ours but what the child is told."""
+    env = {name: value for name, value in child_environment(settings).items() if not name.startswith("MEMORY_")}
+    hosts = settings.hosts
+    for variable, folder, usual in (
+        ("CLAUDE_CONFIG_DIR", hosts.claude_config_dir, ".claude"),
+        ("CODEX_HOME", hosts.codex_home, ".codex"),
+    ):
+        # Claude Code keeps its login elsewhere once the variable is set, be it to the usual folder.
+        if folder == Path(env["HOME"]) / usual:
+            env.pop(variable, None)
+        else:
+            env[variable] = str(folder)
+    return env
+
+
+def _run_guarded(
+    argv: Sequence[str], input: bytes, *, env: Mapping[str, str], cwd: str, deadline_seconds: float
+) -> ProgramResult:
+    result = supervisor.run_child(argv, input, deadline_seconds, env=env, cwd=cwd, guard=True)
+    match result.ended:
+        case "deadline":
+            return ProgramResult(result.returncode, result.stdout, f"no answer within {deadline_seconds:.0f} s")
+        case "overflow":
+            return ProgramResult(result.returncode, result.stdout, "it printed too much")
+        case _:
+            return ProgramResult(result.returncode, result.stdout)
+
+
+def estimated_tokens(text: str) -> int:
+    """How many tokens a text is, rather too high than too low."""
+    return -(-len(text.encode("utf-8", "replace")) // BYTES_A_TOKEN)
+
+
+class BudgetedCompleter:
+    """Asks a model under caps. What is reserved for a call that dies counts in full, so that no crash buys it again."""
+
+    def __init__(self, completer: Completer, book: SpendingBook, caps: Sequence[Cap] = ()) -> None:
+        self._completer = completer
+        self._book = book
+        self._caps = caps
+
+    @staticmethod
+    def estimate(prompt: str, system: str, max_output_tokens: int) -> int:
+        """Tokens that are reserved for a call."""
+        return estimated_tokens(prompt) + estimated_tokens(system) + OVERHEAD_TOKENS + max_output_tokens
+
+    def ask(self, subject: str, request: CompletionRequest) -> Completion:
+        """The answer. Raises BudgetRefused before anything is sent, CompletionFailed; both leave the books in order."""
+        estimate = self.estimate(request.prompt, request.system, request.max_output_tokens)
+        reservation = self._book.reserve(subject, {"tokens": estimate}, self._caps)
+        kill_point("after-reserve")
+        try:
+            completion = self._completer.complete(request)
+        except CompletionFailed as error:
+            self._book.settle(reservation, {"tokens": estimate if error.may_have_cost else 0})
+            raise
+        spent = completion.tokens
+        self._book.settle(reservation, {"tokens": estimate if spent is None else spent})
+        return completion

@@ -1,0 +1,146 @@
+"""Copies that a sync client left beside a note: which there are, and the user's choice between the two texts."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Literal
+
+from ..pipelines.scrub import Policy
+from ..runtime.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, UsageError
+from ..runtime.paths import original_name
+from ..vault.entry import INCIDENT, content_hash, parse_entry
+from ..vault.header import CONFLICT, out_of_use
+from ..vault.scrubbed import Scrubbed
+from ..vault.store import VaultStore
+from .journal import Change, Journal, text_of
+from .scrubbing import scrub_note
+from .tombstones import NOTE as TAKEN_BACK
+from .tombstones import evidence_of, text_with
+
+Choice = Literal["mine", "theirs", "merged"]
+CHOICES: tuple[Choice, ...] = ("mine", "theirs")
+"""What can be chosen without an editor."""
+_MINE, _BETWEEN, _THEIRS = "<<<<<<< the note", "=======", ">>>>>>> the copy"
+
+
+@dataclass(frozen=True)
+class ConflictCopy:
+    """A copy and the note beside it. `mine` is None when there is no such note (any more)."""
+
+    path: str
+    note: str
+    mine: str | None
+    theirs: str
+
+    @property
+    def seen(self) -> str:
+        """Stands for both texts as the user saw them."""
+        return content_hash(f"{self.mine}\0{self.theirs}".encode("utf-8", "surrogateescape"))
+
+    @property
+    def difference(self) -> list[str]:
+        """Lines that differ, each after `-` (in the note alone) or `+` (in the copy alone); [] when none does."""
+        lines = difflib.unified_diff((self.mine or "").splitlines(), self.theirs.splitlines(), lineterm="", n=1)
+        return [line for line in lines if not line.startswith(("---", "+++"))]
+
+    def both(self) -> str:
+        """One text with what both have once, and what differs between marks, to be edited."""
+        mine, theirs = (self.mine or "").splitlines(), self.theirs.splitlines()
+        merged: list[str] = []
+        for tag, a, b, c, d in difflib.SequenceMatcher(None, mine, theirs, autojunk=False).get_opcodes():
+            same = tag == "equal"
+            merged += mine[a:b] if same else [_MINE, *mine[a:b], _BETWEEN, *theirs[c:d], _THEIRS]
+        return "\n".join(merged) + "\n"
+
+
+def copy_paths(store: VaultStore) -> list[str]:
+    """Paths of all copies, sorted; none of a name that does not tell whose copy it is. Raises VaultUnavailable."""
+    return sorted(path for path in store.list_notes().copies if names_its_note(path))
+
+
+def names_its_note(copy: str) -> bool:
+    """Does the file name of the conflict copy tell of which note it is one?"""
+    return original_name(copy.rpartition("/")[2]) is not None
+
+
+def waiting_copies(store: VaultStore) -> list[ConflictCopy]:
+    """All copies, in the order of their paths. Raises VaultUnavailable."""
+    return [copy for path in copy_paths(store) for copy in _read(store, path)]
+
+
+def find_copy(store: VaultStore, name: str) -> ConflictCopy:
+    """The copy of this path or file name. Raises EntryNotFound, UsageError when several fit."""
+    found = [copy for copy in waiting_copies(store) if name in (copy.path, *_names(copy.path))]
+    if len(found) > 1:
+        raise UsageError(f"{name} is the name of several copies; give the path: {', '.join(c.path for c in found)}")
+    if not found:
+        raise EntryNotFound(f"there is no conflict copy called {name}")
+    return found[0]
+
+
+def notes_in_conflict(store: VaultStore) -> list[str]:
+    """Paths of the notes in which git left both sides of a merge: nothing of them is given. Raises VaultUnavailable."""
+    found = []
+    for path in store.walk():
+        with suppress(MemoryVaultError):
+            data = store.read_bytes(path)
+            if b"<<<<<<<" in data and out_of_use(path, data.decode("utf-8", "replace")) == CONFLICT:
+                found.append(path)
+    return found
+
+
+def _names(path: str) -> tuple[str, str, str]:
+    name = path.rsplit("/", 1)[-1]
+    return name, name.removesuffix(".md"), path.removesuffix(".md")
+
+
+def settle_copy(journal: Journal, copy: ConflictCopy, choice: Choice, *, run: str, text: str | None = None) -> str:
+    """One text stays, the copy goes; the journal keeps both, so that `memory review --undo` brings them back.
+
+    `text` is what the user made of both. Returns the note's path. Raises EditConflict when either was changed since
+    `copy` was read, EntryInvalid for a text in which the marks still stand, VaultUnavailable.
+    """
+    if choice == "merged" and (not text or any(mark in text.splitlines() for mark in (_MINE, _THEIRS))):
+        raise EntryInvalid("the text is not merged yet: choose between what stands between the marks, and remove them")
+    store = journal.store
+    with store.lock():
+        journal.recover()
+        now = next(_read(store, copy.path), None)
+        if now is None or now.seen != copy.seen:
+            raise EditConflict(f"{copy.note} or its copy was changed since you saw it: look at it again")
+        changes = [Change(copy.path, copy.theirs, None)]
+        if choice == "merged":
+            merged = (text or "").rstrip("\n") + "\n"
+            is_incident = parse_entry(copy.note, merged.encode("utf-8", "surrogateescape")).kind == INCIDENT
+            clean, _ = scrub_note(merged, Policy.FULL if is_incident else Policy.SECRETS)
+            kept: Scrubbed | None = Scrubbed.trusted(clean, reason="scrubbed here, but for names, dates and ids")
+        elif choice == "theirs" or copy.mine is None:
+            kept = Scrubbed.trusted(copy.theirs, reason="it was in the vault before, under another name")
+        else:
+            kept = None
+        if copy.note == TAKEN_BACK and choice != "merged":
+            kept = _with_both_lists(copy, kept)
+        if kept is not None and kept != copy.mine:
+            changes.insert(0, Change(copy.note, copy.mine, kept))
+        journal.commit(changes, run=run, actor="review", what=f"{choice} kept of a sync conflict: {copy.note}")
+    return copy.note
+
+
+def _with_both_lists(copy: ConflictCopy, kept: str | None) -> Scrubbed:
+    """What was taken back on either device stays so, whichever text is kept."""
+    mine = copy.mine or ""
+    both = text_with(mine if kept is None else kept, evidence_of(mine) | evidence_of(copy.theirs))
+    return Scrubbed.trusted(both, reason="both lists were in the vault before")
+
+
+def _read(store: VaultStore, path: str) -> Iterator[ConflictCopy]:
+    """The copy; nothing when it is gone or its name is none that we understand."""
+    folder, separator, name = path.rpartition("/")
+    original = original_name(name)
+    theirs = text_of(store, path)
+    if original is not None and theirs is not None:
+        note = f"{folder}{separator}{original}"
+        yield ConflictCopy(path, note, text_of(store, note), theirs)

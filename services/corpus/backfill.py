@@ -1,0 +1,224 @@
+"""Planning a backfill: which old sessions are to be mined, and a job for each, behind everything that is fresh.
+
+A job (`mining_job`) puts what it mined into the state folder (`store`); once none is left, corpus.settle counts and
+ranks all of it and writes to the vault (`settling`). So neither the order in which jobs end nor how often they were
+killed shows in the vault.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...runtime.layout import resolve_within
+from ...runtime.settings import Settings
+from ...runtime.slug import slugify
+from ...sources.transcripts.claude import transcript_files
+from ...sources.transcripts.compressed import SUFFIX, open_bytes
+from ...sources.transcripts.corpus import Transcript, find_transcripts, newest_transcript
+from ...sources.transcripts.hosts import HOSTS
+from ...tasks.queue.enqueue import open_ledger
+from ...tasks.queue.kinds import Json
+from ...tasks.queue.ledger import Ledger, NewJob
+from ...vault.marker import REFLECTED, START, is_session_id, list_markers, marker_path, read_marker
+from ...vault.project import is_left_out, project_of
+from .store import CorpusStore
+
+KIND = "reflect.corpus"
+SETTLE = "corpus.settle"
+AHEAD_BYTES = 24 << 20
+AHEAD_TRANSCRIPTS = 16
+"""Most that one job mines: what a kill costs, and what a fresh session may have to wait for."""
+MOST_JOBS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The transcripts that a backfill would mine, and counts of those that it would not."""
+
+    to_mine: tuple[Transcript, ...]
+    """Oldest first, so that what the host deletes soon comes first."""
+    known: int
+    """Transcripts that are mined already, and have not grown since."""
+    live: int
+    """Transcripts with a marker: reflect.session mines them."""
+    headless: int
+    """Transcripts of sessions that a program ran."""
+    unreadable: int
+    left_out: int
+    """Transcripts that --since or --project excludes, or the project's own file `.memoryvault`."""
+    unread: tuple[tuple[Path, str], ...]
+    """Files that cannot be read, or are not to be, each with the reason."""
+    offsets: Mapping[str, int]
+    """Byte offset at which mining begins, by identity; 0 where it is absent."""
+
+    @property
+    def bytes(self) -> int:
+        """Bytes left to mine."""
+        return sum(each.size - self.offsets.get(each.identity, 0) for each in self.to_mine)
+
+
+@dataclass(frozen=True)
+class BackfillRun:
+    """The jobs that were enqueued together."""
+
+    name: str
+    jobs: Mapping[int, Transcript]
+    """Transcripts by the id of their job, which may be one that an earlier run enqueued."""
+
+
+def plan_corpus(
+    settings: Settings,
+    *,
+    root: Path | None = None,
+    since: float | None = None,
+    project: str | None = None,
+    remine: bool = False,
+) -> Plan:
+    """Plan to mine the transcripts of all hosts, or of the folder `root`. Writes nothing.
+
+    `since` is in unix seconds; `remine` ignores what is mined already.
+    """
+    hosts = [(None, root)] if root is not None else _host_folders(settings)
+    search = find_transcripts(hosts)
+    has_state = Path(settings.state.state_db).exists()
+    cursors = CorpusStore(settings.state).cursors() if has_state and not remine else {}
+    named = CorpusStore(settings.state).roots() if has_state else []
+    live = live_transcripts(settings)
+    folders = [*map(str, settings.transcript_folders), *named, *([str(root)] if root is not None else [])]
+    to_mine: list[Transcript] = []
+    refused: list[tuple[Path, str]] = []
+    offsets: dict[str, int] = {}
+    known = marked = left_out = 0
+    for each in search.transcripts:
+        cursor = cursors.get(each.identity, {})
+        is_outside = (since is not None and each.modified < since) or (
+            project is not None and not _is_of_project(each, project)
+        )
+        if is_outside or is_left_out(each.cwd):
+            left_out += 1
+        elif is_live(each, live):
+            marked += 1
+        elif is_mined(each, cursor):
+            known += 1
+        elif (why := refusal(str(each.path), folders)) is not None:
+            refused.append((each.path, why))
+        else:
+            to_mine.append(each)
+            offsets[each.identity] = min(int(cursor.get("offset", 0)), each.size)
+    unread = tuple(_unreadable_files(hosts)) if search.unreadable else ()
+    unreadable = search.unreadable + len(refused)
+    return Plan(tuple(to_mine), known, marked, search.headless, unreadable, left_out, (*unread, *refused), offsets)
+
+
+def newest_session(settings: Settings, folder: str) -> Transcript | None:
+    """The session that was written last of those that ran in this folder, or in its project; None for none."""
+    project = project_of(folder)
+    folders = [*map(str, settings.transcript_folders)]
+
+    def is_here(each: Transcript) -> bool:
+        of_here = each.cwd == folder or (project != "" and project_of(each.cwd) == project)
+        return of_here and refusal(str(each.path), folders) is None
+
+    return newest_transcript(_host_folders(settings), is_here)
+
+
+def _host_folders(settings: Settings) -> list[tuple[str | None, Path]]:
+    """Each folder in which an agent keeps its sessions, with the agent's name."""
+    hosts = ("claude", "codex", "copilot", "antigravity")
+    return [*zip(hosts, settings.transcript_roots, strict=True), ("codex", settings.codex_archive)]
+
+
+def is_mined(transcript: Transcript, cursor: Mapping[str, Any]) -> bool:
+    """Whether `cursor` says that the transcript was mined as it is. Its host may have compressed it since, which leaves
+    its time as it was."""
+    if "failed" in cursor:
+        return False
+    same_size = cursor.get("size") == transcript.size
+    return same_size or (transcript.path.suffix == SUFFIX and cursor.get("modified") == transcript.modified)
+
+
+def refusal(path: str, folders: Iterable[str]) -> str | None:
+    """Why no job reads the transcript at `path`, None if one does. `folders` are those in which they read."""
+    if resolve_within(path, folders) is not None:
+        return None
+    if not path.isprintable():
+        return "its name has characters that cannot be printed"
+    return f"it leads out of the agent's folder: --root {os.path.dirname(os.path.realpath(path))} reads it"
+
+
+def _unreadable_files(places: Sequence[tuple[str | None, Path]]) -> Iterator[tuple[Path, str]]:
+    """Find the files that the search could not read, each with the reason."""
+    for host, root in places:
+        if not root.is_dir():
+            continue
+        for path in HOSTS[host].find(root) if host is not None else transcript_files(root):
+            try:
+                with open_bytes(path) as file:
+                    file.read(1)
+            except OSError as error:
+                yield path, error.strerror or type(error).__name__
+
+
+def _is_of_project(transcript: Transcript, project: str) -> bool:
+    wanted = slugify(project)
+    return wanted in (project_of(transcript.cwd), slugify(os.path.basename(transcript.cwd)))
+
+
+def live_transcripts(settings: Settings) -> frozenset[str]:
+    """Session ids and real paths of all transcripts that have a marker, mined to their end or not."""
+    harness = settings.state.harness
+    live = set()
+    for state in (START, REFLECTED):
+        for session in list_markers(harness, state):
+            live.add(session)
+            marker = read_marker(marker_path(harness, session, state))
+            if marker is not None and marker.transcript:
+                live.add(os.path.realpath(marker.transcript))
+    return frozenset(live)
+
+
+def is_live(transcript: Transcript, live: frozenset[str]) -> bool:
+    """Whether the session has a marker."""
+    return transcript.session in live or os.path.realpath(transcript.path) in live
+
+
+def enqueue_corpus(settings: Settings, plan: Plan, *, root: Path | None = None) -> BackfillRun | None:
+    """Enqueue a job for each transcript, all of them or none; None when there is nothing to mine."""
+    if not plan.to_mine:
+        return None
+    if root is not None:
+        CorpusStore(settings.state).allow_root(root)
+    run = secrets.token_hex(6)
+    with open_ledger(settings) as ledger:
+        jobs = ledger.enqueue_all(
+            NewJob(KIND, _job_args(each, run), unique_key=f"{KIND}:{each.identity}") for each in plan.to_mine
+        )
+    return BackfillRun(run, dict(zip(jobs, plan.to_mine, strict=True)))
+
+
+def _job_args(transcript: Transcript, run: str) -> dict[str, Json]:
+    session = transcript.session if is_session_id(transcript.session) else transcript.identity
+    return {"session": session, "identity": transcript.identity, "path": str(transcript.path), "run": run}
+
+
+def enqueue_settling(settings: Settings) -> int:
+    """Enqueue a settling, which puts the next strongest to the user; returns the job's id."""
+    with open_ledger(settings) as ledger:
+        return ledger.enqueue(SETTLE, {"run": secrets.token_hex(6)}, unique_key=SETTLE)
+
+
+def unfinished(ledger: Ledger, store: CorpusStore) -> list[str]:
+    """List the identities of the transcripts whose job has not had its effect yet."""
+    jobs = ledger.list(["queued", "running"], kind=KIND, most=MOST_JOBS)
+    cursors = store.cursors()  # After the jobs: one that ends in between counts as done.
+    return [
+        identity
+        for job in jobs
+        if isinstance(job.args, dict)
+        and cursors.get(identity := str(job.args.get("identity")), {}).get("run") != job.args.get("run")
+    ]

@@ -1,0 +1,234 @@
+"""What sessions cost: one entry for each, kept up as the session grows, and the sums by week and project."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+from ..pipelines.scrub import scrub
+from ..runtime.days import parse_local_day
+from ..runtime.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, PathRefused
+from ..runtime.killpoint import kill_point
+from ..runtime.layout import DEFAULT_GROUP, PROJECTS, resolve_within
+from ..runtime.settings import Settings
+from ..runtime.slug import slugify
+from ..sources.transcripts.usage import SessionUsage, copied_bytes, session_bytes, session_usage
+from ..vault.automemory import COST_KIND
+from ..vault.entry import Entry, Source, parse_entry
+from ..vault.fields import StoreValue
+from ..vault.header import skim
+from ..vault.marker import REFLECTED, START, Marker, list_markers, marker_path, read_marker
+from ..vault.project import project_of
+from ..vault.registry import HEADER_BYTES
+from ..vault.scrubbed import Scrubbed
+from ..vault.store import VaultStore
+from .cursors import Cursors
+
+log = logging.getLogger(__name__)
+
+SCAN = "session-cost"
+BODY = "What the session cost, by the usage records of its transcript; the figures are in the properties."
+_FIGURES = (
+    "input_tokens",
+    "output_tokens",
+    "cache_write_tokens",
+    "cache_read_tokens",
+    "answers",
+    "wall_seconds",
+    "active_seconds",
+)
+_SUMMED = (*_FIGURES[:4], "active_seconds")
+"""In the order of CostRow."""
+MOST_DIGITS = 16
+
+
+@dataclass(frozen=True)
+class CostRow:
+    """The sessions of one project in one week. `week` is its Monday, ISO date; tokens and seconds are sums."""
+
+    week: str
+    project: str
+    sessions: int
+    input_tokens: int
+    output_tokens: int
+    cache_write_tokens: int
+    cache_read_tokens: int
+    active_seconds: int
+
+
+def note_costs(settings: Settings, store: VaultStore) -> int:
+    """Write or update the entry of every session that has a marker and has grown; how many were written.
+
+    Done again it writes nothing. Raises VaultUnavailable.
+    """
+    store.require_vault()
+    cursors = Cursors(settings.state.state_db, SCAN)
+    known = cursors.all()
+    markers = _markers(settings)
+    moved = _MovedNotes(store)
+    written = 0
+    for session, marker in markers.items():
+        path, cursor = Path(marker.transcript), known.get(session, {})
+        try:
+            size = session_bytes(path)
+            if cursor.get("bytes") == size:
+                continue
+            own_from = cursor.get("own_from")
+            if own_from is None or own_from > path.stat().st_size:  # Never looked at, or written anew by the host.
+                own_from = copied_bytes(path, _earlier(markers, known, marker), marker.started_at)
+            usage = session_usage(path, marker.host, own_from)
+        except OSError:
+            continue
+        if not usage.is_empty:
+            try:
+                written += _write(store, moved, marker, usage)
+            except (EntryInvalid, EditConflict, EntryExists, EntryNotFound, PathRefused) as error:
+                log.warning("the cost of session %s is not noted: %s", session, error)
+                continue
+            kill_point("cost-written")
+        cursors.set(session, {"bytes": size, "own_from": own_from})
+    return written
+
+
+def _markers(settings: Settings) -> dict[str, Marker]:
+    """The markers of sessions whose transcripts lie where they should, by session, the earliest session first."""
+    roots = [str(root) for root in settings.transcript_folders]
+    harness = settings.state.harness
+    found = []
+    for state in (START, REFLECTED):
+        for session in list_markers(harness, state):
+            marker = read_marker(marker_path(harness, session, state))
+            if marker is not None and resolve_within(marker.transcript, roots) is not None:
+                found.append(marker)
+    return {marker.session_id: marker for marker in sorted(found, key=_age)}
+
+
+def _age(marker: Marker) -> tuple[str, str]:
+    return marker.started_at, marker.session_id
+
+
+def _earlier(markers: Mapping[str, Marker], known: Iterable[str], marker: Marker) -> Iterator[Path]:
+    """Transcripts of the same folder whose cost is noted and of which this session may have begun as a copy."""
+    folder = Path(marker.transcript).parent
+    for session in {*known, *markers} - {marker.session_id}:
+        if session not in markers or _age(markers[session]) < _age(marker):
+            yield folder / f"{session}.jsonl"
+
+
+class _MovedNotes:
+    """Finds the notes that are not where they were written, by the session that they name.
+
+    The user moved them or renamed the project's folder in Obsidian; or the session's folder has another name now, which
+    makes it a session of another project. The vault is looked through once, and only if a note is missing.
+    """
+
+    def __init__(self, store: VaultStore) -> None:
+        self._store = store
+
+    @cached_property
+    def _heads(self) -> list[tuple[str, bytes]]:
+        return [(path, head) for path, head in self._store.heads(HEADER_BYTES) if COST_KIND.encode() in head]
+
+    def of(self, session: str) -> str | None:
+        for path, head in self._heads:
+            if session.encode() in head:
+                entry = parse_entry(path, head)
+                if entry.kind == COST_KIND and any(source.session == session for source in entry.sources):
+                    return path
+        return None
+
+
+def _write(store: VaultStore, moved: _MovedNotes, marker: Marker, usage: SessionUsage) -> bool:
+    project = project_of(marker.cwd)
+    group = f"{PROJECTS}/{project}" if project else DEFAULT_GROUP
+    slug = slugify(marker.session_id)
+    path = f"{group}/{COST_KIND}/{slug}.md"
+    day = usage.began.date() if usage.began is not None else store.today()
+    figures: dict[str, StoreValue] = {name: getattr(usage, name) for name in _FIGURES}
+    figures["models"] = [scrub(model) for model in usage.models]
+    with store.lock():
+        there = path if store.exists(path) else moved.of(marker.session_id)
+        if there is not None:
+            entry = store.read(there)
+            # Only the figures: what the user wrote below them stays.
+            return store.update(there, entry.content_hash, fields=figures).content_hash != entry.content_hash
+        fields: dict[str, StoreValue] = {
+            "kind": COST_KIND,
+            "created": day,
+            "updated": day,
+            "group": group,
+            "project": project or None,
+            "source": [Source(marker.host, marker.session_id)],
+            **figures,
+        }
+        title = Scrubbed.trusted(f"Session {marker.session_id[:8]} of {day}", reason="an id and a date")
+        store.create(path, fields, title, Scrubbed.trusted(BODY, reason="our own words"))
+        return True
+
+
+def costs_by_week(store: VaultStore) -> list[CostRow]:
+    """Sums of all entries of the kind, the newest week first, within it the dearest project first."""
+    heads = ((path, head) for path, head in store.heads(HEADER_BYTES) if COST_KIND.encode() in head)
+    entries = (parse_entry(path, head) for path, head in heads)
+    return _by_week(
+        _cost_of(entry) for entry in entries if entry.kind == COST_KIND and entry.effective_status == "active"
+    )
+
+
+def costs_of(store: VaultStore, paths: Iterable[str]) -> list[CostRow]:
+    """The same of the entries at these paths, as far as they are there.
+
+    Their headers are skimmed, not parsed, which takes a tenth of the time: a page reads those of many weeks. The
+    project is what the header says.
+    """
+
+    def costs() -> Iterator[_Cost]:
+        for _, head in store.heads(HEADER_BYTES, paths):
+            fields, _ = skim(head.decode("utf-8", "replace"))
+            if fields.get("kind") == COST_KIND and (fields.get("status") or "active") == "active":
+                figures = tuple(_number(fields.get(name, "")) for name in _SUMMED)
+                yield _Cost(fields.get("created", ""), fields.get("project", ""), figures)
+
+    return _by_week(costs())
+
+
+@dataclass(frozen=True)
+class _Cost:
+    """One session; `figures` as _SUMMED names them."""
+
+    created: str
+    project: str
+    figures: tuple[int, ...]
+
+
+def _cost_of(entry: Entry) -> _Cost:
+    values = (entry.extra.get(name) for name in _SUMMED)
+    figures = tuple(value if isinstance(value, int) else 0 for value in values)
+    return _Cost(entry.created or "", entry.project or "", figures)
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < MOST_DIGITS else 0
+
+
+def _by_week(costs: Iterable[_Cost]) -> list[CostRow]:
+    sums: dict[tuple[str, str], list[int]] = {}
+    for cost in costs:
+        if (week := _week(cost.created)) is None:
+            continue
+        row = sums.setdefault((week, cost.project), [0] * (1 + len(_SUMMED)))
+        for place, value in enumerate((1, *cost.figures)):
+            row[place] += value
+    rows = [CostRow(week, project, *row) for (week, project), row in sums.items()]
+    rows.sort(key=lambda row: (-row.output_tokens, row.project))
+    return sorted(rows, key=lambda row: row.week, reverse=True)
+
+
+@lru_cache(maxsize=1_000)
+def _week(created: str) -> str | None:
+    day = parse_local_day(created)
+    return None if day is None else (day - timedelta(days=day.weekday())).isoformat()

@@ -1,0 +1,85 @@
+"""How far a scan has come in each of its sources, in state.db."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from .state_db import state_transaction
+
+
+class Cursors:
+    """The cursors of one scan ('corpus', 'discovery', 'skills'): a JSON object for each source."""
+
+    def __init__(self, path: Path | str, scan: str) -> None:
+        self._path = path
+        self._scan = scan
+
+    @property
+    def _is_there(self) -> bool:
+        """A look makes no file: that of a dry run least of all."""
+        return Path(self._path).exists()
+
+    def get(self, source: str) -> Mapping[str, Any] | None:
+        """The cursor of one source; None before its first scan."""
+        if not self._is_there:
+            return None
+        with state_transaction(self._path) as conn:
+            row = conn.execute(
+                "SELECT value FROM cursor WHERE scan = ? AND source = ?", (self._scan, source)
+            ).fetchone()
+            return None if row is None else _object(row["value"])
+
+    def all(self) -> Mapping[str, Mapping[str, Any]]:
+        """Every source's cursor."""
+        if not self._is_there:
+            return {}
+        with state_transaction(self._path) as conn:
+            rows = conn.execute("SELECT source, value FROM cursor WHERE scan = ?", (self._scan,)).fetchall()
+            return {row["source"]: _object(row["value"]) for row in rows}
+
+    def having(self, field: str, value: str) -> Mapping[str, Mapping[str, Any]]:
+        """The cursors in which this field of the object is that text."""
+        if not self._is_there:
+            return {}
+        with state_transaction(self._path) as conn:
+            rows = conn.execute(
+                "SELECT source, value FROM cursor WHERE scan = ? AND json_extract(value, ?) = ?",
+                (self._scan, f"$.{field}", value),
+            ).fetchall()
+            return {row["source"]: _object(row["value"]) for row in rows}
+
+    def set(self, source: str, value: Mapping[str, Any]) -> None:
+        """Put it down, durably. Do so after the scan's effects, so that a crash repeats them to no effect."""
+        self.set_all({source: value})
+
+    def set_all(self, values: Mapping[str, Mapping[str, Any]]) -> None:
+        """Several of them, or none."""
+        with state_transaction(self._path) as conn:
+            conn.executemany(
+                "INSERT INTO cursor(scan, source, value, updated_at) VALUES (?, ?, ?, ?)"
+                " ON CONFLICT(scan, source) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at",
+                [
+                    (self._scan, source, json.dumps(value, ensure_ascii=False), time.time())
+                    for source, value in values.items()
+                ],
+            )
+
+    def forget_all(self) -> None:
+        """As if nothing had ever been scanned."""
+        with state_transaction(self._path) as conn:
+            conn.execute("DELETE FROM cursor WHERE scan = ?", (self._scan,))
+
+    def forget(self, source: str) -> None:
+        """As if it had never been scanned."""
+        with state_transaction(self._path) as conn:
+            conn.execute("DELETE FROM cursor WHERE scan = ? AND source = ?", (self._scan, source))
+
+
+def _object(text: str) -> Mapping[str, Any]:
+    """Inside the transaction, where text that is no JSON is taken for damage."""
+    value: Mapping[str, Any] = json.loads(text)
+    return value

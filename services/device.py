@@ -1,0 +1,35 @@
+"""Which of the devices that share a vault acts on the whole of it: the one that the vault's settings note names."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import suppress
+from pathlib import Path
+
+from ..runtime.layout import META
+from ..vault.header import skim
+from ..vault.registry import HEADER_BYTES
+
+SETTINGS_NOTE = f"{META}/settings.md"
+
+
+def acting_device(vault: Path) -> str | None:
+    """`device` in the frontmatter of the vault's settings note; None when none is named: then each device acts."""
+    with suppress(OSError), (vault / SETTINGS_NOTE).open("rb") as file:
+        return skim(file.read(HEADER_BYTES).decode("utf-8", "replace"))[0].get("device") or None
+    return None
+
+
+def acts_here(vault: Path, hostname: str | None = None) -> bool:
+    """Is it this one, or any? Names are compared without case and domain: "desk" is "Desk.local"."""
+    named = acting_device(vault)
+    return named is None or _bare(named) == _bare(hostname or socket.gethostname())
+
+
+def this_device() -> str:
+    """The name by which it is told from the others that share a vault."""
+    return _bare(socket.gethostname())
+
+
+def _bare(name: str) -> str:
+    return name.strip().partition(".")[0].casefold()

@@ -1,0 +1,327 @@
+"""adapt.evaluate: a pattern that was found becomes a note on the watchlist, or nothing.
+
+The note says what to adopt and why, in our own words; `watchlist.WatchlistWriter` writes it and can write nothing
+else. A pattern that has a note, waiting or dismissed, is never proposed again, be the state folder deleted.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from ...pipelines.adaptation import DEFAULT_TRUSTED, Confidence, Facts, Judgement, UserSetup, judge
+from ...pipelines.discovery import Pattern, parse_sources
+from ...pipelines.originality import find_copy
+from ...pipelines.scrub import Policy, scrub
+from ...pipelines.second_opinion import MAX_OUTPUT_TOKENS, SCHEMA, SYSTEM, Opinion, opinion_in, prompt_for
+from ...pipelines.url_identity import canonical_url, repository_of
+from ...pipelines.watchlist import note_body, shown_name
+from ...runtime.days import SECONDS_PER_DAY, parse_local_day
+from ...runtime.errors import EntryExists, EntryInvalid, EntryNotFound
+from ...runtime.killpoint import kill_point
+from ...runtime.layout import ALWAYS_LOAD, META, SKILLS
+from ...runtime.settings import Settings
+from ...runtime.slug import title_slug
+from ...sources.completion import Completer, CompletionFailed, CompletionRequest
+from ...sources.discovery.github import repository_address, text_address
+from ...vault.entry import Entry, parse_entry
+from ...vault.fields import StoreValue
+from ...vault.registry import HEADER_BYTES
+from ...vault.scrubbed import Scrubbed
+from ...vault.store import VaultStore
+from ..completion import BudgetedCompleter, completer_of
+from ..cursors import Cursors
+from ..spending import BudgetRefused, Cap, SpendingBook
+from ..stores import vault_store
+from .fetch_child import Fetch, FetchRequest
+from .found_patterns import FoundPatterns
+from .politeness import AskedHost, own_machine
+from .watchlist import CopyRefused, Watchlist
+
+log = logging.getLogger(__name__)
+
+SOURCES_NOTE = f"{META}/skill-discovery-sources.md"
+TRUSTED_NOTE = f"{META}/trusted-owners.md"
+TRUSTED_TITLE = "Trusted owners"
+TRUSTED_BODY = """\
+Owners on GitHub whose skills you look at with more trust. One a line; add and remove as you like.
+
+{owners}
+"""
+SLUG_CHARACTERS = 60
+MODEL_SECONDS = 120.0
+FACTS_SECONDS = 7 * SECONDS_PER_DAY
+"""A repository with a hundred skills is looked up once: GitHub allows 60 questions an hour."""
+
+
+@dataclass(frozen=True)
+class AdaptationOutcome:
+    """What became of a pattern. `path` is None where no note was written; `detail` says why."""
+
+    key: str
+    pattern: Pattern
+    slug: str
+    judgement: Judgement | None
+    path: str | None
+    detail: str = ""
+
+
+def identity(pattern: Pattern) -> Scrubbed:
+    """What its note is known by: the address in canonical spelling, and the key where an address has several.
+
+    Scrubbed, as it stands in the note: else one whose address holds a secret would not be recognised.
+    """
+    return scrub(f"{canonical_url(pattern.url) or pattern.url} {pattern.key}", Policy.SECRETS)
+
+
+class Adaptation:
+    """Evaluates the found patterns of one vault."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        store: VaultStore | None = None,
+        *,
+        fetch: Fetch | None,
+        completer: Completer | None = None,
+    ) -> None:
+        """`fetch` None: repositories are not looked up. `completer` None: there is no pass 2."""
+        self.store = store or vault_store(settings)
+        self.found = FoundPatterns(settings.state.state_db)
+        self.watchlist = Watchlist(settings, self.store)
+        self._settings = settings
+        self._fetch = fetch
+        self._completer = completer
+        self._hosts = Cursors(settings.state.state_db, "discovery")
+        self._facts_known = Cursors(settings.state.state_db, "facts")
+        self._held: UserSetup | None = None
+        self._run = self.watchlist.journal.new_run("adaptation")
+
+    def seed(self) -> bool:
+        """Write the note of trusted owners when there is none; whether it was written. Raises VaultUnavailable."""
+        if self.store.exists(TRUSTED_NOTE):
+            return False
+        body = TRUSTED_BODY.format(owners="\n".join(f"- {owner}" for owner in DEFAULT_TRUSTED))
+        title, text = (Scrubbed.trusted(words, reason="our own text") for words in (TRUSTED_TITLE, body))
+        fields: dict[str, StoreValue] = {"kind": "settings", "slug": None, "always_load": None, "status": None}
+        with suppress(EntryExists):
+            self.store.create(TRUSTED_NOTE, fields, title, text)
+            return True
+        return False
+
+    def ranked(self) -> list[Pattern]:
+        """What waits, the most promising first; what has a note already is left out, and taken down as such."""
+        proposed, today, scored = self.watchlist.proposed(), self.store.today(), []
+        for found in self.found.waiting():
+            if identity(found.pattern) in proposed:
+                self.found.judge(found.pattern.key, "proposed")
+                continue
+            judgement = judge(found.pattern, self.held(), None, today)
+            rank = (-judgement.confidence, not judgement.trusted, -judgement.score, -len(judgement.subjects))
+            scored.append((rank, found.pattern.source, found.pattern.key, found.pattern))
+        return [pattern for *_, pattern in sorted(scored, key=lambda row: row[:3])]
+
+    def held(self) -> UserSetup:
+        """What the user has, read once."""
+        if self._held is None:
+            self._held = held_by(self.store)
+        return self._held
+
+    def evaluate(self, pattern: Pattern, still_owned: Callable[[], bool] = lambda: True) -> AdaptationOutcome:
+        """Judge one pattern and write its note if it is worth one. Raises VaultUnavailable."""
+        slug = title_slug(pattern.title, SLUG_CHARACTERS, fallback="pattern")
+        if identity(pattern) in self.watchlist.proposed():
+            self.found.judge(pattern.key, "proposed")
+            return AdaptationOutcome(pattern.key, pattern, slug, None, None, "it has a note already")
+        today = self.store.today()
+        first = judge(pattern, self.held(), None, today)
+        if first.confidence is Confidence.LOW:
+            # No fact about the repository lifts it, so nobody is asked for one.
+            self.found.judge(pattern.key, first.confidence.name)
+            return AdaptationOutcome(pattern.key, pattern, slug, first, None, "not worth a note")
+        facts = self._facts(pattern)
+        judgement = judge(pattern, self.held(), facts, today)
+        if judgement.confidence is Confidence.LOW:
+            self.found.judge(pattern.key, judgement.confidence.name)
+            return AdaptationOutcome(pattern.key, pattern, slug, judgement, None, "not worth a note")
+        opinion, text = self._second_opinion(pattern)
+        if opinion is not None and opinion.lowers:
+            judgement = lowered(judgement)
+            if judgement.confidence is Confidence.LOW:
+                self.found.judge(pattern.key, judgement.confidence.name)
+                return AdaptationOutcome(
+                    pattern.key, pattern, slug, judgement, None, "not worth a note, says the model"
+                )
+        if not still_owned():
+            return AdaptationOutcome(pattern.key, pattern, slug, judgement, None, "the job is no longer ours")
+        try:
+            with self.store.lock():
+                path = self._write_checked(pattern, slug, judgement, facts, opinion, text)
+        except (CopyRefused, EntryInvalid, EntryExists) as error:
+            log.warning("%s", error)
+            self.found.judge(pattern.key, "refused")
+            return AdaptationOutcome(pattern.key, pattern, slug, judgement, None, str(error))
+        kill_point("adaptation-written")
+        self.found.judge(pattern.key, judgement.confidence.name)
+        return AdaptationOutcome(pattern.key, pattern, slug, judgement, path)
+
+    def _write_checked(
+        self, pattern: Pattern, slug: str, judgement: Judgement, facts: Facts | None, opinion: Opinion | None, text: str
+    ) -> str:
+        if opinion is not None and opinion.adopt:
+            taken = find_copy("\n".join(opinion.adopt), [pattern.description, text])
+            if taken is not None:  # judged alone: beside our own words a copied line would be a small share
+                log.warning("the model's words are left out: %s", taken.why)
+                return self._write(pattern, slug, judgement, facts, (), text)
+            try:
+                return self._write(pattern, slug, judgement, facts, opinion.adopt, text)
+            except CopyRefused as error:
+                log.warning("the model's words are left out: %s", error)
+        return self._write(pattern, slug, judgement, facts, (), text)
+
+    def _write(
+        self,
+        pattern: Pattern,
+        slug: str,
+        judgement: Judgement,
+        facts: Facts | None,
+        advice: tuple[str, ...],
+        text: str,
+    ) -> str:
+        name = self.watchlist.writer.free_name(pattern.source, slug)
+        body = note_body(pattern, judgement, facts, safe_address(pattern.url), advice)
+        fields: dict[str, StoreValue] = {
+            "status": "pending",
+            "confidence": scrub(judgement.confidence.name),
+            "score": judgement.score,
+            "rules": [Scrubbed.trusted(rule.id, reason="our own words") for rule in judgement.rules],
+            "identity": identity(pattern),
+            "trusted_owner": judgement.trusted,
+        }
+        return self.watchlist.writer.write(
+            pattern.source,
+            name,
+            fields,
+            scrub(shown_name(pattern.title), Policy.SECRETS),
+            scrub(body, Policy.SECRETS),
+            made_from=[pattern.description, text],
+            run=self._run,
+        )
+
+    def _second_opinion(self, pattern: Pattern) -> tuple[Opinion | None, str]:
+        """(what the model says, the text it was shown); pass 1 stands alone when it can't be asked."""
+        if self._completer is None or self._fetch is None:
+            return None, ""
+        address, text = text_address(pattern.url), ""
+        if address is not None:
+            host = AskedHost(self._hosts, address)
+            if not host.not_before():
+                host.be_polite()
+                result = self._fetch(FetchRequest("text", address))
+                host.remember(result)
+                text = result.text
+        chosen = self._settings.discovery
+        caps = (Cap("tokens", chosen.daily_token_cap, "day"),)
+        book = SpendingBook(self._settings.state.state_db, "adaptation")
+        prompt = scrub(prompt_for(pattern, text))
+        request = CompletionRequest(prompt, SYSTEM, SCHEMA, MAX_OUTPUT_TOKENS, MODEL_SECONDS)
+        try:
+            completion = BudgetedCompleter(self._completer, book, caps).ask(pattern.key, request)
+        except (BudgetRefused, CompletionFailed) as error:
+            log.warning("no second opinion on %s: %s", pattern.key, error)
+            return None, text
+        return opinion_in(completion.value), text
+
+    def _facts(self, pattern: Pattern) -> Facts | None:
+        """What GitHub says of the repository; None when it has none, or can't be asked now."""
+        repository = repository_of(pattern.url)
+        if repository is None or self._fetch is None:
+            return None
+        name = "/".join(repository)
+        known = self._facts_known.get(name)
+        if known is not None and 0 <= time.time() - float(known["at"]) < FACTS_SECONDS:
+            return facts_from(known["facts"])
+        url = repository_address(self._settings.discovery.github_api, *repository)
+        host = AskedHost(self._hosts, url)
+        if host.not_before():
+            return None
+        host.be_polite()
+        result = self._fetch(FetchRequest("facts", url, allow=own_machine(url)))
+        host.remember(result)
+        if result.problem or not result.facts:
+            return None
+        self._facts_known.set(name, {"at": time.time(), "facts": dict(result.facts)})
+        return facts_from(result.facts)
+
+
+def lowered(judgement: Judgement) -> Judgement:
+    """One step less sure."""
+    return replace(judgement, confidence=Confidence(max(0, judgement.confidence - 1)))
+
+
+def model_for(settings: Settings) -> Completer | None:
+    """The model for pass 2, if the user wants one asked. Raises SettingsError."""
+    wanted = settings.discovery.ask_model and settings.discovery.daily_token_cap > 0
+    return completer_of(settings) if wanted else None
+
+
+def facts_from(value: Mapping[str, object]) -> Facts:
+    """The facts as the child printed them."""
+    stars, licence = value.get("stars"), value.get("licence")
+    return Facts(
+        owner=str(value["owner"]),
+        name=str(value["name"]),
+        stars=stars if isinstance(stars, int) else None,
+        pushed=parse_local_day(str(value.get("pushed"))),
+        licence=str(licence) if licence else None,
+        archived=value.get("archived") is True,
+    )
+
+
+def safe_address(url: str) -> str:
+    """An address that can stand between `<` and `>` in a note: no white space, bracket, quote or control character."""
+    return "".join(c for c in url if c.isprintable() and c not in "<>\"'`[]()|\\ ")[:500]
+
+
+def held_by(store: VaultStore) -> UserSetup:
+    """What the vault holds already: skills, always-load entries, trusted owners. Raises VaultUnavailable."""
+    skills: set[str] = set()
+    always: set[str] = set()
+    for path, head in store.heads(HEADER_BYTES):
+        if path.startswith(f"{SKILLS}/"):
+            skills.add(path.rsplit("/", 1)[-1].removesuffix(".md"))
+        elif f"/{ALWAYS_LOAD}/" in f"/{path}":
+            entry = parse_entry(path, head)
+            always |= {entry.slug, *entry.tags}
+    trusted: set[str] = set(DEFAULT_TRUSTED)
+    with suppress(EntryNotFound, EntryInvalid):
+        trusted = set(owners_in(store.read(TRUSTED_NOTE)))
+    return UserSetup(frozenset(skills), frozenset(always), frozenset(trusted))
+
+
+def owners_in(entry: Entry) -> list[str]:
+    """The owners that the note lists, in lower case."""
+    lines = (
+        line.strip().lstrip("-*+ ").strip("`@ ").casefold()
+        for line in entry.body.splitlines()
+        if line.strip()[:1] in "-*+"
+    )
+    return [line for line in lines if line and all(c.isascii() and (c.isalnum() or c == "-") for c in line)]
+
+
+def choose(settings: Settings, store: VaultStore) -> list[str]:
+    """Keys of the patterns that the next run is to evaluate, the best first."""
+    ranked = Adaptation(settings, store, fetch=None).ranked()
+    return [pattern.key for pattern in ranked[: settings.discovery.patterns_per_run]]
+
+
+def is_confirmed(settings: Settings) -> bool:
+    """Whether the user has said yes to the sources: without that nothing is asked of anybody."""
+    try:
+        entry = vault_store(settings).read(SOURCES_NOTE)
+    except (EntryNotFound, EntryInvalid):
+        return False
+    return parse_sources(entry.body, entry.extra.get("confirmed")).confirmed

@@ -1,0 +1,225 @@
+"""Fetching one thing of the outside world, in a child process under a deadline and a limit of memory.
+
+`python -m memoryvault.services.discovery.fetch_child` is the child: a `FetchRequest` as JSON on stdin, a `FetchResult`
+as JSON on stdout. It writes nothing to disk. What is foreign is fetched and parsed there and nowhere else, so that a
+page which hangs or bursts a parser takes one short-lived process with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import resource
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from ...runtime.killpoint import kill_point
+from ...runtime.settings import Settings, child_environment
+from ...sources.discovery.feeds import FeedInvalid, feed_items
+from ...sources.discovery.github import AnswerInvalid, rate_limit, repository_facts, search_items, tree_items
+from ...sources.discovery.markdown_list import markdown_items
+from ...sources.discovery.skill_folder import folder_items
+from ...sources.discovery.source_item import SourceItem
+from ...sources.web.fetch import Fetcher, FetchFailed, FetchRefused, Limits, Page, shown_address
+from ...tasks.queue import supervisor
+from ...tasks.queue.job import Retry
+
+CHILD = "memoryvault.services.discovery.fetch_child"
+FETCH_SECONDS = 30.0
+CHILD_SECONDS = 60.0
+MAX_BODY_BYTES = 8_000_000
+"""A long list is a few hundred kilobytes, GitHub's tree of a large repository a few megabytes."""
+MAX_ANSWER_BYTES = 24_000_000
+MEMORY_BYTES = 1_500_000_000
+MAX_TEXT_CHARACTERS = 40_000
+MAX_VALIDATOR_CHARACTERS = 1000
+
+FetchKind = Literal["list", "topic", "feed", "folder", "tree", "facts", "text"]
+
+
+@dataclass(frozen=True)
+class FetchRequest:
+    """What is asked for. `url` is what is requested, `page` the address that relative links are relative to unless it
+    redirects."""
+
+    kind: FetchKind
+    url: str
+    page: str = ""
+    etag: str = ""
+    modified: str = ""
+    allow: tuple[tuple[str, int], ...] = ()
+    """Hosts and ports of the own machine that the user named."""
+
+    @property
+    def shown(self) -> str:
+        """What is asked, for messages and logs: the query of an address may hold a token."""
+        return self.url if self.kind == "folder" else shown_address(self.url)
+
+
+@dataclass(frozen=True)
+class FetchResult:
+    """What came of it. Exactly one of `unchanged`, `problem`, or items, facts or text."""
+
+    items: tuple[SourceItem, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    text: str = ""
+    unchanged: bool = False
+    etag: str = ""
+    modified: str = ""
+    remaining: int | None = None
+    reset_at: float | None = None
+    problem: str = ""
+    status: int | None = None
+    retry_after: float | None = None
+    refused: bool = False
+    """It is never to be asked for again as it is."""
+
+
+Fetch = Callable[[FetchRequest], FetchResult]
+"""Raises JobLost when the job that asks is no longer ours."""
+
+
+def fetch(request: FetchRequest) -> FetchResult:
+    """Fetch and read. Whatever the other side does, it is a result."""
+    if request.kind == "folder":
+        try:
+            return FetchResult(items=tuple(folder_items(Path(request.url))))
+        except OSError as error:
+            return FetchResult(problem=f"{request.url} cannot be read: {error.strerror}")
+    headers = {"accept": _ACCEPT.get(request.kind, "*/*")}
+    if request.etag:
+        headers["if-none-match"] = request.etag
+    if request.modified:
+        headers["if-modified-since"] = request.modified
+    fetcher = Fetcher(Limits(total_seconds=FETCH_SECONDS, max_bytes=MAX_BODY_BYTES), allow=frozenset(request.allow))
+    try:
+        page = fetcher.get(request.url, headers=headers)
+    except FetchRefused as error:
+        return FetchResult(problem=str(error), refused=True)
+    except FetchFailed as error:
+        return FetchResult(problem=str(error), status=error.status, retry_after=error.retry_after)
+    limit = rate_limit(page.headers)
+    about = FetchResult(
+        unchanged=page.status == 304,
+        etag=_sent_back(page.headers.get("etag", "")),
+        modified=_sent_back(page.headers.get("last-modified", "")),
+        remaining=limit.remaining if limit else None,
+        reset_at=limit.reset_at if limit else None,
+        status=page.status,
+    )
+    if about.unchanged:
+        return about
+    kill_point("mid-child")
+    return _read(request, page, about)
+
+
+def _sent_back(validator: str) -> str:
+    """As it can be a header of the next request; '' if it cannot, which is then made without."""
+    return validator if validator.isascii() and len(validator) <= MAX_VALIDATOR_CHARACTERS else ""
+
+
+_ACCEPT = {
+    "topic": "application/vnd.github+json",
+    "tree": "application/vnd.github+json",
+    "facts": "application/vnd.github+json",
+    "feed": "application/atom+xml, application/rss+xml, application/feed+json, application/xml;q=0.9, */*;q=0.5",
+}
+
+
+def _read(request: FetchRequest, page: Page, about: FetchResult) -> FetchResult:
+    try:
+        match request.kind:
+            case "list":
+                base = page.url if page.requests > 1 else request.page or page.url
+                items = markdown_items(page.text, base)
+                if not items:  # Of a page that stands in for it, too: all it really lists would be new next time.
+                    problem = f"{request.shown}: it lists nothing: no line of it begins with a link"
+                    return FetchResult(problem=problem, status=page.status)
+            case "topic":
+                items = search_items(page.body)
+            case "tree":
+                items = tree_items(page.body, request.page)
+            case "feed":
+                items = feed_items(page.body, page.url, page.headers.get("content-type", ""))
+            case "facts":
+                facts = asdict(repository_facts(page.body))
+                return _with(about, facts={**facts, "pushed": str(facts["pushed"] or "")})
+            case "text":
+                return _with(about, text=page.text[:MAX_TEXT_CHARACTERS])
+            case "folder":
+                raise AssertionError("a folder is not fetched")
+    except (FeedInvalid, AnswerInvalid) as error:
+        return FetchResult(problem=f"{request.shown}: {error}", status=page.status)
+    return _with(about, items=tuple(items))
+
+
+def _with(about: FetchResult, **more: Any) -> FetchResult:
+    return FetchResult(**{**{name: getattr(about, name) for name in about.__dataclass_fields__}, **more})
+
+
+# The child
+
+
+def fetch_in_child(
+    settings: Settings,
+    run: Callable[..., supervisor.ChildResult] | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Fetch:
+    """Asks in a child; `run` is `RunningJob.run_child` within a job."""
+
+    def fetch(request: FetchRequest) -> FetchResult:
+        command = [sys.executable, "-m", CHILD]
+        env = {**child_environment(settings), **(environment or {})}
+        payload = json.dumps(asdict(request)).encode()
+        try:
+            if run is None:
+                result = supervisor.run_child(
+                    command, payload, CHILD_SECONDS, env=env, max_stdout_bytes=MAX_ANSWER_BYTES
+                )
+            else:
+                result = run(
+                    command, env=env, input=payload, deadline_seconds=CHILD_SECONDS, max_stdout_bytes=MAX_ANSWER_BYTES
+                )
+        except Retry as error:
+            return FetchResult(problem=f"{request.shown}: {error}")
+        if result.ended != "exited" or result.returncode != 0:
+            ended = result.last_words() if result.ended == "exited" else f"killed: {result.ended}"
+            return FetchResult(problem=f"{request.shown}: reading it failed ({ended})")
+        try:
+            return _result_from_json(json.loads(result.stdout))
+        except (ValueError, KeyError, TypeError):
+            return FetchResult(problem=f"{request.shown}: reading it gave no answer")
+
+    return fetch
+
+
+def _result_from_json(value: Mapping[str, Any]) -> FetchResult:
+    return FetchResult(**{**value, "items": tuple(SourceItem(**item) for item in value["items"])})
+
+
+def _request_from_json(value: Mapping[str, Any]) -> FetchRequest:
+    return FetchRequest(**{**value, "allow": tuple((str(host), int(port)) for host, port in value["allow"])})
+
+
+def main() -> int:
+    """The child."""
+    supervisor.watch_parent()
+    # A machine that does not know the limit (macOS) goes without it.
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    request = _request_from_json(json.load(sys.stdin))
+    try:
+        found = fetch(request)
+    except MemoryError:
+        found = FetchResult(problem=f"{request.shown}: it needs more than {MEMORY_BYTES // 1_000_000} MB to read")
+    except RecursionError:
+        found = FetchResult(problem=f"{request.shown}: it is nested too deep to read")
+    json.dump(asdict(found), sys.stdout)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

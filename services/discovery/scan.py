@@ -1,0 +1,267 @@
+"""discover.scan: what is new in the sources that the user has confirmed.
+
+The sources stand in a note; nothing is asked for before that says `confirmed: true`. What was found is written down
+before the source's cursor moves, under keys of its own, so that a scan which was killed and runs again finds the same.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from typing import Literal
+
+from ...pipelines.discovery import (
+    SOURCES_BODY,
+    SOURCES_TITLE,
+    Pattern,
+    Source,
+    SourcesNote,
+    novelty,
+    parse_sources,
+    remembered,
+)
+from ...runtime.days import local_day
+from ...runtime.errors import EntryExists, EntryInvalid, EntryNotFound, MemoryVaultError, UsageError
+from ...runtime.killpoint import kill_point
+from ...runtime.layout import expand_home
+from ...runtime.settings import Settings
+from ...sources.discovery.github import raw_address, search_address, tree_address
+from ...tasks.queue.kinds import Json
+from ...vault.entry import Entry
+from ...vault.frontmatter import is_broken
+from ...vault.header import split_header
+from ...vault.scrubbed import Scrubbed
+from ...vault.store import VaultStore
+from ...vault.wording import counted
+from ..cursors import Cursors
+from ..stores import vault_store
+from .adapting import SOURCES_NOTE
+from .fetch_child import Fetch, FetchRequest, FetchResult
+from .found_patterns import FoundPatterns
+from .politeness import AskedHost, own_machine
+
+log = logging.getLogger(__name__)
+
+TOPIC_DAYS = 90
+"""Repositories with a topic are new if they were created since."""
+
+State = Literal["fetched", "unchanged", "error", "waiting"]
+
+
+class NotConfirmed(MemoryVaultError):
+    """The user has not said yes to the sources."""
+
+
+@dataclass(frozen=True)
+class SourceReport:
+    """What became of one source. `baseline`: what a first scan took down as known."""
+
+    source: Source
+    state: State
+    new: tuple[Pattern, ...] = ()
+    listed: int = 0
+    baseline: int = 0
+    detail: str = ""
+    again_at: float | None = None
+    """Unix seconds; when its host may be asked again, if it was left alone."""
+
+
+@dataclass(frozen=True)
+class ScanReport:
+    """What one scan brought."""
+
+    sources: tuple[SourceReport, ...] = ()
+    problems: tuple[str, ...] = ()
+    """Lines of the note that are no source."""
+
+    @property
+    def again_at(self) -> float | None:
+        """Unix seconds; the earliest time at which a host that was left alone may be asked."""
+        return min((report.again_at for report in self.sources if report.again_at is not None), default=None)
+
+    def count(self, state: State) -> int:
+        """Sources in this state."""
+        return sum(report.state == state for report in self.sources)
+
+    @property
+    def new(self) -> tuple[Pattern, ...]:
+        """All of it, source by source."""
+        return tuple(pattern for report in self.sources for pattern in report.new)
+
+
+class Discovery:
+    """The sources of one vault and how far each was read."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        fetch: Fetch,
+        store: VaultStore | None = None,
+        *,
+        clock: Callable[[], float] = time.time,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._settings = settings
+        self._fetch = fetch
+        self.store = store or vault_store(settings)
+        self._cursors = Cursors(settings.state.state_db, "discovery")
+        self._found = FoundPatterns(settings.state.state_db)
+        self._clock = clock
+        self._pause = pause
+
+    def seed(self) -> bool:
+        """Write the note as a proposal when there is none; whether it was written. Raises VaultUnavailable."""
+        if self.store.exists(SOURCES_NOTE):
+            return False
+        title, body = (Scrubbed.trusted(text, reason="our own text") for text in (SOURCES_TITLE, SOURCES_BODY))
+        fields = {"kind": "settings", "slug": None, "always_load": None, "status": None, "confirmed": False}
+        with suppress(EntryExists):
+            self.store.create(SOURCES_NOTE, fields, title, body)
+            return True
+        return False
+
+    def proposed(self) -> SourcesNote:
+        """What the note would say that `seed` writes."""
+        return parse_sources(SOURCES_BODY, False)
+
+    def note(self) -> SourcesNote:
+        """What the note says. Raises EntryNotFound, EntryInvalid, VaultUnavailable."""
+        read = sources_in(self.store.read(SOURCES_NOTE))
+        text = self.store.read_bytes(SOURCES_NOTE).decode("utf-8", "replace").replace("\r\n", "\n")
+        parts = split_header(text)
+        if parts is None and text.lstrip("\ufeff").startswith("---"):
+            problem = "its properties have no end: put a line of --- below them"
+        elif parts is not None and is_broken(parts[1]):
+            problem = "its properties are not valid YAML, so not all of them were read"
+        else:
+            return read
+        return replace(read, problems=(problem, *read.problems))
+
+    def scan(
+        self,
+        only: str | None = None,
+        *,
+        everything: bool = False,
+        still_owned: Callable[[], bool] = lambda: True,
+        on_source: Callable[[Source, int, int], None] | None = None,
+    ) -> ScanReport:
+        """Ask each source, or `only` the one with this slug or address, for what is new.
+
+        A source's first scan takes down what it lists as known and proposes nothing of it; `everything` proposes
+        all that was not found before. Raises NotConfirmed, UsageError, and what `note` raises.
+        """
+        note = self.note()
+        if not note.confirmed:
+            raise NotConfirmed(
+                f"the sources are not confirmed: look at {SOURCES_NOTE} in the vault and set `confirmed: true` there"
+            )
+        chosen = sources_called(only, note)
+        reports: list[SourceReport] = []
+        for number, source in enumerate(chosen):
+            if not still_owned():
+                break
+            # A scan takes minutes: what the user has taken back meanwhile is not asked any more.
+            if (allowed := self._confirmed_sources()) is None:
+                left = f"no longer confirmed: {counted(len(chosen) - number, 'source was', 'sources were')} not asked"
+                return ScanReport(tuple(reports), (*note.problems, left))
+            if source.identity not in allowed:
+                continue
+            if on_source is not None:
+                on_source(source, number, len(chosen))
+            reports.append(self._scan(source, everything))
+        return ScanReport(tuple(reports), note.problems)
+
+    def _confirmed_sources(self) -> frozenset[str] | None:
+        """Identities of the sources that the note allows now; None when it allows nothing. Raises VaultUnavailable."""
+        try:
+            note = self.note()
+        except (EntryNotFound, EntryInvalid):
+            return None
+        return frozenset(source.identity for source in note.sources) if note.confirmed else None
+
+    def _scan(self, source: Source, everything: bool) -> SourceReport:
+        name = source.identity
+        cursor = dict(self._cursors.get(name) or {})
+        request = self._request(source, {} if everything else cursor)
+        host = AskedHost(self._cursors, request.url, clock=self._clock, pause=self._pause)
+        if request.kind == "folder":
+            result = self._fetch(request)
+        elif until := host.not_before():
+            return SourceReport(source, "waiting", detail=host.left_alone(), again_at=until)
+        else:
+            host.be_polite()
+            result = self._fetch(request)
+            host.remember(result)
+        if result.problem:
+            # The host is left alone for a while: trying the job again sooner would spend an attempt on nothing.
+            return SourceReport(source, "error", detail=result.problem, again_at=host.not_before() or None)
+        if result.unchanged:
+            self._cursors.set(name, {**cursor, "checked": self._clock()})
+            return SourceReport(source, "unchanged")
+        return self._take_in(source, name, cursor, result, everything)
+
+    def _take_in(
+        self, source: Source, name: str, cursor: dict[str, Json], result: FetchResult, everything: bool
+    ) -> SourceReport:
+        seen = cursor.get("known")
+        first = not isinstance(seen, list)
+        known = [str(key) for key in seen] if isinstance(seen, list) else []
+        brought = novelty(result.items, () if everything else known, source.slug)
+        new = brought.new if everything or not first else ()
+        if everything:
+            new = self._found.unknown(new)
+        self._found.add(new, self._today().isoformat())
+        kill_point("discovery-found")
+        self._cursors.set(
+            name,
+            {
+                "known": list(remembered(known, brought.known) if everything else brought.known),
+                "etag": result.etag,
+                "modified": result.modified,
+                "checked": self._clock(),
+                "first": cursor.get("first") or self._today().isoformat(),
+            },
+        )
+        baseline = len(result.items) if first and not everything else 0
+        return SourceReport(source, "fetched", new, len(result.items), baseline)
+
+    def _request(self, source: Source, cursor: Mapping[str, Json]) -> FetchRequest:
+        """What is asked of the source; with validators, so that what did not change is not sent."""
+        etag, modified = str(cursor.get("etag") or ""), str(cursor.get("modified") or "")
+        target, api = source.target, self._settings.discovery.github_api
+        match source.kind:
+            case "topic":
+                url = search_address(api, target, self._today() - timedelta(days=TOPIC_DAYS))
+                return FetchRequest("topic", url, allow=own_machine(url))
+            case "folder":
+                if not target.startswith(("http://", "https://")):
+                    return FetchRequest("folder", expand_home(target, self._settings.environment))
+                tree = tree_address(api, target)
+                if tree is not None:
+                    return FetchRequest("tree", tree, target, etag, modified, own_machine(tree))
+                return FetchRequest("list", target, target, etag, modified, own_machine(target))
+            case "feed":
+                return FetchRequest("feed", target, target, etag, modified, own_machine(target))
+            case "list":
+                raw = raw_address(target)
+                return FetchRequest("list", raw, target if raw == target else raw, etag, modified, own_machine(target))
+
+    def _today(self) -> date:
+        return local_day(self._clock())
+
+
+def sources_called(name: str | None, note: SourcesNote) -> list[Source]:
+    """All sources, or the one with this slug or address. Raises UsageError when there is none."""
+    chosen = [source for source in note.sources if name in (None, source.slug, source.target)]
+    if name is not None and not chosen:
+        raise UsageError(f"{name} is no source: {', '.join(source.slug for source in note.sources) or 'there is none'}")
+    return chosen
+
+
+def sources_in(entry: Entry) -> SourcesNote:
+    """The sources that the note names."""
+    return parse_sources(entry.body, entry.extra.get("confirmed"))

@@ -1,0 +1,275 @@
+"""The watchlist's notes: written in one guarded place, decided on by command or by a line in the note."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import date
+from typing import Literal
+
+from ...pipelines.originality import Copy, find_copy
+from ...pipelines.watchlist import (
+    FOLDER,
+    HOW_TO_DECIDE,
+    Decision,
+    Defer,
+    Dismiss,
+    Promote,
+    archive_path,
+    is_archived,
+    is_note,
+    known_path,
+    note_path,
+    parse_decision,
+    parts_of,
+)
+from ...runtime.days import parse_local_day
+from ...runtime.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, PathRefused, VaultUnavailable
+from ...runtime.layout import WATCHLIST
+from ...runtime.settings import Settings
+from ...runtime.slug import free_slug
+from ...vault.entry import PATTERN_KIND, Entry, parse_entry
+from ...vault.fields import StoreValue
+from ...vault.header import skim
+from ...vault.scrubbed import Scrubbed
+from ...vault.store import VaultStore
+from ..decision_property import Told, decision_keys, decision_of, tell
+from ..journal import Change, Journal, hash_of, text_of
+from ..remembering import free_path
+from ..stores import vault_store
+
+log = logging.getLogger(__name__)
+
+ATTEMPTS_AT_EDITED_FILE = 3
+_ORDER = {"HIGH": 0, "MEDIUM": 1, "LOW": 2}
+
+
+class CopyRefused(MemoryVaultError):
+    """The text of a note is its source's own."""
+
+
+class WatchlistWriter:
+    """Writes notes of the watchlist, and can write nothing else: it has no method that takes a path.
+
+    Source and pattern are names, of which one folder's path is made; a symbolic link on the way is refused. The text
+    is compared with what it was made from, and a copy is refused.
+    """
+
+    def __init__(self, store: VaultStore, journal: Journal) -> None:
+        self._store = store
+        self._journal = journal
+
+    def write(
+        self,
+        source: str,
+        pattern: str,
+        fields: Mapping[str, StoreValue],
+        title: Scrubbed,
+        body: Scrubbed,
+        *,
+        made_from: Sequence[str],
+        run: str,
+    ) -> str:
+        """A new note; its path. Raises PathRefused, CopyRefused, EntryExists, VaultUnavailable."""
+        path = note_path(source, pattern)
+        self._refuse_detour(path)
+        found: Copy | None = find_copy(body, made_from)
+        if found is not None:
+            raise CopyRefused(f"{path} was not written: {found.why}")
+        text = self._store.compose(path, {"kind": PATTERN_KIND, "always_load": None, **fields}, title, body)
+        self._journal.commit([Change(path, None, text)], run=run, actor="adaptation", what=f"proposed: {pattern}")
+        return path
+
+    def free_name(self, source: str, pattern: str) -> str:
+        """`pattern`, or the next name beside it that neither a note nor an archived one has."""
+
+        def taken(name: str) -> bool:
+            path = note_path(source, name)
+            return self._store.exists(path) or self._store.exists(archive_path(path))
+
+        return free_slug(pattern, taken)
+
+    def _refuse_detour(self, path: str) -> None:
+        """The real folder must be the one that the path spells: a link inside the vault could lead to the rules."""
+        vault = os.path.realpath(self._store.vault)
+        if os.path.realpath(os.path.join(vault, path)) != os.path.join(vault, path):
+            raise PathRefused(f"{path} was not written: a symbolic link leads out of {FOLDER}")
+
+
+Verdict = Literal["promoted", "dismissed", "deferred"]
+
+
+@dataclass(frozen=True)
+class VerdictOutcome:
+    """What became of a note."""
+
+    path: str
+    verdict: Verdict
+    now: str
+    """Where it is now."""
+
+
+@dataclass(frozen=True)
+class VerdictProblem:
+    """A note whose decision could not be carried out."""
+
+    path: str
+    problem: str
+    told: Told = Told.NOT
+    """Whether the note itself says so."""
+
+
+class Watchlist:
+    """The patterns that wait in one vault, and what the user decides on them."""
+
+    def __init__(self, settings: Settings, store: VaultStore | None = None, journal: Journal | None = None) -> None:
+        self.store = store or vault_store(settings)
+        self.journal = journal or Journal(settings.state, self.store)
+
+    @property
+    def writer(self) -> WatchlistWriter:
+        """What may write new notes."""
+        return WatchlistWriter(self.store, self.journal)
+
+    def all(self) -> list[Entry]:
+        """Every note, the archived too."""
+        found = []
+        for path in self.store.walk_special({WATCHLIST}):
+            if is_note(path):
+                with suppress(EntryNotFound, EntryInvalid):
+                    found.append(self.store.read(path))
+        return found
+
+    def proposed(self) -> frozenset[str]:
+        """Identities of all that has a note: it is never proposed again, whatever was decided."""
+        return frozenset(str(entry.extra["identity"]) for entry in self.all() if entry.extra.get("identity"))
+
+    def waiting(self, today: date, *, deferred: bool = False) -> list[Entry]:
+        """Notes without a decision, the surest first; those deferred to a later day only when asked for."""
+        return surest_first(
+            note for note in self.all() if is_waiting(note) and (deferred or not is_deferred(note, today))
+        )
+
+    def find(self, source: str, pattern: str) -> str:
+        """Path of a note. Raises EntryNotFound, PathRefused."""
+        path = known_path(source, pattern.removesuffix(".md"))
+        if not self.store.exists(path):
+            raise EntryNotFound(
+                f"there is no {source}/{pattern} in the watchlist: `memory watchlist list` shows what is"
+            )
+        return path
+
+    def decide(
+        self,
+        path: str,
+        decision: Decision,
+        *,
+        reason: Scrubbed | None = None,
+        run: str,
+        expected_hash: str | None = None,
+    ) -> VerdictOutcome:
+        """Carry out a decision. Raises EditConflict, EntryNotFound, PathRefused, VaultUnavailable: nothing changed.
+
+        `expected_hash` is the note as the user saw it.
+        """
+        parts_of(path)
+        for attempt in range(ATTEMPTS_AT_EDITED_FILE):
+            try:
+                with self.store.lock():
+                    self.journal.recover()
+                    return self._carry_out(path, decision, reason, run, expected_hash)
+            except EditConflict:
+                if expected_hash is not None or attempt == ATTEMPTS_AT_EDITED_FILE - 1:
+                    raise
+        raise AssertionError("unreachable")
+
+    def _carry_out(
+        self, path: str, decision: Decision, reason: Scrubbed | None, run: str, expected_hash: str | None
+    ) -> VerdictOutcome:
+        before = text_of(self.store, path)
+        if before is None:
+            raise EntryNotFound(f"{path} is not there any more")
+        if expected_hash is not None and hash_of(before) != expected_hash:
+            raise EditConflict(f"{path} was changed since you saw it: look at it again")
+        today = self.store.today()
+        entry = parse_entry(path, before.encode("utf-8", "surrogateescape"))
+        fields: dict[str, StoreValue] = {**dict.fromkeys(decision_keys(entry)), "deferred_until": None}
+        if reason:
+            fields["reason"] = reason
+        target, verdict = path, _VERDICTS[type(decision)]
+        match decision:
+            case Promote():
+                fields |= {"status": "active", "promoted": today, "dismissed": None}
+            case Dismiss():
+                fields |= {"status": "dismissed", "dismissed": today, "promoted": None}
+                target = free_path(archive_path(path), self.store)
+            case Defer(until):
+                fields |= {"status": "pending", "deferred_until": until, "promoted": None}
+        text = self.store.render_edit(before, fields)
+        changes = [Change(path, before, text)]
+        if target != path:
+            changes = [Change(target, None, text), Change(path, before, None)]
+        self.journal.commit(changes, run=run, actor="review", what=f"{verdict}: {'/'.join(parts_of(path))}")
+        return VerdictOutcome(path, verdict, target)
+
+    # Decisions in notes
+
+    def decided_notes(self) -> Iterator[tuple[str, str]]:
+        """(path, what is written) of every note that has a decision."""
+        for entry in self.all():
+            written = decision_of(entry)
+            if written is not None and str(written).strip() and not is_archived(entry.path):
+                yield entry.path, str(written).strip()
+
+    def apply_notes(self, still_owned: Callable[[], bool] = lambda: True) -> list[VerdictOutcome | VerdictProblem]:
+        """Carry out what is written in the notes. Raises VaultUnavailable."""
+        run = self.journal.new_run("watchlist")
+        results: list[VerdictOutcome | VerdictProblem] = []
+        for path, written in list(self.decided_notes()):
+            if not still_owned():
+                break
+            try:
+                decision = parse_decision(written, self.store.today())
+                if decision is None:
+                    raise EntryInvalid(f"decision {written[:60]!r} is none: write {HOW_TO_DECIDE}")
+                results.append(self.decide(path, decision, run=run))
+            except EntryNotFound:
+                continue
+            except VaultUnavailable:
+                raise
+            except MemoryVaultError as error:
+                results.append(VerdictProblem(path, str(error), tell(self.store, path, str(error))))
+        return results
+
+
+_VERDICTS: Mapping[type[object], Verdict] = {Promote: "promoted", Dismiss: "dismissed", Defer: "deferred"}
+
+
+def surest_first(notes: Iterable[Entry]) -> list[Entry]:
+    """Sort by confidence, then by path."""
+    return sorted(notes, key=lambda note: (_ORDER.get((note.confidence or "").upper(), 3), note.path))
+
+
+def is_waiting(note: Entry) -> bool:
+    """Whether it has no decision yet, or one for later."""
+    return not is_archived(note.path) and note.effective_status == "pending"
+
+
+def is_deferred(note: Entry, today: date) -> bool:
+    """Whether its day has not come."""
+    return _is_ahead(str(note.extra.get("deferred_until") or ""), today)
+
+
+def waits_by_its_head(text: str, today: date) -> bool:
+    """Whether a note that is not archived waits today, by the lines of its head: quicker where only that is asked."""
+    fields, _ = skim(text)
+    status = fields.get("status", "active").lower()
+    return status == "pending" and not _is_ahead(fields.get("deferred_until", ""), today)
+
+
+def _is_ahead(day: str, today: date) -> bool:
+    until = parse_local_day(day)
+    return until is not None and until > today

@@ -1,0 +1,94 @@
+"""Dismiss: the user says that an entry is wrong. It stays as a note, is not recalled, and is not proposed again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..pipelines.incubation import GC_KIND, SURFACE_KIND
+from ..pipelines.likeness import statement_of
+from ..pipelines.review import Reject
+from ..runtime.errors import EditConflict, EntryInvalid, EntryNotFound
+from ..runtime.layout import INBOX, REVIEW
+from ..vault.active import is_entry_place
+from ..vault.automemory import INDEX_KIND, TOPIC_KIND
+from ..vault.entry import DISMISSED, PATTERN_KIND, Entry, fingerprint, parse_entry
+from ..vault.fields import StoreValue
+from ..vault.pending import is_idea_path, pending_folder
+from .entry_names import is_living
+from .journal import Change, hash_of, text_of
+from .reviewing import Reviewer
+
+RUN = "dismiss"
+"""How the runs of the journal begin in which something was dismissed."""
+_DECIDED_ELSEWHERE: Mapping[str, str] = {
+    SURFACE_KIND: "it is a question: answer it with `memory review`",
+    GC_KIND: "it is a question: answer it with `memory review`",
+    PATTERN_KIND: "it is on the watchlist: `memory watchlist dismiss`",
+    TOPIC_KIND: "it is a note of the agent's own: `memory topics rm`",
+    INDEX_KIND: "it is the index of the agent's own notes, made of them: `memory topics rm` removes one",
+}
+
+
+@dataclass(frozen=True)
+class Dismissed:
+    """Where the note is now; `was_so`: it was dismissed, or rejected, before, and nothing was changed."""
+
+    path: str
+    status: str
+    was_so: bool = False
+
+
+def reason_against(entry: Entry) -> str:
+    """Why it can't be dismissed, with what to do instead; '' where it can."""
+    why = _DECIDED_ELSEWHERE.get(entry.kind or "")
+    if is_idea_path(entry.path):
+        return "it is an idea: `memory idea archive` or `memory idea delete`"
+    if why is not None:
+        return why
+    if not is_living(entry):
+        return f"its status is {entry.effective_status}, so it is not in use"
+    if pending_folder(entry.path) not in (REVIEW, INBOX) and not is_entry_place(entry.path):
+        return "it is a note of MemoryVault's own, or in a special folder"
+    return ""
+
+
+def require_dismissible(entry: Entry) -> None:
+    """Raises EntryInvalid, with what to do instead."""
+    if why := reason_against(entry):
+        raise EntryInvalid(f"{entry.path} can't be dismissed: {why}")
+
+
+def is_dismissed(entry: Entry) -> bool:
+    """Has the user said no to it already?"""
+    return entry.effective_status in (DISMISSED, "rejected")
+
+
+def dismiss(reviewer: Reviewer, path: str, expected_hash: str | None = None) -> Dismissed:
+    """Dismiss the entry at `path`; what waits for a decision is rejected. `memory review --undo` takes it back.
+
+    `expected_hash` is the note as the user saw it. Raises EditConflict when it is another now, EntryNotFound,
+    EntryInvalid, VaultUnavailable; nothing is changed then.
+    """
+    store, journal = reviewer.store, reviewer.journal
+    run = journal.new_run(RUN)
+    with store.lock():
+        journal.recover()
+        before = text_of(store, path)
+        if before is None:
+            raise EntryNotFound(f"{path} is gone")
+        entry = parse_entry(path, before.encode("utf-8", "surrogateescape"))
+        if is_dismissed(entry):
+            return Dismissed(path, entry.effective_status, was_so=True)
+        if expected_hash is not None and hash_of(before) != expected_hash:
+            raise EditConflict(f"{path} was changed since you saw it: look at it again")
+        require_dismissible(entry)
+        if pending_folder(path) not in (REVIEW, INBOX):
+            fields: dict[str, StoreValue] = {"status": DISMISSED}
+            if entry.fingerprint is None:  # By it the statement is known again, in whatever kind it comes.
+                fields["fingerprint"] = fingerprint(statement_of(entry.body))
+            change = Change(path, before, store.render_edit(before, fields))
+            journal.commit([change], run=run, actor="review", what=f"dismissed: {entry.slug}")
+            return Dismissed(path, DISMISSED)
+    decided = reviewer.decide(path, Reject(), run=run, expected_hash=expected_hash)
+    return Dismissed(decided.path, decided.verdict)

@@ -1,0 +1,141 @@
+"""By which names commands, the console and agents find an entry: its path, its slug, or its title."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ..pipelines.review import former_path
+from ..runtime.errors import EntryInvalid, EntryNotFound, UsageError
+from ..runtime.layout import ARCHIVE
+from ..runtime.normal_form import composed
+from ..vault.entry import Entry, parse_entry
+from ..vault.frontmatter import require_sound
+from ..vault.store import VaultStore
+from ..vault.wording import one_line
+from .journal import text_of
+
+LIVING = frozenset({"active", "pending", "inbox", "incubating", "resolved"})
+MOST_NAMED = 8
+"""So many of the entries that a name fits are told."""
+
+
+def find_entry(store: VaultStore, name: str, *, living_first: bool = True) -> Entry:
+    """The entry at a path (relative, absolute, without .md), else the one of this slug, else the one of this title,
+    else the superseded one that had this path or slug.
+
+    With `living_first` a living one goes before others of its name. Raises EntryNotFound, EntryInvalid (the only one of
+    that slug cannot be read), PathRefused, and UsageError, naming them, when it is the name of several.
+    """
+    try:
+        path = _path_called(store, name)
+    except EntryNotFound:
+        if not (superseded := [*store.readable(_of_superseded(store, _relative(store, name)))]):
+            raise
+        return _only(name, superseded)
+    if path is not None:
+        return store.read(path)
+    named = _of_slug(store, name)
+    found = [*store.readable(named)]
+    if not found and len(named) == 1:
+        store.read(named[0])  # says why it cannot be read
+    found = found or _of_title(name, store.readable()) or [*store.readable(_of_superseded(store, name))]
+    living = [entry for entry in found if is_living(entry)] if living_first else []
+    return _only(name, living or found)
+
+
+def resolve_entry(store: VaultStore, name: str) -> str:
+    """Path of a living entry, found as by `find_entry`; at a path whatever lies there.
+
+    Raises as that does, and EntryInvalid where the only one of that slug lives no more.
+    """
+    path = _path_called(store, name)
+    if path is not None:
+        return path
+    named = _of_slug(store, name)
+    found = [entry for entry in store.readable(named) if is_living(entry)]
+    if not found and len(named) == 1:
+        require_living(store, named[0])  # says why it is none
+    found = found or _of_title(name, filter(is_living, store.readable()))
+    return _only(name, found).path
+
+
+def is_living(entry: Entry) -> bool:
+    """Is it in use, or may it come to be?"""
+    return entry.effective_status in LIVING and entry.special != ARCHIVE
+
+
+def require_living(store: VaultStore, path: str) -> tuple[str, Entry]:
+    """Text and entry that may be superseded. Raises EntryNotFound, EntryInvalid."""
+    before = text_of(store, path)
+    if before is None:
+        raise EntryNotFound(f"there is no entry {path}: `memory list` shows what there is")
+    require_sound(before, path)
+    entry = parse_entry(path, before.encode("utf-8", "surrogateescape"))
+    if not is_living(entry):
+        raise EntryInvalid(f"{path} can't be evolved: its status is {entry.effective_status}")
+    return before, entry
+
+
+def _path_called(store: VaultStore, name: str) -> str | None:
+    """Path of the note that lies there; None for a name that is no path. Raises EntryNotFound, PathRefused, and
+    UsageError for no name at all, as of a variable of the shell that is not set."""
+    if not name.strip():
+        raise UsageError("which entry? give its path, its file name, or its title: `memory list` shows what there is")
+    relative = _relative(store, name)
+    for path in (relative, f"{relative}.md"):
+        # Of a note in the vault's own folder the path is a file name, too.
+        if path.endswith(".md") and ("/" in path or path == relative) and store.exists(path):
+            return path
+    wanted = f"{composed(relative.removesuffix('.md'))}.md"
+    if "/" not in wanted:
+        return None
+    for path in () if wanted.isascii() else store.walk():  # macOS has its own spelling of accents.
+        if composed(path) == wanted:
+            return path
+    if " " in relative and not relative.endswith(".md"):  # A title may have a slash, too.
+        return None
+    raise _not_found(name)
+
+
+def _of_slug(store: VaultStore, name: str) -> list[str]:
+    slug = composed(name.removesuffix(".md"))
+    return [path for path in store.walk() if f"/{composed(path)}".endswith((f"/{slug}.md", f"/{slug}/_index.md"))]
+
+
+def _of_superseded(store: VaultStore, name: str) -> list[str]:
+    """Where what was superseded at this path, or with this slug, is archived."""
+    wanted = f"/{composed(name.removesuffix('.md'))}.md"
+    return [
+        path for path in store.walk() if (was := former_path(path)) is not None and f"/{composed(was)}".endswith(wanted)
+    ]
+
+
+def _of_title(name: str, entries: Iterable[Entry]) -> list[Entry]:
+    wanted = _as_title(name)
+    return [entry for entry in entries if _as_title(entry.title) == wanted] if wanted else []
+
+
+def _as_title(text: str) -> str:
+    """Lists cut a title's last stop off, or print it: it tells nothing."""
+    return composed(one_line(text)).casefold().rstrip(".")
+
+
+def _only(name: str, found: Sequence[Entry]) -> Entry:
+    if not found:
+        raise _not_found(name)
+    if len(found) > 1:
+        more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
+        paths = ", ".join(entry.path for entry in found[:MOST_NAMED])
+        raise UsageError(f"{name} is the name of several entries; give the path: {paths}{more}")
+    return found[0]
+
+
+def _not_found(name: str) -> EntryNotFound:
+    return EntryNotFound(f"there is no entry {name}: `memory list` shows what there is")
+
+
+def _relative(store: VaultStore, name: str) -> str:
+    for root in (str(store.vault), str(store.vault.resolve())):
+        if name.startswith(root.rstrip("/") + "/"):
+            return name[len(root.rstrip("/")) + 1 :]
+    return name

@@ -1,0 +1,169 @@
+"""Evolve: a new entry takes the place of an old one, which is archived with cross-links, as one change."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from ..pipelines.incubation import GC_KIND, SURFACE_KIND
+from ..pipelines.likeness import statement_of
+from ..pipelines.review import Accepted, Approve, Proposal, archive_name, link_target, settle
+from ..runtime.errors import EntryExists, EntryInvalid, EntryNotFound, UsageError
+from ..runtime.layout import INBOX, REVIEW
+from ..runtime.slug import validate_slug
+from ..vault.entry import Entry, fingerprint
+from ..vault.evidence import strip_evidence
+from ..vault.fields import StoreValue
+from ..vault.pending import IDEA_NOTE, pending_folder
+from ..vault.scrubbed import Scrubbed
+from ..vault.store import VaultStore
+from ..vault.wording import cut
+from .decision_property import decision_keys
+from .entry_names import require_living, resolve_entry
+from .journal import Change, Journal
+
+SETTLED = frozenset({"active", "incubating"})
+"""What an evolved entry may be; of another status its own text makes it hold."""
+TITLE_CHARACTERS = 90
+_HEADING = re.compile(r"\A# [^\n]*\n+")
+
+
+@dataclass(frozen=True)
+class Evolved:
+    """Paths of the entry that holds now, and of the one that held."""
+
+    path: str
+    archive: str
+
+
+def evolve(
+    store: VaultStore,
+    journal: Journal,
+    old: str,
+    body: Scrubbed,
+    reason: Scrubbed,
+    *,
+    new_slug: str | None = None,
+) -> Evolved:
+    """Supersede the entry at `old` by one with this text, in its place or under a new slug.
+
+    One that waits in the review or the inbox waits no more: it goes to its place with its new text, in the same act.
+
+    Raises EntryNotFound, EntryInvalid (superseded already), EntryExists (also where it says that already),
+    UsageError, EditConflict, VaultUnavailable.
+    """
+    with store.lock():
+        journal.recover()
+        before, entry = require_living(store, old)
+        path, status = _place(store, entry, new_slug)
+        if path != old and store.exists(path):
+            raise EntryExists(f"there is already an entry {path}: choose another --new-slug")
+        if path == old and entry.effective_status in SETTLED and says_already(entry, body):
+            raise EntryExists(f"{old} says that already: nothing was changed")
+        archive = free_archive_path(store, old)
+        text = store.render_edit(
+            before, _new_fields(store, entry, path, status, archive, body), _with_title(entry, body)
+        )
+        archived = archived_text(store, journal, before, path, reason)
+        changes = [Change(archive, None, archived)]
+        if path == old:
+            changes.append(Change(path, before, text))
+        else:
+            changes += [Change(path, None, text), Change(old, before, None)]
+        journal.commit(changes, run=journal.new_run("evolve"), actor="evolve", what=f"evolved {entry.slug}")
+    return Evolved(path, archive)
+
+
+def says_already(entry: Entry, text: str) -> bool:
+    """Whether the entry has this text: its evidence aside, and its heading where the text has none."""
+    held, new = (strip_evidence(one.replace("\r\n", "\n").strip()) for one in (entry.body, text))
+    return new in (held, _HEADING.sub("", held))
+
+
+def free_archive_path(store: VaultStore, path: str) -> str:
+    """Where the entry at `path` is archived today."""
+    day = store.today().strftime("%Y%m%d")
+    number = 1
+    while store.exists(archive_name(path, day, number)):
+        number += 1
+    return archive_name(path, day, number)
+
+
+def archived_text(store: VaultStore, journal: Journal, before: str, new_path: str, reason: Scrubbed) -> Scrubbed:
+    """The old entry's text with the links to what took its place."""
+    return store.render_edit(
+        before,
+        {
+            "status": "superseded",
+            "superseded_by": new_path,
+            "superseded_at": journal.stamp(),
+            "superseded_reason": reason,
+        },
+    )
+
+
+def _place(store: VaultStore, entry: Entry, new_slug: str | None) -> tuple[str, str]:
+    """Path and status of the new entry. One that waits for the user's decision is placed as by approving it.
+
+    Raises EntryInvalid, UsageError.
+    """
+    path, status = entry.path, "incubating" if entry.effective_status == "incubating" else "active"
+    if pending_folder(path) in (REVIEW, INBOX):
+        path, status = _placed(store, entry)
+    if new_slug is None:
+        return path, status
+    folder, name = path.rsplit("/", 1)
+    if entry.always_load or name == IDEA_NOTE:
+        raise UsageError(f"{entry.path} keeps its name: sessions and notes refer to it; leave out --new-slug")
+    return f"{folder}/{validate_slug(new_slug)}.md", status
+
+
+def _placed(store: VaultStore, entry: Entry) -> tuple[str, str]:
+    if entry.kind in (SURFACE_KIND, GC_KIND):
+        raise EntryInvalid(f"{entry.path} can't be evolved: it is a question; answer it with `memory review`")
+    if entry.supersedes is not None:
+        with suppress(EntryNotFound, EntryInvalid):
+            other = resolve_entry(store, link_target(entry.supersedes))
+            raise UsageError(
+                f"{entry.path} would replace {other}: decide on it with `memory review`, or evolve that one"
+            )
+    proposal = Proposal(entry.path, entry.kind, entry.slug, entry.name, entry.group, entry.project, None)
+    accepted = settle(proposal, Approve())
+    assert isinstance(accepted, Accepted)
+    return accepted.path, accepted.status
+
+
+def _new_fields(
+    store: VaultStore, entry: Entry, path: str, status: str, archive: str, body: Scrubbed
+) -> Mapping[str, StoreValue]:
+    """What differs from the old entry's frontmatter; kind, group, project, tags and the user's own keys stay."""
+    name = path.rsplit("/", 2)[-2] if path.endswith(f"/{IDEA_NOTE}") else path.rsplit("/", 1)[-1].removesuffix(".md")
+    return {
+        "status": status,
+        **dict.fromkeys(decision_keys(entry)),
+        "created": store.today(),
+        "updated": store.today(),
+        "slug": name if path != entry.path else entry.slug,
+        "fingerprint": fingerprint(statement_of(str(body))),
+        # The evidence is for what the old entry said.
+        "confidence": None,
+        "occurrences": None,
+        "source": None,
+        "surfaced_in_session": None,
+        "surfaced_at": None,
+        "supersedes": archive,
+        "superseded_by": None,
+        "superseded_at": None,
+        "superseded_reason": None,
+    }
+
+
+def _with_title(entry: Entry, body: Scrubbed) -> Scrubbed:
+    """The new text under a heading, if the old one had one: a title that says the opposite must not stay."""
+    if not entry.body.startswith("# ") or body.lstrip().startswith("# "):
+        return body
+    title = cut(statement_of(str(body)), TITLE_CHARACTERS)
+    heading = Scrubbed.trusted(f"# {title.rstrip('.')}", reason="the scrubbed text's first line")
+    return Scrubbed.joined([heading, body])

@@ -1,0 +1,81 @@
+"""Forgotten means gone: after a note was deleted by the user, no file of the state folder holds its words.
+
+The index forgets a note when its file is gone; here it goes from what else names or quotes it: the journal, receipts,
+logs, what sessions were given, answers of models, and the arguments of jobs. A note that the program itself removed or
+moved stays in the journal, which `memory undo` needs.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import shutil
+from collections.abc import Collection, Iterable
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+
+from ..runtime.atomic_file import replace_file
+from ..runtime.errors import MemoryVaultError
+from ..runtime.settings import Settings
+from ..tasks.queue.damage import back_up, backup_of
+from ..vault.store import VaultStore
+from .journal import Journal
+from .model_mining import ANSWERS_FOLDER
+from .state_db import checkpoint
+
+log = logging.getLogger(__name__)
+
+FORGOTTEN = "forgotten"
+"""Stands in receipts and logs where the name of a note stood."""
+
+
+def deleted_by_user(journal: Journal, paths: Iterable[str]) -> frozenset[str]:
+    """Those of the paths that are not in the vault, though the program's last act, if any, left a file there."""
+    left: dict[str, bool] = {}
+    for act in journal.acts():
+        for change in act.changes:
+            left[change.path] = change.after_hash is not None
+    wanted = {*paths, *(path for path, is_left in left.items() if is_left and not os.path.isabs(path))}
+    return frozenset(path for path in wanted if left.get(path, True) and not journal.store.is_taken(path))
+
+
+def forget_deleted(settings: Settings, store: VaultStore, removed: Iterable[str]) -> int:
+    """Forget the notes that the user has deleted: of `removed` and of the journal; how many. Raises VaultUnavailable.
+
+    What cannot be written is logged, and tried again when the next one is deleted.
+    """
+    journal = Journal(settings.state, store)
+    with store.lock():
+        store.require_vault()
+        gone = deleted_by_user(journal, removed)
+        if not gone:
+            return 0
+        names = gone | journal.forget(gone)
+    try:
+        _forget_names(settings, names)
+        shutil.rmtree(Path(settings.state.cache) / ANSWERS_FOLDER, ignore_errors=True)
+        checkpoint(settings.state.queue_db)
+        if backup_of(Path(settings.state.queue_db)).exists():
+            back_up(Path(settings.state.queue_db))
+    except (MemoryVaultError, OSError) as error:
+        log.warning("the names of %d deleted notes may still stand in a log: %s", len(gone), error)
+    return len(gone)
+
+
+def _forget_names(settings: Settings, paths: Collection[str]) -> None:
+    """Replace the paths, and file names of several words, in logs, receipts and what sessions were given."""
+    names = {PurePosixPath(path).stem for path in paths}
+    marks = {*paths, *(name for name in names if "-" in name)}
+    pattern = re.compile(
+        rb"(?<![\w-])(?:" + b"|".join(re.escape(mark.encode()) for mark in sorted(marks, key=len, reverse=True))
+        + rb")(?:\.md)?(?![\w-])"
+    )  # fmt: skip
+    for folder in (settings.state.log, settings.state.harness):
+        for file in sorted(Path(folder).glob("*")):
+            with suppress(FileNotFoundError, IsADirectoryError):
+                if file.suffix == ".stderr" or file.is_symlink() or not file.is_file():
+                    continue
+                data = file.read_bytes()
+                if (clean := pattern.sub(FORGOTTEN.encode(), data)) != data:
+                    replace_file(file, clean)

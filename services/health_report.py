@@ -1,0 +1,380 @@
+"""`memory health` as one object, a section for each thing that has figures; for the command and the console.
+
+The times of hooks are worked out in `hook_log`; what of all this needs the user is decided in `health_warnings`.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypeVar
+
+from ..index.catalog_reader import CatalogReader
+from ..index.client import RecallClient, ServiceRefused, ServiceUnavailable
+from ..index.drain import NO_EXTENSION
+from ..index.embedder import model_name
+from ..index.models import why_not_loaded
+from ..index.on_demand import IsWired, may_start
+from ..index.receipts import marks_of, read_marks
+from ..index.store import IndexStats
+from ..runtime.errors import MemoryVaultError
+from ..runtime.large_change import told_of_large_change
+from ..runtime.layout import StatePaths
+from ..runtime.process_lock import lock_holder
+from ..runtime.settings import Settings
+from ..tasks.queue.enqueue import open_ledger
+from ..tasks.queue.records import Job, WorkerBeat
+from ..tasks.shared_queue import NO_CLIENT, is_shared
+from ..tasks.shared_queue_link import Link, read_link
+from ..vault.core import select_core
+from ..vault.entry import ACTIVE, Entry
+from ..vault.marker import REFLECTED, START, list_markers, marker_path
+from .active_counts import ActiveCounts, count_active, count_active_and_pending
+from .health_warnings import warnings_of, why_away, why_dead, why_held, why_idle, why_no_room, why_silent, why_unheard
+from .hook_log import TRIAL_SESSION, HookTimes, hook_times, read_hook_runs, week_before
+from .pausing import told_of_pause, why_nothing_starts
+from .pending_counts import PendingCounts, count_pending
+from .spending import SpendingReport, spending_report
+from .stores import open_index, vault_store
+from .waiting_sessions import SessionFigures, read_sessions
+
+MOST_REFLECTIONS = 20
+"""So many are looked at: among them is the last one that was no trial of the hooks."""
+
+Section = TypeVar("Section")
+
+
+@dataclass(frozen=True)
+class EntryFigures:
+    """Entries of the vault: those in use by group and in all, and those set aside by status."""
+
+    groups: Mapping[str, int]
+    in_use: int
+    set_aside: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class QueueFigures:
+    """Jobs of this machine's queue that are not done."""
+
+    running: int
+    due: int
+    delayed: int
+    dead: int
+
+
+@dataclass(frozen=True)
+class SharedQueueFigures:
+    """What the worker last knew of a shared queue. `reached` is None, as is `since` (ISO 8601), until one has told."""
+
+    reached: bool | None
+    why: str
+    since: str | None
+
+
+@dataclass(frozen=True)
+class IndexFigures(IndexStats):
+    """What the index holds, and the models: `model` answers, None before the first passages are embedded;
+    `model_to_use` does or would, and `model_problem` keeps this machine from using that."""
+
+    model: str | None
+    model_to_use: str
+    model_problem: str | None
+
+
+@dataclass(frozen=True)
+class MarkFigures:
+    """Hits of recalls that somebody marked."""
+
+    useful: int
+    noise: int
+
+
+@dataclass(frozen=True)
+class ProcessFigures:
+    """A process that runs; the memory it holds is None where it cannot be asked."""
+
+    pid: int
+    megabytes: float | None
+    answers: bool = True
+    """Of the recall service; False for one that hangs."""
+
+
+@dataclass(frozen=True)
+class Processes:
+    """The background processes; None for one that does not run."""
+
+    worker: ProcessFigures | None
+    recall: ProcessFigures | None
+
+
+@dataclass(frozen=True)
+class HealthReport:
+    """How things stand; `asdict` gives what `memory health --json` prints.
+
+    A section is None where it cannot be read, which is among the warnings, or where there is no such thing.
+    """
+
+    warnings: tuple[str, ...]
+    entries: EntryFigures | None
+    waiting: PendingCounts | None
+    last_reflection: str | None
+    """ISO 8601, in seconds of UTC."""
+    unconfirmed: int | None
+    """Of the newest MOST_REFLECTIONS, the messages that no record says a person typed: they make proposals at most."""
+    queue: QueueFigures | None
+    sessions: SessionFigures | None
+    """What waits of the queue because a session has said something."""
+    shared_queue: SharedQueueFigures | None
+    index: IndexFigures | None
+    hooks: tuple[HookTimes, ...]
+    miner: str
+    spending: SpendingReport | None
+    marked: MarkFigures
+    processes: Processes
+
+
+def health_report(settings: Settings, now: float, is_wired: IsWired, *, count_entries: bool = True) -> HealthReport:
+    """Read all sections; what cannot be reached is said in `warnings`. Raises SettingsError.
+
+    `count_entries`: no warning comes of it, and in a large vault it takes as long as all the rest; without it
+    `entries` is None.
+    """
+    state, week, faults = settings.state, week_before(now), _Faults()
+    read_vault = _read_vault if count_entries else _read_waiting
+    vault = None if settings.only_works_for_others else faults.read(lambda: read_vault(settings))
+    entries, waiting = vault or (None, None)
+    ledger = faults.read(lambda: _read_ledger(settings))
+    index = faults.read(lambda: _read_index(settings))
+    spending = faults.read(lambda: spending_report(state.state_db, now))
+    hooks = hook_times(read_hook_runs(Path(state.log_file), week), week)
+    last = last_reflection(state.harness, ledger.reflected_at if ledger else ())
+    link = read_link(state) if is_shared(settings) else None
+    processes = _find_processes(state)
+    warnings = (
+        *faults.lines,
+        *warnings_of(waiting, last, oldest_waiting(state.harness), hooks, now),
+        *_told(why_no_room(core_left_out(settings), settings.recall.core_words)),
+        *_told(told_of_pause(settings)),
+        *_told(told_of_large_change(state.harness, now) or None),
+        *_told(why_dead(ledger.queue.dead) if ledger else None),
+        *_told(why_silent(ledger.beat, processes.worker.pid, now) if ledger and processes.worker else None),
+        *_told(why_held(ledger.held) if ledger else None),
+        *_told(_why_idle(ledger.queue.due, processes, settings, is_wired) if ledger else None),
+        *_told(NO_CLIENT if is_shared(settings) and importlib.util.find_spec("psycopg") is None else None),
+        *_told(why_away(link, now)),
+        *(ledger.unheard if ledger else ()),
+    )
+    return HealthReport(
+        warnings=warnings,
+        entries=entries,
+        waiting=waiting,
+        last_reflection=_iso(last) if last else None,
+        unconfirmed=ledger.unconfirmed if ledger else None,
+        queue=ledger.queue if ledger else None,
+        sessions=ledger.sessions if ledger else None,
+        shared_queue=_shared_queue(link) if is_shared(settings) else None,
+        index=index,
+        hooks=tuple(hooks),
+        miner=settings.reflection.miner,
+        spending=spending,
+        marked=_read_marks(state),
+        processes=processes,
+    )
+
+
+class _Faults:
+    """Why sections could not be read, a line each."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def read(self, section: Callable[[], Section]) -> Section | None:
+        """The section; None, and a line more, where it cannot be read."""
+        try:
+            return section()
+        except (MemoryVaultError, OSError) as error:
+            self.lines.append(str(error))
+            return None
+
+
+def _read_vault(settings: Settings) -> tuple[EntryFigures, PendingCounts]:
+    """What is in use and what waits. Raises VaultUnavailable."""
+    active, pending = count_active_and_pending(settings, vault_store(settings))
+    return _entry_figures(active), pending
+
+
+def _read_waiting(settings: Settings) -> tuple[None, PendingCounts]:
+    """What waits alone. Raises VaultUnavailable."""
+    return None, count_pending(vault_store(settings))
+
+
+def read_entry_figures(settings: Settings) -> EntryFigures:
+    """What is in use alone. Raises VaultUnavailable."""
+    return _entry_figures(count_active(settings, vault_store(settings)))
+
+
+def _entry_figures(active: ActiveCounts) -> EntryFigures:
+    return EntryFigures(active.groups, active.entries, active.set_aside)
+
+
+@dataclass(frozen=True)
+class _LedgerFigures:
+    """What the ledger of jobs tells of the queue, and of the last reflections that were no trials of the hooks."""
+
+    queue: QueueFigures
+    sessions: SessionFigures
+    reflected_at: tuple[float, ...]
+    """Unix times."""
+    beat: WorkerBeat | None
+    unheard: tuple[str, ...]
+    """The warning that the model had no part in the last one, if so."""
+    held: tuple[str, ...]
+    """The kinds of job that are paused."""
+    unconfirmed: int
+
+
+def _count_of(name: str, job: Job) -> int:
+    """What the last attempt counted under this name."""
+    result = job.history[-1].get("result") if job.history else None
+    count = result.get(name) if isinstance(result, Mapping) else None
+    return count if isinstance(count, int) else 0
+
+
+def _read_ledger(settings: Settings) -> _LedgerFigures:
+    """Raises QueueUnavailable."""
+    with open_ledger(settings) as ledger:
+        backlog = ledger.backlog()
+        dead = sum(count for _, state, count in ledger.live_counts() if state == "dead")
+        sessions = [
+            job
+            for job in ledger.list(["done"], kind="reflect.session", most=MOST_REFLECTIONS)
+            if not str(job.args.get("session") if isinstance(job.args, dict) else "").startswith(TRIAL_SESSION)
+        ]
+        waiting, beat = read_sessions(ledger), ledger.worker()
+        done = [*sessions[:1], *ledger.list(["done"], kind="reflect.corpus", most=1)]
+        held = tuple(ledger.paused())
+    return _LedgerFigures(
+        queue=QueueFigures(backlog.running, backlog.due, backlog.delayed, dead),
+        sessions=waiting,
+        reflected_at=tuple(job.finished_at for job in done if job.finished_at is not None),
+        beat=beat,
+        unheard=tuple(why for job in sessions[:1] if (why := why_unheard(job.history)) is not None),
+        held=held,
+        unconfirmed=sum(_count_of("unconfirmed", job) for job in sessions),
+    )
+
+
+def _read_index(settings: Settings) -> IndexFigures:
+    """Raises IndexUnavailable."""
+    with open_index(settings) as store:
+        in_force = store.in_force()
+        usual = in_force or model_name(settings.embedding.model)
+        problem = why_not_loaded(usual, Path(settings.state.models)) if store.has_vectors else NO_EXTENSION
+        return IndexFigures(**vars(store.stats()), model=in_force, model_to_use=usual, model_problem=problem)
+
+
+def core_left_out(settings: Settings) -> tuple[str, ...]:
+    """Names of the always-load entries that a session's start has no room for: the user's own, and each project's.
+
+    () without a vault or an index.
+    """
+    if settings.vault_path is None:
+        return ()
+    try:
+        with closing(CatalogReader(Path(settings.state.index_db))) as reader:
+            paths = reader.always_load_paths()
+        entries = [entry for entry in vault_store(settings).readable(paths) if entry.effective_status == ACTIVE]
+    except MemoryVaultError:  # The sections of the vault and the index say so.
+        return ()
+    found: dict[str, Entry] = {}
+    for project in sorted({entry.project or "" for entry in entries}):
+        given = [entry for entry in entries if (entry.project or "") in ("", project)]
+        found.update((entry.path, entry) for entry in select_core(given, settings.recall.core_words)[1])
+    return tuple(entry.slug for entry in found.values())
+
+
+def _read_marks(state: StatePaths) -> MarkFigures:
+    marks = marks_of(read_marks(Path(state.log) / "marks.jsonl"))
+    useful = sum(marks.values())
+    return MarkFigures(useful=useful, noise=len(marks) - useful)
+
+
+def last_reflection(harness: str, done: Iterable[float]) -> float | None:
+    """Unix time at which a session was last reflected; `done` are times of such jobs."""
+    times = [*done]
+    for session in list_markers(harness, REFLECTED):
+        try:
+            times.append(os.stat(marker_path(harness, session, REFLECTED)).st_mtime)
+        except OSError:
+            continue
+    return max(times, default=None)
+
+
+def oldest_waiting(harness: str) -> float | None:
+    """Unix time of the last event of the session that has waited longest for its reflection."""
+    times = []
+    for session in list_markers(harness, START):
+        try:
+            times.append(os.stat(marker_path(harness, session, START)).st_mtime)
+        except OSError:
+            continue
+    return min(times, default=None)
+
+
+def _why_idle(due: int, processes: Processes, settings: Settings, is_wired: IsWired) -> str | None:
+    if processes.worker is not None or why_nothing_starts(settings) is not None:
+        return None
+    return why_idle(due, by_itself=may_start(settings) and is_wired(settings))
+
+
+def _told(warning: str | None) -> tuple[str, ...]:
+    return () if warning is None else (warning,)
+
+
+def _shared_queue(link: Link | None) -> SharedQueueFigures:
+    """What the worker last knew of it: nobody here waits for a network."""
+    if link is None:
+        return SharedQueueFigures(None, "no worker has told yet", None)
+    return SharedQueueFigures(link.reached, link.why, _iso(link.since))
+
+
+def _find_processes(state: StatePaths) -> Processes:
+    recall, answers = lock_holder(state.recall_lock), True
+    try:
+        with RecallClient(state.recall_socket) as client:
+            recall = int(client.ping()["pid"])
+    except (ServiceUnavailable, ServiceRefused):
+        answers = False  # Or it does not run.
+    return Processes(worker=_process(lock_holder(state.worker_lock)), recall=_process(recall, answers))
+
+
+def _process(pid: int | None, answers: bool = True) -> ProcessFigures | None:
+    if pid is None:
+        return None
+    megabytes = resident_megabytes(pid)
+    return ProcessFigures(pid, None if megabytes is None else round(megabytes, 1), answers)
+
+
+def resident_megabytes(pid: int) -> float | None:
+    """Memory that a process holds now; None when it is gone or cannot be asked."""
+    platform: str = sys.platform  # annotated: mypy would take the other branch for dead
+    try:
+        if platform == "linux":
+            with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
+                return next((int(line.split()[1]) / 1024 for line in file if line.startswith("VmRSS")), None)
+        said = subprocess.run(["/bin/ps", "-o", "rss=", "-p", str(pid)], capture_output=True, text=True, check=False)
+        return int(said.stdout) / 1024
+    except (OSError, ValueError):
+        return None
+
+
+def _iso(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")

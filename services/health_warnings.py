@@ -1,0 +1,109 @@
+"""What of the figures of `memory health` needs the user, in one line each; decided without looking anything up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ..runtime.days import SECONDS_PER_DAY
+from ..tasks.queue.records import WorkerBeat
+from ..tasks.shared_queue_link import Link
+from ..vault.wording import counted
+from .hook_log import HookTimes
+from .pending_counts import PendingCounts
+
+INBOX_LIMIT = 50
+INCUBATOR_LIMIT = 20
+SILENT_DAYS = 7
+SILENT_WORKER_SECONDS = 120.0
+"""A worker beats every ten seconds."""
+NAMED = 5
+AWAY_DAYS = 2
+"""A shared queue that was not reached for so long is worth a warning; until then all goes on without it."""
+
+
+def warnings_of(
+    pending: PendingCounts | None, last: float | None, waiting: float | None, hooks: Iterable[HookTimes], now: float
+) -> list[str]:
+    """What needs the user, one line each."""
+    found = why_full(pending) if pending is not None else []
+    # Never reflected: silent since the session that waits longest, if any does.
+    since = last if last is not None else waiting
+    if since is not None and now - since > SILENT_DAYS * SECONDS_PER_DAY:
+        days = int((now - since) // SECONDS_PER_DAY)
+        found.append(f"nothing was reflected for {counted(days, 'day')}: `memory doctor`")
+    for times in hooks:
+        if times.p95_ms > times.budget_ms:
+            found.append(
+                f"{times.event} takes {times.p95_ms:.0f} ms (p95), its budget is {times.budget_ms:.0f} ms: "
+                "`memory doctor`"
+            )
+    return found
+
+
+def why_full(pending: PendingCounts) -> list[str]:
+    """The warnings that inbox and incubator hold more than anybody reads."""
+    found = []
+    if pending.inbox > INBOX_LIMIT:
+        found.append(f"the inbox holds {pending.inbox} entries, more than {INBOX_LIMIT}: `memory inbox`")
+    if pending.ideas > INCUBATOR_LIMIT:
+        found.append(f"the incubator holds {pending.ideas} ideas, more than {INCUBATOR_LIMIT}: `memory idea list`")
+    return found
+
+
+def why_unheard(history: Sequence[Mapping[str, Any]]) -> str | None:
+    """The warning that the model had no part in a reflection with this history; None when it had, or none is set."""
+    result = history[-1].get("result") if history else None
+    model = result.get("model") if isinstance(result, Mapping) else None
+    if not isinstance(model, Mapping):
+        return None
+    why = model.get("failed") or model.get("refused")
+    return f"the last session was mined without {model.get('miner')} or not all by it: {why}" if why else None
+
+
+def why_no_room(names: Sequence[str], words: int) -> str | None:
+    """The warning of always-load entries for which the budget of `words` has no room; None of none."""
+    if not names:
+        return None
+    named = ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
+    return (
+        f"no room at a session's start for {named} (`recall.core_words` is {words}): shorten, merge, or "
+        f"`memory always --off {names[0]}`"
+    )
+
+
+def why_dead(dead: int) -> str | None:
+    """The warning of so many jobs that are tried no more; None of none."""
+    if not dead:
+        return None
+    return f"{'1 job is' if dead == 1 else f'{dead} jobs are'} dead: `memory jobs list --state dead` says why"
+
+
+def why_held(kinds: Sequence[str]) -> str | None:
+    """The warning of kinds of job that are paused; None of none."""
+    if not kinds:
+        return None
+    return f"paused by hand: {', '.join(kinds)}; no such job starts until `memory jobs resume {kinds[0]}`"
+
+
+def why_idle(due: int, *, by_itself: bool) -> str | None:
+    """The warning of so many jobs that are due while no worker runs; None of none, and where one starts `by_itself`."""
+    if not due or by_itself:
+        return None
+    return f"{counted(due, 'job is', 'jobs are')} due and no worker runs: `memory up`"
+
+
+def why_silent(beat: WorkerBeat | None, worker: int, now: float) -> str | None:
+    """The warning that the worker, of this process id, has not beaten for long; None where it has."""
+    if beat is None or beat.pid != worker or now - beat.beat_at < SILENT_WORKER_SECONDS:
+        return None
+    minutes = counted(int((now - beat.beat_at) // 60), "minute")
+    return f"the worker (process {worker}) has given no sign of life for {minutes}: `memory doctor`"
+
+
+def why_away(link: Link | None, now: float) -> str | None:
+    """The warning of a shared queue that has not been reached for AWAY_DAYS; None of another."""
+    if link is None or link.reached or now - link.since <= AWAY_DAYS * SECONDS_PER_DAY:
+        return None
+    days = int((now - link.since) // SECONDS_PER_DAY)
+    return f"the shared queue has been away for {days} days: {link.why}"

@@ -1,0 +1,243 @@
+"""An idea is put away and comes back: the archive, the trash and what is remembered of a deletion.
+
+One act of the journal each, as everything in `ledger`.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
+
+from ...pipelines.incubation import TRASH_DAYS, Answer
+from ...pipelines.likeness import statement_of
+from ...runtime.days import parse_local_day
+from ...runtime.errors import (
+    EditConflict,
+    EntryExists,
+    EntryInvalid,
+    EntryNotFound,
+    OutsideUnavailable,
+    VaultUnavailable,
+)
+from ...runtime.layout import ARCHIVE, DEFAULT_GROUP
+from ...runtime.slug import free_slug, slugify
+from ...vault.boundary import Consent
+from ...vault.entry import Entry, fingerprint, parse_entry
+from ...vault.fields import StoreValue
+from ...vault.pending import IDEA_NOTE
+from ...vault.scrubbed import Scrubbed
+from ...vault.store import VaultStore
+from ..journal import Actor, Change, FolderMove, Journal, hash_of, text_of
+from .ledger import (
+    IDEA_ARCHIVE,
+    IDEA_TRASH,
+    answered_question,
+    became_of,
+    find_idea,
+    follow_links,
+    idea_folder,
+    slug_of,
+)
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class IdeaOutcome:
+    """What became of an idea: `verdict` kept, archived, deleted or restored; `path`: its note now."""
+
+    slug: str
+    verdict: str
+    path: str
+
+
+def put_away(
+    journal: Journal,
+    slug: str,
+    answer: Answer,
+    *,
+    run: str,
+    actor: Actor,
+    also: Sequence[Change] = (),
+    ideas_file: Path | None = None,
+    expected_hash: str | None = None,
+) -> IdeaOutcome:
+    """Keep, archive or delete an idea, on the user's word; `also` changes with it, as one act.
+
+    `expected_hash` is its note as the user saw it: raises EditConflict when it is another now.
+
+    Its link in `ideas_file` follows it, see `follow_links`: Obsidian would make an empty idea of a link that leads
+    nowhere. Raises EntryNotFound, EditConflict, VaultUnavailable.
+    """
+    store = journal.store
+    with store.lock():
+        journal.recover()
+        entry = find_idea(store, slug)
+        before, today = text_of(store, entry.path) or "", store.today()
+        if expected_hash is not None and hash_of(before) != expected_hash:
+            raise EditConflict(f"{entry.path} was changed since you saw it: look at it again")
+        moves: list[FolderMove] = []
+        changes: list[Change] = []
+        path = entry.path
+        match answer:
+            case Answer.KEEP:
+                verdict = "kept"
+                changes.append(Change(path, before, store.render_edit(before, {"kept": today})))
+            case Answer.ARCHIVE:
+                verdict = "archived"
+                path = _moved(store, slug, IDEA_ARCHIVE, moves)
+                changes.append(
+                    Change(path, before, store.render_edit(before, {"status": "archived", "archived": today}))
+                )
+            case Answer.DELETE:
+                verdict = "deleted"
+                path = _moved(store, slug, IDEA_TRASH, moves)
+                fields: dict[str, StoreValue] = {"status": "dismissed", "deleted": today}
+                changes.append(Change(path, before, store.render_edit(before, fields)))
+                changes.append(_tombstone(store, entry))
+        if moves:
+            changes += answered_question(store, slug)
+        what = f"{verdict}: {slug}"
+        _commit_moved(journal, [*changes, *also], moves, ideas_file, run=run, actor=actor, what=what)
+    return IdeaOutcome(slug, verdict, path)
+
+
+def _commit_moved(
+    journal: Journal,
+    changes: Sequence[Change],
+    moves: Sequence[FolderMove],
+    ideas_file: Path | None,
+    *,
+    run: str,
+    actor: Actor,
+    what: str,
+) -> None:
+    """Commit it with the links in Ideas.md, or without them when that cannot be read or written."""
+    consent = Consent.REQUESTED if actor == "idea" else Consent.CONFIRMED
+    try:
+        listed = text_of(journal.store, str(ideas_file)) if ideas_file is not None else None
+        links = follow_links(journal.store, listed, [(move.path, move.to) for move in moves])
+        if ideas_file is not None and links is not None:
+            text = Scrubbed.trusted(links, reason="the user's own file and our own words")
+            also = [Change(str(ideas_file), listed, text)]
+            journal.commit([*changes, *also], run=run, actor=actor, what=what, moves=moves, consent=consent)
+            return
+    except OutsideUnavailable as error:
+        log.warning("a link to an idea leads nowhere now: %s", error)
+    journal.commit(changes, run=run, actor=actor, what=what, moves=moves)
+
+
+def _moved(store: VaultStore, slug: str, folder: str, moves: list[FolderMove]) -> str:
+    name = free_slug(slug, lambda taken: store.is_taken(f"{folder}/{taken}"))
+    moves.append(FolderMove(idea_folder(slug), f"{folder}/{name}"))
+    return f"{folder}/{name}/{IDEA_NOTE}"
+
+
+def _tombstone(store: VaultStore, entry: Entry) -> Change:
+    """What stays of a deleted idea, none of its words: what was said once must not propose it again."""
+    slug = slug_of(entry.path)
+    folder = f"{DEFAULT_GROUP}/{ARCHIVE}"
+    path = f"{folder}/{free_slug(f'idea-{slugify(slug)}', lambda taken: store.exists(f'{folder}/{taken}.md'))}.md"
+    text = store.compose(
+        path,
+        {
+            "kind": "idea",
+            "status": "dismissed",
+            "fingerprint": entry.fingerprint or fingerprint(statement_of(entry.body)),
+            "source": list(entry.sources) or None,
+            "idea": slug,
+            "deleted": store.today(),
+        },
+        None,
+        Scrubbed.trusted(
+            "You deleted this idea. This note keeps it from being proposed again; delete the note to allow that.",
+            reason="our own words",
+        ),
+    )
+    return Change(path, None, text)
+
+
+def restore(journal: Journal, slug: str, *, ideas_file: Path | None = None) -> IdeaOutcome:
+    """Bring an idea back from the trash or the archive, and its link in `ideas_file` with it.
+
+    Raises EntryNotFound, EntryExists, VaultUnavailable.
+    """
+    store = journal.store
+    target = idea_folder(slug)
+    with store.lock():
+        journal.recover()
+        folder = next((f for f in (f"{IDEA_TRASH}/{slug}", f"{IDEA_ARCHIVE}/{slug}") if store.is_taken(f)), None)
+        if folder is None:
+            unknown = f"no idea {slug} lies in the trash or the archive: `memory idea list --all` shows them"
+            raise EntryNotFound(became_of(store, slug) or unknown)
+        if store.is_taken(target):
+            raise EntryExists(f"there is an idea {slug} in the incubator: promote or archive that one first")
+        path = f"{target}/{IDEA_NOTE}"
+        before = text_of(store, f"{folder}/{IDEA_NOTE}")
+        changes = []
+        if before is not None:
+            fields: dict[str, StoreValue] = {
+                "status": "incubating",
+                "archived": None,
+                "deleted": None,
+                "kept": store.today(),
+            }
+            changes.append(Change(path, before, store.render_edit(before, fields)))
+            deleted = parse_entry(path, before.encode("utf-8", "surrogateescape"))
+            changes += _tombstones(store, deleted.fingerprint or fingerprint(statement_of(deleted.body)))
+        moves, run = [FolderMove(folder, target)], journal.new_run("idea")
+        _commit_moved(journal, changes, moves, ideas_file, run=run, actor="idea", what=f"restored: {slug}")
+    return IdeaOutcome(slug, "restored", path)
+
+
+def _tombstones(store: VaultStore, known_by: str) -> Iterator[Change]:
+    for entry in store.readable([path for path in store.walk() if path.startswith(f"{DEFAULT_GROUP}/{ARCHIVE}/idea-")]):
+        if entry.fingerprint == known_by and entry.status == "dismissed" and "idea" in entry.extra:
+            yield Change(entry.path, text_of(store, entry.path), None)
+
+
+def put_away_ideas(store: VaultStore) -> list[tuple[str, Entry]]:
+    """(archived or deleted, note) of ideas that can be restored."""
+    found = []
+    for verdict, folder in (("archived", IDEA_ARCHIVE), ("deleted", IDEA_TRASH)):
+        for slug in _folders(store, folder):
+            with suppress(EntryNotFound, EntryInvalid):
+                found.append((verdict, store.read(f"{folder}/{slug}/{IDEA_NOTE}")))
+    return found
+
+
+def purge_trash(store: VaultStore, today: date | None = None) -> int:
+    """Delete for good what has lain in the trash for 30 days at `today`; how many ideas. Raises VaultUnavailable.
+
+    What does not say since when, as a folder that was dragged there, is dated today. An interrupted change has to be
+    ended before (`Journal.recover`).
+    """
+    limit = (today or store.today()) - timedelta(days=TRASH_DAYS)
+    purged = 0
+    for slug in _folders(store, IDEA_TRASH):
+        folder = f"{IDEA_TRASH}/{slug}"
+        with suppress(EntryNotFound, EntryInvalid, EditConflict):  # without a note that can be dated it stays
+            entry = store.read(f"{folder}/{IDEA_NOTE}")
+            deleted = parse_local_day(str(entry.extra.get("deleted")))
+            if deleted is None:
+                store.update(entry.path, entry.content_hash, fields={"deleted": store.today()})
+            elif deleted <= limit:
+                store.purge(folder)
+                purged += 1
+    return purged
+
+
+def _folders(store: VaultStore, folder: str) -> list[str]:
+    store.require_vault()
+    try:
+        with os.scandir(store.vault / folder) as children:
+            return sorted(c.name for c in children if c.name[0] not in "._" and c.is_dir(follow_symlinks=False))
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise VaultUnavailable(f"{folder} cannot be read: {error.strerror}") from error

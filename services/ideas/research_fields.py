@@ -1,0 +1,35 @@
+"""What a look-up writes into an idea's own note: the receipt and two fields. The program's writing, and no decision."""
+
+from __future__ import annotations
+
+from ...pipelines.research import receipt_in, with_receipt, without_receipt
+from ...runtime.errors import EntryInvalid
+from ...vault.entry import parse_entry
+from ...vault.fields import StoreValue
+from ...vault.scrubbed import Scrubbed
+from ...vault.store import VaultStore
+
+FIELDS = ("research", "research_pass")
+
+
+def without_research(store: VaultStore, path: str, text: str) -> str:
+    """An idea's note as it was before anything was looked up about it."""
+    entry = parse_entry(path, text.encode("utf-8", "surrogateescape"))
+    body = Scrubbed.trusted(without_receipt(entry.body), reason="it was in the vault before")
+    fields: dict[str, StoreValue] = {**dict.fromkeys(FIELDS), "updated": entry.updated}
+    try:
+        return str(store.render_edit(text, fields, body))
+    except EntryInvalid:
+        return text
+
+
+def with_research_of(store: VaultStore, path: str, before: str, now: str) -> str:
+    """`before`, an idea's note as it was, with what has been looked up since. Raises EntryInvalid."""
+    old, new = (parse_entry(path, text.encode("utf-8", "surrogateescape")) for text in (before, now))
+    receipt = receipt_in(new.body)
+    body = Scrubbed.trusted(with_receipt(old.body, receipt) if receipt else old.body, reason="both are in the vault")
+    fields: dict[str, StoreValue] = {}
+    for name in FIELDS:
+        value = new.extra.get(name)
+        fields[name] = None if value is None else Scrubbed.trusted(str(value), reason="it is in the vault")
+    return str(store.render_edit(before, {**fields, "updated": old.updated}, body))

@@ -1,0 +1,281 @@
+"""The host's own notes become topics of the vault, and stay in step with what the host makes of them.
+
+Claude Code writes and loads these files by itself. So they are only read; the copies lie apart from the project's own
+notes and are in no index, so that a session is not told twice; and a copy that the user has edited is the user's.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from ..pipelines.review import archive_name
+from ..pipelines.scrub import scrub
+from ..runtime.errors import EntryInvalid, EntryNotFound, PathRefused
+from ..runtime.killpoint import kill_point
+from ..runtime.layout import PROJECTS
+from ..runtime.settings import Settings
+from ..runtime.slug import free_slug, slugify
+from ..sources.host_memory import claude_folders
+from ..sources.instructions import InstructionFile, Unread, memory_files
+from ..vault.automemory import INDEX_NAME, TOPIC_KIND
+from ..vault.entry import Entry, Source, parse_entry
+from ..vault.fields import StoreValue
+from ..vault.scrubbed import Scrubbed
+from ..vault.store import VaultStore
+from ..vault.wording import beginning_of, one_line
+from .cursors import Cursors
+from .device import this_device
+from .journal import Change, Journal, hash_of, text_of
+from .topics import type_of
+
+SCAN = "host-memory"
+FOLDER = "claude-memory"
+PROVENANCE = "imported_from"
+DEVICE = "imported_on"
+"""The device whose file it is a copy of: several may have notes of one name about one project."""
+OUT_OF_REACH = (EntryInvalid, PathRefused)
+"""What one project's folder in the vault may raise: it is a link that leads elsewhere, a file is too large."""
+
+Copies = Mapping[str, Sequence[tuple[str, str]]]
+"""By what they are copies of: paths, and the devices that made them, '' where that is not said."""
+Result = Literal["imported", "updated", "unchanged", "removed", "yours", "no project", "refused"]
+
+
+@dataclass(frozen=True)
+class ImportOutcome:
+    """What became of one of the host's files.
+
+    "yours": the copy was edited or taken away in the vault, and stays so. "refused": where the copy is, or would be,
+    leads out of the vault, or can't be read: `why`.
+    """
+
+    source: str
+    result: Result
+    path: str | None = None
+    why: str = ""
+
+
+class HostMemory:
+    """Claude Code's folders of notes and one vault."""
+
+    def __init__(self, settings: Settings, store: VaultStore, device: str | None = None) -> None:
+        self._projects = settings.hosts.claude_config_dir / "projects"
+        self._store = store
+        self._journal = Journal(settings.state, store)
+        self._cursors = Cursors(settings.state.state_db, SCAN)
+        self._device = device or this_device()
+
+    def bring_in(self, *, dry_run: bool = False) -> list[ImportOutcome]:
+        """Follow the host's files. Done again, or after a crash in between, it changes nothing that is in step.
+
+        Raises VaultUnavailable.
+        """
+        self._store.require_vault()
+        run = self._journal.new_run(SCAN)
+        results = []
+        seen = set()
+        files = [*self._files()]
+        # Before the lock: others wait for it.
+        followed = self._cursors.all()
+        is_new = any(isinstance(f, InstructionFile) and f.project and str(f.path) not in followed for f in files)
+        copies = self._copies() if is_new else {}
+        with self._store.lock():
+            if not dry_run:
+                self._journal.recover()
+            cursors = self._cursors.all()
+            for file in files:
+                seen.add(str(file.path))
+                if not isinstance(file, InstructionFile):
+                    continue
+                try:
+                    results.append(self._follow(file, cursors.get(str(file.path), {}), copies, run, dry_run))
+                except OUT_OF_REACH as error:
+                    results.append(ImportOutcome(str(file.path), "refused", why=str(error)))
+            for source, cursor in sorted(cursors.items()):
+                if source in seen or cursor.get("gone") or not _is_removed(Path(source), seen):
+                    continue
+                try:
+                    results.append(self._take_away(source, cursor, run, dry_run))
+                except OUT_OF_REACH as error:
+                    results.append(ImportOutcome(source, "refused", why=str(error)))
+        return results
+
+    def _files(self) -> Iterator[InstructionFile | Unread]:
+        for folder in claude_folders(self._projects):
+            yield from memory_files(folder.path, folder.project)
+
+    def _follow(
+        self, file: InstructionFile, cursor: Mapping[str, Any], copies: Copies, run: str, dry_run: bool
+    ) -> ImportOutcome:
+        source = str(file.path)
+        if not file.project:
+            return ImportOutcome(source, "no project")
+        if not cursor and (same := self._same_elsewhere(file, copies)):
+            return self._left(file, same, "unchanged", dry_run)
+        path = str(cursor.get("path") or "") or self._adopted(file, copies) or self._free_path(file)
+        before = text_of(self._store, path)
+        if cursor.get("digest") == file.digest:
+            return ImportOutcome(source, "unchanged", path)
+        # Without the cursor it can't be told whether the copy was edited: then only an equal one counts as ours.
+        if cursor and not _is_ours(before, cursor):
+            is_free = cursor.get("gone") or (cursor.get("going") and before is None)
+            if not (is_free or self._is_of_another_device(path, before)):
+                return ImportOutcome(source, "yours", path)
+            before, path = None, self._free_path(file)
+        after = self._text(file, path, before)
+        if not cursor and before is not None and not self._is_own_copy(before, after):
+            return self._left(file, path, "yours", dry_run)
+        if dry_run:
+            return ImportOutcome(source, "updated" if before is not None else "imported", path)
+        if after != before:
+            what = "imported" if before is None else "updated"
+            # No digest: whatever the file says after a crash, it is looked at again.
+            copy = None if before is None else hash_of(before)
+            intent = {"digest": "", "path": path, "copy": copy, "next": hash_of(after), "project": file.project}
+            self._cursors.set(source, intent)
+            kill_point("host-memory-intended")
+            self._journal.commit(
+                [Change(path, before, after)], run=run, actor="import", what=f"{what} a note of claude"
+            )
+            kill_point("host-memory-written")
+        self._cursors.set(
+            source, {"digest": file.digest, "path": path, "copy": hash_of(after), "project": file.project}
+        )
+        return ImportOutcome(source, "updated" if before is not None else "imported", path)
+
+    def _take_away(self, source: str, cursor: Mapping[str, Any], run: str, dry_run: bool) -> ImportOutcome:
+        """The host's file is gone: the copy goes to the archive, unless it was edited."""
+        path = str(cursor.get("path"))
+        before = text_of(self._store, path)
+        if before is None and (cursor.get("going") or cursor.get("copy") is None):
+            # A run that was killed has archived it, or has not made it.
+            if not dry_run:
+                self._cursors.set(source, {**cursor, "gone": True, "digest": ""})
+            return ImportOutcome(source, "removed", path)
+        if before is None or not _is_ours(before, cursor):
+            return ImportOutcome(source, "yours", path)
+        if dry_run:
+            return ImportOutcome(source, "removed", path)
+        self._cursors.set(source, {**cursor, "going": True, "digest": ""})
+        archive = self._archive(path)
+        text = self._store.render_edit(before, {"status": "archived"})
+        changes = [Change(archive, None, text), Change(path, before, None)]
+        self._journal.commit(changes, run=run, actor="import", what="claude has removed the note")
+        kill_point("host-memory-archived")
+        self._cursors.set(source, {**cursor, "gone": True, "digest": ""})
+        return ImportOutcome(source, "removed", archive)
+
+    def _left(self, file: InstructionFile, path: str, result: Result, dry_run: bool) -> ImportOutcome:
+        """What is in the vault stays as it is, and that is remembered: no run looks for it again."""
+        if not dry_run:
+            digest = file.digest if result == "unchanged" else ""
+            # No text has that hash: the copy is none of ours.
+            self._cursors.set(str(file.path), {"digest": digest, "path": path, "copy": "", "project": file.project})
+        return ImportOutcome(str(file.path), result, path)
+
+    def _copies(self) -> Copies:
+        found: dict[str, list[tuple[str, str]]] = {}
+        for path in self._store.walk():
+            if f"/{FOLDER}/" in path and path.startswith(f"{PROJECTS}/"):
+                with suppress(EntryNotFound, *OUT_OF_REACH):
+                    extra = self._store.read(path).extra
+                    found.setdefault(str(extra.get(PROVENANCE)), []).append((path, str(extra.get(DEVICE) or "")))
+        return found
+
+    def _adopted(self, file: InstructionFile, copies: Copies) -> str | None:
+        """A copy that was made before state.db was lost, perhaps by a version that did not say on which device."""
+        found = {device: path for path, device in copies.get(_origin(file), ())}
+        return found.get(self._device) or found.get("")
+
+    def _same_elsewhere(self, file: InstructionFile, copies: Copies) -> str | None:
+        """Another device's copy that says the same, where this one has none."""
+        if self._adopted(file, copies):
+            return None
+        for path, _ in copies.get(_origin(file), ()):
+            held = text_of(self._store, path)
+            if held is not None and _body(path, held) == _body(path, self._text(file, path, None)):
+                return path
+        return None
+
+    def _is_of_another_device(self, path: str, before: str | None) -> bool:
+        if before is None:
+            return False
+        device = parse_entry(path, before.encode("utf-8", "surrogateescape")).extra.get(DEVICE)
+        return device is not None and device != self._device
+
+    def _is_own_copy(self, before: str, after: Scrubbed) -> bool:
+        """Is a copy as this program makes it, or made it before it said on which device?"""
+        return before in (str(after), str(self._store.render_edit(str(after), {DEVICE: None})))
+
+    def _free_path(self, file: InstructionFile) -> str:
+        folder = f"{PROJECTS}/{file.project}/{FOLDER}"
+        slug = free_slug(slugify(file.path.stem), lambda slug: self._store.exists(f"{folder}/{slug}.md"))
+        return f"{folder}/{slug}.md"
+
+    def _archive(self, path: str) -> str:
+        day = self._store.today().strftime("%Y%m%d")
+        number = 1
+        while self._store.exists(archive_name(path, day, number)):
+            number += 1
+        return archive_name(path, day, number)
+
+    def _text(self, file: InstructionFile, path: str, before: str | None) -> Scrubbed:
+        entry = parse_entry(file.path.name, file.text.encode("utf-8", "surrogatepass"))
+        kind = type_of(entry)
+        description = _short_text(entry.extra.get("description"))
+        title = scrub(description or _short_text(entry.extra.get("name")) or f"Notes of Claude Code on {file.project}")
+        body = scrub(entry.body.strip() + "\n")
+        fields: dict[str, StoreValue] = {
+            "kind": TOPIC_KIND,
+            "tags": [kind] if kind else None,
+            "source": [Source("claude", _session(entry), (file.path.name,))],
+            DEVICE: Scrubbed.trusted(self._device, reason="a machine's name, which the user's settings note may hold"),
+            PROVENANCE: Scrubbed.trusted(_origin(file), reason="scrubbed where it is made"),
+        }
+        if before is not None:
+            heading = Scrubbed.trusted(f"# {title}", reason="scrubbed above")
+            return self._store.render_edit(before, fields, Scrubbed.joined([heading, body]))
+        group = f"{PROJECTS}/{file.project}"
+        return self._store.compose(path, {**fields, "group": group, "project": file.project}, title, body)
+
+
+def _body(path: str, text: str) -> str:
+    return parse_entry(path, text.encode("utf-8", "surrogateescape")).body
+
+
+def _is_ours(before: str | None, cursor: Mapping[str, Any]) -> bool:
+    """Is the copy as we left it, or as a run that was killed was about to leave it?"""
+    found = None if before is None else hash_of(before)
+    copy = cursor.get("copy")
+    return found in (copy, cursor.get("next", copy))
+
+
+def _is_removed(source: Path, seen: Collection[str]) -> bool:
+    """Is the host's file gone for certain, not only out of reach (renamed or unmounted folder)?"""
+    try:
+        if source.name not in os.listdir(source.parent):
+            return True
+    except OSError:
+        return False
+    # The index counts as a note only while it stands alone.
+    return source.name == INDEX_NAME and any(Path(other).parent == source.parent for other in seen)
+
+
+def _origin(file: InstructionFile) -> str:
+    """The file as its folder and name; the folder's name holds the path of the user's home."""
+    return str(scrub(f"claude/{file.project}/{file.path.name}"))
+
+
+def _session(entry: Entry) -> str:
+    metadata = entry.extra.get("metadata")
+    nested = metadata.get("originSessionId") if isinstance(metadata, dict) else None
+    return _short_text(nested or entry.extra.get("originSessionId"))[:100]
+
+
+def _short_text(value: object) -> str:
+    return beginning_of(one_line(value), 300) if isinstance(value, str) else ""

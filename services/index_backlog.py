@@ -1,0 +1,57 @@
+"""How far an index is that is being filled for the first time, or again after it was damaged: what recall reads then
+is a part of the vault."""
+
+from __future__ import annotations
+
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from ..index.catalog_reader import CatalogReader
+from ..runtime.errors import MemoryVaultError, QueueUnavailable
+from ..runtime.settings import Settings
+from ..tasks.queue.enqueue import open_ledger
+from ..vault.listing import list_notes
+
+WALK = "index.reconcile"
+
+
+@dataclass(frozen=True)
+class Filling:
+    """So many of the vault's notes are in the index, or of its passages have a vector."""
+
+    done: int
+    total: int
+    of: Literal["notes", "passages"]
+
+    def describe(self) -> str:
+        """In a line."""
+        what = "notes" if self.of == "notes" else "passages can be found by meaning"
+        return f"the index is being filled: {self.done:,} of {self.total:,} {what}"
+
+
+def filling_of(settings: Settings) -> Filling | None:
+    """None where the index is complete, cannot be read, or is not being filled.
+
+    What is new in a complete index is no matter of this: it is there within seconds.
+    """
+    with suppress(MemoryVaultError), closing(CatalogReader(Path(settings.state.index_db))) as reader:
+        with reader.snapshot():
+            found = reader.first_fill()
+        if found is None:
+            return None
+        notes = len(list_notes(settings.required_vault_path).notes)
+        if found.notes < notes and _is_walked(settings):  # Else some cannot be read, and that is no matter of time.
+            return Filling(found.notes, notes, "notes")
+        if 0 < found.embedded < found.passages:
+            return Filling(found.embedded, found.passages, "passages")
+    return None
+
+
+def _is_walked(settings: Settings) -> bool:
+    try:
+        with open_ledger(settings) as ledger:
+            return bool(ledger.list(["queued", "running"], kind=WALK, most=1))
+    except QueueUnavailable:
+        return False

@@ -1,0 +1,88 @@
+"""Jobs that keep the index in step with the files: index.reconcile and embed.drain."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from memoryvault.services.stores import open_index, vault_store
+
+from ..index.client import RecallClient, ServiceRefused, ServiceUnavailable, ensure_service
+from ..index.drain import DrainReport, drain
+from ..index.models import wanted_model
+from ..index.on_demand import may_start
+from ..index.reconcile import ReconcileReport, rebuild, reconcile, reconcile_paths
+from ..runtime.settings import Settings
+from .action_index import write_action_index
+from .forgetting import forget_deleted
+
+if TYPE_CHECKING:
+    pass
+
+log = logging.getLogger(__name__)
+
+APPLY_KEY = "review.apply"
+UPGRADE_KIND = "model.upgrade"
+MODEL_PATIENCE_SECONDS = 90.0
+"""How long a drain waits for a service to load its model."""
+
+
+def reconcile_now(
+    settings: Settings,
+    *,
+    paths: list[str] | None = None,
+    full: bool = False,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> ReconcileReport:
+    """Make the index say what the files say, and compile what rules say of tool calls.
+
+    Raises VaultUnavailable, IndexUnavailable.
+    """
+    vault = vault_store(settings)
+    with open_index(settings) as index:
+        if full:
+            report = rebuild(index, vault.vault, vault.walk, should_stop=should_stop)
+        elif paths is not None:
+            report = reconcile_paths(index, vault.vault, vault.walk, paths)
+        else:
+            report = reconcile(index, vault.vault, vault.walk, should_stop=should_stop)
+        if report.changed or report.removed:
+            index.overwrite_removed()
+    if report.removed_paths:
+        forget_deleted(settings, vault, report.removed_paths)
+    with suppress(OSError):  # The next one writes it.
+        write_action_index(settings, vault)
+    return report
+
+
+def drain_now(
+    settings: Settings,
+    *,
+    should_stop: Callable[[], bool] = lambda: False,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> DrainReport:
+    """Embed every passage that has no vector, through the recall service, which is started when allowed.
+
+    Without a model nothing is embedded and the report says why; recall goes on with keywords.
+    """
+    with open_index(settings) as index:
+        model = index.in_force() or wanted_model(settings)
+        pending = index.has_vectors and index.pending_count(model)
+        if pending and may_start(settings):
+            with suppress(ServiceUnavailable):  # The report says what is missing.
+                ensure_service(settings, MODEL_PATIENCE_SECONDS, wait_for_model=True)
+        with RecallClient(settings.state.recall_socket) as client:
+            if pending:
+                with suppress(ServiceUnavailable, ServiceRefused):  # It may be one that does not know the word.
+                    client.reload(MODEL_PATIENCE_SECONDS)
+            report = drain(index, client.embed, model=model, should_stop=should_stop, on_progress=on_progress)
+        if index.in_force() is None and report.remaining == report.errors and model in index.models():
+            index.put_in_force(model)
+        return report
+
+
+def upgrade_key(model: str) -> str:
+    """One job that waits per model."""
+    return f"{UPGRADE_KIND}:{model}"

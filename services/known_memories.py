@@ -1,0 +1,379 @@
+"""What the vault knows about candidates: the search that routing and settling ask."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from ..pipelines.candidate import KIND_OF_CATEGORY, Candidate
+from ..pipelines.learned import NEAR_DISMISSED, learned_shift
+from ..pipelines.likeness import (
+    LEAST_SHARED,
+    LikenessLimits,
+    Relation,
+    Wording,
+    code_names,
+    is_reworded,
+    of_two_projects,
+    own_words,
+    relation,
+    shared_words,
+    speaks_of_this_project,
+    statement_of,
+    wording_of,
+    wording_of_saying,
+)
+from ..pipelines.routing import PUT_AWAY_STATUSES, REJECTED_STATUSES, Known, ReversedRule, Tier, project_of, tier_of
+from ..runtime.errors import EntryInvalid, EntryNotFound
+from ..runtime.layout import PROJECTS
+from ..runtime.settings import Settings
+from ..runtime.slug import slugify
+from ..vault.active import is_entry_place
+from ..vault.entry import ACTIVE, ARCHIVED, AWAITING_STATUSES, Entry, fingerprint
+from ..vault.evidence import PASSED_ON_TAG
+from ..vault.header import skim, split_header
+from ..vault.pending import pending_folder
+from ..vault.registry import HEADER_BYTES
+from ..vault.render import RULE_KINDS
+from ..vault.store import VaultStore
+from .semantic_similarity import SemanticSimilarity
+from .tombstones import identity
+
+LIVE_FIRST = ("active", "pending", "incubating", "inbox")
+_ID = re.compile(r"[\w:.-]+")
+FIX_KIND = KIND_OF_CATEGORY["fix"]
+STATEMENT_KINDS = RULE_KINDS | {KIND_OF_CATEGORY["fact"]}
+"""Kinds of what the user stated: a reader may take one saying for a rule today and for a fact tomorrow."""
+
+
+@dataclass(frozen=True)
+class _Note:
+    """What is kept of each note of the vault while candidates are routed."""
+
+    path: str
+    kind: str
+    status: str
+    fingerprint: str
+    project: str | None
+    statement: str
+    named: frozenset[str] = frozenset()
+    """What waits for a decision, and fixes: all ids in its header, so the sessions and records of its evidence, too."""
+    was_proposed: bool = False
+    """It was not sure enough to be saved unasked."""
+
+    @property
+    def is_approved(self) -> bool:
+        return self.was_proposed and self.status == ACTIVE
+
+    @property
+    def is_dismissed(self) -> bool:
+        return self.status in REJECTED_STATUSES
+
+    @property
+    def waits(self) -> bool:
+        """For a decision of the user."""
+        return self.status in AWAITING_STATUSES
+
+    @cached_property
+    def wording(self) -> Wording:
+        """Taken apart only when a candidate of its kind comes."""
+        return wording_of_saying(self.statement)
+
+    @property
+    def own_wording(self) -> Wording:
+        """Without what it answers."""
+        return wording_of(own_words(self.statement))
+
+
+class _Wordings:
+    """Notes by their words: few of a full vault are compared with one statement."""
+
+    def __init__(self) -> None:
+        self._notes: dict[str, dict[str, _Note]] = {}
+
+    def add(self, note: _Note) -> None:
+        for word in note.wording.words:
+            self._notes.setdefault(word, {})[note.path] = note
+
+    def discard(self, note: _Note) -> None:
+        for word in note.wording.words:
+            self._notes.get(word, {}).pop(note.path, None)
+
+    def near(self, wording: Wording) -> list[_Note]:
+        """Those that have a word in common with it, the ones with the largest share first."""
+        some = {path: note for word in wording.words for path, note in self._notes.get(word, {}).items()}
+        return sorted(some.values(), key=lambda note: (-shared_words(wording, note.wording), note.path))
+
+
+class VaultMemories:
+    """What the vault knows about some candidates: one pass over its headers, kept up as entries are written."""
+
+    def __init__(
+        self,
+        store: VaultStore,
+        settings: Settings,
+        meaning: SemanticSimilarity | None = None,
+        *,
+        by_problem: bool = False,
+    ) -> None:
+        """With `by_problem`, what a session found about one piece of code is one memory as long as it waits."""
+        self._by_problem = by_problem
+        self._store = store
+        self._limits = LikenessLimits(settings.reflection.same_wording, settings.reflection.same_meaning)
+        self._meaning = meaning
+        self._notes: dict[str, _Note] = {}
+        self._by_fingerprint: dict[str, dict[str, _Note]] = {}
+        self._by_kind: dict[str, _Wordings] = {}
+        """Of the kinds that were asked for: taking every note of a vault apart takes long."""
+        for path, head in store.settled_heads(HEADER_BYTES):
+            self._note(path, head)
+        store.require_vault()  # a vault that was unmounted half-way has not been searched
+
+    def entries(self, candidate: Candidate) -> list[Entry]:
+        """Every entry that says this, in the candidate's words or in like ones."""
+        paths = self._paths(candidate.statement, candidate.kind, candidate.identity)
+        return self._read([*paths, *(path for path in self._of_one_problem(candidate) if path not in paths)])
+
+    def saying(self, statement: str, kind: str, identity: str | None = None) -> list[Entry]:
+        """Every entry that says this in the same words, and those of this kind in like ones.
+
+        `identity` is what the fingerprint is made of, when that is not the statement.
+        """
+        return self._read(self._paths(statement, kind, identity or statement))
+
+    def _read(self, paths: Iterable[str]) -> list[Entry]:
+        found = []
+        for path in paths:
+            with suppress(EntryNotFound, EntryInvalid):
+                entry = self._store.read(path)
+                found.append(replace(entry, status=_status_at(path, entry.effective_status)))
+        return found
+
+    def same(self, candidate: Candidate) -> Sequence[Known]:
+        """See KnownMemories."""
+        found = self.entries(candidate)
+        if not found and tier_of(candidate)[0] is not Tier.HIGH:
+            found = self._near_dismissed(candidate)
+        known = [
+            Known(
+                path=entry.path,
+                status=entry.effective_status,
+                occurrences=entry.occurrences,
+                records=_counted_records(entry, candidate),
+                sessions=frozenset(source.session for source in entry.sources if source.session),
+                project=slugify(entry.project) if entry.project else None,
+                replaces=entry.supersedes if entry.effective_status == "pending" else None,
+                pieces=sum(len(source.records) for source in entry.sources),
+                others_words=_holds_others_words(entry),
+                is_counted=_is_counted(entry, candidate),
+            )
+            for entry in found
+            if not _is_of_another_project(entry, candidate)
+        ]
+        rank = {status: place for place, status in enumerate(LIVE_FIRST)}
+        # Stable: of equal rank, the same words come before like ones.
+        return sorted(known, key=lambda one: rank.get(one.status, len(rank)))
+
+    def _near_dismissed(self, candidate: Candidate) -> list[Entry]:
+        """What the user dismissed that is nearly the same in meaning, but for what contradicts it."""
+        wording = wording_of(own_words(candidate.identity))
+        notes = [note for note in self._of_kind(candidate.kind).near(wording) if note.is_dismissed]
+        near = [
+            note.path
+            for note, cosine in zip(notes, self._cosines(wording, notes), strict=True)
+            if cosine is not None
+            and cosine >= NEAR_DISMISSED
+            and relation(wording, note.own_wording, cosine, self._limits) is not Relation.CONTRADICTS
+        ]
+        return self._read(near)
+
+    def shift(self, candidate: Candidate) -> float:
+        """How the user's decisions so far change the candidate's probability, in log-odds: see learned_shift."""
+        wording = wording_of(own_words(candidate.identity))
+        notes = [note for note in self._of_kind(candidate.kind).near(wording) if note.is_approved]
+        cosines = [cosine for cosine in self._cosines(wording, notes) if cosine is not None]
+        approved = sum(note.is_approved for note in self._notes.values())
+        dismissed = sum(note.is_dismissed for note in self._notes.values())
+        return learned_shift(approved, dismissed, max(cosines, default=None))
+
+    def reversed_rule(self, candidate: Candidate) -> ReversedRule | None:
+        """See KnownMemories. Rules of another project than the one this was said in are not its business, and what may
+        be an order for now asks nothing."""
+        if candidate.kind not in STATEMENT_KINDS or tier_of(candidate)[0] is Tier.LOW:
+            return None
+        said_in = slugify(candidate.project) if candidate.project else None
+        reach = (said_in,) if speaks_of_this_project(candidate.identity) else (None, said_in)
+        wording = wording_of(own_words(candidate.identity))
+        rules = [
+            note
+            for kind in sorted(STATEMENT_KINDS)
+            for note in self._of_kind(kind).near(wording)
+            if note.status in ("active", "pending") and note.project in reach
+        ]
+        rules.sort(key=lambda note: (note.status != "active", -shared_words(wording, note.wording), note.path))
+        cosines = self._cosines(wording, rules)
+        for rule, cosine in zip(rules, cosines, strict=True):
+            is_against = relation(wording, rule.own_wording, cosine, self._limits) is Relation.CONTRADICTS
+            # "Always deploy on Mondays. Always deploy on Thursdays." in one message means both.
+            if is_against and not any(_has_said(entry, candidate) for entry in self._read([rule.path])):
+                return ReversedRule(rule.path, rule.project)
+        return None
+
+    def waiting(self, session: str) -> Sequence[frozenset[str]]:
+        """Of each entry that waits and has evidence of this session: the ids of all its evidence, and other words."""
+        return [note.named for note in self._notes.values() if note.waits and session in note.named]
+
+    def learned(self, path: str, text: str | None) -> None:
+        """The note at `path` was written, or removed."""
+        gone = self._notes.pop(path, None)
+        if gone is not None:
+            self._by_fingerprint[gone.fingerprint].pop(path)
+            if gone.kind in self._by_kind:
+                self._by_kind[gone.kind].discard(gone)
+        if text is not None:
+            self._note(path, text.encode("utf-8", "surrogateescape"))
+
+    def _note(self, path: str, head: bytes) -> None:
+        text = head.decode("utf-8", "replace")
+        fields, body = skim(text)
+        parts = split_header(text)
+        status = _status_at(path, fields.get("status", ACTIVE).lower())
+        kind = fields.get("kind", "")
+        project = fields.get("project") or _project_of_path(path)
+        has_names = parts is not None and (status in AWAITING_STATUSES or kind == FIX_KIND)
+        note = _Note(
+            path=path,
+            kind=kind,
+            status=status,
+            fingerprint=fields.get("fingerprint", ""),
+            project=slugify(project) if project else None,
+            statement=statement_of(body),
+            named=frozenset(_ID.findall(parts[1])) if parts is not None and has_names else frozenset(),
+            was_proposed=fields.get("confidence", Tier.HIGH) != Tier.HIGH and "fingerprint" in fields,
+        )
+        self._notes[path] = note
+        self._by_fingerprint.setdefault(note.fingerprint, {})[path] = note
+        if kind in self._by_kind:
+            self._by_kind[kind].add(note)
+
+    def _of_kind(self, kind: str) -> _Wordings:
+        if kind not in self._by_kind:
+            found = self._by_kind[kind] = _Wordings()
+            for note in self._notes.values():
+                if note.kind == kind:
+                    found.add(note)
+        return self._by_kind[kind]
+
+    def _paths(self, statement: str, kind: str, identity: str) -> list[str]:
+        """Notes with this fingerprint, then those that say the same in other words."""
+        key = fingerprint(identity)
+        exact = list(self._by_fingerprint.get(key, ()))
+        wording = wording_of_saying(statement)
+        near = [
+            note
+            for each in (sorted(STATEMENT_KINDS) if kind in STATEMENT_KINDS else (kind,))
+            for note in self._of_kind(each).near(wording)
+            if note.fingerprint != key and note.status not in PUT_AWAY_STATUSES
+        ]
+        cosines = self._cosines(wording, near)
+        alike = [
+            note.path
+            for note, cosine in zip(near, cosines, strict=True)
+            if relation(wording, note.wording, cosine, self._limits) is Relation.SAME
+        ]
+        return [*exact, *alike]
+
+    def _of_one_problem(self, candidate: Candidate) -> list[str]:
+        """Notes that wait, of a fix that the same session found in the same piece of code: one note holds them all.
+
+        Of notes that were decided on, those that hold this very finding: it is not news, whatever the decision was.
+        """
+        if not self._by_problem or candidate.category != "fix":
+            return []
+        names = code_names(candidate.identity)
+        of_session = [
+            note for note in self._notes.values() if note.kind == candidate.kind and candidate.session in note.named
+        ]
+        waiting = [note.path for note in of_session if note.waits and names & code_names(note.statement)]
+        decided = [note.path for note in of_session if not note.waits and note.named.issuperset(candidate.records)]
+        # Some hosts' records are numbers, which a header may have elsewhere.
+        holding = [entry.path for entry in self._read(decided) if _holds(entry, candidate)]
+        return [*waiting, *holding]
+
+    def _cosines(self, wording: Wording, notes: Sequence[_Note]) -> Sequence[float | None]:
+        """Of the statement and each of the notes; of those that share next to nothing with it none is asked for."""
+        if self._meaning is None:
+            return [None] * len(notes)
+        asked = [note for note in notes if shared_words(wording, note.wording) >= LEAST_SHARED]
+        found = self._meaning.cosines(wording.text, [note.own_wording.text for note in asked])
+        cosines = dict(zip((note.path for note in asked), found, strict=True))
+        return [cosines.get(note.path) for note in notes]
+
+
+def _is_of_another_project(entry: Entry, candidate: Candidate) -> bool:
+    """Do both speak of "this" project, and mean two? What holds for everything, or has this very evidence, does not."""
+    if entry.project is None or candidate.category == "idea" or _holds(entry, candidate):
+        return False
+    return of_two_projects(
+        (statement_of(entry.body), slugify(entry.project)), (candidate.statement, project_of(candidate))
+    )
+
+
+def _holds(entry: Entry, candidate: Candidate) -> bool:
+    """Are the candidate's records of its session evidence of the entry?"""
+    return _records(entry, candidate).issuperset(candidate.records)
+
+
+def _has_said(entry: Entry, candidate: Candidate) -> bool:
+    """Is one of the candidate's messages evidence of the entry?"""
+    return not _records(entry, candidate).isdisjoint(candidate.records)
+
+
+def _counted_records(entry: Entry, candidate: Candidate) -> frozenset[str]:
+    """Those of the candidate's records that are evidence of the entry already. A record that is named after its place
+    in the file is another one in each session; in a fork it may be a copy, so there it is no further evidence."""
+    if not {source.session for source in entry.sources}.isdisjoint(candidate.forked_from):
+        return frozenset(candidate.records)
+    found = {identity((source.session, record)) for source in entry.sources for record in source.records}
+    return frozenset(each for each in candidate.records if identity((candidate.session, each)) in found)
+
+
+def _is_counted(entry: Entry, candidate: Candidate) -> bool:
+    """Is it no further saying? One has words and a time of its own, whatever the ids of the records.
+
+    The same words again in a session may be a loop's; a copy in another session, as in a fork, has the time of the
+    first. What an agent finds out about a problem is told by its records alone.
+    """
+    if candidate.category == "fix":
+        return False
+    same_words = entry.fingerprint == fingerprint(candidate.identity)
+    return any(
+        (same_words and source.session == candidate.session)
+        or (candidate.said_at is not None and source.said == candidate.said_at)
+        for source in entry.sources
+        if source.session
+    )
+
+
+def _records(entry: Entry, candidate: Candidate) -> frozenset[str]:
+    """Evidence of the entry that is of the candidate's session."""
+    return frozenset(each for source in entry.sources if source.session == candidate.session for each in source.records)
+
+
+def _holds_others_words(entry: Entry) -> bool:
+    """Is its text not what the user typed? A model may have put it so, with words of the agent's."""
+    is_told = PASSED_ON_TAG in entry.tags or any(not source.session for source in entry.sources)
+    return is_told or is_reworded(entry.body)
+
+
+def _status_at(path: str, status: str) -> str:
+    """The status of a note there: one that the user has moved into the archive, say, is in use no more."""
+    return ARCHIVED if status == ACTIVE and not is_entry_place(path) and not pending_folder(path) else status
+
+
+def _project_of_path(path: str) -> str | None:
+    parts = path.split("/")
+    return parts[1] if len(parts) > 2 and parts[0] == PROJECTS else None

@@ -1,0 +1,106 @@
+"""What a person marks an entry with: given to every session at its start, or guarding what the agent does.
+
+Only a person marks (docs/threat-model.md): commands and console come here, agents and the miner never.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from ..runtime.errors import EditConflict, EntryInvalid, EntryNotFound
+from ..runtime.layout import ALWAYS_LOAD, INBOX, REVIEW
+from ..vault.active import is_entry_place
+from ..vault.entry import GUARDS, Entry, parse_entry
+from ..vault.fields import StoreValue
+from ..vault.pending import is_idea_path, pending_folder
+from ..vault.scrubbed import Scrubbed
+from .entry_names import is_living
+from .journal import Change, hash_of, text_of
+from .remembering import free_path
+from .reviewing import Reviewer
+
+Changes = Callable[[Entry, str], list[Change]]
+RUN = "mark"
+"""How the runs of the journal begin in which an entry was marked."""
+
+
+@dataclass(frozen=True)
+class Marked:
+    """Where the note is now, and what it says; `was_so`: nothing had to be changed."""
+
+    path: str
+    verdict: str
+    was_so: bool = False
+
+
+def reason_against(entry: Entry) -> str:
+    """Why it can't be marked, with what to do instead; '' where it can."""
+    if pending_folder(entry.path) in (REVIEW, INBOX):
+        return f"it waits for your decision: `memory review --decide {entry.slug}=always` (or approve, remind)"
+    if is_idea_path(entry.path):
+        return "it is an idea"
+    if not is_living(entry):
+        return f"its status is {entry.effective_status}, so it is not in use"
+    return "" if is_entry_place(entry.path) else "it is a note of MemoryVault's own, or in a special folder"
+
+
+def mark_always(reviewer: Reviewer, path: str, on: bool, expected_hash: str | None = None) -> Marked:
+    """Give the entry to every session at its start, or no more. One in `_always-load/` moves into its kind's folder.
+
+    `expected_hash` is the note as the user saw it. Raises EditConflict when it is another now, EntryNotFound,
+    EntryInvalid, VaultUnavailable; nothing is changed then.
+    """
+    verdict = "given to every session" if on else "not given to every session"
+
+    def changes(entry: Entry, before: str) -> list[Change]:
+        if entry.always_load == on:
+            return []
+        target = path
+        if not on and f"/{ALWAYS_LOAD}/" in f"/{path}":
+            group = path.partition(f"{ALWAYS_LOAD}/")[0]
+            target = free_path(f"{group}{entry.kind or 'preferences'}/{path.rsplit('/', 1)[-1]}", reviewer.store)
+        text = reviewer.store.render_edit(before, {"always_load": on})
+        return [Change(path, before, text)] if target == path else _moved(path, target, before, text)
+
+    return _mark(reviewer, path, verdict, changes, expected_hash)
+
+
+def mark_guard(reviewer: Reviewer, path: str, guard: str, expected_hash: str | None = None) -> Marked:
+    """Have the rule guard what the agent does: 'remind', 'ask' or 'deny'; '' takes the mark off.
+
+    Raises as `mark_always`.
+    """
+    if guard and guard not in GUARDS:
+        raise EntryInvalid(f"a guard is one of {', '.join(GUARDS)}, not {guard!r}")
+
+    def changes(entry: Entry, before: str) -> list[Change]:
+        if entry.guard == guard and bool(entry.extra.get("guard")) == bool(guard):
+            return []
+        fields: Mapping[str, StoreValue] = {"guard": guard or None}
+        return [Change(path, before, reviewer.store.render_edit(before, fields))]
+
+    return _mark(reviewer, path, f"guard {guard}" if guard else "no guard", changes, expected_hash)
+
+
+def _moved(path: str, target: str, before: str, text: Scrubbed) -> list[Change]:
+    return [Change(target, None, text), Change(path, before, None)]
+
+
+def _mark(reviewer: Reviewer, path: str, verdict: str, changes: Changes, expected_hash: str | None) -> Marked:
+    store, journal = reviewer.store, reviewer.journal
+    with store.lock():
+        journal.recover()
+        before = text_of(store, path)
+        if before is None:
+            raise EntryNotFound(f"{path} is gone")
+        if expected_hash is not None and hash_of(before) != expected_hash:
+            raise EditConflict(f"{path} was changed since you saw it: look at it again")
+        entry = parse_entry(path, before.encode("utf-8", "surrogateescape"))
+        if why := reason_against(entry):
+            raise EntryInvalid(f"{path} can't be marked: {why}")
+        wanted = changes(entry, before)
+        if not wanted:
+            return Marked(path, verdict, was_so=True)
+        journal.commit(wanted, run=journal.new_run(RUN), actor="review", what=f"{verdict}: {entry.slug}")
+        return Marked(wanted[0].path, verdict)

@@ -1,0 +1,140 @@
+"""memory migrate: the notes of an older system become entries. The old files are only read.
+
+Each note is one change in the journal, so that a migration can be taken back, one that was killed goes on where it
+ended, and a note that was edited since stays. What was migrated says so in its frontmatter, so that no second file is
+made of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from ..pipelines.migration import NewPlace, new_place
+from ..pipelines.scrub import Policy, findings, scrub
+from ..runtime.errors import EntryInvalid
+from ..runtime.killpoint import kill_point
+from ..runtime.slug import free_slug
+from ..sources.contextvault import OldNote, contextvault_notes
+from ..vault.entry import STATUSES, parse_entry
+from ..vault.fields import StoreValue
+from ..vault.registry import HEADER_BYTES
+from ..vault.scrubbed import Scrubbed
+from ..vault.store import VaultStore
+from .journal import Change, Journal
+
+PROVENANCE = "migrated_from"
+SYSTEM = "contextvault"
+
+Result = Literal["migrate", "known", "left"]
+
+
+@dataclass(frozen=True)
+class MigratedFile:
+    """One file of the old vault: what becomes of it, where, and why if nothing does."""
+
+    source: str
+    result: Result
+    path: str | None = None
+    why: str = ""
+    secrets: int = 0
+    """How many were replaced."""
+
+
+@dataclass(frozen=True)
+class _Step:
+    told: MigratedFile
+    text: Scrubbed | None = None
+
+
+class Migration:
+    """A ContextVault and the vault that takes its notes."""
+
+    def __init__(self, root: Path, store: VaultStore, journal: Journal) -> None:
+        self._root = root
+        self._store = store
+        self._journal = journal
+
+    def plan(self) -> list[MigratedFile]:
+        """What a migration would do. Raises UsageError, VaultUnavailable."""
+        self._store.require_vault()
+        return [step.told for step in self._steps()]
+
+    def carry_out(self, on_progress: Callable[[int], None] | None = None) -> list[MigratedFile]:
+        """Do it. Raises as `plan` does."""
+        run = self._journal.new_run("migrate")
+        done = []
+        with self._store.lock():
+            self._journal.recover()
+            for number, step in enumerate(self._steps(), start=1):
+                if step.told.result == "migrate" and step.told.path is not None:
+                    self._journal.commit(
+                        [Change(step.told.path, None, step.text)],
+                        run=run,
+                        actor="migrate",
+                        what=f"migrated from {SYSTEM}",
+                    )
+                    kill_point("migrated-one")
+                done.append(step.told)
+                if on_progress is not None:
+                    on_progress(number)
+        return done
+
+    def _steps(self) -> list[_Step]:
+        origins = self._origins()
+        taken: set[str] = set()
+        steps = []
+        for old in contextvault_notes(self._root):
+            place = new_place(old.name)
+            if not isinstance(old, OldNote):
+                steps.append(_Step(MigratedFile(old.name, "left", why=old.why)))
+            elif place is None:
+                steps.append(_Step(MigratedFile(old.name, "left", why="it belongs to no domain and no project")))
+            else:
+                steps.append(self._step(old, place, origins, taken))
+        return steps
+
+    def _step(self, old: OldNote, place: NewPlace, origins: dict[str, str], taken: set[str]) -> _Step:
+        origin = str(scrub(f"{SYSTEM}/{old.name}", Policy.SECRETS))
+        if origin in origins:
+            return _Step(MigratedFile(old.name, "known", origins[origin], "it was migrated before"))
+        slug = free_slug(place.slug, lambda slug: _is_taken(f"{place.folder}/{slug}.md", taken, self._store))
+        path = f"{place.folder}/{slug}.md"
+        taken.add(path)
+        try:
+            text = self._text(old, place, slug, origin)
+        except EntryInvalid as error:
+            return _Step(MigratedFile(old.name, "left", why=str(error)))
+        return _Step(MigratedFile(old.name, "migrate", path, secrets=len(findings(old.text, Policy.SECRETS))), text)
+
+    def _origins(self) -> dict[str, str]:
+        """Where each note of earlier runs is now, by where it is from; the user may have moved it."""
+        found = {}
+        for path, head in self._store.heads(HEADER_BYTES):
+            if PROVENANCE.encode() in head and (origin := parse_entry(path, head).extra.get(PROVENANCE)):
+                found[str(origin)] = path
+        return found
+
+    def _text(self, old: OldNote, place: NewPlace, slug: str, origin: str) -> Scrubbed:
+        """The note with the fields of an entry; its own text, other fields and their order stay byte for byte."""
+        clean = scrub(old.text, Policy.SECRETS)
+        entry = parse_entry(old.name, clean.encode("utf-8", "surrogateescape"))
+        status = entry.status if entry.status in STATUSES else "active"
+        fields: dict[str, StoreValue] = {
+            "kind": place.kind,
+            "status": status,
+            "created": entry.created or old.day,
+            "updated": entry.updated or old.day,
+            "group": place.group,
+            "slug": slug,
+            "always_load": False,
+            "project": place.project,
+            PROVENANCE: Scrubbed.trusted(origin, reason="scrubbed by the caller"),
+        }
+        return self._store.render_edit(str(clean), fields)
+
+
+def _is_taken(path: str, taken: set[str], store: VaultStore) -> bool:
+    return path in taken or store.exists(path)

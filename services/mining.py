@@ -1,0 +1,281 @@
+"""Mining one transcript: reading it from where the last reading ended, and scrubbing what is proposed.
+
+A child process of the worker does it (`mining_child`), or the command that asks for it. Nothing is written to disk.
+
+The miner and the readers of transcripts are imported where a transcript is mined: their patterns take a while to
+compile, and most importers of this module leave the mining to the child.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..pipelines.candidate import Candidate
+from ..pipelines.scrub import scrub
+from ..runtime.settings import Settings
+from ..tasks.queue.kinds import Json
+from ..vault.project import project_of
+from ..vault.turn import Origin, Role, Turn
+
+if TYPE_CHECKING:
+    from ..pipelines.reading.model_windows import WindowPacker
+    from .reading import SessionReader
+
+READ_SECONDS = 60.0
+"""How long one reading goes on. What it found is committed, so that a long session never starts anew."""
+REST = "the rest of a long session is read next"
+"""Why a job is postponed that has committed a part."""
+OPENING_ORIGINS = frozenset({Origin.PROMPT, Origin.QUEUED, Origin.COMMAND_ARGS})
+"""Origins of the messages that open a turn of the user. (A refusal answers a call, which may be far back.)"""
+
+
+@dataclass(frozen=True)
+class MiningRequest:
+    """Which part of which transcript to mine. Offsets are bytes from the beginning of the file."""
+
+    transcript: str
+    host: str
+    mined_until: int = 0
+    """Turns before it are context; those from it on are mined."""
+    context_offset: int = 0
+    """Where reading has to begin so that the turns behind `mined_until` are understood."""
+    last_agent_offset: int | None = None
+    """The agent's last message before `mined_until`: enough context if the next turn is a prompt. None: unknown."""
+    session: str = ""
+    """Session to whose budget a model's tokens are counted; '' for the session that the transcript names."""
+    local_only: bool = False
+    """The user's agent is not asked, whatever the settings say."""
+    picked: Sequence[int] | None = None
+    """Offsets of the only messages before `picked_until` that propose anything; None when that is unknown. What tools
+    show is mined in any case."""
+    picked_until: int = 0
+
+    def to_json(self) -> bytes:
+        """Encode it for the child's stdin."""
+        return json.dumps(asdict(self)).encode()
+
+
+@dataclass(frozen=True)
+class Mined:
+    """Scrubbed candidates, and where the next reading begins. Offsets are bytes from the beginning of the file."""
+
+    candidates: tuple[Candidate, ...]
+    mined_until: int
+    context_offset: int
+    last_agent_offset: int
+    bad_lines: int
+    headless: bool
+    """A program ran the session: none of it is mined."""
+    host: str
+    model: Mapping[str, Json] = field(default_factory=dict)
+    """Counts of a model's calls and errors, for the job's history; empty when no model was asked."""
+    unconfirmed: int = 0
+    """Number of new messages of the user of which no record says that a person typed them."""
+    answers: tuple[str, ...] = ()
+    """Keys of the model's answers that are kept until this is committed."""
+    has_more: bool = False
+    """Reading stopped at `mined_until` after READ_SECONDS: the rest is a reading of its own."""
+
+
+@dataclass(frozen=True)
+class ReadPlan:
+    """Where to begin to read a transcript, and from where on to mine it, in bytes."""
+
+    read_from: int
+    mined_until: int
+    context_offset: int
+    last_agent_offset: int
+    skips_context: bool = False
+    """Reading begins behind `context_offset`, which is early enough only if the first new turn is a prompt."""
+    picked: frozenset[int] | None = None
+    picked_until: int = 0
+
+    @classmethod
+    def from_last_agent_message(cls, request: MiningRequest) -> ReadPlan | None:
+        """Begin at the agent's last message; None if that is unknown, or no later than the context.
+
+        After a prompt nothing counts that the agent did before its last message, and that is near: most readings
+        begin there.
+        """
+        context = min(request.context_offset, request.mined_until)
+        if request.last_agent_offset is None or request.last_agent_offset <= context:
+            return None
+        return replace(
+            cls.from_context(request),
+            read_from=min(request.last_agent_offset, request.mined_until),
+            skips_context=True,
+        )
+
+    @classmethod
+    def from_context(cls, request: MiningRequest) -> ReadPlan:
+        """Begin where the turn begins that may go on behind `mined_until`."""
+        context = min(request.context_offset, request.mined_until)
+        last = context if request.last_agent_offset is None else request.last_agent_offset
+        picked = None if request.picked is None else frozenset(request.picked)
+        return cls(context, request.mined_until, context, last, picked=picked, picked_until=request.picked_until)
+
+    @classmethod
+    def from_start(cls) -> ReadPlan:
+        """Mine the whole file: a rewritten one, of which no old offset is true."""
+        return cls(0, 0, 0, 0)
+
+    def may_propose(self, turn: Turn) -> bool:
+        """Whether the turn is mined, not only followed."""
+        if self.picked is None or turn.role is Role.TOOL:
+            return True
+        return turn.offset in self.picked or turn.offset >= self.picked_until
+
+
+@dataclass(frozen=True)
+class NeedsEarlierStart:
+    """A reading that began too late; `plan` begins early enough."""
+
+    plan: ReadPlan
+
+
+@dataclass(frozen=True)
+class _Reading:
+    mined: Mined
+    session: str
+    packer: WindowPacker | None
+    forked_from: tuple[str, ...] = ()
+
+
+def mine_transcript(request: MiningRequest, settings: Settings | None = None) -> Mined:
+    """Read and mine one transcript, with the user's agent, too, if the settings name one; without settings neither the
+    recall service nor an agent is asked.
+
+    Raises OSError when the transcript cannot be read.
+    """
+    from .reading import SessionReader
+
+    plan = ReadPlan.from_last_agent_message(request) or ReadPlan.from_context(request)
+    with SessionReader(settings) as messages:
+        while isinstance(reading := _read_once(request, plan, settings, messages), NeedsEarlierStart):
+            plan = reading.plan
+    mined = reading.mined
+    if settings is not None and reading.packer is not None and not mined.headless:
+        mined = _add_model_candidates(mined, reading.packer, settings, request.session or reading.session)
+    if reading.forked_from:
+        candidates = tuple(replace(each, forked_from=reading.forked_from) for each in mined.candidates)
+        mined = replace(mined, candidates=candidates)
+    return mined
+
+
+def _read_once(
+    request: MiningRequest, plan: ReadPlan, settings: Settings | None, messages: SessionReader
+) -> _Reading | NeedsEarlierStart:
+    """Read the transcript as planned. Raises OSError."""
+    from ..pipelines.reading.calibration import eagerness_of
+    from ..pipelines.reading.miner import Miner
+    from ..sources.transcripts.hosts import open_transcript
+
+    packer = _window_packer(settings, plan.mined_until)
+    reader = open_transcript(
+        Path(request.transcript),
+        plan.read_from,
+        request.host or None,
+        look_back=not plan.skips_context,
+        read_until=plan.mined_until,
+    )
+    eagerness = eagerness_of(settings.reflection.eagerness if settings is not None else "")
+    miner = Miner(start=plan.mined_until, project_of=project_of, reader=messages, eagerness=eagerness)
+    candidates: list[Candidate] = []
+    has_new_turns = False
+    stopped_at: int | None = None
+    unconfirmed = 0
+    enough_at = time.monotonic() + READ_SECONDS
+    for turn in reader:
+        if reader.restarted:
+            return NeedsEarlierStart(ReadPlan.from_start())
+        if turn.offset >= plan.mined_until and not has_new_turns:
+            if plan.skips_context and turn.origin not in OPENING_ORIGINS:
+                return NeedsEarlierStart(ReadPlan.from_context(replace(request, last_agent_offset=None)))
+            has_new_turns = True
+        if turn.offset > plan.mined_until and turn.is_users_words and time.monotonic() > enough_at:
+            stopped_at = turn.offset
+            break
+        unconfirmed += turn.offset >= plan.mined_until and turn.is_users_words and not turn.confirmed
+        if plan.may_propose(turn):
+            candidates.extend(map(_scrub_candidate, miner.feed(turn)))
+        else:
+            miner.follow(turn)
+        if packer is not None:
+            packer.feed(turn)
+    if reader.restarted:
+        return NeedsEarlierStart(ReadPlan.from_start())
+    report = reader.report
+    mined_until = max(report.end_offset, plan.mined_until) if stopped_at is None else stopped_at
+    if has_new_turns:
+        context, last_agent = miner.context_offset, min(miner.last_agent_offset, reader.needed_from)
+    else:
+        context, last_agent = plan.context_offset, plan.last_agent_offset
+    mined = Mined(
+        candidates=() if report.headless else tuple(candidates),
+        mined_until=mined_until,
+        context_offset=min(context, mined_until),
+        last_agent_offset=min(last_agent, mined_until),
+        bad_lines=report.bad_lines,
+        headless=report.headless,
+        host=reader.host,
+        unconfirmed=unconfirmed,
+        has_more=stopped_at is not None,
+    )
+    return _Reading(mined, reader.session, packer, reader.forked_from)
+
+
+def _window_packer(settings: Settings | None, mined_until: int) -> WindowPacker | None:
+    """Collects what a model is asked about; None when no model is asked."""
+    if settings is None or settings.reflection.miner == "local":
+        return None
+    from ..pipelines.reading.model_windows import WindowPacker
+
+    return WindowPacker(settings.reflection.window_tokens, mined_until)
+
+
+def _add_model_candidates(mined: Mined, packer: WindowPacker, settings: Settings, session: str) -> Mined:
+    from ..pipelines.reading.model_answers import merge_candidates
+    from .model_mining import mine_windows
+
+    modelled = mine_windows(packer.windows(), settings, session, project_of)
+    candidates = merge_candidates(mined.candidates, [_scrub_candidate(each) for each in modelled.candidates])
+    report = {**modelled.report, **({"turns_not_sent": packer.unsent} if packer.unsent else {})}
+    return replace(mined, candidates=candidates, model=report, answers=modelled.answers)
+
+
+_scrub = lru_cache(maxsize=64)(scrub)
+"""Reasons recur, and a short message is both statement and excerpt."""
+
+
+def _scrub_candidate(candidate: Candidate) -> Candidate:
+    return replace(
+        candidate,
+        statement=_scrub(candidate.statement) or "[removed]",
+        reason=_scrub(candidate.reason),
+        excerpt=_scrub(candidate.excerpt),
+        said=_scrub(candidate.said) if candidate.said else None,
+        occasion=_scrub(candidate.occasion) if candidate.occasion else "",
+    )
+
+
+def mined_to_json(mined: Mined) -> dict[str, Any]:
+    """Make it JSON for the child's stdout."""
+    return asdict(mined)
+
+
+def mined_from_json(value: Mapping[str, Any]) -> Mined:
+    """Restore what `mined_to_json` made. Raises KeyError, TypeError, ValueError for anything else."""
+    candidates = tuple(map(candidate_from_json, value["candidates"]))
+    return Mined(**{**value, "candidates": candidates, "answers": tuple(value["answers"])})
+
+
+def candidate_from_json(value: Mapping[str, Any]) -> Candidate:
+    """Restore a candidate from its fields as JSON. Raises KeyError, TypeError, ValueError for anything else."""
+    tuples = {"records": tuple(value["records"]), "forked_from": tuple(value.get("forked_from", ()))}
+    return Candidate(**{**value, **tuples})

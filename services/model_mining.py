@@ -1,0 +1,257 @@
+"""Asking the user's model about the windows of a session, within the caps, and never twice for the same window.
+
+Whatever goes wrong, the local miner's candidates remain: a failure is reported in the job's history and costs nothing
+else. An answer is kept on disk from when it arrives until its candidates are in the vault, so that a retry of the job
+does not pay for it again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..pipelines.candidate import Candidate
+from ..pipelines.scrub import scrub
+from ..runtime.atomic_file import replace_file
+from ..runtime.errors import MemoryVaultError
+from ..runtime.killpoint import kill_point
+from ..runtime.layout import StatePaths
+from ..runtime.settings import Settings
+from ..sources.completion import Completion, CompletionFailed, CompletionRequest
+from ..tasks.queue.job import Retry
+from ..tasks.queue.kinds import Json
+from .completion import BudgetedCompleter, completer_of
+from .spending import BudgetRefused, Cap, SpendingBook
+
+if TYPE_CHECKING:
+    from ..pipelines.reading.model_windows import Window
+
+log = logging.getLogger(__name__)
+
+PURPOSE = "mining"
+MODEL_SECONDS = 280.0
+"""Limit for all windows of one reading together."""
+LEAST_CALL_SECONDS = 1.0
+MAX_OUTPUT_TOKENS = 1500
+MAX_WAIT_SECONDS = 10.0
+AGAIN = "again_seconds"
+"""In the report: the model could not be heard now, and may be after so long."""
+"""A service that asks for a longer pause gets no second request: the local miner's candidates suffice."""
+ANSWERS_FOLDER = "answers"
+
+
+@dataclass(frozen=True)
+class ModelMined:
+    """A model's candidates, its report for the job's history, and the keys of the answers that are kept."""
+
+    candidates: tuple[Candidate, ...]
+    report: Mapping[str, Json]
+    answers: tuple[str, ...]
+
+
+class AnswerCache:
+    """Stores scrubbed answers in the state folder, by session and content of the request."""
+
+    def __init__(self, state: StatePaths) -> None:
+        self._folder = Path(state.cache) / ANSWERS_FOLDER
+
+    def get(self, key: str) -> Completion | None:
+        """Load an answer; None when it is missing or damaged."""
+        try:
+            stored = json.loads((self._folder / f"{key}.json").read_text("utf-8"))
+            return Completion(dict(stored["value"]), stored["input_tokens"], stored["output_tokens"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def put(self, key: str, completion: Completion) -> None:
+        """Store an answer durably. Raises OSError."""
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        stored = {
+            "value": _scrub_strings(completion.value),
+            "input_tokens": completion.input_tokens,
+            "output_tokens": completion.output_tokens,
+        }
+        replace_file(self._folder / f"{key}.json", json.dumps(stored).encode("ascii"))
+
+    def forget(self, keys: Iterable[str]) -> None:
+        """Delete answers whose candidates are in the vault, or were not worth it."""
+        for key in keys:
+            with contextlib.suppress(OSError):
+                (self._folder / f"{key}.json").unlink()
+
+
+def read_again_later(report: Mapping[str, Json]) -> None:
+    """Raise Retry where the model may be heard later: nothing of this reading is kept then.
+
+    The last attempts ask no model, so that a session is read without it at worst.
+    """
+    seconds = report.get(AGAIN)
+    if isinstance(seconds, float):
+        raise Retry(f"the model could not be heard: {report.get('failed')}", seconds)
+
+
+def mine_windows(
+    windows: Sequence[Window],
+    settings: Settings,
+    session: str,
+    project_of: Callable[[str], str],
+) -> ModelMined:
+    """Ask the model that the settings name about each window.
+
+    Errors of the model, the network or the budget are in the report, never raised.
+    """
+    from ..pipelines.reading.model_answers import read_answer  # Not before: see services/mining.py.
+
+    report: dict[str, Json] = {"miner": settings.reflection.miner}
+    if not windows:
+        return ModelMined((), {**report, "asked": 0}, ())
+    asker = _WindowAsker(settings, session)
+    candidates: list[Candidate] = []
+    dropped: Counter[str] = Counter()
+    for window in windows:
+        value = asker.answer(window)
+        if value is not None:
+            reading = read_answer(value, window, project_of)
+            candidates += reading.candidates
+            dropped.update(reading.dropped)
+    report |= asker.report()
+    if dropped:
+        report["dropped"] = dict(dropped)
+    return ModelMined(tuple(candidates), report, tuple(asker.used_keys))
+
+
+class _WindowAsker:
+    """Asks about the windows of one reading. After the first failure only answers that are kept are used."""
+
+    def __init__(self, settings: Settings, session: str) -> None:
+        from ..pipelines.reading.model_answers import answer_schema, system_prompt
+
+        self.used_keys: list[str] = []
+        self._system, self._schema = system_prompt(), answer_schema()
+        self._settings = settings
+        self._session = session
+        self._deadline = time.monotonic() + MODEL_SECONDS
+        self._cache = AnswerCache(settings.state)
+        self._book = SpendingBook(settings.state.state_db, PURPOSE)
+        self._budgeted: BudgetedCompleter | None = None
+        self._counts: Counter[str] = Counter()
+        self._failed = ""
+        self._refused = ""
+        self._again_seconds: float | None = None
+        self._may_wait = True
+
+    def report(self) -> dict[str, Json]:
+        """Count the calls and name the last failure, for the job's history."""
+        report: dict[str, Json] = {name: count for name, count in sorted(self._counts.items()) if count}
+        if self._failed:
+            report["failed"] = self._failed
+        if self._again_seconds is not None:
+            report[AGAIN] = self._again_seconds
+        if self._refused:
+            report["refused"] = self._refused
+        return report
+
+    def answer(self, window: Window) -> Mapping[str, Any] | None:
+        """Return a kept answer or the model's; None when there is neither."""
+        try:
+            return self._load_or_ask(window)
+        except BudgetRefused as refused:
+            self._counts["windows_refused"] += 1
+            self._refused = str(refused)
+        except CompletionFailed as failed:
+            self._fail(str(failed))
+            if failed.retry_after is not None and failed.retry_after > MAX_WAIT_SECONDS:
+                self._again_seconds = failed.retry_after
+        except (MemoryVaultError, OSError) as error:
+            self._fail(str(error))
+        return None
+
+    def _fail(self, why: str) -> None:
+        self._failed = why
+        self._counts["windows_failed"] += 1
+
+    def _load_or_ask(self, window: Window) -> Mapping[str, Any] | None:
+        key = self._key(window)
+        kept = self._cache.get(key)
+        if kept is not None:
+            self._counts["from_earlier_attempt"] += 1
+            self._book.note_saved("tokens", kept.tokens or self._estimate(window))
+            self.used_keys.append(key)
+            return kept.value
+        if self._failed:
+            self._counts["windows_not_asked"] += 1
+            return None
+        completion = self._ask(window)
+        kill_point("after-answer")
+        try:
+            self._cache.put(key, completion)
+        except OSError as error:  # It is paid for: used all the same, only a retry would have to pay again.
+            log.warning("an answer of the model cannot be kept for a retry: %s", error)
+        else:
+            self.used_keys.append(key)
+        kill_point("after-keeping-answer")
+        self._counts["asked"] += 1
+        if completion.tokens is not None:
+            self._counts["tokens"] += completion.tokens
+        return completion.value
+
+    def _ask(self, window: Window) -> Completion:
+        try:
+            return self._ask_once(window)
+        except CompletionFailed as failed:
+            pause = failed.retry_after
+            if pause is None or pause > MAX_WAIT_SECONDS or not self._may_wait or self._remaining_seconds() <= pause:
+                raise
+            self._may_wait = False
+            time.sleep(pause)
+            return self._ask_once(window)
+
+    def _ask_once(self, window: Window) -> Completion:
+        if self._budgeted is None:
+            completer = completer_of(self._settings)
+            if completer is None:
+                raise CompletionFailed("no model is set", may_have_cost=False)
+            self._budgeted = BudgetedCompleter(completer, self._book, caps_of(self._settings))
+        seconds = min(float(self._settings.reflection.call_seconds), self._remaining_seconds())
+        if seconds < LEAST_CALL_SECONDS:
+            raise CompletionFailed(f"the {MODEL_SECONDS:.0f} s for asking are over", may_have_cost=False)
+        request = CompletionRequest(window.text, self._system, self._schema, MAX_OUTPUT_TOKENS, seconds)
+        return self._budgeted.ask(self._session, request)
+
+    def _remaining_seconds(self) -> float:
+        return self._deadline - time.monotonic()
+
+    def _estimate(self, window: Window) -> int:
+        return BudgetedCompleter.estimate(window.text, self._system, MAX_OUTPUT_TOKENS)
+
+    def _key(self, window: Window) -> str:
+        # The session, too: an answer is deleted with its session, while a copy of that session may still need its own.
+        reflection = self._settings.reflection
+        request = (self._system, json.dumps(self._schema), window.text)
+        parts = (self._session, reflection.miner, reflection.endpoint, reflection.model, *request)
+        return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()
+
+
+def caps_of(settings: Settings) -> tuple[Cap, ...]:
+    """The caps on a model's tokens for mining; a setting of 0 is no cap."""
+    reflection = settings.reflection
+    caps = (Cap("tokens", reflection.session_token_cap, "subject"), Cap("tokens", reflection.daily_token_cap, "day"))
+    return tuple(cap for cap in caps if cap.limit)
+
+
+def _scrub_strings(value: Any) -> Any:
+    if isinstance(value, str):
+        return scrub(value)
+    if isinstance(value, list):
+        return [_scrub_strings(item) for item in value]
+    if isinstance(value, dict):
+        return {str(name): _scrub_strings(item) for name, item in value.items()}
+    return value

@@ -1,0 +1,76 @@
+"""The pending notes of one special folder, a page at a time: paths from the folders, order and search from the index.
+
+Which notes are pending the files alone decide; the index only gives their days and where a word occurs. Notes that it
+does not know yet are read.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..index.catalog_reader import CatalogReader
+from ..runtime.errors import IndexUnavailable
+from ..runtime.normal_form import normal_form
+from ..runtime.settings import Settings
+from ..vault.entry import Entry
+from ..vault.pending import PENDING_FOLDERS, pending_folder
+from ..vault.store import VaultStore
+
+MOST_READ = 2_000
+"""At most so many notes that the index does not know are read for order and search; the others come last, unordered."""
+
+
+@dataclass(frozen=True)
+class PendingPage:
+    """One page of pending notes, the oldest first, out of `total`. `number` is in 1..`pages`."""
+
+    entries: tuple[Entry, ...]
+    total: int
+    number: int
+    pages: int
+
+
+def list_pending_paths(store: VaultStore) -> dict[str, list[str]]:
+    """Vault-relative paths of the notes below each of PENDING_FOLDERS, in one walk. Raises VaultUnavailable."""
+    paths_by_folder: dict[str, list[str]] = {folder: [] for folder in PENDING_FOLDERS}
+    for path in store.walk_special(frozenset(PENDING_FOLDERS)):
+        if folder := pending_folder(path):
+            paths_by_folder[folder].append(path)
+    return paths_by_folder
+
+
+def order_pending(
+    settings: Settings, store: VaultStore, folder: str, paths: Sequence[str], search: str = ""
+) -> list[str]:
+    """Sort `paths` of one folder by (day, path); of an idea the day is that of its session.
+
+    With `search` only those that have all its words are kept.
+    """
+    words = search.split()
+    days: Mapping[str, str] = {}
+    matching: set[str] = set()
+    index = Path(settings.state.index_db)
+    with suppress(IndexUnavailable), closing(CatalogReader(index)) as reader, reader.snapshot():
+        days = reader.days_in_folder(folder)
+        matching = reader.paths_in_folder_with(folder, words) if words else set()
+    indexed = [(days[path], path) for path in paths if path in days and (not words or path in matching)]
+    read = []
+    unindexed = [path for path in paths if path not in days]
+    for entry in store.readable(unindexed[:MOST_READ]):
+        text = normal_form(f"{entry.title}\n{entry.body}").casefold()
+        if all(normal_form(word).casefold() in text for word in words):
+            read.append(((entry.kind == "idea" and entry.surfaced_at) or entry.created or "", entry.path))
+    ordered = [path for _, path in sorted([*indexed, *read])]
+    return ordered if words else ordered + unindexed[MOST_READ:]
+
+
+def load_pending_page(store: VaultStore, ordered: Sequence[str], number: int, size: int) -> PendingPage:
+    """Read the entries of page `number` (brought into range) of `size` paths; files that are gone are left out."""
+    pages = max(1, math.ceil(len(ordered) / size))
+    number = min(max(1, number), pages)
+    entries = tuple(store.readable(ordered[(number - 1) * size : number * size]))
+    return PendingPage(entries, len(ordered), number, pages)

@@ -1,0 +1,113 @@
+"""The reader that a session is read with: the model in the recall service, or n-grams where there is none."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..index.client import RecallClient, ServiceUnavailable, ensure_service
+from ..index.on_demand import may_start
+from ..pipelines.reading.calibration import calibration
+from ..pipelines.reading.forms import explicit_form
+from ..pipelines.reading.linear import NO_SENTENCE, NgramReader, length, sigmoid
+from ..pipelines.reading.reading import CATEGORIES, CHANNELS, Message, MessageReading, SentenceReading
+from ..runtime.errors import ModelUnavailable
+from ..runtime.settings import Settings
+
+log = logging.getLogger(__name__)
+
+NAME = "model"
+START_SECONDS = 20.0
+"""How long a reading waits for a service that it started."""
+ANSWER_SECONDS = 20.0
+HIGH, PROJECT = 0, 0
+"""Places in the lists of the heads `tier` and `scope`."""
+
+
+class ModelReader:
+    """Asks the recall service, and blends its answer with the n-grams'. Raises ModelUnavailable."""
+
+    name = NAME
+
+    def __init__(self, client: RecallClient, words: NgramReader) -> None:
+        self._client = client
+        self._words = words
+
+    def read(self, message: Message) -> MessageReading:
+        """See Reader."""
+        spans = [(part.start, part.end) for part in message.sentences]
+        answer = self._client.read(message.text, message.before, spans, timeout_seconds=ANSWER_SECONDS)
+        return blended(message, answer["window"], answer["sentences"], self._words)
+
+
+def blended(
+    message: Message, window: Sequence[float], parts: Sequence[Mapping[str, Any]], words: NgramReader
+) -> MessageReading:
+    """The reading of a message from the model's logits and the n-grams'."""
+    own = calibration(NAME)
+    whole, by_words = words.logits(message)
+    found = []
+    for number, sentence in enumerate(message.sentences):
+        linear = by_words[number]["sentence"]
+        if number >= len(parts):  # Beyond what the model reads of a long text.
+            found.append(SentenceReading(0.0, "fact", 0.0, "prompt"))
+            continue
+        part = parts[number]
+        form = float(explicit_form(sentence.of(message.text)) is not None)
+        worth = own.sentence({"sentence": part["sentence"][0], "words": linear, "form": form})
+        category = CATEGORIES[max(range(len(CATEGORIES)), key=lambda k: part["category"][k])]
+        channel = CHANNELS[max(range(len(CHANNELS)), key=lambda k: part["channel"][k])]
+        found.append(SentenceReading(worth, category, 1 - sigmoid(part["scope"][PROJECT]), channel))
+    values = {
+        "window": window[0],
+        "sentence": max((part["sentence"][0] for part in parts), default=NO_SENTENCE),
+        "high": max((part["tier"][HIGH] - max(part["tier"][1:]) for part in parts), default=NO_SENTENCE),
+        "words": whole["worth"],
+        "words_sentence": max((part["sentence"] for part in by_words), default=NO_SENTENCE),
+        "length": length(message.text),
+        "form": float(any(explicit_form(s.of(message.text)) for s in message.sentences)),
+    }
+    return MessageReading(own.message(values), sigmoid(window[1]), sigmoid(window[2]), found)
+
+
+class SessionReader:
+    """Reads with the model as long as it answers, with n-grams from then on. Use it as a context manager."""
+
+    def __init__(self, settings: Settings | None, *, start: bool = True) -> None:
+        self._words = NgramReader()
+        self._client: RecallClient | None = None
+        if settings is not None:
+            self._client = RecallClient(settings.state.recall_socket)
+            if start and may_start(settings):
+                try:
+                    ensure_service(settings, START_SECONDS, wait_for_model=True)
+                except ServiceUnavailable as error:
+                    log.info("sessions are read without the model: %s", error)
+
+    def __enter__(self) -> SessionReader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Hang up."""
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+
+    @property
+    def name(self) -> str:
+        """See Reader: that of the reader which gave the last answer."""
+        return NgramReader.name if self._client is None else NAME
+
+    def read(self, message: Message) -> MessageReading:
+        """See Reader."""
+        if self._client is not None:
+            try:
+                return ModelReader(self._client, self._words).read(message)
+            except (ModelUnavailable, KeyError, IndexError, TypeError) as error:
+                log.info("the rest of this session is read without the model: %s", error)
+                self.close()
+        return self._words.read(message)

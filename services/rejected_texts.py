@@ -1,0 +1,100 @@
+"""What the journal keeps of a note that the user dismissed or rejected: how to put it back, and none of its words.
+
+The note itself stays in the vault, with another status. So its text before is told by the text that it has now: the
+same beginning and end, and what stood between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import takewhile
+from typing import Any
+
+from ..runtime.errors import EntryInvalid, VaultUnavailable
+from ..vault.entry import DISMISSED, REJECTED, content_hash, parse_entry
+from ..vault.pending import is_idea_path
+from .boundary import is_outside
+
+CHANGED = "changed since"
+"""In place of the hash of a note that is not as the act left it."""
+_NO = frozenset({DISMISSED, REJECTED})
+
+
+def rejected_by(act: Mapping[str, Any]) -> frozenset[str]:
+    """Paths of the notes to which the user says no by an act, those before and after a move."""
+    written = _written(act)
+    return (
+        frozenset(c["path"] for c in act["changes"] if c["before"] is not None) if written is not None else frozenset()
+    )
+
+
+def without_rejected(act: Mapping[str, Any], line: dict[str, Any]) -> dict[str, Any]:
+    """The journal's line of an act in which the text before is a difference from the one that the act wrote."""
+    written = _written(act)
+    if written is None:
+        return line
+    after = str(written["after"])
+    for change in line["changes"]:
+        before = change["before"]
+        if before is not None:
+            head = _common(before, after)
+            tail = min(_common(before[::-1], after[::-1]), len(before) - head, len(after) - head)
+            change["before"] = {
+                "of": written["path"],
+                "hash": _hash(before),
+                "head": head,
+                "tail": tail,
+                "text": before[head : len(before) - tail],
+            }
+    return line
+
+
+def with_restored(line: Mapping[str, Any], read: Callable[[str], str | None]) -> Mapping[str, Any]:
+    """The line with its texts, where the note is as the act left it; else with what is known of them. `read` gives the
+    text of a file."""
+    if not any(isinstance(change["before"], dict) for change in line["changes"]):
+        return line
+    changes, lost = [], set()
+    for change in line["changes"]:
+        if isinstance(splice := change["before"], dict):
+            after = _text(splice["of"], read)
+            text = after[: splice["head"]] + splice["text"] + after[len(after) - splice["tail"] :]
+            if _hash(text) != splice["hash"]:
+                text = splice["text"]
+                lost.add(splice["of"])
+            change = {**change, "before": text}
+        changes.append(change)
+    # Whoever would put it back finds that the note was changed since, and leaves it.
+    changes = [{**change, "after_hash": CHANGED} if change["path"] in lost else change for change in changes]
+    return {**line, "changes": changes}
+
+
+def _common(one: str, other: str) -> int:
+    """So many characters at their beginning are the same."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+
+
+def _hash(text: str) -> str:
+    return content_hash(text.encode("utf-8", "surrogateescape"))
+
+
+def _written(act: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The only file that an act of a review writes, when that is a note to which the user has said no."""
+    written = [change for change in act["changes"] if change["after"] is not None]
+    if act["actor"] != "review" or len(written) != 1 or act.get("moves"):
+        return None
+    change: Mapping[str, Any] = written[0]
+    if is_outside(change["path"]) or any(is_idea_path(one["path"]) for one in act["changes"]):
+        return None
+    try:
+        entry = parse_entry(change["path"], change["after"].encode("utf-8", "surrogateescape"))
+    except EntryInvalid:
+        return None
+    return change if entry.effective_status in _NO else None
+
+
+def _text(path: str, read: Callable[[str], str | None]) -> str:
+    try:
+        return read(path) or ""
+    except (EntryInvalid, VaultUnavailable):
+        return ""

@@ -1,0 +1,473 @@
+"""Candidates become entries: the acting half of routing.
+
+Everything here happens under the vault's lock and is keyed by evidence, so that doing it again changes nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+from ..pipelines.candidate import Candidate
+from ..pipelines.learned import shifted
+from ..pipelines.likeness import own_words, quotes_of, statement_of
+from ..pipelines.review import replacement_line
+from ..pipelines.routing import (
+    ONE_OCCURRENCE,
+    Action,
+    RoutedCandidate,
+    Thresholds,
+    Tier,
+    at_first,
+    beyond_limit,
+    group_of,
+    is_further_finding,
+    review_mode,
+    route,
+    status_at,
+)
+from ..runtime.errors import EditConflict, EntryInvalid, EntryNotFound, PathRefused
+from ..runtime.layout import DEFAULT_GROUP, INCUBATOR, PROJECTS
+from ..runtime.paths import resolve_inside
+from ..runtime.settings import Settings
+from ..runtime.slug import free_slug
+from ..tasks.queue.kinds import Json
+from ..vault.entry import Entry, Source, fingerprint, parse_entry
+from ..vault.evidence import EVIDENCE_HEADING, LOOKED_UP, NOT_TYPED, PASSED_ON_TAG, SAID
+from ..vault.fields import StoreValue
+from ..vault.pending import is_idea_path
+from ..vault.scrubbed import Scrubbed
+from ..vault.store import VaultStore
+from .boundary import is_outside
+from .ideas.ledger import BY_COMMAND, commit_idea, has_own_title, is_titled_otherwise, new_idea_path, slug_of
+from .journal import Change, Journal, text_of
+from .known_memories import VaultMemories
+from .semantic_similarity import SemanticSimilarity
+from .tombstones import TakenBack
+
+log = logging.getLogger(__name__)
+
+ATTEMPTS_AT_EDITED_FILE = 3
+SESSION = "Session "
+"""How the line below a quotation begins."""
+MOST_WORDINGS = 4
+"""So many ways in which it was put a note quotes."""
+
+
+@dataclass(frozen=True)
+class MemoryReport:
+    """What became of the candidates of one reading."""
+
+    routed: tuple[RoutedCandidate, ...] = ()
+    written: tuple[str, ...] = ()
+    """Paths that are new or changed."""
+    counts: dict[str, Json] = field(default_factory=dict)
+
+
+def preview(candidates: Sequence[Candidate], store: VaultStore, settings: Settings) -> tuple[RoutedCandidate, ...]:
+    """What `remember` would do, each candidate for itself; nothing is written."""
+    if not candidates:
+        return ()
+    with SemanticSimilarity(settings) as meaning:
+        known = VaultMemories(store, settings, meaning, by_problem=True)
+        candidates, gone = TakenBack(settings.state, store).apart(candidates)
+        return (*(_route(candidate, known, settings) for candidate in candidates), *gone)
+
+
+def remember(
+    candidates: Sequence[Candidate], store: VaultStore, settings: Settings, *, host: str, run: str | None = None
+) -> MemoryReport:
+    """Write, strengthen or pass over each candidate. Call it under `store.lock()`.
+
+    `run`: the journal's name of what this is a part of; without it, it is a run of its own.
+    """
+    journal = Journal(settings.state, store)
+    journal.recover()
+    if not candidates:
+        return MemoryReport()
+    taken_back = TakenBack(settings.state, store)
+    taken_back.carry_over()
+    candidates, gone = taken_back.apart(candidates)
+    routed: list[RoutedCandidate] = []
+    written: list[str] = []
+    counts: Counter[str] = Counter(taken_back=len(gone)) if gone else Counter()
+    with SemanticSimilarity(settings) as meaning:
+        known = VaultMemories(store, settings, meaning, by_problem=True)
+        writer = _Writer(settings, known, journal, host or "claude", run or journal.new_run("reflect"))
+        too_many = _too_many(candidates, writer.known, settings.reflection.session_entries)
+        for index, candidate in enumerate(candidates):
+            decision = _route(candidate, writer.known, settings)
+            if index in too_many and decision.action is Action.WRITE:
+                decision = replace(decision, action=Action.NOTHING, why="too much of this session waits already")
+                counts["over_limit"] += 1
+                routed.append(decision)
+                continue
+            routed.append(decision)
+            match decision.action:
+                case Action.NOTHING:
+                    counts["known"] += 1
+                case Action.STRENGTHEN:
+                    try:
+                        written.append(writer.strengthen(decision))
+                        counts["strengthened"] += 1
+                    except (EntryInvalid, PathRefused) as error:
+                        # A note that can't be written, or whose frontmatter can't be edited, must not stop all later
+                        # memories.
+                        log.warning("not strengthened: %s: %s", decision.destination, error)
+                        counts["not_strengthened"] += 1
+                case Action.WRITE:
+                    written.append(writer.write(decision))
+                    counts[_destination_name(decision)] += 1
+    if counts["over_limit"]:
+        log.warning(
+            "session %s: %d proposals more than reflection.session_entries allows were not written; "
+            "`memory reflect` shows all of a transcript",
+            candidates[0].session,
+            counts["over_limit"],
+        )
+    return MemoryReport((*routed, *gone), tuple(dict.fromkeys(written)), dict(counts))
+
+
+def _too_many(candidates: Sequence[Candidate], known: VaultMemories, limit: int) -> set[int]:
+    """Indexes of the candidates that may only strengthen what there is, each session by itself."""
+    found: set[int] = set()
+    for session in dict.fromkeys(candidate.session for candidate in candidates):
+        waiting = known.waiting(session)
+        # What was written already, before the job was cut short, is among those that wait.
+        fresh = [
+            index
+            for index, candidate in enumerate(candidates)
+            if candidate.session == session and not any(named.issuperset(candidate.records) for named in waiting)
+        ]
+        beyond = beyond_limit([candidates[index] for index in fresh], len(waiting), limit)
+        found.update(fresh[place] for place in beyond)
+    return found
+
+
+@dataclass(frozen=True)
+class CapturedIdea:
+    """An idea that was written down on request; `appended`: a section was put into Ideas.md."""
+
+    path: str
+    is_new: bool
+    appended: bool
+    occurrences: int
+
+
+def capture_idea(
+    settings: Settings, journal: Journal, title: Scrubbed, summary: Scrubbed, *, session: str | None = None
+) -> CapturedIdea:
+    """Write an idea down because the user says so, in the vault and in Ideas.md; one that is known gets evidence.
+
+    Raises EditConflict, VaultUnavailable; nothing is written then.
+    """
+    store = journal.store
+    run, stamp = journal.new_run("idea"), journal.stamp()
+    source = Source(BY_COMMAND, session or "", (stamp,))
+    said = Candidate("idea", str(summary), "you wrote it down", "user", (stamp,), str(summary), session or "")
+    with store.lock(), SemanticSimilarity(settings) as meaning:
+        journal.recover()
+        known = [
+            entry
+            for entry in VaultMemories(store, settings, meaning).entries(said)
+            if entry.kind == "idea" and not is_titled_otherwise(entry, str(title), str(summary))
+        ]
+        old = next((e for e in known if e.effective_status in ("incubating", "active")), None)
+        if old is None:
+            path = new_idea_path(store, str(title))
+            text = store.compose(
+                path,
+                {
+                    "kind": "idea",
+                    "status": "incubating",
+                    "group": DEFAULT_GROUP,
+                    "slug": slug_of(path),
+                    "fingerprint": fingerprint(str(summary)),
+                    "occurrences": 1,
+                    "source": [source],
+                    "surfaced_in_session": session,
+                    "surfaced_at": stamp,
+                },
+                title,
+                Scrubbed.joined([summary, Scrubbed.trusted(LOOKED_UP, reason="our own words")]),
+            )
+            note = Change(path, None, text)
+        else:
+            path, before = old.path, text_of(store, old.path) or ""
+            fields: dict[str, StoreValue] = {"occurrences": old.occurrences + 1, "source": [*old.sources, source]}
+            if "surface" in old.extra:
+                fields["surface"] = None  # it was to be asked for, or declined: now the user has said so
+            body = old.body
+            if has_own_title(str(title), body) and body.startswith(f"# {old.title}\n"):
+                body = body.replace(old.title, str(title), 1)  # A mined idea's was made of its first words.
+            note = Change(path, before, store.render_edit(before, fields, _with_evidence(body, said)))
+        changes = commit_idea(settings, journal, note, run=run, actor="idea", what=f"idea: {title}", requested=True)
+    appended = any(is_outside(change.path) for change in changes)
+    return CapturedIdea(path, old is None, appended, 1 if old is None else old.occurrences + 1)
+
+
+def ideas_to_research(store: VaultStore, remembered: MemoryReport) -> list[str]:
+    """Slugs of the ideas among them that nobody has looked into yet, also those that an earlier attempt wrote."""
+    slugs = []
+    for path in dict.fromkeys([*remembered.written, *(routed.destination for routed in remembered.routed)]):
+        if is_idea_path(path):
+            with suppress(EntryNotFound, EntryInvalid):
+                if "research" not in store.read(path).extra:
+                    slugs.append(slug_of(path))
+    return slugs
+
+
+def _route(candidate: Candidate, known: VaultMemories, settings: Settings) -> RoutedCandidate:
+    score = shifted(candidate.score, known.shift(candidate))
+    candidate = replace(candidate, score=score)
+    if candidate.limit and not candidate.standing_rule:
+        # What the user decided on before makes like statements come easier, or not.
+        candidate = replace(candidate, claimed_rule=score >= candidate.limit)
+    return route(
+        candidate,
+        known,
+        mode=review_mode(settings.memory.review_mode),
+        thresholds=Thresholds(review_occurrences=settings.reflection.review_occurrences),
+    )
+
+
+def _destination_name(decision: RoutedCandidate) -> str:
+    return {"active": "saved", "pending": "for_review", "inbox": "inboxed", "incubating": "ideas"}[
+        status_at(decision.destination)
+    ]
+
+
+class _Writer:
+    """Does what was decided, change by change, each of them in the journal."""
+
+    def __init__(self, settings: Settings, known: VaultMemories, journal: Journal, host: str, run: str) -> None:
+        self.known = known
+        self._settings = settings
+        self._store = journal.store
+        self._journal = journal
+        self._host = host
+        self._run = run
+
+    def write(self, decision: RoutedCandidate) -> str:
+        """A new entry; its path. An idea that only an agent mentioned is not put before the user: it can be found."""
+        candidate = decision.candidate
+        path = free_path(decision.destination, self._store)
+        idea = candidate.category == "idea"
+        # Scrubbed where it was mined; the type was lost on the way through the pipe.
+        statement = _scrubbed(candidate.statement)
+        text = self._store.compose(
+            path,
+            {
+                "kind": candidate.kind,
+                "status": status_at(path),
+                "tags": _tags(candidate),
+                "group": group_of(candidate),
+                "slug": path.split("/")[-2] if idea else path.rsplit("/", 1)[-1].removesuffix(".md"),
+                "always_load": False,
+                "project": candidate.project if candidate.scope == "project" else None,
+                "fingerprint": fingerprint(candidate.identity),
+                "confidence": str(decision.tier),
+                "channel": candidate.channel or None,
+                "occurrences": 1,
+                "source": [self._source(candidate)],
+                "surfaced_in_session": candidate.session if idea else None,
+                "surfaced_at": self._surfaced_at(candidate),
+                "supersedes": decision.supersedes,
+            },
+            # Without what it answered: that is told below, and would take the room of what was said.
+            _scrubbed(replace(candidate, statement=own_words(statement) or statement).title),
+            _scrubbed(_body(decision, statement)),
+        )
+        if idea and candidate.in_own_voice:
+            self._commit_idea(Change(path, None, text), decision)
+        else:
+            self._commit([Change(path, None, text)], decision, "written")
+        return path
+
+    def strengthen(self, decision: RoutedCandidate) -> str:
+        """Its evidence, and one more occurrence where it is one; an entry that is sure enough now, or wider, moves.
+
+        Its path.
+        """
+        path = decision.supersedes or decision.destination
+        for attempt in range(ATTEMPTS_AT_EDITED_FILE):
+            before = text_of(self._store, path)
+            if before is None:
+                raise EntryNotFound(f"there is no entry {path}")
+            try:
+                return self._strengthen(decision, path, before)
+            except EditConflict:
+                # A person saved the note in this very moment: look at it again.
+                if attempt == ATTEMPTS_AT_EDITED_FILE - 1:
+                    raise
+        raise AssertionError("unreachable")
+
+    def _strengthen(self, decision: RoutedCandidate, path: str, before: str) -> str:
+        candidate = decision.candidate
+        told = at_first(before)
+        entry = parse_entry(path, told.encode("utf-8", "surrogateescape"))
+        is_next = is_further_finding(candidate, {source.session for source in entry.sources if source.session})
+        fields: dict[str, StoreValue] = {
+            "occurrences": entry.occurrences + (not is_next),
+            "source": _further(entry.sources, candidate) if is_next else [*entry.sources, self._source(candidate)],
+        }
+        if PASSED_ON_TAG in entry.tags and not candidate.passed_on and _says(candidate, entry):
+            fields |= {"tags": [tag for tag in entry.tags if tag != PASSED_ON_TAG]}
+        if decision.widened:
+            fields |= {"project": None, "group": DEFAULT_GROUP}
+        if decision.supersedes is None:
+            # What a session found out next about one problem is more than the same again: it may be the cause.
+            is_more = candidate.category == "idea" or is_next or _is_other_wording(candidate, entry.body)
+            body = _with_evidence(entry.body, candidate) if is_more else None
+            self._commit([Change(path, before, self._store.render_edit(told, fields, body))], decision, "strengthened")
+            return path
+        target = free_path(decision.destination, self._store)
+        fields |= {"status": status_at(target)}
+        if status_at(target) != entry.effective_status:
+            fields |= {"confidence": str(decision.tier)}
+        new_body = _in_own_words(entry.body) if decision.tier is Tier.HIGH else None
+        if _is_other_wording(candidate, entry.body):
+            new_body = _with_evidence(new_body or entry.body, candidate)
+        text = self._store.render_edit(told, fields, new_body)
+        self._commit([Change(target, None, text), Change(path, before, None)], decision, "moved on")
+        return target
+
+    def _commit_idea(self, note: Change, decision: RoutedCandidate) -> None:
+        session = decision.candidate.session
+        changes = commit_idea(
+            self._settings,
+            self._journal,
+            note,
+            run=self._run,
+            actor="reflection",
+            what="written: idea",
+            session=session,
+        )
+        for change in changes:
+            if not is_outside(change.path):
+                self.known.learned(change.path, change.after)
+
+    def _surfaced_at(self, candidate: Candidate) -> str | None:
+        """When it was said, for what is mined from old sessions is not new; the note itself is (`created`).
+
+        Where the transcript does not tell, or its clock was ahead, an idea came up now and for others it is not known.
+        """
+        now = self._journal.stamp()
+        if candidate.said_at is not None and candidate.said_at <= now:
+            return candidate.said_at
+        return now if candidate.category == "idea" else None
+
+    def _source(self, candidate: Candidate) -> Source:
+        return Source(self._host, candidate.session, candidate.records, candidate.said_at or "")
+
+    def _commit(self, changes: Sequence[Change], decision: RoutedCandidate, what: str) -> None:
+        self._journal.commit(
+            changes,
+            run=self._run,
+            actor="reflection",
+            what=f"{what}: {decision.candidate.category}",
+            session=decision.candidate.session,
+        )
+        for change in changes:
+            self.known.learned(change.path, change.after)
+
+
+def _further(sources: Sequence[Source], candidate: Candidate) -> list[Source]:
+    """With the candidate's records among those of its session: undoing takes back an occurrence for each source."""
+    at = max(place for place, source in enumerate(sources) if source.session == candidate.session)
+    records = tuple(dict.fromkeys((*sources[at].records, *candidate.records)))
+    return [*sources[:at], replace(sources[at], records=records), *sources[at + 1 :]]
+
+
+def free_path(destination: str, store: VaultStore, promised: Collection[str] = ()) -> str:
+    """The destination in the vault, or the next free name beside it; `promised` names are taken too."""
+    destination = inside_vault(destination, store)
+    if f"/{INCUBATOR}/" in f"/{destination}":
+        folder, slug, name = destination.rsplit("/", 2)
+        return f"{folder}/{free_slug(slug, lambda taken: store.is_taken(f'{folder}/{taken}'))}/{name}"
+    folder, name = destination.rsplit("/", 1)
+
+    def is_taken(slug: str) -> bool:
+        return f"{folder}/{slug}.md" in promised or store.exists(f"{folder}/{slug}.md")
+
+    slug = free_slug(name.removesuffix(".md"), is_taken)
+    return f"{folder}/{slug}.md"
+
+
+def inside_vault(destination: str, store: VaultStore) -> str:
+    """The destination; where its project's folder is a link out of the vault, that among the user's own notes.
+
+    Nothing is written through such a link, and what was said must not be lost. A property says which project it is.
+    """
+    root, _, rest = destination.partition("/")
+    project, _, inside = rest.partition("/")
+    if root != PROJECTS or not inside:
+        return destination
+    try:
+        resolve_inside(store.vault, f"{root}/{project}")
+    except PathRefused as error:
+        log.warning("%s: written to %s instead", error, DEFAULT_GROUP)
+        return f"{DEFAULT_GROUP}/{inside}"
+    return destination
+
+
+def _with_evidence(body: str, candidate: Candidate) -> Scrubbed:
+    """A note's text with one more passage in which it was said."""
+    heading = "" if f"\n## {EVIDENCE_HEADING}\n" in f"\n{body}\n" else f"\n\n## {EVIDENCE_HEADING}"
+    return _scrubbed(f"{body}{heading}\n\n{_quoted(candidate)}\n\n{_said_in(candidate)}")
+
+
+def _in_own_words(body: str) -> Scrubbed | None:
+    """A note's text without what its statement quotes of the agent's; None where it quotes nothing."""
+    told = statement_of(body)
+    own = own_words(told)
+    return _scrubbed(body.replace(told, own, 1)) if own != told and told in body else None
+
+
+def _says(candidate: Candidate, entry: Entry) -> bool:
+    """Is it said in the very words of the note, and not only nearly so?"""
+    return fingerprint(own_words(candidate.statement)) == fingerprint(own_words(statement_of(entry.body)))
+
+
+def _is_other_wording(candidate: Candidate, body: str) -> bool:
+    """Does the user put it in words that the note does not have? Who reviews the note may like them better."""
+    said = " ".join(own_words(candidate.statement).lower().split()).rstrip(".!")
+    has_room = body.count(f"\n{SESSION}") < MOST_WORDINGS
+    return candidate.in_own_voice and has_room and said not in f"{statement_of(body)} {quotes_of(body)}".lower()
+
+
+def _said_in(candidate: Candidate) -> str:
+    return f"{SESSION}{candidate.session}" if candidate.session else f"{candidate.reason}, {candidate.records[0]}"
+
+
+def _quoted(candidate: Candidate) -> str:
+    quoted = "\n".join(f"> {line}".rstrip() for line in candidate.excerpt.strip().splitlines())
+    # Research follows the links of an idea only where the user typed them.
+    return f"{NOT_TYPED}\n\n{quoted}" if candidate.category == "idea" and not candidate.in_own_voice else quoted
+
+
+def _body(decision: RoutedCandidate, statement: str) -> str:
+    candidate = decision.candidate
+    quoted = _quoted(candidate)
+    lines = [statement, ""]
+    if decision.tier is not Tier.HIGH and decision.supersedes:
+        lines += [replacement_line(decision.supersedes), ""]
+    # What is said of one occurrence stays in the note when more have come.
+    why = f"Proposed because: {candidate.reason}; {'at first ' * (decision.why == ONE_OCCURRENCE)}{decision.why}."
+    said_upon = [f"{SAID}{candidate.occasion}", ""] if candidate.occasion else []
+    lines += [f"## {EVIDENCE_HEADING}", "", why, "", *said_upon, quoted, "", f"{SESSION}{candidate.session}"]
+    if candidate.category == "idea":
+        lines += ["", LOOKED_UP]
+    return "\n".join(lines)
+
+
+def _tags(candidate: Candidate) -> list[str]:
+    passed_on = [PASSED_ON_TAG] if candidate.from_user and candidate.passed_on else []
+    return ["correction", *passed_on] if candidate.category == "correction" else passed_on
+
+
+def _scrubbed(text: str) -> Scrubbed:
+    return Scrubbed.trusted(text, reason="the mining child scrubbed every part of it")

@@ -1,0 +1,616 @@
+"""Decisions of the user, done to the files: by key, by flag, or by a line in the note.
+
+One way in, `Reviewer.decide`; every change is in the journal, so that the last decision can be taken back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..index.catalog_reader import CatalogReader
+from ..index.client import RecallClient, ServiceRefused, ServiceUnavailable
+from ..index.engine import RecallEngine, RecallQuery
+from ..index.query import is_significant, word_spans
+from ..pipelines.incubation import GC_KIND, SURFACE_KIND, Answer, listed
+from ..pipelines.likeness import shared_words, statement_of, wording_of
+from ..pipelines.review import (
+    Accepted,
+    Approve,
+    Decision,
+    Left,
+    Proposal,
+    PutAway,
+    Reject,
+    Skip,
+    Supersede,
+    link_target,
+    parse_decision,
+    settle,
+    why_none,
+    without_replacement_line,
+)
+from ..pipelines.routing import at_first
+from ..runtime.errors import (
+    EditConflict,
+    EntryInvalid,
+    EntryNotFound,
+    IndexUnavailable,
+    MemoryVaultError,
+    PathRefused,
+    QueueUnavailable,
+    UsageError,
+    VaultUnavailable,
+)
+from ..runtime.layout import ALWAYS_LOAD, REVIEW, special_folder
+from ..runtime.settings import Settings
+from ..runtime.slug import slugify
+from ..tasks.queue.enqueue import enqueue
+from ..vault.entry import IN_INBOX, PENDING, Entry, Source, fingerprint, parse_entry
+from ..vault.evidence import PASSED_ON_TAG
+from ..vault.fields import StoreValue
+from ..vault.frontmatter import carry_fields
+from ..vault.header import skim
+from ..vault.pending import is_idea_path, pending_folder
+from ..vault.registry import HEADER_BYTES
+from ..vault.scrubbed import Scrubbed
+from ..vault.store import VaultStore
+from .boundary import consent_of, is_outside
+from .decision_property import Told, decision_keys, may_be_decided, read_decision, take_back_problem, tell
+from .entry_names import require_living, resolve_entry
+from .evolving import archived_text, free_archive_path
+from .ideas.incubator import answer_listed, parse_listed
+from .ideas.ledger import decline, research_key, slug_of, surface, taken_back
+from .ideas.lost_questions import asked_idea
+from .ideas.research_fields import with_research_of, without_research
+from .journal import Act, Change, FolderMove, Journal, Recorded, hash_of, text_of
+from .remembering import free_path, inside_vault
+from .replacing import replaced_now
+from .stores import DECISION_FOLDERS, vault_store
+
+ATTEMPTS_AT_EDITED_FILE = 3
+_USUAL = frozenset({"", ALWAYS_LOAD})
+NEAREST = 5
+MOST_SHARING = 200
+RECALL_SECONDS = 3.0
+
+
+@dataclass(frozen=True)
+class DecisionOutcome:
+    """What became of a proposal. `verdict`: approved, merged, rejected, skipped or superseded; surfaced or
+    not surfaced; of an idea that nobody came back to: kept, archived or deleted."""
+
+    proposal: str
+    verdict: str
+    path: str
+    """Where it is now."""
+    archived: str | None = None
+    """Where the entry is that it replaced."""
+
+
+@dataclass(frozen=True)
+class DecisionProblem:
+    """A note whose decision could not be carried out."""
+
+    proposal: str
+    problem: str
+    told: Told = Told.NOT
+    """Whether the note itself says so."""
+
+
+@dataclass(frozen=True)
+class NearEntry:
+    """A living entry that a proposal might replace."""
+
+    path: str
+    title: str
+    statement: str
+
+
+class Reviewer:
+    """The proposals of one vault, and what is done with them."""
+
+    def __init__(self, settings: Settings, store: VaultStore | None = None, journal: Journal | None = None) -> None:
+        self._settings = settings
+        self.store = store or vault_store(settings)
+        self.journal = journal or Journal(settings.state, self.store)
+
+    def waiting(self, folder: str = REVIEW) -> list[Entry]:
+        """Notes in every folder of this name, the oldest first; those that cannot be read are left out."""
+        return self.waiting_and_unreadable(folder)[0]
+
+    def waiting_and_unreadable(self, folder: str = REVIEW) -> tuple[list[Entry], dict[str, str]]:
+        """The same, and why each of the others cannot be read, by its path."""
+        found, unreadable = [], {}
+        for path in self.store.walk_special({folder}):
+            if pending_folder(path) == folder:
+                try:
+                    found.append(self.store.read(path))
+                except EntryInvalid as error:
+                    unreadable[path] = str(error)
+                except EntryNotFound:
+                    continue
+        return sorted(found, key=lambda entry: (entry.created or "", entry.path)), unreadable
+
+    def find(self, name: str) -> str:
+        """Path of a waiting note by its path or slug. Raises EntryNotFound, UsageError when several fit."""
+        slug = name.removesuffix(".md").rsplit("/", 1)[-1]
+        every = list(self.store.walk())
+        paths = [path for path in every if special_folder(path) in DECISION_FOLDERS]
+        exact = [path for path in paths if name in (path, path.removesuffix(".md"))]
+        found = exact or [path for path in paths if path.rsplit("/", 1)[-1] == f"{slug}.md"]
+        # What is in _review comes before what lies in the inbox under the same name.
+        first = [path for path in found if special_folder(path) == REVIEW] or found
+        if len(first) > 1:
+            raise UsageError(f"{name} is the name of several notes; give the path: {', '.join(first)}")
+        if not first:
+            elsewhere = (p for p in every if p.rpartition("/")[2] == f"{slug}.md" and special_folder(p) in _USUAL)
+            for entry in self.store.readable(elsewhere):
+                if entry.effective_status in (PENDING, IN_INBOX):
+                    raise EntryNotFound(
+                        f"{entry.path} was moved out of its folder as `status: {entry.status}`: "
+                        f"write `status: active` into it if it holds, or move it back to {REVIEW}"
+                    )
+            raise EntryNotFound(f"nothing called {name} waits for a decision: `memory review --list` shows what does")
+        return first[0]
+
+    def decide(
+        self,
+        path: str,
+        decision: Decision,
+        *,
+        run: str,
+        body: Scrubbed | None = None,
+        expected_hash: str | None = None,
+        expected_old: str | None = None,
+    ) -> DecisionOutcome:
+        """Carry out a decision; `body` is the text as the user changed it.
+
+        `expected_hash` is the note as the user saw it, `expected_old` the entry that it replaces, likewise. Raises
+        EditConflict when one is another now, EntryNotFound, EntryInvalid, UsageError, VaultUnavailable; nothing is
+        changed then.
+        """
+        for attempt in range(ATTEMPTS_AT_EDITED_FILE):
+            try:
+                with self.store.lock():
+                    self.journal.recover()
+                    before = text_of(self.store, path)
+                    if before is None:
+                        raise EntryNotFound(f"{path} does not wait any more")
+                    if special_folder(path) not in DECISION_FOLDERS:
+                        raise EntryInvalid(f"{path} does not wait for a decision: it is in no _review or _inbox folder")
+                    if expected_hash is not None and hash_of(before) != expected_hash:
+                        raise EditConflict(f"{path} was changed since you saw it: look at it again")
+                    decided = self._carry_out(path, before, decision, run, body, expected_old)
+                return self._researched(decided)
+            except EditConflict:
+                if expected_hash is not None or expected_old is not None or attempt == ATTEMPTS_AT_EDITED_FILE - 1:
+                    raise
+        raise AssertionError("unreachable")
+
+    def _researched(self, decided: DecisionOutcome) -> DecisionOutcome:
+        """The same; an idea that is in the incubator now is looked up."""
+        if is_idea_path(decided.path):
+            slug = slug_of(decided.path)
+            with suppress(QueueUnavailable):  # The worker's start and the weekly look find it, too.
+                enqueue(self._settings, "research.idea", {"slug": slug}, unique_key=research_key(slug))
+        return decided
+
+    def answer(self, path: str, answers: Mapping[str, Answer], *, run: str) -> list[DecisionOutcome]:
+        """Carry out what the user wants with the ideas listed in the note at `path`.
+
+        Raises EntryNotFound, EditConflict, VaultUnavailable; what was answered before the failing one is done.
+        """
+        return [
+            DecisionOutcome(path, done.verdict, done.path)
+            for done in answer_listed(self._settings, self.journal, path, answers, run=run)
+        ]
+
+    def last_decision(self, path: str | None = None) -> Act | None:
+        """The newest decision that has not been taken back; with `path` of those that made that note what it is."""
+        undone: set[str] = set()
+        for act in self.journal.newest_decisions():
+            undone.update(act.undoes)  # what takes an act back comes after it
+            made = [change.path for change in act.changes if change.after_hash is not None]
+            if act.actor == "review" and act.id not in undone and (path is None or path in made):
+                return act
+        return None
+
+    def what_became_of(self, path: str) -> Act | None:
+        """The newest act by which a note that waited went from its place; None when nothing tells."""
+        return next((act for act in self.journal.newest_of([path]) if _removed(act, path)), None)
+
+    def undo_last(self, expected: str | None = None, *, path: str | None = None) -> Act | None:
+        """Take the last decision back, with `path` the one that made the note there what it is; None when there is
+        none. Raises EditConflict when a note was edited since.
+
+        `expected` is the id of the act that the user saw as the last one: raises EditConflict when it is not, so that
+        two windows do not take back two.
+        """
+        with self.store.lock():
+            self.journal.recover()
+            act = self.last_decision(path)
+            if expected is not None and (act is None or act.id != expected):
+                raise EditConflict("that decision is not the last one any more; nothing was taken back")
+            if act is None:
+                return None
+            changes = [self._restored(act, change) for change in reversed(act.changes)]
+            return self.journal.commit(
+                changes,
+                run=self.journal.new_run("undo"),
+                actor="undo",
+                what=f"took back: {act.what}",
+                undoes=[act.id],
+                moves=[FolderMove(move.to, move.path) for move in reversed(act.moves)],
+                consent=consent_of(self._settings, requested=True),
+            )
+
+    def _restored(self, act: Act, change: Recorded) -> Change:
+        """One file as it was before the act, wherever the act moved it."""
+        now = text_of(self.store, change.path)
+        text = change.before
+        if (None if now is None else hash_of(now)) != change.after_hash:
+            text = taken_back(self.store, act, now) if is_outside(change.path) else self._beside_research(change, now)
+            if text is None:
+                raise EditConflict(f"{change.path} was changed after the decision: take it back by hand")
+        path = change.path
+        for move in act.moves:
+            if path.startswith(move.to + "/"):
+                path = move.path + path[len(move.to) :]
+        old = None if text is None else Scrubbed.trusted(text, reason="it was there before")
+        return Change(path, now, old)
+
+    def _beside_research(self, change: Recorded, now: str | None) -> str | None:
+        """An idea's note as it was, with what was looked up since the decision; None where more was changed."""
+        if now is None or change.before is None or not is_idea_path(change.path):
+            return None
+        if hash_of(without_research(self.store, change.path, now)) != change.after_hash:
+            return None
+        return with_research_of(self.store, change.path, change.before, now)
+
+    def nearest(self, entry: Entry, most: int = NEAREST) -> list[NearEntry]:
+        """Living entries that speak of the same: by recall where it answers, then by wording."""
+        statement = statement_of(entry.body)
+        found: dict[str, NearEntry] = {}
+        for path in self._recalled(statement, most):
+            with suppress(EntryNotFound, EntryInvalid, PathRefused):
+                found[path] = _near(self.store.read(path))
+        if len(found) < most:
+            asked = wording_of(statement)
+            scored = []
+            for path, head in self.store.heads(HEADER_BYTES, self._sharing_words(statement)):
+                fields, body = skim(head.decode("utf-8", "replace"))
+                living = fields.get("status", "active") == "active" and special_folder(path) in ("", ALWAYS_LOAD)
+                score = shared_words(asked, wording_of(statement_of(body))) if living and path not in found else 0.0
+                if score > 0:
+                    scored.append((-score, path))
+            for _, path in sorted(scored)[: most - len(found)]:
+                with suppress(EntryNotFound, EntryInvalid):
+                    found[path] = _near(self.store.read(path))
+        return list(found.values())[:most]
+
+    def _sharing_words(self, statement: str) -> list[str]:
+        """Notes that may have words of the statement: those the index knows of, and all that it does not know yet."""
+        known: frozenset[str] = frozenset()
+        sharing: list[str] = []
+        words = [word for _, _, word in word_spans(statement) if is_significant(word)]
+        index = Path(self._settings.state.index_db)
+        with suppress(IndexUnavailable), closing(CatalogReader(index)) as reader, reader.snapshot():
+            sharing = reader.active_paths_with_words(words, MOST_SHARING)
+            known = reader.all_paths()
+        return sharing + [path for path in self.store.walk() if path not in known]
+
+    # Decisions in notes
+
+    def decided_notes(self) -> Iterator[tuple[str, str]]:
+        """(path, what is written) of every waiting note that has a decision, or a ticked box."""
+        for path, head in self.store.heads(HEADER_BYTES):
+            if special_folder(path) not in DECISION_FOLDERS:
+                continue
+            if may_be_decided(head) and (written := read_decision(path, head)):
+                yield path, written
+            elif GC_KIND.encode() in head and any(listed(self.store.read(path).body).values()):
+                yield path, ""
+
+    def apply_notes(self, still_owned: Callable[[], bool] = lambda: True) -> list[DecisionOutcome | DecisionProblem]:
+        """Carry out what is written in the notes. Raises VaultUnavailable."""
+        self.journal.recover()
+        run = self.journal.new_run("review")
+        results: list[DecisionOutcome | DecisionProblem] = []
+        for path, written in list(self.decided_notes()):
+            if not still_owned():
+                break
+            results += self._apply_note(path, written, run)
+        return results
+
+    def _apply_note(self, path: str, written: str, run: str) -> list[DecisionOutcome | DecisionProblem]:
+        result = self._apply(path, written, run)
+        return result if isinstance(result, list) else [] if result is None else [result]
+
+    def _apply(
+        self, path: str, written: str, run: str
+    ) -> list[DecisionOutcome | DecisionProblem] | DecisionOutcome | DecisionProblem | None:
+        try:
+            entry = self.store.read(path)
+            if entry.kind == GC_KIND:
+                return [*self.answer(path, parse_listed(entry, written), run=run)]
+            decision = parse_decision(written, entry.supersedes)
+            if decision is None:
+                raise EntryInvalid(why_none(written))
+            decided = self.decide(path, decision, run=run)
+        except EntryNotFound as error:
+            # The note itself went: someone else decided. Anything else that is missing is a problem of the note.
+            return self._problem(path, str(error)) if self.store.exists(path) else None
+        except VaultUnavailable:
+            raise
+        except MemoryVaultError as error:
+            return self._problem(path, str(error))
+        if decided.verdict != "skipped":
+            return decided
+        take_back_problem(self.store, path)
+        return None
+
+    def _problem(self, path: str, problem: str) -> DecisionProblem:
+        return DecisionProblem(path, problem, tell(self.store, path, problem))
+
+    # Carrying out
+
+    def _carry_out(
+        self, path: str, before: str, decision: Decision, run: str, body: Scrubbed | None, expected_old: str | None
+    ) -> DecisionOutcome:
+        entry = parse_entry(path, before.encode("utf-8", "surrogateescape"))
+        if entry.kind == SURFACE_KIND:
+            return self._surface(entry, decision, run)
+        if entry.kind == GC_KIND and not isinstance(decision, Skip):
+            raise EntryInvalid(f"{path} lists several ideas: write keep, archive or delete with their names")
+        match settle(_proposal(entry), decision):
+            case Left():
+                return DecisionOutcome(path, "skipped", path)
+            case PutAway(destination, status):
+                return self._put_away(entry, before, destination, status, run, body)
+            case Accepted() as accepted:
+                old = self._replaced(entry, accepted, decision)
+                marks = _marks(decision)
+                if old is not None:
+                    return self._replace(entry, before, accepted, old, run, body, expected_old, marks)
+                return self._accept(entry, before, accepted, run, body, marks)
+
+    def _surface(self, entry: Entry, decision: Decision, run: str) -> DecisionOutcome:
+        """May the idea be put into Ideas.md? The answer holds for this one."""
+        slug = asked_idea(self.store, entry)
+        match decision:
+            case Skip():
+                return DecisionOutcome(entry.path, "skipped", entry.path)
+            case Approve():
+                path = surface(self._settings, self.journal, slug, run=run, confirmed=True, question=entry.path)
+                decided = DecisionOutcome(entry.path, "surfaced", path)
+            case Reject():
+                decided = DecisionOutcome(entry.path, "not surfaced", decline(self.journal, slug, entry.path, run=run))
+            case _:
+                raise EntryInvalid(f"{entry.path} asks whether an idea may be put into Ideas.md: approve or reject it")
+        return decided
+
+    def _put_away(
+        self, entry: Entry, before: str, destination: str, status: str, run: str, body: Scrubbed | None
+    ) -> DecisionOutcome:
+        target = free_path(destination, self.store)
+        fields = {**_decided(entry), "status": status}
+        text = self.store.render_edit(before, fields, _body_after(entry, body))
+        self._commit([Change(target, None, text), Change(entry.path, before, None)], run, f"{status}: {entry.slug}")
+        return DecisionOutcome(entry.path, status, target)
+
+    def _accept(
+        self,
+        entry: Entry,
+        before: str,
+        accepted: Accepted,
+        run: str,
+        body: Scrubbed | None,
+        marks: Mapping[str, StoreValue],
+    ) -> DecisionOutcome:
+        same = self._same_entry(accepted.path, entry)
+        if same is not None and body is None:  # What the user made of the text is not known yet.
+            return self._merge(entry, before, same, run, marks)
+        target = free_path(accepted.path, self.store)
+        fields = {**_decided(entry), **_placed(target, accepted.status), "guard": None, **marks, "supersedes": None}
+        text = self.store.render_edit(before, fields, _body_after(entry, body))
+        self._commit([Change(target, None, text), Change(entry.path, before, None)], run, f"approved: {entry.slug}")
+        return DecisionOutcome(entry.path, "approved", target)
+
+    def _same_entry(self, path: str, entry: Entry) -> Entry | None:
+        path = inside_vault(path, self.store)
+        if not self.store.exists(path):
+            return None
+        other = self.store.read(path)
+        known = other.fingerprint is not None and other.fingerprint == entry.fingerprint
+        return other if known and other.effective_status == "active" else None
+
+    def _merge(
+        self, entry: Entry, before: str, other: Entry, run: str, marks: Mapping[str, StoreValue]
+    ) -> DecisionOutcome:
+        """The user holds this already: the entry gets the evidence, the proposal goes to the archive."""
+        other_before = text_of(self.store, other.path) or ""
+        fields: dict[str, StoreValue] = {
+            "occurrences": other.occurrences + entry.occurrences,
+            "source": merged_sources(other.sources, entry.sources),
+            **marks,
+        }
+        archive = free_archive_path(self.store, entry.path)
+        reason = Scrubbed.trusted("it was known already", reason="our own words")
+        changes = [
+            Change(archive, None, archived_text(self.store, self.journal, before, other.path, reason)),
+            Change(other.path, other_before, self.store.render_edit(at_first(other_before), fields)),
+            Change(entry.path, before, None),
+        ]
+        self._commit(changes, run, f"merged: {entry.slug}")
+        return DecisionOutcome(entry.path, "merged", other.path)
+
+    def _replaced(self, entry: Entry, accepted: Accepted, decision: Decision) -> str | None:
+        """The entry that is to be superseded; one that is gone since it was proposed needs nothing."""
+        if accepted.replaces is None:
+            return None
+        if isinstance(decision, Supersede):
+            old = resolve_entry(self.store, link_target(accepted.replaces))
+        elif (found := replaced_now(self.store, entry)) is not None:
+            old = found
+        else:
+            return None
+        if old == entry.path:
+            raise UsageError(f"{entry.path} can't supersede itself")
+        return old
+
+    def _replace(
+        self,
+        entry: Entry,
+        before: str,
+        accepted: Accepted,
+        old: str,
+        run: str,
+        body: Scrubbed | None,
+        expected_old: str | None,
+        marks: Mapping[str, StoreValue],
+    ) -> DecisionOutcome:
+        old_before, old_entry = require_living(self.store, old)
+        if expected_old is not None and hash_of(old_before) != expected_old:
+            raise EditConflict(f"{old}, which it would replace, is not what you saw: compare them again")
+        # What an agent evolved is a new text of that entry: links lead to it.
+        evolved = entry.written_by_agent and accepted.replaces == entry.supersedes
+        wanted = old if old_entry.always_load or evolved else accepted.path
+        target = wanted if wanted == old else free_path(wanted, self.store)
+        archive = free_archive_path(self.store, old)
+        if target == old:
+            given = {*entry.extra, "aliases", "priority"} - decision_keys(entry) - {"guard"}
+            in_place = carry_fields(old_before, before, given)
+            text = self._in_its_place(entry, in_place, old_entry, accepted, archive, body, marks)
+        else:
+            fields: dict[str, StoreValue] = {
+                **_decided(entry),
+                **_placed(target, accepted.status),
+                "guard": old_entry.guard or None,  # The user's mark on the rule stays on its new text.
+                **marks,
+                "created": self.store.today(),
+                "supersedes": archive,
+            }
+            text = self.store.render_edit(before, fields, _body_after(entry, body))
+        reason = Scrubbed.trusted(f"replaced by {target} in a review", reason="our own words")
+        changes = [Change(archive, None, archived_text(self.store, self.journal, old_before, target, reason))]
+        if target == old:
+            changes.append(Change(target, old_before, text))
+        else:
+            changes += [Change(target, None, text), Change(old, old_before, None)]
+        self._commit([*changes, Change(entry.path, before, None)], run, f"superseded {old_entry.slug}: {entry.slug}")
+        return DecisionOutcome(entry.path, "superseded", target, archive)
+
+    def _in_its_place(
+        self,
+        entry: Entry,
+        in_place: str,
+        old: Entry,
+        accepted: Accepted,
+        archive: str,
+        body: Scrubbed | None,
+        marks: Mapping[str, StoreValue],
+    ) -> Scrubbed:
+        """The old entry's text, `in_place`, with body and evidence of the proposal; its name, place and the user's own
+        keys stay."""
+        held = {PASSED_ON_TAG, *old.tags, *map(slugify, old.tags)}  # A proposal of an agent has them as slugs.
+        tags = [tag for tag in entry.tags if tag not in held]
+        kept = _body_after(entry, body) or Scrubbed.trusted(entry.body, reason="the proposal's own text")
+        fields: dict[str, StoreValue] = {
+            "status": accepted.status,
+            "created": self.store.today(),
+            "updated": self.store.today(),
+            **({"tags": [*old.tags, *tags]} if tags else {}),
+            "fingerprint": _decided(entry)["fingerprint"],
+            "confidence": entry.confidence,
+            "occurrences": entry.occurrences,
+            "source": [*entry.sources],
+            "surfaced_in_session": entry.surfaced_in_session,
+            "surfaced_at": entry.surfaced_at,
+            "supersedes": archive,
+            "superseded_by": None,
+            "superseded_at": None,
+            "superseded_reason": None,
+            **marks,
+        }
+        return self.store.render_edit(in_place, fields, kept)
+
+    def _commit(self, changes: list[Change], run: str, what: str) -> None:
+        self.journal.commit(changes, run=run, actor="review", what=what)
+
+    def _recalled(self, text: str, most: int) -> list[str]:
+        try:
+            with RecallClient(self._settings.state.recall_socket) as client:
+                answer = client.recall(text, timeout_seconds=RECALL_SECONDS, k=most, all_projects=True, caller="review")
+            return [str(hit["path"]) for hit in answer["hits"]]
+        except (ServiceUnavailable, ServiceRefused, KeyError):
+            pass
+        engine = RecallEngine(Path(self._settings.state.index_db), self.store.vault, None)
+        try:
+            return [hit.path for hit in engine.recall(RecallQuery(text, k=most, all_projects=True)).hits]
+        except (IndexUnavailable, OSError):
+            return []
+        finally:
+            engine.close()
+
+
+def _removed(act: Act, path: str) -> bool:
+    moved = any(path.startswith(f"{move.path}/") for move in act.moves)
+    return moved or any(change.path == path and change.after_hash is None for change in act.changes)
+
+
+def merged_sources(one: tuple[Source, ...], other: tuple[Source, ...]) -> list[Source]:
+    """The evidence of both, each piece once."""
+    return list(dict.fromkeys([*one, *other]))
+
+
+def _proposal(entry: Entry) -> Proposal:
+    return Proposal(
+        path=entry.path,
+        kind=entry.kind,
+        slug=entry.slug,
+        title=entry.name,
+        group=entry.group,
+        project=entry.project,
+        supersedes=entry.supersedes,
+    )
+
+
+def _decided(entry: Entry) -> dict[str, StoreValue]:
+    """What every decision does to the frontmatter. The fingerprint is how a rejection is remembered."""
+    return {
+        **dict.fromkeys(decision_keys(entry)),
+        "fingerprint": entry.fingerprint or fingerprint(statement_of(entry.body)),
+        # Now it is the user's.
+        **({"tags": [tag for tag in entry.tags if tag != PASSED_ON_TAG]} if PASSED_ON_TAG in entry.tags else {}),
+    }
+
+
+def _marks(decision: Decision) -> dict[str, StoreValue]:
+    """What the user marks the entry with by this decision."""
+    if not isinstance(decision, Approve):
+        return {}
+    return {
+        **({"always_load": True} if decision.always else {}),
+        **({"guard": decision.guard} if decision.guard else {}),
+    }
+
+
+def _placed(path: str, status: str) -> dict[str, StoreValue]:
+    name = path.rsplit("/", 2)[-2] if path.endswith("/_index.md") else path.rsplit("/", 1)[-1].removesuffix(".md")
+    return {"status": status, "slug": name, "always_load": f"/{ALWAYS_LOAD}/" in f"/{path}"}
+
+
+def _body_after(entry: Entry, body: Scrubbed | None) -> Scrubbed | None:
+    """The body to write; None leaves it byte for byte."""
+    text = entry.body if body is None else str(body)
+    kept = without_replacement_line(text)
+    if kept == entry.body:
+        return None
+    return Scrubbed.trusted(kept, reason="the note's own text, or the user's, which the caller scrubbed")
+
+
+def _near(entry: Entry) -> NearEntry:
+    return NearEntry(entry.path, entry.title, statement_of(entry.body))

@@ -1,0 +1,541 @@
+"""Scrub again: go back over what is on disk already, with the rules of today.
+
+Everything is scrubbed before it is written; this is for what was written before a rule existed, and for what a
+person put into a note. Reported are places and kinds, never the text that was found.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..pipelines.scrub import Finding, Policy, findings, issued, scrub, scrub_issued
+from ..runtime.atomic_file import replace_file
+from ..runtime.errors import (
+    EditConflict,
+    EntryInvalid,
+    EntryNotFound,
+    MemoryVaultError,
+    OutsideUnavailable,
+    PathRefused,
+    QueueUnavailable,
+    VaultUnavailable,
+)
+from ..runtime.killpoint import kill_point
+from ..runtime.layout import FILE_MODE
+from ..runtime.settings import Settings
+from ..tasks.queue import queries
+from ..tasks.queue.damage import back_up, backup_of
+from ..tasks.queue.enqueue import open_ledger
+from ..tasks.shared_queue import is_shared, machine_name, open_shared
+from ..tasks.sharing.packing import MAGIC, ContentInvalid, unbundle, unpack
+from ..tasks.sharing.shares import ShareStore, content_of
+from ..vault.entry import AGENT_SOURCE, INCIDENT, SKILL_KIND, Entry, parse_entry
+from ..vault.fields import MACHINE_KEYS
+from ..vault.frontmatter import load_fields, split_fields
+from ..vault.header import split_header
+from ..vault.scrubbed import Scrubbed
+from ..vault.store import VaultStore
+from .boundary import is_outside
+from .corpus.store import FOLDER as CORPUS_FOLDER
+from .forgetting import forget_deleted
+from .ideas.ledger import BY_COMMAND
+from .ideas.scrubbing import scrub_ideas_list
+from .indexing import reconcile_now
+from .journal import Journal, JournalState, hash_of, text_of
+from .state_db import checkpoint, replace_texts
+from .stores import open_index, vault_store
+
+
+@dataclass(frozen=True)
+class Found:
+    """Secrets or personal data in one place."""
+
+    where: str
+    """vault, index, log, journal, spool, corpus, queue, state or shared."""
+    name: str
+    kinds: Mapping[str, int]
+    problem: str | None = None
+    """Why it could not be removed; None when it was, or was only looked for."""
+
+
+def scrub_everything(settings: Settings, store: VaultStore, *, apply: bool) -> list[Found]:
+    """Look for what must not be there; with `apply`, replace it.
+
+    What cannot be read or written is told in `problem` and holds up nothing else. Raises VaultUnavailable where the
+    vault itself is away, or locked for too long.
+    """
+    journal = Journal(settings.state, store)
+    found = _interrupted(journal, store)
+    # Before the notes: an undo after a run that was killed would else bring back what has gone from them.
+    in_journal, seen = _journal(journal, apply)
+    found += in_journal
+    changed: set[str] = set()
+    kept: set[str] = set()
+    found += _vault(journal, changed, kept, apply)
+    found += _ideas_list(settings, store, apply)
+    found += _index(settings, bool(changed), kept, apply)
+    if apply:
+        found += _journal(journal, apply, seen)[0]
+    for file in _files(settings.state.log):
+        found += _lines(file, "log", _log_value, apply)
+    for file in _files(settings.state.spool):
+        found += _lines(file, "spool", _secrets_only, apply)
+    for file in _files(str(Path(settings.state.root) / CORPUS_FOLDER)):
+        # Scrubbed in full when it was mined; ids in it must stay what they are.
+        found += _lines(file, "corpus", _secrets_only, apply)
+    found += _queue(settings, apply)
+    found += _state(settings, apply)
+    found += _shared(settings, apply)
+    if apply:
+        found += _copies(settings)
+    return found
+
+
+def _interrupted(journal: Journal, store: VaultStore) -> list[Found]:
+    """End what a crash interrupted; what it wanted to write lies beside the journal, so it is named if it can't be."""
+    if not journal.is_interrupted:
+        return []
+    with store.lock():
+        try:
+            journal.recover()
+        except VaultUnavailable as error:
+            store.require_vault()
+            return [Found("journal", "a change that was interrupted", {}, str(error))]
+    return []
+
+
+def _journal(journal: Journal, apply: bool, seen: JournalState | None = None) -> tuple[list[Found], JournalState]:
+    """`seen`: its state when it was looked at before; what was written by others since then is looked at."""
+    found: list[Found] = []
+    with journal.store.lock():
+        if journal.state_of_files() != seen:
+            for file in journal.leftovers:
+                found += _lines(file, "journal", _log_value, apply=False)
+                if apply:
+                    file.unlink(missing_ok=True)
+            for file in journal.files:
+                found += _lines(file, "journal", _journal_line, apply)
+        if apply:
+            try:
+                journal.renew_hashes()
+            except VaultUnavailable as error:
+                journal.store.require_vault()
+                found.append(Found("journal", "hashes of notes", {}, str(error)))
+        return found, journal.state_of_files()
+
+
+# ---- the vault
+
+
+def note_policy(entry: Entry) -> Policy:
+    """Mined notes and incidents are cleared of people as well; what the user wrote, of secrets.
+
+    A note of the user's own may have a property `source`, too: a page, a book. Ours names a session or records.
+    """
+    if entry.kind == INCIDENT:
+        return Policy.FULL
+    if entry.sources and entry.sources[0].host == BY_COMMAND:  # An idea that stands as the user wrote it.
+        return Policy.SECRETS
+    ours = any(one.session or one.records or one.host in (AGENT_SOURCE, SKILL_KIND) for one in entry.sources)
+    return Policy.FULL if ours else Policy.SECRETS
+
+
+def scrub_note(text: str, policy: Policy) -> tuple[str, Counter[str]]:
+    """The note's text without secrets, and what was found by kind. Names, dates and ids stay as they are."""
+    parts = split_header(text)
+    if parts is None:
+        return str(scrub(text, policy)), _kinds(text, policy)
+    before, header, after = parts
+    closing, newline, body = after.partition("\n")
+    kinds = _kinds(body, policy)
+    fields = []
+    for key, field in split_fields(header):
+        # Each by itself and without its line's end: what it is replaced by must not take the next one along.
+        lines = field.rstrip("\r\n")
+        clean, found = _scrub_field(key, lines, policy)
+        kinds += found
+        fields.append(clean + field[len(lines) :])
+    return before + "".join(fields) + closing + newline + str(scrub(body, policy)), kinds
+
+
+def _scrub_field(key: str | None, field: str, policy: Policy) -> tuple[str, Counter[str]]:
+    if key in MACHINE_KEYS:
+        # An id may look drawn by lot, as a secret does; but the user may have written there as well.
+        return str(scrub_issued(field)), _counted(issued(field))
+    found = _kinds(field, policy)
+    if found and key is not None and _is_clean_list(key, field, policy):
+        return field, Counter()
+    return str(scrub(field, policy)), found
+
+
+def _is_clean_list(key: str, field: str, policy: Policy) -> bool:
+    """Is the value a list of which no item holds a secret by itself? `[Password, "Team wiki"]` are two names; as the
+    arguments of a call the second would be the first one's value."""
+    items = load_fields(field).get(key)
+    if not isinstance(items, list) or "#" in field:  # A comment is in no item.
+        return False
+    texts = [str(item) for item in items]
+    is_command = any(text.startswith("-") for text in texts)
+    return not is_command and not any(findings(f"{key}: {text}", policy) for text in texts)
+
+
+_ITS_NAME = "its name holds it: rename it by hand, and the links to it"
+_TOO_LARGE = "it is too large to be looked at: look at it by hand"
+
+
+def _vault(journal: Journal, changed: set[str], kept: set[str], apply: bool) -> Iterator[Found]:
+    """`changed` gets the paths of notes that were rewritten, `kept` those of notes that still hold what they held."""
+    store = journal.store
+    for path in store.walk(put_away=True):
+        shown = str(scrub_issued(path))
+        if in_name := issued(path):
+            kept.add(path)
+            yield Found("vault", shown, _counted(in_name), _ITS_NAME)
+        try:
+            entry, text = store.read(path), text_of(store, path)
+        except EntryNotFound:
+            continue
+        except EntryInvalid:
+            yield Found("vault", shown, {}, _TOO_LARGE)
+            continue
+        except VaultUnavailable as error:
+            store.require_vault()
+            kept.add(path)
+            yield Found("vault", shown, {}, str(error))
+            continue
+        if text is None:
+            continue
+        clean, kinds = scrub_note(text, note_policy(entry))
+        if clean != text:
+            problem = _rewrite(journal, path, text, clean) if apply else None
+            if problem is not None:
+                kept.add(path)
+            elif apply:
+                changed.add(path)
+            yield Found("vault", shown, kinds, problem)
+
+
+def _ideas_list(settings: Settings, store: VaultStore, apply: bool) -> list[Found]:
+    try:
+        kinds = scrub_ideas_list(settings, store, apply=apply)
+    except (EditConflict, OutsideUnavailable) as error:
+        kinds = Counter()
+        with suppress(EditConflict, OutsideUnavailable):
+            kinds = scrub_ideas_list(settings, store, apply=False)
+        return [Found("vault", "Ideas.md", kinds, str(error))]
+    return [Found("vault", "Ideas.md", kinds)] if kinds else []
+
+
+def _rewrite(journal: Journal, path: str, text: str, clean: str) -> str | None:
+    store = journal.store
+    before, after = split_header(text), split_header(clean)
+    if before is not None and (after is None or load_fields(before[1]).keys() != load_fields(after[1]).keys()):
+        return "its frontmatter can't be changed safely: edit it by hand"
+    with store.lock():  # One that cannot be had is no fault of this note.
+        try:
+            # The journal keeps the text before a change, so this one is not put there: only that it happened.
+            with suppress(VaultUnavailable):  # A secret goes, though the note counts as edited then.
+                journal.note_renewal(path, hash_of(text), hash_of(clean))
+            store.write_text(path, Scrubbed(clean), hash_of(text), keep_line_ends=True)
+        except (EditConflict, PathRefused, VaultUnavailable) as error:
+            store.require_vault()
+            return str(error)
+    kill_point("note-scrubbed")
+    return None
+
+
+# ---- the index
+
+_OF_ITS_NOTE = "the index has it from the note, which holds it still"
+
+
+def _index(settings: Settings, changed: bool, kept: Collection[str], apply: bool) -> list[Found]:
+    """The index is made of the notes: it is thrown away and made again rather than edited.
+
+    `kept` are paths of notes that hold what they held, so that the index holds it again.
+    """
+    index_db = Path(settings.state.index_db)
+    if not index_db.exists():
+        return []
+    found = []
+    try:
+        with open_index(settings) as index:
+            known = index.files()
+            orphans = sum((_kinds(text, Policy.SECRETS) for text in index.orphaned_texts()), Counter[str]())
+            if orphans:
+                found.append(Found("index", "texts of notes that are gone", orphans))
+            for path in known:
+                kinds: Counter[str] = sum((_kinds(text, Policy.SECRETS) for text in index.texts_of(path)), Counter())
+                if kinds:
+                    problem = _OF_ITS_NOTE if apply and path in kept else None
+                    found.append(Found("index", str(scrub_issued(path)), kinds, problem))
+        if apply and (found or changed):
+            # Not DELETE: what SQLite frees keeps its bytes until it is used again.
+            for name in ("", "-wal", "-shm"):
+                Path(f"{index_db}{name}").unlink(missing_ok=True)
+            reconcile_now(settings, full=True)
+        elif apply:
+            with open_index(settings) as index:
+                index.vacuum()  # Free pages of an older version hold what was deleted from them.
+                if not index.overwrite_removed():
+                    found.append(Found("index", index_db.name, {}, _IN_USE))
+        if apply:
+            forget_deleted(settings, vault_store(settings), known)
+    except (MemoryVaultError, OSError) as error:
+        found.append(Found("index", index_db.name, {}, str(error)))
+    return found
+
+
+# ---- files of JSON lines
+
+
+def _journal_line(value: Any) -> tuple[Any, Counter[str]]:
+    """A line of the journal: its texts are notes."""
+    kinds: Counter[str] = Counter()
+    for change in value.get("changes", []) if isinstance(value, dict) else []:
+        if isinstance(change.get("before"), str):
+            text = change["before"]
+            change["before"], found = scrub_note(text, _policy_of(str(change.get("path", "")), text))
+            kinds += found
+        elif isinstance(splice := change.get("before"), dict):
+            splice["text"], found = _secrets_only(splice["text"])
+            kinds += found
+    return value, kinds
+
+
+def _policy_of(path: str, text: str) -> Policy:
+    """That of the file: an undo writes the text there again. What cannot be read as a note is the user's own."""
+    if is_outside(path):
+        return Policy.SECRETS
+    try:
+        return note_policy(parse_entry(path, text.encode("utf-8", "surrogateescape")))
+    except EntryInvalid:
+        return Policy.SECRETS
+
+
+def _log_value(value: Any) -> tuple[Any, Counter[str]]:
+    return _mapped(value, Policy.FULL)
+
+
+def _secrets_only(value: Any) -> tuple[Any, Counter[str]]:
+    return _mapped(value, Policy.SECRETS)
+
+
+def _mapped(value: Any, policy: Policy) -> tuple[Any, Counter[str]]:
+    """Every text in a JSON value, scrubbed."""
+    if isinstance(value, str):
+        return str(scrub(value, policy)), _kinds(value, policy)
+    kinds: Counter[str] = Counter()
+    if isinstance(value, list):
+        items = []
+        for item in value:
+            new, found = _mapped(item, policy)
+            items.append(new)
+            kinds += found
+        return items, kinds
+    if isinstance(value, dict):
+        fields = {}
+        for name, item in value.items():
+            # A value is told to be a secret by its name as well.
+            pair = f"{name}={item}" if isinstance(item, str) else ""
+            if pair and not _kinds(item, policy) and (named := _kinds(pair, Policy.SECRETS)):
+                fields[name] = str(scrub(pair, Policy.SECRETS))[len(name) + 1 :]
+                kinds += named
+                continue
+            fields[name], found = _mapped(item, policy)
+            kinds += found
+        return fields, kinds
+    return value, kinds
+
+
+def _files(folder: str) -> list[Path]:
+    with suppress(FileNotFoundError):
+        return sorted(path for path in Path(folder).iterdir() if path.is_file() and not path.is_symlink())
+    return []
+
+
+def _lines(file: Path, where: str, clean: Any, apply: bool) -> list[Found]:
+    try:
+        inode = os.stat(file).st_ino
+        data = file.read_text("utf-8", "surrogateescape")
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        return [Found(where, file.name, {}, f"it can't be read: {error.strerror}")]
+    kinds: Counter[str] = Counter()
+    lines = []
+    for line in data.splitlines(keepends=True):
+        try:
+            value, found = clean(json.loads(line))
+            new = json.dumps(value) + "\n" if found or value != json.loads(line) else line
+        except (ValueError, AttributeError):
+            found = _kinds(line, Policy.FULL)
+            new = str(scrub(line, Policy.FULL)) if found else line
+        kinds += found
+        lines.append(new)
+    text = "".join(lines)
+    if apply and text != data:
+        try:
+            if os.stat(file).st_ino != inode:  # A log that was rotated meanwhile.
+                return _lines(file, where, clean, apply)
+            _write(file, text.encode("utf-8", "surrogateescape"))
+        except FileNotFoundError:  # A job that the worker has taken meanwhile: it must not come a second time.
+            return []
+        except OSError as error:
+            return [Found(where, file.name, kinds, f"it can't be written: {error.strerror}")]
+    return [Found(where, file.name, kinds)] if kinds else []
+
+
+def _write(file: Path, data: bytes) -> None:
+    """Whoever is killed meanwhile leaves the old file. Programs open it for each line, not so their stderr."""
+    if file.suffix != ".stderr":
+        replace_file(file, data)
+        return
+    # In place: programs that have the file open go on writing to it.
+    descriptor = os.open(file, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, FILE_MODE)
+    with open(descriptor, "wb") as out:
+        out.write(data)
+        out.flush()
+        os.fsync(descriptor)
+
+
+# ---- the databases
+
+_IN_USE = "old pages are being read: stop the worker and the recall service and do it again"
+_ENDED = frozenset({"done", "dead", "cancelled"})
+
+
+def _queue(settings: Settings, apply: bool) -> list[Found]:
+    """Errors, histories and arguments of jobs. Arguments hold ids and paths, and a job that waits keeps its own."""
+    if not Path(settings.state.queue_db).exists():
+        return []
+    found = []
+    try:
+        with open_ledger(settings) as ledger:
+            with ledger.transaction() as conn:
+                conn.execute("PRAGMA secure_delete = ON")
+                for job_id, state, args, error, history in conn.execute(queries.TEXTS_OF_JOBS).fetchall():
+                    new_args, kinds = _mapped(_args_of(args), Policy.SECRETS)
+                    problem = None
+                    if kinds and state not in _ENDED:
+                        new_args, problem = _args_of(args), f"it is {state}: cancel it first (`memory jobs`)"
+                    new_error, more = _mapped(error, Policy.FULL)
+                    new_history, still_more = _mapped(json.loads(history), Policy.FULL)
+                    kinds += more + still_more
+                    if not kinds:
+                        continue
+                    found.append(Found("queue", f"job {job_id}", kinds, problem if apply else None))
+                    if apply:
+                        parameters = {"id": job_id, "error": new_error, "history": json.dumps(new_history)}
+                        conn.execute(queries.REPLACE_TEXTS_OF_JOB, {**parameters, "args": json.dumps(new_args)})
+            if apply:
+                # Pages that were freed before hold what was deleted from them.
+                ledger.read("VACUUM")
+        if apply and not checkpoint(settings.state.queue_db):
+            found.append(Found("queue", "queue.db", {}, _IN_USE))
+    except QueueUnavailable as error:
+        found.append(Found("queue", "queue.db", {}, str(error)))
+    return found
+
+
+def _args_of(text: str) -> Any:
+    """The arguments of a job; its text where that is no JSON."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _state(settings: Settings, apply: bool) -> list[Found]:
+    """Where scans have come to, and what money was spent on: addresses of sources, which may hold credentials."""
+    state_db = Path(settings.state.state_db)
+    if not state_db.exists():
+        return []
+    kinds: Counter[str] = Counter()
+
+    def clean(text: str) -> str:
+        try:
+            value = json.loads(text)
+        except ValueError:
+            kinds.update(_kinds(text, Policy.SECRETS))
+            return str(scrub(text, Policy.SECRETS))
+        new, found = _mapped(value, Policy.SECRETS)
+        kinds.update(found)
+        return json.dumps(new, ensure_ascii=False) if found else text
+
+    try:
+        rows = replace_texts(state_db, clean, apply=apply)
+        found = [Found("state", state_db.name, kinds)] if rows else []
+        if apply and not checkpoint(state_db):  # Also for a run before, which was killed before it came to this.
+            found.append(Found("state", state_db.name, {}, _IN_USE))
+    except QueueUnavailable as error:
+        return [Found("state", state_db.name, {}, str(error))]
+    return found
+
+
+_NOT_OURS = (
+    "another login put it there, so this one may not take it away: it goes after 31 days, or by the tables' owner"
+)
+
+
+def _shared(settings: Settings, apply: bool) -> list[Found]:
+    """What of this machine lies in the shared database, packed by the rules of its day. Withdrawn, it is asked anew."""
+    if not is_shared(settings):
+        return []
+    found = []
+    machine = machine_name(settings)
+    try:
+        with open_shared(settings) as ledger:
+            contents = content_of(ledger)
+            for key in contents.keys(machine):
+                kinds: Counter[str] = Counter()
+                problem = None
+                try:
+                    for reading in unbundle(contents.fetch(key, machine) or MAGIC):
+                        for turn in unpack(reading):
+                            kinds += _kinds(turn.text, Policy.FULL)
+                except ContentInvalid as error:
+                    problem = str(error)
+                if apply and (kinds or problem):
+                    problem = (
+                        None if contents.withdraw(key, machine) or key not in contents.keys(machine) else _NOT_OURS
+                    )
+                if kinds or problem:
+                    found.append(Found("shared", key[:12], kinds, problem))
+    except QueueUnavailable as error:
+        if any(share.is_awaited for share in ShareStore(settings.state.state_db).all()):
+            found.append(Found("shared", "queue.url", {}, str(error)))
+    return found
+
+
+def _copies(settings: Settings) -> list[Found]:
+    """Daily copies hold what the databases held: they are made anew."""
+    found = []
+    for path in (Path(settings.state.queue_db), Path(settings.state.state_db)):
+        copy = backup_of(path)
+        if not copy.exists():
+            continue
+        try:
+            if not back_up(path):
+                problem = (
+                    f"{path.name} is gone or damaged, so its copy stays as it was: `memory doctor`, then do it again"
+                )
+                found.append(Found("queue", copy.name, {}, problem))
+        except (QueueUnavailable, OSError) as error:
+            found.append(Found("queue", copy.name, {}, str(error)))
+    return found
+
+
+def _kinds(text: str, policy: Policy) -> Counter[str]:
+    return _counted(findings(text, policy))
+
+
+def _counted(found: Sequence[Finding]) -> Counter[str]:
+    return Counter(finding.kind for finding in found)

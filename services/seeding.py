@@ -1,0 +1,286 @@
+"""Proposals from what repositories already tell an agent: planned, shown, and put into the review on the user's word.
+
+The manifest (state.db, scan `seed`) holds for each file what was proposed from it and what ranked below the limit, as
+fingerprints of scrubbed sentences. It makes a second run quiet; what the user decided is in the vault and stays decided
+without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ..pipelines.routing import PUT_AWAY_STATUSES, REJECTED_STATUSES, Tier
+from ..pipelines.scrub import scrub
+from ..pipelines.seeding import LeftOut, Proposal, decision_in, is_injection, left_out_of, memory_in, rules_in
+from ..runtime.killpoint import kill_point
+from ..runtime.layout import DEFAULT_GROUP, PROJECTS, REVIEW
+from ..runtime.settings import Settings
+from ..runtime.slug import mining_slug
+from ..sources.instructions import InstructionFile, Unread, repository_files, user_files
+from ..vault.entry import Source
+from ..vault.evidence import EVIDENCE_HEADING
+from ..vault.project import project_slug
+from ..vault.scrubbed import Scrubbed
+from ..vault.store import VaultStore
+from .cursors import Cursors
+from .journal import Change, Journal
+from .known_memories import VaultMemories
+from .remembering import free_path
+
+SCAN = "seed"
+HABITS = frozenset({"preferences", "convention"})
+"""Kinds of proposals that may be habits for all work."""
+DEFAULT_MOST = 20
+"""Proposals of one run. What a person decides on in one sitting; the rest is one `--more` away."""
+BLOCK = 5
+"""So many of each file come before the next so many of any: a long file must not crowd out the short ones."""
+_KEY_CHARACTERS = 16
+
+
+@dataclass(frozen=True)
+class PlannedProposal:
+    """One proposal, scrubbed, and the file it is from."""
+
+    file: InstructionFile
+    proposal: Proposal
+
+    @property
+    def group(self) -> str:
+        """Where it belongs once it is approved."""
+        return f"{PROJECTS}/{self.file.project}" if self.file.project else DEFAULT_GROUP
+
+    @property
+    def key(self) -> str:
+        """In the manifest."""
+        return self.proposal.fingerprint[:_KEY_CHARACTERS]
+
+
+@dataclass(frozen=True)
+class LeftLine:
+    """A sentence of a file that is not proposed, scrubbed, and why."""
+
+    file: InstructionFile
+    line: int
+    sentence: str
+    why: str
+
+
+@dataclass(frozen=True)
+class SeedPlan:
+    """What a run would do."""
+
+    files: tuple[InstructionFile, ...]
+    unread: tuple[Unread, ...]
+    chosen: tuple[PlannedProposal, ...]
+    """In the order in which they are put into the review, the strongest first."""
+    held: tuple[PlannedProposal, ...]
+    """What ranks below the limit."""
+    known: int
+    """Sentences that the vault holds already, or that the user rejected."""
+    unchanged: int
+    """Files that are as the manifest knows them."""
+    left_out: tuple[LeftLine, ...]
+    """What the files say and is no rule, file by file, unchanged ones included."""
+
+
+class Seeding:
+    """The instruction files of some repositories and one vault."""
+
+    def __init__(self, settings: Settings, store: VaultStore) -> None:
+        self._settings = settings
+        self._store = store
+        self._journal = Journal(settings.state, store)
+        self._cursors = Cursors(settings.state.state_db, SCAN)
+
+    def plan(
+        self,
+        repositories: Sequence[Path],
+        *,
+        user: bool = False,
+        most: int = DEFAULT_MOST,
+        more: bool = False,
+        again: bool = False,
+    ) -> SeedPlan:
+        """Read everything, decide, write nothing.
+
+        `more`: what earlier runs held back as well; `again`: as if there were no manifest. Raises UsageError for
+        what is no folder, VaultUnavailable.
+        """
+        files, unread = self._files(repositories, user)
+        manifest = {} if again else self._cursors.all()
+        memories = VaultMemories(self._store, self._settings)
+        waiting: list[tuple[int, PlannedProposal]] = []
+        left_out: list[LeftLine] = []
+        unchanged = known = 0
+        seen: set[tuple[str, str]] = set()
+        for file in sorted(files, key=lambda file: bool(file.project)):  # what holds everywhere first
+            for left in _left_out(file):
+                if is_injection(left.sentence):
+                    unread.append(_over_your_head(file, left.line))
+                else:
+                    left_out.append(left)
+            cursor = manifest.get(str(file.path), {})
+            if cursor.get("digest") == file.digest and not more:
+                unchanged += 1
+                continue
+            done = set(cursor.get("proposed", ())) | (set() if more else set(cursor.get("held", ())))
+            place = 0
+            for planned in _proposals(file):
+                if planned.key in done or not seen.isdisjoint({("", planned.key), (file.project, planned.key)}):
+                    continue
+                seen.add((file.project, planned.key))
+                said = planned.proposal
+                if is_injection(f"{said.heading}. {said.statement} {said.detail}"):
+                    unread.append(_over_your_head(file, said.line))
+                    continue
+                if _is_known(planned, memories):
+                    known += 1
+                    continue
+                waiting.append((place, planned))
+                place += 1
+        waiting.sort(key=lambda pair: (pair[0] // BLOCK, -pair[1].proposal.score))
+        ordered = tuple(planned for _, planned in waiting)
+        return SeedPlan(tuple(files), tuple(unread), ordered[:most], ordered[most:], known, unchanged, tuple(left_out))
+
+    def carry_out(self, plan: SeedPlan) -> list[str]:
+        """Put the chosen ones into the review and remember what was done; the paths of the new notes.
+
+        Done again after a crash it proposes nothing twice: what is in the vault is known there.
+        """
+        run = self._journal.new_run(SCAN)
+        written = []
+        with self._store.lock():
+            self._journal.recover()
+            memories = VaultMemories(self._store, self._settings)
+            for planned in plan.chosen:
+                if _is_known(planned, memories):  # written meanwhile, by another run or a reflection
+                    continue
+                path = free_path(f"{DEFAULT_GROUP}/{REVIEW}/{mining_slug(planned.proposal.title)}.md", self._store)
+                text = self._compose(path, planned)
+                self._journal.commit(
+                    [Change(path, None, text)], run=run, actor="seed", what=f"proposed: {planned.proposal.kind}"
+                )
+                memories.learned(path, text)
+                written.append(path)
+                kill_point("seed-proposed")
+        self._remember(plan)
+        return written
+
+    def _remember(self, plan: SeedPlan) -> None:
+        manifest = self._cursors.all()
+        held = {planned.key for planned in plan.held}
+        for file in plan.files:
+            source = str(file.path)
+            keys = [planned.key for planned in _proposals(file)]
+            below = [key for key in keys if key in held]
+            earlier = set(manifest.get(source, {}).get("held", ())) - {planned.key for planned in plan.chosen}
+            below += [key for key in keys if key in earlier and key not in held]
+            proposed = [key for key in keys if key not in below]
+            self._cursors.set(source, {"digest": file.digest, "proposed": proposed, "held": below})
+
+    def _files(self, repositories: Iterable[Path], user: bool) -> tuple[list[InstructionFile], list[Unread]]:
+        hosts = self._settings.hosts
+        found: dict[str, InstructionFile] = {}
+        unread = []
+        readings = [repository_files(folder, hosts.claude_config_dir / "projects") for folder in repositories]
+        if user:
+            readings.append(user_files(hosts.claude_config_dir, hosts.codex_home))
+        for reading in readings:
+            for one in reading:
+                if isinstance(one, Unread):
+                    unread.append(one)
+                else:
+                    found.setdefault(str(one.path), one)
+        return list(found.values()), unread
+
+    def _compose(self, path: str, planned: PlannedProposal) -> Scrubbed:
+        file, proposal = planned.file, planned.proposal
+        reference = scrub(f"{file.name}:{proposal.line}" if file.kind == "instructions" else file.name)
+        return self._store.compose(
+            path,
+            {
+                "kind": proposal.kind,
+                "status": "pending",
+                "group": planned.group,
+                "slug": path.rsplit("/", 1)[-1].removesuffix(".md"),
+                "always_load": False,
+                "project": file.project or None,
+                "fingerprint": proposal.fingerprint,
+                "confidence": str(Tier.MEDIUM),
+                "occurrences": 1,
+                # What such a file says to every session may be said to every session: the review offers it.
+                "channel": "core" if file.kind == "instructions" and proposal.kind in HABITS else None,
+                "source": [Source(file.kind, "", (" ".join(reference.split()),))],
+            },
+            _scrubbed(proposal.title),
+            _scrubbed(_body(proposal, reference, file.project)),
+        )
+
+
+def _proposals(file: InstructionFile) -> list[PlannedProposal]:
+    """What the file would give, the strongest first; scrubbed before anything is compared or remembered."""
+    match file.kind:
+        case "instructions":
+            found = rules_in(file.text)
+        case "decision":
+            found = [one] if (one := decision_in(file.text)) is not None else []
+        case "memory":
+            one = memory_in(file.text)
+            found = [one] if one is not None else rules_in(file.text)
+    planned = []
+    for proposal in found:
+        kind = "preferences" if proposal.kind == "convention" and not file.project else proposal.kind
+        clean = replace(
+            proposal,
+            kind=kind,
+            statement=scrub(proposal.statement),
+            title=scrub(proposal.title),
+            detail=scrub(proposal.detail),
+            heading=scrub(proposal.heading),
+        )
+        if clean.statement.strip():
+            planned.append(PlannedProposal(file, clean))
+    return planned
+
+
+def _left_out(file: InstructionFile) -> list[LeftLine]:
+    """What the file says and is not proposed; of a file that is one proposal or none, the reason why it is none."""
+    left: list[LeftOut] = []
+    if file.kind == "instructions" or (file.kind == "memory" and memory_in(file.text) is None):
+        left = left_out_of(file.text)
+    elif file.kind == "decision" and decision_in(file.text) is None:
+        left = [LeftOut(1, "the whole file", "it holds no accepted decision with its text")]
+    return [LeftLine(file, one.line, scrub(one.sentence), one.why) for one in left]
+
+
+def _over_your_head(file: InstructionFile, line: int) -> Unread:
+    return Unread(file.path, f"line {line} speaks to the agent over your head; it is not proposed")
+
+
+def _is_known(planned: PlannedProposal, memories: VaultMemories) -> bool:
+    """Does the vault say it already of this project, also as something that waits, or was it rejected, wherever? What
+    was put away is news."""
+    same = memories.saying(planned.proposal.statement, planned.proposal.kind)
+    reach = ("", planned.file.project)
+    return any(
+        entry.effective_status in REJECTED_STATUSES or project_slug(entry.project or "") in reach
+        for entry in same
+        if entry.effective_status not in PUT_AWAY_STATUSES
+    )
+
+
+def _body(proposal: Proposal, reference: str, project: str) -> str:
+    where = (
+        reference + (f", under “{proposal.heading}”" if proposal.heading else "") + (f", in {project}" * bool(project))
+    )
+    parts = [proposal.statement]
+    if proposal.detail:
+        parts.append(proposal.detail)
+    parts += [f"## {EVIDENCE_HEADING}", f"Proposed because: {proposal.why}.", f"From {where}"]
+    return "\n\n".join(parts)
+
+
+def _scrubbed(text: str) -> Scrubbed:
+    return Scrubbed.trusted(text, reason="made of parts that were scrubbed when the file was read")

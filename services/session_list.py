@@ -1,0 +1,311 @@
+"""Sessions and what was learned from each: from markers, backfill, index, journal and ledger."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+
+from ..index.catalog_reader import CatalogReader, EntryRow
+from ..pipelines.scrub import Policy, scrub
+from ..runtime.errors import (
+    EntryInvalid,
+    EntryNotFound,
+    IndexUnavailable,
+    MemoryVaultError,
+    PathRefused,
+    QueueUnavailable,
+    UsageError,
+)
+from ..runtime.settings import Settings
+from ..sources.transcripts.hosts import open_transcript
+from ..tasks.queue.enqueue import open_ledger
+from ..tasks.queue.ledger import Job
+from ..vault.automemory import COST_KIND
+from ..vault.entry import Entry, parse_entry
+from ..vault.marker import (
+    REFLECTED,
+    START,
+    Marker,
+    is_session_id,
+    last_event_at,
+    list_markers,
+    marker_path,
+    read_marker,
+)
+from ..vault.project import project_of
+from ..vault.turn import Origin, Role
+from ..vault.wording import cut, one_line
+from .corpus.store import CorpusStore, OldSession
+from .journal import Journal
+from .stores import vault_store
+
+WORDS_CHARACTERS = 80
+MOST_TURNS = 20
+"""So many of a session are looked through for the first that the user typed."""
+OLD = "old"
+"""State of a session that was mined from its transcript, and has no marker."""
+
+
+@dataclass(frozen=True)
+class SessionRow:
+    """One session."""
+
+    id: str
+    last: float
+    """Its last event, or when its transcript was last written, or the day of its newest entry; unix seconds."""
+    state: str
+    """START, REFLECTED, OLD, or '' when nothing but its entries is left of it: then `last` is only a day."""
+    learned: int
+    """Entries that were first learned in it."""
+    marker: Marker | None = None
+    old: OldSession | None = None
+    """When it was mined from its transcript, without a marker."""
+
+    @property
+    def host(self) -> str:
+        told = self.marker or self.old
+        return told.host if told is not None else ""
+
+    @property
+    def cwd(self) -> str:
+        told = self.marker or self.old
+        return told.cwd if told is not None else ""
+
+    @property
+    def project(self) -> str:
+        return (project_of(self.cwd) if self.cwd else "") or ""
+
+    @property
+    def transcript(self) -> str:
+        """Its path; '' when it is not known."""
+        return self.marker.transcript if self.marker is not None else self.old.path if self.old is not None else ""
+
+    @property
+    def mined_bytes(self) -> int:
+        told = self.marker or self.old
+        return told.offset if told is not None else 0
+
+
+@dataclass(frozen=True)
+class SessionPage:
+    """One page of sessions, the last first. `number` counts from 1 and is one that there is."""
+
+    rows: tuple[SessionRow, ...]
+    total: int
+    number: int
+    pages: int
+
+
+@dataclass(frozen=True)
+class TakenBackNote:
+    """A note of the session that an undo removed or changed back."""
+
+    title: str
+    path: str
+    at: str
+    """UTC, ISO 8601 with Z."""
+    is_gone: bool
+    """The undo removed it; else it took back what this session had changed in it."""
+
+
+@dataclass(frozen=True)
+class SessionStory:
+    """All that is known of one session."""
+
+    row: SessionRow
+    unmined: int | None
+    """Bytes of the transcript that were not mined yet; None when it is not there."""
+    learned: tuple[EntryRow, ...]
+    confirmed: tuple[EntryRow, ...]
+    """Entries of other sessions that this one said again or changed."""
+    cost: Entry | None
+    jobs: tuple[Job, ...]
+    taken_back: tuple[TakenBackNote, ...] = ()
+    """What `memory undo` took back of it, as the journal remembers; the newest first."""
+
+
+def session_page(
+    settings: Settings, number: int, size: int, *, search: str = "", only_learned: bool = False
+) -> SessionPage:
+    """Sessions by their last event; `search` is a part of the id, of the host or of the folder."""
+    learned = _learned(settings)
+    rows = _rows(settings, learned)
+    if only_learned:
+        rows = [row for row in rows if row.learned]
+    if search:
+        sought = search.lower()
+        read = _with_markers(settings, rows)
+        rows = [row for row in read if sought in _told(row)]
+    pages = max(1, math.ceil(len(rows) / size))
+    number = min(max(1, number), pages)
+    shown = _with_markers(settings, rows[(number - 1) * size : number * size])
+    return SessionPage(tuple(shown), len(rows), number, pages)
+
+
+def session_story(settings: Settings, session: str) -> SessionStory:
+    """One session. Raises UsageError when nothing is known of it."""
+    if not is_session_id(session):
+        raise UsageError(f"{session[:80]!r} is not a session's id")
+    entries = _entries(settings, session)
+    learned = tuple(entry for entry in entries if entry.kind != COST_KIND)
+    row = next((row for row in _rows(settings, {}) if row.id == session), None)
+    jobs: tuple[Job, ...] = ()
+    with suppress(QueueUnavailable), open_ledger(settings) as ledger:
+        jobs = tuple(ledger.of_session(session))
+    taken_back = _taken_back(settings, session)
+    if row is None and not entries and not jobs and not taken_back:
+        raise UsageError(f"nothing is known of a session {session}")
+    if row is None:
+        days = [entry.created or "" for entry in entries]
+        times = [_day(max(days, default="")), *(job.created_at for job in jobs), *(_day(one.at) for one in taken_back)]
+        row = SessionRow(session, max(times), "", 0)
+    (row,) = _with_markers(settings, [replace(row, learned=len(learned))])
+    cost = next((entry.path for entry in entries if entry.kind == COST_KIND), None)
+    return SessionStory(
+        row=row,
+        unmined=_unmined(row),
+        learned=learned,
+        confirmed=_confirmed(settings, session, {entry.path for entry in entries}),
+        cost=_read(settings, cost) if cost else None,
+        jobs=jobs,
+        taken_back=taken_back,
+    )
+
+
+def session_names(settings: Settings, sessions: Iterable[str]) -> dict[str, str]:
+    """What tells sessions apart in a list, by id: the first words that the user typed, where receipts.prompts allows
+    it, else the title of the first entry that was learned; a session with neither is left out."""
+    wanted = list(sessions)
+    names: dict[str, str] = {}
+    with suppress(IndexUnavailable), closing(CatalogReader(Path(settings.state.index_db))) as reader, reader.snapshot():
+        for session in wanted:
+            if entries := [each for each in reader.entries_of_session(session) if each.kind != COST_KIND]:
+                names[session] = entries[-1].title
+    if settings.receipts.prompts:
+        known = {row.id: row for row in _rows(settings, {})}
+        for row in _with_markers(settings, [known[session] for session in wanted if session in known]):
+            if words := _first_words(row):
+                names[row.id] = words
+    return names
+
+
+def _first_words(row: SessionRow) -> str:
+    if not row.transcript:
+        return ""
+    with suppress(OSError, ValueError, MemoryVaultError):
+        for turn in islice(open_transcript(Path(row.transcript), 0, row.host), MOST_TURNS):
+            if turn.role is Role.USER and turn.origin is Origin.PROMPT and turn.text.strip():
+                return cut(str(scrub(one_line(turn.text), Policy.FULL)), WORDS_CHARACTERS)
+    return ""
+
+
+def _rows(settings: Settings, learned: Mapping[str, tuple[int, str]]) -> list[SessionRow]:
+    """All, the last first; markers are only looked at, not read."""
+    harness = settings.state.harness
+    rows: dict[str, SessionRow] = {}
+    for state in (REFLECTED, START):
+        for session in list_markers(harness, state):
+            at = last_event_at(marker_path(harness, session, state))
+            if at is not None:
+                rows[session] = SessionRow(session, at, state, learned.get(session, (0, ""))[0])
+    for session, old in _old(settings).items():
+        if session not in rows:
+            rows[session] = SessionRow(session, old.modified, OLD, learned.get(session, (0, ""))[0], old=old)
+    for session, (count, day) in learned.items():
+        if session not in rows:
+            rows[session] = SessionRow(session, _day(day), "", count)
+    return sorted(rows.values(), key=lambda row: (-row.last, row.id))
+
+
+def _old(settings: Settings) -> Mapping[str, OldSession]:
+    return CorpusStore(settings.state).sessions() if Path(settings.state.state_db).exists() else {}
+
+
+def _learned(settings: Settings) -> Mapping[str, tuple[int, str]]:
+    index = Path(settings.state.index_db)
+    with suppress(IndexUnavailable), closing(CatalogReader(index)) as reader, reader.snapshot():
+        return reader.count_by_session()
+    return {}
+
+
+def _entries(settings: Settings, session: str) -> list[EntryRow]:
+    index = Path(settings.state.index_db)
+    with suppress(IndexUnavailable), closing(CatalogReader(index)) as reader, reader.snapshot():
+        return reader.entries_of_session(session)
+    return []
+
+
+def _confirmed(settings: Settings, session: str, known: set[str]) -> tuple[EntryRow, ...]:
+    """By the journal, which remembers some months: the entries name all their sessions, the index the first.
+
+    A note where the journal says may by now be another's: what was written was taken back, or deleted and said again.
+    """
+    journal = Journal(settings.state, vault_store(settings))
+    paths = {change.path for act in journal.acts_of(session) for change in act.changes} - known
+    again = [path for path in paths if _came_up_again(_read(settings, path), session)]
+    index = Path(settings.state.index_db)
+    with suppress(IndexUnavailable), closing(CatalogReader(index)) as reader, reader.snapshot():
+        return tuple(reader.entries_at_paths(again))
+    return ()
+
+
+def _taken_back(settings: Settings, session: str) -> tuple[TakenBackNote, ...]:
+    """By the journal, which remembers some months."""
+    journal = Journal(settings.state, vault_store(settings))
+    written = {act.id: {change.path for change in act.changes} for act in journal.acts_of(session)}
+    found: dict[str, TakenBackNote] = {}
+    for act in journal.newest_decisions() if written else ():
+        if act.actor != "undo" or written.keys().isdisjoint(act.undoes):
+            continue
+        for change in act.changes:
+            if change.before is not None and change.path not in found and session in change.before:
+                with suppress(EntryInvalid):
+                    entry = parse_entry(change.path, change.before.encode("utf-8", "surrogateescape"))
+                    found[change.path] = TakenBackNote(entry.title, change.path, act.at, change.after_hash is None)
+    return tuple(found.values())
+
+
+def _came_up_again(entry: Entry | None, session: str) -> bool:
+    return entry is not None and any(source.session == session for source in entry.sources[1:])
+
+
+def _read(settings: Settings, path: str) -> Entry | None:
+    with suppress(EntryNotFound, EntryInvalid, PathRefused):
+        return vault_store(settings).read(path)
+    return None
+
+
+def _with_markers(settings: Settings, rows: Iterable[SessionRow]) -> list[SessionRow]:
+    """The rows, those that have a marker with what it says."""
+    harness = settings.state.harness  # once: it is the hash of the vault's real path
+    return [
+        replace(row, marker=read_marker(marker_path(harness, row.id, row.state)))
+        if row.marker is None and row.state in (START, REFLECTED)
+        else row
+        for row in rows
+    ]
+
+
+def _told(row: SessionRow) -> str:
+    return " ".join((row.id, row.host, row.cwd)).lower()
+
+
+def _unmined(row: SessionRow) -> int | None:
+    if not row.transcript:
+        return None
+    try:
+        return max(0, os.stat(row.transcript).st_size - row.mined_bytes)
+    except OSError:
+        return None
+
+
+def _day(day: str) -> float:
+    with suppress(ValueError):
+        return datetime.fromisoformat(day[:10]).astimezone().timestamp()
+    return 0.0

@@ -1,0 +1,227 @@
+"""Which sessions still have something to mine: read off the markers, never off the queue.
+
+Delete queue.db and the next sweep makes every job again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from ..runtime.days import SECONDS_PER_DAY
+from ..runtime.layout import resolve_within
+from ..sources.transcripts.compressed import SUFFIX
+from ..sources.transcripts.lines import complete_lines
+from ..vault.marker import (
+    REFLECTED,
+    START,
+    Marker,
+    forget_end,
+    last_event_at,
+    list_markers,
+    mark_reflected,
+    marker_path,
+    read_marker,
+    remove_marker,
+    resume_marker,
+    rewrite_marker,
+)
+
+OUTSIDE = "the transcript lies outside the agent hosts' folders: refused"
+"""Why the job of such a session is dead."""
+
+FUTURE_SECONDS = 60.0
+"""A file's time may be ahead by as much: another machine's clock gave it."""
+
+
+class Verdict(Enum):
+    """What the sweep does with a marker."""
+
+    LIVE = "live"
+    MINE = "mine"
+    FINISHED = "finished"
+    DEAD_POINTER = "dead pointer"
+
+
+@dataclass(frozen=True)
+class SessionFacts:
+    """What is known of one session; sizes in bytes, silence in seconds since its last sign of life."""
+
+    silent: float
+    offset: int
+    size: int | None
+    """None: the transcript can't be looked at now."""
+    is_gone: bool = False
+    """Its host has deleted it."""
+
+
+def judge(facts: SessionFacts, *, idle_seconds: float, crash_seconds: float) -> Verdict:
+    """Decide on one session. A session that spoke lately is live, whatever its marker says."""
+    if facts.size is None:
+        return Verdict.DEAD_POINTER if facts.is_gone and facts.silent >= crash_seconds else Verdict.LIVE
+    if facts.size != facts.offset:  # A shorter one was rewritten: what it says now may not have been read.
+        return Verdict.MINE if facts.silent >= min(idle_seconds, crash_seconds) else Verdict.LIVE
+    return Verdict.FINISHED if facts.silent >= crash_seconds else Verdict.LIVE
+
+
+@dataclass(frozen=True)
+class Unmined:
+    """A silent session with bytes that were not mined."""
+
+    session: str
+    transcript: str
+    last_sign: float
+    """Unix seconds of its last event, or of the last line in its transcript."""
+
+
+@dataclass(frozen=True)
+class SweepResult:
+    """Sessions by what was found out about them; ids of those that are over."""
+
+    to_mine: tuple[Unmined, ...]
+    finished: tuple[str, ...]
+    dead_pointers: tuple[str, ...]
+
+
+def sweep(harness: str, roots: Sequence[str], *, now: float, idle_seconds: float, crash_seconds: float) -> SweepResult:
+    """Look at every open marker; finished and dead ones are put away, those to mine are returned. `roots` are the
+    folders in which hosts keep transcripts.
+
+    A transcript that grew without a hook (a host that was killed while writing) counts as a sign of life.
+    """
+    found: dict[Verdict, list[Unmined]] = {verdict: [] for verdict in Verdict}
+    for session in list_markers(harness, REFLECTED):
+        # The host writes asynchronously: its last lines may come after the session was mined and put away.
+        if _has_changed(marker_path(harness, session, REFLECTED), roots):
+            resume_marker(harness, session)
+    for session in list_markers(harness):
+        # What is wrong with the place of one session (too long a name, say) must not hide the others.
+        with contextlib.suppress(OSError, ValueError):
+            if looked := _look_at(harness, session, roots, now, idle_seconds, crash_seconds):
+                verdict, unmined = looked
+                found[verdict].append(unmined)
+    finished, dead_pointers = (
+        tuple(each.session for each in found[verdict]) for verdict in (Verdict.FINISHED, Verdict.DEAD_POINTER)
+    )
+    for session in finished:
+        mark_reflected(harness, session)
+        forget_end(harness, session)
+    for session in dead_pointers:
+        remove_marker(harness, session, START)
+    return SweepResult(tuple(found[Verdict.MINE]), finished, dead_pointers)
+
+
+def _look_at(
+    harness: str, session: str, roots: Sequence[str], now: float, idle_seconds: float, crash_seconds: float
+) -> tuple[Verdict, Unmined] | None:
+    """The verdict on one session's open marker; None where it is gone or damaged. Raises OSError, ValueError."""
+    path = marker_path(harness, session)
+    marker, event_at = read_marker(path), last_event_at(path)
+    if marker is None or event_at is None:
+        return None
+    if event_at > now + FUTURE_SECONDS:
+        event_at = _from_now_on(path, now)
+    marker = follow_transcript(harness, marker, roots)
+    size: int | None = None
+    is_gone = False
+    try:
+        status = os.stat(marker.transcript)
+        if status.st_mtime <= now + FUTURE_SECONDS:
+            event_at = max(event_at, status.st_mtime)
+        has_news = _has_news(marker, status.st_size, roots)
+        # Of a compressed one the size says nothing.
+        size = max(status.st_size, marker.offset + _is_compressed(marker)) if has_news else marker.offset
+    except FileNotFoundError:
+        is_gone = _is_in_reach(marker.transcript, roots)
+    except OSError:
+        pass
+    facts = SessionFacts(now - event_at, marker.offset, size, is_gone)
+    verdict = judge(facts, idle_seconds=idle_seconds, crash_seconds=crash_seconds)
+    return verdict, Unmined(session, marker.transcript, event_at)
+
+
+def _from_now_on(path: str, now: float) -> float:
+    """Date the last event of a session today that is dated in the future: the clock was ahead then, and until that day
+    the session would count as live."""
+    with contextlib.suppress(FileNotFoundError):
+        os.utime(path, (now, now))
+    return now
+
+
+def follow_transcript(harness: str, marker: Marker, roots: Sequence[str]) -> Marker:
+    """Have the marker name the place that its transcript was moved to: who moves or renames a project's folder moves
+    the host's folder of it too, and the session goes on there; Codex compresses one that nobody goes on with. Raises
+    OSError.
+
+    An unchanged marker if the transcript is where it was, or nowhere.
+    """
+    if os.path.lexists(marker.transcript):
+        return marker
+    from ..sources.transcripts.hosts import find_session  # Its readers' patterns take a while to compile.
+
+    compressed = Path(marker.transcript + SUFFIX)
+    found = find_session(marker.session_id, marker.host or "claude", map(Path, roots))
+    if found is None and compressed.is_file():
+        found = compressed
+    known = None if found is None else resolve_within(str(found), roots)
+    newest = read_marker(marker_path(harness, marker.session_id))  # A job may have mined on during the search.
+    if known is None or newest is None or newest.transcript != marker.transcript:
+        return newest or marker
+    moved = newest.with_transcript(known)
+    rewrite_marker(harness, moved)
+    return moved
+
+
+def _is_in_reach(transcript: str, roots: Sequence[str]) -> bool:
+    """Whether the place of a transcript can be looked at: a volume that is away leaves no folder, or an empty one."""
+    place = next((root for root in roots if resolve_within(transcript, [root])), os.path.dirname(transcript))
+    try:
+        with os.scandir(place) as found:
+            return next(found, None) is not None
+    except OSError:
+        return False
+
+
+def _has_news(marker: Marker, size: int, roots: Sequence[str]) -> bool:
+    """Whether a reading would find anything. Half a line, which a host that was killed leaves, is nothing to read: its
+    session is over. Raises OSError."""
+    if (size <= marker.offset and not _is_compressed(marker)) or resolve_within(marker.transcript, roots) is None:
+        return size != marker.offset
+    return any(True for _ in complete_lines(Path(marker.transcript), marker.offset))
+
+
+def _is_compressed(marker: Marker) -> bool:
+    return marker.transcript.endswith(SUFFIX)
+
+
+def _has_changed(path: str, roots: Sequence[str]) -> bool:
+    marker = read_marker(path)
+    try:
+        return marker is not None and _has_news(marker, os.stat(marker.transcript).st_size, roots)
+    except OSError:
+        return False
+
+
+def collect_old_markers(harness: str, *, now: float, days: int) -> int:
+    """Delete what belongs to sessions that were reflected more than `days` ago; how many files went.
+
+    An open marker is not old: what it points to was not mined yet.
+    """
+    limit = now - days * SECONDS_PER_DAY
+    gone = 0
+    for session in list_markers(harness, REFLECTED):
+        event_at = last_event_at(marker_path(harness, session, REFLECTED))
+        if event_at is not None and event_at < limit:
+            gone += remove_marker(harness, session, REFLECTED)
+    for leftover in (*Path(harness).glob("injected-*"), *Path(harness).glob("told-*"), *Path(harness).glob("ended-*")):
+        try:
+            if leftover.stat().st_mtime < limit:
+                leftover.unlink()
+                gone += 1
+        except FileNotFoundError:
+            continue
+    return gone

@@ -1,0 +1,384 @@
+"""skills.index: one entry for each skill on this machine, in step with its source.
+
+A child process reads the skills, which are strangers' files, and prints what they say of themselves, scrubbed; this
+side decides and writes. Each step is one change of one file, so a run that was cut short is simply done again.
+
+`python -m memoryvault.services.skills` is the child: the roots as JSON on stdin, a scan as JSON on stdout.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ..pipelines.scrub import scrub
+from ..pipelines.skills import (
+    ArchiveSkill,
+    Skill,
+    SkillEntry,
+    SkillStep,
+    UpdateSkill,
+    WriteSkill,
+    body_of,
+    gives_orders,
+    merged_body,
+    mixes_scripts,
+    plan_skills,
+    quote_digest,
+    quote_of,
+    title_of,
+)
+from ..runtime.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound
+from ..runtime.killpoint import kill_point
+from ..runtime.layout import ARCHIVE, DEFAULT_GROUP, SKILLS, home_folder
+from ..runtime.priority import lower_priority
+from ..runtime.settings import Settings
+from ..runtime.slug import free_slug
+from ..sources.skills.finding import SkillRoot, WalkResult, claude_roots, project_root, skill_files
+from ..sources.skills.reading import read_skill
+from ..tasks.queue import supervisor
+from ..vault.entry import SKILL_KIND, Entry, Source
+from ..vault.fields import StoreValue
+from ..vault.marker import REFLECTED, START, list_markers, marker_path, read_marker
+from ..vault.project import project_of
+from ..vault.scrubbed import Scrubbed
+from ..vault.store import VaultStore
+from .cursors import Cursors
+
+SCAN = "skills"
+"""Scan name under which the folders stand that are looked through besides the host's own."""
+MAX_SKILLS = 5000
+NICENESS = 10
+
+
+@dataclass(frozen=True)
+class Scan:
+    """What the roots hold."""
+
+    skills: tuple[Skill, ...]
+    unreadable: tuple[str, ...]
+    """Paths of skills that are there but could not be read."""
+    uncertain: tuple[str, ...]
+    """Folders that could not be looked through whole: what is missing from them may still be there."""
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SkillIndexReport:
+    """What an indexing did."""
+
+    written: int
+    updated: int
+    moved: int
+    restored: int
+    archived: int
+    unchanged: int
+    warnings: tuple[str, ...]
+
+    @property
+    def changed(self) -> int:
+        return self.written + self.updated + self.moved + self.restored + self.archived
+
+
+# Where to look
+
+
+def remember_root(settings: Settings, path: Path) -> None:
+    """Look through this folder from now on. Its skills are the user's choice, so they hold in every project."""
+    Cursors(settings.state.state_db, SCAN).set(str(path), {"owner": "given"})
+
+
+def forget_root(settings: Settings, path: Path) -> bool:
+    """Look through it no longer; False when it was not known. The next indexing archives its entries."""
+    cursors = Cursors(settings.state.state_db, SCAN)
+    known = cursors.get(str(path)) is not None
+    cursors.forget(str(path))
+    return known
+
+
+def is_known_root(settings: Settings, path: Path) -> bool:
+    """Whether `forget_root` would forget it."""
+    return Cursors(settings.state.state_db, SCAN).get(str(path)) is not None
+
+
+def all_roots(
+    settings: Settings,
+    cwd: str = "",
+    *,
+    also: Sequence[Path] = (),
+    without: Collection[Path] = (),
+    remember: bool = True,
+) -> list[SkillRoot]:
+    """The host's folders, the projects that sessions ran in, and what was named. Remembers new projects, if it may.
+
+    As if `also` were remembered and `without` forgotten.
+    """
+    cursors = Cursors(settings.state.state_db, SCAN)
+    known: dict[str, Mapping[str, Any]] = dict(cursors.all())
+    home = home_folder(settings.environment)
+    for folder in sorted({cwd, *_session_folders(settings)} - {""}):
+        repository = _with_skills(folder, home)
+        if repository is not None and str(repository) not in known:
+            known[str(repository)] = {"owner": "project", "project": project_of(str(repository), home)}
+            if remember:
+                cursors.set(str(repository), known[str(repository)])
+    roots = claude_roots(settings.hosts.claude_config_dir)
+    named = {**known, **{str(path): {"owner": "given"} for path in also}}
+    for path, value in sorted(named.items()):
+        if Path(path) in without:
+            continue
+        if value.get("owner") == "project":
+            roots.append(project_root(Path(path), str(value.get("project") or Path(path).name)))
+        else:
+            roots.append(SkillRoot(Path(path), Path(path).name, "given"))
+    return roots
+
+
+def _session_folders(settings: Settings) -> set[str]:
+    harness = settings.state.harness
+    markers = (
+        read_marker(marker_path(harness, session, state))
+        for state in (START, REFLECTED)
+        for session in list_markers(harness, state)
+    )
+    return {marker.cwd for marker in markers if marker is not None}
+
+
+def _with_skills(cwd: str, home: str) -> Path | None:
+    """The nearest folder at or above `cwd`, below the home folder, that brings skills for those who work in it."""
+    if not cwd.startswith("/"):
+        return None
+    folder = Path(os.path.realpath(cwd))
+    for each in (folder, *folder.parents):
+        if str(each) in ("/", os.path.realpath(home)):
+            return None
+        with suppress(OSError):
+            if (each / ".claude" / "skills").is_dir():
+                return each
+    return None
+
+
+# Reading
+
+
+def scan(roots: Sequence[SkillRoot], home: str) -> Scan:
+    """Read the skills below the roots; each file once, for the first root that holds it."""
+    skills: dict[str, Skill] = {}
+    unreadable: list[str] = []
+    uncertain: list[str] = []
+    warnings: list[str] = []
+    for root in roots:
+        base = root.path.parents[1] if root.owner == "project" and len(root.path.parents) > 1 else root.path
+        if root.owner in ("given", "project") and not base.exists() and not base.parent.exists():
+            uncertain.append(_shown(str(root.path), home))
+            warnings.append(f"{base} is not there; its entries stay as they are")
+            continue
+        walked = WalkResult()
+        for file in skill_files(root, walked):
+            shown = _shown(str(file), home)
+            if shown in skills or not shown.isprintable():
+                continue
+            if len(skills) >= MAX_SKILLS:
+                walked.complete = False
+                walked.warnings.append(f"more than {MAX_SKILLS} skills: the rest was not read")
+                break
+            try:
+                text = read_skill(file)
+            except OSError as error:
+                unreadable.append(shown)
+                warnings.append(f"{shown}: {error.strerror}")
+                continue
+            if text is None:
+                warnings.append(f"{shown}: it is empty")
+                continue
+            warnings += [f"{shown}: {warning}" for warning in text.warnings]
+            if mixes_scripts(text.name):
+                warnings.append(f"{shown}: its name {text.name!r} mixes alphabets: it may only look like another's")
+            if gives_orders(f"{text.name} {text.description} {text.summary}"):
+                warnings.append(f"{shown}: its description gives orders to the agent that reads it; it is not shown")
+            skills[shown] = Skill(
+                path=shown,
+                repo=root.repo,
+                name=scrub(text.name),
+                description=scrub(text.description),
+                summary=scrub(text.summary),
+                version=scrub(text.version),
+                digest=text.digest,
+                project=root.project,
+            )
+        warnings += walked.warnings
+        if not walked.complete:
+            uncertain.append(_shown(str(root.path), home))
+    return Scan(tuple(skills.values()), tuple(unreadable), tuple(uncertain), tuple(warnings))
+
+
+def _shown(path: str, home: str) -> str:
+    """With the home folder as `~`: entries are synced, and a user's name is nobody's business."""
+    return "~" + path[len(home) :] if home != "/" and path.startswith(home.rstrip("/") + "/") else path
+
+
+# Writing
+
+
+def index_skills(
+    found: Scan, store: VaultStore, check: Callable[[], None] = lambda: None, *, dry_run: bool = False
+) -> SkillIndexReport:
+    """Bring the entries in step. `check` may raise before each write. Raises VaultUnavailable."""
+    notes = _our_notes(store)
+    entries = [_as_skill_entry(note) for note in notes]
+    paths = {skill.path for skill in found.skills} | set(found.unreadable)
+    is_gone = {
+        entry.skill_path: entry.skill_path not in paths
+        and not any(entry.skill_path.startswith(folder.rstrip("/") + "/") for folder in found.uncertain)
+        for entry in entries
+    }
+    ours = {entry.entry for entry in entries}
+    taken = {path for path in store.walk() if path.startswith(SKILLS + "/") and path not in ours}
+    steps = plan_skills(found.skills, entries, is_gone, taken)
+    warnings = list(found.warnings)
+    counts = {"written": 0, "updated": 0, "moved": 0, "restored": 0, "archived": 0}
+    for step in steps:
+        check()
+        kill_point("skills-step")
+        name = _name_of(step)
+        if not dry_run:
+            try:
+                warning = _do(step, store)
+            except (EditConflict, EntryExists, EntryNotFound, EntryInvalid) as error:
+                warnings.append(f"left for the next time: {error}")
+                continue
+            if warning:
+                warnings.append(warning)
+        counts[name] += 1
+    touched = sum(isinstance(step, WriteSkill | UpdateSkill) for step in steps)
+    return SkillIndexReport(**counts, unchanged=len(found.skills) - touched, warnings=tuple(warnings))
+
+
+def _name_of(step: SkillStep) -> str:
+    match step:
+        case WriteSkill():
+            return "written"
+        case ArchiveSkill():
+            return "archived"
+        case UpdateSkill(restored=True):
+            return "restored"
+        case _:
+            return "moved" if step.entry != step.target else "updated"
+
+
+def _our_notes(store: VaultStore) -> list[Entry]:
+    archive = f"{DEFAULT_GROUP}/{ARCHIVE}/"
+    found = []
+    for path in store.walk():
+        if not path.startswith((SKILLS + "/", archive)):
+            continue
+        with suppress(EntryNotFound, EntryInvalid):
+            entry = store.read(path)
+            is_ours = entry.kind == SKILL_KIND and isinstance(entry.extra.get("skill_path"), str)
+            if is_ours and (not path.startswith(archive) or entry.status == "archived"):
+                found.append(entry)
+    return found
+
+
+def _field(entry: Entry, name: str) -> str:
+    value = entry.extra.get(name)
+    return "" if value is None else str(value)
+
+
+def _as_skill_entry(entry: Entry) -> SkillEntry:
+    return SkillEntry(
+        entry=entry.path,
+        # One that the user archived in its place is the user's business, not a skill that went.
+        status="archived" if not entry.path.startswith(SKILLS + "/") else "active",
+        skill_path=_field(entry, "skill_path"),
+        repo=_field(entry, "skill_repo"),
+        name=_field(entry, "skill_name"),
+        digest=_field(entry, "skill_digest"),
+    )
+
+
+def _do(step: SkillStep, store: VaultStore) -> str | None:
+    """Carry it out; a warning for the user."""
+    match step:
+        case WriteSkill(skill, path):
+            fields: dict[str, StoreValue] = {
+                "kind": SKILL_KIND,
+                "tags": [SKILL_KIND],
+                "group": SKILLS,
+                "project": skill.project,
+                "source": Source(SKILL_KIND),
+                **_skill_fields(skill, quote_digest(quote_of(skill))),
+            }
+            store.create(path, fields, _ours(title_of(skill.name, skill.repo)), _ours(body_of(skill)))
+            return None
+        case ArchiveSkill(path):
+            _archive(store, path)
+            return None
+        case UpdateSkill(skill, path, target):
+            if target != path:
+                slug = target.rsplit("/", 1)[-1].removesuffix(".md")
+                fields = {"slug": slug, **({"status": "active"} if step.restored else {})}
+                store.move(path, target, store.read(path).content_hash, fields)
+                kill_point("skills-moved")
+            return _renew(store, target, skill)
+
+
+def _renew(store: VaultStore, path: str, skill: Skill) -> str | None:
+    entry = store.read(path)
+    old_quote = _field(entry, "skill_quote")
+    body, edited = merged_body(entry.body, _as_skill_entry(entry), _field(entry, "skill_version"), old_quote, skill)
+    fields = _skill_fields(skill, old_quote if edited else quote_digest(quote_of(skill)))
+    store.update(path, entry.content_hash, fields=fields, body=_ours(body))
+    return f"{path}: you edited what it quotes, so that stays; the skill has changed" if edited else None
+
+
+def _archive(store: VaultStore, path: str) -> None:
+    entry = store.read(path)
+    name = path.rsplit("/", 1)[-1].removesuffix(".md")
+    used: set[str] = set()
+    while True:
+        slug = free_slug(name, used)
+        try:
+            store.move(path, f"{DEFAULT_GROUP}/{ARCHIVE}/{slug}.md", entry.content_hash, {"status": "archived"})
+            return
+        except EntryExists:
+            used.add(slug)
+
+
+def _skill_fields(skill: Skill, quote: str) -> dict[str, StoreValue]:
+    fields = {
+        "skill_path": skill.path,
+        "skill_repo": skill.repo,
+        "skill_name": skill.name,
+        "skill_version": skill.version,
+        "skill_digest": skill.digest,
+        "skill_quote": quote,
+    }
+    return {key: _ours(value) if value else None for key, value in fields.items()}
+
+
+def _ours(text: str) -> Scrubbed:
+    return Scrubbed.trusted(text, reason="scrubbed where it was read; paths and digests are this machine's")
+
+
+# The job
+
+
+def main() -> int:
+    """The child."""
+    supervisor.watch_parent()
+    lower_priority(NICENESS)
+    request = json.load(sys.stdin)
+    roots = [SkillRoot(**{**root, "path": Path(root["path"])}) for root in request["roots"]]
+    json.dump(asdict(scan(roots, request["home"])), sys.stdout)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

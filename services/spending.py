@@ -1,0 +1,199 @@
+"""Budgets that hold through crashes: an amount is reserved in state.db before it is spent.
+
+A reservation that was never settled (its process died) counts in full, so that neither a retry nor a restart
+gets the same budget twice.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Literal
+
+from ..runtime.days import local_day
+from .state_db import state_transaction
+
+Unit = Literal["tokens", "fetches", "seconds"]
+
+
+@dataclass(frozen=True)
+class Cap:
+    """At most `limit` of `unit`: for one subject over all time, or for all subjects of a purpose on one day."""
+
+    unit: Unit
+    limit: int
+    per: Literal["subject", "day"]
+
+
+class BudgetRefused(Exception):
+    """The amount does not fit under a cap; nothing was reserved."""
+
+    def __init__(self, cap: Cap, used: int, wanted: int) -> None:
+        super().__init__(f"{cap.limit} {cap.unit} per {cap.per} allowed, {used} used, {wanted} more wanted")
+        self.cap = cap
+        self.used = used
+        self.wanted = wanted
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """Amounts that were set aside; row ids in state.db by unit."""
+
+    rows: Mapping[Unit, int]
+    amounts: Mapping[Unit, int]
+
+
+@dataclass(frozen=True)
+class SpendingSum:
+    """Sums of one purpose and unit over a span of days."""
+
+    purpose: str
+    unit: str
+    spent: int
+    """What was settled, and the whole of what was reserved and never settled."""
+    refused: int
+    """Amounts that a cap turned away."""
+    refusals: int
+    saved: int
+    """Amounts that were not needed after all."""
+
+
+@dataclass(frozen=True)
+class SpendingReport:
+    """What was spent today, and in the last seven days."""
+
+    today: tuple[SpendingSum, ...]
+    week: tuple[SpendingSum, ...]
+
+
+class SpendingBook:
+    """What was spent for one purpose ('mining', 'research', 'adaptation'), in state.db."""
+
+    def __init__(self, path: Path | str, purpose: str, *, clock: Callable[[], float] = time.time) -> None:
+        self._path = path
+        self._purpose = purpose
+        self._clock = clock
+
+    def reserve(self, subject: str, amounts: Mapping[Unit, int], caps: Sequence[Cap] = ()) -> Reservation:
+        """Set the amounts aside, durably, or raise BudgetRefused (all of them or none). Call this before spending."""
+        now = self._clock()
+        day = _day(now)
+        refused: BudgetRefused | None = None
+        rows: dict[Unit, int] = {}
+        with state_transaction(self._path) as conn:
+            for cap in caps:
+                wanted = amounts.get(cap.unit, 0)
+                column, value = ("subject", subject) if cap.per == "subject" else ("day", day)
+                used = conn.execute(
+                    "SELECT coalesce(sum(coalesce(spent, reserved)), 0) FROM spending"
+                    f" WHERE purpose = ? AND unit = ? AND {column} = ?",
+                    (self._purpose, cap.unit, value),
+                ).fetchone()[0]
+                if wanted and used + wanted > cap.limit:
+                    refused = BudgetRefused(cap, used, wanted)
+                    break
+            if refused is None:
+                for unit, amount in amounts.items():
+                    cursor = conn.execute(
+                        "INSERT INTO spending(purpose, subject, unit, reserved, day, at) VALUES (?, ?, ?, ?, ?, ?)",
+                        (self._purpose, subject, unit, amount, day, now),
+                    )
+                    rows[unit] = int(cursor.lastrowid or 0)
+        if refused is not None:
+            self._tally("refused", refused.cap.unit, refused.wanted)
+            raise refused
+        return Reservation(rows, dict(amounts))
+
+    def settle(self, reservation: Reservation, spent: Mapping[Unit, int]) -> None:
+        """Put down what was really spent; units that are not named were not spent at all."""
+        with state_transaction(self._path) as conn:
+            for unit, row in reservation.rows.items():
+                conn.execute("UPDATE spending SET spent = ? WHERE id = ?", (spent.get(unit, 0), row))
+
+    def left(self, subject: str, cap: Cap) -> int:
+        """How much fits under the cap now; not below 0."""
+        column, value = ("subject", subject) if cap.per == "subject" else ("day", _day(self._clock()))
+        with state_transaction(self._path) as conn:
+            used = conn.execute(
+                "SELECT coalesce(sum(coalesce(spent, reserved)), 0) FROM spending"
+                f" WHERE purpose = ? AND unit = ? AND {column} = ?",
+                (self._purpose, cap.unit, value),
+            ).fetchone()[0]
+        return max(0, cap.limit - int(used))
+
+    def note_saved(self, unit: Unit, amount: int) -> None:
+        """Count what a cheaper way made needless."""
+        self._tally("saved", unit, amount)
+
+    def _tally(self, what: Literal["refused", "saved"], unit: Unit, amount: int) -> None:
+        with state_transaction(self._path) as conn:
+            conn.execute(
+                "INSERT INTO tally(purpose, what, unit, day, amount, times) VALUES (?, ?, ?, ?, ?, 1)"
+                " ON CONFLICT(purpose, what, unit, day)"
+                " DO UPDATE SET amount = amount + excluded.amount, times = times + 1",
+                (self._purpose, what, unit, _day(self._clock()), amount),
+            )
+
+
+def spent_since(path: Path | str, since: str) -> tuple[SpendingSum, ...]:
+    """Sums of every purpose and unit since that local date (YYYY-MM-DD), for `memory health`."""
+    if not Path(path).exists():
+        return ()
+    with state_transaction(path) as conn:
+        spent = {
+            (row["purpose"], row["unit"]): int(row["total"])
+            for row in conn.execute(
+                "SELECT purpose, unit, sum(coalesce(spent, reserved)) AS total FROM spending"
+                " WHERE day >= ? GROUP BY purpose, unit",
+                (since,),
+            )
+        }
+        tallies = {
+            (row["purpose"], row["unit"], row["what"]): (int(row["amount"]), int(row["times"]))
+            for row in conn.execute(
+                "SELECT purpose, unit, what, sum(amount) AS amount, sum(times) AS times FROM tally"
+                " WHERE day >= ? GROUP BY purpose, unit, what",
+                (since,),
+            )
+        }
+    keys = sorted({*spent, *((purpose, unit) for purpose, unit, _ in tallies)})
+    return tuple(
+        SpendingSum(
+            purpose=purpose,
+            unit=unit,
+            spent=spent.get((purpose, unit), 0),
+            refused=tallies.get((purpose, unit, "refused"), (0, 0))[0],
+            refusals=tallies.get((purpose, unit, "refused"), (0, 0))[1],
+            saved=tallies.get((purpose, unit, "saved"), (0, 0))[0],
+        )
+        for purpose, unit in keys
+    )
+
+
+def spent_by_day(path: Path | str, unit: Unit, since: str) -> dict[str, dict[str, int]]:
+    """What was spent of the unit, by day and purpose, since that local date (YYYY-MM-DD)."""
+    if not Path(path).exists():
+        return {}
+    found: dict[str, dict[str, int]] = {}
+    with state_transaction(path) as conn:
+        for day, purpose, total in conn.execute(
+            "SELECT day, purpose, sum(coalesce(spent, reserved)) FROM spending"
+            " WHERE unit = ? AND day >= ? GROUP BY day, purpose",
+            (unit, since),
+        ):
+            found.setdefault(day, {})[purpose] = int(total)
+    return found
+
+
+def spending_report(path: Path | str, now: float) -> SpendingReport:
+    """The sums of every purpose and unit, for `memory health`."""
+    today = _day(now)
+    week = (datetime.fromisoformat(today).date() - timedelta(days=6)).isoformat()
+    return SpendingReport(today=spent_since(path, today), week=spent_since(path, week))
+
+
+def _day(now: float) -> str:
+    return local_day(now).isoformat()

@@ -1,0 +1,165 @@
+"""state.db: what was spent, and how far scans have come.
+
+None of it can be derived again, so every commit is synced, and `logs.rotate` keeps a daily copy. Standard
+library sqlite3 only. A connection is opened for each use: these are a few writes an hour, from workers,
+their children and commands alike.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+from ..runtime.errors import QueueUnavailable, SchemaTooNew
+from ..runtime.paths import explain_file_system
+from ..tasks.queue.damage import keep_in_place, restore_if_damaged
+from ..tasks.queue.schema import (
+    DATABASE_ERRORS,
+    Shape,
+    is_damage,
+    is_doubtful,
+    is_of_file_system,
+    retry_locked,
+    unavailable,
+)
+
+log = logging.getLogger(__name__)
+
+VERSION = 1
+BUSY_SECONDS = 10.0
+
+_MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    (
+        """
+        CREATE TABLE spending (
+            id       INTEGER PRIMARY KEY AUTOINCREMENT,
+            purpose  TEXT NOT NULL,     -- what the budget is for: 'mining', 'research', 'adaptation'
+            subject  TEXT NOT NULL,     -- session id, slug or pattern
+            unit     TEXT NOT NULL,     -- 'tokens', 'fetches', 'seconds'
+            reserved INTEGER NOT NULL,  -- written before it is spent
+            spent    INTEGER,           -- null until settled: a crash in between counts as all of it
+            day      TEXT NOT NULL,     -- local date, YYYY-MM-DD
+            at       REAL NOT NULL      -- unix seconds
+        )
+        """,
+        "CREATE INDEX spending_by_subject ON spending(purpose, unit, subject)",
+        "CREATE INDEX spending_by_day ON spending(purpose, unit, day)",
+        """
+        CREATE TABLE tally (            -- what was not spent, for `memory health`
+            purpose TEXT NOT NULL,
+            what    TEXT NOT NULL CHECK (what IN ('refused', 'saved')),
+            unit    TEXT NOT NULL,
+            day     TEXT NOT NULL,
+            amount  INTEGER NOT NULL,
+            times   INTEGER NOT NULL,
+            PRIMARY KEY (purpose, what, unit, day)
+        )
+        """,
+        """
+        CREATE TABLE cursor (           -- how far a scan has come in one of its sources
+            scan       TEXT NOT NULL,   -- 'corpus', 'discovery', 'skills'
+            source     TEXT NOT NULL,
+            value      TEXT NOT NULL,   -- JSON, the scan's own
+            updated_at REAL NOT NULL,
+            PRIMARY KEY (scan, source)
+        )
+        """,
+    ),
+)
+
+SHAPE = Shape(_MIGRATIONS, [("cursor", "value")])
+
+
+@contextmanager
+def state_transaction(path: Path | str) -> Iterator[sqlite3.Connection]:
+    """One durable write transaction on state.db, created and migrated when needed.
+
+    Raises QueueUnavailable when it is locked for longer than BUSY_SECONDS or damaged, SchemaTooNew when a
+    newer version has written it. Rolled back when the block raises. A damaged file is replaced by its daily copy:
+    whoever comes next works with that.
+    """
+    path = Path(path)
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with keep_in_place(path), closing(_connect_or_create(path)) as conn:
+            conn.row_factory = sqlite3.Row
+            retry_locked(lambda: conn.execute("PRAGMA journal_mode = wal"), BUSY_SECONDS)
+            conn.execute("PRAGMA synchronous = full")
+            conn.execute("BEGIN IMMEDIATE")
+            try:
+                _migrate(conn, path)
+                yield conn
+            except BaseException:
+                if conn.in_transaction:  # A full disk may have rolled it back already.
+                    conn.execute("ROLLBACK")
+                raise
+            conn.execute("COMMIT")
+    except (*DATABASE_ERRORS, OSError) as error:
+        raise _unavailable(path, error) from error
+
+
+def _connect_or_create(path: Path) -> sqlite3.Connection:
+    if not path.exists():
+        path.touch(mode=0o600)
+    return _connect(path)
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+
+
+def _unavailable(path: Path, error: Exception) -> QueueUnavailable:
+    """The error in our words. A worker lives for weeks: damage is not left until its next start."""
+    if is_damage(error) or is_doubtful(error):
+        with suppress(OSError):
+            if done := restore_if_damaged(path, SHAPE):
+                log.info("%s", done)  # The caller tells the user.
+                return QueueUnavailable(f"{done}: try again")
+    if is_of_file_system(error):
+        return QueueUnavailable(explain_file_system(path, error))
+    return QueueUnavailable(f"{path} cannot be used ({error}); `memory doctor` tells what to do")
+
+
+def _migrate(conn: sqlite3.Connection, path: Path) -> None:
+    version = int(conn.execute("PRAGMA user_version").fetchone()[0])
+    if version > VERSION:
+        raise SchemaTooNew(f"{path} was written by a newer MemoryVault: update this one")
+    for number, statements in enumerate(_MIGRATIONS[version:], start=version + 1):
+        for statement in statements:
+            conn.execute(statement)
+        conn.execute(f"PRAGMA user_version = {number:d}")
+
+
+def replace_texts(path: Path | str, clean: Callable[[str], str], *, apply: bool) -> list[str]:
+    """Names of rows in which `clean` changes a text; with `apply` these are changed, and the old bytes overwritten.
+
+    A cursor whose source or value changes is not found again, so that its scan looks there once more. Raises
+    QueueUnavailable.
+    """
+    changed = []
+    with state_transaction(path) as conn:
+        conn.execute("PRAGMA secure_delete = ON")
+        for table, columns in (("cursor", ("source", "value")), ("spending", ("subject",))):
+            for row in conn.execute(f"SELECT rowid AS row_id, * FROM {table}").fetchall():
+                new = [clean(row[column]) for column in columns]
+                if new == [row[column] for column in columns]:
+                    continue
+                changed.append(f"{table} {row['row_id']}")
+                if apply:
+                    assignments = ", ".join(f"{column} = ?" for column in columns)
+                    conn.execute(f"UPDATE OR REPLACE {table} SET {assignments} WHERE rowid = ?", (*new, row["row_id"]))
+    return changed
+
+
+def checkpoint(path: Path | str) -> bool:
+    """Empty the write-ahead log of state.db or queue.db, in which old pages lie; False when another process is reading
+    them. Raises QueueUnavailable."""
+    path = Path(path)
+    try:
+        with keep_in_place(path), closing(_connect(path)) as conn:
+            return not conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+    except (*DATABASE_ERRORS, OSError) as error:
+        raise unavailable(path, error) from error  # Not replaced here: only its worker replaces a queue.

@@ -1,0 +1,227 @@
+"""What the user took back by `memory undo`: it is not written again from the same records.
+
+It stands in a note of the vault, a decision as any other: who deletes the state folder does not undo it, and who
+deletes a line of the note does. Sessions and records have ids, which hold none of the words that are to be gone.
+Reading old sessions again, or a whole transcript by hand, passes over those records; said anew, in another record, it
+counts.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeAlias
+
+from ..pipelines.candidate import Candidate
+from ..pipelines.routing import Action, RoutedCandidate, tier_of
+from ..runtime.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, PathRefused, QueueUnavailable
+from ..runtime.killpoint import kill_point
+from ..runtime.layout import META, StatePaths
+from ..runtime.paths import original_name
+from ..vault.entry import parse_entry
+from ..vault.marker import is_session_id
+from ..vault.scrubbed import Scrubbed
+from ..vault.store import MAX_ENTRY_BYTES, VaultStore
+from .cursors import Cursors
+from .journal import hash_of, text_of
+
+log = logging.getLogger(__name__)
+
+NOTE = f"{META}/taken-back.md"
+EMPTY = """\
+---
+kind: taken-back
+---
+
+# Taken back
+
+What `memory undo` took out of these sessions, by the ids of their records: it is not written again when they are read
+again. Delete a line, or this note, and it may be. A line to which something is added does not count either.
+
+"""
+"""The note without a line."""
+WHY = f"you took it back: {NOTE}"
+ATTEMPTS_AT_EDITED_NOTE = 3
+_OLD_SCAN = "undone"
+"""Scan name under which it stood in state.db, by session, before there was the note."""
+_RECORD = r"[A-Za-z0-9_:-]{1,128}"
+"""No dot: what is imported has for its record the name of its file, which may tell what is in it."""
+_LINE = re.compile(rf"[ \t]*[-*+][ \t]+`(?P<session>[A-Za-z0-9._-]{{1,128}})`:(?P<records>(?:[ \t]+`{_RECORD}`)+)\s*")
+_UNIQUE = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+"""A record's id that no other session has but for a copy of the record. Some hosts only count their records."""
+
+Evidence: TypeAlias = "tuple[str, str]"
+"""Session and record."""
+
+
+class TakenBack:
+    """The evidence that was taken out of the vault."""
+
+    def __init__(self, state: StatePaths, store: VaultStore) -> None:
+        self._store = store
+        self._state_db = Path(state.state_db)
+        self._old = Cursors(state.state_db, _OLD_SCAN)
+
+    def add(self, evidence: Iterable[Evidence]) -> set[Evidence]:
+        """Put it down, durably; what of it the note did not say before. Call it before the vault is changed: what a
+        note still says is not taken back.
+
+        Raises EditConflict, EntryInvalid, PathRefused, VaultUnavailable; nothing is put down then.
+        """
+        added = {each for each in evidence if _is_writable(each)}
+        old = self._in_state()
+        if not added and not old:
+            return set()
+        before = self._edit(lambda said: said | added | old)
+        kill_point("taken-back-noted")
+        if old:
+            self._old.forget_all()
+        return added - before
+
+    def withdraw(self, evidence: Collection[Evidence]) -> None:
+        """It was not taken out of the vault after all. Raises as `add` does."""
+        self._edit(lambda said: said - set(evidence))
+
+    def carry_over(self) -> None:
+        """Put down in the note what an earlier release left in the state folder. Done again it changes nothing. Raises
+        EditConflict, VaultUnavailable."""
+        try:
+            if self._in_state():
+                self.add(())
+        except (EntryInvalid, PathRefused) as error:
+            log.warning("what was taken back stays in the state folder: %s", error)
+
+    def evidence(self) -> set[Evidence]:
+        """All of it, as the note and copies that a sync client left beside it say. Raises VaultUnavailable."""
+        found = self._in_state()
+        for path in (NOTE, *self._copies()):
+            try:
+                data = self._store.read_bytes(path, MAX_ENTRY_BYTES)
+            except EntryNotFound:
+                continue
+            except (EntryInvalid, PathRefused) as error:
+                log.warning("passed over: %s", error)
+                continue
+            found |= evidence_of(data.decode("utf-8", "surrogateescape"))
+        return found
+
+    def apart(self, candidates: Sequence[Candidate]) -> tuple[list[Candidate], list[RoutedCandidate]]:
+        """What may be written, and the decisions on what was taken back. Raises VaultUnavailable."""
+        known = {identity(each) for each in self.evidence()} if candidates else set()
+        kept = [each for each in candidates if said_by(each) not in known]
+        gone = [
+            RoutedCandidate(each, tier_of(each)[0], Action.NOTHING, "", WHY)
+            for each in candidates
+            if said_by(each) in known
+        ]
+        return kept, gone
+
+    def forget(self) -> None:
+        """As if nothing had been taken back. The user's own lines in the note stay. Raises as `add` does."""
+        for note in (NOTE, *self._copies()):
+            self._edit(lambda _: set(), note)
+        if self._state_db.exists():
+            self._old.forget_all()
+
+    def _in_state(self) -> set[Evidence]:
+        if not self._state_db.exists():
+            return set()
+        try:
+            rows = self._old.all().items()
+        except QueueUnavailable as error:
+            # What the note says counts all the same, and a reading need not wait for the state folder.
+            log.warning("what an earlier release put down is passed over: %s", error)
+            return set()
+        return {(session, record) for session, value in rows for record in value["records"]}
+
+    def _copies(self) -> Iterator[str]:
+        with suppress(OSError):
+            for name in sorted(os.listdir(self._store.vault / META)):
+                if original_name(name) == NOTE.rpartition("/")[2]:
+                    yield f"{META}/{name}"
+
+    def _edit(self, changed: Callable[[set[Evidence]], set[Evidence]], note: str = NOTE) -> set[Evidence]:
+        """Have the note, or a copy of it, say what `changed` makes of what it says, which is returned."""
+        with self._store.lock():
+            for attempt in range(ATTEMPTS_AT_EDITED_NOTE):
+                self._store.require_vault()
+                text = text_of(self._store, note)
+                before = evidence_of(text or "")
+                after = {each for each in changed(before) if _is_writable(each)}
+                try:
+                    if after != before:
+                        self._write(note, text, after)
+                    return before
+                except (EditConflict, EntryExists, EntryNotFound) as error:
+                    # A person saved the note, or a sync client brought it, in this very moment: look at it again.
+                    if attempt == ATTEMPTS_AT_EDITED_NOTE - 1:
+                        raise EditConflict(f"{note} was changed while it was written; nothing was changed") from error
+        raise AssertionError("unreachable")
+
+    def _write(self, note: str, before: str | None, evidence: set[Evidence]) -> None:
+        text = text_with(EMPTY if before is None else before, evidence)
+        if text == EMPTY and before is not None:
+            self._store.remove(note, hash_of(before))
+            return
+        clean = Scrubbed.trusted(text, reason="ids, our own words, and what the user wrote beside them")
+        self._store.write_text(note, clean, None if before is None else hash_of(before), keep_line_ends=True)
+
+
+def said_by(candidate: Candidate) -> Evidence:
+    """What its being taken back goes by: the record that says it. Those before it show what that is about."""
+    return identity((candidate.session, candidate.records[-1]))
+
+
+def identity(evidence: Evidence) -> Evidence:
+    """The same for a copy of the record in another session, as when a session is resumed under a new id."""
+    session, record = evidence
+    return ("" if _UNIQUE.fullmatch(record) else session, record)
+
+
+def evidence_in(path: str, text: str) -> set[Evidence]:
+    """What the note at `path` says where it was found, as far as it can be put down."""
+    note = parse_entry(path, text.encode("utf-8", "surrogateescape"))
+    found = {(source.session, record) for source in note.sources for record in source.records}
+    return {each for each in found if _is_writable(each)}
+
+
+def evidence_of(text: str) -> set[Evidence]:
+    """What the lines of the note say. A line that is none of ours says nothing."""
+    return {each for line in text.split("\n") for each in _said_in(line)}
+
+
+def text_with(text: str, evidence: Collection[Evidence]) -> str:
+    """The note with these lines in place of those it has, in one order; all other lines byte for byte."""
+    lines = [line + "\n" for line in text.split("\n")]
+    lines[-1] = lines[-1][:-1]
+    place = next((at for at, line in enumerate(lines) if _said_in(line)), None)
+    others = [line for line in lines if line and not _said_in(line)]
+    above = others if place is None else lines[:place]
+    ending = "\r\n" if lines[0].endswith("\r\n") else "\n"
+    if evidence and above and not above[-1].endswith("\n"):
+        above = [*above[:-1], above[-1] + ending]
+    return "".join([*above, *(line + ending for line in _lines(evidence)), *others[len(above) :]])
+
+
+def _lines(evidence: Collection[Evidence]) -> Iterator[str]:
+    records: dict[str, list[str]] = {}
+    for session, record in sorted(evidence):
+        records.setdefault(session, []).append(record)
+    for session, of_session in records.items():
+        yield f"- `{session}`: {' '.join(f'`{record}`' for record in of_session)}"
+
+
+def _said_in(line: str) -> list[Evidence]:
+    match = _LINE.fullmatch(line)
+    if match is None or not is_session_id(match["session"]):
+        return []
+    return [(match["session"], record.strip("`")) for record in match["records"].split()]
+
+
+def _is_writable(evidence: Evidence) -> bool:
+    session, record = evidence
+    return is_session_id(session) and re.fullmatch(_RECORD, record) is not None

@@ -1,0 +1,417 @@
+"""The agent's own notes about a project: topic files and their index, changed together.
+
+A topic and its line are one act of the journal. Killed in between, the next command, reflection or start of the worker
+ends it; a file that came without a line (by hand, by sync) gets one from `rebuild-index`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from ..pipelines.review import archive_name
+from ..pipelines.scrub import Policy, scrub
+from ..pipelines.topic_index import index_lines, line_for, links_in, over_the_limit, rebuilt, with_line, without_lines
+from ..runtime.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, PathRefused, UsageError
+from ..runtime.killpoint import kill_point
+from ..runtime.layout import PROJECTS, is_conflict_copy
+from ..runtime.paths import resolve_inside
+from ..runtime.slug import validate_slug
+from ..vault.automemory import FOLDER, INDEX_NAME, TYPES, is_topic_name
+from ..vault.entry import AGENT_SOURCE, Entry, Source, parse_entry
+from ..vault.fields import StoreValue
+from ..vault.scrubbed import Scrubbed
+from ..vault.store import VaultStore
+from ..vault.wording import one_line
+from .journal import Actor, Change, Journal, hash_of, text_of
+
+MAX_BODY_CHARACTERS = 100_000
+MAX_DESCRIPTION_CHARACTERS = 300
+SHOWN_HASH_CHARACTERS = 12
+NO_TOPIC = (EntryInvalid, EntryNotFound, PathRefused)
+"""What reading one file may raise: it is a folder, a link that leaves the vault, too large, or gone meanwhile."""
+_SLUG = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+
+
+@dataclass(frozen=True)
+class Topic:
+    """One topic file. `type` is '' when the file names none of TYPES."""
+
+    slug: str
+    path: str
+    name: str
+    description: str
+    type: str
+    updated: str
+    body: str
+    hash: str
+    """Begin of its content hash: what `replace` expects."""
+    indexed: bool
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What `lint` found: where, and what to do about it."""
+
+    where: str
+    what: str
+
+
+@dataclass(frozen=True)
+class TopicWords:
+    """How errors name what their reader can do: options of the command, or arguments of an agent's tools."""
+
+    type: str
+    description: str
+    replace: str
+    append: str
+    listing: str
+    """What shows the topics that there are."""
+
+
+OPTIONS = TopicWords("--type", "--description", "--replace", "--append", "`memory topics list`")
+ARGUMENTS = TopicWords("`type`", "`description`", "`replace`", "`append`", "the tool `list`")
+
+
+class Topics:
+    """The notes of one project. Raises PathRefused and VaultUnavailable throughout.
+
+    `actor`: who writes, for the journal; `agent` for what a model writes unasked, which `memory undo` takes back.
+    `words`: those of who reads the errors.
+    """
+
+    def __init__(
+        self,
+        store: VaultStore,
+        journal: Journal,
+        project: str,
+        *,
+        actor: Actor = "topics",
+        words: TopicWords = OPTIONS,
+    ) -> None:
+        self._words = words
+        self._store = store
+        self._journal = journal
+        self._actor = actor
+        self.project = validate_slug(project)
+        self.folder = f"{PROJECTS}/{self.project}/{FOLDER}"
+        self.index_path = f"{self.folder}/{INDEX_NAME}"
+
+    def all(self) -> list[Topic]:
+        """All topics by slug; files that can't be read are left to `lint`."""
+        self._journal.recover()
+        listed = {one.file for one in index_lines(self._index())}
+        topics = []
+        for slug in self._slugs():
+            with suppress(*NO_TOPIC):
+                topics.append(self._topic(slug, f"{slug}.md" in listed))
+        return topics
+
+    def read(self, slug: str) -> Topic:
+        """One topic. Raises EntryNotFound."""
+        self._journal.recover()
+        if _checked(slug) not in self._slugs():
+            raise EntryNotFound(f"{self.project} has no topic {slug}: {self._words.listing} shows what there is")
+        return self._topic(slug, any(one.file == f"{slug}.md" for one in index_lines(self._index())))
+
+    def links(self, topic: Topic) -> Mapping[str, bool]:
+        """What the topic's `[[links]]` name, and whether there is such a topic."""
+        slugs = set(self._slugs())
+        return {target: target in slugs for target in links_in(topic.body)}
+
+    def write(
+        self,
+        slug: str,
+        body: str,
+        *,
+        type_: str | None = None,
+        description: str | None = None,
+        name: str | None = None,
+        replace: str | None = None,
+        append: bool = False,
+    ) -> Topic:
+        """Create a topic with its index line, or change one that was read before.
+
+        `replace` is the hash that `read` gave; `append` adds to whatever is there. Neither: the topic must be new,
+        so that no writer can overwrite what it has not seen. Raises EntryExists, EntryNotFound, EditConflict,
+        EntryInvalid, UsageError.
+        """
+        _checked(slug)
+        if type_ is not None and type_ not in TYPES:
+            raise UsageError(f"type {type_!r} is none: use one of {', '.join(TYPES)}")
+        if not body.strip():
+            raise UsageError("a topic needs a text")
+        with self._store.lock():
+            self._journal.recover()
+            path = f"{self.folder}/{slug}.md"
+            before = text_of(self._store, path)
+            if before is None:
+                self._refuse_twin(slug)
+                if replace is not None:
+                    raise EntryNotFound(f"{self.project} has no topic {slug}: write it without {self._words.replace}")
+                after = self._new(path, slug, body, type_, description, name)
+            else:
+                after = self._changed(slug, before, body, type_, description, name, replace, append)
+            entry = parse_entry(path, after.encode("utf-8", "surrogateescape"))
+            index = self._index_text()
+            line = line_for(_title(entry, slug), slug, _text(entry.extra.get("description")))
+            new_index = self._trusted(with_line(index or "", slug, line))
+            changes = [Change(path, before, after)] if after != before else []
+            if new_index != index:
+                changes.append(Change(self.index_path, index, new_index))
+            if changes:
+                self._commit(changes, f"wrote topic {slug}")
+            return self._topic(slug, True)
+
+    def remove(self, slug: str) -> str:
+        """Take a topic and its line out; where the file is archived. Raises EntryNotFound."""
+        _checked(slug)
+        with self._store.lock():
+            self._journal.recover()
+            path = f"{self.folder}/{slug}.md"
+            before = text_of(self._store, path)
+            if before is None:
+                raise EntryNotFound(f"{self.project} has no topic {slug}: {self._words.listing} shows what there is")
+            archive = self._free_archive(path)
+            changes = [Change(archive, None, self._store.render_edit(before, {"status": "archived"}))]
+            index = self._index_text()
+            if index is not None and (without := without_lines(index, {slug})) != index:
+                changes.append(self._index_change(index, without))
+            self._commit([*changes, Change(path, before, None)], f"removed topic {slug}")
+            return archive
+
+    def over_the_limit(self) -> str:
+        """How much of the index no session loads; '' if all of it is loaded."""
+        return over_the_limit(self._index())
+
+    def rebuild_index(self) -> bool:
+        """Give each topic its one line and take dead ones out; whether anything had to change."""
+        with self._store.lock():
+            self._journal.recover()
+            index = self._index_text()
+            lines = {}
+            for slug in self._slugs():
+                with suppress(*NO_TOPIC):
+                    topic = self._topic(slug, True)
+                    lines[slug] = line_for(topic.name, slug, topic.description)
+            after = rebuilt(index or "", lines)
+            change = self._index_change(index, after)
+            if change.before == change.after:
+                return False
+            self._commit([change], "rebuilt the index")
+            return True
+
+    def lint(self) -> list[Problem]:
+        """What is wrong with the notes. Nothing is changed."""
+        problems = []
+        index = self._index()
+        lines = index_lines(index)
+        files = [one.file for one in lines]
+        slugs = self._slugs()
+        for file in dict.fromkeys(files):
+            if file.removesuffix(".md") not in slugs:
+                problems.append(Problem(INDEX_NAME, f"names {file}, which is not there: `memory topics rebuild-index`"))
+            if files.count(file) > 1:
+                problems.append(Problem(INDEX_NAME, f"names {file} more than once: `memory topics rebuild-index`"))
+        if over := over_the_limit(index):
+            problems.append(Problem(INDEX_NAME, f"{over}: remove topics, or shorten lines"))
+        for slug in slugs:
+            where = f"{slug}.md"
+            try:
+                topic = self._topic(slug, where in files)
+            except NO_TOPIC as error:
+                problems.append(Problem(where, f"it can't be read: {error}"))
+                continue
+            if not topic.indexed:
+                problems.append(Problem(where, "no line of the index names it: `memory topics rebuild-index`"))
+            if not topic.type:
+                problems.append(Problem(where, f"metadata.type must be one of {', '.join(TYPES)}"))
+            if not topic.description:
+                problems.append(Problem(where, "it has no description: the index can't say when to read it"))
+            for target, exists in self.links(topic).items():
+                if not exists:
+                    problems.append(Problem(where, f"[[{target}]] names no topic"))
+        for name in self._names():
+            if is_topic_name(name) and name.removesuffix(".md") not in slugs:
+                problems.append(Problem(name, "its name can't be used as a slug: rename it"))
+        return problems
+
+    # Steps
+
+    def _new(
+        self, path: str, slug: str, body: str, type_: str | None, description: str | None, name: str | None
+    ) -> Scrubbed:
+        if type_ is None or not (description or "").strip():
+            words = self._words
+            raise UsageError(f"a new topic needs {words.type} ({', '.join(TYPES)}) and {words.description}")
+        fields: dict[str, StoreValue] = {
+            "name": _line(name or slug, "name"),
+            "description": _line(description or "", "description"),
+            "metadata": {"type": scrub(type_)},
+            "source": Source(AGENT_SOURCE),
+            # The format is the one of Claude Code; what it has no field for is left out.
+            **dict.fromkeys(("status", "slug", "always_load")),
+        }
+        return self._store.compose(path, fields, None, _body(body))
+
+    def _changed(
+        self,
+        slug: str,
+        before: str,
+        body: str,
+        type_: str | None,
+        description: str | None,
+        name: str | None,
+        replace: str | None,
+        append: bool,
+    ) -> Scrubbed:
+        shown = hash_of(before)[:SHOWN_HASH_CHARACTERS]
+        if append:
+            old = parse_entry(slug, before.encode("utf-8", "surrogateescape")).body
+            kept = Scrubbed.trusted(old, reason="it was in the vault")
+            text = Scrubbed.joined([kept, _body(body)])
+            if len(text) > MAX_BODY_CHARACTERS:
+                raise EntryInvalid(
+                    f"the topic would be longer than {MAX_BODY_CHARACTERS} characters: start another one"
+                )
+        elif replace is None:
+            raise EntryExists(
+                f"there is a topic {slug} already: read it, then use {self._words.replace} {shown} to put a new text "
+                f"in its place, or {self._words.append} to add to it"
+            )
+        elif len(replace) < SHOWN_HASH_CHARACTERS or not hash_of(before).startswith(replace):
+            raise EditConflict(
+                f"topic {slug} is not what you read (it is {shown} now): read it again; nothing was written"
+            )
+        else:
+            text = _body(body)
+        fields: dict[str, StoreValue] = {}
+        if name is not None:
+            fields["name"] = _line(name, "name")
+        if description is not None:
+            fields["description"] = _line(description, "description")
+        if type_ is not None:
+            metadata = parse_entry(slug, before.encode("utf-8", "surrogateescape")).extra.get("metadata")
+            kept_metadata = metadata if isinstance(metadata, dict) else {}
+            fields["metadata"] = {**_scrubbed_values(kept_metadata), "type": scrub(type_)}
+        return self._store.render_edit(before, fields, text)
+
+    def _refuse_twin(self, slug: str) -> None:
+        """Another spelling is the same file on a disk that does not tell letters apart."""
+        twin = next((known for known in self._slugs() if known.lower() == slug.lower()), None)
+        if twin is not None:
+            raise EntryExists(f"there is a topic {twin}, which some disks can't tell from {slug}: use that name")
+
+    def _free_archive(self, path: str) -> str:
+        day = self._store.today().strftime("%Y%m%d")
+        number = 1
+        while self._store.exists(archive_name(path, day, number)):
+            number += 1
+        return archive_name(path, day, number)
+
+    def _commit(self, changes: list[Change], what: str) -> None:
+        kill_point("topics-planned")
+        self._journal.commit(changes, run=self._journal.new_run("topics"), actor=self._actor, what=what)
+
+    def _index_change(self, before: str | None, after: str) -> Change:
+        """An index in which nothing is left goes."""
+        return Change(self.index_path, before, self._trusted(after) if after.strip() else None)
+
+    def _names(self) -> list[str]:
+        try:
+            return sorted(os.listdir(resolve_inside(self._store.vault, self.folder)))
+        except (FileNotFoundError, NotADirectoryError):
+            self._store.require_vault()
+            return []
+
+    def _slugs(self) -> list[str]:
+        slugs = (
+            name.removesuffix(".md") for name in self._names() if is_topic_name(name) and not is_conflict_copy(name)
+        )
+        return [slug for slug in slugs if _SLUG.fullmatch(slug)]
+
+    def _index_text(self) -> str | None:
+        return text_of(self._store, self.index_path)
+
+    def _index(self) -> str:
+        return self._index_text() or ""
+
+    def _topic(self, slug: str, indexed: bool) -> Topic:
+        path = f"{self.folder}/{slug}.md"
+        entry = self._store.read(path)
+        return Topic(
+            slug=slug,
+            path=path,
+            name=_title(entry, slug),
+            description=_text(entry.extra.get("description")),
+            type=type_of(entry),
+            updated=entry.updated or entry.created or "",
+            body=entry.body,
+            hash=entry.content_hash[:SHOWN_HASH_CHARACTERS],
+            indexed=indexed,
+        )
+
+    @staticmethod
+    def _trusted(text: str) -> Scrubbed:
+        return Scrubbed.trusted(text, reason="lines that were in the vault, and fields that were scrubbed")
+
+
+def type_of(entry: Entry) -> str:
+    """Which of TYPES a topic is, in every generation of the format; '' for none."""
+    metadata = entry.extra.get("metadata")
+    nested = metadata.get("type") if isinstance(metadata, dict) else None
+    found = str(nested or entry.extra.get("type") or "").strip().lower()
+    return found if found in TYPES else ""
+
+
+def find_project(project: str | None, cwd: str, project_of: Callable[[str], str]) -> str:
+    """The slug of the project that is meant. Raises UsageError when there is none."""
+    found = project or project_of(cwd)
+    if not found:
+        raise UsageError("this folder belongs to no project: name one with --project")
+    return found
+
+
+def _checked(slug: str) -> str:
+    if _SLUG.fullmatch(slug) is None or slug.lower() == INDEX_NAME.lower().removesuffix(".md"):
+        raise UsageError(f"{slug[:80]!r} is no name of a topic: use letters, digits, hyphens and underscores")
+    return slug
+
+
+def _line(text: str, what: str) -> Scrubbed:
+    line = one_line(text)
+    if len(line) > MAX_DESCRIPTION_CHARACTERS:
+        raise UsageError(
+            f"the {what} is longer than {MAX_DESCRIPTION_CHARACTERS} characters: it is one line of the index"
+        )
+    return scrub(line, Policy.FULL)
+
+
+def _body(text: str) -> Scrubbed:
+    if len(text) > MAX_BODY_CHARACTERS:
+        raise UsageError(f"the text is longer than {MAX_BODY_CHARACTERS} characters: make several topics of it")
+    return scrub(text.strip() + "\n", Policy.FULL)
+
+
+def _title(entry: Entry, slug: str) -> str:
+    """Newer clients put the slug in `name`; then its words are the title."""
+    name = _text(entry.extra.get("name"))
+    if name and name != slug:
+        return name
+    words = re.sub(r"[-_]+", " ", slug).strip()
+    return words[:1].upper() + words[1:]
+
+
+def _scrubbed_values(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        key: Scrubbed.trusted(value, reason="it was in the vault") if isinstance(value, str) else value
+        for key, value in metadata.items()
+    }
+
+
+def _text(value: object) -> str:
+    return one_line(value) if isinstance(value, str) else ""

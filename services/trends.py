@@ -1,0 +1,70 @@
+"""How things went over the last weeks, as series for charts: latency of hooks, growth of the vault, what was spent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from ..runtime.days import local_day
+from .costs import CostRow
+from .hook_log import HookRun, percentile
+
+DAYS = 14
+WEEKS = 12
+
+
+@dataclass(frozen=True)
+class DayOfHooks:
+    """One event's hooks of one day, milliseconds."""
+
+    day: date
+    count: int
+    p50_ms: float | None
+    p95_ms: float | None
+
+
+def hooks_by_day(runs: Iterable[HookRun], event: str, today: date, days: int = DAYS) -> list[DayOfHooks]:
+    """Of each of the last days, the oldest first; None where no such hook ran."""
+    taken: dict[date, list[float]] = {}
+    for run in runs:
+        if run.event == event and run.ms is not None:
+            taken.setdefault(local_day(run.at), []).append(float(run.ms))
+    found = []
+    for day in last_days(today, days):
+        values = taken.get(day, [])
+        p50, p95 = (percentile(values, 0.5), percentile(values, 0.95)) if values else (None, None)
+        found.append(DayOfHooks(day, len(values), p50, p95))
+    return found
+
+
+def growth_by_week(made: Mapping[str, int], today: date, weeks: int = WEEKS) -> list[tuple[date, int]]:
+    """How many entries there were at the end of each of the last weeks, by its Monday; today's is the last.
+
+    `made`: how many were made on each day, '' for those that do not say, which are in none.
+    """
+    monday = today - timedelta(days=today.weekday())
+    mondays = [monday - timedelta(weeks=back) for back in range(weeks - 1, -1, -1)]
+    return [(first, _before(made, first + timedelta(weeks=1))) for first in mondays]
+
+
+def _before(made: Mapping[str, int], end: date) -> int:
+    limit = end.isoformat()
+    return sum(count for day, count in made.items() if day and day < limit)
+
+
+def costs_of_weeks(rows: Sequence[CostRow], today: date, weeks: int = WEEKS) -> list[tuple[date, int, int]]:
+    """(Monday, sessions, output tokens) of each of the last weeks, the oldest first."""
+    monday = today - timedelta(days=today.weekday())
+    mondays = [monday - timedelta(weeks=back) for back in range(weeks - 1, -1, -1)]
+    sums = {first.isoformat(): [0, 0] for first in mondays}
+    for row in rows:
+        if row.week in sums:
+            sums[row.week][0] += row.sessions
+            sums[row.week][1] += row.output_tokens
+    return [(first, sums[first.isoformat()][0], sums[first.isoformat()][1]) for first in mondays]
+
+
+def last_days(today: date, days: int = DAYS) -> list[date]:
+    """The last days with today, the oldest first."""
+    return [today - timedelta(days=back) for back in range(days - 1, -1, -1)]

@@ -1,0 +1,263 @@
+"""inbox.triage: the inbox is put in order once a day, or when the user asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from ..pipelines.likeness import LikenessLimits, is_same, may_be_same, of_two_projects, statement_of, wording_of_saying
+from ..pipelines.review import group_of
+from ..pipelines.routing import at_first, is_widened
+from ..pipelines.triage import Expire, InboxItem, Merge, Promote, TriageLimits, TriageStep, triage
+from ..runtime.days import parse_local_day
+from ..runtime.errors import EditConflict, EntryInvalid, EntryNotFound
+from ..runtime.layout import ARCHIVE, DEFAULT_GROUP, INBOX, REVIEW, special_folder
+from ..runtime.settings import Settings
+from ..runtime.slug import slugify, validate_kind, validate_slug
+from ..vault.entry import Entry
+from ..vault.evidence import PASSED_ON_TAG
+from ..vault.fields import StoreValue
+from ..vault.scrubbed import Scrubbed
+from .evolving import archived_text, free_archive_path
+from .journal import Change, text_of
+from .remembering import free_path
+from .reviewing import Reviewer, merged_sources
+from .semantic_similarity import SemanticSimilarity
+
+Answer = Literal["yes", "reject", "skip", "stop"]
+"""`stop`: this step and all after it are left; what was done before stays done."""
+
+
+@dataclass(frozen=True)
+class TriageOutcome:
+    """What became of one step: promoted, merged, expired, rejected, or left and why."""
+
+    step: TriageStep
+    result: str
+    path: str | None = None
+    """Where the kept note is now."""
+
+
+def plan_triage(
+    settings: Settings, reviewer: Reviewer, notes: Sequence[Entry] | None = None
+) -> tuple[list[TriageStep], dict[str, Entry]]:
+    """What there is to do, and the inbox by path. Notes that hold a decision of the user are left out.
+
+    `notes`: only these of the inbox.
+    """
+    waiting = reviewer.waiting(INBOX) if notes is None else notes
+    entries = {entry.path: entry for entry in waiting if "decision" not in entry.extra}
+    limits = LikenessLimits(settings.reflection.same_wording, settings.reflection.same_meaning)
+    wordings = {path: wording_of_saying(statement_of(entry.body)) for path, entry in entries.items()}
+    with SemanticSimilarity(settings) as meaning:
+
+        def same(one: InboxItem, other: InboxItem) -> bool:
+            left, right = wordings[one.path], wordings[other.path]
+            if not may_be_same(left, right) or of_two_projects(
+                *(_said_in(entries[each.path]) for each in (one, other))
+            ):
+                return False
+            if is_same(left, right, None, limits):
+                return True
+            return is_same(left, right, meaning.cosines(left.text, [right.text])[0], limits)
+
+        steps = triage(
+            [_item(entry) for entry in entries.values()],
+            same,
+            reviewer.store.today(),
+            TriageLimits(
+                promote_occurrences=settings.reflection.review_occurrences,
+                expire_days=settings.reflection.inbox_days,
+                most=settings.reflection.inbox_entries,
+            ),
+        )
+    return steps, entries
+
+
+def run_triage(
+    settings: Settings,
+    reviewer: Reviewer,
+    *,
+    ask: Callable[[TriageStep, Mapping[str, Entry]], Answer] | None = None,
+    still_owned: Callable[[], bool] = lambda: True,
+) -> list[TriageOutcome]:
+    """Do what is to be done. `ask`: put each step to the user. Raises VaultUnavailable."""
+    reviewer.journal.recover()
+    steps, entries = plan_triage(settings, reviewer)
+    run = reviewer.journal.new_run("triage")
+    doer = _Doer(settings, reviewer, entries, run, confirmed=ask is not None)
+    results = []
+    for step in steps:
+        answer: Answer = ask(step, entries) if ask is not None else "yes"
+        if answer == "stop" or not still_owned():
+            break
+        if answer == "skip":
+            results.append(TriageOutcome(step, "left: you skipped it"))
+            continue
+        try:
+            results.append(doer.reject(step) if answer == "reject" else doer.do(step))
+        except (EditConflict, EntryNotFound, EntryInvalid) as error:
+            results.append(TriageOutcome(step, f"left: {error}"))
+    return results
+
+
+def carry_out_step(
+    settings: Settings, reviewer: Reviewer, step: TriageStep, seen: Mapping[str, str], answer: Literal["yes", "reject"]
+) -> TriageOutcome:
+    """One step on the user's word. `seen`: the hash of each of its notes as the user saw them.
+
+    Raises EntryNotFound and EditConflict when one of them is gone or another now, EntryInvalid, VaultUnavailable.
+    """
+    with reviewer.store.lock():
+        reviewer.journal.recover()
+        entries = {}
+        for path in _paths(step):
+            if special_folder(path) != INBOX:
+                raise EntryInvalid(f"{path} is not in the inbox")
+            entries[path] = reviewer.store.read(path)
+            if entries[path].content_hash != seen.get(path):
+                raise EditConflict(f"{path} was changed since you saw it: look at it again")
+        doer = _Doer(settings, reviewer, entries, reviewer.journal.new_run("triage"), confirmed=True)
+        return doer.reject(step) if answer == "reject" else doer.do(step)
+
+
+def _paths(step: TriageStep) -> list[str]:
+    return [step.path] if isinstance(step, Expire) else list(step.paths)
+
+
+class _Doer:
+    """One run over the inbox."""
+
+    def __init__(
+        self, settings: Settings, reviewer: Reviewer, entries: Mapping[str, Entry], run: str, *, confirmed: bool
+    ) -> None:
+        self._mode = settings.memory.review_mode
+        self._store = reviewer.store
+        self._journal = reviewer.journal
+        self._entries = entries
+        self._run = run
+        self._confirmed = confirmed
+
+    def do(self, step: TriageStep) -> TriageOutcome:
+        match step:
+            case Promote(paths):
+                return self._promote(step, paths)
+            case Merge(paths):
+                return self._merge(step, paths)
+            case Expire(path):
+                target = self._put_away([path], "archived", "expired")
+                return TriageOutcome(step, "expired", target)
+
+    def reject(self, step: TriageStep) -> TriageOutcome:
+        """All of it, for good."""
+        return TriageOutcome(step, "rejected", self._put_away(_paths(step), "rejected", "rejected"))
+
+    def _promote(self, step: Promote, paths: Sequence[str]) -> TriageOutcome:
+        keeper = self._entries[paths[0]]
+        target, status = self._promoted_path(keeper, paths)
+        if target is None:
+            if len(paths) > 1:
+                return self._merge(step, paths)
+            return TriageOutcome(step, "left: in mode auto it waits in the inbox")
+        if status == "active" and self._store.exists(target):
+            return TriageOutcome(step, f"left: there is already an entry {target}")
+        target = free_path(target, self._store)
+        fields = {**self._merged_fields(paths), "status": status, "confidence": "MEDIUM"}
+        before = self._text(paths[0])
+        changes = [
+            Change(target, None, self._store.render_edit(at_first(before), fields)),
+            *self._archived(paths[1:], target),
+            Change(paths[0], before, None),
+        ]
+        self._commit(changes, f"promoted: {keeper.slug}")
+        return TriageOutcome(step, "promoted", target)
+
+    def _promoted_path(self, keeper: Entry, paths: Sequence[str]) -> tuple[str | None, str]:
+        """To `_review`; to its place when the user has said so, now or once for all; in mode auto nowhere."""
+        # Whether it replaces another rule, only the user can say, in any mode.
+        # Nor whether what was only passed on is a memory at all.
+        if self._mode == "interactive" or keeper.supersedes is not None or PASSED_ON_TAG in keeper.tags:
+            return f"{DEFAULT_GROUP}/{REVIEW}/{keeper.path.rsplit('/', 1)[-1]}", "pending"
+        if self._mode == "silent" or self._confirmed:
+            wide = is_widened([self._entries[path].project for path in paths])
+            group = DEFAULT_GROUP if wide else group_of(keeper.group, keeper.project)
+            return f"{group}/{validate_kind(keeper.kind or '')}/{validate_slug(keeper.slug)}.md", "active"
+        return None, ""
+
+    def _merge(self, step: TriageStep, paths: Sequence[str]) -> TriageOutcome:
+        keeper, before = self._entries[paths[0]], self._text(paths[0])
+        text = self._store.render_edit(at_first(before), self._merged_fields(paths))
+        self._commit(
+            [Change(keeper.path, before, text), *self._archived(paths[1:], keeper.path)], f"merged: {keeper.slug}"
+        )
+        return TriageOutcome(step, "merged", keeper.path)
+
+    def _merged_fields(self, paths: Sequence[str]) -> dict[str, StoreValue]:
+        group = [self._entries[path] for path in paths]
+        sources = group[0].sources
+        for entry in group[1:]:
+            sources = tuple(merged_sources(sources, entry.sources))
+        fields: dict[str, StoreValue] = {
+            "occurrences": sum(entry.occurrences for entry in group),
+            "source": list(sources),
+        }
+        if is_widened([entry.project for entry in group]):
+            fields |= {"project": None, "group": DEFAULT_GROUP}
+        return fields
+
+    def _archived(self, paths: Sequence[str], kept: str) -> list[Change]:
+        """The notes that went into another one."""
+        changes = []
+        reason = Scrubbed.trusted("it says the same", reason="our own words")
+        for path in paths:
+            before = self._text(path)
+            archive = free_archive_path(self._store, path)
+            changes.append(Change(archive, None, archived_text(self._store, self._journal, before, kept, reason)))
+            changes.append(Change(path, before, None))
+        return changes
+
+    def _put_away(self, paths: Sequence[str], status: str, what: str) -> str:
+        """All to the archive, as one act; the new path of the first."""
+        targets: list[str] = []
+        changes: list[Change] = []
+        for path in paths:
+            name = path.rsplit("/", 1)[-1]
+            target = free_path(f"{DEFAULT_GROUP}/{ARCHIVE}/{name}", self._store, targets)
+            before = self._text(path)
+            text = self._store.render_edit(before, {"status": status})
+            changes += [Change(target, None, text), Change(path, before, None)]
+            targets.append(target)
+        first = paths[0].rsplit("/", 1)[-1].removesuffix(".md")
+        more = f" and {len(paths) - 1} that say the same" if len(paths) > 1 else ""
+        self._commit(changes, f"{what}: {first}{more}")
+        return targets[0]
+
+    def _text(self, path: str) -> str:
+        """The note as it was when the plan was made. Raises EntryNotFound, EditConflict."""
+        text = text_of(self._store, path)
+        if text is None:
+            raise EntryNotFound(f"{path} is gone")
+        if self._store.read(path).content_hash != self._entries[path].content_hash:
+            raise EditConflict(f"{path} was changed meanwhile")
+        return text
+
+    def _commit(self, changes: Sequence[Change], what: str) -> None:
+        actor: Literal["review", "triage"] = "review" if self._confirmed else "triage"
+        self._journal.commit(changes, run=self._run, actor=actor, what=what)
+
+
+def _item(entry: Entry) -> InboxItem:
+    return InboxItem(
+        path=entry.path,
+        kind=entry.kind or "",
+        statement=statement_of(entry.body),
+        occurrences=entry.occurrences,
+        sessions=frozenset(source.session for source in entry.sources if source.session),
+        last_seen=parse_local_day(max(entry.updated or "", entry.created or "")),
+    )
+
+
+def _said_in(entry: Entry) -> tuple[str, str | None]:
+    """Its statement, and the slug of its project, None where it has none."""
+    return statement_of(entry.body), slugify(entry.project) if entry.project else None

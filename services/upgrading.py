@@ -1,0 +1,171 @@
+"""model.upgrade: another embedding model takes over, without a moment in which none answers.
+
+The new model's vectors are made beside the old ones by a child process of low priority, which loads the
+new model itself: the recall service goes on answering with the old one. When none is missing, one row of
+index.db changes, and the service is told. What is pending is a join, so a kill costs one batch.
+
+`python -m memoryvault.services.upgrading` is the child: a request as JSON on stdin, a report as JSON on stdout.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from ..index.client import RecallClient, ServiceRefused, ServiceUnavailable
+from ..index.drain import drain, embed_with
+from ..index.embedder import load_embedder
+from ..index.store import IndexStore
+from ..runtime.errors import ModelUnavailable
+from ..runtime.killpoint import kill_point
+from ..runtime.priority import lower_priority
+from ..runtime.settings import Settings
+from ..tasks.queue import supervisor
+from ..tasks.queue.ledger import Ledger
+from .indexing import UPGRADE_KIND, upgrade_key
+from .stores import open_index
+
+log = logging.getLogger(__name__)
+
+BATCH_TEXTS = 16
+"""A large model embeds a few texts a second; a batch is what a kill costs."""
+NICENESS = 15
+MAX_FAILED_SHARE = 0.02
+"""Texts that a model cannot embed are found by their words alone; with more of them it does not take over."""
+CAN_NOT_LOAD = 3
+
+
+@dataclass(frozen=True)
+class UpgradeRequest:
+    """What the child needs to know."""
+
+    index_db: str
+    models_folder: str
+    model: str
+    threads: int
+    precision: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class UpgradeReport:
+    """Texts embedded in this turn, texts the model could not embed, texts to do (those included), all texts."""
+
+    embedded: int
+    failed: int
+    remaining: int
+    total: int
+
+
+def embed_beside(
+    request: UpgradeRequest,
+    *,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> UpgradeReport:
+    """Embed in this process what has no vector of the model, for at most `seconds`.
+
+    Raises ModelUnavailable, IndexUnavailable.
+    """
+    until = time.monotonic() + request.seconds
+    with IndexStore(Path(request.index_db)) as store:
+        if not store.pending_count(request.model):
+            return UpgradeReport(0, 0, 0, 0)
+        embedder = load_embedder(
+            request.model,
+            models_folder=Path(request.models_folder),
+            threads=request.threads,
+            precision=request.precision,
+        )
+        store.model_id(embedder.name, embedder.dimension)
+
+        def told(done: int, total: int) -> None:
+            kill_point("upgrade-batch")
+            if on_progress is not None:
+                on_progress(done, total)
+
+        report = drain(
+            store,
+            embed_with(embedder),
+            model=request.model,
+            batch_texts=BATCH_TEXTS,
+            should_stop=lambda: time.monotonic() > until,
+            on_progress=told,
+        )
+        total = report.remaining + sum(each.embedded for each in store.vector_models() if each.name == request.model)
+    if report.reason is not None:
+        raise ModelUnavailable(report.reason)
+    return UpgradeReport(report.processed, report.errors, report.remaining, total)
+
+
+def is_complete(report: UpgradeReport) -> bool:
+    """Whether nothing is left but the few texts that failed. Raises ModelUnavailable when those are many."""
+    if report.remaining > report.failed:
+        return False
+    if report.failed > max(1, MAX_FAILED_SHARE * report.total):
+        raise ModelUnavailable(f"the model could not embed {report.failed} of the vault's texts: the old one stays")
+    return True
+
+
+def put_in_force(settings: Settings, model: str) -> None:
+    """From now on `model` answers; the recall service is told if it runs. The model before it is kept."""
+    with open_index(settings) as store:
+        store.put_in_force(model)
+    # Without an answer: it reads the same row when it starts, and until then its own vectors are still there.
+    with suppress(ServiceUnavailable, ServiceRefused), RecallClient(settings.state.recall_socket) as client:
+        client.reload()
+
+
+def request_of(settings: Settings, model: str, seconds: float) -> UpgradeRequest:
+    """For `embed_beside`."""
+    state, embedding = settings.state, settings.embedding
+    return UpgradeRequest(
+        index_db=str(state.index_db),
+        models_folder=str(state.models),
+        model=model,
+        threads=embedding.threads,
+        precision=embedding.precision,
+        seconds=seconds,
+    )
+
+
+def ask_for(ledger: Ledger, model: str) -> int | None:
+    """Enqueue the change to `model` and cancel what is under way to another; None when one is under way."""
+    going_on = None
+    for job in ledger.list(["queued", "running"], kind=UPGRADE_KIND):
+        if isinstance(job.args, dict) and job.args.get("model") == model:
+            going_on = job
+        else:
+            ledger.cancel(job.id, f"{model} is wanted now")
+    if going_on is not None:
+        return None
+    return ledger.enqueue(UPGRADE_KIND, {"model": model}, unique_key=upgrade_key(model))
+
+
+def cancel_all(ledger: Ledger) -> None:
+    """Nothing but the model that answers is wanted any more."""
+    for job in ledger.list(["queued", "running"], kind=UPGRADE_KIND):
+        ledger.cancel(job.id, "the model in force is wanted")
+
+
+def main() -> int:
+    """The child."""
+    supervisor.watch_parent()
+    lower_priority(NICENESS)
+    request = UpgradeRequest(**json.load(sys.stdin))
+    try:
+        report = embed_beside(request)
+    except ModelUnavailable as error:
+        print(error, file=sys.stderr)
+        return CAN_NOT_LOAD
+    json.dump(asdict(report), sys.stdout)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,125 @@
+"""dashboard.write: the note in which Obsidian shows how the vault stands.
+
+Written on the device that acts on the whole vault, and only when its content changes.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import UTC
+
+from ...pipelines.dashboard import BEGIN, END, DashboardItem, VaultView, dashboard, with_dashboard
+from ...runtime.days import parse_local_day
+from ...runtime.errors import EditConflict, EntryExists, EntryNotFound, VaultUnavailable
+from ...runtime.layout import META
+from ...runtime.settings import Settings
+from ...services.conflicts import copy_paths
+from ...services.device import acting_device, acts_here
+from ...services.pending_counts import list_pending_notes
+from ...services.stores import vault_store
+from ...vault.active import EXPLICIT_KINDS, is_entry_place
+from ...vault.automemory import TOPIC_KIND, kind_by_path
+from ...vault.entry import DASHBOARD_KIND, first_sentence, parse_entry
+from ...vault.header import skim
+from ...vault.registry import HEADER_BYTES
+from ...vault.scrubbed import Scrubbed
+from ...vault.store import VaultStore
+from ..queue.job import Handler, Postpone, RunningJob
+from ..queue.kinds import Json
+
+log = logging.getLogger(__name__)
+
+KIND = "dashboard.write"
+DASHBOARD = f"{META}/dashboard.md"
+TITLE = "MemoryVault"
+INTRODUCTION = "How the vault stands. Write what you like above or below the two grey lines: it stays."
+VAULT_PAUSE_SECONDS = 60.0
+
+
+def dashboard_handler(settings: Settings) -> Handler:
+    """dashboard.write: running it again writes nothing."""
+
+    def handle(job: RunningJob) -> Mapping[str, Json]:
+        try:
+            store = vault_store(settings)
+            store.require_vault()
+            if not acts_here(store.vault):
+                return {"elsewhere": acting_device(store.vault) or ""}
+            job.check_owned()
+            if written := refresh_dashboard(store):
+                # The index must not go on holding what stood in it.
+                job.enqueue("index.reconcile", {"paths": [DASHBOARD]})
+            return {"written": written}
+        except VaultUnavailable as error:
+            raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error
+        except EditConflict as error:  # Somebody writes in it.
+            raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error
+
+    return handle
+
+
+def refresh_dashboard(store: VaultStore) -> bool:
+    """Write the note, or its generated part; whether that was needed. Raises EditConflict, VaultUnavailable."""
+    generated = Scrubbed.trusted(dashboard(view_of(store)), reason="titles of notes in the vault and our own words")
+    with store.lock():
+        try:
+            data = store.read_bytes(DASHBOARD)
+        except EntryNotFound:
+            body = Scrubbed.joined([Scrubbed.trusted(INTRODUCTION, reason="our own words"), generated])
+            fields = {"kind": DASHBOARD_KIND, "status": None, "slug": None, "always_load": None}
+            with suppress(EntryExists):
+                store.create(DASHBOARD, fields, Scrubbed.trusted(TITLE, reason="our own words"), body)
+            return True
+        entry = parse_entry(DASHBOARD, data)
+        body = Scrubbed.trusted(with_dashboard(entry.body, generated), reason="the user's own note and scrubbed parts")
+        if body.strip() == entry.body.strip():
+            if END not in entry.body.partition(BEGIN)[2]:
+                log.warning("%s is not written: put its last line back, or delete its first: %s", DASHBOARD, END)
+            return False
+        store.update(DASHBOARD, entry.content_hash, body=body)
+        return True
+
+
+def view_of(store: VaultStore) -> VaultView:
+    """What the files say. Of each only the head is read."""
+    # Where any device writes it, all write the same: the day of UTC. One that is named writes its own.
+    zone = None if acting_device(store.vault) else UTC
+    waiting = list_pending_notes(store)
+    wanted = {path for paths in waiting.values() for path in paths}
+    listed: dict[str, DashboardItem] = {}
+    living: list[DashboardItem] = []
+    for path, head in store.heads(HEADER_BYTES):
+        is_entry = is_entry_place(path) and kind_by_path(path) not in EXPLICIT_KINDS
+        if path not in wanted and not is_entry:
+            continue
+        fields, body = skim(head.decode("utf-8", "replace"))
+        said = fields.get("surfaced_at", "")
+        meant = said if said[:4].isdigit() else fields.get("created", "")
+        day = str(parse_local_day(meant, zone) or meant[:10])
+        kind = fields.get("kind") or kind_by_path(path)
+        # A topic is told by the line that says when to read it, as everywhere else; its text may begin anywhere.
+        told = fields.get("description", "").strip() if kind == TOPIC_KIND else ""
+        note = DashboardItem(path, told or _title(path, body), kind, day)
+        if path in wanted:
+            listed[path] = note
+        elif fields.get("status", "active").lower() == "active" and body and note.kind.lower() not in EXPLICIT_KINDS:
+            living.append(note)
+    store.require_vault()
+    return VaultView(
+        groups=[note.path.split("/", 1)[0] for note in living if "/" in note.path],
+        living=living,
+        waiting={place: [listed[path] for path in paths if path in listed] for place, paths in waiting.items()},
+        copies=copy_paths(store),
+    )
+
+
+def _title(path: str, body: str) -> str:
+    first = body.lstrip().split("\n", 1)[0]
+    if first.startswith("# "):
+        return first[2:].strip()
+    if sentence := first_sentence(body):
+        return sentence
+    *_, folder, name = ("", *path.split("/"))
+    return (folder if name == "_index.md" else name.removesuffix(".md")).replace("-", " ")

@@ -1,0 +1,62 @@
+"""Which handler runs which kind of job."""
+
+from __future__ import annotations
+
+import importlib
+import threading
+from collections.abc import Mapping
+from typing import cast
+
+from ...runtime.settings import Settings
+from ..queue.job import Handler, RunningJob
+from ..queue.kinds import Json
+
+HANDLERS: Mapping[str, tuple[str, str]] = {
+    "reflect.session": ("reflection", "reflect_handler"),
+    "reflect.corpus": ("corpus_mining", "corpus_handler"),
+    "corpus.settle": ("corpus_settling", "settle_handler"),
+    "corpus.digest": ("corpus_settling", "digest_handler"),
+    "skills.index": ("skills", "skills_handler"),
+    "recover.orphans": ("markers", "recover_handler"),
+    "markers.gc": ("markers", "collect_handler"),
+    "index.reconcile": ("indexing", "reconcile_handler"),
+    "embed.drain": ("indexing", "drain_handler"),
+    "model.upgrade": ("upgrading", "upgrade_handler"),
+    "logs.rotate": ("upkeep", "rotate_handler"),
+    "review.apply": ("written_decisions", "apply_handler"),
+    "session.cost": ("costs", "cost_handler"),
+    "memory.import": ("importing", "import_handler"),
+    "inbox.triage": ("triaging", "triage_handler"),
+    "incubator.gc": ("incubator", "gc_handler"),
+    "dashboard.write": ("dashboard", "dashboard_handler"),
+    "research.idea": ("research", "research_handler"),
+    "discover.scan": ("discovering", "discover_handler"),
+    "adapt.evaluate": ("adapting", "adapt_handler"),
+}
+"""Kind -> module of this package and what makes the handler there, of the settings."""
+
+
+class LazyHandler:
+    """The handler of one kind, whose module is imported with its first job: most runs have jobs of few kinds."""
+
+    def __init__(self, kind: str, settings: Settings) -> None:
+        self._kind, self._settings = kind, settings
+        self._lock = threading.Lock()
+        self._handler: Handler | None = None
+
+    def load(self) -> Handler:
+        """Import it, if that was not done yet."""
+        with self._lock:
+            if self._handler is None:
+                module, maker = HANDLERS[self._kind]
+                make = getattr(importlib.import_module(f".{module}", __package__), maker)
+                self._handler = cast(Handler, make(self._settings))
+            return self._handler
+
+    def __call__(self, job: RunningJob, /) -> Mapping[str, Json] | None:
+        return self.load()(job)
+
+
+def handlers(settings: Settings) -> Mapping[str, LazyHandler]:
+    """The handler of each kind that this version can do; schedules of other kinds do not run."""
+    return {kind: LazyHandler(kind, settings) for kind in HANDLERS}

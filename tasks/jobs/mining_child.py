@@ -1,0 +1,49 @@
+"""The child process that mines one transcript: `python -m memoryvault.tasks.jobs.mining_child`.
+
+It reads a `MiningRequest` as JSON on stdin and prints a `Mined` as JSON, scrubbed. It writes nothing to disk but a
+model's answers.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import replace
+
+from ...runtime.errors import SettingsError
+from ...runtime.killpoint import kill_point
+from ...runtime.settings import Settings, load_settings
+from ...services.mining import MiningRequest, mine_transcript, mined_to_json
+from ..queue import supervisor
+
+CANNOT_READ = 3
+"""Exit status for a transcript that cannot be read."""
+
+
+def child_settings(local_only: bool) -> Settings | None:
+    """The user's settings, with `local_only` without an agent that reads along; None while config.toml is invalid."""
+    try:
+        settings = load_settings(os.environ)
+    except SettingsError as error:
+        print(error, file=sys.stderr)
+        return None
+    return replace(settings, reflection=replace(settings.reflection, miner="local")) if local_only else settings
+
+
+def main() -> int:
+    """Run the child."""
+    supervisor.watch_parent()
+    request = MiningRequest(**json.load(sys.stdin))
+    try:
+        mined = mine_transcript(request, child_settings(request.local_only))
+    except OSError as error:
+        print(f"{request.transcript} cannot be read: {error.strerror}", file=sys.stderr)
+        return CANNOT_READ
+    kill_point("mid-child")
+    json.dump(mined_to_json(mined), sys.stdout)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

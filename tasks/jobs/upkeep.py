@@ -1,0 +1,187 @@
+"""logs.rotate: what grows is cut, what is old is deleted, what can't be derived is copied."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ...runtime.days import SECONDS_PER_DAY, local_day
+from ...runtime.errors import SettingsError, VaultUnavailable
+from ...runtime.layout import StatePaths
+from ...runtime.settings import Settings
+from ...services.completion import CALLS_FOLDER
+from ...services.corpus.store import FOLDER as CORPUS_FOLDER
+from ...services.cursors import Cursors
+from ...services.ideas.archive import purge_trash
+from ...services.ideas.ledger import clean_beside_list
+from ...services.journal import FOLDER as JOURNAL_FOLDER
+from ...services.journal import Journal
+from ...services.model_mining import ANSWERS_FOLDER
+from ...services.stores import vault_store
+from ..queue.damage import back_up
+from ..queue.enqueue import open_ledger
+from ..queue.job import Handler, RunningJob
+from ..queue.kinds import Json
+from .research_child import PURPOSE as RESEARCH_FOLDER
+
+ROTATE_DAYS = 7
+SCAN, LAST_RUN = "upkeep", "logs.rotate"
+STRIDE_SECONDS = 2 * SECONDS_PER_DAY
+"""So far may the clock go on from one run to the next before it has leapt, and so long must it stand the test then."""
+KEEP_DAYS = 30
+ROTATE_BYTES = 50_000_000
+"""A log that grows faster than its week is rotated at this size."""
+HISTORY_DAYS = 30
+"""Finished jobs older than this are deleted; dead ones stay until somebody has looked at them."""
+STALE_TEMPORARY_SECONDS = 3600.0
+STDERR_BYTES = 1_000_000
+ANSWER_DAYS = 7
+FINDINGS_DAYS = 7
+"""An idea's research comes back to what it has found within two days; that of one which is gone never does."""
+PRUNE_JOBS = 2000
+"""Per transaction: a hook must not wait for it."""
+
+
+def rotate_handler(settings: Settings) -> Handler:
+    """The handler of logs.rotate."""
+
+    def handle(job: RunningJob) -> Mapping[str, Json]:
+        job.check_owned()
+        state, now = settings.state, time.time()
+        steady = steady_time(Cursors(state.state_db, SCAN), now)
+        done: dict[str, Json] = {
+            "rotated": [*rotate_logs(state, now)],
+            "deleted": delete_old(state, steady),
+            "temporaries": clean_temporaries(state, steady),
+        }
+        with contextlib.suppress(VaultUnavailable, SettingsError):  # A machine may work for others and have no vault.
+            store = vault_store(settings)
+            done["vault_temporaries"] = store.clean_temporaries() + clean_beside_list(settings, store)
+            Journal(settings.state, store).recover()
+            done["deleted_ideas"] = purge_trash(store, local_day(steady))
+        done["pruned"] = _prune(settings, job, now - steady)
+        done["copied"] = sum(back_up(Path(name)) for name in (state.queue_db, state.state_db))
+        return {name: value for name, value in done.items() if value}
+
+    return handle
+
+
+def steady_time(runs: Cursors, now: float) -> float:
+    """The time by which things are old enough to be deleted: Unix seconds, `now` at most.
+
+    A machine that starts with a date a year ahead runs the slots it seems to have missed within seconds, that of the
+    next morning after them, and the user would lose what is kept for 30 days. So a leap is believed once the clock has
+    run on for two days from there; who comes back from a holiday has things deleted two days later.
+    """
+    last = runs.get(LAST_RUN) or {"at": now}
+    believed, leapt_at = float(last["at"]), float(last.get("leapt_at", now))
+    if now <= believed + STRIDE_SECONDS or now >= leapt_at + STRIDE_SECONDS:
+        runs.set(LAST_RUN, {"at": now})
+        return now
+    # A leap back out of the future, but not all the way, is one of its own.
+    runs.set(LAST_RUN, {"at": believed, "leapt_at": min(now, leapt_at)})
+    return believed + STRIDE_SECONDS
+
+
+def _prune(settings: Settings, job: RunningJob, ahead_seconds: float) -> int:
+    pruned = 0
+    with open_ledger(settings) as ledger:
+        while job.still_owned():
+            some = ledger.prune(HISTORY_DAYS * SECONDS_PER_DAY + ahead_seconds, PRUNE_JOBS)
+            pruned += some
+            if some < PRUNE_JOBS:
+                break
+    return pruned
+
+
+def rotate_logs(state: StatePaths, now: float) -> list[str]:
+    """Rename logs whose first line is a week old to `<name>.<date>`; the names of those that were.
+
+    Every writer opens the file for each line, so none goes on writing into a file that was renamed.
+    """
+    rotated = []
+    for path in (Path(state.log_file), Path(state.receipts)):
+        with contextlib.suppress(FileNotFoundError):
+            begun = _begun_at(path)
+            if path.stat().st_size > ROTATE_BYTES or (
+                begun is not None and now - begun > ROTATE_DAYS * SECONDS_PER_DAY
+            ):
+                target = path.with_name(f"{path.name}.{datetime.fromtimestamp(now, UTC):%Y%m%d}")
+                if not target.exists():
+                    path.rename(target)
+                    rotated.append(path.name)
+    for path in Path(state.log).glob("*.stderr"):
+        # A running program holds it open for appending: cut, not renamed.
+        with contextlib.suppress(OSError):
+            if path.stat().st_size > STDERR_BYTES:
+                os.truncate(path, 0)
+                rotated.append(path.name)
+    return rotated
+
+
+def delete_old(state: StatePaths, now: float) -> int:
+    """Delete rotated logs, databases set aside and snapshots of settings, 30 days after; how many files."""
+    log, root = Path(state.log), Path(state.root)
+    # A snapshot of the settings is for one environment; whoever still needs one that goes compiles it again.
+    snapshots = (root.parent / "run").glob("hooks-*.snapshot")
+    set_aside = (*root.glob("*.db.damaged-*"), *root.glob("*.db.corrupt-*"))  # The latter are indexes.
+    old = (*log.glob("*.jsonl.*"), *log.glob("*.log.*"), *set_aside, *snapshots)
+    return _delete(old, now - KEEP_DAYS * SECONDS_PER_DAY)
+
+
+def clean_temporaries(state: StatePaths, now: float) -> int:
+    """Delete what killed writers left half written, and answers of models and findings of research that nobody came
+    back for; how many files."""
+    cache = Path(state.cache)
+    left = (
+        *Path(state.spool).glob("*.tmp"),
+        *Path(state.harness).glob("*.tmp"),
+        *Path(state.log).glob("*.tmp"),
+        *Path(state.root, JOURNAL_FOLDER).glob(".*"),
+        *Path(state.root).glob(".*.restored"),
+        *Path(state.root, CORPUS_FOLDER).glob("*.tmp"),
+        *(Path(state.root).parent / "run").glob("*.tmp"),
+        *(cache / ANSWERS_FOLDER).glob("*.tmp"),
+    )
+    for folder in (cache / CALLS_FOLDER).glob("call-*"):
+        with contextlib.suppress(OSError):
+            if folder.stat().st_mtime < now - STALE_TEMPORARY_SECONDS:
+                shutil.rmtree(folder)
+    for folder in (cache / RESEARCH_FOLDER).glob("*"):
+        with contextlib.suppress(OSError):
+            newest = max((path.stat().st_mtime for path in folder.iterdir()), default=folder.stat().st_mtime)
+            if newest < now - FINDINGS_DAYS * SECONDS_PER_DAY:
+                shutil.rmtree(folder)
+    answers = _delete((cache / ANSWERS_FOLDER).glob("*.json"), now - ANSWER_DAYS * SECONDS_PER_DAY)
+    return _delete(left, now - STALE_TEMPORARY_SECONDS) + answers
+
+
+def _delete(paths: Iterable[Path], before: float) -> int:
+    deleted = 0
+    for path in paths:
+        with contextlib.suppress(FileNotFoundError):
+            if path.stat().st_mtime < before:
+                path.unlink()
+                deleted += 1
+    return deleted
+
+
+def _begun_at(path: Path) -> float | None:
+    """Unix time of the first line; of the file's last change if that line has none; None when it is empty."""
+    with path.open("rb") as file:
+        first = file.readline(65_536)
+        changed = os.fstat(file.fileno()).st_mtime
+    if not first:
+        return None
+    try:
+        fields = json.loads(first)
+        stamp = datetime.fromisoformat(str(fields.get("time") or fields.get("at")))
+        return (stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, AttributeError):
+        return changed

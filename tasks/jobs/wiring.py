@@ -1,0 +1,70 @@
+"""Where the worker is put together: its handlers, its services, its limits."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+
+from ...runtime.errors import QueueUnavailable
+from ...runtime.settings import Settings
+from ..queue.kinds import POLICIES, KindPolicy
+from ..queue.worker import Loop, Service, Worker, WorkerContext
+from ..shared_queue import build_loop, is_shared
+from .handlers import handlers
+from .indexing import WantedIndex, WatchedVault
+from .research import UnresearchedIdeas
+from .written_decisions import DecisionsAtStart
+
+log = logging.getLogger(__name__)
+
+
+def policies_of(settings: Settings) -> Mapping[str, KindPolicy]:
+    """The limits of each kind. A model takes its time over a session: it gets one thread, the others stay free."""
+    if settings.reflection.miner == "local":
+        return POLICIES
+    return {**POLICIES, "reflect.session": replace(POLICIES["reflect.session"], concurrency=1)}
+
+
+def build_worker(settings: Settings, *, watch: bool, is_outdated: Callable[[], bool] = lambda: False) -> Worker:
+    """The worker of this vault; `watch` follows edits while it runs, `is_outdated` tells that the settings hold no
+    more."""
+    context = WorkerContext(
+        state=settings.state,
+        workers=settings.queue.workers,
+        poll_seconds=settings.queue.poll_seconds,
+        lease_seconds=settings.queue.lease_seconds,
+        drain_seconds=settings.queue.drain_seconds,
+        quiet_seconds=settings.session.quiet_seconds,
+        policies=policies_of(settings),
+        enabled=settings.memory.enabled,
+        is_outdated=is_outdated,
+    )
+    able = handlers(settings)
+    if watch:  # It lives long: an update that is installed under it must not bring in half of itself.
+        from ...index import watcher  # noqa: F401  # Its service would import it later.
+
+        for each in able.values():
+            each.load()
+    if not settings.memory.enabled:
+        return Worker(context, able)
+    if settings.only_works_for_others:
+        return Worker(context, {"logs.rotate": able["logs.rotate"]}, (), loops_of(settings))
+    services: list[Service] = [DecisionsAtStart(settings), WantedIndex(settings), UnresearchedIdeas(settings)]
+    if watch:
+        services.append(WatchedVault(settings.required_vault_path))
+    return Worker(context, able, services, loops_of(settings))
+
+
+def loops_of(settings: Settings) -> list[Loop]:
+    """The loop over the queue that machines share, where there is one and what it takes to reach it."""
+    if not is_shared(settings):
+        return []
+    from ..sharing.handlers import drop_old_contents, shared_handlers
+
+    try:
+        return [build_loop(settings, partial(shared_handlers, settings), partial(drop_old_contents, settings))]
+    except QueueUnavailable as error:
+        log.warning("%s; everything else goes on", error)
+        return []

@@ -1,0 +1,79 @@
+"""A step of a job in a child process that runs a module of this package: bytes on its stdin, an answer on its stdout.
+
+What may crash, hang or grow without bound runs there, under the deadline of the job.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from ...runtime.killpoint import kill_point_environment
+from ...runtime.settings import Settings, child_environment
+from . import supervisor
+from .job import Dead, Retry, RunningJob
+
+T = TypeVar("T")
+
+
+def run_module(
+    job: RunningJob,
+    settings: Settings,
+    module: str,
+    input: bytes,
+    *,
+    deadline_seconds: float,
+    max_stdout_bytes: int = supervisor.MAX_STDOUT_BYTES,
+) -> supervisor.ChildResult:
+    """Run `python -m module` with the environment that the settings allow a child.
+
+    Any exit status is the caller's to judge. Raises Retry after the deadline or for too much output, and JobLost.
+    """
+    return job.run_child(
+        [sys.executable, "-m", module],
+        env={**child_environment(settings), **kill_point_environment()},
+        input=input,
+        deadline_seconds=deadline_seconds,
+        max_stdout_bytes=max_stdout_bytes,
+    )
+
+
+def run_json_child(
+    job: RunningJob,
+    settings: Settings,
+    module: str,
+    request: Any,
+    *,
+    parse: Callable[[bytes], T],
+    deadline_seconds: float,
+    verb: str,
+    answer: str,
+    max_stdout_bytes: int = supervisor.MAX_STDOUT_BYTES,
+    dead_status: int | None = None,
+) -> T:
+    """Send `request` as JSON to a child that runs `module`, and parse what it prints.
+
+    `verb` and `answer` word the errors: "mining failed", "mining printed no candidates". `parse` raises ValueError,
+    KeyError or TypeError for output that it cannot read.
+
+    Raises Retry when the child fails, is killed, or prints what cannot be parsed; Dead when it exits with
+    `dead_status`; JobLost.
+    """
+    result = run_module(
+        job,
+        settings,
+        module,
+        json.dumps(request).encode(),
+        deadline_seconds=deadline_seconds,
+        max_stdout_bytes=max_stdout_bytes,
+    )
+    if dead_status is not None and result.returncode == dead_status:
+        raise Dead(result.last_words())
+    if result.returncode != 0:
+        raise Retry(f"{verb} failed: {result.last_words()}")
+    try:
+        return parse(result.stdout)
+    except (ValueError, KeyError, TypeError) as error:
+        raise Retry(f"{verb} printed no {answer}: {error}") from error
