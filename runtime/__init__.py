@@ -1,1 +1,4 @@
-"""What every part stands on: settings, paths, locks, files, processes, days and text. It knows nothing of notes."""
+"""What every part stands on: settings, paths, errors, locks, files, processes, days and text; nothing about notes.
+
+Modules that hooks import are light; their docstrings say so.
+"""

@@ -1,1 +1,1 @@
-"""What jobs and commands do: read through `sources`, decide through `pipelines`, write through `vault`."""
+"""Background work: `queue` holds and runs jobs, `jobs` says what each kind of job does."""

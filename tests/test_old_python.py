@@ -11,7 +11,8 @@ from typing import Any
 
 import memoryvault
 
-FOLDERS = ("vault", "hooks", "pipelines", "sources", "index", "tasks", "schedules", "console", "cli")
+PURE = ("runtime", "vault", "pipelines", "sources", "schedules")
+FOLDERS = (*PURE, "hooks", "index", "services", "tasks", "console", "cli")
 
 
 def patterns_in(value: Any, depth: int = 3) -> Iterator[re.Pattern[Any]]:
