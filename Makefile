@@ -23,7 +23,7 @@ $(STAMP): pyproject.toml constraints.txt
 demo: setup
 	$(BIN)/memory demo
 
-# The terminal session of the README, played anew; timings are those of this machine.
+# The terminal session of docs/how-to/first-session.md, played anew; timings are those of this machine.
 recording: setup
 	$(BIN)/python -m memoryvault.tests.recording
 

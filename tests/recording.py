@@ -1,6 +1,6 @@
-"""Records the README's terminal session: the real commands in a fresh home folder, on a terminal of their own.
+"""Records the terminal session of docs/how-to/first-session.md: real commands in a fresh home, on a terminal of their own.
 
-    python -m memoryvault.tests.recording       makes README's block and docs/session.cast anew (`make recording`)
+    python -m memoryvault.tests.recording       makes the page's block and docs/session.cast anew (`make recording`)
 
 Nothing of what is shown is written by hand. The home folder's path is shown as `~`; of a bar that moves only its last
 state stands in the block, and all of them in the cast (asciinema, version 2).
@@ -24,7 +24,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 HISTORY = ROOT / "demo" / "session.jsonl"
 CAST = ROOT / "docs" / "session.cast"
-README = ROOT / "README.md"
+PAGE = ROOT / "docs" / "how-to" / "first-session.md"
 BEGIN, END = "<!-- session -->\n```text\n", "```\n<!-- /session -->"
 COLUMNS, ROWS = 120, 40
 ANSWERED = "[y/N] "
@@ -82,19 +82,20 @@ def shape_of(text: str) -> str:
     """The text without what differs from run to run: figures, and names made of them."""
     text = re.sub(r"-[0-9a-f]{16}\b", "-ID", text)
     text = re.sub(r", \d+ without a vector\b", "", text)  # They are still being embedded: on a busy machine for longer.
+    text = re.sub(r"\w+ took longest", "a hook took longest", text)
     text = re.sub(r"\d+(?:[.,:-]\d+)*", "N", text)
     return re.sub(r" {2,}", "  ", re.sub(r"\[#* *\] +", "[] ", text))
 
 
 def recorded() -> str:
-    """The block as README has it."""
-    return README.read_text("utf-8").split(BEGIN, 1)[1].split(END, 1)[0]
+    """The block as the page has it."""
+    return PAGE.read_text("utf-8").split(BEGIN, 1)[1].split(END, 1)[0]
 
 
 def write(shown: list[TerminalOutput]) -> None:
-    """README's block and the cast."""
-    before, _, rest = README.read_text("utf-8").partition(BEGIN)
-    README.write_text(f"{before}{BEGIN}{text_of(shown)}{END}{rest.partition(END)[2]}", "utf-8")
+    """The page's block and the cast."""
+    before, _, rest = PAGE.read_text("utf-8").partition(BEGIN)
+    PAGE.write_text(f"{before}{BEGIN}{text_of(shown)}{END}{rest.partition(END)[2]}", "utf-8")
     header = {"version": 2, "width": COLUMNS, "height": ROWS, "title": "MemoryVault: from nothing to a memory"}
     events = [json.dumps([round(one.seconds, 3), "o", one.text], ensure_ascii=False) for one in shown]
     CAST.write_text("\n".join([json.dumps(header), *events]) + "\n", "utf-8")
