@@ -1,4 +1,4 @@
-"""Records the terminal session of docs/how-to/first-session.md: real commands in a fresh home, on a terminal of their own.
+"""Records the terminal session of docs/how-to/first-session.md: real commands in a fresh home, on their own terminal.
 
     python -m memoryvault.tests.recording       makes the page's block and docs/session.cast anew (`make recording`)
 
