@@ -1,4 +1,4 @@
-"""inbox.triage: the inbox is put in order once a day, or when the user asks."""
+"""Put the inbox in order: merge what is alike, promote what was said often, expire what is old."""
 
 from __future__ import annotations
 

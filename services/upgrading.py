@@ -1,4 +1,4 @@
-"""model.upgrade: another embedding model takes over, without a moment in which none answers.
+"""Change the embedding model, without a moment in which none answers.
 
 The new model's vectors are made beside the old ones by a child process of low priority, which loads the
 new model itself: the recall service goes on answering with the old one. When none is missing, one row of

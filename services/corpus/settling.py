@@ -1,6 +1,4 @@
-"""The job corpus.settle counts, ranks and bounds what all old sessions said, then writes it.
-
-The job corpus.digest rewrites only the note that lists the rest, after an undo.
+"""Count, rank and bound what all old sessions said, then write it, and list the rest in one note, the digest.
 
 The outcome depends on what was mined and on the vault alone. A settling that was killed is repeated: what it had
 written is recognised by its records, and counts within the bounds.

@@ -1,4 +1,4 @@
-"""incubator.gc: ideas that nobody came back to are listed in one note, and the user's answers are carried out.
+"""List the ideas that nobody came back to in one note, and carry out the user's answers.
 
 Nothing is deleted without an answer. Whether somebody came back is told by the idea's own frontmatter, by a change
 of its text since it was last looked at, by links from the user's notes, and by recalls; what only this device

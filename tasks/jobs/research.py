@@ -1,4 +1,8 @@
-"""research.idea: what is known about an idea is written beside it."""
+"""research.idea: what is known about an idea, looked up within a budget.
+
+A child (`research_child`) looks it up; this side plans it, kills it at its deadline, and writes what it left. Network
+is used only if the user has agreed to it (`research.network`).
+"""
 
 from __future__ import annotations
 
@@ -67,23 +71,17 @@ from .research_child import (
 )
 
 log = logging.getLogger(__name__)
-CHILD = "memoryvault.tasks.jobs.research_child"
 
+CHILD = "memoryvault.tasks.jobs.research_child"
 START_SECONDS = 5.0
 """For the child to start and to end, besides the seconds of the budget."""
-
 WRITE_SECONDS = 20.0
 """Kept of the job's own time for what comes after the child."""
-
 INDEX_PAUSE_SECONDS = 2.0
-
 SERVICE_SECONDS = 20.0
 """So long the recall service is given to load its model."""
-
 ATTEMPTS_AT_EDITED_FILE = 3
-
 MAX_REPORT_BYTES = 64 * 1024
-
 FINISHED = frozenset({"done", "partial", LOCAL, "offline"})
 """done: everything planned; partial: the budget was not enough; local: the user has not agreed to the network;
 offline: nothing answered in any attempt."""
