@@ -77,9 +77,9 @@ def read_prompt(transcript: str) -> str:
     return ""
 
 
-def resolve_transcript(call: HookCall, roots: list[str]) -> str | None:
+def resolve_transcript(call: HookCall, folders: dict[str, str]) -> str | None:
     """Real path of the transcript; '' when the payload has none; None when it is outside of the host's own folder."""
-    return resolve_within(call.transcript, roots[3:4]) if call.transcript else ""
+    return resolve_within(call.transcript, [folders[HOST]]) if call.transcript else ""
 
 
 def format_answer(event: str, text: str) -> str:

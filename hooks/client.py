@@ -12,7 +12,14 @@ import time
 from _thread import RLock, allocate_lock, start_new_thread
 
 from ..runtime import hooklog
-from ..runtime.snapshot import config_stamp, is_switched_off, read_snapshot, renew_snapshot, write_snapshot
+from ..runtime.snapshot import (
+    config_stamp,
+    is_switched_off,
+    read_snapshot,
+    renew_snapshot,
+    session_folders,
+    write_snapshot,
+)
 from ..vault.marker import Marker, create_marker, forget_end, note_end, remove_temporaries, touch_marker
 from . import claude
 from .payload import HookCall, parse_object, read_stdin
@@ -367,7 +374,7 @@ def _prompt(hook: Hook, call: HookCall, settings: Mapping[str, str], raw: bytes)
     from .once import claim_event
 
     if call.host == "antigravity":
-        transcript = hook.adapter.resolve_transcript(call, settings["transcript_roots"].split(os.pathsep))
+        transcript = hook.adapter.resolve_transcript(call, session_folders(settings))
         call.prompt = hook.adapter.read_prompt(transcript) if transcript else ""
     if not call.prompt.strip():
         _add_output(hook, "")
@@ -444,7 +451,7 @@ def _touch_session(hook: Hook, call: HookCall, settings: Mapping[str, str], *, s
     """Create or touch the session's marker; '' or why that was refused. Raises OSError."""
     if not call.session:
         return "no session"
-    transcript = hook.adapter.resolve_transcript(call, settings["transcript_roots"].split(os.pathsep))
+    transcript = hook.adapter.resolve_transcript(call, session_folders(settings))
     if transcript is None:
         hook.fields["transcript"] = call.transcript
         report(f"memoryvault: transcript refused, it is outside the agent's own folder: {call.transcript}")

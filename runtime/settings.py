@@ -128,15 +128,15 @@ class Settings:
         return StatePaths(self.state_root / vault_id(str(self.required_vault_path)))
 
     @property
-    def transcript_roots(self) -> tuple[Path, ...]:
-        """Folders in which a session's transcript may lie, in the order of HostsSection; anything else is refused."""
+    def session_folders(self) -> Mapping[str, Path]:
+        """Host -> folder in which its running sessions keep their transcripts; a transcript elsewhere is refused."""
         hosts = self.hosts
-        return (
-            hosts.claude_config_dir / "projects",
-            hosts.codex_home / "sessions",
-            hosts.copilot_home / "session-state",
-            hosts.antigravity_home,
-        )
+        return {
+            "claude": hosts.claude_config_dir / "projects",
+            "codex": hosts.codex_home / "sessions",
+            "copilot": hosts.copilot_home / "session-state",
+            "antigravity": hosts.antigravity_home,
+        }
 
     @property
     def codex_archive(self) -> Path:
@@ -146,7 +146,7 @@ class Settings:
     @property
     def transcript_folders(self) -> tuple[Path, ...]:
         """Folders in which a worker reads transcripts: those where sessions run, and where they are moved later."""
-        return (*self.transcript_roots, self.codex_archive)
+        return (*self.session_folders.values(), self.codex_archive)
 
 
 def load_settings(env: Mapping[str, str], config_file: Path | None = None) -> Settings:
@@ -228,17 +228,14 @@ def snapshot_from_before(env: Mapping[str, str]) -> dict[str, str] | None:
 
 def _places_of(snapshot: Mapping[str, str]) -> dict[str, str]:
     """The paths in `snapshot_values`, by the settings that they come from."""
-    roots = [os.path.dirname(root) for root in snapshot.get("transcript_roots", "").split(os.pathsep)]
-    places = {"vault.path": snapshot.get("vault", ""), "hosts.claude_config_dir": snapshot.get("claude_config_dir", "")}
-    if len(roots) == len(_ROOT_SETTINGS):
-        places |= dict(zip(_ROOT_SETTINGS, roots, strict=True))
-        # Antigravity's sessions lie in its folder itself.
-        places["hosts.antigravity_home"] = snapshot["transcript_roots"].split(os.pathsep)[-1]
+    places = {
+        "vault.path": snapshot.get("vault", ""),
+        "hosts.claude_config_dir": snapshot.get("claude_config_dir", ""),
+        "hosts.codex_home": os.path.dirname(snapshot.get("sessions_codex", "")),
+        "hosts.copilot_home": os.path.dirname(snapshot.get("sessions_copilot", "")),
+        "hosts.antigravity_home": snapshot.get("sessions_antigravity", ""),
+    }
     return {name: place for name, place in places.items() if place}
-
-
-_ROOT_SETTINGS = ("hosts.claude_config_dir", "hosts.codex_home", "hosts.copilot_home", "hosts.antigravity_home")
-"""In the order of `Settings.transcript_roots`."""
 
 
 def _load(env: Mapping[str, str], config_file: Path | None, fault: Callable[[str, SettingsError], None]) -> Settings:
@@ -520,7 +517,7 @@ def snapshot_values(settings: Settings) -> dict[str, str]:
         "token_budget": str(settings.recall.token_budget),
         "core_words": str(settings.recall.core_words),
         "claude_config_dir": str(settings.hosts.claude_config_dir),
-        "transcript_roots": os.pathsep.join(str(root) for root in settings.transcript_roots),
+        **{f"sessions_{host}": str(folder) for host, folder in settings.session_folders.items()},
     }
     state = settings.state if settings.vault_path is not None else None
     values["state"] = state.root if state is not None else ""

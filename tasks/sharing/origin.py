@@ -109,7 +109,7 @@ class ShareOrigin:
 
     def _is_outside_host_folder(self, transcript: Transcript) -> bool:
         """Whether it is in a folder of the user's own, where no host deletes anything."""
-        root = str(self._settings.transcript_roots[0]).rstrip("/") + "/"
+        root = str(self._settings.session_folders["claude"]).rstrip("/") + "/"
         return not str(transcript.path).startswith(root)
 
     @property

@@ -80,7 +80,7 @@ def test_the_documented_variables_work() -> None:
     assert settings.memory.enabled is False
     assert settings.memory.review_mode == "silent"
     assert settings.embedding.model == "BAAI/bge-large-en-v1.5"
-    assert settings.transcript_roots[0] == Path("/c/projects")
+    assert settings.session_folders["claude"] == Path("/c/projects")
     assert settings.recall.core_words == 80
 
 
