@@ -119,7 +119,7 @@ class Hook:
         if log_file and self.call is not None:
             self.fields["hook"] = self.call.event
             self.fields["session"] = self.call.session
-            self.fields["ms"] = round((time.monotonic() - self.started) * 1000, 1)
+            self.fields["duration_ms"] = round((time.monotonic() - self.started) * 1000, 1)
             hooklog.append(log_file, level, "hook", result=result, **self.fields)
 
 
@@ -244,7 +244,7 @@ def _act(hook: Hook, call: HookCall, settings: Mapping[str, str], payload: Mappi
     if answer is None:
         return ""
     _add_output(hook, answer.text)
-    hook.fields["injected"] = len(answer.paths)
+    hook.fields["entries_injected"] = len(answer.paths)
     if answer.decision:
         hook.fields["guard"] = answer.decision
     from .receipt import append_action
@@ -356,7 +356,7 @@ def _session_start(hook: Hook, call: HookCall, settings: Mapping[str, str], raw:
     if opening.note:
         report(f"memoryvault: {opening.note}")
     report(opening.status)
-    hook.fields["injected"] = opening.entries
+    hook.fields["entries_injected"] = opening.entries
     try:
         _note_injected(hook, call)
     except OSError as error:
@@ -399,7 +399,8 @@ def _prompt(hook: Hook, call: HookCall, settings: Mapping[str, str], raw: bytes)
     if answer.note:
         report(f"memoryvault: {answer.note}")
     report(answer.status)
-    hook.fields["injected"] = len(answer.paths)
+    hook.fields["entries_injected"] = len(answer.paths)
+    hook.fields.update(answer.found)
     hook.fields["service"] = answer.service
     if answer.note:
         hook.fields["degraded"] = answer.note

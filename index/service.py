@@ -502,6 +502,7 @@ class RecallService:
             "degraded": list(result.degraded),
             "ms": result.timings_ms.get("total", 0.0),
             "timings_ms": dict(result.timings_ms),
+            "found": dict(result.found),
         }, leave_receipt
 
     def _query(self, message: Mapping[str, Any]) -> tuple[RecallQuery, str | None, str | None]:

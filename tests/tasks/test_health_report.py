@@ -68,7 +68,7 @@ def bed(tmp_path: Path) -> Bed:
     book = SpendingBook(state.state_db, "mining")
     book.settle(book.reserve("s1", {"tokens": 9}), {"tokens": 7})
     at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    hook = {"time": at, "event": "hook", "hook": "Stop", "ms": 12.5}
+    hook = {"time": at, "event": "hook", "hook": "Stop", "duration_ms": 12.5}
     Path(state.log_file).write_text(json.dumps(hook) + "\n", "utf-8")
     mark = {"at": "2026-01-01", "path": "personal-private/preferences/tabs.md", "useful": True}
     Path(state.log, "marks.jsonl").write_text(json.dumps(mark) + "\n", "utf-8")
