@@ -62,7 +62,7 @@ from .decision_property import Told, decision_keys, may_be_decided, read_decisio
 from .entry_names import require_living, resolve_entry
 from .evolving import archived_text, free_archive_path
 from .ideas.incubator import answer_listed, parse_listed
-from .ideas.ledger import decline, research_key, slug_of, surface, taken_back
+from .ideas.ledger import commit_idea, decline, research_key, slug_of, surface, taken_back
 from .ideas.lost_questions import asked_idea
 from .ideas.research_fields import with_research_of, without_research
 from .journal import Act, Change, FolderMove, Journal, Recorded, hash_of, text_of
@@ -88,6 +88,13 @@ class DecisionOutcome:
     """Where it is now."""
     archived: str | None = None
     """Where the entry is that it replaced."""
+    listed_in: str | None = None
+    """The user's own file outside the vault, which lists the idea from now on."""
+
+
+def also_in(outside: str | None) -> str:
+    """What to say behind the path of an idea that is listed in a file outside the vault; '' of any other note."""
+    return f", and in {outside}" if outside else ""
 
 
 @dataclass(frozen=True)
@@ -416,7 +423,14 @@ class Reviewer:
         target = free_path(accepted.path, self.store)
         fields = {**_decided(entry), **_placed(target, accepted.status), "guard": None, **marks, "supersedes": None}
         text = self.store.render_edit(before, fields, _body_after(entry, body))
-        self._commit([Change(target, None, text), Change(entry.path, before, None)], run, f"approved: {entry.slug}")
+        note, proposal, what = Change(target, None, text), Change(entry.path, before, None), f"approved: {entry.slug}"
+        if is_idea_path(target):
+            done = commit_idea(
+                self._settings, self.journal, note, run=run, actor="review", what=what, approved=proposal
+            )
+            listed = next((change.path for change in done if is_outside(change.path)), None)
+            return DecisionOutcome(entry.path, "approved", target, listed_in=listed)
+        self._commit([note, proposal], run, what)
         return DecisionOutcome(entry.path, "approved", target)
 
     def _same_entry(self, path: str, entry: Entry) -> Entry | None:

@@ -290,24 +290,25 @@ def commit_idea(
     what: str,
     session: str = "",
     requested: bool = False,
+    approved: Change | None = None,
 ) -> list[Change]:
     """Write an idea's note and, as one act, its section in Ideas.md or the question whether it may be put there.
 
-    A question that waits is answered by the section.
-    An Ideas.md that cannot be read or written does not keep the idea from being captured. Raises as
-    `Journal.commit`.
+    `approved` takes away the proposal from which the user made the idea: that is the consent. A question that waits is
+    answered by the section. An Ideas.md that cannot be read or written does not keep the idea from being captured.
+    Raises as `Journal.commit`.
     """
-    store, consent = journal.store, consent_of(settings, requested=requested)
+    store, consent = journal.store, consent_of(settings, requested=requested, confirmed=approved is not None)
+    known = [note] if approved is None else [note, approved]
     entry = parse_entry(note.path, (note.after or "").encode("utf-8", "surrogateescape"))
-    changes = [note]
     for attempt in range(ATTEMPTS_AT_EDITED_FILE):
         if text_of(store, note.path) != note.before:
             break  # the note itself is in the way: let the journal say so
         try:
-            changes = [note]
+            changes = [*known]
             if consent is not None:
                 section = surface_change(settings, store, entry)
-                changes = [note] if section is None else [note, section]
+                changes += [] if section is None else [section]
                 if is_idea_path(note.path):
                     changes += answered_question(store, slug_of(note.path))
             elif settings.memory.review_mode == "interactive":
@@ -322,9 +323,8 @@ def commit_idea(
                 raise
             log.warning("an idea was not surfaced: %s", error)
             break
-    changes = [note]
-    journal.commit(changes, run=run, actor=actor, what=what, session=session)
-    return changes
+    journal.commit(known, run=run, actor=actor, what=what, session=session)
+    return known
 
 
 def surface(

@@ -13,6 +13,7 @@ from memoryvault.cli.review_steps import Steps
 from memoryvault.pipelines.likeness import LikenessLimits, is_same, wording_of
 from memoryvault.pipelines.review import Approve, Reject, Supersede
 from memoryvault.runtime.errors import BoundaryRefused, EntryInvalid, EntryNotFound, MemoryVaultError
+from memoryvault.services.agent_proposals import AgentProposals
 from memoryvault.services.boundary import consent_of, outside_write, without_change
 from memoryvault.services.ideas.ledger import MOST_QUESTIONS, ask_next, find_idea, ideas, pitch_of, section_of
 from memoryvault.services.journal import Change
@@ -120,6 +121,32 @@ def test_nothing_outside_the_vault_is_written_before_the_user_agreed(bed: Bed, m
     assert outside(bed) == before
     assert len(list(ideas(bed.store))) == 2
     assert len(bed.reviewer.waiting()) == (2 if mode == "interactive" else 0), "auto asks nothing and writes nothing"
+
+
+def test_an_idea_that_an_agent_wrote_down_reaches_ideas_md_once_the_user_approves_it(bed: Bed) -> None:
+    for title, summary in (("Offline maps", "Ship the tiles with the app."), ("Paper maps", "Print them.")):
+        AgentProposals(bed.settings, bed.store).propose("idea", title, summary)
+    before = outside(bed)
+    first, second = bed.reviewer.waiting()
+    decided = bed.reviewer.decide(first.path, Approve(), run="r")
+    assert decided.listed_in == str(bed.root / "Ideas.md")
+    section = f"## {bed.store.today()}: Offline maps\nShip the tiles with the app.\n"
+    assert section in ideas_file(bed)
+    assert bed.reviewer.waiting() == [second], "nothing more is asked"
+    bed.reviewer.undo_last()
+    assert outside(bed) == before
+    bed.reviewer.decide(second.path, Reject(), run="r")
+    assert outside(bed) == before
+
+
+def test_an_idea_is_approved_though_ideas_md_cannot_be_written(bed: Bed) -> None:
+    (bed.root / "Ideas.md").mkdir()
+    AgentProposals(bed.settings, bed.store).propose("idea", "Offline maps", "Ship the tiles with the app.")
+    (proposal,) = bed.reviewer.waiting()
+    decided = bed.reviewer.decide(proposal.path, Approve(), run="r")
+    assert (decided.verdict, decided.listed_in) == ("approved", None)
+    assert [entry.name for entry in ideas(bed.store)] == ["Offline maps"]
+    assert bed.reviewer.waiting() == []
 
 
 def test_yes_to_the_question_writes_the_section_and_no_is_remembered(bed: Bed) -> None:
