@@ -198,6 +198,7 @@ def _run(arguments: Sequence[str]) -> int:
         args = build_parser(arguments).parse_args(arguments)
         context = _forced() if args.force else Context(os.environ)
         require_allowed(args.command, COMMANDS[args.command], args, context)
+        _end_interrupted_change(context)
         return int(args.run(args, context))
     except OutputRefused:
         raise
@@ -210,6 +211,17 @@ def _run(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         _tell("interrupted; nothing that was already done is lost")
         return 1
+
+
+def _end_interrupted_change(context: Context) -> None:
+    """End what a killed command or worker left half done, so that also a command that reads sees all of it."""
+    with suppress(MemoryVaultError):  # A command that needs settings or vault says what is wrong with them.
+        if os.path.exists(context.settings.state.pending_change):
+            from ..services.journal import Journal
+            from ..tasks.queue.enqueue import request_indexing
+
+            Journal(context.state, context.store).recover()
+            request_indexing(context.settings)
 
 
 def _forced() -> Context:

@@ -222,9 +222,11 @@ class StatePaths:
         "cache",
         "harness",
         "index_db",
+        "journal",
         "log",
         "log_file",
         "models",
+        "pending_change",
         "queue_db",
         "recall_lock",
         "recall_socket",
@@ -251,6 +253,8 @@ class StatePaths:
         self.run = base + "/run"
         self.cache = base + "/cache"
         self.models = base + "/models"
+        self.journal = base + "/journal"
+        self.pending_change = self.journal + "/pending.json"
         self.log_file = self.log + "/memoryvault.log"
         self.receipts = self.log + "/receipts.jsonl"
         self.stop_file = self.harness + "/STOP"

@@ -109,8 +109,15 @@ class Settings:
 
     @property
     def ideas_path(self) -> Path:
-        """The user's own list of ideas, outside the vault. Raises SettingsError when no vault is set."""
-        return self.vault.ideas_path or self.required_vault_path.parent / "Ideas.md"
+        """The user's own list of ideas. Raises SettingsError when no vault is set, or the list would lie in it."""
+        vault = self.required_vault_path
+        path = self.vault.ideas_path or vault.parent / "Ideas.md"
+        if Path(os.path.realpath(path)).is_relative_to(os.path.realpath(vault)):
+            raise SettingsError(
+                f"{path} (IDEAS_SURFACE_PATH or vault.ideas_path) lies in {vault}, and your list of ideas is outside "
+                "of it: name a note there"
+            )
+        return path
 
     @property
     def only_works_for_others(self) -> bool:

@@ -44,7 +44,6 @@ from .reverse_lines import lines_from_end
 
 log = logging.getLogger(__name__)
 
-FOLDER = "journal"
 DAMAGED = "pending.damaged.json"
 MAX_JOURNAL_BYTES = 16 * 1024 * 1024
 """A longer journal becomes `changes.1.jsonl`, and the one before that goes."""
@@ -150,7 +149,8 @@ class Journal:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         max_bytes: int = MAX_JOURNAL_BYTES,
     ) -> None:
-        self._folder = Path(state.root) / FOLDER
+        self._folder = Path(state.journal)
+        self._pending = Path(state.pending_change)
         self._store = store
         self._now = now
         self._max_bytes = max_bytes
@@ -399,10 +399,6 @@ class Journal:
         return self.newest(lambda line: mark in line or _UNDOES_NONE not in line)
 
     # Steps
-
-    @property
-    def _pending(self) -> Path:
-        return self._folder / "pending.json"
 
     @property
     def _renewals(self) -> Path:

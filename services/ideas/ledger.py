@@ -229,7 +229,13 @@ def question_change(settings: Settings, store: VaultStore, entry: Entry) -> Chan
     )
     text = store.compose(
         question_path(slug),
-        {"kind": SURFACE_KIND, "status": "pending", "group": DEFAULT_GROUP, "idea": slug},
+        {
+            "kind": SURFACE_KIND,
+            "status": "pending",
+            "group": DEFAULT_GROUP,
+            "idea": slug,
+            "surfaced_at": entry.surfaced_at,
+        },
         Scrubbed.trusted(f"Surface: {entry.name}", reason="the scrubbed idea's title"),
         Scrubbed.trusted(body, reason="our own words and the scrubbed idea"),
     )

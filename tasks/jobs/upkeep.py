@@ -20,7 +20,6 @@ from ...services.corpus.store import FOLDER as CORPUS_FOLDER
 from ...services.cursors import Cursors
 from ...services.ideas.archive import purge_trash
 from ...services.ideas.ledger import clean_beside_list
-from ...services.journal import FOLDER as JOURNAL_FOLDER
 from ...services.journal import Journal
 from ...services.model_mining import ANSWERS_FOLDER
 from ...services.stores import vault_store
@@ -143,7 +142,7 @@ def clean_temporaries(state: StatePaths, now: float) -> int:
         *Path(state.spool).glob("*.tmp"),
         *Path(state.harness).glob("*.tmp"),
         *Path(state.log).glob("*.tmp"),
-        *Path(state.root, JOURNAL_FOLDER).glob(".*"),
+        *Path(state.journal).glob(".*"),
         *Path(state.root).glob(".*.restored"),
         *Path(state.root, CORPUS_FOLDER).glob("*.tmp"),
         *(Path(state.root).parent / "run").glob("*.tmp"),

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+from memoryvault.cli.review import day_said
 from memoryvault.cli.review_steps import Steps
 from memoryvault.pipelines.likeness import LikenessLimits, is_same, wording_of
 from memoryvault.pipelines.review import Approve, Reject, Supersede
-from memoryvault.runtime.errors import BoundaryRefused, EntryInvalid, EntryNotFound, MemoryVaultError
+from memoryvault.runtime.errors import BoundaryRefused, EntryInvalid, EntryNotFound, MemoryVaultError, SettingsError
 from memoryvault.services.agent_proposals import AgentProposals
 from memoryvault.services.boundary import consent_of, outside_write, without_change
 from memoryvault.services.ideas.ledger import MOST_QUESTIONS, ask_next, find_idea, ideas, pitch_of, section_of
@@ -63,6 +64,21 @@ def test_what_an_old_session_said_keeps_the_time_it_was_said_and_its_note_is_of_
         else:
             assert entry.surfaced_at is None
         assert entry.created == entry.updated == silent.store.today().isoformat()
+
+
+def test_the_question_bears_the_day_on_which_the_idea_was_said(bed: Bed) -> None:
+    bed.remember(replace(IDEA, said_at="2024-02-03T04:05:06Z"))
+    (question,) = bed.reviewer.waiting()
+    assert day_said(question) == "2024-02-03"
+
+
+def test_a_list_of_ideas_inside_the_vault_is_refused(silent: Bed) -> None:
+    (silent.root / "way").symlink_to(silent.vault)
+    for target in (silent.vault / "Ideas.md", silent.root / "way" / "Ideas.md"):
+        silent.env = {**silent.env, "IDEAS_SURFACE_PATH": str(target)}
+        with pytest.raises(SettingsError, match="outside of it: name a note there"):
+            write_down(silent, "Offline maps", "Ship the tiles with the app.")
+        assert silent.files() == {}
 
 
 def test_the_question_shows_all_that_a_yes_adds(bed: Bed) -> None:
