@@ -211,12 +211,17 @@ def run(hook: Hook) -> str:
         return "no payload"
     if call.event in ACTIONS:
         return _act(hook, call, settings, payload)
+    is_prompt = call.event != ""
+    if call.host == "antigravity" and event == "UserPromptSubmit" and not _is_opened(call, settings):
+        call.event = "SessionStart"
     if call.event == "SessionStart":
         core_words = int(options.get("--core-words", "-1"))
         if named == "SessionStart":
             return _session_start(hook, call, settings, raw, core_words)
-        hook.is_output_partial = True  # This host's first prompt is its start of the session, too.
+        hook.is_output_partial = is_prompt  # This host's first prompt is its start of the session, too.
         result = _session_start(hook, call, settings, raw, core_words)
+        if not is_prompt:
+            return result
         hook.is_output_partial = False
         call.event = event
         return result if result == "duplicate" else _prompt(hook, call, settings, raw)
@@ -229,6 +234,13 @@ def run(hook: Hook) -> str:
             start_new_thread(_exit_after, (hook.started + RECORDING_END_SECONDS - time.monotonic(),))
         return _record(hook, call, settings, at_once=at_once)
     return ""
+
+
+def _is_opened(call: HookCall, settings: Mapping[str, str]) -> bool:
+    """Was the session given what it starts with? Not where the call that should have been ran out of time."""
+    from .injected import is_recorded
+
+    return not call.session or is_recorded(settings["harness"], call.session)
 
 
 def _act(hook: Hook, call: HookCall, settings: Mapping[str, str], payload: Mapping[str, object]) -> str:
@@ -629,7 +641,7 @@ def _finish_at_deadline(hook: Hook) -> None:
     if call is not None:
         _write_answer(hook, call)
     _answer_empty(hook)
-    if call is not None:
+    if call is not None and (hook.paths or call.host != "antigravity"):  # Else its next call is given the opening.
         try:
             _note_injected(hook, call)
         except OSError as error:
