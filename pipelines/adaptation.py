@@ -103,6 +103,8 @@ class Judgement:
     """Subjects of the pattern, in words of our own table."""
     terms: tuple[str, ...]
     """Single words that it uses, in alphabetical order."""
+    moved: tuple[str, ...] = ()
+    """Why the confidence is another than the score's, in words."""
 
 
 def _words_of(*words: str) -> re.Pattern[str]:
@@ -267,11 +269,15 @@ def judge(pattern: Pattern, held: UserSetup, facts: Facts | None, today: date) -
     owner = facts.owner if facts is not None else (repository_of(pattern.url) or ("", ""))[0]
     trusted = owner.casefold() in {name.casefold() for name in held.trusted}
     weight, trust = _trust(facts, owner, trusted, today)
+    by_score = level
     if weight <= -2:
         level = Confidence(max(0, level - 1))
     elif weight >= 2 and score == HIGH_SCORE - 1:
         level = Confidence.HIGH
-    return Judgement(score, level, tuple(rules), trusted, tuple(trust), subjects_of(text), terms_of(text))
+    moved = (
+        (f"it was {by_score.name} by its score, before its repository and owner counted",) if level != by_score else ()
+    )
+    return Judgement(score, level, tuple(rules), trusted, tuple(trust), subjects_of(text), terms_of(text), moved)
 
 
 def _rules(pattern: Pattern, text: str, held: UserSetup) -> Iterable[Rule]:
