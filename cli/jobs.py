@@ -209,7 +209,7 @@ def _kinds(args: argparse.Namespace, ledger: Ledger) -> None:
         print_json([{**_limits(policy), "paused": policy.kind in paused} for policy in POLICIES.values()])
         return
     print_table(
-        ("kind", "priority", "at once", "deadline s", "attempts", "backoff s", "in a child", ""),
+        ("kind", "priority", "at once", "deadline s", "attempts", "backoff s", "ends at its deadline", ""),
         [
             (
                 p.kind,
@@ -218,7 +218,7 @@ def _kinds(args: argparse.Namespace, ledger: Ledger) -> None:
                 f"{p.deadline_seconds:g}",
                 p.attempts,
                 f"{p.backoff_base_seconds:g} … {p.backoff_cap_seconds:g}",
-                "yes" if p.in_child else "no",
+                "yes" if p.in_child else "no, its result is dropped",
                 "paused" if p.kind in paused else "",
             )
             for p in sorted(POLICIES.values(), key=lambda p: (-p.priority, p.kind))
