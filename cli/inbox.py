@@ -99,7 +99,7 @@ def _list(args: argparse.Namespace, reviewer: Reviewer) -> int:
         age = (local_today() - min(days)).days if days else 0
         oldest = f", the oldest {counted(age, 'day', 'days')} old" if age > 0 else ""
         note(
-            f"memory: {counted(len(entries), 'note', 'notes')}{oldest}; none is recalled. One moves on when it is said "
+            f"memory: {counted(len(entries) + len(unreadable), 'note', 'notes')}{oldest}; none is recalled. One moves on when it is said "
             "again; to keep or drop them now: memory review --inbox"
         )
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from dataclasses import dataclass
 
 from .fetch import Page
@@ -13,6 +14,8 @@ READABLE_TYPES = HTML_TYPES | PLAIN_TYPES
 """What `readable` can read, for `Fetcher.get`."""
 MAX_HTML_CHARS = 1_000_000
 MAX_TITLE_CHARS = 200
+_SPANS = re.compile(r"\s(?:col|row)span\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s>]*)", re.IGNORECASE)
+"""How many columns or rows a cell takes, which says nothing to a reader: the extractor makes as many cells of it."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,7 @@ def readable(page: Page) -> Readable:
         return Readable("", text.strip())
     import trafilatura
 
+    text = _SPANS.sub("", text)
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)  # It reports each odd page as an error.
     found = trafilatura.bare_extraction(text, include_comments=False, include_tables=True, with_metadata=True)
     if found is None or isinstance(found, dict):
