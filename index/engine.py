@@ -30,6 +30,7 @@ from .file_check import FileCheck, FileChecker, FileStatus
 from .filescan import scan_files
 from .filters import parse_filter
 from .gating import GATED_ENTRIES, Surroundings, asks, features, log_odds, needed, threshold
+from .languages import is_foreign
 from .matrix import Matrix, MatrixCache
 from .query import QueryAnalysis, analyse, refine
 from .query_embedding import QueryEmbedder, QueryEmbedding
@@ -330,6 +331,8 @@ class RecallEngine:
         keyword = self._search_keywords(reader, state)
         state.by_words = frozenset(hit.entry_rowid for hit in keyword)
         embedding = self._await_embedding(state, future)
+        if keyword and self._embedder is not None and is_foreign(self._embedder.name, state.analysis.text):
+            embedding = None  # Meaning as the model has it would outvote a word that is there.
         return self._search_vectors(reader, state, embedding, keyword)
 
     def _search_keywords(self, reader: SearchReader, state: _RecallState) -> list[KeywordHit]:
