@@ -116,7 +116,6 @@ COMMANDS: dict[str, Command] = {
         "look into the job ledger; retry, cancel, pause one kind",
         {"list": READS, "show": READS, "kinds": READS},
     ),
-    "queue": Command("queue", "the queue that several machines share: look at it, set it up", {"status": READS}),
     "schedule": Command("schedule", "what runs when; run it now, pause one schedule", {"list": READS}),
     "worker": Command("worker", "run the worker", READS),
     "serve": Command("serve", "run the recall service", READS),

@@ -143,7 +143,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Run both until one ends or a signal comes; the other is stopped with it. Without a vault nothing is recalled."""
+    """Run both until one ends or a signal comes; the other is stopped with it."""
     del args
     if (holder := lock_holder(context.state.worker_lock)) is not None:
         # Asked before anything is stopped: it may be another `memory up`, which would end with its recall service.
@@ -155,8 +155,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     manager = TerminalManager(PlainPrinter(beneath(sys.stdout)))
     environment = child_environment(context.settings)
     for name, command in PROGRAMS.items():
-        if name == "worker" or not context.settings.only_works_for_others:
-            manager.add_process(name, shell_line(command), env=environment, cwd="/")
+        manager.add_process(name, shell_line(command), env=environment, cwd="/")
     manager.loop()
     # Being stopped by a signal is how this command ends; anything else is what the process died of.
     ended = manager.returncode

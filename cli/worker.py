@@ -49,7 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Run the worker; with --until-idle, exit code 1 when a job of its own died or the time was not enough."""
+    """Run the worker; with --until-idle, exit code 1 when a job died or the time was not enough."""
     for option in ("--timeout", "--json"):
         if is_given(args, option) and not args.until_idle:
             raise UsageError(f"{option} belongs to `memory worker --until-idle`")
@@ -101,8 +101,8 @@ def _print(report: RunReport, *, paused: bool) -> None:
         waiting = counted(report.delayed, "job waits for its", "jobs wait for their")
         print(f"the worker that is running did it ({waiting} time)")
     else:
-        names = ("done", "retried", "dead", "dead_shared", "postponed", "delayed")
-        counts = {name.replace("_shared", " in the shared queue"): getattr(report, name) for name in names}
+        names = ("done", "retried", "dead", "postponed", "delayed")
+        counts = {name: getattr(report, name) for name in names}
         print(", ".join(f"{count} {name}" for name, count in counts.items() if count) or "nothing to do")
     if line := later_line(report.later, datetime.now(local_timezone()), running=report.elsewhere):
         print(line)

@@ -38,7 +38,6 @@ from .settings_table import (
     Setting,
     VaultSection,
     as_toml,
-    redacted,
     render_settings_reference,
 )
 from .snapshot import OFF_WORDS, config_stamp, read_snapshot, snapshot_path, write_installation, write_snapshot
@@ -53,7 +52,6 @@ __all__ = [
     "as_toml",
     "child_environment",
     "compile_snapshot",
-    "displayable_value",
     "load_partial_settings",
     "load_settings",
     "render_settings_reference",
@@ -64,7 +62,6 @@ __all__ = [
 ]
 
 
-WORKS_FOR_OTHERS = "works-for-others"
 MAX_SALVAGED_LINES = 2000
 """Of a file that cannot be parsed."""
 
@@ -120,18 +117,8 @@ class Settings:
         return path
 
     @property
-    def only_works_for_others(self) -> bool:
-        """Is this a machine without a vault that takes part in the shared queue?"""
-        return self.vault.path is None and bool(self.queue.url)
-
-    @property
     def state(self) -> StatePaths:
-        """The state folder of this vault; of a machine that has none and works for others (queue.url), one of its own.
-
-        Raises SettingsError when neither is set.
-        """
-        if self.only_works_for_others:
-            return StatePaths(self.state_root / WORKS_FOR_OTHERS)
+        """The state folder of this vault. Raises SettingsError when none is set."""
         return StatePaths(self.state_root / vault_id(str(self.required_vault_path)))
 
     @property
@@ -426,7 +413,7 @@ _CREDENTIALS = re.compile(r"://[^/]*@")
 
 
 def _refuse(row: Setting, where: str, raw: object) -> SettingsError:
-    if row.secret or (isinstance(raw, str) and _CREDENTIALS.search(raw)):
+    if isinstance(raw, str) and _CREDENTIALS.search(raw):
         shown = "something else"
     elif row.type in ("whole number", "number", "switch") or not isinstance(raw, str):
         shown = str(raw).lower() if isinstance(raw, bool) else str(raw)
@@ -568,9 +555,3 @@ def value_in_force(settings: Settings, name: str) -> Any:
     """The value of the setting `section.key`. Raises KeyError for one that does not exist."""
     row = BY_NAME[name]
     return getattr(getattr(settings, row.section), row.key)
-
-
-def displayable_value(settings: Settings, name: str) -> Any:
-    """The value of a setting for display, without a password in it. Raises KeyError."""
-    value = value_in_force(settings, name)
-    return redacted(value) if BY_NAME[name].secret else value

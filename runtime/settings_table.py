@@ -8,7 +8,6 @@ Standard library only.
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,8 +32,6 @@ class Setting:
     pattern: str | None = None
     """Regular expression for the whole text; `pattern_in_words` says the same to the user."""
     pattern_in_words: str = ""
-    secret: bool = False
-    """May hold a password: shown by `redacted` alone."""
     name: str = ""
     """`section.key`; filled in, like the default, from the field."""
     default: Any = None
@@ -375,55 +372,6 @@ class QueueSection:
         default=20,
         metadata=_whole("Told to stop, the worker waits this long for running jobs; then it gives them back.", 0, 600),
     )
-    # What follows can send text off this machine. The environment, which a repository may shape, has no say in it.
-    url: str = field(
-        default="",
-        repr=False,
-        metadata={
-            "setting": Setting(
-                "text",
-                "The queue that several machines share, a PostgreSQL database; not set: each machine does its own "
-                "work. docs/how-to/several-machines.md",
-                None,
-                pattern=r"(postgres(ql)?://\S+)?",
-                pattern_in_words="an address, as in postgresql://memory@db.example/memory",
-                secret=True,
-            )
-        },
-    )
-    share: str = field(
-        default="",
-        metadata=_text(
-            "Projects whose old sessions other machines may mine, scrubbed: naming them is your consent.",
-            r"(\*|[^\s,*][^,*]*(,[^,*]+)*)?",
-            "names of projects with commas between, or * for all",
-            variable=None,
-        ),
-    )
-    work: bool = field(
-        default=True, metadata=_switch("This machine mines what others share, once url is set.", variable=None)
-    )
-    machine: str = field(
-        default="",
-        metadata=_text(
-            "This machine's name in the shared queue, unlike every other's; not set: its host name.",
-            r"([A-Za-z0-9_-][A-Za-z0-9._-]{0,62})?",
-            "a name of letters, digits, dots and dashes",
-            variable=None,
-        ),
-    )
-    wait_hours: float = field(
-        default=24.0,
-        metadata={
-            "setting": Setting(
-                "number",
-                "What was shared and has not come back after so many hours is mined here.",
-                None,
-                minimum=0.01,
-                maximum=720,
-            )
-        },
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -551,15 +499,6 @@ def render_settings_reference() -> str:
                 parts.append(f"| `{row.key}` | {default} | {row.allowed} | {variable} | {row.doc} |")
         parts.append("")
     return "\n".join(parts).rstrip() + "\n"
-
-
-_PASSWORD = re.compile(r"(?<=://)([^:@/?]*):.*@")
-_PASSWORD_PARAMETER = re.compile(r"(?<=[?&])(password|sslpassword)=[^&]*", re.IGNORECASE)
-
-
-def redacted(address: str) -> str:
-    """The address without its password."""
-    return _PASSWORD_PARAMETER.sub(r"\1=***", _PASSWORD.sub(r"\1:***@", address))
 
 
 def as_toml(value: object) -> str:

@@ -101,13 +101,13 @@ class Miner:
         mined = turn.offset >= self._start
         if mined and turn.is_users_words:
             found = self._from_user(turn)
-        proved = self.follow(turn)
+        proved = self._follow(turn)
         if proved is not None and mined:
             found.append(self._proved(turn, proved))
         return found
 
-    def follow(self, turn: Turn) -> ProvedFix | None:
-        """Take a turn into account without reading it. Returns the fix that it proves, if it does."""
+    def _follow(self, turn: Turn) -> ProvedFix | None:
+        """Take a turn into account. Returns the fix that it proves, if it does."""
         step = self._context.advance(turn)
         if turn.is_users_words:
             # A reading may begin behind an older failure: what it proves must not depend on that.

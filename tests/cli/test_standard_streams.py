@@ -33,7 +33,6 @@ WITHOUT_INPUT = {
     "reindex": (0, ""),
     "doctor": (0, ""),
     "watchlist": (0, ""),
-    "queue": (1, "queue.url is not set"),
     "worker --until-idle": (0, ""),
 }
 """By the command: its exit code with a closed standard input, and a word of what it says on stderr."""
