@@ -16,7 +16,7 @@ from ...runtime.killpoint import kill_point
 from .app import EndAndTake
 from .job import Dead, Handler, JobLost, Postpone, Retry, RunningJob
 from .kinds import ArgsInvalid, Json, validate_args
-from .ledger import Claim, LedgerRules
+from .ledger import Claim, Ledger
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ class Tally:
 class Executor:
     """Runs claims with the handlers; one per worker."""
 
-    def __init__(self, ledger: LedgerRules, handlers: Mapping[str, Handler], lease_seconds: float) -> None:
+    def __init__(self, ledger: Ledger, handlers: Mapping[str, Handler], lease_seconds: float) -> None:
         self.tally = Tally()
         self._ledger = ledger
         self._handlers = handlers
