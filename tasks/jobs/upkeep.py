@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ...runtime.days import SECONDS_PER_DAY, local_day
-from ...runtime.errors import SettingsError, VaultUnavailable
+from ...runtime.errors import VaultUnavailable
 from ...runtime.layout import StatePaths
 from ...runtime.settings import Settings
 from ...services.completion import CALLS_FOLDER
@@ -59,7 +59,7 @@ def rotate_handler(settings: Settings) -> Handler:
             "deleted": delete_old(state, steady),
             "temporaries": clean_temporaries(state, steady),
         }
-        with contextlib.suppress(VaultUnavailable, SettingsError):  # A machine may work for others and have no vault.
+        with contextlib.suppress(VaultUnavailable):
             store = vault_store(settings)
             done["vault_temporaries"] = store.clean_temporaries() + clean_beside_list(settings, store)
             Journal(settings.state, store).recover()

@@ -175,13 +175,14 @@ class VaultHuey(Huey):  # type: ignore[misc]
 
     storage: LedgerStorage
 
-    def __init__(
-        self,
-        run: Callable[[Claim, EndAndTake], None],
-        **storage_options: Any,
-    ) -> None:
+    def __init__(self, run: Callable[[Claim, EndAndTake], None], *, ledger: Ledger, claiming: Claiming) -> None:
         super().__init__(
-            QUEUE_NAME, results=False, serializer=JsonSerializer(), storage_class=LedgerStorage, **storage_options
+            QUEUE_NAME,
+            results=False,
+            serializer=JsonSerializer(),
+            storage_class=LedgerStorage,
+            ledger=ledger,
+            claiming=claiming,
         )
 
         def run_job(job_id: int) -> None:
