@@ -124,7 +124,7 @@ def files_of(bed: Bed) -> dict[str, bytes]:
         "idea research maps", "topics write deploy --project other --type project --description d --body B",
         "topics rm deploy", "topics import", "watchlist promote a b", "discover-skills", "adapt-skills",
         "index-skills", "model use x --yes", "jobs pause reflect.session", "schedule pause discovery",
-        "schedule run discovery", "service remove", "queue migrate", "reindex --rebuild", "inspect --useless tabs",
+        "schedule run discovery", "service remove", "reindex --rebuild", "inspect --useless tabs",
     ],
 )  # fmt: skip
 def test_what_makes_approves_switches_or_deletes_is_the_users(
