@@ -130,8 +130,10 @@ _CURSOR = re.compile(
 _CURSOR_TRADE = re.compile(r"(?i)(?<!\w)cursor (?:ide|ai|editor|rules?|extension|plugin|composer)(?!\w)")
 _OURS = _words_of("claude(?: code)?", "agent skills?", "antigravity", "any agent", "cross-platform")
 _ORDERS = re.compile(
-    r"(?i)\b(?:ignore|disregard|forget)\b.{0,40}\b(?:previous|prior|above|all|your|earlier)\b.{0,30}\b(?:instructions?|rules?|prompts?)\b"
-    r"|\b(?:save|store|remember|add|keep|note)\b.{0,30}\b(?:this|that|it|following)\b.{0,30}\b(?:rules?|memor(?:y|ies)|preferences?|always|instructions?)\b"
+    r"(?i)\b(?:ignore|disregard|forget)\b.{0,40}\b(?:previous|prior|above|all|your|earlier)\b"
+    r".{0,30}\b(?:instructions?|rules?|prompts?)\b"
+    r"|\b(?:save|store|remember|add|keep|note)\b.{0,30}\b(?:this|that|it|following)\b"
+    r".{0,30}\b(?:rules?|memor(?:y|ies)|preferences?|always|instructions?)\b"
     r"|\b(?:you (?:must|are now|should now)|system prompt|from now on|new instructions?|do not tell the user|act as)\b"
     r"|\b(?:curl|wget)\b[^|\n]{0,200}\|\s*(?:ba|z)?sh\b|<\s*/?\s*(?:system|instructions?|assistant)\s*>"
 )

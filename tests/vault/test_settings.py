@@ -285,7 +285,8 @@ def test_an_address_with_a_password_is_not_quoted_when_it_is_refused(tmp_path: P
     for wrong in ("mysql://me:geheimnis@db/x", "postgresql://me:geheimnis@db/x y"):
         said = refusal(tmp_path, f'[queue]\nurl = "{wrong}"\n')
         assert said == (
-            "config.toml:2: queue.url is something else, but must be an address, as in postgresql://memory@db.example/memory"
+            "config.toml:2: queue.url is something else, but must be "
+            "an address, as in postgresql://memory@db.example/memory"
         )
     said = refusal(tmp_path, '[research]\nsearxng = "https://me:geheimnis@x.example/"\n')
     assert said.startswith("config.toml:2: research.searxng is something else, but must be an address")
