@@ -19,7 +19,6 @@ from ..pipelines.routing import (
     ONE_OCCURRENCE,
     Action,
     RoutedCandidate,
-    Thresholds,
     Tier,
     at_first,
     beyond_limit,
@@ -230,7 +229,6 @@ def _route(candidate: Candidate, known: VaultMemories, settings: Settings) -> Ro
         candidate,
         known,
         mode=review_mode(settings.memory.review_mode),
-        thresholds=Thresholds(review_occurrences=settings.reflection.review_occurrences),
     )
 
 

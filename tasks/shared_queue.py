@@ -19,7 +19,8 @@ from .shared_queue_link import LinkNote
 if TYPE_CHECKING:
     from .postgres.ledger import PostgresLedger
     from .postgres.loop import MakeHandlers, Upkeep
-    from .queue.worker import Loop
+    from .queue.times import worker_times
+from .queue.worker import Loop
 
 NO_CLIENT = (
     "queue.url is set, but psycopg is not installed: install the wheel again with [shared] (docs/how-to/install.md)"
@@ -60,14 +61,14 @@ def build_loop(settings: Settings, make_handlers: MakeHandlers, upkeep: Upkeep) 
         from .postgres.loop import LoopContext, SharedLoop
     except ImportError:
         raise QueueUnavailable(NO_CLIENT) from None
-    queue = settings.queue
+    times = worker_times(settings.environment)
     context = LoopContext(
         open_ledger=lambda bell: open_shared(settings, bell=bell, connect=False),
         machine=machine_name(settings),
         stopped=lambda: os.path.exists(settings.state.stop_file),
         tell=LinkNote(settings.state).tell,
-        workers=queue.workers,
-        lease_seconds=queue.lease_seconds,
-        drain_seconds=queue.drain_seconds,
+        workers=settings.queue.workers,
+        lease_seconds=times.lease,
+        drain_seconds=times.drain,
     )
     return SharedLoop(context, make_handlers, upkeep)

@@ -10,6 +10,7 @@ from functools import partial
 from ...runtime.errors import QueueUnavailable
 from ...runtime.settings import Settings
 from ..queue.kinds import POLICIES, KindPolicy
+from ..queue.times import worker_times
 from ..queue.worker import Loop, Service, Worker, WorkerContext
 from ..shared_queue import build_loop, is_shared
 from .handlers import handlers
@@ -30,12 +31,13 @@ def policies_of(settings: Settings) -> Mapping[str, KindPolicy]:
 def build_worker(settings: Settings, *, watch: bool, is_outdated: Callable[[], bool] = lambda: False) -> Worker:
     """The worker of this vault; `watch` follows edits while it runs, `is_outdated` tells that the settings hold no
     more."""
+    times = worker_times(settings.environment)
     context = WorkerContext(
         state=settings.state,
         workers=settings.queue.workers,
-        poll_seconds=settings.queue.poll_seconds,
-        lease_seconds=settings.queue.lease_seconds,
-        drain_seconds=settings.queue.drain_seconds,
+        poll_seconds=times.poll,
+        lease_seconds=times.lease,
+        drain_seconds=times.drain,
         quiet_seconds=settings.session.quiet_seconds,
         policies=policies_of(settings),
         enabled=settings.memory.enabled,

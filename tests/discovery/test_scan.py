@@ -14,7 +14,6 @@ import pytest
 
 from memoryvault.cli.main import main
 from memoryvault.pipelines import discovery
-from memoryvault.runtime.settings import load_settings
 from memoryvault.services import cursors
 from memoryvault.services.discovery.adapting import SOURCES_NOTE
 from memoryvault.services.discovery.fetch_child import FetchRequest, FetchResult, fetch, fetch_in_child
@@ -551,4 +550,3 @@ def test_the_worker_asks_nobody_while_nothing_is_confirmed(
     assert forked.memory(bed.env, "schedule", "run", "discovery").returncode == 0
     run_worker(bed)
     assert site.asked == []
-    assert load_settings(bed.env).discovery.patterns_per_run == 20

@@ -152,7 +152,7 @@ class Machines:
 
     def make(self, name: str, **queue: object) -> Machine:
         """A machine that logs in by a role of its own; `url=""` for one that knows no other."""
-        machine = Machine(self.root / name, {"MEMORY_QUEUE_LEASE_SECONDS": "2"})
+        machine = Machine(self.root / name, {"MEMORY_TEST_LEASE_SECONDS": "2"})
         url = queue["url"] if "url" in queue else url_of(self.login(name))
         machine.configure(**{"machine": name, **queue, "url": url})
         machine.loaded.state.ensure()
