@@ -65,8 +65,8 @@ BY_COMMAND = "cli"
 """Host of an idea that the user wrote down himself, by `memory idea`."""
 DECLINED = "declined"
 """`surface:` of an idea that the user does not want in Ideas.md."""
-ASKED = "asked: "
-"""How the journal begins to tell of an act that put an idea which had to wait to the user."""
+ASKING_RUN = "ask-idea"
+"""How the runs of the journal begin in which an idea that had to wait was put to the user."""
 SURFACED = "surfaced: "
 """How it begins to tell of one that put an idea into Ideas.md, on the user's word."""
 
@@ -271,14 +271,15 @@ def ask_next(settings: Settings, journal: Journal) -> int:
                 )
                 question = question_change(settings, store, entry)
                 changes = [note] if question is None else [note, question]
-                journal.commit(changes, run=journal.new_run("idea"), actor="idea", what=ASKED + slug_of(entry.path))
+                run = journal.new_run(ASKING_RUN)
+                journal.commit(changes, run=run, actor="idea", what=f"asked: {slug_of(entry.path)}")
                 asked += 1
     return asked
 
 
 def is_asking(act: Act) -> bool:
     """Whether the act put an idea that had to wait to the user: the program's own, though another answer gave rise."""
-    return act.actor == "idea" and act.what.startswith(ASKED)
+    return act.run.startswith(f"{ASKING_RUN}:")
 
 
 def commit_idea(
