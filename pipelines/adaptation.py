@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import date
 from enum import IntEnum
 
+from ..runtime.function_words import STOP_WORDS
 from ..runtime.slug import slugify
 from ..vault.wording import counted
 from .discovery import Pattern
@@ -174,89 +175,8 @@ _SUBJECTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("writing", ("writing", "docs", "documentation", "readme", "prose", "copywriting", "blog")),
     )
 )
-_STOP = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "any",
-        "are",
-        "as",
-        "at",
-        "be",
-        "been",
-        "by",
-        "can",
-        "do",
-        "does",
-        "for",
-        "from",
-        "get",
-        "has",
-        "have",
-        "how",
-        "if",
-        "in",
-        "into",
-        "is",
-        "it",
-        "its",
-        "like",
-        "more",
-        "most",
-        "new",
-        "no",
-        "not",
-        "of",
-        "on",
-        "one",
-        "only",
-        "or",
-        "other",
-        "our",
-        "out",
-        "over",
-        "own",
-        "she",
-        "so",
-        "some",
-        "such",
-        "than",
-        "that",
-        "the",
-        "their",
-        "them",
-        "then",
-        "there",
-        "these",
-        "they",
-        "this",
-        "those",
-        "to",
-        "too",
-        "up",
-        "use",
-        "used",
-        "uses",
-        "using",
-        "via",
-        "was",
-        "we",
-        "were",
-        "what",
-        "when",
-        "where",
-        "which",
-        "while",
-        "who",
-        "will",
-        "with",
-        "within",
-        "without",
-        "you",
-        "your",
-    ]
-)
+_STOP = STOP_WORDS | {"new", "one", "use", "used", "uses", "using", "via", "within", "without"}
+"""Words that say nothing about what a skill is for."""
 MOST_TERMS = 16
 
 

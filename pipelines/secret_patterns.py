@@ -93,7 +93,7 @@ _NAMED_PLACEHOLDER = re.compile(
     r"|(?i:x{4,}|\*{3,}|\.{3,}|_{6,}|#{4,})",
     re.IGNORECASE,
 )
-_STOP_WORDS = frozenset(
+_NEVER_SECRETS = frozenset(
     """
     password passwd passphrase pass pwd pw secret secrets token tokens key keys apikey api_key api-key credentials
     credential auth null none nil true false undefined void empty optional required string str text bytes bool int
@@ -130,7 +130,7 @@ def is_reference(value: str) -> bool:
 def is_placeholder(value: str, quoted: bool) -> bool:
     """Whether a value is a placeholder of a secret, or refers to one."""
     bare = value.strip("'\"`,;\\")
-    if not bare or bare.lower() in _STOP_WORDS or is_reference(bare):
+    if not bare or bare.lower() in _NEVER_SECRETS or is_reference(bare):
         return True
     if _ONE_CHARACTER.match(bare) or _NAMED_PLACEHOLDER.search(bare):
         return True
