@@ -29,6 +29,7 @@ from ..services.pausing import how_to_go_on, why_nothing_starts
 from ..services.stores import open_index
 from ..tasks.queue.enqueue import open_ledger
 from ..tasks.queue.silence import is_silent
+from ..tasks.queue.times import worker_times
 from ..vault.automemory import PROBE_KIND
 from ..vault.listing import list_left_out
 from ..vault.scrubbed import Scrubbed
@@ -192,7 +193,7 @@ def _running_worker(context: Context, process: int) -> Finding:
     """One that was stopped in its terminal, or hangs, keeps its place: no hook starts another."""
     with open_ledger(context.settings) as ledger:
         beat = ledger.worker()
-        if beat is None or beat.pid != process or not is_silent(ledger, context.settings.queue.lease_seconds):
+        if beat is None or beat.pid != process or not is_silent(ledger, worker_times(context.env).lease):
             return Finding("worker", "ok", f"runs as process {process}")
         silent = counted(round(ledger.now() - beat.beat_at), "second")
     another = _what_starts_another(context, "memory up")

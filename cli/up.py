@@ -23,6 +23,7 @@ from honcho.process import Process
 from ..runtime.errors import WorkerRunning
 from ..runtime.process_lock import lock_holder
 from ..runtime.settings import child_environment
+from ..tasks.queue.times import worker_times
 from .context import Context
 from .output import note
 from .plain import beneath, plain
@@ -151,7 +152,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if stop_background(context.state, "recall"):
         note("memory: stopped the recall service that a session had started; this one takes over")
     # What still runs so long after the first has ended is killed; a worker is to end its jobs first.
-    honcho_manager.KILL_WAIT = context.settings.queue.drain_seconds + KILL_MARGIN_SECONDS
+    honcho_manager.KILL_WAIT = worker_times(context.env).drain + KILL_MARGIN_SECONDS
     manager = TerminalManager(PlainPrinter(beneath(sys.stdout)))
     environment = child_environment(context.settings)
     for name, command in PROGRAMS.items():

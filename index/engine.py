@@ -35,9 +35,8 @@ from .matrix import Matrix, MatrixCache
 from .query import QueryAnalysis, analyse, refine
 from .query_embedding import QueryEmbedder, QueryEmbedding
 from .ranking import DenseHit, EntryFacts, KeywordHit, ScoredEntry, WordEvidence, fuse, fuse_by_kind, is_near_duplicate
-from .reader_pool import ReaderPool
 from .scope import Scope
-from .search_reader import KEYWORD_LIMIT, SearchReader
+from .search_reader import KEYWORD_LIMIT, ReaderPool, SearchReader
 from .store import row_of
 from .words import match_texts, match_vectors
 

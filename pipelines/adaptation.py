@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import date
 from enum import IntEnum
 
+from ..runtime.function_words import STOP_WORDS
 from ..runtime.slug import slugify
 from ..vault.wording import counted
 from .discovery import Pattern
@@ -132,8 +133,10 @@ _CURSOR = re.compile(
 _CURSOR_TRADE = re.compile(r"(?i)(?<!\w)cursor (?:ide|ai|editor|rules?|extension|plugin|composer)(?!\w)")
 _OURS = _words_of("claude(?: code)?", "agent skills?", "antigravity", "any agent", "cross-platform")
 _ORDERS = re.compile(
-    r"(?i)\b(?:ignore|disregard|forget)\b.{0,40}\b(?:previous|prior|above|all|your|earlier)\b.{0,30}\b(?:instructions?|rules?|prompts?)\b"
-    r"|\b(?:save|store|remember|add|keep|note)\b.{0,30}\b(?:this|that|it|following)\b.{0,30}\b(?:rules?|memor(?:y|ies)|preferences?|always|instructions?)\b"
+    r"(?i)\b(?:ignore|disregard|forget)\b.{0,40}\b(?:previous|prior|above|all|your|earlier)\b"
+    r".{0,30}\b(?:instructions?|rules?|prompts?)\b"
+    r"|\b(?:save|store|remember|add|keep|note)\b.{0,30}\b(?:this|that|it|following)\b"
+    r".{0,30}\b(?:rules?|memor(?:y|ies)|preferences?|always|instructions?)\b"
     r"|\b(?:you (?:must|are now|should now)|system prompt|from now on|new instructions?|do not tell the user|act as)\b"
     r"|\b(?:curl|wget)\b[^|\n]{0,200}\|\s*(?:ba|z)?sh\b|<\s*/?\s*(?:system|instructions?|assistant)\s*>"
 )
@@ -174,89 +177,8 @@ _SUBJECTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("writing", ("writing", "docs", "documentation", "readme", "prose", "copywriting", "blog")),
     )
 )
-_STOP = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "any",
-        "are",
-        "as",
-        "at",
-        "be",
-        "been",
-        "by",
-        "can",
-        "do",
-        "does",
-        "for",
-        "from",
-        "get",
-        "has",
-        "have",
-        "how",
-        "if",
-        "in",
-        "into",
-        "is",
-        "it",
-        "its",
-        "like",
-        "more",
-        "most",
-        "new",
-        "no",
-        "not",
-        "of",
-        "on",
-        "one",
-        "only",
-        "or",
-        "other",
-        "our",
-        "out",
-        "over",
-        "own",
-        "she",
-        "so",
-        "some",
-        "such",
-        "than",
-        "that",
-        "the",
-        "their",
-        "them",
-        "then",
-        "there",
-        "these",
-        "they",
-        "this",
-        "those",
-        "to",
-        "too",
-        "up",
-        "use",
-        "used",
-        "uses",
-        "using",
-        "via",
-        "was",
-        "we",
-        "were",
-        "what",
-        "when",
-        "where",
-        "which",
-        "while",
-        "who",
-        "will",
-        "with",
-        "within",
-        "without",
-        "you",
-        "your",
-    ]
-)
+_STOP = STOP_WORDS | {"new", "one", "use", "used", "uses", "using", "via", "within", "without"}
+"""Words that say nothing about what a skill is for."""
 MOST_TERMS = 16
 
 

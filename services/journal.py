@@ -39,7 +39,6 @@ from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
 from .boundary import is_outside, outside_write, require_consent, text_outside, without_change
 from .rejected_texts import rejected_by, with_restored, without_rejected
-from .renewed_hashes import with_hashes
 from .reverse_lines import lines_from_end
 
 log = logging.getLogger(__name__)
@@ -287,7 +286,7 @@ class Journal:
             try:
                 for file in self.files:
                     lines = list(_lines(file))
-                    after = [with_hashes(line, renewed) for line in lines]
+                    after = [_with_hashes(line, renewed) for line in lines]
                     if after != lines:
                         replace_file(file, b"".join(after))
                 self._renewals.unlink(missing_ok=True)
@@ -619,6 +618,18 @@ def _without(line: bytes, paths: Collection[str], names: Collection[str], *, tex
     if any(name in act["what"] for name in names):
         act["what"] = "a change of several notes"
     return json.dumps(act).encode("ascii") + b"\n"
+
+
+def _with_hashes(line: bytes, renewed: Mapping[str, str]) -> bytes:
+    """The line of an act with new hashes of its files afterwards; any other as it is."""
+    try:
+        act = json.loads(line)
+        found = [change for change in act["changes"] if change["after_hash"] in renewed]
+    except (ValueError, KeyError, TypeError):
+        return line
+    for change in found:
+        change["after_hash"] = renewed[change["after_hash"]]
+    return json.dumps(act).encode("ascii") + b"\n" if found else line
 
 
 def _done(line: Mapping[str, Any]) -> Act:

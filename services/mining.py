@@ -218,9 +218,9 @@ def _window_packer(settings: Settings | None, mined_until: int) -> WindowPacker 
     """Collects what a model is asked about; None when no model is asked."""
     if settings is None or settings.reflection.miner == "local":
         return None
-    from ..pipelines.reading.model_windows import WindowPacker
+    from ..pipelines.reading.model_windows import WINDOW_TOKENS, WindowPacker
 
-    return WindowPacker(settings.reflection.window_tokens, mined_until)
+    return WindowPacker(WINDOW_TOKENS, mined_until)
 
 
 def _add_model_candidates(mined: Mined, packer: WindowPacker, settings: Settings, session: str) -> Mined:

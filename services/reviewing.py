@@ -68,9 +68,9 @@ from .ideas.research_fields import with_research_of, without_research
 from .journal import Act, Change, FolderMove, Journal, Recorded, hash_of, text_of
 from .remembering import free_path, inside_vault
 from .replacing import replaced_now
+from .retrying import retry_edit
 from .stores import DECISION_FOLDERS, vault_store
 
-ATTEMPTS_AT_EDITED_FILE = 3
 _USUAL = frozenset({"", ALWAYS_LOAD})
 NEAREST = 5
 MOST_SHARING = 200
@@ -179,23 +179,21 @@ class Reviewer:
         EditConflict when one is another now, EntryNotFound, EntryInvalid, UsageError, VaultUnavailable; nothing is
         changed then.
         """
-        for attempt in range(ATTEMPTS_AT_EDITED_FILE):
-            try:
-                with self.store.lock():
-                    self.journal.recover()
-                    before = text_of(self.store, path)
-                    if before is None:
-                        raise EntryNotFound(f"{path} does not wait any more")
-                    if special_folder(path) not in DECISION_FOLDERS:
-                        raise EntryInvalid(f"{path} does not wait for a decision: it is in no _review or _inbox folder")
-                    if expected_hash is not None and hash_of(before) != expected_hash:
-                        raise EditConflict(f"{path} was changed since you saw it: look at it again")
-                    decided = self._carry_out(path, before, decision, run, body, expected_old)
-                return self._researched(decided)
-            except EditConflict:
-                if expected_hash is not None or expected_old is not None or attempt == ATTEMPTS_AT_EDITED_FILE - 1:
-                    raise
-        raise AssertionError("unreachable")
+
+        def attempt() -> DecisionOutcome:
+            with self.store.lock():
+                self.journal.recover()
+                before = text_of(self.store, path)
+                if before is None:
+                    raise EntryNotFound(f"{path} does not wait any more")
+                if special_folder(path) not in DECISION_FOLDERS:
+                    raise EntryInvalid(f"{path} does not wait for a decision: it is in no _review or _inbox folder")
+                if expected_hash is not None and hash_of(before) != expected_hash:
+                    raise EditConflict(f"{path} was changed since you saw it: look at it again")
+                decided = self._carry_out(path, before, decision, run, body, expected_old)
+            return self._researched(decided)
+
+        return retry_edit(attempt, again=expected_hash is None and expected_old is None)
 
     def _researched(self, decided: DecisionOutcome) -> DecisionOutcome:
         """The same; an idea that is in the incubator now is looked up."""

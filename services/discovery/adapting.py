@@ -54,6 +54,8 @@ Owners on GitHub whose skills you look at with more trust. One a line; add and r
 {owners}
 """
 SLUG_CHARACTERS = 60
+PATTERNS_PER_RUN = 20
+"""So many patterns one run judges, the best first."""
 MODEL_SECONDS = 120.0
 FACTS_SECONDS = 7 * SECONDS_PER_DAY
 """A repository with a hundred skills is looked up once: GitHub allows 60 questions an hour."""
@@ -329,7 +331,7 @@ def owners_in(entry: Entry) -> list[str]:
 def choose(settings: Settings, store: VaultStore) -> list[str]:
     """Keys of the patterns that the next run is to evaluate, the best first."""
     ranked = Adaptation(settings, store, fetch=None).ranked()
-    return [pattern.key for pattern in ranked[: settings.discovery.patterns_per_run]]
+    return [pattern.key for pattern in ranked[:PATTERNS_PER_RUN]]
 
 
 def is_confirmed(settings: Settings) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from ...runtime.settings import Settings
 from ..queue.kinds import POLICIES, KindPolicy
+from ..queue.times import worker_times
 from ..queue.worker import Service, Worker, WorkerContext
 from .handlers import handlers
 from .indexing import WantedIndex, WatchedVault
@@ -24,12 +25,13 @@ def policies_of(settings: Settings) -> Mapping[str, KindPolicy]:
 def build_worker(settings: Settings, *, watch: bool, is_outdated: Callable[[], bool] = lambda: False) -> Worker:
     """The worker of this vault; `watch` follows edits while it runs, `is_outdated` tells that the settings hold no
     more."""
+    times = worker_times(settings.environment)
     context = WorkerContext(
         state=settings.state,
         workers=settings.queue.workers,
-        poll_seconds=settings.queue.poll_seconds,
-        lease_seconds=settings.queue.lease_seconds,
-        drain_seconds=settings.queue.drain_seconds,
+        poll_seconds=times.poll,
+        lease_seconds=times.lease,
+        drain_seconds=times.drain,
         quiet_seconds=settings.session.quiet_seconds,
         policies=policies_of(settings),
         enabled=settings.memory.enabled,

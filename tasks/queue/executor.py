@@ -57,7 +57,8 @@ class Executor:
             job = self._prepare(claim)
         except ArgsInvalid as error:
             log.warning("job %d (%s) failed for good: %s", claim.job_id, claim.kind, error)
-            self._record(claim, "dead", lambda reason=str(error): self._ledger.bury(claim, reason))  # type: ignore[misc]
+            reason = str(error)
+            self._record(claim, "dead", lambda: self._ledger.bury(claim, reason))
             return
         with self._lock:
             self._running[claim.owner] = job

@@ -6,6 +6,7 @@ import itertools
 import logging
 import os
 import platform
+import re
 import secrets
 import select
 import signal
@@ -39,7 +40,6 @@ from .scheduler import Scheduler
 from .schema import is_readable_anew
 from .silence import is_silent
 from .spool import Spool
-from .versions import installed_version, is_newer
 
 log = logging.getLogger(__name__)
 
@@ -481,6 +481,29 @@ class Worker:
     def _halt(self) -> None:
         self._leaving = True
         self._consumer.halt()
+
+
+_INIT = Path(__file__).resolve().parents[2] / "__init__.py"
+_DECLARED = re.compile(rb'^__version__\s*=\s*"([^"]+)"', re.MULTILINE)
+
+
+def installed_version(init: Path = _INIT) -> str:
+    """The version that the files on disk declare now; the running one while they are being replaced."""
+    try:
+        found = _DECLARED.search(init.read_bytes())
+    except OSError:
+        found = None
+    return found.group(1).decode("ascii", "replace") if found else __version__
+
+
+def is_newer(version: str, than: str = __version__) -> bool:
+    """Whether `version` comes after `than`; nonsense does not."""
+    return _key(version) > _key(than)
+
+
+def _key(version: str) -> tuple[int, ...]:
+    numbers = re.match(r"\d{1,9}(\.\d{1,9}){0,5}", version)
+    return tuple(int(number) for number in numbers.group().split(".")) if numbers else ()
 
 
 def _identity(path: str) -> tuple[int, int] | None:

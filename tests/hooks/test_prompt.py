@@ -41,10 +41,11 @@ while True:
     time.sleep(float(sys.argv[2]))
     connection.recv(65536)
     try:
-        connection.sendall(b'{"v":1,"ok":true,"block":"late","status":"Loaded 1 relevant entries: l","paths":["l.md"]}\\n')
+        connection.sendall(b'{"v":1,"ok":true,"block":"late",'
+                           b'"status":"Loaded 1 relevant entries: l","paths":["l.md"]}\\n')
     except OSError:
         pass
-"""  # noqa: E501
+"""
 
 
 def ask(sandbox: Sandbox, prompt: str = QUESTION, *args: str, **fields: object) -> Outcome:

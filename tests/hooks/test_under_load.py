@@ -198,7 +198,8 @@ print(abs(client._process_start_time() - true))
 def test_only_two_hooks_search_at_once_when_the_service_does_not_answer(served: Sandbox) -> None:
     with RecallClient(served.state.recall_socket) as client:
         pid = client.ping()["pid"]
-    places = [open(f"{served.state.run}/search-{number}.lock", "w") for number in range(MAX_CONCURRENT_SEARCHES)]  # noqa: SIM115  held open on purpose: each is a lock
+    locks = [f"{served.state.run}/search-{number}.lock" for number in range(MAX_CONCURRENT_SEARCHES)]
+    places = [open(lock, "w") for lock in locks]  # noqa: SIM115  held open on purpose: each is a lock
     payload = served.payload(prompt="how is widget7 aligned to its flange7?")
     os.kill(pid, signal.SIGSTOP)
     try:

@@ -109,8 +109,8 @@ def test_a_missing_vault_says_how_to_set_one() -> None:
         ("[recall]\nk = true\n", "config.toml:2: recall.k is true, but must be a whole number from 1 to 50"),
         ("[recall]\nk = 2.5\n", "config.toml:2: recall.k is 2.5, but must be a whole number from 1 to 50"),
         (
-            "reflection.same_wording = nan\n",
-            "config.toml:1: reflection.same_wording is nan, but must be a number from 0.5 to 1",
+            "queue.wait_hours = nan\n",
+            "config.toml:1: queue.wait_hours is nan, but must be a number from 0.01 to 720",
         ),
         (
             '[memory]\n# mode\nreview_mode = "Auto"\n',
@@ -133,6 +133,7 @@ def test_a_missing_vault_says_how_to_set_one() -> None:
         ),
         ("[recall]\n\nrecall.k = 5\n", "config.toml:3: there is no setting recall.recall.k: it stands below [recall]"),
         ("k = 5\n", "config.toml:1: there is no setting k; did you mean recall.k?"),
+        ("[mcp]\nsave = false\n", "config.toml:2: there is no setting mcp.save; [mcp] has: tools"),
         ("[queue]\nlease = 5\ncolour = 1\n", "config.toml:2: there is no setting queue.lease"),
         ("[zebra]\nstripes = 1\n", "config.toml:2: there is no setting zebra.stripes; the sections are: "),
         ("[recall\nk = 1\n", "config.toml:1: not valid TOML"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memoryvault.sources.web.fetch import Page
-from memoryvault.sources.web.readable import readable
+from memoryvault.sources.web.pages import readable
 from memoryvault.tests.support.loopback_site import page
 
 
