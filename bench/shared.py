@@ -202,7 +202,7 @@ def idle(report: Report, server: Cluster, seconds: float) -> None:
         for number in range(IDLE_MACHINES):
             name = f"idle-{number}"
             made = machine(root, name, {"url": url_of(server, conninfo), "machine": name})
-            stack.enter_context(made.process("worker"))
+            stack.enter_context(made.process("service", "worker"))
         conn = stack.enter_context(psycopg.connect(conninfo, autocommit=True))
         until = time.monotonic() + 60.0
         while _one(conn, "SELECT count(*) FROM worker_state") < IDLE_MACHINES:
@@ -338,14 +338,14 @@ def backfill(server: Cluster, sessions: Path, machines: int, root: Path) -> Back
         others = []
         for number in range(1, machines):
             other = machine(root, f"other-{number}", {"url": url, "machine": f"other-{number}"})
-            others.append(stack.enter_context(other.process("worker")).pid)
+            others.append(stack.enter_context(other.process("service", "worker")).pid)
         until = time.monotonic() + BACKFILL_SECONDS
         with psycopg.connect(conninfo, autocommit=True) as conn:
             while _one(conn, "SELECT count(*) FROM worker_state") < machines - 1:
                 _hurry(until)
             idle = sum(map(processor_seconds, others))
             started = time.monotonic()
-            at_home = stack.enter_context(home.process("worker")).pid
+            at_home = stack.enter_context(home.process("service", "worker")).pid
             while not _is_settled(home):
                 _hurry(until)
             seconds = time.monotonic() - started

@@ -23,6 +23,8 @@ class OneLineParser(argparse.ArgumentParser):
     def __init__(self, *args: Any, **options: Any) -> None:
         options.setdefault("allow_abbrev", False)
         super().__init__(*args, **options)
+        self.elsewhere: Mapping[str, str] = {}
+        """Other word for a command -> its name, of two words or of today."""
         # Python 3.14 colours help in a terminal; our output shows control characters instead of obeying them.
         self.color = False
 
@@ -35,10 +37,11 @@ class OneLineParser(argparse.ArgumentParser):
             return
         choices = [str(choice) for choice in action.choices]
         ours = next((word for word in WORDS.get(str(value), ()) if word in choices), "")
-        meant = "--help" if value == "help" else ours or nearest(str(value), choices)
+        meant = "--help" if value == "help" else ours or nearest(str(value), [*choices, *self.elsewhere])
         if isinstance(action, argparse._SubParsersAction):
+            meant = self.elsewhere.get(meant, meant)
             nearest_one = f"did you mean `{self.prog} {meant}`?" if meant else ""
-            hint = f"; {words}" if (words := INSTEAD.get(str(value), nearest_one)) else ""
+            hint = f"; {words}" if (words := nearest_one if ours else INSTEAD.get(str(value), nearest_one)) else ""
             raise argparse.ArgumentError(None, f"there is no command {str(value)!r}{hint}")
         hint = f"; did you mean {meant!r}?" if meant else ""
         wrong = f"is none of {', '.join(choices)}" if len(choices) > 1 else f"is not {choices[0]!r}"
@@ -105,14 +108,14 @@ class CommandParser(OneLineParser):
         return parsed, left
 
 
-def refuse_options_of_others(args: argparse.Namespace, command: str, belongs: Mapping[str, Collection[str]]) -> None:
+def refuse_options_of_others(args: argparse.Namespace, belongs: Mapping[str, Collection[str]]) -> None:
     """Refuse an option that `args.action` would pass over; `belongs` names the actions that look at it.
 
-    Who writes `topics rm NAME --dry-run` must not lose the topic. Raises UsageError.
+    Who writes `vault topics rm NAME --dry-run` must not lose the topic. Raises UsageError.
     """
     for option, actions in belongs.items():
         if is_given(args, option) and args.action not in actions:
-            raise UsageError(f"{option} belongs to {', '.join(f'`memory {command} {each}`' for each in actions)}")
+            raise UsageError(f"{option} belongs to {', '.join(f'`memory {args.command} {each}`' for each in actions)}")
 
 
 def is_given(args: argparse.Namespace, option: str) -> bool:

@@ -24,7 +24,7 @@ def draw_mining(
     elif progress.paused:
         said += f", paused (memory jobs resume {KIND})"
     elif not has_worker:
-        said += ", no worker runs (memory up)"
+        said += ", no worker runs (memory service up)"
     elif away:
         said += f", {away} with other machines"
     elif progress.is_mined and not progress.settled:

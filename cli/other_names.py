@@ -1,4 +1,5 @@
-"""Names by which other tools call what a command, its word or its option does here: who tries one is told ours."""
+"""Names by which other tools, or we before, call what a command, its word or its option does here: who tries one is
+told ours."""
 
 from __future__ import annotations
 
@@ -15,10 +16,10 @@ _COMMANDS: Mapping[str, tuple[str, ...]] = {
     "health": ("status", "stats"),
     "doctor": ("check", "test", "verify"),
     "init": ("setup", "install"),
-    "up": ("start", "run"),
+    "service up": ("start", "run"),
     "console": ("web", "ui", "dashboard"),
-    "config": ("settings", "set"),
-    "reindex": ("index", "sync", "rebuild"),
+    "config show": ("settings", "set"),
+    "vault reindex": ("index", "sync", "rebuild"),
     "review": ("approve", "reject", "pending", "proposals"),
 }
 INSTEAD: Mapping[str, str] = {
@@ -27,6 +28,41 @@ INSTEAD: Mapping[str, str] = {
     **dict.fromkeys(("rm", "delete", "remove", "forget"), _REMOVED),
 }
 """Other name -> what to do instead, for the end of a line."""
+
+OLD_NAMES: Mapping[str, str] = {
+    "demo": "vault demo",
+    "search": "recall",
+    "inspect": "vault inspect",
+    "inbox": "vault inbox",
+    "promote idea": "idea promote",
+    "discover-skills": "skills discover",
+    "adapt-skills": "skills adapt",
+    "watchlist": "skills watchlist",
+    "scrub": "vault scrub",
+    "index-skills": "skills index",
+    "seed": "import seed",
+    "migrate": "import migrate",
+    "topics": "vault topics",
+    "incident": "vault incident",
+    "reindex": "vault reindex",
+    "model": "config model",
+    "jobs": "jobs list",
+    "queue": "jobs queue",
+    "schedule": "jobs schedule",
+    "worker": "service worker",
+    "serve": "service serve",
+    "up": "service up",
+    "logs": "service logs",
+    "config": "config show",
+    "mcp": "service mcp",
+    "eval": "config eval",
+    "hook-command": "config hook-command",
+}
+"""Name of a command before there were groups -> its name now. They go with the next version."""
+
+RUN_BY_PROGRAMS = ("worker", "serve", "mcp", "hook-command")
+"""Old names that agents and units of the system run, which keep what a command says on stderr: to them the new one is
+not told."""
 
 WORDS: Mapping[str, tuple[str, ...]] = {
     "repair": ("rebuild-index",),

@@ -1,4 +1,4 @@
-"""`memory queue`: the queue that several machines share, looked at and set up."""
+"""`memory jobs queue`: the queue that several machines share, looked at and set up."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from ..tasks.postgres.status import QueueStatus, SetUp
 
 EPILOG = """example:
-  memory queue                       can it be reached, who works, what waits
-  memory queue migrate               make its tables, or bring them up to date
-  memory queue migrate --as owner    logged in as the role that owns them; its password is asked for
+  memory jobs queue                       can it be reached, who works, what waits
+  memory jobs queue migrate               make its tables, or bring them up to date
+  memory jobs queue migrate --as owner    logged in as the role that owns them; its password is asked for
 """
 
 POOLED = "yes: it keeps no session, so jobs are looked for every 5 s"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `memory queue`."""
+    """Arguments of `memory jobs queue`."""
     parser.epilog = EPILOG
     parser.add_argument("action", nargs="?", default="status", choices=("status", "migrate"))
     parser.add_argument("--as", dest="role", metavar="ROLE", help="of migrate: log in as this role")
@@ -118,7 +118,7 @@ def _behind(found: QueueStatus) -> str:
     if found.schema > found.schema_needed:
         return f", newer than this MemoryVault knows ({found.schema_needed}): update it"
     if found.schema < found.schema_needed:
-        return f", {found.schema_needed} is needed: `memory queue migrate`"
+        return f", {found.schema_needed} is needed: `memory jobs queue migrate`"
     return ""
 
 

@@ -167,7 +167,7 @@ class Address:
         if "no password supplied" in text:
             text += " (~/.pgpass is the place for it)"
         if isinstance(error, errors.InsufficientPrivilege):
-            text += " (the role must be a member of memoryvault_worker: `memory queue migrate`)"
+            text += " (the role must be a member of memoryvault_worker: `memory jobs queue migrate`)"
         if self.verifies_by_default and any(word in text for word in ("SSL", "certificate", "root.crt")):
             text += " (another machine must show a certificate: sslrootcert= says who signs it, sslmode= asks for less)"
         return text

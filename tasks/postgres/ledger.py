@@ -125,7 +125,7 @@ class PostgresLedger(LedgerRules):
             if found < schema.VERSION:
                 if not schema.may_migrate(conn):
                     lacks = f"has schema {found}, {schema.VERSION} is needed" if found else "shows this role no tables"
-                    raise QueueUnavailable(f"the shared queue {lacks}: its owner runs `memory queue migrate`")
+                    raise QueueUnavailable(f"the shared queue {lacks}: its owner runs `memory jobs queue migrate`")
                 schema.migrate(conn)
             schema.check(found)
         except SchemaTooNew as error:

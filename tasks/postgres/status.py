@@ -1,4 +1,4 @@
-"""How the shared queue stands, asked of the database: for `memory queue` and `memory doctor`."""
+"""How the shared queue stands, asked of the database: for `memory jobs queue` and `memory doctor`."""
 
 from __future__ import annotations
 
@@ -137,7 +137,9 @@ def set_up(url: str, *, user: str | None = None, password: str | None = None) ->
         with address.connect("migrates", statement_seconds=0.0) as conn:
             (role,) = _row(conn, "SELECT current_user::text")
             if not schema.may_migrate(conn):
-                raise QueueUnavailable(f"the role {role} may not make tables there: `memory queue migrate --as OWNER`")
+                raise QueueUnavailable(
+                    f"the role {role} may not make tables there: `memory jobs queue migrate --as OWNER`"
+                )
             reached, has_role = schema.set_up(conn)
             return SetUp(address.where, role, tuple(reached), schema.version(conn), has_role)
     except psycopg.OperationalError as error:

@@ -44,7 +44,7 @@ class Running:
 
     def start(self) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "memoryvault", "worker"],
+            [sys.executable, "-m", "memoryvault", "service", "worker"],
             env=self.machine.environment,
             cwd=self.machine.root,
             stdin=subprocess.DEVNULL,

@@ -409,7 +409,7 @@ def test_what_dies_here_of_another_machine_is_no_failure_of_this_worker(machines
     data = b"MVW9"
     with open_shared(other.loaded) as ledger:
         SharedContent(ledger).put(key_of(data, "thief"), "thief", data)
-    ran = other.run("worker", "--until-idle", "--timeout", "60")
+    ran = other.run("service", "worker", "--until-idle", "--timeout", "60")
     assert machines.rows("SELECT state FROM job") == [("dead",)]
     assert (ran.returncode, ran.stdout.strip().split(", ")[-1]) == (0, "1 dead in the shared queue")
 
@@ -456,6 +456,6 @@ def test_scrubbing_again_looks_at_what_is_away_and_takes_it_back(machines: Machi
 def test_nothing_it_keeps_of_what_is_away_looks_like_a_secret(machines: Machines) -> None:
     home, _ = send(machines)
     assert {path.name for path in Path(home.loaded.state.root).iterdir()} & {"corpus"} == set()
-    assert home.run("scrub").returncode == 0
-    assert "nothing was found" in home.memory("scrub")
+    assert home.run("vault", "scrub").returncode == 0
+    assert "nothing was found" in home.memory("vault", "scrub")
     assert os.stat(home.loaded.state.state_db).st_mode & 0o77 == 0

@@ -193,7 +193,7 @@ def test_a_role_that_is_no_member_is_told_what_it_lacks(shared: Shared) -> None:
 
 def test_a_workers_role_does_not_migrate(shared: Shared, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schema, "VERSION", schema.VERSION + 1)
-    with pytest.raises(QueueUnavailable, match="its owner runs `memory queue migrate`"):
+    with pytest.raises(QueueUnavailable, match="its owner runs `memory jobs queue migrate`"):
         shared.ledger("desk")
 
 
