@@ -196,7 +196,9 @@ def test_no_string_of_the_product_names_an_old_spelling() -> None:
 
 
 def test_no_page_and_no_part_of_the_plugin_names_an_old_spelling() -> None:
-    pages = [path for path in tracked("*.md", "plugin", "Procfile", "Makefile") if path.name != "CHANGELOG.md"]
+    pages = [
+        path for path in tracked("*.md", "*.html", "plugin", "Procfile", "Makefile") if path.name != "CHANGELOG.md"
+    ]
     pages = [path for path in pages if path.relative_to(ROOT).parts[0] != "tests"]
     found = {str(path.relative_to(ROOT)): old for path in pages if (old := old_spellings(path.read_text("utf-8")))}
     assert found == {}

@@ -34,7 +34,7 @@ def test_every_command_in_it_is_one(command: str) -> None:
 
 
 def test_it_names_every_action_and_no_other() -> None:
-    assert {shlex.split(command)[2] for command in COMMANDS} == set(ACTIONS) - {"import"}, (
+    assert {shlex.split(command)[3] for command in COMMANDS} == set(ACTIONS) - {"import"}, (
         "importing is the user's business"
     )
 
