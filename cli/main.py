@@ -259,7 +259,8 @@ def _run(arguments: Sequence[str]) -> int:
         return 2
     try:
         if old and old not in RUN_BY_PROGRAMS:
-            _tell(f"`memory {old}` is called `memory {OLD_NAMES[old]}` now")
+            others = f" (`memory {old} --help`: what else is in the group)" if old in GROUPS else ""
+            _tell(f"`memory {old}` is called `memory {OLD_NAMES[old]}` now{others}")
         args = build_parser(words).parse_args(words, argparse.Namespace(old_name=old))
         context = _forced() if args.force else Context(os.environ)
         require_allowed(args.command, COMMANDS[args.command], args, context)

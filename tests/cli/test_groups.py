@@ -109,6 +109,7 @@ def test_an_old_name_says_what_it_is_called_now(
     monkeypatch.setattr(module, "run", lambda args, context: 0)
     assert main([*old.split(), *USES.get(new, [])]) == 0
     line = f"memory: `memory {old}` is called `memory {new}` now"
+    line += f" (`memory {old} --help`: what else is in the group)" if old in GROUPS else ""
     assert told(capsys) == ([] if old in RUN_BY_PROGRAMS else [line])
 
 
