@@ -89,14 +89,14 @@ def test_a_readonly_vault_loses_nothing(sandbox: Sandbox) -> None:
     assert any("tuesday" in text.lower() for text in vault_files(sandbox).values())
 
 
-@pytest.mark.parametrize("command", ["serve", "reindex", "model", "health"])
+@pytest.mark.parametrize("command", ["service serve", "vault reindex", "config model", "health"])
 def test_a_readonly_state_folder_is_told_in_one_line(sandbox: Sandbox, command: str) -> None:
     record_session(sandbox)
     sandbox.memory("service", "worker", "--until-idle")
     for lock in (sandbox.state / "index.db.lock", sandbox.state / "run/recall.lock"):
         lock.unlink(missing_ok=True)  # For who is not root: in a folder without the right to write none is made.
     folders = [folder for folder in (sandbox.state, *sandbox.state.rglob("*")) if folder.is_dir()]
-    argv = with_readonly(sandbox.state, [sys.executable, "-m", "memoryvault", command])
+    argv = with_readonly(sandbox.state, [sys.executable, "-m", "memoryvault", *command.split()])
     for folder in folders:
         folder.chmod(0o500)
     try:

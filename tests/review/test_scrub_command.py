@@ -335,7 +335,7 @@ def test_files_that_cannot_be_written_hold_up_nothing_else_and_are_named(
     assert found["vault", "Ideas.md"]
     assert not any(found[where, f"personal-private/notes/{name}.md"] for where in ("vault", "index") for name in "by")
 
-    for arguments in (["scrub", "--apply"], ["scrub", "--apply", "--json"]):
+    for arguments in (["vault", "scrub", "--apply"], ["vault", "scrub", "--apply", "--json"]):
         args = build_parser(arguments).parse_args(arguments)
         assert args.run(args, Context(sandbox.environment)) == 1
         said = capsys.readouterr()

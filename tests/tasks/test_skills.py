@@ -262,7 +262,7 @@ def test_nor_does_it_remember_the_project_that_it_is_started_in(bed: Bed, monkey
 @pytest.mark.slow
 def test_init_and_the_worker_index_them_unasked(bed: Bed) -> None:
     write(bed.settings.hosts.claude_config_dir / "skills" / "mine", "mine")
-    for arguments in (["init", "--yes", "--vault", str(bed.vault)], ["worker", "--until-idle"]):
+    for arguments in (["init", "--yes", "--vault", str(bed.vault)], ["service", "worker", "--until-idle"]):
         done = forked.memory(bed.env, *arguments)
         assert done.returncode == 0, done.stderr
     assert (bed.vault / "personal-skills" / "user--mine.md").is_file()
