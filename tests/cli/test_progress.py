@@ -105,7 +105,7 @@ def test_doctor_tells_each_finding_when_it_has_it(sandbox: Sandbox, at: Callable
 
 # ---- the worker that is waited for
 
-WORKER = ("worker", "--until-idle", "--timeout", "120")
+WORKER = ("service", "worker", "--until-idle", "--timeout", "120")
 
 
 @pytest.fixture

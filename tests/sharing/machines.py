@@ -30,7 +30,7 @@ from memoryvault.tasks.sharing.handlers import shared_handlers
 from memoryvault.tests.corpus.sessions import old_session
 from memoryvault.tests.support.forked import ForkedSandbox
 
-IDLE = ("worker", "--until-idle", "--timeout", "240")
+IDLE = ("service", "worker", "--until-idle", "--timeout", "240")
 RULE = "Remember: always run the linter before you commit, never after."
 SECRET = "ghp_" + "vR9sKq2LzXw7TnBf4HcYp8Jd3MgEa6Uo1SiW"
 SAID = (
