@@ -199,7 +199,7 @@ def test_killed_in_the_middle_it_goes_on_and_the_old_model_answers_meanwhile(
     for job in sandbox.json("jobs", "list", "--state", "queued"):
         if job["kind"] == "model.upgrade":
             for step in ("cancel", "retry"):  # now, not when its backoff of a minute is over
-                sandbox.memory("jobs", "list", step, str(job["id"]))
+                sandbox.memory("jobs", step, str(job["id"]))
     wait_until(lambda: _swapped(sandbox, quick), "the next worker ends it", seconds=120)
     assert vectors(sandbox) == {"old": NOTES, "quick": NOTES}
 
