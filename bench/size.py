@@ -66,7 +66,7 @@ def main() -> int:
     rows = (
         ("product, lines", sum(len(lines_of(path)) for path in product), 56_000),
         ("tests, lines", sum(len(lines_of(path)) for path in tests), 50_000),
-        ("commands", len(COMMANDS), 25),
+        ("commands at the top level", len({name.split()[0] for name in COMMANDS}), 25),
         ("settings", len(SETTINGS), 50),
         ("terms in the glossary", len(terms), 35),
         ("modules under 60 lines with one importer", len(crumbs(product)), 10),

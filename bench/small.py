@@ -68,7 +68,7 @@ def prompts_of(vault: Mapping[str, Any], size: int) -> list[Prompt]:
 
 
 def write_vault(folder: Path, notes: Sequence[Mapping[str, str]], skills: Sequence[Mapping[str, str]]) -> None:
-    """The entries as `memory save` and `memory index-skills` leave them."""
+    """The entries as `memory save` and `memory skills index` leave them."""
     for note in notes:
         _write(folder / f"personal-private/{note['kind']}/{note['slug']}.md", note["kind"], note["title"], note["text"])
     for row in skills:

@@ -1,4 +1,4 @@
-"""`memory adapt-skills`: judge what was found, and put what is worth adopting on the watchlist."""
+"""`memory skills adapt`: judge what was found, and put what is worth adopting on the watchlist."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from .context import Context
 from .output import add_json, counted, note, print_json, print_table
 
 EPILOG = """example:
-  memory adapt-skills --dry-run           what waits, by the rubric alone; asks nobody, writes nothing
-  memory adapt-skills                     judge the most promising ones and write their notes
-  memory adapt-skills --limit 5 --skip-network
+  memory skills adapt --dry-run           what waits, by the rubric alone; asks nobody, writes nothing
+  memory skills adapt                     judge the most promising ones and write their notes
+  memory skills adapt --limit 5 --skip-network
 """
 
-NOTHING_WAITS = "nothing waits to be judged: `memory discover-skills` looks for more"
+NOTHING_WAITS = "nothing waits to be judged: `memory skills discover` looks for more"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `memory adapt-skills`."""
+    """Arguments of `memory skills adapt`."""
     parser.epilog = EPILOG
     parser.add_argument("--limit", type=int, metavar="N", help=f"judge at most so many (default {PATTERNS_PER_RUN})")
     parser.add_argument("--skip-network", action="store_true", help="look nothing up on GitHub, ask no model")
@@ -119,7 +119,7 @@ def _print(args: argparse.Namespace, results: list[AdaptationOutcome], skipped: 
     if left:
         print(f"{counted(left, 'more waits', 'more wait')} for the next run")
     if written:
-        print("\n`memory watchlist` decides on them")
+        print("\n`memory skills watchlist` decides on them")
 
 
 def _as_json(result: AdaptationOutcome) -> dict[str, Any]:

@@ -7,9 +7,10 @@ away passes for the user (docs/threat-model.md).
 from __future__ import annotations
 
 import argparse
+import importlib
 from collections.abc import Mapping
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..runtime.errors import UsageError
 
@@ -54,6 +55,14 @@ class Command(NamedTuple):
     does: Does | Mapping[str, Does]
     """What it does, or what each of its uses does: an option (`--apply`), an option with its value (`--of agent`), or
     the first word (`list`; '' for any). The first use that the arguments fit counts; without one it changes."""
+    word: str = ""
+    """Which of the module's commands it is, where the module has several: then it is `configure(parser, word)`."""
+
+    def configure(self, parser: argparse.ArgumentParser) -> Any:
+        """Define its arguments; its module."""
+        module = importlib.import_module(f".{self.module}", __package__)
+        module.configure(parser, *([self.word] if self.word else []))
+        return module
 
 
 def agent_in(env: Mapping[str, str]) -> str:

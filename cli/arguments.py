@@ -1,7 +1,4 @@
-"""The parsers: bad usage is one line that says what was meant, and words and options come in whatever order.
-
-Who tries a name by which other tools call a command, its word or its option is told ours.
-"""
+"""The parsers: bad usage is one line that says what was meant, and words and options come in whatever order."""
 
 from __future__ import annotations
 
@@ -14,42 +11,7 @@ from itertools import takewhile
 from typing import Any, NoReturn
 
 from ..runtime.errors import UsageError
-
-_REMOVED = "`memory dismiss` takes an entry out of use, `memory undo` takes back what MemoryVault wrote by itself"
-_DIGEST = "`_meta/corpus-digest.md`: `memory reflect corpus` makes it, `memory review --digest` goes through its lines"
-_COMMANDS: Mapping[str, tuple[str, ...]] = {
-    "list": ("ls", "dir", "entries"),
-    "recall": ("find", "ask", "query", "grep"),
-    "show": ("get", "cat", "read", "view", "open"),
-    "save": ("add", "remember", "create", "new", "write", "store", "learn"),
-    "evolve": ("edit", "update", "change", "replace"),
-    "health": ("status", "stats"),
-    "doctor": ("check", "test", "verify"),
-    "init": ("setup", "install"),
-    "up": ("start", "run"),
-    "console": ("web", "ui", "dashboard"),
-    "config": ("settings", "set"),
-    "reindex": ("index", "sync", "rebuild"),
-    "review": ("approve", "reject", "pending", "proposals"),
-}
-INSTEAD: Mapping[str, str] = {
-    **{other: f"did you mean `memory {name}`?" for name, others in _COMMANDS.items() for other in others},
-    "digest": _DIGEST,
-    **dict.fromkeys(("rm", "delete", "remove", "forget"), _REMOVED),
-}
-"""Other name -> what to do instead, for the end of a line."""
-
-WORDS: Mapping[str, tuple[str, ...]] = {
-    "repair": ("rebuild-index",),
-    "delete": ("rm", "cancel"),
-    "remove": ("rm", "cancel"),
-    "show": ("read",),
-    "check": ("lint",),
-}
-"""Other word behind a command -> ours, of which a command has at most one."""
-
-OPTIONS: Mapping[str, str] = dict.fromkeys(("--text", "--content", "--message"), "--body")
-"""Other option -> ours, which a command may have."""
+from .other_names import INSTEAD, OPTIONS, WORDS
 
 
 class OneLineParser(argparse.ArgumentParser):
@@ -61,6 +23,8 @@ class OneLineParser(argparse.ArgumentParser):
     def __init__(self, *args: Any, **options: Any) -> None:
         options.setdefault("allow_abbrev", False)
         super().__init__(*args, **options)
+        self.elsewhere: Mapping[str, str] = {}
+        """Other word for a command -> its name, of two words or of today."""
         # Python 3.14 colours help in a terminal; our output shows control characters instead of obeying them.
         self.color = False
 
@@ -73,10 +37,11 @@ class OneLineParser(argparse.ArgumentParser):
             return
         choices = [str(choice) for choice in action.choices]
         ours = next((word for word in WORDS.get(str(value), ()) if word in choices), "")
-        meant = "--help" if value == "help" else ours or nearest(str(value), choices)
+        meant = "--help" if value == "help" else ours or nearest(str(value), [*choices, *self.elsewhere])
         if isinstance(action, argparse._SubParsersAction):
+            meant = self.elsewhere.get(meant, meant)
             nearest_one = f"did you mean `{self.prog} {meant}`?" if meant else ""
-            hint = f"; {words}" if (words := INSTEAD.get(str(value), nearest_one)) else ""
+            hint = f"; {words}" if (words := nearest_one if ours else INSTEAD.get(str(value), nearest_one)) else ""
             raise argparse.ArgumentError(None, f"there is no command {str(value)!r}{hint}")
         hint = f"; did you mean {meant!r}?" if meant else ""
         wrong = f"is none of {', '.join(choices)}" if len(choices) > 1 else f"is not {choices[0]!r}"
@@ -143,14 +108,14 @@ class CommandParser(OneLineParser):
         return parsed, left
 
 
-def refuse_options_of_others(args: argparse.Namespace, command: str, belongs: Mapping[str, Collection[str]]) -> None:
+def refuse_options_of_others(args: argparse.Namespace, belongs: Mapping[str, Collection[str]]) -> None:
     """Refuse an option that `args.action` would pass over; `belongs` names the actions that look at it.
 
-    Who writes `topics rm NAME --dry-run` must not lose the topic. Raises UsageError.
+    Who writes `vault topics rm NAME --dry-run` must not lose the topic. Raises UsageError.
     """
     for option, actions in belongs.items():
         if is_given(args, option) and args.action not in actions:
-            raise UsageError(f"{option} belongs to {', '.join(f'`memory {command} {each}`' for each in actions)}")
+            raise UsageError(f"{option} belongs to {', '.join(f'`memory {args.command} {each}`' for each in actions)}")
 
 
 def is_given(args: argparse.Namespace, option: str) -> bool:

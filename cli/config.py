@@ -1,4 +1,4 @@
-"""`memory config`: the settings in force, and what each means."""
+"""`memory config show`: the settings in force, and what each means."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from .context import Context
 from .output import add_json, print_json, print_table
 
 EPILOG = """example:
-  memory config                 every setting, its value now, and where that is from
-  memory config --reference     what each means and allows, as docs/reference/settings.md has it
+  memory config show                 every setting, its value now, and where that is from
+  memory config show --reference     what each means and allows, as docs/reference/settings.md has it
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `memory config`."""
+    """Arguments of `memory config show`."""
     parser.epilog = EPILOG
     parser.add_argument("--reference", action="store_true", help="print what each setting means")
     add_json(parser)

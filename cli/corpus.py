@@ -52,7 +52,7 @@ NAMED = 3
 POLL_SECONDS = 0.4
 SETTLE_SECONDS = 60.0
 """So long the bar waits for what was mined to be ranked; while the vault is away that may take for ever."""
-NO_WORKER = "no worker runs now: it is done as soon as one does (memory up, or memory worker)"
+NO_WORKER = "no worker runs now: it is done as soon as one does (memory service up, or memory service worker)"
 NOT_MINED = "no old session was mined yet: memory reflect corpus --execute"
 NO_MORE = f"nothing more is sure enough to be put to you ({DIGEST}); the worker ranks once more what was mined"
 _DAYS_AGO = re.compile(r"(\d{1,5})d")
@@ -174,7 +174,7 @@ def _execute(
         return 0
     if sys.stderr.isatty():
         return _follow(settings, run_queued)
-    print(f"the worker does it in the background (memory jobs --kind {KIND})")
+    print(f"the worker does it in the background (memory jobs list --kind {KIND})")
     return 0
 
 
@@ -368,7 +368,9 @@ def _follow(settings: Settings, run: BackfillRun) -> int:
                 break
             time.sleep(POLL_SECONDS)
     except KeyboardInterrupt:
-        note(f"\nmemory: the worker goes on without this bar (memory jobs --kind {KIND}; memory jobs pause {KIND})")
+        note(
+            f"\nmemory: the worker goes on without this bar (memory jobs list --kind {KIND}; memory jobs pause {KIND})"
+        )
         return 0
     note("")
     if progress.failed:

@@ -1,4 +1,4 @@
-"""`memory demo`: the whole loop, in a temporary folder."""
+"""`memory vault demo`: the whole loop, in a temporary folder."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from .context import Context
 from .named_paths import named_path
 
 EPILOG = """example:
-  memory demo                                              with a session that comes along
-  memory demo ~/.claude/projects/-home-dev-shop/ID.jsonl   with one of yours
+  memory vault demo                                              with a session that comes along
+  memory vault demo ~/.claude/projects/-home-dev-shop/ID.jsonl   with one of yours
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `memory demo`."""
+    """Arguments of `memory vault demo`."""
     parser.epilog = EPILOG
     parser.add_argument("session", nargs="?", type=Path, metavar="TRANSCRIPT", help="a transcript of Claude Code")
 

@@ -1,4 +1,4 @@
-"""`memory discover-skills`: what is new in the sources that the user has confirmed."""
+"""`memory skills discover`: what is new in the sources that the user has confirmed."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from .context import Context
 from .output import add_json, counted, note, print_json, print_table
 
 EPILOG = f"""example:
-  memory discover-skills --dry-run          what would be asked; asks nobody, writes nothing
-  memory discover-skills                    ask each source for what is new since the last time
-  memory discover-skills --source anthropics-skills
-  memory discover-skills --all              also what a source listed already when it was first read
+  memory skills discover --dry-run          what would be asked; asks nobody, writes nothing
+  memory skills discover                    ask each source for what is new since the last time
+  memory skills discover --source anthropics-skills
+  memory skills discover --all              also what a source listed already when it was first read
 
 The sources stand in {SOURCES_NOTE} in the vault. Nothing is fetched before that note says `confirmed: true`.
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `memory discover-skills`."""
+    """Arguments of `memory skills discover`."""
     parser.epilog = EPILOG
     parser.add_argument("--dry-run", action="store_true", help="show the sources; ask nobody, write nothing")
     parser.add_argument("--source", metavar="NAME", help="only this one, by the name that --dry-run shows")
@@ -109,7 +109,7 @@ def _print_result(args: argparse.Namespace, report: ScanReport, sources: Sources
             for pattern in source.new:
                 print(f"  {pattern.title}  <{pattern.url}>")
         if report.new:
-            print(f"\n{len(report.new)} new: `memory adapt-skills` judges them")
+            print(f"\n{len(report.new)} new: `memory skills adapt` judges them")
     for source in report.sources:
         if source.state == "error":
             note(f"memory: {source.source.slug}: {source.detail}")

@@ -186,7 +186,7 @@ def _worker(context: Context) -> Finding:
     if process is not None:
         return _running_worker(context, process)
     by_hook = "the next session starts it, or " if hooks_start_worker(context.settings) else ""
-    return Finding("worker", "note", "does not run", f"{by_hook}`memory up`" + ("" if by_hook else " runs it"))
+    return Finding("worker", "note", "does not run", f"{by_hook}`memory service up`" + ("" if by_hook else " runs it"))
 
 
 def _running_worker(context: Context, process: int) -> Finding:
@@ -196,7 +196,7 @@ def _running_worker(context: Context, process: int) -> Finding:
         if beat is None or beat.pid != process or not is_silent(ledger, worker_times(context.env).lease):
             return Finding("worker", "ok", f"runs as process {process}")
         silent = counted(round(ledger.now() - beat.beat_at), "second")
-    another = _what_starts_another(context, "memory up")
+    another = _what_starts_another(context, "memory service up")
     todo = f"`kill -CONT {process}` if it was stopped (Ctrl-Z), else `kill -9 {process}`: {another}"
     return Finding("worker", "fault", f"process {process} has given no sign of life for {silent}", todo)
 
@@ -224,7 +224,7 @@ def _index(context: Context) -> Finding:
         problems = index.integrity_problems()
         stats, notes = index.stats(), describe_notes(index.paths(), index.set_aside())
     if problems:
-        return Finding("index", "fault", problems[0], "`memory reindex --rebuild`")
+        return Finding("index", "fault", problems[0], "`memory vault reindex --rebuild`")
     detail = f"{notes}, {counted(stats.chunks, 'passage')}"
     if stats.pending:
         detail += f", {stats.pending} without a vector"
@@ -274,7 +274,9 @@ def _model(context: Context) -> Finding:
     if name != wanted:
         if (missing := why_not_loaded(wanted, Path(context.state.models))) is not None:
             return Finding("model", "note", f"{name} goes on answering: {missing}")
-        return Finding("model", "note", f"{name} answers, the settings name {wanted}", "`memory model` shows how far")
+        return Finding(
+            "model", "note", f"{name} answers, the settings name {wanted}", "`memory config model` shows how far"
+        )
     return Finding("model", "ok", name)
 
 
@@ -319,7 +321,7 @@ def _round_trip(context: Context) -> Finding:
             folder.rmdir()
         reconcile_now(context.settings)
     if not found:
-        return Finding("round trip", "fault", "a note that was saved did not come back", "see `memory logs`")
+        return Finding("round trip", "fault", "a note that was saved did not come back", "see `memory service logs`")
     if waits:
         detail = f"saved, asked with its own words, came back, deleted; {before_it:,} passages have no vector yet"
         return Finding("round trip", "ok", detail, "`memory health` shows how far that is")
@@ -345,7 +347,7 @@ def _pending_passages(context: Context) -> int:
 @contextmanager
 def _service(context: Context) -> Iterator[None]:
     """The recall service, model loaded: the one that runs, else one that is started, which stays if hooks use it."""
-    # One that hangs belongs to whoever started it: ended, it would take what `memory up` runs beside it along.
+    # One that hangs belongs to whoever started it: ended, it would take what `memory service up` runs beside it along.
     is_ours = lock_holder(context.state.recall_lock) is None
     with RecallClient(context.state.recall_socket) as client:
         try:
@@ -390,7 +392,7 @@ def _require_answer(context: Context) -> None:
             if (process := lock_holder(context.state.recall_lock)) is None:
                 raise
             hung = f"the recall service runs as process {process} and does not answer: `kill -9 {process}` ends it"
-            raise ServiceUnavailable(f"{hung}, and {_what_starts_another(context, 'memory serve')}") from error
+            raise ServiceUnavailable(f"{hung}, and {_what_starts_another(context, 'memory service serve')}") from error
 
 
 def _miner(context: Context) -> Finding:

@@ -1,4 +1,4 @@
-"""`memory eval`: the recall engine on documents and questions of your own."""
+"""`memory config eval`: the recall engine on documents and questions of your own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .output import add_json, note, print_json
 from .plain import redraw
 
 EPILOG = """example:
-  memory eval rank --docs notes.jsonl --queries questions.jsonl -k 10 --json
+  memory config eval rank --docs notes.jsonl --queries questions.jsonl -k 10 --json
 
 Documents are lines of JSON with id, text and, if you like, group; questions likewise. A question sees only the
 documents of its group. The model and the eagerness are those of your settings (section recall), so that a change of
@@ -24,7 +24,7 @@ them can be judged.
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `memory eval`."""
+    """Arguments of `memory config eval`."""
     parser.epilog = EPILOG
     parser.add_argument("action", choices=("rank",))
     parser.add_argument("--docs", type=Path, required=True, help="JSON lines: id, text, group?")

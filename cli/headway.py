@@ -45,8 +45,8 @@ def headway_line(headway: Headway) -> str:
 
 
 def later_line(later: Iterable[DueLater], now: datetime, *, running: bool) -> str:
-    """`due later: 2 ideas to look up (from 14:05), 1 other (15:00); a running worker does that (`memory up`)`; '' if
-    nothing is. `now` has the zone in which times are told; `running`: a worker is."""
+    """`due later: 2 ideas to look up (from 14:05), 1 other (15:00); a running worker does that (`memory service up`)`;
+    '' if nothing is. `now` has the zone in which times are told; `running`: a worker is."""
     found: dict[tuple[str, str], tuple[int, float]] = {}
     for each in later:
         name = NAMES.get(each.kind, _OTHERS)
@@ -58,7 +58,7 @@ def later_line(later: Iterable[DueLater], now: datetime, *, running: bool) -> st
         f"{counted(jobs, *name)} ({'from ' if jobs > 1 else ''}{_clock(first_at, now)})"
         for name, (jobs, first_at) in sorted(found.items(), key=lambda item: item[1][1])
     ]
-    who = "the worker that is running does that" if running else "a running worker does that (`memory up`)"
+    who = "the worker that is running does that" if running else "a running worker does that (`memory service up`)"
     return f"due later: {', '.join(told)}; {who}"
 
 

@@ -1,4 +1,4 @@
-"""`memory hook-command`: what an agent host runs for an event."""
+"""`memory config hook-command`: what an agent host runs for an event."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from .context import Context
 from .output import add_json, note, print_json
 
 EPILOG = """example:
-  memory hook-command Stop --json
-  memory hook-command PreInvocation --host antigravity
+  memory config hook-command Stop --json
+  memory config hook-command PreInvocation --host antigravity
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `memory hook-command`."""
+    """Arguments of `memory config hook-command`."""
     parser.epilog = EPILOG
     parser.add_argument(
         "event", metavar="EVENT", help=f"as the host calls it; Claude Code: {', '.join((*EVENTS, *ACTION_EVENTS))}"

@@ -1,4 +1,4 @@
-"""`memory idea`: write an idea down; list, show, surface, research, archive, delete and restore ideas."""
+"""`memory idea`: write an idea down; list, show, surface, research, archive, delete and restore ideas, promote one."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from ..services.ideas.ledger import (
     is_surfaced,
     link_of,
     pitch_of,
+    promote,
     research_key,
     said_on,
     slug_of,
@@ -46,6 +47,7 @@ EPILOG = """example:
   memory idea research retry-dashboard      look it up once more, on a budget of its own
   memory idea gc                            list what nobody came back to; answer with `memory review`
   memory idea archive retry-dashboard       also: keep, delete
+  memory idea promote retry-dashboard       make a project of it; --as payments: with another name
   memory idea restore retry-dashboard       from the archive, or for 30 days from the trash
   memory idea add "List" "Titles that are also words of this command."
 """
@@ -60,6 +62,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="IDEA | TITLE SUMMARY | list | show SLUG | …",
         help="an idea, or its title and a summary; or as below",
     )
+    parser.add_argument("--as", dest="name", metavar="NAME", default=None, help="promote: name of the project")
     parser.add_argument("--session", metavar="ID", default=None, help="the session in which it came up")
     parser.add_argument("--all", action="store_true", help="list: archived and deleted ideas as well")
     add_json(parser)
@@ -71,6 +74,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     is_word = (word in _ALONE and not rest) or (word in _WITH_SLUG and len(rest) == 1)
     if args.session is not None and is_word:
         raise UsageError(f"--session is that of a new idea: leave it out of `memory idea {word}`")
+    if args.name is not None and not (word == "promote" and len(rest) == 1):
+        raise UsageError("--as belongs to `memory idea promote`")
     if args.all and args.words != ["list"]:
         raise UsageError("--all belongs to `memory idea list`")
     if word in _ALONE and not rest:
@@ -84,8 +89,6 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return _capture(first_sentence(sentence), sentence, args, context)
     if len(rest) == 1 and rest[0] == slugify(rest[0]) and (meant := get_close_matches(word, _WITH_SLUG, 1)):
         raise UsageError(f"no such word: {word!r}; did you mean `memory idea {meant[0]} {rest[0]}`?")
-    if word == "promote" and len(rest) == 1 and rest[0] == slugify(rest[0]):
-        raise UsageError(f"an idea is made a project by `memory promote idea {rest[0]}`")
     if not rest and word in _WITH_SLUG:
         raise UsageError(f"which idea? `memory idea {word} SLUG`; `memory idea list` names them")
     if not rest and (meant := get_close_matches(word, (*_ALONE, *_WITH_SLUG), 1)):
@@ -240,6 +243,17 @@ def _restore(slug: str, args: argparse.Namespace, context: Context) -> int:
     return _done(done.verdict, done.path, args, context)
 
 
+def _promote(slug: str, args: argparse.Namespace, context: Context) -> int:
+    """Move its folder to personal-projects/<name>/, with all that lies in it."""
+    done = promote(context.settings, Journal(context.state, context.store), slug, name=args.name)
+    request_indexing(context.settings)
+    if args.json:
+        print_json({"promoted": True, "slug": done.slug, "path": done.path, "ideas_annotation": done.annotation})
+    else:
+        print(f"{context.vault / done.path}\n{_ANNOTATION[done.annotation]}")
+    return 0
+
+
 def _done(verdict: str, path: str, args: argparse.Namespace, context: Context) -> int:
     request_indexing(context.settings)
     if args.json:
@@ -249,11 +263,18 @@ def _done(verdict: str, path: str, args: argparse.Namespace, context: Context) -
     return 0
 
 
+_ANNOTATION = {
+    "written": "Ideas.md says so",
+    "no_ideas_file": "there is no Ideas.md",
+    "no_section": "Ideas.md has no section of it",
+    "not_writable": "Ideas.md could not be written and does not say so",
+}
 _ALONE: Mapping[str, Callable[[argparse.Namespace, Context], int]] = {"list": _list, "gc": _gc}
 _WITH_SLUG: Mapping[str, Callable[[str, argparse.Namespace, Context], int]] = {
     "show": _show,
     "surface": _surface,
     "research": _research,
     "restore": _restore,
+    "promote": _promote,
     **{answer.value: _answer(answer) for answer in Answer},
 }

@@ -1,4 +1,4 @@
-"""`memory inbox`: what was inferred once, and putting it in order."""
+"""`memory vault inbox`: what was inferred once, and putting it in order."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from .review import day_said, entry_as_json, unreadable_as_json
 from .terminal import read_key
 
 EPILOG = """example:
-  memory inbox list
-  memory inbox triage              asks for each step: promote, merge, expire
-  memory inbox triage --dry-run
-  memory inbox triage --yes        what the worker does once a day
+  memory vault inbox list
+  memory vault inbox triage              asks for each step: promote, merge, expire
+  memory vault inbox triage --dry-run
+  memory vault inbox triage --yes        what the worker does once a day
 """
 
 STEP_CHARACTERS = 160
@@ -35,7 +35,7 @@ _NAMES: Mapping[type[Any], str] = {Promote: "promote", Merge: "merge", Expire: "
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `memory inbox`."""
+    """Arguments of `memory vault inbox`."""
     parser.epilog = EPILOG
     parser.add_argument("action", nargs="?", default="list", choices=("list", "triage"))
     parser.add_argument("--dry-run", action="store_true", help="triage: show the steps; change nothing")
@@ -45,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """List the inbox, or put it in order."""
-    refuse_options_of_others(args, "inbox", {"--dry-run": ("triage",), "--yes": ("triage",)})
+    refuse_options_of_others(args, {"--dry-run": ("triage",), "--yes": ("triage",)})
     _ = context.state
     reviewer = Reviewer(context.settings, context.store)
     if args.action == "list":

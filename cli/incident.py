@@ -1,4 +1,4 @@
-"""`memory incident`: failures and what helped."""
+"""`memory vault incident`: failures and what helped."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from .proposed import tell_proposed
 from .save import read_body
 
 EPILOG = """example:
-  memory incident add --body-file failure.log --resolution 'Redis was not running: make services'
-  make test 2>&1 | tail -50 | memory incident find
+  memory vault incident add --body-file failure.log --resolution 'Redis was not running: make services'
+  make test 2>&1 | tail -50 | memory vault incident find
 
 A report is known again by its fingerprint: error, message and stack without times, addresses, line numbers,
 ids and folders. Only if there is none, recall looks for something like it. Exit code of find: 1 if there is nothing.
@@ -32,7 +32,7 @@ MOST = 5
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `memory incident`."""
+    """Arguments of `memory vault incident`."""
     parser.epilog = EPILOG
     parser.add_argument("action", choices=("add", "find"))
     body = parser.add_mutually_exclusive_group()
@@ -45,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Note a failure, or look for it."""
-    refuse_options_of_others(args, "incident", {"--resolution": ("add",), "--project": ("add",)})
+    refuse_options_of_others(args, {"--resolution": ("add",), "--project": ("add",)})
     _ = context.state
     if args.action == "find":
         return _find(args, context)

@@ -1,4 +1,4 @@
-"""`memory index-skills`: one entry for each skill on this machine."""
+"""`memory skills index`: one entry for each skill on this machine."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from .named_paths import named_folder, named_path
 from .output import add_json, counted, note, print_json
 
 EPILOG = """example:
-  memory index-skills                        plugins, your own skills, the projects you worked in
-  memory index-skills --path ~/src/skills    that folder too, from now on (and weekly)
-  memory index-skills --forget ~/src/skills  not any more: its entries are archived
+  memory skills index                        plugins, your own skills, the projects you worked in
+  memory skills index --path ~/src/skills    that folder too, from now on (and weekly)
+  memory skills index --forget ~/src/skills  not any more: its entries are archived
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `memory index-skills`."""
+    """Arguments of `memory skills index`."""
     parser.epilog = EPILOG
     parser.add_argument("--path", type=Path, action="append", default=[], metavar="DIR", help="look here too; repeat")
     parser.add_argument("--forget", type=Path, action="append", default=[], metavar="DIR", help="look here no longer")

@@ -548,7 +548,7 @@ def _what_to_do(settings: Settings, first: FirstRun, pending: PendingCounts, *, 
         return "Next: memory doctor, which says what is wrong."
     plan, progress = first.plan, first.progress
     if plan.to_mine and progress is None:
-        return "Next: memory up, which reads the sessions from before."
+        return "Next: memory service up, which reads the sessions from before."
     if plan.to_mine and progress is not None and not progress.settled:
         return f"Next: look again {_when_read(progress, first.seconds)}: memory review"
     if list_with_commands(pending):
@@ -575,7 +575,7 @@ def _model_is_here(settings: Settings) -> bool:
 
 def _tell_history(plan: Plan, progress: Progress | None, *, model: bool, paused: bool) -> None:
     if progress is None:
-        until = "until memory is switched on" if paused else "for a worker: memory up"
+        until = "until memory is switched on" if paused else "for a worker: memory service up"
         print(f"{counted(len(plan.to_mine), 'session waits', 'sessions wait')} {until}")
     elif progress.settled:
         failed = f", {progress.failed} could not be read" if progress.failed else ""
@@ -587,7 +587,7 @@ def _tell_history(plan: Plan, progress: Progress | None, *, model: bool, paused:
     else:
         print(
             f"{progress.mined} of {progress.sessions} sessions from before are mined; "
-            f"the worker goes on (memory jobs --kind {KIND})"
+            f"the worker goes on (memory jobs list --kind {KIND})"
         )
 
 

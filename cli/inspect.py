@@ -1,4 +1,4 @@
-"""`memory inspect`: the receipts of what was recalled, and why."""
+"""`memory vault inspect`: the receipts of what was recalled, and why."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from .context import Context
 from .output import add_json, in_line, note, print_json
 
 EPILOG = """example:
-  memory inspect                          the last recall, and what was told at tool calls since
-  memory inspect 3f0c6a52                 all that the session that begins so was given
-  memory inspect --useful wal-checkpoint  remember that this hit helped, in the newest recall that has it
-  memory inspect 3f0c6a52 --useless tabs  remember that it was noise, in the newest recall of this session that has it
+  memory vault inspect                          the last recall, and what was told at tool calls since
+  memory vault inspect 3f0c6a52                 all that the session that begins so was given
+  memory vault inspect --useful wal-checkpoint  remember that this hit helped, in the newest recall that has it
+  memory vault inspect 3f0c6a52 --useless tabs  remember that it was noise, in the newest recall of this session
 """
 
 REASONS = {
@@ -40,7 +40,7 @@ REASONS = {
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `memory inspect`."""
+    """Arguments of `memory vault inspect`."""
     parser.epilog = EPILOG
     parser.add_argument("session", nargs="?", default="last", help="a session id or its beginning, or `last`")
     mark = parser.add_mutually_exclusive_group()
@@ -103,7 +103,9 @@ def _mark(chosen: Sequence[Mapping[str, Any]], slug: str, file: Path, *, useful:
                     mark_name = "useful" if useful else "noise"
                     note(f"memory: {path} is marked as {mark_name}, in the recall of {_time_of(one)}")
                 return 0
-    raise UsageError(f"no recall that is on record there has a hit {slug} (`memory inspect [SESSION]` shows them)")
+    raise UsageError(
+        f"no recall that is on record there has a hit {slug} (`memory vault inspect [SESSION]` shows them)"
+    )
 
 
 def _time_of(one: Mapping[str, Any]) -> str:

@@ -1,11 +1,11 @@
-"""`memory jobs`: what the ledger holds, the limits of each kind, and the user's hand on both."""
+"""`memory jobs …`: what the ledger holds, the limits of each kind, and the user's hand on both."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,29 +17,35 @@ from ..services.pausing import why_nothing_starts
 from ..tasks.queue.enqueue import open_ledger
 from ..tasks.queue.kinds import POLICIES, KindPolicy
 from ..tasks.queue.ledger import STATES, Job, Ledger
-from .arguments import is_given, refuse_options_of_others
+from .arguments import is_given
 from .context import Context
 from .output import COLUMN_CHARACTERS, add_json, counted, cut, note, print_json, print_table
 from .plain import redraw
 from .times import local_time
 
-EPILOG = """example:
-  memory jobs                          the newest jobs; upkeep that has ended is counted in one line (--all lists it)
-  memory jobs --watch                  a live table, until Ctrl-C
+EPILOGS = {
+    "list": """example:
+  memory jobs list                     the newest jobs; upkeep that has ended is counted in one line (--all lists it)
+  memory jobs list --watch             a live table, until Ctrl-C
   memory jobs list --state dead
-  memory jobs show 42                  one job with its history
-  memory jobs retry 42                 (or: retry all   every dead job)
-  memory jobs cancel 42                a running child is stopped
-  memory jobs kinds                    the limits of each kind
-  memory jobs pause reflect.corpus     this kind alone (resume reflect.corpus); everything: memory pause
-"""
+""",
+    "show": "example:\n  memory jobs show 42\n",
+    "retry": """example:
+  memory jobs retry 42
+  memory jobs retry all                every dead job
+  memory jobs retry all --kind reflect.corpus
+""",
+    "cancel": "example:\n  memory jobs cancel 42\n",
+    "kinds": "example:\n  memory jobs kinds\n",
+    "pause": "example:\n  memory jobs pause reflect.corpus\n",
+    "resume": "example:\n  memory jobs resume reflect.corpus\n",
+}
 
 DEFAULT_LIMIT = 50
 DEFAULT_INTERVAL_SECONDS = 1.0
 MOST_INTERVAL_SECONDS = 86_400
 LARGEST_ID = 2**63 - 1
 """SQLite's largest whole number."""
-ACTIONS = ("list", "show", "retry", "cancel", "kinds", "pause", "resume")
 UPKEEP = (
     "spool.ingest", "recover.orphans", "index.reconcile", "embed.drain", "review.apply", "dashboard.write",
     "corpus.digest", "inbox.triage", "memory.import", "session.cost", "markers.gc", "logs.rotate", "incubator.gc",
@@ -47,33 +53,38 @@ UPKEEP = (
 )  # fmt: skip
 """Kinds that run by themselves, every few minutes or whenever a file changes. Among them nobody finds a session."""
 TIMES = ("run_at", "created_at", "started_at", "finished_at")
-BELONGS = {
-    "--state": ("list",),
-    "--kind": ("list", "retry all"),
-    "--all": ("list",),
-    "--limit": ("list",),
-    "--watch": ("list",),
-    "--interval": ("list",),
+NOT_GIVEN: Mapping[str, Any] = {
+    **dict.fromkeys(("target", "state", "kind", "limit", "interval")),
+    **dict.fromkeys(("all", "watch"), False),
 }
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `memory jobs`."""
-    parser.epilog = EPILOG
-    parser.add_argument("action", nargs="?", default="list", choices=ACTIONS)
-    parser.add_argument("target", nargs="?", help="a job's number (show, retry, cancel) or a kind (pause, resume)")
-    parser.add_argument("--state", choices=STATES)
-    parser.add_argument("--kind", help="only jobs of this kind")
-    parser.add_argument(
-        "--all",
-        action="store_true",
-        help="also upkeep that is done or cancelled, and trials of the hooks (as --state, --kind and --json do)",
-    )
-    parser.add_argument("--limit", type=int, help=f"how many at most (default {DEFAULT_LIMIT})")
-    parser.add_argument("--watch", action="store_true", help="show what goes on, until Ctrl-C")
-    parser.add_argument(
-        "--interval", type=float, metavar="SECONDS", help=f"of --watch (default {DEFAULT_INTERVAL_SECONDS:g})"
-    )
+def configure(parser: argparse.ArgumentParser, action: str) -> None:
+    """Arguments of `memory jobs …`."""
+    parser.epilog = EPILOGS[action]
+    parser.set_defaults(action=action, **NOT_GIVEN)
+    if action in ("pause", "resume"):
+        parser.add_argument("target", nargs="?", metavar="KIND", help="as `memory jobs kinds` shows it")
+    elif action in ("show", "retry", "cancel"):
+        of = "a job's number, or `all` for every dead one" if action == "retry" else "a job's number"
+        parser.add_argument("target", nargs="?", metavar="JOB", help=of)
+    if action in ("list", "retry"):
+        whose = "of `all`: " if action == "retry" else ""
+        parser.add_argument(
+            "--state", choices=STATES if action == "list" else ("dead",), help=f"{whose}only jobs in it"
+        )
+        parser.add_argument("--kind", help=f"{whose}only jobs of this kind")
+    if action == "list":
+        parser.add_argument(
+            "--all",
+            action="store_true",
+            help="also upkeep that is done or cancelled, and trials of the hooks (as --state, --kind and --json do)",
+        )
+        parser.add_argument("--limit", type=int, help=f"how many at most (default {DEFAULT_LIMIT})")
+        parser.add_argument("--watch", action="store_true", help="show what goes on, until Ctrl-C")
+        parser.add_argument(
+            "--interval", type=float, metavar="SECONDS", help=f"of --watch (default {DEFAULT_INTERVAL_SECONDS:g})"
+        )
     add_json(parser)
 
 
@@ -85,8 +96,6 @@ def run(args: argparse.Namespace, context: Context) -> int:
         raise UsageError("--limit must be 1 or more")
     if not 0 < interval <= MOST_INTERVAL_SECONDS:
         raise UsageError(f"--interval must be more than 0 and at most {MOST_INTERVAL_SECONDS} seconds")
-    if args.action in ("list", "kinds") and args.target is not None:
-        raise UsageError(f"memory jobs {args.action} takes no {args.target!r}; one job: memory jobs show ID")
     _refuse_what_is_passed_over(args)
     if args.kind is not None:
         _known_kind(args.kind)
@@ -111,11 +120,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 
 def _refuse_what_is_passed_over(args: argparse.Namespace) -> None:
-    everything = args.action == "retry" and args.target == "all"
-    asked = argparse.Namespace(**{**vars(args), "action": "retry all" if everything else args.action})
-    if everything and args.state == "dead":  # Those are what it means.
-        asked.state = None
-    refuse_options_of_others(asked, "jobs", BELONGS)
+    if args.action == "retry" and args.target != "all" and (args.kind or args.state):
+        raise UsageError(f"--{'kind' if args.kind else 'state'} belongs to `memory jobs retry all`")
     if args.interval is not None and not args.watch:
         raise UsageError("--interval belongs to --watch")
     for option in ("--state", "--kind", "--all", "--limit", "--json"):

@@ -1,4 +1,4 @@
-"""`memory logs`: what hooks, worker and recall service wrote down."""
+"""`memory service logs`: what hooks, worker and recall service wrote down."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from .context import Context
 from .output import note
 
 EPILOG = """example:
-  memory logs                      the last 20 lines
-  memory logs -f                   and what comes
-  memory logs --event hook -n 100  of the hooks only
-  memory logs --level warning --json
+  memory service logs                      the last 20 lines
+  memory service logs -f                   and what comes
+  memory service logs --event hook -n 100  of the hooks only
+  memory service logs --level warning --json
 """
 
 LEVELS = ("debug", "info", "warning", "error", "critical")
@@ -31,7 +31,7 @@ _SHOWN_ELSEWHERE = ("time", "level", "event", "message", "pid")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `memory logs`."""
+    """Arguments of `memory service logs`."""
     parser.epilog = EPILOG
     parser.add_argument("-n", "--lines", type=int, default=20, metavar="N", help="how many lines (default 20)")
     parser.add_argument("-f", "--follow", action="store_true", help="go on until Ctrl-C")

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Any
 
 from .. import __version__
 from ..runtime.errors import MemoryVaultError, UsageError
 from .agent_rights import Command, Does, require_allowed
 from .arguments import CommandParser, ProgramParser
 from .context import Context
+from .other_names import OLD_NAMES, RUN_BY_PROGRAMS
 from .pages import HOW_TO
 from .plain import OutputRefused, disarm_streams
 from .reference import ReferenceAction
@@ -22,48 +23,34 @@ from .terminal import Interrupted
 
 READS, PROPOSES, CHANGES = Does
 
-# By its name; what it does decides what an agent may do with it in its shell (agent_rights.py).
-# Modules are imported only when their command is asked for: `memory jobs` must not wait for apsw.
+# By its name, of one word or of a group and a word; what it does decides what an agent may do with it in its shell
+# (agent_rights.py). A module is imported only when its command is asked for: `memory jobs list` must not wait for apsw.
 COMMANDS: dict[str, Command] = {
-    "demo": Command("demo", "see the whole loop work in a temporary folder, nothing of yours touched", READS),
     "init": Command("init", "choose the vault, wire the hooks into your agent, start the worker", CHANGES),
-    "uninstall": Command("uninstall", "take the hooks out again; the vault stays", CHANGES),
     "save": Command("save", "write an entry", PROPOSES),
-    "evolve": Command("evolve", "put a new text in the place of an entry, which is archived", PROPOSES),
-    "undo": Command(
-        "undo",
-        "take back what MemoryVault wrote by itself",
-        {"--dry-run": READS, "--include-edited": CHANGES, "--of agent": PROPOSES},
-    ),
     "recall": Command("recall", "ask the vault", READS),
-    "search": Command("recall", "the same as recall", READS),
     "list": Command("list_entries", "list entries", READS),
     "show": Command("show", "show one entry", READS),
-    "always": Command("always", "give an entry to every session at its start, or no more", CHANGES),
-    "guard": Command("guard", "have a rule stop the agent when it acts; tell it of rules as it acts, or not", CHANGES),
-    "dismiss": Command("dismiss", "take a wrong entry out of use; it is not recalled, and not proposed again", CHANGES),
-    "inspect": Command(
-        "inspect",
-        "show what was recalled into prompts, and why",
-        {"--useful": CHANGES, "--useless": CHANGES, "": READS},
-    ),
-    "reflect": Command(
-        "reflect",
-        "mine a session transcript, or all old ones",
-        {"--miner": CHANGES, "--execute": CHANGES, "--more": CHANGES, "--dry-run": READS, "corpus": READS},
-    ),
-    "console": Command(
-        "console", "look and decide in the browser: review, inbox, ideas, search, receipts, jobs, health", CHANGES
-    ),
     "review": Command(
         "review",
         "decide on what waits: approve, edit, reject, skip, supersede",
         {"--decide": CHANGES, "--undo": CHANGES, "--list": READS, "--json": READS},
     ),
-    "inbox": Command("inbox", "list what was inferred once, or put it in order", {"list": READS, "--dry-run": READS}),
+    "console": Command(
+        "console", "look and decide in the browser: review, inbox, ideas, search, receipts, jobs, health", CHANGES
+    ),
+    "evolve": Command("evolve", "put a new text in the place of an entry, which is archived", PROPOSES),
+    "dismiss": Command("dismiss", "take a wrong entry out of use; it is not recalled, and not proposed again", CHANGES),
+    "undo": Command(
+        "undo",
+        "take back what MemoryVault wrote by itself",
+        {"--dry-run": READS, "--include-edited": CHANGES, "--of agent": PROPOSES},
+    ),
+    "always": Command("always", "give an entry to every session at its start, or no more", CHANGES),
+    "guard": Command("guard", "have a rule stop the agent when it acts; tell it of rules as it acts, or not", CHANGES),
     "idea": Command(
         "idea",
-        "write an idea down; list, show, archive, delete, restore ideas",
+        "write an idea down; list, show, archive, delete, restore ideas; make a project of one",
         {
             "list": READS,
             "show": READS,
@@ -74,28 +61,43 @@ COMMANDS: dict[str, Command] = {
             "archive": CHANGES,
             "delete": CHANGES,
             "restore": CHANGES,
+            "promote": CHANGES,
             "": PROPOSES,
         },
     ),
-    "promote": Command("promote", "make a project of an idea", CHANGES),
-    "discover-skills": Command(
-        "discover_skills", "look for new skills in the sources that you have confirmed", {"--dry-run": READS}
+    "reflect": Command(
+        "reflect",
+        "mine a session transcript, or all old ones",
+        {"--miner": CHANGES, "--execute": CHANGES, "--more": CHANGES, "--dry-run": READS, "corpus": READS},
     ),
-    "adapt-skills": Command(
-        "adapt_skills", "judge what was found; put what is worth adopting on the watchlist", {"--dry-run": READS}
-    ),
-    "watchlist": Command("watchlist", "decide on patterns to adopt: promote, dismiss, defer", {"list": READS}),
-    "scrub": Command(
-        "scrub", "look for secrets and personal data on disk, and replace them", {"--apply": CHANGES, "": READS}
-    ),
-    "index-skills": Command("index_skills", "one entry for each skill on this machine", {"--dry-run": READS}),
-    "seed": Command(
+    "health": Command("health", "entries, queue, index, hook times, memory; what needs you", READS),
+    "doctor": Command("doctor", "test every assumption live", READS),
+    "pause": Command("pause", "record nothing and start no job until `memory resume`", CHANGES),
+    "resume": Command("resume", "end what `memory pause` began", CHANGES),
+    "uninstall": Command("uninstall", "take the hooks out again; the vault stays", CHANGES),
+    "import seed": Command(
         "seed",
         "propose entries from CLAUDE.md, AGENTS.md, decision records and the agent's own notes",
         {"--dry-run": READS},
     ),
-    "migrate": Command("migrate", "move the notes of an older system into the vault", {"--dry-run": READS}),
-    "topics": Command(
+    "import migrate": Command("migrate", "move the notes of an older system into the vault", {"--dry-run": READS}),
+    "skills index": Command("index_skills", "one entry for each skill on this machine", {"--dry-run": READS}),
+    "skills discover": Command(
+        "discover_skills", "look for new skills in the sources that you have confirmed", {"--dry-run": READS}
+    ),
+    "skills adapt": Command(
+        "adapt_skills", "judge what was found; put what is worth adopting on the watchlist", {"--dry-run": READS}
+    ),
+    "skills watchlist": Command("watchlist", "decide on patterns to adopt: promote, dismiss, defer", {"list": READS}),
+    "vault inbox": Command(
+        "inbox", "list what was inferred once, or put it in order", {"list": READS, "--dry-run": READS}
+    ),
+    "vault inspect": Command(
+        "inspect",
+        "show what was recalled into prompts, and why",
+        {"--useful": CHANGES, "--useless": CHANGES, "": READS},
+    ),
+    "vault topics": Command(
         "topics",
         "the agent's own notes about a project: list, read, write, rm, lint",
         {
@@ -108,42 +110,87 @@ COMMANDS: dict[str, Command] = {
             "rebuild-index": PROPOSES,
         },
     ),
-    "incident": Command("incident", "note a failure and what helped; find it again", {"find": READS, "add": PROPOSES}),
-    "reindex": Command("reindex", "bring the index in step with the files", {"--rebuild": CHANGES, "": READS}),
-    "model": Command("model", "which embedding model answers; change to another", {"list": READS}),
-    "jobs": Command(
-        "jobs",
-        "look into the job ledger; retry, cancel, pause one kind",
-        {"list": READS, "show": READS, "kinds": READS},
+    "vault incident": Command(
+        "incident", "note a failure and what helped; find it again", {"find": READS, "add": PROPOSES}
     ),
-    "schedule": Command("schedule", "what runs when; run it now, pause one schedule", {"list": READS}),
-    "worker": Command("worker", "run the worker", READS),
-    "serve": Command("serve", "run the recall service", READS),
-    "up": Command("up", "run worker and recall service together", READS),
-    "service": Command("service", "run the worker from login on; look at that, or end it", {"status": READS}),
-    "pause": Command("pause", "record nothing and start no job until `memory resume`", CHANGES),
-    "resume": Command("resume", "end what `memory pause` began", CHANGES),
-    "health": Command("health", "entries, queue, index, hook times, memory; what needs you", READS),
-    "doctor": Command("doctor", "test every assumption live", READS),
-    "logs": Command("logs", "what hooks, worker and recall service wrote down", READS),
-    "config": Command("config", "show the settings in force, and what each means", READS),
-    "mcp": Command("mcp", "serve the vault as tools of an agent (Model Context Protocol, stdio)", PROPOSES),
-    "eval": Command("evaluate", "rank documents for queries with the recall engine", READS),
-    "hook-command": Command("hook_command", "print the exact command that an agent host runs for an event", READS),
+    "vault scrub": Command(
+        "scrub", "look for secrets and personal data on disk, and replace them", {"--apply": CHANGES, "": READS}
+    ),
+    "vault reindex": Command("reindex", "bring the index in step with the files", {"--rebuild": CHANGES, "": READS}),
+    "vault demo": Command("demo", "see the whole loop work in a temporary vault, nothing of yours touched", READS),
+    "jobs list": Command("jobs", "the newest jobs, or a live table of them", READS, "list"),
+    "jobs show": Command("jobs", "one job with its history", READS, "show"),
+    "jobs retry": Command("jobs", "run a dead job again, or all of them", CHANGES, "retry"),
+    "jobs cancel": Command("jobs", "take a job back; a running child is stopped", CHANGES, "cancel"),
+    "jobs kinds": Command("jobs", "the limits of each kind", READS, "kinds"),
+    "jobs pause": Command("jobs", "start no job of one kind; everything: `memory pause`", CHANGES, "pause"),
+    "jobs resume": Command("jobs", "end what `memory jobs pause` began", CHANGES, "resume"),
+    "jobs schedule": Command("schedule", "what runs when; run it now, pause one schedule", {"list": READS}),
+    "service up": Command("up", "run worker and recall service together", READS),
+    "service worker": Command("worker", "run the worker", READS),
+    "service serve": Command("serve", "run the recall service", READS),
+    "service mcp": Command("mcp", "serve the vault as tools of an agent (Model Context Protocol, stdio)", PROPOSES),
+    "service install": Command("service", "run the worker from login on", CHANGES, "install"),
+    "service status": Command("service", "whether the worker runs from login on", READS, "status"),
+    "service remove": Command("service", "have sessions start the worker on demand again", CHANGES, "remove"),
+    "service logs": Command("logs", "what hooks, worker and recall service wrote down", READS),
+    "config show": Command("config", "show the settings in force, and what each means", READS),
+    "config model": Command("model", "which embedding model answers; change to another", {"list": READS}),
+    "config eval": Command("evaluate", "rank documents for queries with the recall engine", READS),
+    "config hook-command": Command(
+        "hook_command", "print the exact command that an agent host runs for an event", READS
+    ),
 }
+
+GROUPS: dict[str, str] = {
+    "import": "bring in what you have written elsewhere",
+    "skills": "the skills of your agents, and new ones",
+    "vault": "what else is in the vault, and the care of it",
+    "jobs": "what the worker does",
+    "service": "run what works in the background",
+    "config": "settings and models",
+}
+"""First word of the names of two words, and what the group is about."""
 
 EPILOG = """examples:
   memory init                          once: choose the vault, wire the hooks in
   memory doctor                        does everything work?
   memory recall 'how do we release?'   ask the vault
-  memory COMMAND --help                each command, with an example
+  memory COMMAND --help                each command, with an example; memory GROUP --help, what is in a group
 
 Pages that are called docs/how-to/… lie in {pages}
 """
 
 
+def subcommands(group: str) -> list[str]:
+    """The second words of the commands of a group."""
+    return [name.split()[1] for name in COMMANDS if name.startswith(f"{group} ")]
+
+
+def todays_words(words: Sequence[str]) -> tuple[list[str], str]:
+    """The command line with the command's name as it is today, and its old name where it had one, else ''.
+
+    Options between a group and its word are put behind the word. A group alone asks for its help, unless its name was a
+    command of its own: then it means that, still.
+    """
+    at = next((at for at, word in enumerate(words) if not word.startswith("-")), len(words))
+    before, rest = [*words[:at]], [*words[at:]]
+    if rest and rest[0] in GROUPS:
+        group, behind = rest[0], rest[1:]
+        if not behind and group not in OLD_NAMES:
+            return [*words, "--help"], ""
+        if behind and (not behind[0].startswith("-") or behind[0] in ("-h", "--help")):
+            return [*words], ""
+        if word := next((word for word in behind if word in subcommands(group)), ""):
+            behind.remove(word)
+            return [*before, group, word, *behind], ""
+    old = next((old for old in OLD_NAMES if rest[: old.count(" ") + 1] == old.split()), "")
+    return ([*before, *OLD_NAMES[old].split(), *rest[old.count(" ") + 1 :]], old) if old else ([*words], "")
+
+
 def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
-    """The parser; only the asked command's arguments are defined, the others by name and help line."""
+    """The parser; only the asked command's arguments are defined, the others by name and help line. It knows the names
+    of today alone (`todays_words`)."""
     parser = ProgramParser(
         prog="memory",
         description="MemoryVault: permanent, local memory for coding agents.",
@@ -153,19 +200,34 @@ def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"memory {__version__}")
     parser.add_argument("--force", action="store_true", help="write to the vault although memory.enabled is false")
     parser.add_argument(
-        "--reference", action=ReferenceAction, commands=COMMANDS, help="print what every command takes, as markdown"
+        "--reference",
+        action=ReferenceAction,
+        const=(COMMANDS, GROUPS),
+        help="print what every command takes, as markdown",
     )
+    parser.elsewhere = {**{name.split()[1]: name for name in COMMANDS if " " in name}, **OLD_NAMES}
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=CommandParser)
-    asked = next((word for word in argv if not word.startswith("-")), None)
-    for name, (module_name, line, _) in COMMANDS.items():
-        sub = commands.add_parser(name, help=line, formatter_class=argparse.RawDescriptionHelpFormatter)
-        if name == asked:
-            module = importlib.import_module(f".{module_name}", __package__)
-            sub.description = line[0].upper() + line[1:] + "."
-            module.configure(sub)
-            first = next((each.dest for each in sub._actions if not each.option_strings), "")
-            sub.set_defaults(run=module.run, first=first)
+    asked = [word for word in argv if not word.startswith("-")]
+    for name, command in COMMANDS.items():
+        if " " not in name:
+            _add(commands, name, command, asked)
+    for group, about in GROUPS.items():
+        line = f"{about}: {', '.join(subcommands(group))}"
+        its_own = commands.add_parser(group, help=line, description=f"{about[0].upper()}{about[1:]}.")
+        if asked[:1] == [group]:
+            words = its_own.add_subparsers(metavar="COMMAND", required=True)
+            for word in subcommands(group):
+                _add(words, f"{group} {word}", COMMANDS[f"{group} {word}"], asked)
     return parser
+
+
+def _add(commands: Any, name: str, command: Command, asked: Sequence[str]) -> None:
+    sub = commands.add_parser(name.split()[-1], help=command.line, formatter_class=argparse.RawDescriptionHelpFormatter)
+    if [*asked[: name.count(" ") + 1]] == name.split():
+        sub.description = command.line[0].upper() + command.line[1:] + "."
+        module = command.configure(sub)
+        first = next((each.dest for each in sub._actions if not each.option_strings), "")
+        sub.set_defaults(command=name, run=module.run, first=first)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -190,11 +252,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str]) -> int:
-    if not arguments:
+    words, old = todays_words(arguments)
+    if not words:
         build_parser([]).print_help(sys.stderr)
         return 2
     try:
-        args = build_parser(arguments).parse_args(arguments)
+        if old and old not in RUN_BY_PROGRAMS:
+            others = f" (`memory {old} --help`: what else is in the group)" if old in GROUPS else ""
+            _tell(f"`memory {old}` is called `memory {OLD_NAMES[old]}` now{others}")
+        args = build_parser(words).parse_args(words, argparse.Namespace(old_name=old))
         context = _forced() if args.force else Context(os.environ)
         require_allowed(args.command, COMMANDS[args.command], args, context)
         _end_interrupted_change(context)

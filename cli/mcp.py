@@ -1,4 +1,4 @@
-"""`memory mcp`: the vault as tools of an agent, over standard input and output (Model Context Protocol).
+"""`memory service mcp`: the vault as tools of an agent, over standard input and output (Model Context Protocol).
 
 An entry that an agent writes here waits for the user's review; its own notes about the project are its own
 (docs/adr/0022-plugin-and-hosts.md). The model that embeds stays in the recall service, so
@@ -46,8 +46,8 @@ from .mcp_messages import AnsweredMessages
 from .standard_streams import discard_outputs
 
 EPILOG = """example:
-  memory mcp                              what a host runs; it ends with its input
-  claude mcp add memory -- memory mcp     have Claude Code run it
+  memory service mcp                              what a host runs; it ends with its input
+  claude mcp add memory -- memory service mcp     have Claude Code run it
 """
 
 NAME = "memoryvault"
@@ -79,7 +79,7 @@ Result = dict[str, Any]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `memory mcp`."""
+    """Arguments of `memory service mcp`."""
     parser.epilog = EPILOG
 
 

@@ -1,4 +1,4 @@
-"""`memory migrate`: the notes of an older system become entries."""
+"""`memory import migrate`: the notes of an older system become entries."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from .output import add_json, counted, note, print_json
 from .plain import redraw
 
 EPILOG = """example:
-  memory migrate contextvault ~/ContextVault --dry-run
-  memory migrate contextvault ~/ContextVault
+  memory import migrate contextvault ~/ContextVault --dry-run
+  memory import migrate contextvault ~/ContextVault
   memory undo --of migrate                        takes it back; what you edited since stays
 
 The old files are only read. Run again, it takes what has come since.
@@ -25,7 +25,7 @@ The old files are only read. Run again, it takes what has come since.
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `memory migrate`."""
+    """Arguments of `memory import migrate`."""
     parser.epilog = EPILOG
     parser.add_argument("system", choices=("contextvault",), help="what the folder is")
     parser.add_argument("path", type=Path, help="the folder, with domains/ and projects/ in it")

@@ -24,7 +24,7 @@ def draw_mining(
     elif progress.paused:
         said += f", paused (memory jobs resume {KIND})"
     elif not has_worker:
-        said += ", no worker runs (memory up)"
+        said += ", no worker runs (memory service up)"
     elif progress.is_mined and not progress.settled:
         said += ", ranking what they said"
     if seconds is not None:

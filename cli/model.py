@@ -1,4 +1,4 @@
-"""`memory model`: which embedding model answers, and the change to another one."""
+"""`memory config model`: which embedding model answers, and the change to another one."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from .settings_file import write_setting
 from .terminal import is_agreed
 
 EPILOG = """example:
-  memory model                                  what is here, and which one answers
-  memory model use BAAI/bge-large-en-v1.5       downloads it after asking, re-embeds, then changes over
-  memory model use ~/models/bge-large-en-v1.5   the same with a folder that you have
-  memory model use all-MiniLM-L6-v2             back to the one that comes with MemoryVault
+  memory config model                                  what is here, and which one answers
+  memory config model use BAAI/bge-large-en-v1.5       downloads it after asking, re-embeds, then changes over
+  memory config model use ~/models/bge-large-en-v1.5   the same with a folder that you have
+  memory config model use all-MiniLM-L6-v2             back to the one that comes with MemoryVault
 """
 
 KNOWN_MEGABYTES = {"BAAI/bge-large-en-v1.5": 1340, "BAAI/bge-base-en-v1.5": 440, "BAAI/bge-small-en-v1.5": 134}
@@ -38,7 +38,7 @@ NO_LIMIT_SECONDS = 1e9
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `memory model`."""
+    """Arguments of `memory config model`."""
     parser.epilog = EPILOG
     parser.add_argument("action", nargs="?", default="list", choices=("list", "use"))
     parser.add_argument("model", nargs="?", help="a model's name on the hub, or a folder (use)")
@@ -49,16 +49,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """List the models, or change to one."""
-    refuse_options_of_others(args, "model", {"--yes": ("use",), "--now": ("use",)})
+    refuse_options_of_others(args, {"--yes": ("use",), "--now": ("use",)})
     if args.action == "list" and args.model is not None:
         raise UsageError(
-            f"memory model list takes no {args.model!r}: it shows all; memory model use NAME changes to one"
+            f"memory config model list takes no {args.model!r}: it shows all; `memory config model use` changes to one"
         )
     _ = context.state
     if args.action == "list":
         return _list(args, context)
     if args.model is None:
-        raise UsageError("which model? memory model use NAME or FOLDER   (memory model shows what is here)")
+        raise UsageError(
+            "which model? memory config model use NAME or FOLDER   (memory config model shows what is here)"
+        )
     return _use(args, context)
 
 
@@ -156,7 +158,7 @@ def _use(args: argparse.Namespace, context: Context) -> int:
         )
     else:
         to_do = counted(result["to_do"], "text")
-        print(f"{to_do} to embed; {result['before']} answers until then (`memory model` shows how far)")
+        print(f"{to_do} to embed; {result['before']} answers until then (`memory config model` shows how far)")
     return 0
 
 

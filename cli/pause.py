@@ -19,13 +19,13 @@ EPILOG = """example:
 
 Until `memory resume`, also after a restart of the machine: hooks record nothing and add nothing to sessions, and the
 worker starts no job. Jobs that run go on to their end; jobs that wait are kept. What you ask for yourself still works:
-commands, the console, and the tools that an agent has by `memory mcp`.
+commands, the console, and the tools that an agent has by `memory service mcp`.
 
 It does not keep words out: a session that began before it, or goes on after `memory resume`, is then read whole, with
 what was said meanwhile. To leave a session out, start the agent with MEMORY_ENABLED=false; to leave out a passage, put
 it in <private>…</private>.
 
-One kind of job alone: memory jobs pause KIND. What runs at set times: memory schedule pause NAME.
+One kind of job alone: memory jobs pause KIND. What runs at set times: memory jobs schedule pause NAME.
 """
 
 
@@ -48,7 +48,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     else:
         print(f"it was paused already, since {local_time(paused_since(state))}; `memory resume` ends it")
     if running:
-        print(f"{counted(running, 'job that runs goes', 'jobs that run go')} on to the end (`memory jobs` lists them)")
+        print(f"{counted(running, 'job that runs goes', 'jobs that run go')} on to the end (see `memory jobs list`)")
     return 0
 
 

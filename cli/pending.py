@@ -7,12 +7,12 @@ from dataclasses import asdict
 from ..services.pending_counts import PendingCounts
 from ..vault.pending import describe_other_places, describe_review
 
-COMMANDS = {"inbox": "memory inbox", "ideas": "memory idea list", "patterns": "memory watchlist"}
+COMMANDS = {"inbox": "memory vault inbox", "ideas": "memory idea list", "patterns": "memory skills watchlist"}
 """The commands that show what waits outside of `memory review`, by place."""
 
 
 def list_with_commands(counts: PendingCounts) -> list[str]:
-    """All of it: `["8 proposals and 1 question about ideas (memory review)", "3 in the inbox (memory inbox)"]`."""
+    """All of it: `["8 proposals and 1 idea (memory review)", "3 in the inbox (memory vault inbox)"]`."""
     review = " and ".join(describe_review(asdict(counts)))
     return [*([f"{review} (memory review)"] if review else []), *list_other_places(counts)]
 

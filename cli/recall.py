@@ -1,4 +1,4 @@
-"""`memory recall` (and `search`): ask the vault from a terminal or a program."""
+"""`memory recall`: ask the vault from a terminal or a program."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 EPILOG = """example:
   memory recall 'how do we release?'
   memory recall 'login tokens' --filter 'tag=security AND project=shop' -k 3 --json
-  memory search --tag release                  without a question: the newest with this tag
+  memory recall --tag release                  without a question: the newest with this tag
   memory recall --filter kind=session-cost     without a question: the newest that the filter names
 
 A hit that a prompt with these words would not get, in a new session here, is marked; in JSON its `given` is false.
@@ -56,7 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--group", help="only entries of this group, in every project")
     parser.add_argument(
         "--project",
-        help="entries of this project and of none (default: the current folder's); of `memory search`: of this alone",
+        help="entries of this project and of none (default: the current folder's); of it alone: --filter project=NAME",
     )
     parser.add_argument("--all-projects", action="store_true", help="entries of every project")
     parser.add_argument("--include-inbox", action="store_true", help="what waits in inbox, review and incubator too")
@@ -136,7 +136,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
 def _filter_of(args: argparse.Namespace) -> str:
     """The filter with what the options ask for; '' for none."""
     clauses = [f"({args.filter})"] if (args.filter or "").strip() else []
-    only = {"tag": args.tag, "project": args.project if args.command == "search" else None}
+    only = {"tag": args.tag, "project": args.project if args.old_name == "search" else None}
     for key, value in only.items():
         if value is not None:
             if not value.strip():

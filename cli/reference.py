@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -12,35 +11,31 @@ from .agent_rights import Command
 _PIPE = str.maketrans({"|": "\\|", "\n": " "})
 
 
-def render_commands_reference(commands: Mapping[str, Command]) -> str:
-    """Markdown. The same on every terminal and Python."""
+def render_commands_reference(commands: Mapping[str, Command], groups: Mapping[str, str]) -> str:
+    """Markdown, a group's commands below its heading. The same on every terminal and Python."""
     parts = []
-    seen: dict[str, str] = {}
-    for name, (module_name, line, _) in commands.items():
-        if module_name in seen:
-            parts.append(f"## memory {name}\n\nThe same as `memory {seen[module_name]}`.")
-            continue
-        seen[module_name] = name
+    told = set()
+    for name, command in commands.items():
+        group = name.rpartition(" ")[0]
+        if group and group not in told:
+            told.add(group)
+            parts.append(f"## memory {group}\n\n{_sentence(groups[group])}")
         parser = argparse.ArgumentParser(prog=f"memory {name}", add_help=False)
-        importlib.import_module(f".{module_name}", __package__).configure(parser)
-        parts += list(_sections(parser, f"memory {name}", line, "##"))
+        command.configure(parser)
+        parts += list(_sections(parser, f"memory {name}", command.line, "###" if group else "##"))
     return "\n\n".join(parts) + "\n"
 
 
 def _sections(parser: argparse.ArgumentParser, name: str, line: str, heading: str) -> Iterator[str]:
     yield f"{heading} {name}\n\n{_sentence(line)}"
-    arguments = [action for action in parser._actions if not isinstance(action, argparse._SubParsersAction)]
-    rows = [f"| `{_spelling(each)}` | {_told(each)} |" for each in arguments if each.help is not argparse.SUPPRESS]
+    rows = [
+        f"| `{_spelling(each)}` | {_told(each)} |" for each in parser._actions if each.help is not argparse.SUPPRESS
+    ]
     rows = [row for row in rows if not row.startswith("| `-h")]
     if rows:
         yield "| argument | |\n|---|---|\n" + "\n".join(rows)
     if parser.epilog:
         yield f"```text\n{parser.epilog.strip()}\n```"
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            lines = {choice.dest: choice.help or "" for choice in action._choices_actions}
-            for sub, its_parser in action.choices.items():
-                yield from _sections(its_parser, f"{name} {sub}", lines.get(sub, ""), "###")
 
 
 def _spelling(action: argparse.Action) -> str:
@@ -81,9 +76,8 @@ class ReferenceAction(argparse.Action):
     """`memory --reference`: print and leave, as `--version` does."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, **options: Any) -> None:
-        self._commands: Mapping[str, Command] = options.pop("commands")
         super().__init__(option_strings, dest=argparse.SUPPRESS, default=argparse.SUPPRESS, nargs=0, **options)
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        print(render_commands_reference(self._commands), end="")
+        print(render_commands_reference(*self.const), end="")
         parser.exit()

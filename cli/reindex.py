@@ -1,4 +1,4 @@
-"""`memory reindex`: bring the index in step with the files, or make it anew."""
+"""`memory vault reindex`: bring the index in step with the files, or make it anew."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from .output import add_json, note, print_json
 from .plain import redraw
 
 EPILOG = """example:
-  memory reindex               what changed
-  memory reindex --rebuild     everything, from the files
+  memory vault reindex               what changed
+  memory vault reindex --rebuild     everything, from the files
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `memory reindex`."""
+    """Arguments of `memory vault reindex`."""
     parser.epilog = EPILOG
     parser.add_argument("--rebuild", action="store_true", help="throw the index away first")
     add_json(parser)

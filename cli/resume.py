@@ -16,7 +16,7 @@ from .surroundings import hooks_start_worker
 EPILOG = """example:
   memory resume          what `memory pause` (or a file harness/STOP) holds back goes on
 
-One kind of job alone: memory jobs resume KIND. What runs at set times: memory schedule resume NAME.
+One kind of job alone: memory jobs resume KIND. What runs at set times: memory jobs schedule resume NAME.
 """
 
 UNWIRED = "no session is recorded, as no agent is wired (`memory init`)"
@@ -41,7 +41,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         print(f"goes on: {recorded}" if changed else "nothing was paused")
         if changed and lock_holder(state.worker_lock) is None:
             by_hook = "the next session starts it, or " if hooks_start_worker(settings) else ""
-            print(f"no worker runs now: {by_hook}`memory up`")
+            print(f"no worker runs now: {by_hook}`memory service up`")
     if still:
         ended = "the pause has ended, but " if changed else ""
         note(f"memory: {ended}{still}")

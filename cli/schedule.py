@@ -1,4 +1,4 @@
-"""`memory schedule`: what runs when; run it now, pause it, resume it."""
+"""`memory jobs schedule`: what runs when; run it now, pause it, resume it."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from .output import add_json, note, print_json, print_table
 from .times import local_time
 
 EPILOG = """example:
-  memory schedule                  every schedule, when it ran last (-: not yet) and runs next
-  memory schedule run discovery    now, out of turn
-  memory schedule pause discovery  this one alone (resume discovery); everything: memory pause
+  memory jobs schedule                  every schedule, when it ran last (-: not yet) and runs next
+  memory jobs schedule run discovery    now, out of turn
+  memory jobs schedule pause discovery  this one alone (resume discovery); everything: memory pause
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `memory schedule`."""
+    """Arguments of `memory jobs schedule`."""
     parser.epilog = EPILOG
     parser.add_argument("action", nargs="?", default="list", choices=("list", "run", "pause", "resume"))
     parser.add_argument("name", nargs="?", help="of the schedule (run, pause, resume)")
@@ -32,7 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     """List the schedules, or act on one. Times are of this machine's time zone."""
     if args.action == "list" and args.name is not None:
-        raise UsageError(f"memory schedule list takes no {args.name!r}: it shows all of them")
+        raise UsageError(f"memory jobs schedule list takes no {args.name!r}: it shows all of them")
     _ = context.kept_state
     if away := context.vault_away:
         note(f"memory: {away}")
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 def _act(args: argparse.Namespace, scheduler: Scheduler, able: Any) -> int:
     if args.name is None:
-        raise UsageError(f"which schedule? memory schedule {args.action} NAME   (memory schedule shows them)")
+        raise UsageError(f"which schedule? memory jobs schedule {args.action} NAME   (memory jobs schedule shows them)")
     result: dict[str, Any] = {"name": args.name}
     if args.action == "run":
         kind = scheduler.kind_of(args.name)

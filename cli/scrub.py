@@ -1,4 +1,4 @@
-"""`memory scrub`: look for secrets and personal data in what is on disk already."""
+"""`memory vault scrub`: look for secrets and personal data in what is on disk already."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from .output import add_json, counted, note, print_json, print_table
 from .plain import write_bytes
 
 EPILOG = """example:
-  memory scrub                    where something is, by kind; nothing is changed
-  memory scrub --apply            replace it in vault, index, journal, logs and queue
-  git diff | memory scrub --stdin
+  memory vault scrub                    where something is, by kind; nothing is changed
+  memory vault scrub --apply            replace it in vault, index, journal, logs and queue
+  git diff | memory vault scrub --stdin
 
 People (mail, phone, home folders) are replaced in what was mined and what is logged; in a note that you wrote, only
 secrets, cards and bank accounts: it may name whom you like. --stdin replaces both.
@@ -29,7 +29,7 @@ MOST_NAMED = 10
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `memory scrub`."""
+    """Arguments of `memory vault scrub`."""
     parser.epilog = EPILOG
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--apply", action="store_true", help="replace what is found")

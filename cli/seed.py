@@ -1,4 +1,4 @@
-"""`memory seed`: proposals from what your repositories already tell an agent."""
+"""`memory import seed`: proposals from what your repositories already tell an agent."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from .output import add_json, counted, cut, note, print_json
 from .terminal import read_line
 
 EPILOG = """example:
-  memory seed ~/src/shop ~/src/blog            shows what it would propose; on a terminal, asks
-  memory seed --user --yes                     what ~/.claude/CLAUDE.md says, into the review
-  memory seed ~/src/shop --more --yes          what ranked below the limit before
+  memory import seed ~/src/shop ~/src/blog            shows what it would propose; on a terminal, asks
+  memory import seed --user --yes                     what ~/.claude/CLAUDE.md says, into the review
+  memory import seed ~/src/shop --more --yes          what ranked below the limit before
 
 Reads CLAUDE.md, AGENTS.md, decision records and the agent's own notes; plans are named and not read. All goes to
 the review (`memory review`), nothing is saved; `memory undo --of seed` takes a run back.
@@ -30,7 +30,7 @@ FEW = 5
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `memory seed`."""
+    """Arguments of `memory import seed`."""
     parser.epilog = EPILOG
     parser.add_argument("repository", nargs="*", type=Path, help="folders of repositories (default: this one)")
     parser.add_argument("--user", action="store_true", help="your own instructions to every agent as well")

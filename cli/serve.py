@@ -1,4 +1,4 @@
-"""`memory serve`: the recall service with the warm model."""
+"""`memory service serve`: the recall service with the warm model."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ from .context import Context
 from .output import note
 
 EPILOG = """example:
-  memory serve          it is started on demand, so this is for watching it
+  memory service serve          it is started on demand, so this is for watching it
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `memory serve`."""
+    """Arguments of `memory service serve`."""
     parser.epilog = EPILOG
-    parser.add_argument("--stay", action="store_true", help="stay however long nobody asks, as under `memory up`")
+    parser.add_argument(
+        "--stay", action="store_true", help="stay however long nobody asks, as under `memory service up`"
+    )
 
 
 def run(args: argparse.Namespace, context: Context) -> int:

@@ -1,4 +1,4 @@
-"""`memory service`: the worker as a service of the user's login."""
+"""`memory service install`, `status` and `remove`: the worker as a service of the user's login."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from .context import Context
 from .output import add_json, note, print_json
 from .processes import ensure_worker, stop_background
 
-EPILOG = """example:
-  memory service install     a systemd user unit, or a launchd agent: the worker runs from login on
-  memory service status
-  memory service remove      sessions start the worker on demand again
-"""
+EPILOGS = {
+    "install": "example:\n  memory service install     a systemd user unit, or a launchd agent\n",
+    "status": "example:\n  memory service status      exit code 1 when it is not installed, or does not run\n",
+    "remove": "example:\n  memory service remove\n",
+}
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `memory service`."""
-    parser.epilog = EPILOG
-    parser.add_argument("action", choices=("install", "status", "remove"))
+def configure(parser: argparse.ArgumentParser, action: str) -> None:
+    """Arguments of `memory service install`, `status` and `remove`, which are none."""
+    parser.epilog = EPILOGS[action]
+    parser.set_defaults(action=action)
     add_json(parser)
 
 

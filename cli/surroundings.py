@@ -196,7 +196,7 @@ def last_hook(context: Context) -> Finding:
     took = "?" if newest.ms is None else newest.ms
     detail = f"{newest.event} {_ago(max(0.0, now - newest.at))}, {newest.result or 'unknown'}, {took} ms"
     if newest.result in ("error", "no payload"):  # Without one it recorded nothing and reminded of nothing.
-        return Finding("last hook", "fault", detail, "see `memory logs --event hook`")
+        return Finding("last hook", "fault", detail, "see `memory service logs --event hook`")
     if absent := _absent_events(context, runs):
         what, brought = absent
         todo = "`memory init` again; if it stays so, the agent does not run this hook: see its own log"

@@ -1,4 +1,4 @@
-"""`memory topics`: the agent's own notes about a project."""
+"""`memory vault topics`: the agent's own notes about a project."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from .output import COLUMN_CHARACTERS, add_json, counted, cut, note, print_json,
 from .save import read_body
 
 EPILOG = """example:
-  memory topics list
-  memory topics read deploy
-  memory topics write deploy --type project --description 'How this project is deployed' --body 'Tag, then push.'
-  memory topics write deploy --append --body 'Rollback: push the tag before.'
-  memory topics rm deploy
-  memory topics rebuild-index            each topic gets its line in MEMORY.md, dead lines go
-  memory topics lint                     exit code 1 when something is wrong
-  memory topics import --dry-run         Claude Code's own notes, of every project, into the vault
+  memory vault topics list
+  memory vault topics read deploy
+  memory vault topics write deploy --type project --description 'How this project is deployed' --body 'Tag, then push.'
+  memory vault topics write deploy --append --body 'Rollback: push the tag before.'
+  memory vault topics rm deploy
+  memory vault topics rebuild-index            each topic gets its line in MEMORY.md, dead lines go
+  memory vault topics lint                     exit code 1 when something is wrong
+  memory vault topics import --dry-run         Claude Code's own notes, of every project, into the vault
 
 The project is that of the working directory (--project names another). A topic that exists is changed only
 with --append, or with --replace and the hash that `read` printed.
@@ -40,7 +40,7 @@ BELONGS = {
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `memory topics`."""
+    """Arguments of `memory vault topics`."""
     parser.epilog = EPILOG
     parser.add_argument("action", nargs="?", default="list", choices=ACTIONS)
     parser.add_argument("slug", nargs="?", help="read, write, rm: the topic's name")
@@ -60,16 +60,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """List, read, write, remove, repair or check."""
-    refuse_options_of_others(args, "topics", BELONGS)
+    refuse_options_of_others(args, BELONGS)
     if args.action == "import":
         if args.project is not None or args.slug is not None:
-            raise UsageError("memory topics import brings in the notes of every project, and takes no name")
+            raise UsageError("memory vault topics import brings in the notes of every project, and takes no name")
         return _import(args, context)
     project = find_project(args.project, current_folder(), project_of)
     actor: Actor = "agent" if context.agent else "topics"
     topics = Topics(context.store, Journal(context.state, context.store), project, actor=actor)
     if (args.slug is None) != (args.action in ("list", "rebuild-index", "lint")):
-        raise UsageError(f"memory topics {args.action} " + ("takes no slug" if args.slug else "needs a slug"))
+        raise UsageError(f"memory vault topics {args.action} " + ("takes no slug" if args.slug else "needs a slug"))
     actions = {
         "list": _list,
         "read": _read,

@@ -1,4 +1,4 @@
-"""`memory up`: what the Procfile names, run together by honcho."""
+"""`memory service up`: what the Procfile names, run together by honcho."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from .plain import beneath, plain
 from .processes import stop_background
 
 EPILOG = """example:
-  memory up             worker and recall service in one terminal; Ctrl-C stops both
+  memory service up             worker and recall service in one terminal; Ctrl-C stops both
 """
 
-PROGRAMS = {"worker": "worker", "recall": "serve --stay"}
+PROGRAMS = {"worker": "service worker", "recall": "service serve --stay"}
 """What the Procfile has: the end of one ends the other, so the recall service stays though nobody asks it anything."""
 KILL_MARGIN_SECONDS = 10.0
 """Beyond the worker's own limit, within which it stops what runs and gives it back."""
@@ -139,7 +139,7 @@ def shell_line(command: str) -> str:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `memory up`."""
+    """Arguments of `memory service up`."""
     parser.epilog = EPILOG
 
 
@@ -147,7 +147,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     """Run both until one ends or a signal comes; the other is stopped with it."""
     del args
     if (holder := lock_holder(context.state.worker_lock)) is not None:
-        # Asked before anything is stopped: it may be another `memory up`, which would end with its recall service.
+        # Asked before anything is stopped: it may be another of these, which would end with its recall service.
         raise WorkerRunning(holder)
     if stop_background(context.state, "recall"):
         note("memory: stopped the recall service that a session had started; this one takes over")

@@ -1,4 +1,4 @@
-"""`memory watchlist`: decide on patterns to adopt."""
+"""`memory skills watchlist`: decide on patterns to adopt."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from .output import add_json, note, print_json, print_table
 from .terminal import read_key
 
 EPILOG = """example:
-  memory watchlist                                        what waits
-  memory watchlist review                                 one key for each: promote, dismiss, defer, skip
-  memory watchlist promote SOURCE PATTERN
-  memory watchlist dismiss SOURCE PATTERN --reason 'we have one'
-  memory watchlist defer SOURCE PATTERN --until 2030-08-01
+  memory skills watchlist                                        what waits
+  memory skills watchlist review                                 one key for each: promote, dismiss, defer, skip
+  memory skills watchlist promote SOURCE PATTERN
+  memory skills watchlist dismiss SOURCE PATTERN --reason 'we have one'
+  memory skills watchlist defer SOURCE PATTERN --until 2030-08-01
 """
 BELONGS = {"--until": ("defer",), "--reason": ("promote", "dismiss", "defer"), "--all": ("list",)}
 KEYS = "[p]romote  [d]ismiss  de[f]er  [s]kip  [q]uit "
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `memory watchlist`."""
+    """Arguments of `memory skills watchlist`."""
     parser.epilog = EPILOG
     parser.add_argument("action", nargs="?", default="list", choices=("list", "review", "promote", "dismiss", "defer"))
     parser.add_argument("source", nargs="?", help="as `list` shows it")
@@ -44,14 +44,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """List, or decide."""
-    refuse_options_of_others(args, "watchlist", BELONGS)
+    refuse_options_of_others(args, BELONGS)
     _ = context.state
     watchlist = Watchlist(context.settings, context.store)
     watchlist.journal.recover()
     today = context.store.today()
     if args.action in ("list", "review"):
         if args.source is not None:
-            raise UsageError(f"`memory watchlist {args.action}` takes no name")
+            raise UsageError(f"`memory skills watchlist {args.action}` takes no name")
         if args.action == "review":
             return _review(args, context, watchlist, today)
         return _list(args, watchlist.all() if args.all else watchlist.waiting(today), today)
@@ -75,7 +75,9 @@ def _names(args: argparse.Namespace) -> tuple[str, str]:
         source, _, pattern = args.source.partition("/")
         return source, pattern
     if args.source is None or args.pattern is None:
-        raise UsageError(f"which one? memory watchlist {args.action} SOURCE PATTERN, as `memory watchlist` shows them")
+        raise UsageError(
+            f"which one? memory skills watchlist {args.action} SOURCE PATTERN, as `memory skills watchlist` shows them"
+        )
     return args.source, args.pattern
 
 
@@ -139,7 +141,7 @@ def _review(args: argparse.Namespace, context: Context, watchlist: Watchlist, to
     if not sys.stdin.isatty():
         note(
             f"memory: standard input is not a TTY: {len(waiting)} skipped; "
-            "use `memory watchlist promote` (or dismiss, defer) SOURCE PATTERN"
+            "use `memory skills watchlist promote` (or dismiss, defer) SOURCE PATTERN"
         )
         if args.json:
             print_json({"decided": 0, "skipped": len(waiting)})

@@ -1,4 +1,4 @@
-"""`memory worker`: runs the jobs."""
+"""`memory service worker`: runs the jobs."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from .output import add_json, counted, note, print_json
 from .status_line import StatusLine
 
 EPILOG = """example:
-  memory worker                 run until it is told to stop (SIGTERM drains)
-  memory worker --until-idle    run all that is due, then exit
+  memory service worker                 run until it is told to stop (SIGTERM drains)
+  memory service worker --until-idle    run all that is due, then exit
 """
 
 DEFAULT_TIMEOUT_SECONDS = 600.0
@@ -66,7 +66,7 @@ class SettingsInForce:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `memory worker`."""
+    """Arguments of `memory service worker`."""
     parser.epilog = EPILOG
     parser.add_argument(
         "--until-idle",
@@ -86,7 +86,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     """Run the worker; with --until-idle, exit code 1 when a job died or the time was not enough."""
     for option in ("--timeout", "--json"):
         if is_given(args, option) and not args.until_idle:
-            raise UsageError(f"{option} belongs to `memory worker --until-idle`")
+            raise UsageError(f"{option} belongs to `memory service worker --until-idle`")
     settings = context.settings
     if not args.until_idle:
         _ = context.state
@@ -107,7 +107,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     else:
         _print(report, paused=told_of_pause(settings) is not None)
     if report.timed_out:  # Or it was told to leave.
-        note("memory: it ended before all was done; `memory worker --until-idle` goes on with the rest")
+        note("memory: it ended before all was done; `memory service worker --until-idle` goes on with the rest")
     return 1 if report.dead or report.timed_out else 0
 
 

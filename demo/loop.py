@@ -1,4 +1,4 @@
-"""`memory demo`: the whole loop in a temporary vault, by the commands and hooks a user has.
+"""`memory vault demo`: the whole loop in a temporary vault, by the commands and hooks a user has.
 
 A session is recorded by its hooks and mined by the worker; a second session asks sideways and must get the
 memory back. A transcript of the user's own can go the same way instead.
@@ -53,7 +53,7 @@ def run(sandbox: Sandbox, session: Path, *, shipped: bool) -> int:
 
     print("2. The worker mines it and indexes what was found")
     with sandbox.recall_service():
-        print("   " + sandbox.memory("worker", "--until-idle").splitlines()[0])
+        print("   " + sandbox.memory("service", "worker", "--until-idle").splitlines()[0])
         # What was mined has a tier; questions about it and research into it have none.
         mined = [entry for entry in sandbox.json("list", "--status", "all") if entry["confidence"]]
         _show(mined)

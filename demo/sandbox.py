@@ -106,7 +106,7 @@ class Sandbox:
         """What a host runs for an event."""
         known = self._hook_argv.get(event)
         if known is None or not os.path.exists(known[0]):  # Its launcher is gone with the state folder.
-            self._hook_argv[event] = json.loads(self.memory("hook-command", event, "--json"))
+            self._hook_argv[event] = json.loads(self.memory("config", "hook-command", event, "--json"))
         return self._hook_argv[event]
 
     def hook(self, event: str, payload: Mapping[str, Any], *, argv: list[str] | None = None) -> str:
@@ -158,7 +158,7 @@ class Sandbox:
     @contextmanager
     def recall_service(self) -> Iterator[subprocess.Popen[bytes]]:
         """The recall service, with its model loaded or known to be missing."""
-        with self.process("serve") as process:
+        with self.process("service", "serve") as process:
             until = time.monotonic() + LOAD_SECONDS
             socket_path = StatePaths(self.root / "state" / vault_id(str(self.vault))).recall_socket
             with RecallClient(socket_path) as client:

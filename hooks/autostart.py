@@ -80,8 +80,8 @@ def start_daemons(commands: list[str], settings: Mapping[str, str], cwd: str) ->
 
 
 def start(command: str, python: str, run: str, env: dict[str, str]) -> bool:
-    """Start `memory <command>` detached, unless that was just tried or MemoryVault was uninstalled; True when a process
-    was started.
+    """Start `memory service <command>` detached, unless that was just tried or MemoryVault was uninstalled; True when a
+    process was started.
 
     Raises OSError when it cannot be started. A second daemon exits by itself, since the first one holds the lock.
     """
@@ -97,7 +97,7 @@ def start(command: str, python: str, run: str, env: dict[str, str]) -> bool:
     os.utime(stamp)
     _close_descriptors_on_exec()
     os.chdir("/")  # posix_spawn cannot set the child's folder; the hook's own is not needed any more.
-    argv = [python, "-I", "-m", "memoryvault", command]
+    argv = [python, "-I", "-m", "memoryvault", "service", command]
     null = [
         (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
         (os.POSIX_SPAWN_OPEN, 1, "/dev/null", os.O_WRONLY, 0),

@@ -176,7 +176,7 @@ def format_reminder(vault: str, harness: str, session: str) -> str:
         waits = "waits" if counts["proposals"] + counts["questions"] == 1 else "wait"
         parts.append(f"{' and '.join(review)} {waits} for review (`memory review`)")
     if counts["inbox"] > INBOX_LIMIT:
-        parts.append(f"the inbox holds {counts['inbox']} entries (`memory inbox`)")
+        parts.append(f"the inbox holds {counts['inbox']} entries (`memory vault inbox`)")
     if counts["ideas"] > INCUBATOR_LIMIT:
         parts.append(f"the incubator holds {counts['ideas']} ideas (`memory idea list`)")
     if change := told_of_large_change(harness, time.time()):

@@ -73,7 +73,7 @@ class RecallClient:
             hangs = isinstance(error, TimeoutError | BlockingIOError)
             raise ServiceUnavailable(
                 f"the recall service does not answer at {self._path} ({error or type(error).__name__}): "
-                + ("`memory doctor` looks at it" if hangs else "start it with `memory serve`")
+                + ("`memory doctor` looks at it" if hangs else "start it with `memory service serve`")
             ) from error
         if answer.get("ok") is not True:
             raise ServiceRefused(str(answer.get("error") or "the recall service refused"))
@@ -151,8 +151,8 @@ def ensure_service(
     """Start the recall service detached unless one answers; True when one answers at the end.
 
     Waits up to `wait_seconds` for it to listen (and with `wait_for_model`, to have loaded the model or
-    failed to). A service of another program version is stopped first. `command` replaces `memory serve`, in tests.
-    Raises ServiceUnavailable when it cannot be started.
+    failed to). A service of another program version is stopped first. `command` replaces `memory service serve`, in
+    tests.     Raises ServiceUnavailable when it cannot be started.
     """
     state = settings.state
     deadline = time.monotonic() + wait_seconds
@@ -173,7 +173,7 @@ def ensure_service(
             except ServiceUnavailable:
                 if not started:
                     started = True
-                    _start(settings, command or [sys.executable, "-I", "-m", "memoryvault", "serve"])
+                    _start(settings, command or [sys.executable, "-I", "-m", "memoryvault", "service", "serve"])
             if time.monotonic() >= deadline:
                 return False
             time.sleep(_POLL_SECONDS)

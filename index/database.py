@@ -66,7 +66,7 @@ def open_writer(path: Path) -> apsw.Connection:
 def open_reader(path: Path, *, vectors: bool = True) -> apsw.Connection:
     """Open a read-only connection. Raises IndexUnavailable, SchemaTooNew when there is no usable index."""
     if not path.exists():
-        raise IndexUnavailable(f"there is no index at {path} yet: run `memory reindex`")
+        raise IndexUnavailable(f"there is no index at {path} yet: run `memory vault reindex`")
     with translate_errors(path):
         connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
         try:
@@ -78,7 +78,7 @@ def open_reader(path: Path, *, vectors: bool = True) -> apsw.Connection:
                     f"index.db has schema {found}, this program knows {schema.SCHEMA_VERSION}: update memoryvault"
                 )
             if found < schema.SCHEMA_VERSION:
-                raise IndexUnavailable(f"the index at {path} is empty or of an older shape: run `memory reindex`")
+                raise IndexUnavailable(f"the index at {path} is empty or of an older shape: run `memory vault reindex`")
             if vectors:
                 load_vectors(connection)
         except BaseException:
@@ -213,7 +213,7 @@ def translate_errors(path: Path) -> Iterator[None]:
         yield
     except _DAMAGED as error:
         forget_sound(path)
-        raise IndexDamaged(f"{path} is damaged ({one_line(str(error))}): run `memory reindex`") from error
+        raise IndexDamaged(f"{path} is damaged ({one_line(str(error))}): run `memory vault reindex`") from error
     except (apsw.BusyError, apsw.LockedError) as error:
         raise IndexUnavailable(f"{path} is locked by another process: try again in a moment") from error
     except (apsw.IOError, apsw.ProtocolError) as error:
@@ -221,7 +221,7 @@ def translate_errors(path: Path) -> Iterator[None]:
     except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError) as error:
         raise IndexUnavailable(f"{path} cannot be used ({error}): check the state folder") from error
     except apsw.FullError as error:
-        raise IndexUnavailable(f"no space left for {path}: free some and run `memory reindex`") from error
+        raise IndexUnavailable(f"no space left for {path}: free some and run `memory vault reindex`") from error
 
 
 class IndexDamaged(IndexUnavailable):

@@ -142,7 +142,7 @@ def locate_model(name: str, models_folder: Path) -> ModelLocation:
     folder = models_folder / name.replace("/", "--")
     if not folder.is_dir():
         raise ModelUnavailable(
-            f"the model {name!r} is not on this machine: `memory model use {name}` downloads it after asking"
+            f"the model {name!r} is not on this machine: `memory config model use {name}` downloads it after asking"
         )
     return _location_of_folder(name, folder)
 
@@ -165,7 +165,7 @@ def _is_importable(name: str) -> bool:
 def _location_of_folder(name: str, folder: Path) -> ModelLocation:
     if not folder.is_dir():
         raise ModelUnavailable(
-            f"embedding.model: there is no folder {folder}: put it back, or choose another (`memory model use`)"
+            f"embedding.model: there is no folder {folder}: put it back, or choose another (`memory config model use`)"
         )
     recorded = folder / CHECKSUM_FILE
     checksum = recorded.read_text(encoding="ascii").split()[0] if recorded.is_file() else None

@@ -1,4 +1,4 @@
-"""Ranks documents by questions through the real index and recall engine (`memory eval rank`).
+"""Ranks documents by questions through the real index and recall engine (`memory config eval rank`).
 
 It measures what users get: the same chunks, the same database, the same fusion. A question sees only the documents of
 its group: each group is a vault of its own, so that the rarity of a word depends on no other group.
@@ -248,7 +248,7 @@ def load_questions(path: Path) -> list[Question]:
 
 
 def ranking_json(ranking: Ranking) -> dict[str, Any]:
-    """One line of `memory eval rank --json`."""
+    """One line of `memory config eval rank --json`."""
     return {
         "id": ranking.question.id,
         "ranked": list(ranking.ids),

@@ -26,7 +26,7 @@ def may_start(settings: Settings) -> bool:
 def what_starts_a_worker(settings: Settings, is_wired: IsWired) -> str:
     """What is said to somebody who finds that none runs."""
     by_hook = may_start(settings) and is_wired(settings)
-    return "the next session starts it, or `memory up`" if by_hook else "`memory up`"
+    return "the next session starts it, or `memory service up`" if by_hook else "`memory service up`"
 
 
 def forbid_starts(state: StatePaths) -> None:

@@ -25,7 +25,7 @@ DEGRADED_MESSAGES: Mapping[str, str] = {
     "model-loading": "by keywords only: the model is still loading",
     "no-vectors": "by keywords only: nothing is embedded yet",
     "no-extension": "by keywords only: sqlite-vec cannot be loaded",
-    "vectors-damaged": "by keywords only: the vectors are damaged (`memory reindex`, or the worker, makes them anew)",
+    "vectors-damaged": "by keywords only: the vectors are damaged (`memory vault reindex` makes them anew)",
     "no-index": "by reading the files: there is no index yet, or it cannot be used",
     "scan-incomplete": "from a part of the files: there are too many to read them all",
     "busy": "by the rarest words alone: too much was asked at once",

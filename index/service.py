@@ -1,4 +1,4 @@
-"""The recall service (`memory serve`): the one process that holds the model.
+"""The recall service (`memory service serve`): the one process that holds the model.
 
 Each connection has a thread, which reads requests and runs recalls over pooled index readers; the model has a thread of
 its own (runner.py). A client that hangs, or sends too much or no valid requests, affects only its own connection.

@@ -276,7 +276,7 @@ DEFAULT_SOURCES = (
 SOURCES_TITLE = "Sources of skill discovery"
 SOURCES_BODY = f"""\
 This is a proposal. Nothing is fetched before you have set `confirmed: true` in this note's properties.
-After that `memory discover-skills`, and the worker once a week, asks each of these for what is new.
+After that `memory skills discover`, and the worker once a week, asks each of these for what is new.
 
 Add, change and remove lines as you like:
 

@@ -156,6 +156,6 @@ def note_body(
         "",
         "## Decide",
         "",
-        f"Write `decision:` and {HOW_TO_DECIDE} into this note's properties, or run `memory watchlist`.",
+        f"Write `decision:` and {HOW_TO_DECIDE} into this note's properties, or run `memory skills watchlist`.",
     ]
     return "\n".join(lines)

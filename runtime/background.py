@@ -25,8 +25,8 @@ class CannotStart(MemoryVaultError):
 
 
 def start_in_background(settings: Settings, name: Literal["worker", "serve"], command: Sequence[str]) -> None:
-    """Start `command`, its first word an absolute path, as `memory <name>`: in a session of its own, working directory
-    `/`, allow-listed environment, its stderr appended to `log/<name>.stderr`.
+    """Start `command`, its first word an absolute path, as `memory service <name>`: in a session of its own, working
+    directory `/`, allow-listed environment, its stderr appended to `log/<name>.stderr`.
 
     A second one that is started meanwhile finds the lock taken and ends. Raises CannotStart.
     """
@@ -43,4 +43,4 @@ def start_in_background(settings: Settings, name: Literal["worker", "serve"], co
                 check=True,
             )
     except (OSError, subprocess.CalledProcessError) as error:
-        raise CannotStart(f"`memory {name}` cannot be started: {error}") from error
+        raise CannotStart(f"`memory service {name}` cannot be started: {error}") from error

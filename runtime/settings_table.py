@@ -1,7 +1,7 @@
 """Every setting: its section, key, default, what is allowed, its variable and what it does.
 
 Declared once, as a field of its section's class. `SETTINGS` is the table of all of them; the parser, the
-error messages, `memory config` and the reference page are made from it. To add a setting, add a field.
+error messages, `memory config show` and the reference page are made from it. To add a setting, add a field.
 Standard library only.
 """
 
@@ -124,7 +124,9 @@ class MemorySection:
     )
     disable_auto_memory: bool = field(
         default=False,
-        metadata=_switch("Sessions are shown nothing of the agent's own notes about the project (`memory topics`)."),
+        metadata=_switch(
+            "Sessions are shown nothing of the agent's own notes about the project (`memory vault topics`)."
+        ),
     )
     import_host_memory: bool = field(
         default=True,
@@ -299,7 +301,7 @@ class EmbeddingSection:
     model: str = field(
         default="all-MiniLM-L6-v2",
         metadata=_text(
-            "An embedding model on this machine, by name or folder; `memory model use` changes it.",
+            "An embedding model on this machine, by name or folder; `memory config model use` changes it.",
             r"\S(.*\S)?",
             "the name of a model, as in all-MiniLM-L6-v2, or its folder",
             variable="AGENT_TOOLKIT_EMBEDDING_MODEL",
@@ -355,7 +357,7 @@ class HostsSection:
 
 @dataclass(frozen=True, slots=True)
 class McpSection:
-    """Which tools `memory mcp` offers to an agent. No variable can change them: a repository may set variables."""
+    """Which tools `memory service mcp` offers. No variable can change them: a repository may set variables."""
 
     tools: str = field(
         default=", ".join(MCP_TOOLS),

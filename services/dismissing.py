@@ -30,9 +30,9 @@ EDIT_RUN = "edit"
 _DECIDED_ELSEWHERE: Mapping[str, str] = {
     SURFACE_KIND: "it is a question: answer it with `memory review`",
     GC_KIND: "it is a question: answer it with `memory review`",
-    PATTERN_KIND: "it is on the watchlist: `memory watchlist dismiss`",
-    TOPIC_KIND: "it is a note of the agent's own: `memory topics rm`",
-    INDEX_KIND: "it is the index of the agent's own notes, made of them: `memory topics rm` removes one",
+    PATTERN_KIND: "it is on the watchlist: `memory skills watchlist dismiss`",
+    TOPIC_KIND: "it is a note of the agent's own: `memory vault topics rm`",
+    INDEX_KIND: "it is the index of the agent's own notes, made of them: `memory vault topics rm` removes one",
 }
 
 

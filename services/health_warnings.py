@@ -42,7 +42,7 @@ def why_full(pending: PendingCounts) -> list[str]:
     """The warnings that inbox and incubator hold more than anybody reads."""
     found = []
     if pending.inbox > INBOX_LIMIT:
-        found.append(f"the inbox holds {pending.inbox} entries, more than {INBOX_LIMIT}: `memory inbox`")
+        found.append(f"the inbox holds {pending.inbox} entries, more than {INBOX_LIMIT}: `memory vault inbox`")
     if pending.ideas > INCUBATOR_LIMIT:
         found.append(f"the incubator holds {pending.ideas} ideas, more than {INCUBATOR_LIMIT}: `memory idea list`")
     return found
@@ -87,7 +87,7 @@ def why_idle(due: int, *, by_itself: bool) -> str | None:
     """The warning of so many jobs that are due while no worker runs; None of none, and where one starts `by_itself`."""
     if not due or by_itself:
         return None
-    return f"{counted(due, 'job is', 'jobs are')} due and no worker runs: `memory up`"
+    return f"{counted(due, 'job is', 'jobs are')} due and no worker runs: `memory service up`"
 
 
 def why_silent(beat: WorkerBeat | None, worker: int, now: float) -> str | None:

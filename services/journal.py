@@ -262,7 +262,7 @@ class Journal:
 
     def note_renewal(self, path: str, old: str, new: str) -> None:
         """Put down, before it is done, that a file's text of hash `old` is replaced by one of hash `new` without an
-        act, as `memory scrub` does. Raises VaultUnavailable when that cannot be written."""
+        act, as `memory vault scrub` does. Raises VaultUnavailable when that cannot be written."""
         line = json.dumps([path, old, new]).encode("ascii") + b"\n"
         try:
             make_private_folder(str(self._folder))

@@ -1,4 +1,4 @@
-"""memory migrate: the notes of an older system become entries. The old files are only read.
+"""memory import migrate: the notes of an older system become entries. The old files are only read.
 
 Each note is one change in the journal, so that a migration can be taken back, one that was killed goes on where it
 ended, and a note that was edited since stays. What was migrated says so in its frontmatter, so that no second file is

@@ -421,7 +421,7 @@ def _queue(settings: Settings, apply: bool) -> list[Found]:
                     new_args, kinds = _mapped(_args_of(args), Policy.SECRETS)
                     problem = None
                     if kinds and state not in _ENDED:
-                        new_args, problem = _args_of(args), f"it is {state}: cancel it first (`memory jobs`)"
+                        new_args, problem = _args_of(args), f"it is {state}: cancel it first (`memory jobs list`)"
                     new_error, more = _mapped(error, Policy.FULL)
                     new_history, still_more = _mapped(json.loads(history), Policy.FULL)
                     kinds += more + still_more

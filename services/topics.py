@@ -73,7 +73,7 @@ class TopicWords:
     """What shows the topics that there are."""
 
 
-OPTIONS = TopicWords("--type", "--description", "--replace", "--append", "`memory topics list`")
+OPTIONS = TopicWords("--type", "--description", "--replace", "--append", "`memory vault topics list`")
 ARGUMENTS = TopicWords("`type`", "`description`", "`replace`", "`append`", "the tool `list`")
 
 
@@ -214,9 +214,13 @@ class Topics:
         slugs = self._slugs()
         for file in dict.fromkeys(files):
             if file.removesuffix(".md") not in slugs:
-                problems.append(Problem(INDEX_NAME, f"names {file}, which is not there: `memory topics rebuild-index`"))
+                problems.append(
+                    Problem(INDEX_NAME, f"names {file}, which is not there: `memory vault topics rebuild-index`")
+                )
             if files.count(file) > 1:
-                problems.append(Problem(INDEX_NAME, f"names {file} more than once: `memory topics rebuild-index`"))
+                problems.append(
+                    Problem(INDEX_NAME, f"names {file} more than once: `memory vault topics rebuild-index`")
+                )
         if over := over_the_limit(index):
             problems.append(Problem(INDEX_NAME, f"{over}: remove topics, or shorten lines"))
         for slug in slugs:
@@ -227,7 +231,7 @@ class Topics:
                 problems.append(Problem(where, f"it can't be read: {error}"))
                 continue
             if not topic.indexed:
-                problems.append(Problem(where, "no line of the index names it: `memory topics rebuild-index`"))
+                problems.append(Problem(where, "no line of the index names it: `memory vault topics rebuild-index`"))
             if not topic.type:
                 problems.append(Problem(where, f"metadata.type must be one of {', '.join(TYPES)}"))
             if not topic.description:

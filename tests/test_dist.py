@@ -162,7 +162,7 @@ def test_a_wheel_in_an_empty_environment_passes_doctor_offline(wheels: tuple[Pat
     sandbox.memory("init", "--yes", "--vault", str(sandbox.vault))
     version = subprocess.run([environment.memory, "--version"], capture_output=True, text=True, check=True).stdout
     assert version.startswith("memory ")
-    assert "asks in other words" in sandbox.memory("demo")
+    assert "asks in other words" in sandbox.memory("vault", "demo")
     with sandbox.recall_service():
         findings = {finding["what"]: finding for finding in sandbox.json("doctor")}
     assert [finding for finding in findings.values() if finding["grade"] == "fault"] == []
@@ -176,10 +176,10 @@ def test_without_the_extra_all_of_it_works_on_keywords(wheels: tuple[Path, Path,
     for name in ("numpy", "torch"):
         assert subprocess.run([environment.python, "-c", f"import {name}"], capture_output=True, check=False).returncode
     sandbox = Sandbox(tmp_path, python=environment.python)
-    assert "The memory came back" in sandbox.memory("demo")
+    assert "The memory came back" in sandbox.memory("vault", "demo")
     sandbox.memory("init", "--yes", "--vault", str(sandbox.vault))
     sandbox.memory("save", "fix", "kettle", "--body", "The porcelain kettle belongs upstairs.")
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     with sandbox.recall_service():
         (hit,) = sandbox.json("recall", "porcelain kettle")["hits"]
         assert hit["slug"] == "kettle"
@@ -220,7 +220,7 @@ def test_an_upgrade_under_a_live_worker_loses_nothing_and_doubles_nothing(
         sandbox.hook("SessionEnd", {**payload, "reason": "prompt_input_exit"})
 
     sessions = list(rules.items())
-    with sandbox.process("worker") as old:
+    with sandbox.process("service", "worker") as old:
         # What is replaced while a worker still loads it is no worker of the old version.
         wake = Path(load_settings(sandbox.environment).state.wake_socket)
         until = time.monotonic() + START_SECONDS
@@ -239,7 +239,7 @@ def test_an_upgrade_under_a_live_worker_loses_nothing_and_doubles_nothing(
     # A job whose code was taken away under it is tried again, some seconds later.
     until = time.monotonic() + RETRY_SECONDS
     while True:
-        sandbox.memory("worker", "--until-idle")
+        sandbox.memory("service", "worker", "--until-idle")
         waiting = sandbox.json("jobs", "list", "--state", "queued", "--kind", "reflect.session")
         if not waiting or time.monotonic() > until:
             break

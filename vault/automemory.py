@@ -27,7 +27,7 @@ PROBE_KIND = "doctor-probe"
 ON_DEMAND_KINDS = (TOPIC_KIND, INDEX_KIND, COST_KIND, PROBE_KIND)
 """Kinds that are read on demand and never recalled for a prompt."""
 TYPES = ("user", "feedback", "project", "reference")
-READ_COMMAND = "memory topics read SLUG"
+READ_COMMAND = "memory vault topics read SLUG"
 
 
 def find_regions(text: str) -> Iterator[tuple[int, int, str]]:

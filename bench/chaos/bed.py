@@ -167,8 +167,8 @@ class Bed:
     # ---- processes
 
     def worker(self, kill_point: str | None = None, *arguments: str) -> int:
-        """Start `memory worker` in a process of its own; its pid."""
-        return self._fork(lambda: memory_command(["worker", *arguments]), kill_point)
+        """Start `memory service worker` in a process of its own; its pid."""
+        return self._fork(lambda: memory_command(["service", "worker", *arguments]), kill_point)
 
     def service(self, kill_point: str | None = None) -> int:
         """Start the recall service with a model that needs no weights; its pid."""

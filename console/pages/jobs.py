@@ -201,7 +201,7 @@ def _scheduler(ledger: Ledger) -> Scheduler:
 
 
 def _acted(desk: Desk, form: Mapping[str, str]) -> Notice:
-    """What `memory jobs` and `memory schedule` do, by the same functions."""
+    """What `memory jobs list` and `memory jobs schedule` do, by the same functions."""
     name = form.get("name", "")
     with open_ledger(desk.settings) as ledger:
         match form.get("do"):

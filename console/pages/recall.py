@@ -108,7 +108,7 @@ def _one(desk: Desk, request: Request, session: str, said: Notice | None = None)
 
 
 def _marked(desk: Desk, form: Mapping[str, str]) -> Notice:
-    """As `memory inspect --useful` does, for a hit that is on record."""
+    """As `memory vault inspect --useful` does, for a hit that is on record."""
     at, path, useful = form.get("at", ""), form.get("path", ""), form.get("useful", "")
     if useful not in ("yes", "no"):
         raise UsageError("a hit is marked as useful or as noise")

@@ -158,7 +158,7 @@ class Watchlist:
         path = known_path(source, pattern.removesuffix(".md"))
         if not self.store.exists(path):
             raise EntryNotFound(
-                f"there is no {source}/{pattern} in the watchlist: `memory watchlist list` shows what is"
+                f"there is no {source}/{pattern} in the watchlist: `memory skills watchlist list` shows what is"
             )
         return path
 

@@ -150,7 +150,7 @@ class Ledger(LedgerViews):
         return job_id
 
     def record_dead(self, kind: str, args: str, reason: str) -> None:
-        """Keep something that could not even be enqueued, where `memory jobs` shows it."""
+        """Keep something that could not even be enqueued, where `memory jobs list` shows it."""
         with self.transaction(durable=True) as conn:
             parameters = {
                 "kind": kind,

@@ -23,7 +23,7 @@ LOCALTIME = "/etc/localtime"
 
 @dataclass(frozen=True)
 class ScheduleStatus:
-    """A schedule with its times, for `memory schedule`."""
+    """A schedule with its times, for `memory jobs schedule`."""
 
     schedule: Schedule
     last_run: datetime | None

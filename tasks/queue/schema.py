@@ -244,7 +244,9 @@ def is_busy(error: BaseException) -> bool:
 
 def damaged(path: Path, error: Exception) -> QueueDamaged:
     """The error of a broken file in our words."""
-    return QueueDamaged(f"{path} is damaged ({error}): `memory worker` sets it aside and rebuilds it at its start")
+    return QueueDamaged(
+        f"{path} is damaged ({error}): `memory service worker` sets it aside and rebuilds it at its start"
+    )
 
 
 def unavailable(path: Path, error: Exception) -> QueueUnavailable:
@@ -277,7 +279,7 @@ def connect(path: Path, *, busy_seconds: float, create: bool) -> sqlite3.Connect
             with suppress(FileExistsError):
                 os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         elif not path.exists():
-            raise QueueUnavailable(f"{path} does not exist yet: start `memory worker` once to create it")
+            raise QueueUnavailable(f"{path} does not exist yet: start `memory service worker` once to create it")
         conn = sqlite3.connect(path, timeout=busy_seconds, check_same_thread=False, isolation_level=None)
     except (OSError, sqlite3.Error) as error:
         raise unavailable(path, error) from error

@@ -1,6 +1,6 @@
 """The worker as a service of the user's login: a systemd user unit, or a launchd agent.
 
-Both run `memory worker` with nothing but the variables that say which vault is meant. The recall service is
+Both run `memory service worker` with nothing but the variables that say which vault is meant. The recall service is
 not among them: worker and hooks start it on demand, and it leaves when nobody asks.
 """
 
@@ -64,7 +64,7 @@ class ServiceManager(Protocol):
 
 def worker_command() -> list[str]:
     """The command line of the worker, by absolute path and free of the user's Python settings."""
-    return [sys.executable, "-I", "-m", "memoryvault", "worker"]
+    return [sys.executable, "-I", "-m", "memoryvault", "service", "worker"]
 
 
 def identity(env: Mapping[str, str]) -> dict[str, str]:

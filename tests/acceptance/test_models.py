@@ -1,4 +1,4 @@
-"""`memory model`: consent, download, the change of model in the background, and the way back; real processes."""
+"""`memory config model`: consent, download, the change of model in the background, and the way back; real processes."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def embedded_vault(root: Path, model: Embedder) -> Sandbox:
 
 
 def in_force(sandbox: Sandbox) -> dict[str, object]:
-    (row,) = [model for model in sandbox.json("model")["models"] if model["in_force"]]
+    (row,) = [model for model in sandbox.json("config", "model")["models"] if model["in_force"]]
     return dict(row)
 
 
@@ -116,7 +116,7 @@ def hub(tiny: Path) -> Iterator[LoopbackHub]:
 
 def test_without_consent_nothing_is_requested_and_nothing_changes(sandbox: Sandbox, hub: LoopbackHub) -> None:
     before = (sandbox.root / "config.toml").read_bytes()
-    done = sandbox.run("model", "use", NAME, env={"HF_ENDPOINT": hub.endpoint})
+    done = sandbox.run("config", "model", "use", NAME, env={"HF_ENDPOINT": hub.endpoint})
     assert done.returncode == 2
     assert "--yes" in done.stderr
     assert hub.requests == []
@@ -136,7 +136,7 @@ def test_a_model_is_downloaded_embedded_beside_swapped_and_taken_back(
     """From a model of 24 dimensions to one of 384, and back."""
     with LoopbackHub(NAME, quick).serving() as hub:
         sandbox.settings = {**sandbox.settings, "HF_ENDPOINT": hub.endpoint}  # for all that runs
-        done = sandbox.run("model", "use", NAME, "--yes", "--json")
+        done = sandbox.run("config", "model", "use", NAME, "--yes", "--json")
         assert done.returncode == 0, done.stderr
         said = json.loads(done.stdout)
         assert (said["in_force"], said["to_do"], said["dimension"]) == (False, NOTES, 384)
@@ -147,7 +147,7 @@ def test_a_model_is_downloaded_embedded_beside_swapped_and_taken_back(
         with sandbox.recall_service():
             before = sandbox.json("recall", "which day does the worker deploy?")
             assert before["degraded"] == [], "the old model answers"
-            sandbox.memory("worker", "--until-idle")
+            sandbox.memory("service", "worker", "--until-idle")
             assert in_force(sandbox) | {"embedded": 0} == {
                 "name": NAME, "installed": True, "in_force": True, "dimension": 384, "embedded": 0, "to_do": 0,
                 "coming": False,
@@ -158,7 +158,7 @@ def test_a_model_is_downloaded_embedded_beside_swapped_and_taken_back(
             assert sandbox.json("recall", "which day does the worker deploy?")["degraded"] == []
             assert vectors(sandbox) == {"old": NOTES, "bge-large-en-v1.5": NOTES}
             # Back: its vectors are still there.
-            back = sandbox.json("model", "use", str(tiny / "old"))
+            back = sandbox.json("config", "model", "use", str(tiny / "old"))
             assert back["in_force"] is True
             with RecallClient(socket) as client:
                 wait_until(lambda: client.ping()["model"] == str(tiny / "old"), "and back")
@@ -177,7 +177,7 @@ def test_what_was_downloaded_is_all_that_it_takes_to_load_a_model(tmp_path: Path
 
 def test_a_damaged_download_changes_nothing(sandbox: Sandbox, hub: LoopbackHub, tiny: Path) -> None:
     hub.wrong_checksum = True
-    done = sandbox.run("model", "use", NAME, "--yes", env={"HF_ENDPOINT": hub.endpoint})
+    done = sandbox.run("config", "model", "use", NAME, "--yes", env={"HF_ENDPOINT": hub.endpoint})
     assert done.returncode == 1
     assert "checksum" in done.stderr
     assert "Traceback" not in done.stderr
@@ -189,9 +189,9 @@ def test_a_damaged_download_changes_nothing(sandbox: Sandbox, hub: LoopbackHub, 
 def test_killed_in_the_middle_it_goes_on_and_the_old_model_answers_meanwhile(
     sandbox: Sandbox, tiny: Path, quick: Path, point: str
 ) -> None:
-    sandbox.memory("model", "use", str(quick))
+    sandbox.memory("config", "model", "use", str(quick))
     armed = {"MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": point}
-    killed = sandbox.run("worker", "--until-idle", env=armed)
+    killed = sandbox.run("service", "worker", "--until-idle", env=armed)
     assert killed.returncode == (-signal.SIGKILL if point == "before-swap" else 0), killed.stderr
     done = vectors(sandbox)["quick"]
     assert done == (NOTES if point == "before-swap" else 32), "what was embedded is kept"
@@ -205,23 +205,23 @@ def test_killed_in_the_middle_it_goes_on_and_the_old_model_answers_meanwhile(
 
 
 def _swapped(sandbox: Sandbox, folder: Path) -> bool:
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     return in_force(sandbox)["name"] == str(folder)
 
 
 def test_a_change_of_mind_cancels_the_change(tmp_path: Path, quick: Path) -> None:
     before = quick_model(tmp_path / "before")
     sandbox = embedded_vault(tmp_path, load_embedder(str(before), models_folder=tmp_path, threads=1))
-    sandbox.memory("model", "use", str(quick))
-    assert sandbox.json("model", "use", str(before))["in_force"] is True
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("config", "model", "use", str(quick))
+    assert sandbox.json("config", "model", "use", str(before))["in_force"] is True
+    sandbox.memory("service", "worker", "--until-idle")
     assert in_force(sandbox)["name"] == str(before)
     states = {job["state"] for job in sandbox.json("jobs", "list") if job["kind"] == "model.upgrade"}
     assert states == {"cancelled"}
 
 
 def test_now_embeds_in_the_command_itself(sandbox: Sandbox, quick: Path) -> None:
-    said = sandbox.json("model", "use", str(quick), "--now")
+    said = sandbox.json("config", "model", "use", str(quick), "--now")
     assert (said["in_force"], said["to_do"]) == (True, 0)
     assert vectors(sandbox)["quick"] == NOTES
 
@@ -241,17 +241,17 @@ def test_an_index_made_anew_is_embedded_with_the_model_changed_to_since_the_serv
     before = quick_model(tmp_path / "before")
     sandbox = embedded_vault(tmp_path, load_embedder(str(before), models_folder=tmp_path, threads=1))
     with sandbox.recall_service():
-        sandbox.memory("model", "use", str(quick), "--now")
+        sandbox.memory("config", "model", "use", str(quick), "--now")
         for part in sandbox.state.glob("index.db*"):
             part.unlink()
-        sandbox.memory("reindex")
+        sandbox.memory("vault", "reindex")
         assert vectors(sandbox) == {"quick": NOTES}
         assert in_force(sandbox)["name"] == str(quick)
 
 
 def test_a_variable_that_wins_over_the_settings_file_is_named(sandbox: Sandbox, tiny: Path) -> None:
     variable = {"AGENT_TOOLKIT_EMBEDDING_MODEL": "all-MiniLM-L6-v2"}
-    done = sandbox.run("model", "use", str(tiny / "old"), env=variable)
+    done = sandbox.run("config", "model", "use", str(tiny / "old"), env=variable)
     assert done.returncode == 2
     assert "AGENT_TOOLKIT_EMBEDDING_MODEL" in done.stderr
 

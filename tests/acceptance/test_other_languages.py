@@ -45,7 +45,7 @@ def say(sandbox: Sandbox, *texts: str) -> None:
     )
     transcript.write_text("".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records), "utf-8")
     sandbox.hook("SessionEnd", {**payload, "reason": "prompt_input_exit"})
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
 
 
 def ask(sandbox: Sandbox, prompt: str) -> str:
@@ -64,6 +64,6 @@ def test_a_rule_in_another_language_is_proposed_and_once_approved_answers_the_ne
         assert path.parent.name == "_review", "proposed, never saved unasked"
         assert rule not in ask(sandbox, question), "what waits is not recalled"
         sandbox.memory("review", "--decide", f"{path.stem}=approve")
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     for rule, question in RULES:
         assert rule in ask(sandbox, question)

@@ -53,7 +53,7 @@ def approve_rule(sandbox: Sandbox) -> None:
     for note in sandbox.json("list", "--status", "pending"):
         if "tuesday" in note["path"]:
             sandbox.memory("review", "--decide", f"{Path(note['path']).stem}=approve")
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     assert any("tuesday" in note["path"] for note in sandbox.json("list"))
 
 
@@ -73,7 +73,7 @@ def vault_files(sandbox: Sandbox) -> dict[str, str]:
 def test_a_rule_of_one_session_answers_a_sideways_question_of_the_next(sandbox: Sandbox) -> None:
     record_session(sandbox)
     with sandbox.recall_service():
-        sandbox.memory("worker", "--until-idle")
+        sandbox.memory("service", "worker", "--until-idle")
         for _ in range(4):  # A busy machine may leave the hook no time to answer; then the next session asks.
             second = str(uuid.uuid4())
             payload = {**COMMON, "session_id": second, "transcript_path": str(sandbox.projects / f"-p/{second}.jsonl")}
@@ -93,7 +93,7 @@ def test_a_rule_of_one_session_answers_a_sideways_question_of_the_next(sandbox: 
 def test_the_shipped_session_is_mined_by_tier(sandbox: Sandbox) -> None:
     record_session(sandbox)
     with sandbox.recall_service():
-        sandbox.memory("worker", "--until-idle")
+        sandbox.memory("service", "worker", "--until-idle")
     found = {entry["title"].lower(): entry for entry in sandbox.json("list", "--status", "all")}
     rule = next(entry for title, entry in found.items() if "tuesday" in title)
     push = next(entry for title, entry in found.items() if "push" in title)
@@ -106,7 +106,7 @@ def test_the_shipped_session_is_mined_by_tier(sandbox: Sandbox) -> None:
 
 def test_mining_a_session_twice_writes_the_same_files_once(sandbox: Sandbox) -> None:
     transcript = record_session(sandbox)
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     first = vault_files(sandbox)
     assert first
     sandbox.memory("reflect", "--session", str(transcript))
@@ -118,19 +118,19 @@ def test_mining_a_session_twice_writes_the_same_files_once(sandbox: Sandbox) -> 
 def test_mining_in_two_halves_writes_the_same_files(tmp_path: Path) -> None:
     whole, halves = ForkedSandbox(tmp_path / "whole"), ForkedSandbox(tmp_path / "halves")
     record_session(whole)
-    whole.memory("worker", "--until-idle")
+    whole.memory("service", "worker", "--until-idle")
     lines = SHIPPED.read_text("utf-8").splitlines(keepends=True)
     record_session(halves, lines="".join(lines[:9]))
-    halves.memory("worker", "--until-idle")
+    halves.memory("service", "worker", "--until-idle")
     record_session(halves, lines="".join(lines))
-    halves.memory("worker", "--until-idle")
+    halves.memory("service", "worker", "--until-idle")
     assert vault_files(halves) == vault_files(whole)
 
 
 @pytest.mark.slow
 def test_a_finished_session_leaves_a_reflected_marker_with_its_length(sandbox: Sandbox) -> None:
     transcript = record_session(sandbox)
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     marker = sandbox.state / "harness" / f"session-id-{SESSION}.reflected"
     assert f"offset: {transcript.stat().st_size}" in marker.read_text("utf-8")
 
@@ -139,23 +139,26 @@ def test_a_finished_session_leaves_a_reflected_marker_with_its_length(sandbox: S
 def test_a_turn_that_ends_during_mining_is_not_lost(sandbox: Sandbox) -> None:
     lines = SHIPPED.read_text("utf-8").splitlines(keepends=True)
     record_session(sandbox, lines="".join(lines[:6]))
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     transcript = record_session(sandbox, lines="".join(lines[:6]))
     with transcript.open("a", encoding="utf-8") as file:
         file.write("".join(lines[6:]))
     sandbox.hook("Stop", {**COMMON, "session_id": SESSION, "transcript_path": str(transcript), "prompt_id": "later"})
     sandbox.hook("SessionEnd", {**COMMON, "session_id": SESSION, "transcript_path": str(transcript), "reason": "other"})
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     assert any("tuesday" in text.lower() for text in vault_files(sandbox).values())
 
 
 @pytest.mark.slow
 def test_two_workers_at_once_write_each_memory_once(sandbox: Sandbox) -> None:
     record_session(sandbox)
-    with sandbox.process("worker", "--until-idle") as one, sandbox.process("worker", "--until-idle") as two:
+    with (
+        sandbox.process("service", "worker", "--until-idle") as one,
+        sandbox.process("service", "worker", "--until-idle") as two,
+    ):
         one.wait(60)
         two.wait(60)
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     titles = [entry["title"] for entry in sandbox.json("list", "--status", "all")]
     assert titles
     assert len(titles) == len(set(titles))
@@ -170,7 +173,7 @@ def test_deleting_the_queue_loses_nothing(tmp_path: Path) -> None:
     long_ago = time.time() - 7200
     os.utime(transcript, (long_ago, long_ago))
     os.utime(sandbox.state / "harness" / f"session-id-{SESSION}.start", (long_ago, long_ago))
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     assert any("tuesday" in text.lower() for text in vault_files(sandbox).values())
 
 
@@ -199,7 +202,7 @@ def test_switched_off_every_hook_writes_nothing_and_says_nothing(tmp_path: Path)
     sandbox = ForkedSandbox(tmp_path, {"MEMORY_ENABLED": "false"})
     payload = {**COMMON, "session_id": SESSION, "transcript_path": str(sandbox.projects / f"-p/{SESSION}.jsonl")}
     argv = {
-        event: json.loads(sandbox.memory("hook-command", event, "--json"))
+        event: json.loads(sandbox.memory("config", "hook-command", event, "--json"))
         for event in ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd", "PreCompact", "Notification")
     }
     before = {path for path in (tmp_path / "state").rglob("*") if path.is_file()}

@@ -58,7 +58,7 @@ def children_of(pid: int) -> set[int]:
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_worker_and_recall_service_have_no_internet_socket(sandbox: Sandbox) -> None:
     record_session(sandbox)
-    with sandbox.recall_service() as service, sandbox.process("worker") as worker:
+    with sandbox.recall_service() as service, sandbox.process("service", "worker") as worker:
         while not sandbox.json("jobs", "list", "--state", "done"):
             assert worker.poll() is None
         assert internet_sockets(service.pid) == []
@@ -107,12 +107,12 @@ def test_no_process_of_ours_makes_an_internet_socket(sandbox: Sandbox) -> None:
         assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
     ran = {line["hook"] for line in hook_lines(sandbox) if line["result"] == "ok"}
     assert ran == set(EVENTS), "each of them did its work in this form"
-    service, worker = run("serve"), run("worker")
+    service, worker = run("service", "serve"), run("service", "worker")
     children: set[int] = set()
     try:
         client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
         hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": client}
-        tools = run("mcp", stdin=json.dumps(hello).encode() + b"\n")
+        tools = run("service", "mcp", stdin=json.dumps(hello).encode() + b"\n")
         until = time.monotonic() + 60
         while not sandbox.json("jobs", "list", "--state", "done"):
             assert worker.poll() is None
@@ -142,7 +142,7 @@ def test_all_of_the_state_is_the_users_alone_even_under_an_open_umask(sandbox: S
         transcript = record_session(sandbox)
         sandbox.memory("init", "--yes", "--vault", str(sandbox.vault))
         with sandbox.recall_service():
-            sandbox.memory("worker", "--until-idle")
+            sandbox.memory("service", "worker", "--until-idle")
             payload = {**COMMON, "session_id": transcript.stem, "transcript_path": str(transcript)}
             sandbox.hook("UserPromptSubmit", {**payload, "prompt_id": "p", "prompt": SIDEWAYS})
             sandbox.memory("recall", "ship")
@@ -164,7 +164,7 @@ def test_all_of_the_state_is_the_users_alone_even_under_an_open_umask(sandbox: S
 @pytest.mark.slow
 def test_no_log_holds_a_prompt_or_a_memory(sandbox: Sandbox) -> None:
     transcript = record_session(sandbox)
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     approve_rule(sandbox)
     payload = {**COMMON, "session_id": "5c2e1a7e-5f6a-4c58-8f0e-0d7c4d0a4b11", "transcript_path": str(transcript)}
     shown = sandbox.hook(
@@ -188,7 +188,7 @@ def test_a_note_written_straight_into_the_vault_is_recalled_like_any_other_and_n
     planted.write_text(
         "---\nkind: preferences\nstatus: active\n---\n\nThe porcelain kettle belongs upstairs.\n", "utf-8"
     )
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     (hit,) = sandbox.json("recall", "porcelain kettle upstairs")["hits"]
     assert hit["path"].endswith("planted.md")
     sandbox.memory("undo", "--since", "1d", "--yes")

@@ -183,15 +183,15 @@ def test_uninstall_says_what_it_could_not_know_and_leaves_it(sandbox: Sandbox) -
 @pytest.mark.slow
 @pytest.mark.parametrize("content", [SYNTAX, WRONG_TYPE, UNKNOWN])
 def test_the_log_can_be_read_and_a_hook_be_wired(sandbox: Sandbox, content: str) -> None:
-    expected = sandbox.memory("hook-command", "Stop")
+    expected = sandbox.memory("config", "hook-command", "Stop")
     break_it(sandbox, content)
-    logs = sandbox.run("logs", "-n", "3")
+    logs = sandbox.run("service", "logs", "-n", "3")
     assert (logs.returncode, len(logs.stdout.splitlines())) == (0, 3)
     assert "config.toml:" in logs.stderr
-    command = sandbox.run("hook-command", "Stop")
+    command = sandbox.run("config", "hook-command", "Stop")
     assert (command.returncode, command.stdout) == (0, expected)
     break_it(sandbox, "", forget=True)
-    logs = sandbox.run("logs", "-n", "3")
+    logs = sandbox.run("service", "logs", "-n", "3")
     if content == SYNTAX:
         assert (logs.returncode, logs.stdout) == (1, "")
         assert "whose logs can't be told" in logs.stderr

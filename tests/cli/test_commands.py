@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from memoryvault.cli import topics
-from memoryvault.cli.arguments import INSTEAD
 from memoryvault.cli.context import Context
-from memoryvault.cli.main import COMMANDS, build_parser
+from memoryvault.cli.main import COMMANDS, GROUPS, build_parser
+from memoryvault.cli.other_names import INSTEAD, OLD_NAMES
 from memoryvault.cli.reflect import becomes
 from memoryvault.pipelines.routing import Action, RoutedCandidate, Tier
 from memoryvault.runtime.errors import UsageError
@@ -33,18 +33,16 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_the_help_of_every_command_has_an_example(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
-        build_parser([name]).parse_args([name, "--help"])
+        build_parser(name.split()).parse_args([*name.split(), "--help"])
     assert ended.value.code == 0
-    assert re.search(
-        rf"example:\n\s+(echo .*\| )?memory {name if name != 'search' else '(search|recall)'}", capsys.readouterr().out
-    )
+    assert re.search(rf"example:\n\s+(echo .*\| )?memory {name}\b", capsys.readouterr().out)
 
 
 def test_help_has_no_colours_in_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Python 3.14 colours it, and what is printed as it is shows the codes."""
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.delenv("NO_COLOR", raising=False)
-    for words in (["--help"], ["recall", "--help"], ["topics", "rm", "--help"]):
+    for words in (["--help"], ["recall", "--help"], ["vault", "topics", "rm", "--help"]):
         with pytest.raises(SystemExit):
             build_parser(words).parse_args(words)
         said = capsys.readouterr().out
@@ -54,7 +52,8 @@ def test_help_has_no_colours_in_a_terminal(monkeypatch: pytest.MonkeyPatch, caps
 
 def test_readme_names_every_command() -> None:
     readme = (ROOT / "README.md").read_text("utf-8")
-    assert [name for name in COMMANDS if f"`{name}`" not in readme] == []
+    assert [name for name in COMMANDS if " " not in name and f"`{name}`" not in readme] == []
+    assert [group for group in GROUPS if f"`{group} …`" not in readme] == []
 
 
 @pytest.fixture
@@ -71,7 +70,7 @@ def sandbox(tmp_path: Path) -> Sandbox:
         ("recall", ""),
         ("recall", "x", "-k", "0"),
         ("jobs", "show"),
-        ("hook-command", "NoSuchEvent"),
+        ("config", "hook-command", "NoSuchEvent"),
         ("reflect", "--session", "/no/such/file.jsonl"),
     ],
 )
@@ -256,7 +255,7 @@ def test_reflect_warns_of_a_full_inbox_and_incubator_as_health_does(sandbox: San
         idea.write_text("---\nkind: idea\nstatus: incubating\n---\n\nA page.\n", "utf-8")
     told = sandbox.run("reflect", "--session", session, "--dry-run").stderr
     warnings = [
-        "the inbox holds 51 entries, more than 50: `memory inbox`",
+        "the inbox holds 51 entries, more than 50: `memory vault inbox`",
         "the incubator holds 21 ideas, more than 20: `memory idea list`",
     ]
     assert all(f"memory: {warning}\n" in told for warning in warnings)
@@ -315,7 +314,7 @@ def test_list_compares_as_the_filter_of_recall_does(sandbox: Sandbox) -> None:
 
 def test_recall_by_keyword_without_a_service(sandbox: Sandbox) -> None:
     sandbox.memory("save", "fix", "locked-db", "--body", "Give each worker its own SQLite file.")
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     answer = sandbox.json("recall", "sqlite file of a worker")
     assert [Path(hit["path"]).stem for hit in answer["hits"]] == ["locked-db"]
     assert answer["degraded"]
@@ -323,7 +322,7 @@ def test_recall_by_keyword_without_a_service(sandbox: Sandbox) -> None:
 
 def test_what_was_saved_without_a_worker_is_recalled_at_once(sandbox: Sandbox) -> None:
     sandbox.memory("save", "convention", "invoices", "--body", "We send invoices on the first Friday of the month.")
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     sandbox.memory("save", "convention", "payments", "--body", "Payments are matched by the reference number.")
     done = sandbox.run("recall", "how are payments matched?", "--json")
     assert [hit["slug"] for hit in json.loads(done.stdout)["hits"]] == ["payments"]
@@ -343,7 +342,7 @@ def test_what_was_said_long_before_it_was_noted_is_shown_with_its_day(sandbox: S
     (note,) = sandbox.vault.rglob("payments.md")
     text = note.read_text("utf-8")
     note.write_text(text.replace("slug:", "surfaced_at: 2024-05-17T12:00:00Z\nslug:", 1), "utf-8")
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     assert ", 2024-05-17)" in sandbox.memory("recall", "how are payments matched?")
     (hit,) = sandbox.json("recall", "how are payments matched?")["hits"]
     assert (hit["surfaced_at"], hit["created"]) == ("2024-05-17T12:00:00Z", hit["updated"])
@@ -352,7 +351,7 @@ def test_what_was_said_long_before_it_was_noted_is_shown_with_its_day(sandbox: S
 
 
 def test_a_bad_filter_says_what_is_wrong(sandbox: Sandbox) -> None:
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     done = sandbox.run("recall", "x y z", "--filter", "nonsense")
     assert done.returncode == 2
     assert "nonsense" in done.stderr
@@ -361,11 +360,11 @@ def test_a_bad_filter_says_what_is_wrong(sandbox: Sandbox) -> None:
 @pytest.mark.slow
 def test_where_the_vault_is_gone_nothing_found_is_no_answer(sandbox: Sandbox) -> None:
     sandbox.memory("save", "fix", "locked-db", "--body", "Give each worker its own SQLite file.")
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     prompt = {"session_id": "s", "cwd": str(sandbox.root), "prompt": "How do zebras sleep at night?"}
     sandbox.hook("UserPromptSubmit", prompt)
     sandbox.vault.rename(sandbox.root / "moved")
-    for arguments in (("recall", "zebra"), ("search", "zebra", "--json")):
+    for arguments in (("recall", "zebra"), ("recall", "zebra", "--json")):
         done = sandbox.run(*arguments)
         assert (done.returncode, done.stdout) == (1, "")
         assert done.stderr == (
@@ -382,7 +381,7 @@ def test_where_the_vault_is_gone_nothing_found_is_no_answer(sandbox: Sandbox) ->
 @pytest.mark.slow
 def test_jobs_show_what_the_worker_did(sandbox: Sandbox) -> None:
     sandbox.memory("save", "fix", "one", "--body", "1")
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     jobs = sandbox.json("jobs", "list", "--state", "done")
     assert any(job["kind"] == "index.reconcile" for job in jobs)
     assert json.loads(sandbox.memory("jobs", "show", str(jobs[0]["id"]), "--json"))["id"] == jobs[0]["id"]
@@ -464,7 +463,7 @@ def test_what_waits_is_listed_and_nothing_that_is_no_entry(sandbox: Sandbox) -> 
 @pytest.mark.slow
 def test_a_question_that_finds_nothing_says_whose_entries_it_looked_at(sandbox: Sandbox) -> None:
     sandbox.memory("save", "fix", "locked-db", "--project", "shop", "--body", "Give each worker its own SQLite file.")
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     done = sandbox.run("recall", "sqlite file of a worker")
     assert done.stdout == "nothing in the vault answers that\n"
     assert "--all-projects" in done.stderr
@@ -511,9 +510,9 @@ def test_uninstall_names_what_stays_only_where_it_is(sandbox: Sandbox) -> None:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (("model", "use", "--yes", "a/model"), {"action": "use", "model": "a/model", "yes": True}),
-        (("model", "--yes", "use", "a/model"), {"action": "use", "model": "a/model", "yes": True}),
-        (("watchlist", "defer", "--until", "2026-08-01", "a", "b"), {"source": "a", "pattern": "b"}),
+        (("config", "model", "use", "--yes", "a/model"), {"action": "use", "model": "a/model", "yes": True}),
+        (("config", "model", "--yes", "use", "a/model"), {"action": "use", "model": "a/model", "yes": True}),
+        (("skills", "watchlist", "defer", "--until", "2026-08-01", "a", "b"), {"source": "a", "pattern": "b"}),
         (("reflect", "--dry-run", "corpus"), {"what": "corpus", "dry_run": True}),
         (("idea", "archive", "--json", "a-slug"), {"json": True}),
         (("idea", "x", "--json", "--", "-y"), {"words": ["x", "-y"], "json": True}),
@@ -524,7 +523,9 @@ def test_options_may_stand_between_the_words(words: tuple[str, ...], expected: d
     assert vars(build_parser(words).parse_args(words)).items() >= expected.items()
 
 
-@pytest.mark.parametrize("words", [("watchlist", "defer", "a", "b", "c"), ("model", "use", "--frob", "a/model")])
+@pytest.mark.parametrize(
+    "words", [("skills", "watchlist", "defer", "a", "b", "c"), ("config", "model", "use", "--frob", "a/model")]
+)
 def test_what_no_argument_takes_is_refused(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         build_parser(words).parse_args(words)
@@ -535,9 +536,10 @@ def test_what_no_argument_takes_is_refused(words: tuple[str, ...], capsys: pytes
 @pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_no_option_of_any_command_may_be_cut_short(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """What a script calls `--dry` today would be another option's name, or two options', in the next version."""
-    parser = build_parser([name])
-    (commands,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
-    actions = commands.choices[name]._actions
+    parser = build_parser(name.split())
+    alone = argparse.ArgumentParser()
+    COMMANDS[name].configure(alone)
+    actions = alone._actions
     words = [
         str(next(iter(action.choices or ["x"])))
         for action in actions
@@ -549,7 +551,7 @@ def test_no_option_of_any_command_may_be_cut_short(name: str, capsys: pytest.Cap
     assert "--hel" in cut
     for option in sorted(cut):
         with pytest.raises(SystemExit) as ended:
-            parser.parse_args([name, *words, option])
+            parser.parse_args([*name.split(), *words, option])
         assert ended.value.code == 2
         said = capsys.readouterr().err
         assert f"unrecognized arguments: {option}; did you mean {option}" in said
@@ -563,8 +565,8 @@ def test_no_option_of_any_command_may_be_cut_short(name: str, capsys: pytest.Cap
         (("rev",), "did you mean `memory review`?"),
         (("help",), "did you mean `memory --help`?"),
         (("zzz",), "there is no command 'zzz'"),
-        (("jobs", "lst"), "'lst' is none of list, show, retry, cancel, kinds, pause, resume; did you mean 'list'?"),
-        (("migrate", "~/notes", "~/vault"), "argument system: '~/notes' is not 'contextvault'"),
+        (("jobs", "lst"), "memory jobs: there is no command 'lst'; did you mean `memory jobs list`?"),
+        (("import", "migrate", "~/notes", "~/vault"), "argument system: '~/notes' is not 'contextvault'"),
         (("undo", "--of", "migrat"), "did you mean 'migrate'?"),
         (("undo", "--dryrun"), "did you mean --dry-run?"),
         (("--frob", "list"), "unrecognized arguments: --frob"),
@@ -582,9 +584,13 @@ def test_no_option_of_any_command_may_be_cut_short(name: str, capsys: pytest.Cap
         (("review", "list", "--json"), "did you mean --list?"),
         (("save", "fix", "a-slug", "--text", "Always this"), "did you mean --body?"),
         (("recall", "how", "--text", "x"), "unrecognized arguments: --text x ("),
-        (("topics", "repair"), "did you mean 'rebuild-index'?"),
-        (("topics", "delete", "deploy"), "did you mean 'rm'?"),
-        (("jobs", "delete", "3"), "did you mean 'cancel'?"),
+        (("vault", "topics", "repair"), "did you mean 'rebuild-index'?"),
+        (("vault", "topics", "delete", "deploy"), "did you mean 'rm'?"),
+        (("jobs", "delete", "3"), "there is no command 'delete'; did you mean `memory jobs cancel`?"),
+        (("watchlst",), "did you mean `memory skills watchlist`?"),
+        (("index-skils",), "did you mean `memory skills index`?"),
+        (("retry", "3"), "did you mean `memory jobs retry`?"),
+        (("skills", "frob"), "memory skills: there is no command 'frob'"),
         (("reflect", "old.jsonl"), "argument what: one transcript is given by --session: --session old.jsonl ("),
         (("reflect", "pyproject.toml", "--dry-run"), "--session pyproject.toml"),
         (("reflect", "corpsu"), "'corpsu' is not 'corpus'; did you mean 'corpus'?"),
@@ -608,7 +614,7 @@ def test_a_mistyped_word_is_told_in_one_line_with_the_right_one(
     [
         ("get", "show"), ("cat", "show"), ("ls", "list"), ("find", "recall"), ("rm", "undo"), ("delete", "dismiss"),
         ("forget", "undo"), ("edit", "evolve"), ("status", "health"), ("add", "save"), ("remember", "save"),
-        ("install", "init"), ("start", "up"), ("digest", "review --digest"),
+        ("install", "init"), ("start", "service up"), ("digest", "review --digest"),
     ],
 )  # fmt: skip
 def test_what_other_tools_call_it_names_the_command_that_does_it(
@@ -624,13 +630,14 @@ def test_what_other_tools_call_it_names_the_command_that_does_it(
 
 
 def test_the_line_of_topics_names_words_that_it_takes() -> None:
-    assert set(COMMANDS["topics"][1].partition(": ")[2].split(", ")) <= set(topics.ACTIONS)
+    assert set(COMMANDS["vault topics"].line.partition(": ")[2].split(", ")) <= set(topics.ACTIONS)
 
 
 def test_every_other_name_leads_to_commands_and_is_none_itself() -> None:
-    assert INSTEAD.keys().isdisjoint(COMMANDS)
-    named = {word for said in INSTEAD.values() for word in re.findall(r"`memory ([a-z-]+)", said)}
-    assert named <= COMMANDS.keys()
+    assert INSTEAD.keys().isdisjoint({*COMMANDS, *GROUPS, *OLD_NAMES})
+    for said in INSTEAD.values():
+        for words in re.findall(r"`memory ([a-z -]+)", said):
+            assert any(f"{words} ".startswith(f"{name} ") for name in COMMANDS), words
 
 
 @pytest.mark.parametrize(
@@ -641,7 +648,7 @@ def test_every_other_name_leads_to_commands_and_is_none_itself() -> None:
         (("shw", "a-slug"), "did you mean `memory idea show a-slug`?"),
         (("show",), "which idea? `memory idea show SLUG`"),
         (("Dashboard",), "give a title and a summary"),
-        (("promote", "dashboard"), "`memory promote idea dashboard`"),
+        (("promote",), "which idea? `memory idea promote SLUG`"),
         (("add", "Dashboard"), "memory idea add TITLE SUMMARY"),
         (("list", "all"), "`memory idea list` stands alone"),
     ],
@@ -661,13 +668,13 @@ def test_a_text_that_cannot_be_read_is_told_in_words(sandbox: Sandbox) -> None:
 
 @pytest.mark.parametrize("option", ["--yes", "--dry-run"])
 def test_an_option_of_triage_is_not_passed_over_by_the_list(sandbox: Sandbox, option: str) -> None:
-    assert f"{option} belongs to `memory inbox triage`" in refused(sandbox, "inbox", option)
+    assert f"{option} belongs to `memory vault inbox triage`" in refused(sandbox, "vault", "inbox", option)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["a b c", "..", "BAAI/../../etc"])
 def test_a_model_that_can_have_no_such_name_is_refused_in_one_line(sandbox: Sandbox, name: str) -> None:
-    done = sandbox.run("model", "use", name, "--yes")
+    done = sandbox.run("config", "model", "use", name, "--yes")
     assert done.returncode in (1, 2)
     assert "downloads it" not in done.stderr
     assert len([line for line in done.stderr.splitlines() if "measuring" not in line]) == 1

@@ -52,9 +52,9 @@ def test_init_asks_once_and_takes_nothing_as_no(tmp_path: Path, typed: str, answ
 def test_the_sources_of_discovery_are_confirmed_by_a_plain_yes_alone(tmp_path: Path, typed: str, answer: bool) -> None:
     sandbox = ForkedSandbox(tmp_path)
     assert "public lists" in init_at_a_terminal(sandbox, typed)
-    assert sandbox.json("discover-skills", "--dry-run")["confirmed"] is answer
+    assert sandbox.json("skills", "discover", "--dry-run")["confirmed"] is answer
     assert "public lists" not in init_at_a_terminal(sandbox, "y\n"), "the note is the answer"
-    assert sandbox.json("discover-skills", "--dry-run")["confirmed"] is answer
+    assert sandbox.json("skills", "discover", "--dry-run")["confirmed"] is answer
 
 
 def test_without_being_asked_nobody_has_agreed(tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_without_being_asked_nobody_has_agreed(tmp_path: Path) -> None:
     sandbox.memory("init", "--yes", "--vault", str(sandbox.vault))
     assert consent(sandbox) is None
     assert not (sandbox.vault / "_meta").exists()
-    assert sandbox.json("config", "--json")  # It can be read.
+    assert sandbox.json("config", "show", "--json")  # It can be read.
 
 
 def test_review_says_that_research_stays_here_until_the_user_has_decided(tmp_path: Path) -> None:

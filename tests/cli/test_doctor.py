@@ -121,7 +121,7 @@ def test_a_worker_that_gives_no_sign_of_life_is_a_fault(context: Context, monkey
         connection.execute("UPDATE worker_state SET beat_at = beat_at - 300")
     found = _worker(context)
     assert (found.grade, found.todo[:11]) == ("fault", "`kill -CONT")
-    assert found.todo.endswith("`memory up` starts another"), "no session of an agent knows of it"
+    assert found.todo.endswith("`memory service up` starts another"), "no session of an agent knows of it"
     assert found.detail.startswith(f"process {os.getpid()} has given no sign of life for 30")
     warnings = health_report(context.settings, time.time(), lambda _: True, count_entries=False).warnings
     assert f"the worker (process {os.getpid()}) has given no sign of life for 5 minutes: `memory doctor`" in warnings
@@ -131,12 +131,12 @@ def test_a_worker_that_gives_no_sign_of_life_is_a_fault(context: Context, monkey
 def test_without_hooks_nobody_is_told_that_a_session_will_start_anything(context: Context) -> None:
     context = Context({**context.env, "MEMORY_AUTOSTART": "true"})
     install(context.settings)
-    assert _worker(context).todo == "the next session starts it, or `memory up`"
+    assert _worker(context).todo == "the next session starts it, or `memory service up`"
     assert "starts the worker" in surroundings.login_service(context).detail
     by_hand = Context({**context.env, "MEMORY_AUTOSTART": "false"})
-    assert _worker(by_hand).todo == "`memory up` runs it"
+    assert _worker(by_hand).todo == "`memory service up` runs it"
     uninstall(context.settings)
-    assert (_worker(context).detail, _worker(context).todo) == ("does not run", "`memory up` runs it")
+    assert (_worker(context).detail, _worker(context).todo) == ("does not run", "`memory service up` runs it")
     assert surroundings.login_service(context).detail == "none"
     hooks = surroundings.hooks_wired(context)
     assert (hooks.grade, hooks.todo) == ("note", "run `memory init`")
@@ -224,7 +224,7 @@ def test_a_recall_service_that_hangs_is_named(context: Context) -> None:
 def test_a_recall_service_that_was_there_and_hangs_is_not_ended(
     context: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It may be one of `memory up`, which ends its worker as well."""
+    """It may be one of `memory service up`, which ends its worker as well."""
     monkeypatch.setattr("memoryvault.cli.doctor.ensure_service", lambda *_, **__: False)
     context.state.ensure()
     hangs = (
@@ -236,7 +236,7 @@ def test_a_recall_service_that_was_there_and_hangs_is_not_ended(
         assert service.stdout is not None
         assert service.stdout.readline() == b"held\n"
         try:
-            with pytest.raises(ServiceUnavailable, match=r"does not answer.*`memory serve` starts another"):
+            with pytest.raises(ServiceUnavailable, match=r"does not answer.*`memory service serve` starts another"):
                 _service(context).__enter__()
             assert service.poll() is None
         finally:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.cli.main import COMMANDS, build_parser
+from memoryvault.cli.main import COMMANDS
 from memoryvault.tests.corpus.sessions import RULE, old_session
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.sandbox import Sandbox
@@ -20,13 +20,13 @@ LINES = {
         "reflect corpus --reset --dry-run",
     ),
     "undo": ("undo --last --dry-run", "undo --of seed --dry-run"),
-    "inbox": ("inbox triage --dry-run",),
-    "index-skills": ("index-skills --dry-run", "index-skills --path {skills} --dry-run"),
-    "seed": ("seed {repository} --dry-run",),
-    "topics": ("topics import --dry-run",),
-    "discover-skills": ("discover-skills --dry-run",),
-    "adapt-skills": ("adapt-skills --dry-run",),
-    "migrate": ("migrate contextvault {old} --dry-run",),
+    "vault inbox": ("vault inbox triage --dry-run",),
+    "skills index": ("skills index --dry-run", "skills index --path {skills} --dry-run"),
+    "import seed": ("import seed {repository} --dry-run",),
+    "vault topics": ("vault topics import --dry-run",),
+    "skills discover": ("skills discover --dry-run",),
+    "skills adapt": ("skills adapt --dry-run",),
+    "import migrate": ("import migrate contextvault {old} --dry-run",),
 }
 """Of every command that has the option; each of them would write something without it, or may."""
 
@@ -76,9 +76,9 @@ def line_of(line: str, sandbox: Sandbox) -> list[str]:
 
 
 def knows_dry_run(command: str) -> bool:
-    parser = build_parser([command])
-    (commands,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
-    return "--dry-run" in commands.choices[command]._option_string_actions
+    parser = argparse.ArgumentParser()
+    COMMANDS[command].configure(parser)
+    return "--dry-run" in parser._option_string_actions
 
 
 def test_every_command_that_has_dry_runs_is_tried_here() -> None:
@@ -97,16 +97,16 @@ def test_a_dry_run_writes_nothing_at_all(sandbox: Sandbox, line: str) -> None:
 
 def test_sources_that_nobody_has_seen_yet_are_shown_as_proposed(tmp_path: Path) -> None:
     sandbox = ForkedSandbox(tmp_path)
-    shown = sandbox.json("discover-skills", "--dry-run")
+    shown = sandbox.json("skills", "discover", "--dry-run")
     assert (shown["confirmed"], shown["whitelist_seeded"], shown["total_sources"]) == (False, False, 4)
     first, *_ = shown["sources"]
-    only = sandbox.run("discover-skills", "--dry-run", "--source", first["name"])
+    only = sandbox.run("skills", "discover", "--dry-run", "--source", first["name"])
     assert (first["target"] in only.stdout, "1 source, not confirmed" in only.stdout) == (True, True)
     assert "without --dry-run they are written to _meta/" in only.stderr
     for options in ([], ["--dry-run"]):
-        refused = sandbox.run("discover-skills", "--source", "foo", *options)
+        refused = sandbox.run("skills", "discover", "--source", "foo", *options)
         assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
         assert first["name"] in refused.stderr
     assert list(sandbox.vault.iterdir()) == []
-    assert sandbox.json("discover-skills")["whitelist_seeded"] is True
-    assert sandbox.json("discover-skills", "--dry-run")["sources"] == shown["sources"]
+    assert sandbox.json("skills", "discover")["whitelist_seeded"] is True
+    assert sandbox.json("skills", "discover", "--dry-run")["sources"] == shown["sources"]

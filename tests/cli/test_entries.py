@@ -37,7 +37,7 @@ def notes(vault: Path) -> Path:
     write(vault, ANSWERS, "Take a backup of the database before every migration.")
     write(vault, WEAK, "A lock is drawn beside each invoice that was paid in the shop.")
     write(vault, f"{PRIVATE}/preferences/release-notes.md", "Release notes are bullet points.")
-    assert main(["reindex"]) == 0
+    assert main(["vault", "reindex"]) == 0
     return vault
 
 
@@ -90,7 +90,7 @@ def places(notes: Path) -> Path:
     for path in ("office/tea.md", "personal-projects/shop/coffee.md"):
         (notes / path).parent.mkdir(parents=True, exist_ok=True)
         (notes / path).write_text("A backup of the kettle is bought in May.\n", "utf-8")
-    assert main(["reindex"]) == 0
+    assert main(["vault", "reindex"]) == 0
     return notes
 
 
@@ -261,12 +261,12 @@ def test_a_hit_is_marked_in_the_newest_recall_that_has_it(notes: Path, capsys: p
     for question in ("a backup of the database", QUESTION, "bullet points of release notes"):
         assert main(["recall", question]) == 0
     capsys.readouterr()
-    assert main(["inspect", "--useless", "db-backup", "--json"]) == 0
+    assert main(["vault", "inspect", "--useless", "db-backup", "--json"]) == 0
     mark = json.loads(capsys.readouterr().out)
     assert (mark["path"], mark["query"], mark["useful"]) == (ANSWERS, query_hash(QUESTION), False)
-    assert main(["inspect", "--useful", "db-backup"]) == 0
+    assert main(["vault", "inspect", "--useful", "db-backup"]) == 0
     assert f"{ANSWERS} is marked as useful, in the recall of 2" in capsys.readouterr().err
-    assert main(["inspect", "--useful", "nothing"]) == 2
+    assert main(["vault", "inspect", "--useful", "nothing"]) == 2
     assert "no recall that is on record there has a hit nothing" in capsys.readouterr().err
 
 
@@ -282,6 +282,17 @@ def test_a_topic_beyond_what_sessions_load_is_told_when_it_is_written(
     index = vault / "personal-projects/shop/memory/MEMORY.md"
     index.parent.mkdir(parents=True)
     index.write_text("".join(f"- line {number}\n" for number in range(200)), "utf-8")
-    write_topic = ["topics", "write", "deploy", "--project", "shop", "--type", "project", "--description", "How"]
+    write_topic = [
+        "vault",
+        "topics",
+        "write",
+        "deploy",
+        "--project",
+        "shop",
+        "--type",
+        "project",
+        "--description",
+        "How",
+    ]
     assert main([*write_topic, "--body", "Tag, then push."]) == 0
     assert "memory: the index has 201 lines; sessions see the first 200" in capsys.readouterr().err

@@ -25,7 +25,7 @@ def sandbox(tmp_path: Path) -> ForkedSandbox:
     sandbox = ForkedSandbox(tmp_path)
     for number in range(3):
         sandbox.memory("save", "fix", f"kettle-{number}", "--body", f"The porcelain kettle {number} belongs upstairs.")
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     for number in range(2):
         note = sandbox.vault / f"personal-private/fix/teapot-{number}.md"
         note.write_text(f"# Teapot {number}\n\nIt stays in the cellar, number {number}.\n", "utf-8")

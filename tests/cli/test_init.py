@@ -111,7 +111,7 @@ def test_init_for_another_vault_stops_what_ran_for_the_one_before_and_nothing_el
 
     first, second = (live.root / name / VAULT_NAME for name in ("One", "Two"))
     try:
-        with live.process("serve") as bystander:  # Of the vault that only this test's variable names.
+        with live.process("service", "serve") as bystander:  # Of the vault that only this test's variable names.
             choose(live, first)
             wait_until(lambda: None not in running(first), "both run for the first vault")
             said = choose(live, second)
@@ -157,7 +157,7 @@ def test_a_worker_of_the_login_service_comes_back_for_the_vault_that_was_chosen(
     systemctl.chmod(0o755)
     before = load_settings(sandbox.environment).state
     env = {**sandbox.environment, "PATH": f"{systemctl.parent}:{os.environ['PATH']}"}
-    with sandbox.process("worker"):
+    with sandbox.process("service", "worker"):
         wait_until(lambda: lock_holder(before.worker_lock) is not None, "the unit's worker runs")
         assert processes.stop_replaced([before], load_settings(env), env) == []
         assert not told.exists(), "the vault is the same"
@@ -173,7 +173,7 @@ def test_without_leave_to_start_processes_the_sessions_wait_for_a_worker(tmp_pat
     sandbox.transcript(SESSION, SHIPPED_SESSION.read_text("utf-8"))
     said = init(sandbox)
     assert (said["worker"], said["history"]["done"], said["recall"]) == (False, False, None)
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     assert init(sandbox)["history"]["done"]
 
 
@@ -235,7 +235,7 @@ def test_init_and_doctor_count_the_same_entries_and_doctor_says_what_else_the_in
     (sandbox.vault / "_meta").mkdir()
     (sandbox.vault / "_meta" / "corpus-digest.md").write_text("# What else was said\n", "utf-8")
     said = sandbox.memory("init", "--yes", "--history-days", "0")
-    waits = "1 proposal (memory review), 1 in the inbox (memory inbox), 1 idea (memory idea list)"
+    waits = "1 proposal (memory review), 1 in the inbox (memory vault inbox), 1 idea (memory idea list)"
     assert f"\n1 entry is in use; for you to look at: {waits}\n" in said
     detail = _index(Context(sandbox.environment)).detail
     assert detail.startswith(

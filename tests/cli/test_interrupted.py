@@ -69,7 +69,7 @@ def test_undo(sandbox: Sandbox) -> None:
 def test_seed(sandbox: Sandbox) -> None:
     (sandbox.root / "CLAUDE.md").write_text("# Rules\n\n- Always use pnpm, never npm.\n", "utf-8")
     before = files(sandbox)
-    assert interrupted(sandbox, ["seed", str(sandbox.root)]) == NOTHING_CHANGED
+    assert interrupted(sandbox, ["import", "seed", str(sandbox.root)]) == NOTHING_CHANGED
     assert files(sandbox) == before
 
 
@@ -96,7 +96,7 @@ def test_leaving_a_triage_keeps_what_was_decided(sandbox: Sandbox) -> None:
     for slug in ("one", "two"):
         path = propose(sandbox, slug, f"Something {slug}", "_inbox")
         path.write_text(path.read_text("utf-8").replace("status: pending", "status: inbox"), "utf-8")
-    terminal = Terminal(sandbox, ["inbox", "triage"])
+    terminal = Terminal(sandbox, ["vault", "inbox", "triage"])
     terminal.expect("[s]kip ")
     terminal.write("y")
     terminal.expect("[s]kip ")

@@ -180,7 +180,9 @@ def test_a_files_name_does_not_end_its_line(vault: Path, capsys: pytest.CaptureF
     assert not [each for each in out.splitlines() if each.startswith("1     preferences  forged")]
 
 
-@pytest.mark.parametrize(("folder", "command"), [("_review", ["review", "--list"]), ("_inbox", ["inbox", "list"])])
+@pytest.mark.parametrize(
+    ("folder", "command"), [("_review", ["review", "--list"]), ("_inbox", ["vault", "inbox", "list"])]
+)
 def test_a_note_that_cannot_be_read_is_named_in_a_list_of_the_others(
     tmp_path: Path, folder: str, command: list[str]
 ) -> None:

@@ -1,4 +1,4 @@
-"""`memory logs` and `memory service`, as a user calls them."""
+"""`memory service logs` and `memory service`, as a user calls them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def sandbox(tmp_path: Path) -> Sandbox:
 
 @pytest.fixture
 def log_file(sandbox: Sandbox) -> Path:
-    assert sandbox.memory("logs") == ""
+    assert sandbox.memory("service", "logs") == ""
     return sandbox.state / "log" / "memoryvault.log"
 
 
@@ -31,7 +31,7 @@ def test_the_newest_lines_come_last_whatever_file_they_are_in(sandbox: Sandbox, 
     hooklog.append(f"{log_file}.20260101", "info", "hook", name="Old")
     hooklog.append(str(log_file), "info", "hook", name="Stop", ms=3.5)
     hooklog.append(str(log_file), "warning", "tasks.worker", message="took over")
-    lines = sandbox.memory("logs").splitlines()
+    lines = sandbox.memory("service", "logs").splitlines()
     assert "name=Old" in lines[0]
     assert "name=Stop ms=3.5" in lines[1]
     assert "took over" in lines[2]
@@ -40,21 +40,21 @@ def test_the_newest_lines_come_last_whatever_file_they_are_in(sandbox: Sandbox, 
 def test_lines_are_chosen_by_level_and_event(sandbox: Sandbox, log_file: Path) -> None:
     hooklog.append(str(log_file), "info", "hook", name="Stop")
     hooklog.append(str(log_file), "error", "tasks.worker", message="broken")
-    assert sandbox.memory("logs", "--event", "hook").count("\n") == 1
-    only = sandbox.memory("logs", "--level", "warning", "--json")
+    assert sandbox.memory("service", "logs", "--event", "hook").count("\n") == 1
+    only = sandbox.memory("service", "logs", "--level", "warning", "--json")
     assert [json.loads(line)["message"] for line in only.splitlines()] == ["broken"]
 
 
 def test_a_torn_line_is_left_out(sandbox: Sandbox, log_file: Path) -> None:
     log_file.write_text('{"time": "2026-')
-    assert sandbox.memory("logs") == ""
+    assert sandbox.memory("service", "logs") == ""
 
 
 @pytest.mark.slow
 def test_following_survives_a_rotation(sandbox: Sandbox, log_file: Path) -> None:
     hooklog.append(str(log_file), "info", "hook", name="Before")
     process = subprocess.Popen(
-        [sys.executable, "-m", "memoryvault", "logs", "-f"],
+        [sys.executable, "-m", "memoryvault", "service", "logs", "-f"],
         env=sandbox.environment,
         cwd=sandbox.root,
         stdout=subprocess.PIPE,

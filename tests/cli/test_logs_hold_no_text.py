@@ -92,18 +92,18 @@ def test_neither_logs_nor_jobs_hold_what_was_said(tmp_path: Path) -> None:
     sandbox.hook("UserPromptSubmit", {**call, "prompt": f"how do we run the linter {CANARIES['prompt']}?"})
     sandbox.hook("Stop", {**call, "last_assistant_message": CANARIES["agent"]})
     sandbox.hook("SessionEnd", {**call, "reason": "other"})
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     sandbox.memory("recall", f"which linter {CANARIES['prompt']}")
     sandbox.run("review", "--decide", "f=approve")
-    sandbox.memory("reindex")
-    sandbox.memory("inbox")
+    sandbox.memory("vault", "reindex")
+    sandbox.memory("vault", "inbox")
     in_vault = "".join(file.read_text("utf-8") for file in sandbox.vault.rglob("*.md"))
     for name in ("rule", "saved"):
         assert CANARIES[name] in in_vault, f"the flow did not write down the {name}: this test would prove nothing"
 
     places = list(told(sandbox.state))
     assert any(place == "log/memoryvault.log" and '"hook"' in text for place, text in places)
-    worked = sandbox.memory("logs", "-n", "500", "--event", "tasks.jobs.reflection")
+    worked = sandbox.memory("service", "logs", "-n", "500", "--event", "tasks.jobs.reflection")
     assert sum(f"session mined  session={each} project=shop " in worked for each in (session, old)) == 2
     for field in ("candidates_mined=", "auto_saved=", "proposed=", "inboxed=", "duration_ms="):
         assert field in worked

@@ -1,4 +1,4 @@
-"""`memory mcp` and the messages that no client of the protocol's own package sends, over real pipes."""
+"""`memory service mcp` and the messages that no client of the protocol's own package sends, over real pipes."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Line:
     def __init__(self, root: Path) -> None:
         self.sandbox = ForkedSandbox(root)
         self.sandbox.memory("save", "preferences", "tabs", "--body", "Indent with tabs, never with spaces.")
-        self.sandbox.memory("reindex")
+        self.sandbox.memory("vault", "reindex")
         self.server = subprocess.Popen(
-            [sys.executable, "-m", "memoryvault", "mcp"],
+            [sys.executable, "-m", "memoryvault", "service", "mcp"],
             env=self.sandbox.environment,
             cwd=root,
             stdin=subprocess.PIPE,
@@ -111,7 +111,7 @@ def test_a_byte_order_mark_is_passed_over(line: Line) -> None:
 def test_a_host_that_reads_no_more_leaves_no_traceback(tmp_path: Path) -> None:
     """As one that is killed while it waits for an answer."""
     server = subprocess.Popen(
-        [sys.executable, "-m", "memoryvault", "mcp"],
+        [sys.executable, "-m", "memoryvault", "service", "mcp"],
         env=ForkedSandbox(tmp_path).environment,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -20,7 +20,7 @@ from memoryvault.tests.support.sandbox import Sandbox
 @pytest.fixture
 def sandbox(tmp_path: Path) -> Sandbox:
     made = ForkedSandbox(tmp_path)
-    made.memory("jobs")
+    made.memory("jobs", "list")
     return made
 
 
@@ -35,8 +35,8 @@ def test_before_anything_is_embedded_the_model_that_will_be_used_is_named(sandbo
     assert in_health(sandbox) == f"{DEFAULT_MODEL} (not used yet: nothing is embedded)"
     index = sandbox.json("health")["index"]
     assert (index["model"], index["model_to_use"], index["model_problem"]) == (None, DEFAULT_MODEL, None)
-    assert f"{DEFAULT_MODEL}  answers once something is embedded  0" in sandbox.memory("model")
-    (row,) = sandbox.json("model")["models"]
+    assert f"{DEFAULT_MODEL}  answers once something is embedded  0" in sandbox.memory("config", "model")
+    (row,) = sandbox.json("config", "model")["models"]
     assert (row["in_force"], row["installed"]) == (False, True)
     found = dict(CHECKS)["model"](Context(sandbox.environment))
     assert (found.grade, found.detail) == ("ok", DEFAULT_MODEL)
@@ -48,17 +48,17 @@ def test_the_model_that_answers_is_named_alone(sandbox: Sandbox) -> None:
         index.put_in_force(DEFAULT_MODEL)
     assert in_health(sandbox) == DEFAULT_MODEL
     assert sandbox.json("health")["index"]["model"] == DEFAULT_MODEL
-    assert f"{DEFAULT_MODEL}  answers " in sandbox.memory("model")
+    assert f"{DEFAULT_MODEL}  answers " in sandbox.memory("config", "model")
 
 
 def test_where_no_model_can_be_loaded_it_is_said_why(sandbox: Sandbox) -> None:
     missing = sandbox.root / "no-such-model"
     (sandbox.root / "config.toml").write_text(f'[embedding]\nmodel = "{missing}"\n', "utf-8")
-    why = f"embedding.model: there is no folder {missing}: put it back, or choose another (`memory model use`)"
+    why = f"embedding.model: there is no folder {missing}: put it back, or choose another (`memory config model use`)"
     assert in_health(sandbox) == f"none: {why}"
     index = sandbox.json("health")["index"]
     assert (index["model"], index["model_to_use"], index["model_problem"]) == (None, str(missing), why)
-    assert f"{missing}  not on this machine" in sandbox.memory("model")
+    assert f"{missing}  not on this machine" in sandbox.memory("config", "model")
 
 
 def test_a_model_that_is_wanted_and_gone_is_named_with_what_to_do(sandbox: Sandbox) -> None:
@@ -66,12 +66,12 @@ def test_a_model_that_is_wanted_and_gone_is_named_with_what_to_do(sandbox: Sandb
     (sandbox.root / "config.toml").write_text(f'[embedding]\nmodel = "{gone}"\n', "utf-8")
     with open_index(load_settings(sandbox.environment)) as index:
         index.put_in_force(DEFAULT_MODEL)
-    assert f"{gone}  not on this machine" in sandbox.memory("model")
+    assert f"{gone}  not on this machine" in sandbox.memory("config", "model")
     found = dict(CHECKS)["model"](Context(sandbox.environment))
     assert (found.grade, found.detail) == (
         "note",
         f"{DEFAULT_MODEL} goes on answering: embedding.model: there is no folder {gone}: put it back, or choose "
-        "another (`memory model use`)",
+        "another (`memory config model use`)",
     )
 
 
@@ -83,10 +83,10 @@ def test_a_model_is_listed_from_the_moment_at_which_it_is_asked_for(sandbox: San
     (sandbox.root / "config.toml").write_text(f'[embedding]\nmodel = "{folder}"\n', "utf-8")
     settings = load_settings(sandbox.environment)
     sandbox.memory("save", "fix", "pump", "--body", "The pump needs a new bearing.")
-    sandbox.memory("reindex")
+    sandbox.memory("vault", "reindex")
     with open_index(settings) as index:
         index.put_in_force(DEFAULT_MODEL)
     with open_ledger(settings) as ledger:
         ask_for(ledger, str(folder))
-    (row,) = [line for line in sandbox.memory("model").splitlines() if line.startswith(str(folder))]
+    (row,) = [line for line in sandbox.memory("config", "model").splitlines() if line.startswith(str(folder))]
     assert row.split()[1:] == ["is", "being", "prepared", "0", "of", "1", "-"]

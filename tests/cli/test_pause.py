@@ -24,7 +24,7 @@ from ..support.forked import ForkedSandbox
 @pytest.fixture
 def sandbox(tmp_path: Path) -> ForkedSandbox:
     sandbox = ForkedSandbox(tmp_path)
-    sandbox.memory("jobs")
+    sandbox.memory("jobs", "list")
     return sandbox
 
 
@@ -43,29 +43,33 @@ def test_while_it_is_paused_no_session_is_recorded_and_no_job_starts(sandbox: Fo
     told = "paused: hooks record nothing and add nothing to sessions, and no job starts, until `memory resume`\n"
     assert sandbox.memory("pause") == told
     record_session(sandbox)
-    assert sandbox.json("jobs", "--kind", "reflect.session") == []
+    assert sandbox.json("jobs", "list", "--kind", "reflect.session") == []
     settings = load_settings(sandbox.environment)
     enqueue(settings, "markers.gc", unique_key="markers.gc")
-    done = sandbox.run("worker", "--until-idle")
+    done = sandbox.run("service", "worker", "--until-idle")
     assert "MemoryVault is paused: nothing is recorded and no job starts; to go on, `memory resume`" in done.stderr
     assert done.stdout == "nothing was started\n"
-    assert [job["state"] for job in sandbox.json("jobs", "--kind", "markers.gc")] == ["queued"]
+    assert [job["state"] for job in sandbox.json("jobs", "list", "--kind", "markers.gc")] == ["queued"]
     assert sandbox.memory("resume").startswith("goes on: ")
-    sandbox.memory("worker", "--until-idle")
-    assert [job["state"] for job in sandbox.json("jobs", "--kind", "markers.gc")] == ["done"]
+    sandbox.memory("service", "worker", "--until-idle")
+    assert [job["state"] for job in sandbox.json("jobs", "list", "--kind", "markers.gc")] == ["done"]
 
 
 @pytest.mark.slow
 def test_a_worker_that_runs_goes_on_with_what_waits_when_it_is_resumed(sandbox: ForkedSandbox) -> None:
     settings = load_settings(sandbox.environment)
-    with sandbox.process("worker"):
+    with sandbox.process("service", "worker"):
         wait_until(lambda: lock_holder(settings.state.worker_lock) is not None, "the worker runs")
         sandbox.memory("pause")
         enqueue(settings, "markers.gc", unique_key="markers.gc")
         assert lock_holder(settings.state.worker_lock) is not None, "it stays"
-        assert sandbox.memory("worker", "--until-idle") == "nothing was started\n", "nor by the one that runs"
+        assert sandbox.memory("service", "worker", "--until-idle") == "nothing was started\n", (
+            "nor by the one that runs"
+        )
         assert sandbox.memory("resume").count("\n") == 1, "of the worker nothing is to be told"
-        wait_until(lambda: sandbox.json("jobs", "--kind", "markers.gc")[0]["state"] == "done", "what waited is done")
+        wait_until(
+            lambda: sandbox.json("jobs", "list", "--kind", "markers.gc")[0]["state"] == "done", "what waited is done"
+        )
 
 
 def test_a_session_that_goes_on_afterwards_is_read_whole_with_what_was_said_meanwhile(sandbox: ForkedSandbox) -> None:
@@ -78,7 +82,7 @@ def test_a_session_that_goes_on_afterwards_is_read_whole_with_what_was_said_mean
     sandbox.hook("Stop", payload)
     sandbox.memory("resume")
     sandbox.hook("SessionEnd", {**payload, "reason": "prompt_input_exit"})
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     assert "always-ship-on-tuesday" in sandbox.memory("list", "--status", "all")
 
 
@@ -166,7 +170,7 @@ def test_a_link_that_leads_nowhere_is_no_pause_and_does_not_keep_one_from_beginn
     nowhere = stop_file.with_name("nowhere")
     stop_file.symlink_to(nowhere)
     record_session(sandbox)
-    assert [job["state"] for job in sandbox.json("jobs", "--kind", "reflect.session")] == ["queued"]
+    assert [job["state"] for job in sandbox.json("jobs", "list", "--kind", "reflect.session")] == ["queued"]
     assert sandbox.json("pause")["changed"]
     assert stop_file.is_file()
     assert not nowhere.exists()

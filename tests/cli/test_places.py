@@ -36,17 +36,17 @@ def sandbox(tmp_path: Path) -> ForkedSandbox:
 
 def test_what_lies_in_the_state_folder_is_shown_while_the_vault_is_away(sandbox: ForkedSandbox) -> None:
     sandbox.vault.rename(sandbox.root / "elsewhere")
-    for command in ("jobs list", "jobs show 1", "jobs kinds", "schedule", "jobs pause index.reconcile"):
+    for command in ("jobs list", "jobs show 1", "jobs kinds", "jobs schedule", "jobs pause index.reconcile"):
         done = sandbox.run(*command.split(), "--json")
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout)
         assert f"the vault {sandbox.vault} is not there: mount it" in done.stderr
-    assert sandbox.run("logs").returncode == 0
+    assert sandbox.run("service", "logs").returncode == 0
 
 
 def test_of_a_vault_that_never_was_there_is_nothing_to_show(sandbox: ForkedSandbox) -> None:
     """Where its name is misspelt, say: no state folder is made for that."""
-    done = sandbox.run("jobs", env={"MEMORY_VAULT_PATH": str(sandbox.root / "Obsidain")})
+    done = sandbox.run("jobs", "list", env={"MEMORY_VAULT_PATH": str(sandbox.root / "Obsidain")})
     assert (done.returncode, done.stdout) == (1, "")
     assert "is not there: mount it" in done.stderr
     assert len(os.listdir(sandbox.root / "state")) == 1
@@ -163,7 +163,9 @@ def test_a_copy_is_promised_of_what_is_there_only(tmp_path: Path, capsys: pytest
     assert "are brought up to date" in announced()
 
 
-@pytest.mark.parametrize("command", ["jobs", "list", "save fix a --body b", "recall kettle", "worker --until-idle"])
+@pytest.mark.parametrize(
+    "command", ["jobs list", "list", "save fix a --body b", "recall kettle", "service worker --until-idle"]
+)
 def test_a_state_folder_that_cannot_be_made_ends_every_command_in_one_line(tmp_path: Path, command: str) -> None:
     (tmp_path / "state").touch()
     done = ForkedSandbox(tmp_path).run(*command.split())
@@ -192,9 +194,9 @@ NOBODYS = "~nobody-of-that-name/x"
 READING = (
     "reflect corpus --root",
     "reflect --session",
-    "migrate contextvault",
-    "index-skills --path",
-    "index-skills --forget",
+    "import migrate contextvault",
+    "skills index --path",
+    "skills index --forget",
 )
 
 
@@ -216,12 +218,12 @@ def test_a_place_that_cannot_be_is_told_in_one_line(sandbox: ForkedSandbox, comm
     ("command", "why"),
     [
         ("jobs show 99999999999999999999", "no job of so large a number"),
-        ("jobs list 3", "memory jobs show ID"),
-        ("jobs --watch --interval nan", "--interval must be"),
-        ("jobs --watch --interval inf", "--interval must be"),
-        ("schedule list nightly", "it shows all of them"),
-        ("logs -n -5", "-n is a number of lines"),
-        ("logs -n 99999999999999999999", "-n is a number of lines"),
+        ("jobs list 3", "unrecognized arguments: 3"),
+        ("jobs list --watch --interval nan", "--interval must be"),
+        ("jobs list --watch --interval inf", "--interval must be"),
+        ("jobs schedule list nightly", "it shows all of them"),
+        ("service logs -n -5", "-n is a number of lines"),
+        ("service logs -n 99999999999999999999", "-n is a number of lines"),
     ],
 )
 def test_numbers_and_names_that_make_no_sense_are_bad_usage(sandbox: ForkedSandbox, command: str, why: str) -> None:
@@ -232,20 +234,22 @@ def test_numbers_and_names_that_make_no_sense_are_bad_usage(sandbox: ForkedSandb
 
 
 def test_more_jobs_than_there_can_be_are_all_of_them(sandbox: ForkedSandbox) -> None:
-    assert len(sandbox.json("jobs", "--limit", "9" * 30)) == 1
+    assert len(sandbox.json("jobs", "list", "--limit", "9" * 30)) == 1
 
 
 def test_a_list_of_jobs_says_that_there_are_more(sandbox: ForkedSandbox) -> None:
     for idea in ("a", "b"):
         enqueue(load_settings(sandbox.environment), "research.idea", {"slug": idea}, unique_key=f"research.idea:{idea}")
-    assert sandbox.run("jobs", "--limit", "2").stderr == "memory: these are the newest 2; --limit N shows more\n"
-    assert sandbox.run("jobs").stderr == ""
+    assert (
+        sandbox.run("jobs", "list", "--limit", "2").stderr == "memory: these are the newest 2; --limit N shows more\n"
+    )
+    assert sandbox.run("jobs", "list").stderr == ""
 
 
 def test_a_log_that_is_a_folder_is_told_as_that(sandbox: ForkedSandbox) -> None:
     log = sandbox.state / "log" / "memoryvault.log"
     log.mkdir(parents=True)
-    done = sandbox.run("logs")
+    done = sandbox.run("service", "logs")
     assert (done.returncode, done.stderr) == (
         1,
         f"memory: the log {log} cannot be read: Is a directory; move it away\n",
@@ -256,14 +260,14 @@ def test_a_log_that_is_a_folder_is_told_as_that(sandbox: ForkedSandbox) -> None:
     ("line", "code", "said"),
     [
         ("recall anything", 0, "that belong to no project"),
-        ("topics list", 2, "belongs to no project: name one with --project"),
-        ("topics list --project shop", 0, "shop has no topics"),
-        ("incident add --body x", 0, ""),
-        ("index-skills", 0, ""),
-        ("index-skills --path skills", 2, "give the whole path of skills"),
-        ("seed --dry-run", 2, "give the whole path of ."),
+        ("vault topics list", 2, "belongs to no project: name one with --project"),
+        ("vault topics list --project shop", 0, "shop has no topics"),
+        ("vault incident add --body x", 0, ""),
+        ("skills index", 0, ""),
+        ("skills index --path skills", 2, "give the whole path of skills"),
+        ("import seed --dry-run", 2, "give the whole path of ."),
         ("reflect corpus --root sessions", 2, "give the whole path of sessions"),
-        ("model use ./mine --yes", 2, "give the whole path of mine"),
+        ("config model use ./mine --yes", 2, "give the whole path of mine"),
         ("init --vault notes --yes", 2, "give the whole path of notes"),
         ("list", 0, "no entries match"),
     ],

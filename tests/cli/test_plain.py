@@ -124,7 +124,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Sandbox:
     sandbox.transcript("s1", json.dumps(said) + "\n")
     with (sandbox.root / "config.toml").open("a") as config:
         config.write("[research]\nnetwork = false\n")
-    sandbox.memory("reindex")
+    sandbox.memory("vault", "reindex")
     return sandbox
 
 
@@ -134,25 +134,25 @@ COMMANDS = (
     ("recall", "kettle whistles", "--all-projects"),
     ("recall", f"kettle {HOSTILE[:5]}"),
     ("recall", "kettle whistles", "--all-projects", "--json"),
-    ("inspect",),
+    ("vault", "inspect"),
     ("review", "--list"),
     ("review", "--list", "--json"),
     ("review", "--decide", f"{HOSTILE}=approve"),
-    ("inbox", "list"),
-    ("inbox", "triage", "--dry-run"),
+    ("vault", "inbox", "list"),
+    ("vault", "inbox", "triage", "--dry-run"),
     ("idea", "list"),
     ("idea", "show", "kettle"),
-    ("watchlist",),
-    ("topics", "list", "--project", "shop"),
-    ("topics", "read", "kettle", "--project", "shop"),
+    ("skills", "watchlist"),
+    ("vault", "topics", "list", "--project", "shop"),
+    ("vault", "topics", "read", "kettle", "--project", "shop"),
     ("reflect", "--session", "SESSION", "--dry-run"),
-    ("logs",),
-    ("logs", "--json"),
+    ("service", "logs"),
+    ("service", "logs", "--json"),
     ("jobs", "list"),
     ("doctor",),
     ("health",),
-    ("scrub",),
-    ("incident", "find", HOSTILE),
+    ("vault", "scrub"),
+    ("vault", "incident", "find", HOSTILE),
     ("undo", "--of", HOSTILE),
     (HOSTILE,),
 )

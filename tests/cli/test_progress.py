@@ -90,7 +90,7 @@ def rows(text: str) -> list[str]:
 
 @pytest.mark.parametrize("at", [os.pipe, pty.openpty], ids=["pipe", "terminal"])
 def test_doctor_tells_each_finding_when_it_has_it(sandbox: Sandbox, at: Callable[[], tuple[int, int]]) -> None:
-    sandbox.memory("jobs")
+    sandbox.memory("jobs", "list")
     *before, last = [what for what, _ in CHECKS]
     assert last == "round trip"
     with hold_lock(sandbox.state / "run" / "vault.lock"), seen(sandbox, "doctor", at=at) as doctor:
@@ -105,7 +105,7 @@ def test_doctor_tells_each_finding_when_it_has_it(sandbox: Sandbox, at: Callable
 
 # ---- the worker that is waited for
 
-WORKER = ("worker", "--until-idle", "--timeout", "120")
+WORKER = ("service", "worker", "--until-idle", "--timeout", "120")
 
 
 @pytest.fixture
@@ -175,13 +175,13 @@ def test_what_is_due_later_is_told_with_its_time() -> None:
     )
     more = [looks, DueLater("logs.rotate", 1, at(4, 11)), DueLater("markers.gc", 2, at(15))]
     assert later_line(more, now, running=False) == (
-        "due later: 1 idea to look up (14:05), 3 others (from 15:05); a running worker does that (`memory up`)"
+        "due later: 1 idea to look up (14:05), 3 others (from 15:05); a running worker does that (`memory service up`)"
     )
     assert "(2027-03-11 04:05)" in later_line(more[1:2], now, running=False)
 
 
 def test_a_worker_that_ends_says_what_is_due_later_and_when(sandbox: Sandbox) -> None:
-    sandbox.memory("jobs")
+    sandbox.memory("jobs", "list")
     hour = timedelta(hours=1)
     with open_ledger(load_settings(sandbox.environment)) as ledger:
         ledger.enqueue("research.idea", {"slug": "a"}, delay_seconds=2 * hour.total_seconds())
@@ -198,7 +198,7 @@ def test_a_worker_that_ends_says_what_is_due_later_and_when(sandbox: Sandbox) ->
 
 
 def test_a_worker_whose_time_is_over_says_that_something_is_left(sandbox: Sandbox) -> None:
-    sandbox.memory("jobs")
+    sandbox.memory("jobs", "list")
     done = sandbox.run(*WORKER[:2], "--timeout", "0")
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()

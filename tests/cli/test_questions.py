@@ -17,8 +17,8 @@ CLI = Path(__file__).resolve().parents[2] / "cli"
 ASKING = {
     "dismiss": ("dismiss", "ship-day"),
     "init": ("init", "--vault", "{root}/vault"),
-    "model": ("model", "use", "nobody/nothing"),
-    "seed": ("seed", "{root}/repository", "--again"),
+    "model": ("config", "model", "use", "nobody/nothing"),
+    "seed": ("import", "seed", "{root}/repository", "--again"),
     "undo": ("undo", "--of", "seed"),
 }
 """By the module that asks: a command that comes to the question."""
@@ -31,7 +31,7 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> ForkedSandbox:
     for name, rule in (("repository", "Always run the linter before a commit."), ("other", "Never push to main.")):
         (sandbox.root / name).mkdir()
         (sandbox.root / name / "CLAUDE.md").write_text(f"# Rules\n\n- {rule}\n", "utf-8")
-    sandbox.memory("seed", str(sandbox.root / "other"), "--yes")
+    sandbox.memory("import", "seed", str(sandbox.root / "other"), "--yes")
     sandbox.memory("save", "convention", "ship-day", "--body", "We ship on Tuesdays.")
     return sandbox
 

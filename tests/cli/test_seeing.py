@@ -1,4 +1,4 @@
-"""`memory health` and `memory inspect`: what happened, told to a person and to a program.
+"""`memory health` and `memory vault inspect`: what happened, told to a person and to a program.
 
 Those that ask a hook, which has 300 ms, run alone, and once more with more time where the machine was busy: it is a
 process of its own, the commands around it are forked."""
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 def sandbox(tmp_path: Path) -> Sandbox:
     made = ForkedSandbox(tmp_path)
     made.memory("save", "fix", "locked-db", "--body", "Give each worker its own SQLite file.")
-    made.memory("worker", "--until-idle")
+    made.memory("service", "worker", "--until-idle")
     return made
 
 
@@ -53,7 +53,7 @@ QUESTION = "does each worker get a sqlite file of its own?"
 @pytest.mark.hurried
 def test_a_prompt_that_the_hook_answered_alone_leaves_a_receipt(sandbox: Sandbox) -> None:
     session = _prompt(sandbox, QUESTION)
-    (receipt,) = sandbox.json("inspect", session[:8])
+    (receipt,) = sandbox.json("vault", "inspect", session[:8])
     assert receipt["caller"] == "hook alone"
     assert [Path(path).stem for path in receipt["injected"]] == ["locked-db"]
     assert receipt["query"] == query_hash(QUESTION)
@@ -62,7 +62,7 @@ def test_a_prompt_that_the_hook_answered_alone_leaves_a_receipt(sandbox: Sandbox
     assert receipt["ms"]["total"] > 0
     assert "absent" in receipt["degraded"][0]
     assert QUESTION not in (sandbox.state / "log" / "receipts.jsonl").read_text("utf-8")
-    text = sandbox.memory("inspect", "last")
+    text = sandbox.memory("vault", "inspect", "last")
     assert "injected" in text
     assert "degraded: " in text
 
@@ -76,11 +76,11 @@ def test_what_a_session_was_given_before_is_counted_as_no_miss(sandbox: Sandbox)
     append_receipt(file, {**first, "hits": [{"path": given}], "injected": [given]})
     append_receipt(file, {**first, "session": "s2", "hits": [{"path": other}], "injected": [other]})
     append_receipt(file, {**first, "hits": [], "injected": []})
-    text = sandbox.memory("inspect", "last")
+    text = sandbox.memory("vault", "inspect", "last")
     assert "nothing was shown: no other entry reached the floor of +0.0\n" in text
     assert "  1 entry that the session was given before was not considered\n" in text
     assert ".md" not in text
-    assert sandbox.json("inspect", "last")[0]["given_before"] == 1
+    assert sandbox.json("vault", "inspect", "last")[0]["given_before"] == 1
 
 
 def test_what_a_session_forgot_when_it_was_compacted_was_considered(sandbox: Sandbox) -> None:
@@ -90,7 +90,7 @@ def test_what_a_session_forgot_when_it_was_compacted_was_considered(sandbox: San
     file.parent.mkdir(parents=True, exist_ok=True)
     append_receipt(file, {**first, "hits": [{"path": given}], "injected": [given], "given_before": 0})
     append_receipt(file, {**first, "hits": [], "injected": [], "given_before": 0})
-    text = sandbox.memory("inspect", "last")
+    text = sandbox.memory("vault", "inspect", "last")
     assert "nothing was shown: no entry reached the floor of +0.0\n" in text
     assert "given before" not in text
 
@@ -100,10 +100,10 @@ def test_what_a_session_forgot_when_it_was_compacted_was_considered(sandbox: San
 @pytest.mark.hurried
 def test_a_receipt_says_what_came_why_and_how_long_it_took(sandbox: Sandbox) -> None:
     with sandbox.recall_service():
-        sandbox.memory("reindex")
+        sandbox.memory("vault", "reindex")
         session = _prompt(sandbox, QUESTION, "hook")
         _prompt(sandbox, "please write a poem about the sea", "hook")
-        found, nothing = sandbox.json("inspect", session)[0], sandbox.json("inspect", "last")[0]
+        found, nothing = sandbox.json("vault", "inspect", session)[0], sandbox.json("vault", "inspect", "last")[0]
     (hit,) = found["hits"]
     assert found["degraded"] == []
     assert None not in (hit["score"], hit["dense"], hit["keyword"])
@@ -112,10 +112,10 @@ def test_a_receipt_says_what_came_why_and_how_long_it_took(sandbox: Sandbox) -> 
     assert nothing["hits"] == []
     (refused,) = nothing["refused"]
     assert (refused["why"], refused["answers"] < nothing["floor"]) == ("below-floor", True)
-    text = sandbox.memory("inspect", session)
+    text = sandbox.memory("vault", "inspect", session)
     assert "locked-db.md  (injected)" in text
     assert "embed " in text
-    text = sandbox.memory("inspect")
+    text = sandbox.memory("vault", "inspect")
     assert "nothing was shown" in text
     assert "(not shown: below the floor)" in text
 
@@ -124,12 +124,12 @@ def test_a_receipt_says_what_came_why_and_how_long_it_took(sandbox: Sandbox) -> 
 @pytest.mark.hurried
 def test_a_hit_can_be_marked_and_the_marks_are_counted(sandbox: Sandbox) -> None:
     _prompt(sandbox, QUESTION)
-    sandbox.memory("inspect", "--useful", "locked-db")
-    assert "marked useful" in sandbox.memory("inspect")
-    sandbox.memory("inspect", "--useless", "locked-db")
-    assert list(sandbox.json("inspect")[0]["marks"].values()) == [False]
+    sandbox.memory("vault", "inspect", "--useful", "locked-db")
+    assert "marked useful" in sandbox.memory("vault", "inspect")
+    sandbox.memory("vault", "inspect", "--useless", "locked-db")
+    assert list(sandbox.json("vault", "inspect")[0]["marks"].values()) == [False]
     assert sandbox.json("health")["marked"] == {"useful": 0, "noise": 1}
-    done = sandbox.run("inspect", "--useful", "another")
+    done = sandbox.run("vault", "inspect", "--useful", "another")
     assert (done.returncode, "another" in done.stderr) == (2, True)
 
 
@@ -139,8 +139,8 @@ def test_what_doctor_asks_is_nobodys_last_recall(sandbox: Sandbox) -> None:
     session = _prompt(sandbox, QUESTION)
     file = sandbox.state / "log" / "receipts.jsonl"
     append_receipt(file, {**read_receipts(file)[-1], "caller": TRIAL_CALLER, "session": None})
-    assert sandbox.json("inspect")[0]["session"] == session
-    sandbox.memory("inspect", "--useful", "locked-db")
+    assert sandbox.json("vault", "inspect")[0]["session"] == session
+    sandbox.memory("vault", "inspect", "--useful", "locked-db")
 
 
 @pytest.mark.alone
@@ -167,7 +167,7 @@ def test_health_tells_counts_hooks_and_processes(sandbox: Sandbox) -> None:
     text = sandbox.memory("health")
     assert "! the inbox holds 51 entries" in text
     assert "UserPromptSubmit" in text
-    with sandbox.process("worker"):
+    with sandbox.process("service", "worker"):
         for _ in range(200):
             worker = sandbox.json("health")["processes"]["worker"]
             if worker is not None:
@@ -209,5 +209,5 @@ def test_a_backfill_is_a_reflection_as_well(sandbox: Sandbox) -> None:
     shipped = Path(__file__).resolve().parents[2] / "demo" / "session.jsonl"
     sandbox.transcript("3f0c6a52-7d1e-4c55-9a51-0f6f6f2b8a11", shipped.read_text("utf-8"))
     sandbox.memory("reflect", "corpus", "--execute")
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     assert sandbox.json("health")["last_reflection"] is not None

@@ -17,20 +17,20 @@ NO_REPORT = "the report is empty"
 WITHOUT_INPUT = {
     "save fix kettle": (2, NO_TEXT),
     "evolve tabs --reason because": (2, NO_TEXT),
-    "topics write deploy --type project --description Deploying": (2, NO_TEXT),
-    "incident add": (2, NO_REPORT),
-    "incident find": (2, NO_REPORT),
+    "vault topics write deploy --type project --description Deploying": (2, NO_TEXT),
+    "vault incident add": (2, NO_REPORT),
+    "vault incident find": (2, NO_REPORT),
     "init": (2, NO_TERMINAL),
     "review": (2, NO_TERMINAL),
     "undo --last": (2, NO_TERMINAL),
-    "seed {repository}": (0, "nothing was written; --yes"),
-    "inbox triage": (0, ""),
-    "model use nobody/nothing": (2, NO_TERMINAL),
-    "scrub --stdin": (0, ""),
-    "mcp": (0, ""),
+    "import seed {repository}": (0, "nothing was written; --yes"),
+    "vault inbox triage": (0, ""),
+    "config model use nobody/nothing": (2, NO_TERMINAL),
+    "vault scrub --stdin": (0, ""),
+    "service mcp": (0, ""),
     "list": (0, ""),
     "recall tabs": (0, ""),
-    "reindex": (0, ""),
+    "vault reindex": (0, ""),
     "doctor": (0, ""),
     "watchlist": (0, ""),
     "worker --until-idle": (0, ""),
@@ -46,7 +46,7 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Sandbox:
         (sandbox.root / name).mkdir()
         (sandbox.root / name / "CLAUDE.md").write_text(f"# Rules\n\n- {rule}\n", "utf-8")
     sandbox.memory(*SAVED)
-    sandbox.memory("seed", str(sandbox.root / "proposed"), "--yes")
+    sandbox.memory("import", "seed", str(sandbox.root / "proposed"), "--yes")
     return sandbox
 
 
@@ -75,7 +75,9 @@ def test_a_closed_standard_input_is_an_empty_one_and_no_terminal(sandbox: Sandbo
 
 @pytest.mark.slow
 @pytest.mark.parametrize("redirection", [">&-", "2>&-", "<&- >&- 2>&-"])
-@pytest.mark.parametrize("line", ["list", "idea Dashboard Retries", "recall tabs --json", "scrub --stdin", "mcp"])
+@pytest.mark.parametrize(
+    "line", ["list", "idea Dashboard Retries", "recall tabs --json", "vault scrub --stdin", "service mcp"]
+)
 def test_a_closed_output_takes_what_is_written_to_it(sandbox: Sandbox, line: str, redirection: str) -> None:
     done = run(sandbox, redirection, *line.split())
     assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
@@ -100,7 +102,7 @@ def test_what_is_opened_later_takes_the_place_of_no_closed_stream(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    "line", ["list", "list --json", "recall tabs", "--help", "scrub --stdin", "config --reference"]
+    "line", ["list", "list --json", "recall tabs", "--help", "vault scrub --stdin", "config show --reference"]
 )
 def test_an_output_that_is_full_is_told_in_one_line(sandbox: Sandbox, line: str) -> None:
     done = run(sandbox, ">/dev/full", *line.split(), stdin="Indent with tabs.\n" * 10_000)
@@ -120,7 +122,7 @@ def test_where_no_error_can_be_told_the_exit_code_tells_it(sandbox: Sandbox) -> 
         assert run(sandbox, redirection, *line.split()).returncode == 1
 
 
-@pytest.mark.parametrize("line", ["list", "config --reference"])
+@pytest.mark.parametrize("line", ["list", "config show --reference"])
 def test_a_reader_that_went_away_is_no_failure(sandbox: Sandbox, line: str) -> None:
     piped = f"{{ {sys.executable} -m memoryvault {line}; echo $? >&2; }} | true"
     ended = subprocess.run(

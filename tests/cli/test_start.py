@@ -29,7 +29,12 @@ HEAVY = (
     "memoryvault.pipelines.reading.ngrams",
 )
 """What takes 20 to 200 milliseconds, our own miner's patterns included."""
-SERVE = {"console": "starlette, uvicorn, huey", "mcp": "pydantic, starlette", "worker": "huey", "up": "huey"}
+SERVE = {
+    "console": "starlette, uvicorn, huey",
+    "service mcp": "pydantic, starlette",
+    "service worker": "huey",
+    "service up": "huey",
+}
 """Commands that stay, and what they serve with."""
 
 

@@ -57,9 +57,9 @@ def test_no_command_starts_what_uninstall_has_stopped(live: Sandbox) -> None:
     )
     assert running(live) == []
     live.memory("save", "fix", "teapot", "--body", "The teapot stays in the cellar.")
-    live.memory("reindex")
+    live.memory("vault", "reindex")
     live.memory("list")
-    live.memory("worker", "--until-idle")
+    live.memory("service", "worker", "--until-idle")
     assert running(live) == []
     found = {each["what"]: each for each in json.loads(live.run("doctor", "--json").stdout)}
     assert found["round trip"]["grade"] in ("ok", "note"), "what it starts for that it ends"

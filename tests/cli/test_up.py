@@ -1,4 +1,4 @@
-"""`memory up`: worker and recall service in one terminal, whatever runs already."""
+"""`memory service up`: worker and recall service in one terminal, whatever runs already."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def reflections(sandbox: Sandbox) -> list[str]:
 
 def test_it_takes_over_from_a_recall_service_and_a_second_one_disturbs_nothing(sandbox: Sandbox) -> None:
     state = load_settings(sandbox.environment).state
-    with sandbox.process("serve"):
+    with sandbox.process("service", "serve"):
         wait_until(lambda: lock_holder(state.recall_lock) is not None, "a session has started one")
         before = lock_holder(state.recall_lock)
-        with sandbox.process("up") as up:
+        with sandbox.process("service", "up") as up:
             wait_until(lambda: lock_holder(state.worker_lock) is not None, "the worker runs")
             wait_until(lambda: lock_holder(state.recall_lock) not in (None, before), "a service of its own")
             running = lock_holder(state.worker_lock), lock_holder(state.recall_lock)
-            second = sandbox.run("up")
+            second = sandbox.run("service", "up")
             assert (second.returncode, len(second.stderr.splitlines())) == (1, 1)
             assert f"(pid {running[0]}); `kill {running[0]}` ends it" in second.stderr
             assert (lock_holder(state.worker_lock), lock_holder(state.recall_lock)) == running
@@ -66,7 +66,7 @@ def test_it_goes_on_though_nobody_asks_anything(tmp_path: Path) -> None:
     """The end of the recall service ends the worker with it, here and under foreman."""
     quiet = Sandbox(tmp_path, settings={"MEMORY_RECALL_IDLE_EXIT_SECONDS": "10"})  # Without a note to be embedded.
     state = load_settings(quiet.environment).state
-    with quiet.process("up") as up:
+    with quiet.process("service", "up") as up:
         wait_until(lambda: lock_holder(state.recall_lock) is not None, "the service runs")
         with pytest.raises(subprocess.TimeoutExpired):
             up.wait(25)
@@ -78,7 +78,7 @@ def test_a_running_job_is_ended_before_the_worker_is_killed(tmp_path: Path) -> N
     sandbox = Sandbox(tmp_path)
     sandbox.memory("save", "fix", "kettle", "--body", "The porcelain kettle belongs upstairs.")
     state = load_settings(sandbox.environment).state
-    with sandbox.process("up") as up:
+    with sandbox.process("service", "up") as up:
         wait_until(lambda: lock_holder(state.worker_lock) is not None, "the worker runs")
         with hold_lock(Path(state.vault_lock)):
             record_session(sandbox)
@@ -92,14 +92,14 @@ def test_a_running_job_is_ended_before_the_worker_is_killed(tmp_path: Path) -> N
 
 @pytest.fixture
 def up_alone(sandbox: Sandbox) -> Iterator[Callable[[int], subprocess.Popen[bytes]]]:
-    """`memory up` in a session of its own, as a terminal's, writing where it is told; both programs run."""
+    """`memory service up` in a session of its own, as a terminal's, writing where it is told; both programs run."""
     started: list[subprocess.Popen[bytes]] = []
     state = load_settings(sandbox.environment).state
 
     def start(output: int) -> subprocess.Popen[bytes]:
         started.append(
             subprocess.Popen(
-                [sandbox.python, "-m", "memoryvault", "up"],
+                [sandbox.python, "-m", "memoryvault", "service", "up"],
                 env=sandbox.environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.DEVNULL,
                 start_new_session=True,
             )
@@ -163,7 +163,8 @@ def children(pid: int) -> list[int]:
 
 def test_an_interpreter_may_lie_in_any_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/home/o'brien/my env/bin/python")
-    assert shlex.split(shell_line("worker")) == ["exec", sys.executable, "-m", "memoryvault", "worker"]
+    command = shlex.split(shell_line("service worker"))
+    assert command == ["exec", sys.executable, "-m", "memoryvault", "service", "worker"]
 
 
 def test_the_procfile_has_the_same_programs() -> None:
@@ -204,7 +205,7 @@ def test_a_signal_between_the_starts_ends_what_is_started_after_it() -> None:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_while_it_starts_ends_all_of_it(sandbox: Sandbox, number: signal.Signals) -> None:
     state = load_settings(sandbox.environment).state
-    with sandbox.process("up") as up:
+    with sandbox.process("service", "up") as up:
         children = Path(f"/proc/{up.pid}/task/{up.pid}/children")
         wait_until(lambda: children.read_text().strip() != "", "the first of them is being started")
         up.send_signal(number)

@@ -20,7 +20,7 @@ from memoryvault.tasks.queue.ledger import Claim, Ledger
 from ..acceptance.test_the_loop import COMMON, SESSION
 from ..support.forked import ForkedSandbox
 
-NO_WORKER = "no worker runs: `memory up`"
+NO_WORKER = "no worker runs: `memory service up`"
 
 TRIES = 5
 """On a busy machine a hook may run out of its time, and leaves its event to the worker, which does not run here."""
@@ -29,7 +29,7 @@ TRIES = 5
 @pytest.fixture
 def sandbox(tmp_path: Path) -> ForkedSandbox:
     sandbox = ForkedSandbox(tmp_path)
-    sandbox.memory("jobs")
+    sandbox.memory("jobs", "list")
     return sandbox
 
 
@@ -61,7 +61,7 @@ def test_a_list_and_health_say_that_a_session_waits(sandbox: ForkedSandbox) -> N
     done = sandbox.run("list")
     assert (done.stdout, done.stderr) == ("no entries match\n", f"memory: {told}\n")
     assert f"sessions         {told}" in sandbox.memory("health").splitlines()
-    assert "worker           does not run: `memory up`" in sandbox.memory("health").splitlines()
+    assert "worker           does not run: `memory service up`" in sandbox.memory("health").splitlines()
     told_programs = sandbox.json("health")["sessions"]
     assert (told_programs["waiting"], told_programs["running"]) == (1, 0)
     assert 0 < told_programs["first_in_seconds"] <= 90
@@ -71,7 +71,7 @@ def test_a_list_and_health_say_that_a_session_waits(sandbox: ForkedSandbox) -> N
 
 
 def test_where_hooks_may_start_a_worker_the_next_session_does(sandbox: ForkedSandbox) -> None:
-    told = "1 session waits to be mined (no worker runs: {}`memory up`)"
+    told = "1 session waits to be mined (no worker runs: {}`memory service up`)"
     settings = load_settings({**sandbox.environment, "MEMORY_AUTOSTART": "true"})
     waits = SessionFigures(1, 9.0, 0)
     assert describe_sessions(waits, settings, wired) == told.format("the next session starts it, or ")
@@ -142,20 +142,20 @@ def test_the_list_of_jobs_counts_the_upkeep_that_has_ended_and_shows_all_else(sa
         trial = ledger.enqueue("reflect.session", {"session": f"{TRIAL_SESSION}1"}, unique_key="trial")
         ledger.cancel(trial)
         waits = ledger.enqueue("index.reconcile", unique_key="index.reconcile")
-    printed = sandbox.memory("jobs")
+    printed = sandbox.memory("jobs", "list")
     assert re.findall(r"^\d+ +(\S+[.]\S+) +(\S+)", printed, re.MULTILINE) == [
         ("index.reconcile", "queued"), ("reflect.session", "queued"),
     ]  # fmt: skip
     assert printed.splitlines()[-1] == "61 jobs of upkeep ended: --all lists them, too"
-    assert len(sandbox.memory("jobs", "--all", "--limit", "100").splitlines()) == 1 + 63
-    assert len(sandbox.json("jobs", "--limit", "100")) == 63, "a program gets all"
-    assert str(trial) in sandbox.memory("jobs", "--state", "cancelled")
-    assert "recover.orphans" in sandbox.memory("jobs", "--kind", "recover.orphans")
+    assert len(sandbox.memory("jobs", "list", "--all", "--limit", "100").splitlines()) == 1 + 63
+    assert len(sandbox.json("jobs", "list", "--limit", "100")) == 63, "a program gets all"
+    assert str(trial) in sandbox.memory("jobs", "list", "--state", "cancelled")
+    assert "recover.orphans" in sandbox.memory("jobs", "list", "--kind", "recover.orphans")
     sandbox.memory("jobs", "cancel", str(waits))
 
 
 def test_a_list_of_nothing_but_upkeep_is_one_line(sandbox: ForkedSandbox) -> None:
-    assert sandbox.memory("jobs") == "no jobs match\n"
+    assert sandbox.memory("jobs", "list") == "no jobs match\n"
     with Ledger(sandbox.state / "queue.db") as ledger:
         ledger.cancel(ledger.enqueue("markers.gc", unique_key="markers.gc"))
-    assert sandbox.memory("jobs") == "1 job of upkeep ended: --all lists it, too\n"
+    assert sandbox.memory("jobs", "list") == "1 job of upkeep ended: --all lists it, too\n"

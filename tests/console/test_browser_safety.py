@@ -463,7 +463,7 @@ def test_a_worker_killed_in_mid_decision_is_ended_by_the_window_and_not_done_twi
     bed.decide_in_note(entry.path, "approve")
     armed = {"MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": "journal-applied"}
     worker = subprocess.run(
-        [sys.executable, "-m", "memoryvault", "worker", "--until-idle"],
+        [sys.executable, "-m", "memoryvault", "service", "worker", "--until-idle"],
         env={**bed.env, **armed},
         capture_output=True,
         text=True,

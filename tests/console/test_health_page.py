@@ -30,7 +30,7 @@ TODAY = date(2026, 11, 20)  # a Friday
 
 def test_an_empty_vault_is_well_and_has_nothing_to_draw(front: Front) -> None:
     text = visible(front.get("health", view="whole"))
-    assert "All is well. No worker runs now: memory up" in text
+    assert "All is well. No worker runs now: memory service up" in text
     assert text.count("Nothing to draw yet.") == 4
 
 

@@ -1,4 +1,4 @@
-"""Receipts of recalls: by session, with what was given and why, and marked as `memory inspect` marks them."""
+"""Receipts of recalls: by session, with what was given and why, and marked as `memory vault inspect` marks them."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ def codex_session(folder: Path, session: str, said: str) -> Path:
 
 def test_sessions_that_the_user_archives_in_codex_are_mined_too(sandbox: Sandbox) -> None:
     codex = sandbox.root / "home" / ".codex"
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     live = codex_session(codex / "sessions" / "2026" / "06" / "17", "live", RULE)
     event = {"session_id": "live", "transcript_path": str(live), "cwd": "/home/dev/shop"}
     sandbox.hook("PreCompact", event, argv=[*sandbox.hook_argv("PreCompact"), "--host", "codex"])
@@ -214,9 +214,11 @@ def read_until(leader: int, awaited: bytes) -> bytes:
 
 def test_ctrl_c_leaves_the_bar_and_not_the_work(sandbox: Sandbox) -> None:
     corpus(sandbox)
-    with sandbox.process("worker"):
+    with sandbox.process("service", "worker"):
         deadline = time.monotonic() + 120
-        while sandbox.run("jobs").returncode != 0 or not list((sandbox.root / "state").glob("*/run/worker.lock")):
+        while sandbox.run("jobs", "list").returncode != 0 or not list(
+            (sandbox.root / "state").glob("*/run/worker.lock")
+        ):
             assert time.monotonic() < deadline
             time.sleep(0.1)
         sandbox.memory("jobs", "pause", "reflect.corpus")

@@ -17,7 +17,7 @@ from .sessions import RULE, grow, old_session, pause_upkeep
 
 pytestmark = pytest.mark.slow
 
-IDLE = ("worker", "--until-idle", "--timeout", "120")
+IDLE = ("service", "worker", "--until-idle", "--timeout", "120")
 
 
 def made_up_sessions(folder: Path) -> list[Path]:

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 SESSIONS = 4
 LESSON = "customers get the narrow font on paper"
 REWORDED = "Our customers get the narrow font on paper."
-IDLE = ("worker", "--until-idle", "--timeout", "240")
+IDLE = ("service", "worker", "--until-idle", "--timeout", "240")
 """Mining steps back behind all else: on a busy machine a minute may not be enough."""
 TOKENS = USAGE["total_tokens"]
 

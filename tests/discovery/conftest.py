@@ -27,7 +27,7 @@ def run_worker() -> Callable[[Bed], None]:
     """Run all that is due, in a real worker."""
 
     def run(bed: Bed) -> None:
-        done = forked.memory(bed.env, "worker", "--until-idle")
+        done = forked.memory(bed.env, "service", "worker", "--until-idle")
         assert done.returncode == 0, done.stderr
 
     return run

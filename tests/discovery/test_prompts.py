@@ -43,9 +43,9 @@ def sandbox(tmp_path: Path, site: Site) -> Sandbox:
     note.parent.mkdir()
     note.write_text(f"---\nconfirmed: true\n---\n- list: {site.put('/list.md', README)}\n", "utf-8")
     sandbox.memory("save", "workflow", "our-notes", "--body", "We write the release notes by hand on Fridays.")
-    found = sandbox.json("discover-skills", "--all")
+    found = sandbox.json("skills", "discover", "--all")
     assert found["new_count"] == 4
-    sandbox.memory("adapt-skills", "--skip-network")
+    sandbox.memory("skills", "adapt", "--skip-network")
     return sandbox
 
 
@@ -66,12 +66,12 @@ def prompted(sandbox: Sandbox) -> str:
 
 
 def test_a_pattern_reaches_no_prompt_waiting_promoted_or_without_an_index(sandbox: Sandbox) -> None:
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     for state in ("waiting", "promoted", "no index"):
         if state == "promoted":
-            (entry,) = [e for e in sandbox.json("watchlist")["entries"] if e["slug"] == INJECTED]
-            sandbox.memory("watchlist", "promote", entry["source"], entry["slug"])
-            sandbox.memory("worker", "--until-idle")
+            (entry,) = [e for e in sandbox.json("skills", "watchlist")["entries"] if e["slug"] == INJECTED]
+            sandbox.memory("skills", "watchlist", "promote", entry["source"], entry["slug"])
+            sandbox.memory("service", "worker", "--until-idle")
         if state == "no index":
             (sandbox.state / "index.db").unlink()
         printed = prompted(sandbox)
@@ -81,7 +81,7 @@ def test_a_pattern_reaches_no_prompt_waiting_promoted_or_without_an_index(sandbo
 
 
 def test_it_is_found_by_name_only(sandbox: Sandbox) -> None:
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     plain = sandbox.json("recall", "zanzibar marmalade quokka")
     assert plain["hits"] == []
     named = sandbox.json("recall", "zanzibar", "--filter", "folder=_skill-watchlist AND status=pending")

@@ -351,7 +351,7 @@ def test_nor_is_it_when_the_reader_of_the_feed_fails(bed: Bed, site: Site, probl
 @pytest.mark.slow
 def test_a_failure_is_told_once_and_in_one_line(bed: Bed, site: Site) -> None:
     bed.sources(f"list: {site.url('/missing')}")
-    done = forked.memory(bed.env, "discover-skills")
+    done = forked.memory(bed.env, "skills", "discover")
     assert (done.returncode, done.stdout.count("\n"), done.stderr.count("\n")) == (1, 1, 1)
     assert done.stderr.startswith("memory: ")
     assert "status 404" in done.stderr
@@ -366,7 +366,7 @@ def test_a_source_is_shown_with_its_address_without_what_may_be_a_token(
         monkeypatch.setenv(name, value)
     gone = site.url("/gone.xml").replace("127.0.0.1", "localhost")
     bed.sources(f"list: {site.put('/l.md', a_list('one'))}?token=hush", f"feed: {gone}")
-    assert main(["discover-skills"]) == 1
+    assert main(["skills", "discover"]) == 1
     listed, missing = capsys.readouterr().out.splitlines()
     assert f"  <{site.url('/l.md')}>: first scan" in listed
     assert f"  <{gone}>: could not be read" in missing
@@ -384,12 +384,12 @@ def test_killed_at_any_step_nothing_is_lost_and_nothing_doubled(bed: Bed, site: 
     bed.scan()
     site.put("/l.md", a_list("a-skill", "b-skill"))
 
-    def command(name: str, kill: str = "") -> int:
+    def command(word: str, kill: str = "") -> int:
         armed = {"MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": kill} if kill else {}
-        return forked.memory({**bed.env, **armed}, name).returncode
+        return forked.memory({**bed.env, **armed}, "skills", word).returncode
 
-    assert [command("discover-skills", point), command("adapt-skills", point)].count(-9) == 1
-    assert [command("discover-skills"), command("adapt-skills")] == [0, 0]
+    assert [command("discover", point), command("adapt", point)].count(-9) == 1
+    assert [command("discover"), command("adapt")] == [0, 0]
     assert [note.slug for note in bed.notes()] == ["b-skill"]
 
 
@@ -476,7 +476,7 @@ def test_a_bomb_in_a_feed_is_told_in_one_line(bed: Bed, site: Site) -> None:
     )
     site.put("/f.xml", bomb, content_type="application/rss+xml")
     bed.sources(f"feed: {site.url('/f.xml')}")
-    done = forked.memory(bed.env, "discover-skills")
+    done = forked.memory(bed.env, "skills", "discover")
     assert done.returncode == 1
     assert "entities" in done.stderr
     assert "Traceback" not in done.stderr
@@ -492,7 +492,7 @@ def test_the_worker_scans_when_it_is_due_and_writes_the_notes(
     bed.sources(f"list: {site.put('/l.md', a_list('a-skill'))}")
     bed.scan()
     site.put("/l.md", a_list("a-skill", "agent-hook"))
-    assert forked.memory(bed.env, "schedule", "run", "discovery").returncode == 0
+    assert forked.memory(bed.env, "jobs", "schedule", "run", "discovery").returncode == 0
     run_worker(bed)
     assert [note.path for note in bed.notes()] == [
         f"personal-private/_skill-watchlist/{bed.scan().sources[0].source.slug}/agent-hook.md"
@@ -513,7 +513,7 @@ def test_a_source_that_failed_is_asked_again_by_itself_when_its_host_allows_not_
         f"list: {site.put('/l.md', a_list('a-skill'))}",
         f"folder: {folder.parent}",
     )
-    assert forked.memory(bed.env, "schedule", "run", "discovery").returncode == 0
+    assert forked.memory(bed.env, "jobs", "schedule", "run", "discovery").returncode == 0
     run_worker(bed)
     assert site.paths() == ["/fails.md"]
     waiting = waiting_scans(bed)
@@ -531,7 +531,7 @@ def test_a_page_that_is_missing_waits_for_the_next_week_even_if_it_is_the_only_s
     bed: Bed, site: Site, run_worker: Callable[[Bed], None]
 ) -> None:
     bed.sources(f"list: {site.put('/gone.md', 'x', status=410)}")
-    assert forked.memory(bed.env, "schedule", "run", "discovery").returncode == 0
+    assert forked.memory(bed.env, "jobs", "schedule", "run", "discovery").returncode == 0
     run_worker(bed)
     assert site.paths() == ["/gone.md"]
     assert waiting_scans(bed) == []
@@ -547,6 +547,6 @@ def test_the_worker_asks_nobody_while_nothing_is_confirmed(
     bed: Bed, site: Site, run_worker: Callable[[Bed], None]
 ) -> None:
     bed.sources(f"list: {site.put('/l.md', a_list('a'))}", confirmed="false")
-    assert forked.memory(bed.env, "schedule", "run", "discovery").returncode == 0
+    assert forked.memory(bed.env, "jobs", "schedule", "run", "discovery").returncode == 0
     run_worker(bed)
     assert site.asked == []

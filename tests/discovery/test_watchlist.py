@@ -148,18 +148,18 @@ def test_a_dry_run_with_nothing_to_do_says_so_in_one_line(
 ) -> None:
     for name, value in bed.env.items():
         monkeypatch.setenv(name, value)
-    assert main(["adapt-skills", "--dry-run"]) == 0
-    assert capsys.readouterr().out == "nothing waits to be judged: `memory discover-skills` looks for more\n"
+    assert main(["skills", "adapt", "--dry-run"]) == 0
+    assert capsys.readouterr().out == "nothing waits to be judged: `memory skills discover` looks for more\n"
 
 
 @pytest.mark.slow
 def test_trusted_owners_are_a_note_of_the_user(bed: Bed) -> None:
     found(bed)
-    assert as_json(bed, "adapt-skills")["trusted_sources_seeded"] is True
+    assert as_json(bed, "skills", "adapt")["trusted_sources_seeded"] is True
     assert owners_in(bed.store.read(TRUSTED_NOTE)) == DEFAULT_TRUSTED
     (bed.vault / TRUSTED_NOTE).write_text("# Trusted\n- `Someone`\n- not a name!\n", "utf-8")
     found(bed, "second-hook", url="https://github.com/someone/second-hook")
-    result = as_json(bed, "adapt-skills")
+    result = as_json(bed, "skills", "adapt")
     assert result["trusted_sources_seeded"] is False
     assert [entry["from_trusted_org"] for entry in result["results"]] == [True]
 
@@ -168,11 +168,11 @@ def test_trusted_owners_are_a_note_of_the_user(bed: Bed) -> None:
 def test_the_command_counts_and_keeps_to_its_limit(bed: Bed) -> None:
     for number in range(3):
         found(bed, f"hook-{number}")
-    first = as_json(bed, "adapt-skills", "--limit", "2", "--skip-network")
+    first = as_json(bed, "skills", "adapt", "--limit", "2", "--skip-network")
     assert (first["evaluated_count"], first["written_count"], first["limit_reached"]) == (2, 2, True)
-    second = as_json(bed, "adapt-skills")
+    second = as_json(bed, "skills", "adapt")
     assert (second["evaluated_count"], second["skipped_count"], second["limit_reached"]) == (1, 2, False)
-    third = as_json(bed, "adapt-skills")
+    third = as_json(bed, "skills", "adapt")
     assert (third["evaluated_count"], third["written_count"], third["skipped_count"]) == (0, 0, 3)
 
 
@@ -244,24 +244,24 @@ def three(bed: Bed) -> Bed:
 
 @pytest.mark.slow
 def test_list_has_the_surest_first(three: Bed) -> None:
-    listed = as_json(three, "watchlist")
+    listed = as_json(three, "skills", "watchlist")
     assert listed["count"] == 3
     assert [entry["slug"] for entry in listed["entries"]] == ["entry-one", "entry-three", "entry-two"]
 
 
 @pytest.mark.slow
 def test_promoting_annotates(three: Bed) -> None:
-    assert as_json(three, "watchlist", "promote", "source-a", "entry-one")["action"] == "promoted"
+    assert as_json(three, "skills", "watchlist", "promote", "source-a", "entry-one")["action"] == "promoted"
     note = three.store.read(f"{FOLDER}/source-a/entry-one.md")
     assert (note.status, note.extra["promoted"]) == ("active", today().isoformat())
-    assert as_json(three, "watchlist")["count"] == 2
+    assert as_json(three, "skills", "watchlist")["count"] == 2
     assert [path for path in three.files() if not path.startswith(FOLDER)] == [], "nothing is installed anywhere"
 
 
 @pytest.mark.slow
 def test_dismissing_archives_and_is_remembered_without_the_state(three: Bed) -> None:
     assert (
-        as_json(three, "watchlist", "dismiss", "source-a/entry-two", "--reason", "we\nhave one")["action"]
+        as_json(three, "skills", "watchlist", "dismiss", "source-a/entry-two", "--reason", "we\nhave one")["action"]
         == "dismissed"
     )
     note = three.store.read(f"{FOLDER}/_archive/source-a/entry-two.md")
@@ -295,7 +295,7 @@ def test_nor_is_one_whose_address_holds_a_secret_which_its_note_does_not(bed: Be
 @pytest.mark.slow
 def test_deferring_hides_until_the_day(three: Bed) -> None:
     until = today() + timedelta(days=10)
-    done = as_json(three, "watchlist", "defer", "source-a", "entry-three", "--until", until.isoformat())
+    done = as_json(three, "skills", "watchlist", "defer", "source-a", "entry-three", "--until", until.isoformat())
     assert done["action"] == "deferred"
     assert three.store.read(done["path"]).extra["deferred_until"] == until.isoformat()
     watchlist = three.watchlist
@@ -308,7 +308,7 @@ def test_deferring_to_a_day_that_is_past_is_told(
 ) -> None:
     for name, value in three.env.items():
         monkeypatch.setenv(name, value)
-    assert main(["watchlist", "defer", "source-a", "entry-three", "--until", "2020-02-02"]) == 0
+    assert main(["skills", "watchlist", "defer", "source-a", "entry-three", "--until", "2020-02-02"]) == 0
     assert "2020-02-02 is not ahead of us" in capsys.readouterr().err
     assert "entry-three" in [note.slug for note in three.watchlist.waiting(today())]
 
@@ -351,14 +351,14 @@ def test_a_pattern_that_the_user_renamed_in_obsidian_is_decided_like_the_others(
         (
             ("promote", "source-a", "entry-one", "--until", "2026-01-01"),
             2,
-            "--until belongs to `memory watchlist defer`",
+            "--until belongs to `memory skills watchlist defer`",
         ),
         (("review",), 0, "not a TTY: 3 skipped"),
     ],
 )
 @pytest.mark.slow
 def test_the_command_says_what_it_can_not_do(three: Bed, arguments: tuple[str, ...], code: int, said: str) -> None:
-    done = memory(three, "watchlist", *arguments)
+    done = memory(three, "skills", "watchlist", *arguments)
     assert (done.returncode, len(done.stderr.splitlines())) == (code, 1)
     assert said in done.stderr
     assert len(three.watchlist.waiting(today())) == 3
@@ -408,7 +408,7 @@ def test_a_decision_that_makes_no_sense_is_told_in_the_note(three: Bed, monkeypa
 @pytest.mark.slow
 def test_the_worker_carries_out_what_stands_in_notes(three: Bed) -> None:
     edit(three, f"{FOLDER}/source-a/entry-two.md", "dismiss")
-    assert memory(three, "worker", "--until-idle").returncode == 0
+    assert memory(three, "service", "worker", "--until-idle").returncode == 0
     assert three.store.exists(f"{FOLDER}/_archive/source-a/entry-two.md")
 
 

@@ -50,7 +50,7 @@ def ready(machine: Machine, model: StandInModel) -> Machine:
     machine.configure("[memory]\nautostart = false\n")
     machine.init()
     machine.memory("save", "preferences", "no-push", "--body", RULE)
-    machine.memory("reindex")
+    machine.memory("vault", "reindex")
     machine.memory("guard", "--on")
     push_twice(model)
     return machine
@@ -89,7 +89,7 @@ def test_a_failure_that_was_cured_brings_the_cure_in_the_next_session(ready: Mac
     note.parent.mkdir(parents=True, exist_ok=True)
     # As a reflection of the first session writes it.
     note.write_text(f"---\nkind: fix\nstatus: inbox\n---\n\n{cured}\n")
-    ready.memory("reindex")
+    ready.memory("vault", "reindex")
 
     def script(request: ModelRequest) -> Answer | None:
         if "Bash" not in request.tool_names or ASKED not in request.conversation_text:

@@ -56,7 +56,7 @@ def test_what_was_typed_in_one_session_reaches_the_model_in_the_next(
         first.ask(RULE)
         first.exit()
     assert typed_prompts(first) == [RULE]
-    machine.memory("worker", "--until-idle")
+    machine.memory("service", "worker", "--until-idle")
     assert len(machine.entries_holding(RULE_WORDS)) == 1
 
     seen = len(model.requests)
@@ -79,13 +79,13 @@ def test_what_was_recalled_is_not_mined_again(machine: Machine, model: StandInMo
     machine.init()
     question = "Do I have to run the linter before I push to main?"
     machine.memory("save", "preferences", "linter-first", "--body", RULE)
-    machine.memory("worker", "--until-idle")
+    machine.memory("service", "worker", "--until-idle")
     with machine.open_client() as session:
         session.ask(question)
         session.exit()
     assert RULE_WORDS in model.wait_for(turn_about(question)).conversation_text
     before = machine.entries()
-    machine.memory("worker", "--until-idle")
+    machine.memory("service", "worker", "--until-idle")
     assert machine.entries() == before
 
 
@@ -108,7 +108,7 @@ def test_the_feedback_of_a_rejected_tool_call_is_remembered(machine: Machine, mo
         session.exit()
     rejected = model.wait_for(lambda request: request.ends_with_tool_result)
     assert feedback in rejected.newest_text
-    machine.memory("worker", "--until-idle")
+    machine.memory("service", "worker", "--until-idle")
     (entry,) = machine.entries_holding("force-push without asking")
     assert "_inbox" not in entry
     others = {*machine.entries_holding("publish the release notes")} - {entry}
@@ -129,12 +129,12 @@ def test_a_session_that_was_killed_is_recovered(machine: Machine, model: StandIn
     assert not machine.entries_holding(RULE_WORDS)
 
     machine.let_time_pass(2 * HOUR_SECONDS)
-    machine.memory("worker", "--until-idle")
+    machine.memory("service", "worker", "--until-idle")
     assert len(machine.entries_holding(RULE_WORDS)) == 1
 
     machine.configure("[memory]\nautostart = true\n")
     machine.init()
-    machine.memory("worker", "--until-idle")
+    machine.memory("service", "worker", "--until-idle")
     seen = len(model.requests)
     with machine.open_client() as second:
         machine.wait_for_warm_recall()
@@ -168,7 +168,7 @@ def test_the_words_of_a_sub_agent_are_not_mined(machine: Machine, model: StandIn
     said = json.dumps(session.subagent_records())
     assert order in said
     assert answer in said
-    machine.memory("worker", "--until-idle")
+    machine.memory("service", "worker", "--until-idle")
     assert machine.entries_holding(RULE_WORDS), "the user's own words of the same session are the control"
     for words in ("survey", "folder checks"):
         assert machine.entries_holding(words) == []
@@ -217,7 +217,7 @@ def test_words_typed_while_the_agent_works_and_answers_to_its_questions_are_reme
         session.wait_for_turn(before)
         session.exit()
     assert typed_prompts(session) == ["Please read the notes.", "Please format the code."]
-    machine.memory("worker", "--until-idle")
+    machine.memory("service", "worker", "--until-idle")
     assert len(machine.entries_holding(typed_meanwhile.rstrip("."))) == 1
     assert len(machine.entries_holding(answered.rstrip("."))) == 1
 
@@ -228,7 +228,7 @@ def test_notes_that_the_client_loads_itself_are_not_put_before_the_model_twice(
     machine.configure("[memory]\nautostart = false\n")
     machine.init()
     note = ("--type", "project", "--description", "How the orchard is watered", "--body", "With the long hose.")
-    machine.memory("topics", "write", "watering", *note)
+    machine.memory("vault", "topics", "write", "watering", *note)
     folder = machine.vault / "personal-projects" / "orchard" / "memory"
     words = "How the orchard is watered"
 

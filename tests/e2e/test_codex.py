@@ -41,7 +41,7 @@ trust_level = "trusted"
 SERVER = """
 [mcp_servers.vault]
 command = "{program}"
-args = ["mcp"]
+args = ["service", "mcp"]
 required = true
 default_tools_approval_mode = "approve"
 """
@@ -84,7 +84,7 @@ def test_codex_runs_the_hooks_that_are_trusted_and_takes_their_answer(
     told = machine.memory("init", "--yes", "--vault", str(machine.vault), "--host", "codex", "--json")
     assert json.loads(told)["hosts"]["codex"]["changed"]
     machine.memory("save", "preferences", "linter-first", "--body", RULE)
-    machine.memory("worker", "--until-idle")
+    machine.memory("service", "worker", "--until-idle")
 
     ask(machine)
     assert not machine.log_records() or all(record.get("event") != "hook" for record in machine.log_records())
@@ -113,7 +113,7 @@ def test_the_session_is_recorded_with_its_real_transcript_and_a_run_without_a_pe
     (rollout,) = (machine.home / ".codex" / "sessions").rglob("rollout-*.jsonl")
     assert marker.transcript == str(rollout)
     machine.let_time_pass(7200)
-    machine.memory("worker", "--until-idle")
+    machine.memory("service", "worker", "--until-idle")
     assert machine.entries_holding("linter") == []
 
 
@@ -121,7 +121,7 @@ def test_a_model_recalls_and_proposes_through_the_tools(machine: Machine, respon
     machine.configure("[memory]\nautostart = false\n")
     machine.memory("init", "--yes", "--vault", str(machine.vault), "--host", "codex")
     machine.memory("save", "preferences", "linter-first", "--body", RULE)
-    machine.memory("worker", "--until-idle")
+    machine.memory("service", "worker", "--until-idle")
     config = machine.home / ".codex" / "config.toml"
     config.write_text(config.read_text() + SERVER.format(program=Path(sys.executable).parent / "memory"))
     calls = [
@@ -195,13 +195,13 @@ def test_what_was_typed_in_one_session_of_codex_reaches_the_model_in_the_next(
     machine.configure("[memory]\nautostart = false\n\n[session]\nquiet_seconds = 0\n")
     machine.memory("init", "--yes", "--vault", str(machine.vault), "--host", "codex")
     converse(machine, RULE, trust=True)
-    machine.memory("worker", "--until-idle")
+    machine.memory("service", "worker", "--until-idle")
     (entry,) = machine.entries_holding(RULE.rstrip("."))
     assert "host: codex" in machine.entries()[entry]
     assert trusted_by_codex(load_settings(machine.base_env))
     if "_review" in entry:  # Without the model the person confirms it.
         machine.memory("review", "--decide", f"{Path(entry).stem}=approve")
-        machine.memory("worker", "--until-idle")
+        machine.memory("service", "worker", "--until-idle")
     seen = len(responses.requests)
     converse(machine, f"{RULE} Is that done?", trust=False)
     assert any("run the linter before you push" in text for text in responses.texts_of("developer", seen))
@@ -223,11 +223,11 @@ def test_a_session_of_codex_which_tells_no_end_is_mined_and_put_away_all_the_sam
     assert job["state"] == "queued"
     if how == "killed in its turn":
         machine.memory("jobs", "cancel", str(job["id"]))  # No Stop, no job: only the marker knows of the session.
-    machine.memory("worker", "--until-idle")
+    machine.memory("service", "worker", "--until-idle")
     assert len(machine.entries_holding("run the linter before you push")) == 1
     machine.let_time_pass(7200)
-    machine.memory("schedule", "run", "idle-sweep")
-    machine.memory("worker", "--until-idle")
+    machine.memory("jobs", "schedule", "run", "idle-sweep")
+    machine.memory("service", "worker", "--until-idle")
     assert list_markers(machine.state.harness) == []
     assert list_markers(machine.state.harness, REFLECTED) == [session]
 

@@ -86,14 +86,14 @@ def test_the_hooks_fire_from_the_plugin_alone_and_its_tools_and_skill_are_offere
     assert outcomes(machine, "UserPromptSubmit") == outcomes(machine, "Stop") == ["ok"] * tries
     assert "memory:memory" in json.dumps(model.wait_for(turn_about(RULE_WORDS)).body), "the skill"
     assert {"recall", "save", "list", "read_topic", "write_topic"} <= offered_tools(model)
-    machine.memory("worker", "--until-idle")
+    machine.memory("service", "worker", "--until-idle")
     assert len(machine.entries_holding(RULE_WORDS)) == 1
 
 
 def test_installed_twice_each_event_is_acted_upon_once(machine: Machine, model: StandInModel) -> None:
     machine.init()
     machine.memory("save", "preferences", "linter-first", "--body", RULE)
-    machine.memory("worker", "--until-idle")
+    machine.memory("service", "worker", "--until-idle")
     install_plugin(machine)
     question = "Do I have to run the linter before I push to main?"
     with machine.open_client() as session:

@@ -1,4 +1,4 @@
-"""The tools of `memory mcp`, and `memory` itself, called by a model through the real Claude Code."""
+"""The tools of `memory service mcp`, and `memory` itself, called by a model through the real Claude Code."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def until_answered(machine: Machine, model: StandInModel, prompt: str, *options:
 
 def configured(machine: Machine) -> list[str]:
     """Options with which the client runs our server as anybody's, without the plugin."""
-    program = {"command": str(Path(sys.executable).parent / "memory"), "args": ["mcp"]}
+    program = {"command": str(Path(sys.executable).parent / "memory"), "args": ["service", "mcp"]}
     file = machine.root / "servers.json"
     file.write_text(json.dumps({"mcpServers": {SERVER: program}}))
     allowed = f"mcp__{SERVER}__recall,mcp__{SERVER}__save"
@@ -76,7 +76,7 @@ def configured(machine: Machine) -> list[str]:
 
 def remembered(machine: Machine) -> None:
     machine.memory("save", "preferences", "linter-first", "--body", RULE)
-    machine.memory("worker", "--until-idle")
+    machine.memory("service", "worker", "--until-idle")
 
 
 def check_what_came_back(machine: Machine, model: StandInModel) -> None:

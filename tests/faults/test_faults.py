@@ -64,19 +64,19 @@ def test_a_missing_vault_is_one_line_and_hooks_go_on(sandbox: Sandbox) -> None:
     assert _one_line(done.stderr)
     commands = {"Stop": {}, "UserPromptSubmit": {"prompt": "which day do we ship?"}, "SessionStart": {}}
     away.rename(sandbox.vault)
-    argv = {event: json.loads(sandbox.memory("hook-command", event, "--json")) for event in commands}
+    argv = {event: json.loads(sandbox.memory("config", "hook-command", event, "--json")) for event in commands}
     sandbox.vault.rename(away)
     for event, extra in commands.items():
         payload = {**COMMON, **extra, "session_id": SESSION, "prompt_id": event}
         sandbox.hook(event, payload, argv=argv[event])
     away.rename(sandbox.vault)
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     assert any("tuesday" in text.lower() for text in vault_files(sandbox).values())
 
 
 def test_a_readonly_vault_loses_nothing(sandbox: Sandbox) -> None:
     record_session(sandbox)
-    argv = with_readonly(sandbox.vault, [sys.executable, "-m", "memoryvault", "worker", "--until-idle"])
+    argv = with_readonly(sandbox.vault, [sys.executable, "-m", "memoryvault", "service", "worker", "--until-idle"])
     done = subprocess.run(argv, env=sandbox.environment, cwd=sandbox.root, capture_output=True, text=True, check=False)
     sandbox.vault.chmod(0o755)
     assert "Traceback" not in done.stderr
@@ -84,19 +84,19 @@ def test_a_readonly_vault_loses_nothing(sandbox: Sandbox) -> None:
     assert not any(job["state"] == "dead" for job in sandbox.json("jobs", "list"))
     until = time.monotonic() + 60
     while not vault_files(sandbox) and time.monotonic() < until:
-        sandbox.memory("worker", "--until-idle")
+        sandbox.memory("service", "worker", "--until-idle")
         time.sleep(1)
     assert any("tuesday" in text.lower() for text in vault_files(sandbox).values())
 
 
-@pytest.mark.parametrize("command", ["serve", "reindex", "model", "health"])
+@pytest.mark.parametrize("command", ["service serve", "vault reindex", "config model", "health"])
 def test_a_readonly_state_folder_is_told_in_one_line(sandbox: Sandbox, command: str) -> None:
     record_session(sandbox)
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     for lock in (sandbox.state / "index.db.lock", sandbox.state / "run/recall.lock"):
         lock.unlink(missing_ok=True)  # For who is not root: in a folder without the right to write none is made.
     folders = [folder for folder in (sandbox.state, *sandbox.state.rglob("*")) if folder.is_dir()]
-    argv = with_readonly(sandbox.state, [sys.executable, "-m", "memoryvault", command])
+    argv = with_readonly(sandbox.state, [sys.executable, "-m", "memoryvault", *command.split()])
     for folder in folders:
         folder.chmod(0o500)
     try:
@@ -117,7 +117,7 @@ def test_a_readonly_state_folder_is_told_in_one_line(sandbox: Sandbox, command: 
 @pytest.mark.parametrize("damage", ["garbage", "absent"])
 def test_a_lost_index_is_rebuilt_and_the_prompt_is_answered(sandbox: Sandbox, damage: str) -> None:
     record_session(sandbox)
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     approve_rule(sandbox)
     assert "Tuesday" in _ask(sandbox, "do we ship on tuesday mornings?")
     for file in sandbox.state.glob("index.db*"):
@@ -126,13 +126,13 @@ def test_a_lost_index_is_rebuilt_and_the_prompt_is_answered(sandbox: Sandbox, da
         else:
             file.write_bytes(b"this is no database at all\n" * 400)
     _ask(sandbox, "do we ship on tuesday mornings?")
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     assert "Tuesday" in _ask(sandbox, "do we ship on tuesday mornings?")
 
 
 @pytest.mark.alone
 def test_a_locked_queue_makes_the_hook_spool_and_the_worker_takes_it_in(sandbox: Sandbox) -> None:
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     lock = sqlite3.connect(sandbox.state / "queue.db", isolation_level=None)
     lock.execute("BEGIN EXCLUSIVE")
     try:
@@ -141,7 +141,7 @@ def test_a_locked_queue_makes_the_hook_spool_and_the_worker_takes_it_in(sandbox:
     finally:
         lock.execute("ROLLBACK")
         lock.close()
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     assert list((sandbox.state / "spool").glob("*.json")) == []
     assert any("tuesday" in text.lower() for text in vault_files(sandbox).values())
 
@@ -151,7 +151,7 @@ def test_without_a_model_everything_works_on_keywords_and_says_so(tmp_path: Path
     sandbox = ForkedSandbox(tmp_path, {"AGENT_TOOLKIT_EMBEDDING_MODEL": "no-such-model"})
     record_session(sandbox)
     with sandbox.recall_service():
-        sandbox.memory("worker", "--until-idle")
+        sandbox.memory("service", "worker", "--until-idle")
         approve_rule(sandbox)
         assert "Tuesday" in _ask(sandbox, "do we ship on tuesday mornings?")
         done = sandbox.run("recall", "ship on tuesday mornings", "--all-projects", "--json")
@@ -166,7 +166,7 @@ def test_without_the_extra_semantic_everything_works_on_keywords(tmp_path: Path)
     sandbox = Sandbox(tmp_path, _blocking(tmp_path / "blocked", *names))
     record_session(sandbox)
     with sandbox.recall_service():
-        sandbox.memory("worker", "--until-idle")
+        sandbox.memory("service", "worker", "--until-idle")
         approve_rule(sandbox)
         assert "Tuesday" in _ask(sandbox, "do we ship on tuesday mornings?")
         done = sandbox.run("recall", "ship on tuesday mornings", "--all-projects", "--json")
@@ -184,7 +184,7 @@ def test_a_bad_setting_is_named_with_its_line_and_what_is_allowed(sandbox: Sandb
 
 
 def test_a_bad_setting_does_not_stop_a_session(sandbox: Sandbox) -> None:
-    argv = json.loads(sandbox.memory("hook-command", "Stop", "--json"))
+    argv = json.loads(sandbox.memory("config", "hook-command", "Stop", "--json"))
     (sandbox.root / "config.toml").write_text("this is no toml\n", "utf-8")
     sandbox.hook("Stop", {**COMMON, "session_id": SESSION, "prompt_id": "p"}, argv=argv)
 
@@ -193,10 +193,10 @@ def test_a_half_written_last_line_waits_for_its_other_half(sandbox: Sandbox) -> 
     lines = SHIPPED.read_text("utf-8").splitlines(keepends=True)
     rule = next(i for i, line in enumerate(lines) if "Tuesday" in line)
     record_session(sandbox, lines="".join(lines[:rule]) + lines[rule][:200])
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     assert not any("tuesday" in text.lower() for text in vault_files(sandbox).values())
     record_session(sandbox, lines="".join(lines))
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     assert any("tuesday" in text.lower() for text in vault_files(sandbox).values())
 
 
@@ -213,17 +213,17 @@ def test_without_sqlite_vec_everything_works_on_keywords_and_says_so(tmp_path: P
     sandbox = Sandbox(tmp_path, _blocking(tmp_path / "blocked", "sqlite_vec"))
     record_session(sandbox)
     with sandbox.recall_service():
-        sandbox.memory("worker", "--until-idle")
+        sandbox.memory("service", "worker", "--until-idle")
         approve_rule(sandbox)
         assert "Tuesday" in _until_answered(sandbox, "do we ship on tuesday mornings?")
         done = sandbox.run("recall", "ship on tuesday mornings", "--all-projects", "--json")
-        reindexed = sandbox.run("reindex")
+        reindexed = sandbox.run("vault", "reindex")
     answer = json.loads(done.stdout)
     assert (len(answer["hits"]), answer["degraded"]) == (1, ["no-extension"])
     assert "sqlite-vec cannot be loaded" in done.stderr
     assert "sqlite-vec cannot be loaded" in reindexed.stderr
     assert not any(job["state"] == "dead" for job in sandbox.json("jobs", "list"))
-    changed = sandbox.run("model", "use", "all-MiniLM-L6-v2")
+    changed = sandbox.run("config", "model", "use", "all-MiniLM-L6-v2")
     assert changed.returncode != 0
     assert "Traceback" not in changed.stderr
 
@@ -231,10 +231,10 @@ def test_without_sqlite_vec_everything_works_on_keywords_and_says_so(tmp_path: P
 def test_an_index_that_breaks_while_everything_runs_is_rebuilt_in_the_background(tmp_path: Path) -> None:
     sandbox = ForkedSandbox(tmp_path, {"AGENT_TOOLKIT_EMBEDDING_MODEL": "no-such-model"})
     record_session(sandbox)
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     approve_rule(sandbox)
     index = sandbox.state / "index.db"
-    with sandbox.recall_service(), sandbox.process("worker"):
+    with sandbox.recall_service(), sandbox.process("service", "worker"):
         # Without a worker `memory recall` would bring the index in step itself, before it answers.
         wait_until(lambda: lock_holder(StatePaths(sandbox.state).worker_lock) is not None, "the worker runs")
         assert sandbox.json("recall", "ship on tuesday mornings", "--all-projects")["degraded"] == ["no-model"]
@@ -261,9 +261,9 @@ def test_an_index_that_breaks_while_everything_runs_is_rebuilt_in_the_background
 
 def test_with_the_vault_unmounted_the_index_answers_and_says_so(sandbox: Sandbox) -> None:
     record_session(sandbox)
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     approve_rule(sandbox)
-    argv = json.loads(sandbox.memory("hook-command", "UserPromptSubmit", "--json"))
+    argv = json.loads(sandbox.memory("config", "hook-command", "UserPromptSubmit", "--json"))
     away = sandbox.vault.rename(sandbox.vault.with_name("Away"))
     try:
         alone = sandbox.run("recall", "ship on tuesday mornings", "--all-projects", "--json")
@@ -282,7 +282,7 @@ def test_with_the_vault_unmounted_the_index_answers_and_says_so(sandbox: Sandbox
         assert "the vault is not there" in done.stderr
     assert (listed.returncode, _one_line(listed.stderr)) == (1, True)
     assert any("mount it" in warning for warning in health["warnings"])
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     found = sandbox.json("recall", "ship on tuesday mornings", "--all-projects")["hits"]
     assert len(found) == 1, "nothing was forgotten meanwhile"
 

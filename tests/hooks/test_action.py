@@ -180,12 +180,12 @@ def test_inspect_shows_all_three_ways_to_the_agent(
     call(box)
     for name, value in box.env.items():
         monkeypatch.setenv(name, value)
-    assert main(["inspect", SESSION]) == 0
+    assert main(["vault", "inspect", SESSION]) == 0
     told = capsys.readouterr().out
     assert "given at the session's start:\n  personal-private/_always-load/short.md\n" in told
     assert "told with the result of a tool call:\n  personal-private/preferences/push.md\n" in told
     assert "personal-private/preferences/push.md  (injected)" in told
-    assert main(["inspect"]) == 0
+    assert main(["vault", "inspect"]) == 0
     last = capsys.readouterr().out
     assert "(injected)" in last
     assert "tool call" in last

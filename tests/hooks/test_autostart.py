@@ -79,8 +79,8 @@ def test_session_start_starts_worker_and_service_detached_and_clean(sandbox: San
     sandbox.run("SessionStart", sandbox.payload(source="startup"), env=env)
     os.close(leaked)
     serve, worker = sorted(records(started, 2), key=lambda record: str(record["argv"][-1]))
-    assert serve["argv"] == ["-I", "-m", "memoryvault", "serve"]
-    assert worker["argv"] == ["-I", "-m", "memoryvault", "worker"]
+    assert serve["argv"] == ["-I", "-m", "memoryvault", "service", "serve"]
+    assert worker["argv"] == ["-I", "-m", "memoryvault", "service", "worker"]
     for record in (serve, worker):
         assert record["cwd"] == "/"
         assert record["null"] == [True, True, True]

@@ -251,10 +251,10 @@ def test_doctor_says_which_hosts_are_wired_and_which_is_experimental(
 
 
 def test_the_command_names_the_host(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    assert run(sandbox, monkeypatch, "hook-command", "PreInvocation", "--host", "antigravity", "--json") == 0
+    assert run(sandbox, monkeypatch, "config", "hook-command", "PreInvocation", "--host", "antigravity", "--json") == 0
     launcher, *words = json.loads(capsys.readouterr().out)
     assert launcher == launcher_in(sandbox.state_root)
     assert os.access(launcher, os.X_OK), "what is wired by hand is there"
     assert words == ["PreInvocation", "--host", "antigravity"]
-    assert run(sandbox, monkeypatch, "hook-command", "SessionStart", "--host", "antigravity") == 2
+    assert run(sandbox, monkeypatch, "config", "hook-command", "SessionStart", "--host", "antigravity") == 2
     assert "PreInvocation" in capsys.readouterr().err

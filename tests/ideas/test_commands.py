@@ -53,7 +53,7 @@ def test_an_idea_is_written_at_once_listed_shown_and_promoted(sandbox: Sandbox) 
     assert (listed["slug"], listed["in_ideas_file"], listed["status"]) == ("retry-page", True, "incubating")
     assert "A page that shows retries." in sandbox.memory("idea", "show", "retry-page")
     assert ask(sandbox, "idea", "Retry page", SUMMARY)["new"] is False
-    promoted = ask(sandbox, "promote", "idea", "retry-page")
+    promoted = ask(sandbox, "idea", "promote", "retry-page")
     assert (promoted["promoted"], promoted["ideas_annotation"]) == (True, "written")
     assert ask(sandbox, "idea", "list") == []
 
@@ -158,8 +158,8 @@ def test_undo_steps_back_through_the_answers_about_ideas(sandbox: Sandbox) -> No
 @pytest.mark.hurried
 def test_a_box_ticked_in_the_note_is_carried_out_by_a_running_worker(sandbox: Sandbox) -> None:
     old(sandbox, "one", "two")
-    sandbox.memory("schedule", "run", "incubator-gc")
-    with sandbox.process("worker"):
+    sandbox.memory("jobs", "schedule", "run", "incubator-gc")
+    with sandbox.process("service", "worker"):
         path = sandbox.vault / LIST
         wait_for(path.exists, 6 * APPLY_SECONDS)
         path.write_text(path.read_text("utf-8").replace("- [ ] Archive", "- [x] Archive", 1), "utf-8")
@@ -182,8 +182,8 @@ def test_a_session_with_an_idea_goes_through_the_worker(tmp_path: Path, mode: st
     transcript = sandbox.transcript(session, lines)
     payload = {"session_id": session, "transcript_path": str(transcript), "cwd": str(tmp_path)}
     sandbox.hook("SessionEnd", {**payload, "reason": "other"})
-    sandbox.memory("schedule", "run", "incubator-gc")
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("jobs", "schedule", "run", "incubator-gc")
+    sandbox.memory("service", "worker", "--until-idle")
     text = (home / "Ideas.md").read_bytes()
     assert (home / "Notes" / "charges.md").read_text() == "How charges are retried, and how often."
     kinds = {idea["slug"]: idea["in_ideas_file"] for idea in ask(sandbox, "idea", "list")}

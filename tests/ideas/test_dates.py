@@ -140,7 +140,7 @@ def test_a_backfill_lists_ideas_by_the_days_they_were_said_and_a_yes_writes_that
         path = old_session(folder, number, text)
         path.write_text(path.read_text("utf-8").replace("2026-03-01T", f"2026-0{5 - number}-01T"), "utf-8")
     sandbox.memory("reflect", "corpus", "--execute")
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     listed = sandbox.json("idea", "list")
     assert sorted(idea["surfaced_at"][:10] for idea in listed) == ["2026-03-01", "2026-04-01"]
     assert {line.split()[2] for line in sandbox.memory("idea", "list").splitlines()[1:]} == {"2026-03-01", "2026-04-01"}
@@ -150,7 +150,7 @@ def test_a_backfill_lists_ideas_by_the_days_they_were_said_and_a_yes_writes_that
     assert HEADINGS.findall(text) == ["2026-03-01", "2026-04-01"]
     assert sandbox.json("idea", "gc") == [], "captured today, however long ago it was said"
     sandbox.memory("reflect", "corpus", "--reset", "--execute")
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     dated = {idea["slug"]: idea["surfaced_at"] for idea in listed}
     assert {idea["slug"]: idea["surfaced_at"] for idea in sandbox.json("idea", "list")} == dated, "mined anew"
     assert (sandbox.vault.parent / "Ideas.md").read_text("utf-8") == text

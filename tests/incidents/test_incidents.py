@@ -138,14 +138,14 @@ def test_the_command(bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     for name, value in bed.env.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("sys.stdin", io.StringIO(PYTHON))
-    assert main(["incident", "find"]) == 1
-    assert main(["incident", "add", "--body", PYTHON, "--project", "", "--resolution", "One file each."]) == 0
+    assert main(["vault", "incident", "find"]) == 1
+    assert main(["vault", "incident", "add", "--body", PYTHON, "--project", "", "--resolution", "One file each."]) == 0
     reconcile_now(bed.settings)
     capsys.readouterr()
-    assert main(["incident", "find", "--body", ELSEWHERE, "--json"]) == 0
+    assert main(["vault", "incident", "find", "--body", ELSEWHERE, "--json"]) == 0
     assert [(one["exact"], one["resolution"]) for one in json.loads(capsys.readouterr().out)] == [
         (True, "One file each.")
     ]
-    assert main(["incident", "find", "--body", "OperationalError: the database is locked, sqlite3"]) == 0
+    assert main(["vault", "incident", "find", "--body", "OperationalError: the database is locked, sqlite3"]) == 0
     assert "like it" in capsys.readouterr().out
-    assert main(["incident", "add", "--body", " "]) == 2
+    assert main(["vault", "incident", "add", "--body", " "]) == 2

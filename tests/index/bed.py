@@ -97,7 +97,7 @@ def slugs(result: RecallResult) -> list[str]:
 
 
 class ServiceProcess:
-    """`memory serve` as a real process, with the fake embedder unless `model` names a real one.
+    """`memory service serve` as a real process, with the fake embedder unless `model` names a real one.
 
     `packages`: a folder whose packages it loads before the installed ones.
     """

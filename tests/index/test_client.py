@@ -135,7 +135,10 @@ def test_a_service_that_cannot_be_started_is_said_in_one_line(unstartable: Setti
 
 
 def test_nobody_there_is_said_in_one_line(bed: Bed) -> None:
-    with pytest.raises(ServiceUnavailable, match="memory serve"), RecallClient(bed.state.recall_socket) as client:
+    with (
+        pytest.raises(ServiceUnavailable, match="memory service serve"),
+        RecallClient(bed.state.recall_socket) as client,
+    ):
         client.ping()
 
 

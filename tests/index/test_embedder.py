@@ -55,7 +55,7 @@ def test_a_model_has_one_name_however_it_is_written(setting: str, name: str) -> 
 
 
 def test_a_model_that_is_not_here_is_not_downloaded(tmp_path: Path) -> None:
-    with pytest.raises(ModelUnavailable, match="memory model use BAAI/bge-large-en"):
+    with pytest.raises(ModelUnavailable, match="memory config model use BAAI/bge-large-en"):
         load_embedder("BAAI/bge-large-en-v1.5", models_folder=tmp_path)
     with pytest.raises(ModelUnavailable, match="no folder"):
         load_embedder(str(tmp_path / "missing"), models_folder=tmp_path)

@@ -1,4 +1,4 @@
-"""`memory eval`: what it reads, and that the order of documents says nothing."""
+"""`memory config eval`: what it reads, and that the order of documents says nothing."""
 
 from __future__ import annotations
 

@@ -165,8 +165,8 @@ def test_only_the_named_device_acts_on_the_whole_vault(tmp_path: Path, kind: str
     settings_note = sandbox.vault / SETTINGS_NOTE
     settings_note.parent.mkdir()
     settings_note.write_text("---\ndevice: another-device\n---\n", "utf-8")
-    sandbox.memory("schedule", "run", kind)
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("jobs", "schedule", "run", kind)
+    sandbox.memory("service", "worker", "--until-idle")
     assert not (sandbox.vault / DASHBOARD).exists()
     jobs = [
         job
@@ -175,6 +175,6 @@ def test_only_the_named_device_acts_on_the_whole_vault(tmp_path: Path, kind: str
     ]
     assert [job["history"][-1]["result"] for job in jobs if job["history"]] == [{"elsewhere": "another-device"}]
     settings_note.write_text(f"---\ndevice: {socket.gethostname()}\n---\n", "utf-8")
-    sandbox.memory("schedule", "run", kind)
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("jobs", "schedule", "run", kind)
+    sandbox.memory("service", "worker", "--until-idle")
     assert (sandbox.vault / DASHBOARD).exists() is (kind == "dashboard")

@@ -1,4 +1,4 @@
-"""`memory review` and `memory inbox` as people and programs use them; decisions in notes with a real worker."""
+"""`memory review` and `memory vault inbox` as people and programs use them; decisions in notes with a real worker."""
 
 from __future__ import annotations
 
@@ -320,7 +320,7 @@ def test_a_decision_in_the_note_is_carried_out_within_seconds(sandbox: Sandbox) 
     path = propose(sandbox, "tabs", "Use tabs")
     before = propose(sandbox, "made-before", "Decided while no worker ran")
     before.write_text(before.read_text("utf-8").replace("---\n", "---\ndecision: approve\n", 1), "utf-8")
-    with sandbox.process("worker"):
+    with sandbox.process("service", "worker"):
         wait_for(place(sandbox, "made-before"), 20)
         path.write_text(path.read_text("utf-8").replace("---\n", "---\ndecision: approve\n", 1), "utf-8")
         wait_for(place(sandbox, "tabs"))
@@ -328,10 +328,10 @@ def test_a_decision_in_the_note_is_carried_out_within_seconds(sandbox: Sandbox) 
 
 
 def test_a_worker_that_runs_until_idle_finds_the_decisions_too(sandbox: Sandbox) -> None:
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     path = propose(sandbox, "tabs", "Indent every Makefile with tabs", "_inbox")
     path.write_text(path.read_text("utf-8").replace("---\n", "---\ndecision: approve\n", 1), "utf-8")
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     assert place(sandbox, "tabs").is_file()
     hits = sandbox.json("recall", "tabs to indent a Makefile")["hits"]
     assert [hit["path"] for hit in hits] == ["personal-private/preferences/tabs.md"]
@@ -345,18 +345,18 @@ def test_the_inbox_on_a_terminal_asks_for_each_step(sandbox: Sandbox) -> None:
         file = sandbox.vault / "personal-private/_inbox" / f"{slug}.md"
         text = file.read_text("utf-8").replace("2026-07-01", time.strftime("%Y-%m-%d"))
         file.write_text(text.replace("status: pending", "status: inbox"), "utf-8")
-    done = sandbox.run("inbox", "triage")
+    done = sandbox.run("vault", "inbox", "triage")
     assert done.returncode == 2
     assert "--yes" in done.stderr
-    steps = sandbox.json("inbox", "triage", "--dry-run")
+    steps = sandbox.json("vault", "inbox", "triage", "--dry-run")
     assert {step["step"] for step in steps} == {"merge", "expire"}
-    terminal = Terminal(sandbox, ["inbox", "triage"])
+    terminal = Terminal(sandbox, ["vault", "inbox", "triage"])
     for _ in steps:
         terminal.expect("\r\n    personal-private/_inbox/")
         name = terminal.shown[:3]
         terminal.expect("[s]kip")
         terminal.write("r" if name == "old" else "y")
     assert terminal.close() == 0
-    (kept,) = json.loads(sandbox.memory("inbox", "list", "--json"))
+    (kept,) = json.loads(sandbox.memory("vault", "inbox", "list", "--json"))
     assert kept["occurrences"] == 2
     assert "status: rejected" in (sandbox.vault / "personal-private/_archive/old.md").read_text("utf-8")

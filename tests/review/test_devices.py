@@ -59,10 +59,10 @@ def test_a_decision_in_a_note_waits_for_the_named_device(tmp_path: Path) -> None
     head = "---\ndecision: approve\nkind: preferences\nstatus: pending\n---\n\n"
     note.write_text(f"{head}# Use pnpm\n\nAlways use pnpm.\n", "utf-8")
     name(sandbox.vault, "---\ndevice: another-device\n---\n")
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     assert note.exists()
     name(sandbox.vault, f"---\ndevice: {socket.gethostname()}\n---\n")
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     assert not note.exists()
     assert (sandbox.vault / "personal-private" / "preferences" / "use-pnpm.md").exists()
 

@@ -82,8 +82,8 @@ def test_what_another_command_decides_on_is_left_to_it(bed: Bed) -> None:
     for path, instead in {
         asks: "memory review",
         idea: "memory idea archive",
-        found: "special folder|memory watchlist dismiss",
-        topic: "memory topics rm",
+        found: "special folder|memory skills watchlist dismiss",
+        topic: "memory vault topics rm",
         old: "its status is superseded",
         own: "MemoryVault's own",
     }.items():

@@ -373,11 +373,11 @@ def sandbox(tmp_path: Path) -> Sandbox:
 @pytest.mark.slow
 def test_the_command_prints_both_paths_and_both_are_indexed(sandbox: Sandbox) -> None:
     sandbox.memory("save", "preferences", "deploy-day", "--body", "We deploy on Tuesdays.")
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     printed = sandbox.memory("evolve", OLD, "--reason", "new train", stdin="We deploy on Mondays.").strip()
     new, archive = printed.split("\t")
     assert (Path(new), Path(archive).is_file()) == (sandbox.vault / OLD, True)
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     hits = sandbox.json("recall", "which day do we deploy")["hits"]
     assert [hit["path"] for hit in hits] == [OLD], "only what holds"
     named = sandbox.json("recall", "which day do we deploy", "--filter", "status=superseded")["hits"]

@@ -41,7 +41,7 @@ def test_no_byte_of_the_state_folder_holds_a_word_of_what_was_forgotten(tmp_path
     dismissed = Path(sandbox.memory("save", "preference", "deploy", "--body", "Always use brimfozzle here.").strip())
     scrubbed = Path(sandbox.memory("save", "reference", "vpn", "--body", "Of the network.").strip())
     scrubbed.write_text(scrubbed.read_text("utf-8") + "\npassword: Quellwart77Vz\n", "utf-8")
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     assert sandbox.json("recall", "zelthumper")["hits"]
     sandbox.hook("UserPromptSubmit", {"session_id": "s1", "cwd": str(tmp_path), "prompt": "where is the zelthumper?"})
     state = sandbox.root / "state"
@@ -51,13 +51,13 @@ def test_no_byte_of_the_state_folder_holds_a_word_of_what_was_forgotten(tmp_path
 
     deleted.unlink()
     sandbox.memory("dismiss", "--yes", str(dismissed))
-    sandbox.memory("scrub", "--apply")
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("vault", "scrub", "--apply")
+    sandbox.memory("service", "worker", "--until-idle")
     assert places(state) == set()
     assert places(state, ("quellwart77vz",)) == set()
     assert places(state, ("brimfozzl",)) == set()
     sandbox.memory("review", "--undo", "deploy")
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     assert sandbox.json("recall", "brimfozzle")["hits"]
 
 

@@ -104,9 +104,9 @@ def test_the_review_counts_what_it_lists(full: Bed, ask: Ask) -> None:
 
 
 def test_lists_have_as_many_lines_as_are_counted(full: Bed, ask: Ask) -> None:
-    assert len(json.loads(ask("inbox", "list", "--json"))) == WAITS.inbox
+    assert len(json.loads(ask("vault", "inbox", "list", "--json"))) == WAITS.inbox
     assert len(json.loads(ask("idea", "list", "--json"))) == WAITS.ideas
-    assert json.loads(ask("watchlist", "--json"))["count"] == WAITS.patterns
+    assert json.loads(ask("skills", "watchlist", "--json"))["count"] == WAITS.patterns
 
 
 def test_health_tells_it_to_people_and_programs(full: Bed, ask: Ask) -> None:
@@ -181,14 +181,16 @@ def test_doctor_tells_what_the_index_holds_in_the_same_words(full: Bed) -> None:
 def test_an_empty_review_says_what_waits_elsewhere(bed: Bed, ask: Ask) -> None:
     for file in [*bed.vault.rglob("_review/*.md"), *bed.vault.rglob("*conflicted*")]:
         file.unlink()
-    nothing = "nothing waits for your decision; elsewhere: 2 in the inbox (memory inbox), 3 ideas (memory idea list)"
+    nothing = (
+        "nothing waits for your decision; elsewhere: 2 in the inbox (memory vault inbox), 3 ideas (memory idea list)"
+    )
     assert nothing in ask("review")
     assert nothing in ask("review", "--list")
     for file in bed.vault.rglob("_inbox/*.md"):
         file.unlink()
     assert ask("review", "--list", "--inbox").startswith("the inbox is empty\n")
     assert ask("review", "--inbox").startswith("the inbox is empty\n")
-    assert ask("inbox", "list") == "the inbox is empty\n"
+    assert ask("vault", "inbox", "list") == "the inbox is empty\n"
 
 
 def test_a_question_about_an_idea_that_is_gone_is_a_thing_of_its_own() -> None:

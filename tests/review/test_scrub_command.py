@@ -1,4 +1,4 @@
-"""`memory scrub` goes back over what is on disk; ids, dates and the user's own words stay."""
+"""`memory vault scrub` goes back over what is on disk; ids, dates and the user's own words stay."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def everything(sandbox: Sandbox) -> bytes:
 def test_a_secret_is_found_everywhere_and_replaced(sandbox: Sandbox) -> None:
     path = Path(sandbox.memory("save", "reference", "deploy", "--body", f"placeholder, ask {MAIL}").strip())
     path.write_text(path.read_text("utf-8").replace("placeholder", f"token {TOKEN}"), "utf-8")
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     log = sandbox.state / "log" / "memoryvault.log"
     with log.open("a", encoding="utf-8") as file:
         file.write(f'{{"level": "info", "event": "x", "message": "mail {MAIL} {TOKEN}"}}\n')
@@ -69,25 +69,25 @@ def test_a_secret_is_found_everywhere_and_replaced(sandbox: Sandbox) -> None:
     connection.close()
     assert TOKEN.encode() in everything(sandbox)
 
-    report = sandbox.json("scrub")
+    report = sandbox.json("vault", "scrub")
     assert {one["where"] for one in report["found"]} == {"vault", "index", "log", "spool", "queue"}
-    assert TOKEN not in sandbox.memory("scrub"), "the report does not repeat it"
+    assert TOKEN not in sandbox.memory("vault", "scrub"), "the report does not repeat it"
     assert TOKEN.encode() in everything(sandbox), "without --apply nothing changes"
 
-    sandbox.memory("scrub", "--apply")
+    sandbox.memory("vault", "scrub", "--apply")
     assert TOKEN.encode() not in everything(sandbox)
     text = path.read_text("utf-8")
     assert MAIL in text, "whom the user names in a note of theirs is no secret"
     assert MAIL not in log.read_text("utf-8")
-    assert sandbox.json("scrub")["found"] == []
-    sandbox.memory("worker", "--until-idle")
+    assert sandbox.json("vault", "scrub")["found"] == []
+    sandbox.memory("service", "worker", "--until-idle")
     assert [Path(hit["path"]).stem for hit in sandbox.json("recall", "deploy token")["hits"]]
 
 
 @pytest.mark.slow
 def test_nothing_that_was_put_away_or_copied_or_freed_keeps_a_secret(sandbox: Sandbox) -> None:
     path = Path(sandbox.memory("save", "reference", "deploy", "--body", "placeholder").strip())
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     note = path.read_text("utf-8").replace("placeholder", f"token {TOKEN}")
     copy = path.with_name("deploy (conflicted copy).md")
     trashed = sandbox.vault / "_trash" / "deploy.md"
@@ -109,25 +109,25 @@ def test_nothing_that_was_put_away_or_copied_or_freed_keeps_a_secret(sandbox: Sa
         assert back_up(sandbox.state / name)
     with closing(sqlite3.connect(sandbox.state / "queue.db")) as connection, connection:
         connection.execute(freed, (None,))
-    assert {one["where"] for one in sandbox.json("scrub")["found"]} == {"vault", "queue", "state"}
+    assert {one["where"] for one in sandbox.json("vault", "scrub")["found"]} == {"vault", "queue", "state"}
 
-    sandbox.memory("scrub", "--apply")
+    sandbox.memory("vault", "scrub", "--apply")
     assert TOKEN.encode() not in everything(sandbox)
     assert TOKEN not in ideas.read_text("utf-8")
     assert (sandbox.state / "backup" / "queue.db").is_file()
-    assert sandbox.json("scrub")["found"] == []
+    assert sandbox.json("vault", "scrub")["found"] == []
 
 
 @pytest.mark.slow
 def test_a_job_that_waits_keeps_its_arguments_and_is_named(sandbox: Sandbox) -> None:
     sandbox.memory("save", "reference", "deploy", "--body", "x")
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     with closing(sqlite3.connect(sandbox.state / "queue.db")) as connection, connection:
         connection.execute(
             "UPDATE job SET state = 'queued', args = ? WHERE id = (SELECT min(id) FROM job)",
             (json.dumps({"session": TOKEN}),),
         )
-    done = sandbox.run("scrub", "--apply")
+    done = sandbox.run("vault", "scrub", "--apply")
     assert done.returncode == 1
     assert "cancel it first" in done.stderr
     assert TOKEN not in done.stdout + done.stderr
@@ -142,7 +142,7 @@ def test_the_journal_is_scrubbed_and_undo_still_knows_its_notes(sandbox: Sandbox
     (first, *_) = sorted(sandbox.vault.rglob("*.md"))
     sandbox.memory("evolve", str(first), "--reason", "x", "--body", "Another.")
     assert TOKEN.encode() in everything(sandbox)
-    sandbox.memory("scrub", "--apply")
+    sandbox.memory("vault", "scrub", "--apply")
     assert TOKEN.encode() not in everything(sandbox)
 
 
@@ -184,7 +184,7 @@ def test_notes_scrubbed_by_a_run_that_was_killed_can_be_taken_back(tmp_path: Pat
         made = Change(f"personal-private/preferences/{name}.md", None, text)
         bed.journal.commit([made], run="reflect:1", actor="reflection", what=name)
     arm = {"MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": point}
-    command = [sys.executable, "-m", "memoryvault", "scrub", "--apply"]
+    command = [sys.executable, "-m", "memoryvault", "vault", "scrub", "--apply"]
     killed = subprocess.run(command, env={**bed.env, **arm}, cwd=tmp_path, check=False, capture_output=True)
     assert killed.returncode == -signal.SIGKILL
     assert all("Use [" in text or f"Use {TOKEN}." in text for text in bed.files().values()), "none is half written"
@@ -212,7 +212,7 @@ def test_a_scrub_that_is_killed_while_it_writes_a_file_of_lines_leaves_it_whole(
         file.write_text(json.dumps({"kind": "reflect.session", "note": TOKEN}) + "\n")
     before = file.read_bytes()
     arm = {"MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": "before-replace"}
-    command = [sys.executable, "-m", "memoryvault", "scrub", "--apply"]
+    command = [sys.executable, "-m", "memoryvault", "vault", "scrub", "--apply"]
     killed = subprocess.run(command, env={**bed.env, **arm}, cwd=tmp_path, check=False, capture_output=True)
     assert killed.returncode == -signal.SIGKILL
     assert list(file.parent.glob(f".{file.name}-*.tmp")), "it was killed over this file"
@@ -279,7 +279,7 @@ def _note_of_two_acts(bed: Bed) -> str:
 
 def _kill_scrub(bed: Bed, point: str) -> None:
     arm = {"MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": point}
-    command = [sys.executable, "-m", "memoryvault", "scrub", "--apply"]
+    command = [sys.executable, "-m", "memoryvault", "vault", "scrub", "--apply"]
     killed = subprocess.run(command, env={**bed.env, **arm}, cwd=bed.root, check=False, capture_output=True)
     assert killed.returncode == -signal.SIGKILL
 
@@ -335,7 +335,7 @@ def test_files_that_cannot_be_written_hold_up_nothing_else_and_are_named(
     assert found["vault", "Ideas.md"]
     assert not any(found[where, f"personal-private/notes/{name}.md"] for where in ("vault", "index") for name in "by")
 
-    for arguments in (["scrub", "--apply"], ["scrub", "--apply", "--json"]):
+    for arguments in (["vault", "scrub", "--apply"], ["vault", "scrub", "--apply", "--json"]):
         args = build_parser(arguments).parse_args(arguments)
         assert args.run(args, Context(sandbox.environment)) == 1
         said = capsys.readouterr()
@@ -367,7 +367,7 @@ def test_names_dates_and_ids_are_left_alone_and_free_fields_are_not() -> None:
 
 def test_standard_input_comes_out_clean_and_otherwise_as_it_was(sandbox: Sandbox) -> None:
     text = f"a line\r\n  with {MAIL}\n{TOKEN}\nno newline at the end"
-    out = sandbox.memory("scrub", "--stdin", stdin=text)
+    out = sandbox.memory("vault", "scrub", "--stdin", stdin=text)
     assert MAIL not in out
     assert TOKEN not in out
     assert out.endswith("no newline at the end")

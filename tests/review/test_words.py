@@ -148,7 +148,7 @@ def test_what_was_passed_on_is_told_apart_until_it_is_said_in_the_users_own_voic
         bed.remember(said(GUESS, session, passed_on=True))
     entry = bed.only("inbox")
     assert entry.occurrences == 3, "a text that is passed on often is still somebody else's"
-    assert main(["inbox", "list"]) == 0
+    assert main(["vault", "inbox", "list"]) == 0
     assert "preferences (passed on)" in capsys.readouterr().out
     bed.remember(said(GUESS, "d"))
     assert bed.only("pending").tags == ()
@@ -160,7 +160,7 @@ def test_the_inbox_is_listed_with_the_day_on_which_it_was_said(
     for name, value in bed.env.items():
         monkeypatch.setenv(name, value)
     bed.remember(said(GUESS, "a", said_at="2024-05-06T10:00:00+00:00"))
-    assert main(["inbox", "list"]) == 0
+    assert main(["vault", "inbox", "list"]) == 0
     header, line = capsys.readouterr().out.splitlines()
     assert header.split() == ["seen", "kind", "project", "said", "slug", "says"]
     assert " 2024-05-06 " in line, "and not the day on which an old session was mined"

@@ -42,10 +42,10 @@ def test_nothing_is_written_before_the_user_agrees(bed: Bed, shop: Path, monkeyp
     for name, value in bed.env.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("sys.stdin", io.StringIO())
-    assert main(["seed", str(shop)]) == 0
-    assert main(["seed", str(shop), "--dry-run", "--yes"]) == 0
+    assert main(["import", "seed", str(shop)]) == 0
+    assert main(["import", "seed", str(shop), "--dry-run", "--yes"]) == 0
     assert bed.files() == {}
-    assert main(["seed", str(shop), "--yes"]) == 0
+    assert main(["import", "seed", str(shop), "--yes"]) == 0
     assert len(bed.files()) == 2
 
 
@@ -117,13 +117,13 @@ def test_what_was_taken_back_is_proposed_again_as_the_quiet_run_says(
     (shop / "CLAUDE.md").write_text(RULES)
     for name, value in bed.env.items():
         monkeypatch.setenv(name, value)
-    assert main(["seed", str(shop), "--yes"]) == 0
+    assert main(["import", "seed", str(shop), "--yes"]) == 0
     assert "--again" not in capsys.readouterr().err
     bed.undo.carry_out(Selector(last=True))
-    assert main(["seed", str(shop), "--yes"]) == 0
+    assert main(["import", "seed", str(shop), "--yes"]) == 0
     assert "nothing new in 1 file; --again proposes anew what was proposed before" in capsys.readouterr().err
     assert bed.files() == {}
-    assert main(["seed", str(shop), "--yes", "--again"]) == 0
+    assert main(["import", "seed", str(shop), "--yes", "--again"]) == 0
     assert len(bed.files()) == 2
 
 
@@ -310,16 +310,16 @@ def test_lines_that_are_not_proposed_are_counted_and_named_when_they_are_few_or_
     for name, value in bed.env.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("sys.stdin", io.StringIO())
-    assert main(["seed", str(shop), *["--left-out"] * asked]) == 0
+    assert main(["import", "seed", str(shop), *["--left-out"] * asked]) == 0
     told = capsys.readouterr().err
     assert f"{lines} lines ask for nothing plainly enough to be proposed" in told
     assert told.count("(it describes something)") == (lines if asked or lines < 5 else 0)
     assert ("--left-out lists them" in told) == (lines > 5 and not asked)
     assert ("CLAUDE.md:4: The module number 0 " in told) == (asked or lines < 5)
     assert TOKEN not in told
-    assert main(["seed", str(shop), "--yes"]) == 0
+    assert main(["import", "seed", str(shop), "--yes"]) == 0
     capsys.readouterr()
-    assert main(["seed", str(shop), *["--left-out"] * asked]) == 0
+    assert main(["import", "seed", str(shop), *["--left-out"] * asked]) == 0
     assert ("CLAUDE.md:4: The module number 0 " in capsys.readouterr().err) == asked, (
         "a second run is quiet, but answers"
     )

@@ -16,7 +16,7 @@ from memoryvault.tests.tasks.support import make_due
 def main(place: Path, root: Path) -> int:
     sandbox = ForkedSandbox(root, {"MEMORY_STATE_DIR": str(place), "MEMORY_SESSION_QUIET_SECONDS": "0"})
     queue_db = load_settings(sandbox.environment).state.queue_db
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     record_session(sandbox)
     with (place / "ballast").open("wb", buffering=0) as ballast:
         try:
@@ -29,14 +29,14 @@ def main(place: Path, root: Path) -> int:
                 ballast.write(b"x")
             except OSError:
                 break
-    full = sandbox.run("worker", "--until-idle", "--timeout", "8")
+    full = sandbox.run("service", "worker", "--until-idle", "--timeout", "8")
     print(full.stdout, full.stderr, file=sys.stderr)
     print("full:", "Traceback" in full.stderr)
     os.unlink(place / "ballast")
     until = time.monotonic() + 60
     while not any(path.is_file() for path in sandbox.vault.rglob("*.md")) and time.monotonic() < until:
         make_due(queue_db, "reflect.session")  # What was put off would be in half a minute.
-        after = sandbox.run("worker", "--until-idle")
+        after = sandbox.run("service", "worker", "--until-idle")
         print(after.stdout, after.stderr, file=sys.stderr)
     print("after:", after.returncode, "Traceback" in after.stderr)
     states = {job["kind"]: job["state"] for job in sandbox.json("jobs", "list")}

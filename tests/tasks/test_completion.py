@@ -211,7 +211,7 @@ def test_the_hooks_of_the_agent_that_mines_do_nothing(sandbox: Sandbox) -> None:
             "cwd": "/home/dev/shop",
             **more,
         }
-        argv = json.loads(sandbox.memory("hook-command", event, "--json"))
+        argv = json.loads(sandbox.memory("config", "hook-command", event, "--json"))
         hooks.append({"argv": argv, "stdin": json.dumps(payload), "env": dict(sandbox.environment)})
     agent.tell(hooks=hooks)
     ask(settings)

@@ -74,7 +74,7 @@ def mined(state: StatePaths) -> list[str]:
 
 
 def work(state: StatePaths) -> None:
-    """As `memory worker --until-idle`."""
+    """As `memory service worker --until-idle`."""
     handlers = {kind: lambda job: None for kind in POLICIES} | {"reflect.session": mine(state)}
     context = WorkerContext(state, poll_seconds=0.05, schedules=(), quiet_seconds=0.0)
     report = Worker(context, handlers).run_until_idle(30.0)

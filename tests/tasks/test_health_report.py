@@ -119,7 +119,7 @@ def test_work_that_nothing_will_begin_is_a_warning(bed: Bed) -> None:
     assert warnings(autostart=False) == ()
     with open_ledger(bed.settings) as ledger:
         ledger.enqueue("index.reconcile", unique_key="index.reconcile")
-    assert warnings(autostart=False) == ("1 job is due and no worker runs: `memory up`",)
+    assert warnings(autostart=False) == ("1 job is due and no worker runs: `memory service up`",)
     assert warnings(autostart=True) == (), "the next session starts one"
     assert warnings(autostart=True, is_wired=False) == warnings(autostart=False), "none would"
     (off,) = warnings(autostart=False, enabled=False)

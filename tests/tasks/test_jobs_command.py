@@ -1,4 +1,4 @@
-"""`memory jobs` and `memory schedule`, as a user runs them."""
+"""`memory jobs list` and `memory jobs schedule`, as a user runs them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from memoryvault.tests.support.forked import ForkedSandbox
 @pytest.fixture(scope="module")
 def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Sandbox:
     sandbox = ForkedSandbox(tmp_path_factory.mktemp("jobs"))
-    sandbox.memory("jobs")
+    sandbox.memory("jobs", "list")
     return sandbox
 
 
@@ -89,7 +89,9 @@ def test_jobs_and_schedules_tell_times_alike_in_the_zone_of_the_machine(sandbox:
         Sandbox.run(sandbox, *words, env=zone).stdout for words in (("jobs", "--all"), ("jobs", "show", str(job_id)))
     ]
     assert all(f"{made:%a %Y-%m-%d %H:%M:%S}" in told for told in listed)
-    assert re.search(r"[A-Z][a-z]{2} \d{4}-\d\d-\d\d 04:20:00", Sandbox.run(sandbox, "schedule", env=zone).stdout)
+    assert re.search(
+        r"[A-Z][a-z]{2} \d{4}-\d\d-\d\d 04:20:00", Sandbox.run(sandbox, "jobs", "schedule", env=zone).stdout
+    )
     assert sandbox.json("jobs", "show", str(job_id))["created_at"].endswith("Z"), "programs are told UTC"
 
 
@@ -115,7 +117,7 @@ def test_a_paused_kind_says_so_until_it_is_resumed(sandbox: Sandbox, ledger: Led
     [("pause",), ("pause", "nope"), ("list", "--kind", "nope"), ("show", "x"), ("--watch", "--interval", "0")],
 )
 def test_bad_usage_exits_with_2_and_one_line(sandbox: Sandbox, arguments: tuple[str, ...]) -> None:
-    done = sandbox.run("jobs", *arguments)
+    done = sandbox.run("jobs", "list", *arguments)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
 
@@ -123,7 +125,7 @@ def test_bad_usage_exits_with_2_and_one_line(sandbox: Sandbox, arguments: tuple[
 def test_the_live_table_ends_with_ctrl_c_and_exit_code_0(sandbox: Sandbox, ledger: Ledger) -> None:
     ledger.enqueue("index.reconcile", unique_key="watched")
     process = subprocess.Popen(
-        [sys.executable, "-m", "memoryvault", "jobs", "--watch", "--interval", "0.1"],
+        [sys.executable, "-m", "memoryvault", "jobs", "list", "--watch", "--interval", "0.1"],
         env=sandbox.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert process.stdout is not None
@@ -138,24 +140,24 @@ def test_the_live_table_ends_with_ctrl_c_and_exit_code_0(sandbox: Sandbox, ledge
 @pytest.mark.slow
 def test_schedules_have_last_and_next_times_and_can_be_run_paused_and_resumed(sandbox: Sandbox, ledger: Ledger) -> None:
     assert {"discovery", "incubator-gc", "markers-gc", "orphan-recovery", "idle-sweep", "inbox-triage",
-            "index-reconcile", "logs-rotate"} <= {row["name"] for row in sandbox.json("schedule")}  # fmt: skip
-    job = sandbox.json("schedule", "run", "markers-gc")["job"]
+            "index-reconcile", "logs-rotate"} <= {row["name"] for row in sandbox.json("jobs", "schedule")}  # fmt: skip
+    job = sandbox.json("jobs", "schedule", "run", "markers-gc")["job"]
     assert ledger.get(job).kind == "markers.gc"
-    assert sandbox.json("schedule", "pause", "idle-sweep") == {"name": "idle-sweep", "paused": True}
-    rows = {row["name"]: row for row in sandbox.json("schedule")}
+    assert sandbox.json("jobs", "schedule", "pause", "idle-sweep") == {"name": "idle-sweep", "paused": True}
+    rows = {row["name"]: row for row in sandbox.json("jobs", "schedule")}
     assert (rows["idle-sweep"]["paused"], rows["idle-sweep"]["next"]) == (True, None)
     assert rows["markers-gc"]["next"] > time.strftime("%Y-%m-%d")
-    sandbox.memory("schedule", "resume", "idle-sweep")
-    assert sandbox.run("schedule", "run", "nope").returncode == 2
+    sandbox.memory("jobs", "schedule", "resume", "idle-sweep")
+    assert sandbox.run("jobs", "schedule", "run", "nope").returncode == 2
 
 
 @pytest.mark.slow
 def test_who_waits_for_another_worker_is_told_who_did_the_work(tmp_path: Path) -> None:
     sandbox = ForkedSandbox(tmp_path)
-    sandbox.memory("jobs")
-    with sandbox.process("worker"):
+    sandbox.memory("jobs", "list")
+    with sandbox.process("service", "worker"):
         until = time.monotonic() + 60
         while not Path(StatePaths(sandbox.state).wake_socket).exists():
             assert time.monotonic() < until
             time.sleep(0.05)
-        assert sandbox.memory("worker", "--until-idle").startswith("the worker that is running did it")
+        assert sandbox.memory("service", "worker", "--until-idle").startswith("the worker that is running did it")

@@ -395,7 +395,7 @@ def run_session(
     sandbox.hook("SessionStart", {**payload, "source": "startup"})
     sandbox.transcript(SESSION, lines(records))
     sandbox.hook("SessionEnd", {**payload, "reason": "prompt_input_exit"})
-    return sandbox.run("worker", "--until-idle", env=env).returncode
+    return sandbox.run("service", "worker", "--until-idle", env=env).returncode
 
 
 def reflected(sandbox: Sandbox) -> dict[str, Any]:
@@ -418,7 +418,7 @@ def test_a_worker_killed_between_answer_and_vault_does_not_pay_again(sandbox: Sa
     until = time.monotonic() + 60
     while not notes(sandbox) and time.monotonic() < until:
         make_due(sandbox.state / "queue.db", "reflect.session")
-        sandbox.memory("worker", "--until-idle")
+        sandbox.memory("service", "worker", "--until-idle")
     (note,) = notes(sandbox)
     assert "occurrences: 1" in note
     assert len(model.requests) == 1
@@ -458,7 +458,7 @@ def test_a_slow_model_holds_one_thread_of_the_worker_and_no_more(sandbox: Sandbo
         payload = {**PAYLOAD, "session_id": session, "transcript_path": path}
         sandbox.hook("SessionStart", {**payload, "source": "startup"})
         sandbox.hook("SessionEnd", {**payload, "reason": "prompt_input_exit"})
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     assert len(model.requests) == 3
     assert model.most_at_once == 1
 
@@ -518,7 +518,7 @@ def test_a_session_that_the_agent_could_not_read_at_its_limit_is_read_again(
     assert list(sandbox.vault.rglob("*.md")) == []
     stand_in.tell(answer={"candidates": [{**quoted, "standing_rule": True}]})
     make_due(sandbox.state / "queue.db", "reflect.session", within=6 * 3600)
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     assert len(notes(sandbox)) == 1
     assert len(stand_in.calls) == 2
 
@@ -558,7 +558,7 @@ def test_real_sessions_are_mined_by_a_model_end_to_end(sandbox: Sandbox, model: 
     payload = {"session_id": session, "cwd": "/home/dev/shop", "transcript_path": str(transcript)}
     sandbox.hook("SessionStart", {**payload, "source": "startup"})
     sandbox.hook("SessionEnd", {**payload, "reason": "prompt_input_exit"})
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     assert model.requests
     assert any(quote.split()[0] in path.read_text("utf-8") for path in sandbox.vault.rglob("*.md"))
     (mining,) = [row for row in sandbox.json("health")["spending"]["today"] if row["purpose"] == "mining"]

@@ -79,11 +79,11 @@ def test_a_worker_whose_state_folder_is_deleted_says_so_and_leaves_without_makin
 
 def test_a_readonly_state_folder_is_one_line(tmp_path: Path) -> None:
     sandbox = ForkedSandbox(tmp_path)
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     state = sandbox.state
     try:
-        for command in (["worker", "--until-idle"], ["jobs", "retry", "1"], ["schedule", "run", "idle-sweep"]):
-            argv = with_readonly(state, [sys.executable, "-m", "memoryvault", *command])
+        for command in ("service worker --until-idle", "jobs retry 1", "jobs schedule run idle-sweep"):
+            argv = with_readonly(state, [sys.executable, "-m", "memoryvault", *command.split()])
             done = subprocess.run(
                 argv, env=sandbox.environment, cwd=tmp_path, capture_output=True, text=True, check=False
             )

@@ -152,7 +152,7 @@ def test_the_next_worker_is_made_with_the_consent_of_now(sandbox: Sandbox, monke
 def test_a_running_worker_stops_and_goes_on_as_the_settings_say(sandbox: Sandbox) -> None:
     sandbox.memory("save", "fix", "kettle", "--body", "The porcelain kettle belongs upstairs.")
     settings = load_settings(sandbox.environment)
-    with sandbox.process("worker"), open_ledger(settings) as ledger:
+    with sandbox.process("service", "worker"), open_ledger(settings) as ledger:
         wait_until(lambda: ledger.list(["done"], kind="index.reconcile"), "it works")
         worker = lock_holder(settings.state.worker_lock)
         write_config(sandbox, "[memory]\nenabled = false\n")
@@ -165,7 +165,7 @@ def test_a_running_worker_stops_and_goes_on_as_the_settings_say(sandbox: Sandbox
         assert any(
             "memory.enabled is false" in line for line in health_report(off, time.time(), lambda _: True).warnings
         )
-        done = sandbox.run("worker", "--until-idle")
+        done = sandbox.run("service", "worker", "--until-idle")
         assert "memory.enabled is false: nothing is recorded and no job starts" in done.stderr
         write_config(sandbox, "[memory]\nenabled = true\n")
         wait_until(lambda: not ledger.list(["queued"], kind="logs.rotate"), "it goes on")

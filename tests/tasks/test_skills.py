@@ -219,14 +219,14 @@ def test_the_command_says_what_it_did(
     for name, value in bed.env.items():
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(bed.root)
-    assert main(["index-skills", "--path", str(repo), "--dry-run"]) == 0
+    assert main(["skills", "index", "--path", str(repo), "--dry-run"]) == 0
     assert "2 written (dry run)" in capsys.readouterr().out
     assert bed.files() == {}
-    assert main(["index-skills", "--json"]) == 0
+    assert main(["skills", "index", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["written"] == 2
-    assert main(["index-skills", "--path", "/no/such/folder"]) == 2
-    assert main(["index-skills", "--forget", "/no/such/folder"]) == 2
-    assert main(["index-skills", "--path", str(repo), "--forget", str(repo)]) == 2
+    assert main(["skills", "index", "--path", "/no/such/folder"]) == 2
+    assert main(["skills", "index", "--forget", "/no/such/folder"]) == 2
+    assert main(["skills", "index", "--path", str(repo), "--forget", str(repo)]) == 2
 
 
 def test_a_dry_run_remembers_no_folder_and_forgets_none(
@@ -242,7 +242,7 @@ def test_a_dry_run_remembers_no_folder_and_forgets_none(
         (["--forget", str(repo), "--dry-run"], "2 archived (dry run)"),
         ([], "2 unchanged"),
     ):
-        assert main(["index-skills", *arguments]) == 0
+        assert main(["skills", "index", *arguments]) == 0
         assert capsys.readouterr().out.split(": ")[1] == told + "\n"
 
 
@@ -253,16 +253,16 @@ def test_nor_does_it_remember_the_project_that_it_is_started_in(bed: Bed, monkey
     write(project / ".claude" / "skills" / "gamma", "gamma")
     (project / ".git").mkdir()
     monkeypatch.chdir(project)
-    assert main(["index-skills", "--dry-run"]) == 0
+    assert main(["skills", "index", "--dry-run"]) == 0
     assert Cursors(bed.settings.state.state_db, SCAN).all() == {}
-    assert main(["index-skills"]) == 0
+    assert main(["skills", "index"]) == 0
     assert list(Cursors(bed.settings.state.state_db, SCAN).all()) == [str(project)]
 
 
 @pytest.mark.slow
 def test_init_and_the_worker_index_them_unasked(bed: Bed) -> None:
     write(bed.settings.hosts.claude_config_dir / "skills" / "mine", "mine")
-    for arguments in (["init", "--yes", "--vault", str(bed.vault)], ["worker", "--until-idle"]):
+    for arguments in (["init", "--yes", "--vault", str(bed.vault)], ["service", "worker", "--until-idle"]):
         done = forked.memory(bed.env, *arguments)
         assert done.returncode == 0, done.stderr
     assert (bed.vault / "personal-skills" / "user--mine.md").is_file()

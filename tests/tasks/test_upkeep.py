@@ -76,7 +76,7 @@ def test_only_what_is_old_is_deleted(state: StatePaths) -> None:
 def test_a_clock_that_leapt_ahead_deletes_nothing_for_good(tmp_path: Path, days: int, kept: bool) -> None:
     """Of an idea that was deleted 31 days ago, by the clock: the run before was so many days ago."""
     sandbox = ForkedSandbox(tmp_path)
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     Cursors(sandbox.state / "state.db", SCAN).set(LAST_RUN, {"at": time.time() - days * SECONDS_PER_DAY})
     trashed = sandbox.vault / IDEA_TRASH / "one"
     trashed.mkdir(parents=True)
@@ -90,8 +90,8 @@ def test_a_clock_that_leapt_ahead_deletes_nothing_for_good(tmp_path: Path, days:
         old = [job.id for job in ledger.list(["done"])]
     assert old
     for _ in range(2):  # The next morning's run may be due a minute after the one that was caught up.
-        sandbox.memory("schedule", "run", "logs-rotate")
-        sandbox.memory("worker", "--until-idle")
+        sandbox.memory("jobs", "schedule", "run", "logs-rotate")
+        sandbox.memory("service", "worker", "--until-idle")
         assert (trashed.exists(), aside.exists()) == (kept, kept)
         with Ledger(sandbox.state / "queue.db") as ledger:
             assert (min(job.id for job in ledger.list(["done"])) == min(old)) is kept
@@ -113,7 +113,7 @@ def test_a_leap_of_the_clock_that_was_set_right_counts_for_nothing(tmp_path: Pat
 @pytest.mark.slow
 def test_the_job_prunes_and_copies(tmp_path: Path) -> None:
     sandbox = ForkedSandbox(tmp_path)
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("service", "worker", "--until-idle")
     path = sandbox.state / "queue.db"
     with Ledger(path) as ledger, ledger.transaction() as conn:
         conn.execute(
@@ -121,8 +121,8 @@ def test_the_job_prunes_and_copies(tmp_path: Path) -> None:
             "SELECT 'embed.drain', '{}', value, 1.0, 1.0, 1.0 FROM json_each('[\"done\", \"cancelled\", \"dead\"]')"
         )
     temporary = sandbox.vault / ".memoryvault-leftover.tmp"
-    sandbox.memory("schedule", "run", "logs-rotate")
-    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("jobs", "schedule", "run", "logs-rotate")
+    sandbox.memory("service", "worker", "--until-idle")
     with Ledger(path) as ledger:
         assert [job.state for job in ledger.list() if job.created_at == 1.0] == ["dead"]
         (rotation,) = [job for job in ledger.list() if job.kind == "logs.rotate"]

@@ -193,7 +193,7 @@ def test_a_stop_file_lets_nothing_start(state: StatePaths, ledger: Ledger) -> No
 def test_a_signal_that_was_ignored_when_it_was_started_stays_so(
     state: StatePaths, ledger: Ledger, number: signal.Signals
 ) -> None:
-    """`nohup memory worker &` outlives the terminal."""
+    """`nohup memory service worker &` outlives the terminal."""
 
     def hung_up(job: RunningJob) -> None:
         os.kill(os.getpid(), number)

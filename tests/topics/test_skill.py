@@ -18,7 +18,10 @@ SKILL = ROOT / "plugin" / "skills" / "memory" / "topics.md"
 TEXT = SKILL.read_text("utf-8")
 COMMANDS = [
     line
-    for block in [*re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL), *re.findall(r"`(memory topics [^`…]+)`", TEXT)]
+    for block in [
+        *re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL),
+        *re.findall(r"`(memory vault topics [^`…]+)`", TEXT),
+    ]
     for line in block.strip().splitlines()
 ]
 
@@ -27,11 +30,11 @@ COMMANDS = [
 def test_every_command_in_it_is_one(command: str) -> None:
     arguments = shlex.split(command)[1:]
     args = build_parser(arguments).parse_args(arguments)
-    assert args.command == "topics"
+    assert args.command == "vault topics"
 
 
 def test_it_names_every_action_and_no_other() -> None:
-    assert {shlex.split(command)[2] for command in COMMANDS} == set(ACTIONS) - {"import"}, (
+    assert {shlex.split(command)[3] for command in COMMANDS} == set(ACTIONS) - {"import"}, (
         "importing is the user's business"
     )
 

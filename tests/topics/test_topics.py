@@ -175,9 +175,9 @@ def test_lint_finds_what_rebuild_repairs_and_what_it_cannot(bed: Bed) -> None:
     assert found == sorted(
         [
             "MEMORY.md|names gone.md",
-            "MEMORY.md|names deploy.md more than once: `memory topics rebuild-index`",
+            "MEMORY.md|names deploy.md more than once: `memory vault topics rebuild-index`",
             "MEMORY.md|the index has 303 lines; sessions see the first 200: remove topics",
-            "lost.md|no line of the index names it: `memory topics rebuild-index`",
+            "lost.md|no line of the index names it: `memory vault topics rebuild-index`",
             "lost.md|metadata.type must be one of user",
             "lost.md|it has no description: the index can't say when to read it",
             "deploy.md|[[nowhere]] names no topic",
@@ -213,7 +213,7 @@ def test_the_command_from_end_to_end(
         monkeypatch.setenv(name, value)
 
     def memory(*arguments: str) -> tuple[int, str]:
-        code = main(["topics", *arguments, "--project", "shop"])
+        code = main(["vault", "topics", *arguments, "--project", "shop"])
         return code, capsys.readouterr().out
 
     assert memory("list") == (0, "shop has no topics\n")
@@ -221,7 +221,7 @@ def test_the_command_from_end_to_end(
     assert memory(*write_it)[1].strip() == str(bed.vault / FOLDER / "deploy.md")
     topic = json.loads(memory("read", "deploy", "--json")[1])
     assert topic["links"] == {"b": False}
-    assert main(["topics", "write", "deploy", "--body", "x", "--project", "shop"]) == 1
+    assert main(["vault", "topics", "write", "deploy", "--body", "x", "--project", "shop"]) == 1
     assert "--replace" in capsys.readouterr().err
     assert memory("write", "deploy", "--replace", topic["hash"], "--body", "Push.")[0] == 0
     assert "Push." in memory("read", "deploy")[1]
@@ -230,8 +230,8 @@ def test_the_command_from_end_to_end(
     assert memory("lint")[0] == 1
     assert memory("rebuild-index")[0] == 0
     assert memory("rm", "deploy")[0] == 0
-    assert main(["topics", "read"]) == 2
-    assert main(["topics", "read", "deploy", "--project", "shop"]) == 1
+    assert main(["vault", "topics", "read"]) == 2
+    assert main(["vault", "topics", "read", "deploy", "--project", "shop"]) == 1
 
 
 @pytest.mark.slow
@@ -256,7 +256,7 @@ def test_a_write_that_is_killed_is_whole_or_not_there(bed: Bed, point: str, repa
     elif repair == "rebuild-index":
         topics(bed).rebuild_index()
     else:
-        assert forked.memory(bed.env, "worker", "--until-idle").returncode == 0
+        assert forked.memory(bed.env, "service", "worker", "--until-idle").returncode == 0
     on_disk = {path.rsplit("/", 1)[-1] for path in bed.files() if path.startswith(FOLDER)} - {"MEMORY.md"}
     assert on_disk == set(files(bed))
     if point.startswith("journal-applied") or point == "journal-recorded":

@@ -1,0 +1,216 @@
+"""Commands in groups: few names at the top, and the names from before the groups for one more version."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import re
+import shlex
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memoryvault.cli.agent_rights import what_it_does
+from memoryvault.cli.main import COMMANDS, GROUPS, build_parser, main, subcommands, todays_words
+from memoryvault.cli.other_names import OLD_NAMES, RUN_BY_PROGRAMS
+from memoryvault.tests.support.forked import ForkedSandbox
+
+ROOT = Path(__file__).resolve().parents[2]
+MOST_AT_THE_TOP = 25
+USES = {
+    "recall": ["how"],
+    "idea promote": ["an-idea"],
+    "skills watchlist": ["promote", "a", "b"],
+    "import migrate": ["contextvault", "."],
+    "vault topics": ["write", "deploy"],
+    "vault incident": ["add", "--body", "x"],
+    "vault scrub": ["--apply"],
+    "vault reindex": ["--rebuild"],
+    "vault inspect": ["--useful", "tabs"],
+    "vault inbox": ["triage", "--yes"],
+    "config model": ["use", "a/model"],
+    "config eval": ["rank", "--docs", "d", "--queries", "q"],
+    "config hook-command": ["Stop"],
+    "jobs schedule": ["pause", "discovery"],
+}
+"""Words behind a command: those that it needs, or with which it does most."""
+
+
+def told(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    return capsys.readouterr().err.splitlines()
+
+
+def test_few_names_are_at_the_top() -> None:
+    assert len({name.split()[0] for name in COMMANDS}) <= MOST_AT_THE_TOP
+    assert {name.split()[0] for name in COMMANDS if " " in name} == GROUPS.keys()
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_a_group_shows_its_commands_with_a_line_each(group: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([group] if group not in OLD_NAMES else [group, "--help"])
+    assert ended.value.code == 0
+    said = capsys.readouterr().out
+    for word in subcommands(group):
+        assert re.search(rf"^    {word}\s+{re.escape(COMMANDS[f'{group} {word}'].line.split()[0])}", said, re.MULTILINE)
+
+
+@pytest.mark.parametrize("old", OLD_NAMES)
+def test_an_old_name_stands_for_a_command_of_today(old: str) -> None:
+    new = OLD_NAMES[old]
+    words = USES.get(new, [])
+    now, called = todays_words([*old.split(), *words])
+    assert (now, called) == ([*new.split(), *words], old)
+    args = build_parser(now).parse_args(now)
+    assert args.command == (new if new in COMMANDS else new.split()[0])
+    assert todays_words(now) == (now, ""), "a name of today has no other"
+
+
+SPELLINGS = [*OLD_NAMES.items(), *((name, name) for name in (*COMMANDS, "idea promote"))]
+
+
+@pytest.mark.parametrize(("spelling", "name"), SPELLINGS)
+def test_an_agent_may_run_a_command_under_every_name_or_under_none(
+    spelling: str, name: str, vault: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Asked of the whole program, with what the command does taken out."""
+    command = COMMANDS[name if name in COMMANDS else name.split()[0]]
+    own = {"show": ["x"], "save": ["x y z."], "evolve": ["a"], "idea": ["list"], "always": ["a"], "dismiss": ["a"]}
+    words = USES.get(name, own.get(name, []))
+    module = command.configure(argparse.ArgumentParser())
+    ran: list[str] = []
+
+    def run(args: argparse.Namespace, context: object) -> int:
+        ran.append(args.command)
+        return 0
+
+    monkeypatch.setattr(module, "run", run)
+    monkeypatch.setenv("CLAUDECODE", "1")
+    line = build_parser(name.split()).parse_args([*name.split(), *words])
+    allowed = what_it_does(command, line).value != "changes"
+    assert main([*spelling.split(), *words]) == (0 if allowed else 2)
+    assert bool(ran) is allowed
+    assert any("only the user may" in said for said in told(capsys)) is not allowed
+    assert list(vault.rglob("*")) == []
+
+
+@pytest.mark.parametrize("old", OLD_NAMES)
+def test_an_old_name_says_what_it_is_called_now(
+    old: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """But to the agents and units that run it, which keep what it says."""
+    new = OLD_NAMES[old]
+    command = COMMANDS.get(new) or COMMANDS[new.split()[0]]
+    module = command.configure(argparse.ArgumentParser())
+    monkeypatch.setattr(module, "run", lambda args, context: 0)
+    assert main([*old.split(), *USES.get(new, [])]) == 0
+    line = f"memory: `memory {old}` is called `memory {new}` now"
+    line += f" (`memory {old} --help`: what else is in the group)" if old in GROUPS else ""
+    assert told(capsys) == ([] if old in RUN_BY_PROGRAMS else [line])
+
+
+@pytest.mark.parametrize(
+    ("line", "now"),
+    [
+        ("jobs --watch --interval 2", "jobs list --watch --interval 2"),
+        ("jobs", "jobs list"),
+        ("config --json", "config show --json"),
+        ("jobs --json show 4", "jobs show --json 4"),
+        ("--force vault inbox", "--force vault inbox"),
+        ("--force inbox triage", "--force vault inbox triage"),
+        ("idea promote a", "idea promote a"),
+        ("skills", "skills --help"),
+        ("jobs --help", "jobs --help"),
+        ("jobs lst", "jobs lst"),
+        ("recall jobs", "recall jobs"),
+        ("list --kind jobs", "list --kind jobs"),
+    ],
+)
+def test_a_line_is_read_by_the_names_of_today(line: str, now: str) -> None:
+    assert todays_words(line.split())[0] == now.split()
+
+
+def test_search_meant_one_project_alone(tmp_path: Path) -> None:
+    sandbox = ForkedSandbox(tmp_path)
+    sandbox.memory("save", "convention", "of-none", "--body", "Deploys happen on Tuesdays.")
+    sandbox.memory(
+        "save", "convention", "of-shop", "--project", "shop", "--body", "Deploys of the shop are on Fridays."
+    )
+    hits = json.loads(sandbox.memory("search", "deploys", "--project", "shop", "--json"))["hits"]
+    assert [Path(hit["path"]).stem for hit in hits] == ["of-shop"]
+
+
+def test_a_sentence_is_all_that_save_and_idea_need(tmp_path: Path) -> None:
+    sandbox = ForkedSandbox(tmp_path)
+    assert Path(sandbox.memory("save", "We deploy on Tuesdays.").strip()).is_file()
+    assert Path(sandbox.memory("idea", "Show retried charges by day.").splitlines()[0]).is_file()
+
+
+# ---- what we say ourselves
+
+_ALL = sorted(OLD_NAMES, key=len, reverse=True)
+OLD_SPELLING = re.compile(rf"(?<!^## )(?<![\w./-])memory[ \n]+({'|'.join(_ALL)})(?![\w.-]|/)([ \n]+\S+)?", re.MULTILINE)
+
+
+def _is_todays(group: str, word: str) -> bool:
+    return re.sub(r"[^a-z-]+$", "", word) in subcommands(group) or word.startswith(("{…}", "…"))
+
+
+def old_spellings(text: str) -> list[str]:
+    """Commands by an old name in a text."""
+    return [
+        f"memory {found.group(1)}"
+        for found in OLD_SPELLING.finditer(text)
+        if not (found.group(1) in GROUPS and _is_todays(found.group(1), (found.group(2) or "").strip()))
+    ]
+
+
+def tracked(*patterns: str) -> list[Path]:
+    done = subprocess.run(["git", "ls-files", *patterns], cwd=ROOT, capture_output=True, text=True, check=True)
+    return [ROOT / name for name in done.stdout.splitlines()]
+
+
+def strings(module: Path) -> Iterator[str]:
+    """Every string of a module, what is put into one as `{…}`."""
+    parts = set()
+    for node in ast.walk(ast.parse(module.read_text("utf-8"))):  # What holds a part comes before it.
+        if isinstance(node, ast.JoinedStr):
+            parts |= {id(part) for part in node.values}
+            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "{…}" for part in node.values)
+        elif id(node) in parts:
+            continue
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def test_no_string_of_the_product_names_an_old_spelling() -> None:
+    product = [path for path in tracked("*.py") if path.relative_to(ROOT).parts[0] not in ("tests", "training")]
+    assert product
+    found = {
+        str(path.relative_to(ROOT)): old for path in product for text in strings(path) if (old := old_spellings(text))
+    }
+    assert found == {}
+
+
+def test_no_page_and_no_part_of_the_plugin_names_an_old_spelling() -> None:
+    pages = [
+        path for path in tracked("*.md", "*.html", "plugin", "Procfile", "Makefile") if path.name != "CHANGELOG.md"
+    ]
+    pages = [path for path in pages if path.relative_to(ROOT).parts[0] != "tests"]
+    found = {str(path.relative_to(ROOT)): old for path in pages if (old := old_spellings(path.read_text("utf-8")))}
+    assert found == {}
+
+
+def test_an_old_spelling_would_be_found() -> None:
+    assert old_spellings("run `memory index-skills`, or memory jobs --watch") == ["memory index-skills", "memory jobs"]
+    assert old_spellings("`memory jobs list`, `memory skills index`, memory models, memory/jobs") == []
+
+
+def test_the_procfile_and_the_plugin_run_commands_of_today() -> None:
+    lines = [line.partition(": ")[2] for line in (ROOT / "Procfile").read_text("utf-8").splitlines()]
+    server = json.loads((ROOT / "plugin" / ".mcp.json").read_text("utf-8"))["mcpServers"]["memory"]["args"]
+    for words in [*(shlex.split(line)[1:] for line in lines), server[2:]]:
+        assert " ".join(words[:2]) in COMMANDS
