@@ -34,6 +34,7 @@ from ..services.device import SETTINGS_NOTE, acting_device, acts_here
 from ..services.hook_log import HookRun, read_hook_runs
 from ..tasks.queue.units import service_manager
 from ..vault.frontmatter import find_fault
+from ..vault.header import TEMPLATES
 from ..vault.listing import list_notes
 from .context import Context
 from .corpus import WARN_DAYS, ending_soon
@@ -232,7 +233,8 @@ def headers(context: Context) -> Finding:
     for path in context.store.walk():
         with suppress(MemoryVaultError, OSError):
             text = context.store.read_bytes(path).decode("utf-8", "replace")
-            if (fault := find_fault(text)) is not None:
+            is_template = TEMPLATES in path.split("/")[:-1]  # What Obsidian fills in is to stand there.
+            if not is_template and (fault := find_fault(text)) is not None:
                 faults.append(f"{path}, line {fault[0]}: {fault[1].strip()[:60]}")
     if not faults:
         return Finding("headers", "ok", "all can be read")

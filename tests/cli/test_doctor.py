@@ -452,6 +452,8 @@ def test_the_line_of_a_header_that_cannot_be_read_is_named(context: Context) -> 
     folder = context.vault / "personal-private" / "fix"
     folder.mkdir(parents=True)
     (folder / "sound.md").write_text("---\nkind: fix\n---\n\nText.\n")
+    (context.vault / "Templates").mkdir()
+    (context.vault / "Templates" / "note.md").write_text("---\ncreated: {{date:YYYY-MM-DD}}\n---\n")
     assert dict(CHECKS)["headers"](context).grade == "ok"
     (folder / "short.md").write_text("---\nkind: fix\ntitle: Deploys: the short way\n---\n\nText.\n")
     (folder / "merge.md").write_text("---\nkind: fix\n---\n\n<<<<<<< HEAD\nOne.\n=======\nTwo.\n>>>>>>> topic\n")
