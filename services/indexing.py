@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 from ..index.client import RecallClient, ServiceRefused, ServiceUnavailable, ensure_service
@@ -12,6 +12,7 @@ from ..index.models import wanted_model
 from ..index.on_demand import may_start
 from ..index.reconcile import ReconcileReport, rebuild, reconcile, reconcile_paths
 from ..runtime.settings import Settings
+from ..vault.automemory import kind_by_path
 from .action_index import write_action_index
 from .forgetting import forget_deleted
 from .stores import open_index, vault_store
@@ -36,17 +37,24 @@ def reconcile_now(
     Raises VaultUnavailable, IndexUnavailable.
     """
     vault = vault_store(settings)
+
+    def walk() -> Iterator[str]:
+        for path in vault.walk():
+            # Switched off, the agent's own notes must not count: not in how rare a word of a prompt is, either.
+            if not (settings.memory.disable_auto_memory and kind_by_path(path)):
+                yield path
+
     with open_index(settings) as index:
         if full:
-            report = rebuild(index, vault.vault, vault.walk, should_stop=should_stop)
+            report = rebuild(index, vault.vault, walk, should_stop=should_stop)
         elif paths is not None:
-            report = reconcile_paths(index, vault.vault, vault.walk, paths)
+            report = reconcile_paths(index, vault.vault, walk, paths)
         else:
-            report = reconcile(index, vault.vault, vault.walk, should_stop=should_stop)
+            report = reconcile(index, vault.vault, walk, should_stop=should_stop)
         if report.changed or report.removed:
             index.overwrite_removed()
-    if report.removed_paths:
-        forget_deleted(settings, vault, report.removed_paths)
+    if deleted := [path for path in report.removed_paths if not vault.exists(path)]:
+        forget_deleted(settings, vault, deleted)
     with suppress(OSError):  # The next one writes it.
         write_action_index(settings, vault)
     return report

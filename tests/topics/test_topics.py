@@ -301,6 +301,32 @@ def test_topics_are_recalled_when_asked_and_never_into_a_prompt(bed: Bed) -> Non
         engine.close()
 
 
+def test_switched_off_the_notes_count_in_no_word_of_a_prompt_and_are_back_when_it_is_on(bed: Bed) -> None:
+    for name, text in (("ledger", "Run the ledger migration before the deploy."), ("cache", "Clear the ledger cache.")):
+        bed.note(f"personal-projects/shop/fix/{name}.md", text, kind="fix", project="shop")
+
+    def asked() -> list[tuple[str, float | None, float | None]]:
+        reconcile_now(bed.settings)
+        engine = RecallEngine(Path(bed.settings.state.index_db), bed.vault, None)
+        query = RecallQuery("run the ledger migration", project="shop", exclude_kinds=ON_DEMAND, is_prompt=True)
+        hits = engine.recall(query).hits
+        engine.close()
+        return [(hit.slug, hit.keyword, hit.answers) for hit in hits]
+
+    before = asked()
+    assert before
+    for number in range(9):
+        write(bed, f"ledger-{number}", f"The ledger migration, part {number}.")
+    with_topics = asked()
+    assert with_topics != before
+    on, bed.env = bed.env, {**bed.env, "MEMORY_DISABLE_AUTO_MEMORY": "1"}
+    assert asked() == before
+    bed.env = on
+    assert asked() == with_topics
+    known = {change.path for act in bed.journal.acts() for change in act.changes}
+    assert f"{FOLDER}/ledger-8.md" in known, "they are not forgotten as deleted ones"
+
+
 def test_the_index_goes_with_the_last_topic_but_for_lines_of_the_users_own(bed: Bed) -> None:
     write(bed, "build")
     topics(bed).remove("build")
