@@ -18,7 +18,7 @@ from ..pipelines.scrub import Policy, scrub
 from ..pipelines.topic_index import index_lines, line_for, links_in, over_the_limit, rebuilt, with_line, without_lines
 from ..runtime.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, PathRefused, UsageError
 from ..runtime.killpoint import kill_point
-from ..runtime.layout import PROJECTS, is_conflict_copy
+from ..runtime.layout import PROJECTS, RESERVED_NAMES, is_conflict_copy
 from ..runtime.paths import resolve_inside
 from ..runtime.slug import validate_slug
 from ..vault.automemory import FOLDER, INDEX_NAME, TYPES, is_topic_name
@@ -150,6 +150,8 @@ class Topics:
             path = f"{self.folder}/{slug}.md"
             before = text_of(self._store, path)
             if before is None:
+                if slug.lower() in RESERVED_NAMES:
+                    raise UsageError(f"{slug!r} is a name that Windows reserves: choose another")
                 self._refuse_twin(slug)
                 if replace is not None:
                     raise EntryNotFound(f"{self.project} has no topic {slug}: write it without {self._words.replace}")

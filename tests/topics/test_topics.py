@@ -107,6 +107,16 @@ def test_no_slug_leads_out_of_the_folder(bed: Bed, slug: str) -> None:
     assert bed.files() == {}
 
 
+@pytest.mark.parametrize("slug", ["aux", "CON", "com1"])
+def test_no_new_topic_has_a_name_that_windows_reserves_and_one_that_has_can_go(bed: Bed, slug: str) -> None:
+    with pytest.raises(UsageError, match="Windows reserves"):
+        write(bed, slug)
+    bed.note(f"{FOLDER}/{slug}.md", "From elsewhere.", kind="topic")
+    assert topics(bed).read(slug).body == "From elsewhere."
+    topics(bed).remove(slug)
+    assert not (bed.vault / FOLDER / f"{slug}.md").exists()
+
+
 def test_links_out_of_the_vault_are_refused(bed: Bed, tmp_path: Path) -> None:
     (tmp_path / "outside").mkdir()
     (bed.vault / "personal-projects" / "shop").mkdir(parents=True)
