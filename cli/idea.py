@@ -34,7 +34,7 @@ from ..tasks.queue.enqueue import enqueue, request_indexing
 from ..vault.entry import Entry, first_sentence
 from ..vault.pending import IDEAS_LIST
 from .context import Context
-from .output import COLUMN_CHARACTERS, add_json, counted, cut, note, print_json, print_table
+from .output import COLUMN_CHARACTERS, add_json, counted, cut, note, print_json, print_table, tell_passed_over
 from .proposed import tell_proposed
 from .save import is_sentence
 
@@ -160,6 +160,7 @@ def _list(args: argparse.Namespace, context: Context) -> int:
         print_table(("slug", "status", "since", "seen", "in Ideas.md", "says"), rows)
     else:
         print('there are no ideas: memory idea "TITLE" "SUMMARY" writes one down')
+    tell_passed_over(context.store.passed_over)
     return 0
 
 

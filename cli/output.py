@@ -6,7 +6,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..vault.wording import CUT, one_line
@@ -30,6 +30,12 @@ def print_json(value: Any) -> None:
     """One JSON document on stdout."""
     json.dump(value, sys.stdout, ensure_ascii=False, indent=2)
     sys.stdout.write("\n")
+
+
+def tell_passed_over(problems: Mapping[str, str]) -> None:
+    """What a list could not read, `VaultStore.passed_over`, below what it could."""
+    for problem in problems.values():
+        note(f"memory: {problem}")
 
 
 def print_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

@@ -102,13 +102,17 @@ class Topics:
         self.index_path = f"{self.folder}/{INDEX_NAME}"
 
     def all(self) -> list[Topic]:
-        """All topics by slug; files that can't be read are left to `lint`."""
+        """All topics by slug; those that can't be read are in `VaultStore.passed_over`, as `lint` says it."""
         self._journal.recover()
         listed = {one.file for one in index_lines(self._index())}
         topics = []
         for slug in self._slugs():
-            with suppress(*NO_TOPIC):
+            try:
                 topics.append(self._topic(slug, f"{slug}.md" in listed))
+            except EntryNotFound:
+                continue
+            except NO_TOPIC as error:
+                self._store.passed_over[f"{self.folder}/{slug}.md"] = str(error)
         return topics
 
     def read(self, slug: str) -> Topic:

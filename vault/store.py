@@ -83,6 +83,8 @@ class VaultStore:
         self._sealed = sealed
         self._lock_file = Path(lock_file)
         self._today = today
+        self.passed_over: dict[str, str] = {}
+        """Why a note that is there was left out where many are read, by its path: for whoever lists the others."""
 
     def __repr__(self) -> str:
         return f"VaultStore({str(self.vault)!r})"
@@ -202,8 +204,13 @@ class VaultStore:
         passed over: a single file must not keep what looks at all of them from working. Raises VaultUnavailable."""
         resolve = self._resolver()
         for relative in self.walk() if paths is None else paths:
-            with suppress(MemoryVaultError):
-                yield parse_entry(relative, self._read_file(resolve(relative), relative))
+            try:
+                entry = parse_entry(relative, self._read_file(resolve(relative), relative))
+            except MemoryVaultError as error:
+                if not isinstance(error, EntryNotFound):
+                    self.passed_over[relative] = str(error)
+                continue
+            yield entry
 
     def entry_path(self, group: str, kind: str, slug: str, always_load: bool = False) -> str:
         """Where an entry belongs. Raises EntryInvalid."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from typing import Literal
@@ -139,8 +138,12 @@ class Watchlist:
         found = []
         for path in self.store.walk_special({WATCHLIST}):
             if is_note(path):
-                with suppress(EntryNotFound, EntryInvalid):
+                try:
                     found.append(self.store.read(path))
+                except EntryNotFound:
+                    continue
+                except EntryInvalid as error:
+                    self.store.passed_over[path] = str(error)
         return found
 
     def proposed(self) -> frozenset[str]:

@@ -139,9 +139,15 @@ def ideas(store: VaultStore) -> Iterator[Entry]:
     """The notes of all ideas in the incubator, by path; those that cannot be read or named are passed over."""
     for path in store.walk():
         if is_idea_path(path):
-            with suppress(EntryNotFound, EntryInvalid):
+            try:
                 idea_folder(slug_of(path))
-                yield store.read(path)
+                entry = store.read(path)
+            except EntryNotFound:
+                continue
+            except EntryInvalid as error:
+                store.passed_over[path] = str(error)
+                continue
+            yield entry
 
 
 def link_of(store: VaultStore, path: str) -> str:

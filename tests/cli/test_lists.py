@@ -199,3 +199,28 @@ def test_a_note_that_cannot_be_read_is_named_in_a_list_of_the_others(
     assert [note["slug"] for note in sandbox.json(*command)] == ["well", "huge"]
     if folder == "_review":
         assert "2 proposals" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "well", "huge"),
+    [
+        ("list", f"{PRIVATE}/fix/well.md", f"{PRIVATE}/fix/huge.md"),
+        ("idea list", f"{PRIVATE}/_idea-incubator/well/_index.md", f"{PRIVATE}/_idea-incubator/huge/_index.md"),
+        ("watchlist", f"{PRIVATE}/_skill-watchlist/a/well.md", f"{PRIVATE}/_skill-watchlist/a/huge.md"),
+        (
+            "topics list --project shop",
+            "personal-projects/shop/memory/well.md",
+            "personal-projects/shop/memory/huge.md",
+        ),
+    ],
+)
+def test_every_other_list_names_below_it_what_it_could_not_read(
+    vault: Path, capsys: pytest.CaptureFixture[str], line: str, well: str, huge: str
+) -> None:
+    status = {"list": "active", "idea list": "incubating"}.get(line, "pending")
+    write(vault, well, status, "Which charges were retried.", kind="idea" if "idea" in line else "fix", name="well")
+    write(vault, huge, status, "x" * 8_100_000)
+    assert main(line.split()) == 0
+    said = capsys.readouterr()
+    assert "well" in said.out
+    assert f"{huge} is larger than 8 MB" in said.err
