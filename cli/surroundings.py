@@ -10,7 +10,6 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -27,7 +26,7 @@ from ..hooks.install import (
 from ..hooks.wiring import WIRINGS, is_wired, wired_events
 from ..index.on_demand import may_start
 from ..runtime.days import SECONDS_PER_DAY
-from ..runtime.errors import MemoryVaultError
+from ..runtime.errors import EntryNotFound, MemoryVaultError
 from ..runtime.settings import Settings
 from ..services.corpus.backfill import plan_corpus
 from ..services.device import SETTINGS_NOTE, acting_device, acts_here
@@ -228,18 +227,25 @@ def sync_clients(context: Context) -> Finding:
 
 def headers(context: Context) -> Finding:
     """Notes with git's marks, or with a header that can't be read: of the first nothing is given, of the others what
-    can be read counts, and no command edits either."""
-    faults = []
+    can be read counts, and no command edits either. Notes that can't be read at all are named first."""
+    faults, unreadable = [], []
     for path in context.store.walk():
-        with suppress(MemoryVaultError, OSError):
+        try:
             text = context.store.read_bytes(path).decode("utf-8", "replace")
-            is_template = TEMPLATES in path.split("/")[:-1]  # What Obsidian fills in is to stand there.
-            if not is_template and (fault := find_fault(text)) is not None:
-                faults.append(f"{path}, line {fault[0]}: {fault[1].strip()[:60]}")
+        except EntryNotFound:
+            continue
+        except MemoryVaultError as error:
+            unreadable.append(str(error))
+            continue
+        is_template = TEMPLATES in path.split("/")[:-1]  # What Obsidian fills in is to stand there.
+        if not is_template and (fault := find_fault(text)) is not None:
+            faults.append(f"{path}, line {fault[0]}: {fault[1].strip()[:60]}")
+    todo = "mend the line in an editor" if faults else "nothing of it is recalled until it can be read"
+    faults = unreadable + faults
     if not faults:
         return Finding("headers", "ok", "all can be read")
     named = "; ".join(faults[:NAMED]) + (f"; and {len(faults) - NAMED} more" if len(faults) > NAMED else "")
-    return Finding("headers", "note", named, "mend the line in an editor")
+    return Finding("headers", "note", named, todo)
 
 
 def _week_of_hooks(context: Context, now: float) -> Iterator[HookRun]:
