@@ -51,7 +51,7 @@ from ..tasks.queue.enqueue import enqueue
 from ..vault.entry import IN_INBOX, PENDING, Entry, Source, fingerprint, parse_entry
 from ..vault.evidence import PASSED_ON_TAG
 from ..vault.fields import StoreValue
-from ..vault.frontmatter import carry_fields
+from ..vault.frontmatter import carry_fields, require_sound
 from ..vault.header import skim
 from ..vault.pending import is_idea_path, pending_folder
 from ..vault.registry import HEADER_BYTES
@@ -366,6 +366,8 @@ class Reviewer:
         self, path: str, before: str, decision: Decision, run: str, body: Scrubbed | None, expected_old: str | None
     ) -> DecisionOutcome:
         entry = parse_entry(path, before.encode("utf-8", "surrogateescape"))
+        if not isinstance(decision, Skip):
+            require_sound(before, path)
         if entry.kind == SURFACE_KIND:
             return self._surface(entry, decision, run)
         if entry.kind == GC_KIND and not isinstance(decision, Skip):

@@ -405,3 +405,17 @@ def test_of_a_proposal_that_was_moved_out_by_hand_it_is_told_what_it_lacks(bed: 
     bed.edit(moved, "status: pending", "status: active")
     with pytest.raises(EntryNotFound, match="nothing called"):
         bed.reviewer.find(proposal)
+
+
+@pytest.mark.parametrize("decision", [Approve(), Reject()])
+def test_of_a_proposal_with_both_sides_of_a_merge_the_line_to_mend_is_named(
+    bed: Bed, decision: Approve | Reject
+) -> None:
+    name = "personal-private/_review/merged.md"
+    (bed.vault / name).parent.mkdir(parents=True)
+    sides = "<<<<<<< HEAD\nkind: fix\n=======\nkind: preferences\n>>>>>>> main\n"
+    (bed.vault / name).write_text(f"---\n{sides}status: pending\n---\nText.\n")
+    before = bed.files()
+    with pytest.raises(EntryInvalid, match=f"line 2 of {name} can't be read, mend it first"):
+        bed.reviewer.decide(name, decision, run="t")
+    assert bed.files() == before
