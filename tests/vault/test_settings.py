@@ -108,10 +108,7 @@ def test_a_missing_vault_says_how_to_set_one() -> None:
         ("[recall]\n\nk = 0\n", "config.toml:3: recall.k is 0, but must be a whole number from 1 to 50"),
         ("[recall]\nk = true\n", "config.toml:2: recall.k is true, but must be a whole number from 1 to 50"),
         ("[recall]\nk = 2.5\n", "config.toml:2: recall.k is 2.5, but must be a whole number from 1 to 50"),
-        (
-            "queue.wait_hours = nan\n",
-            "config.toml:1: queue.wait_hours is nan, but must be a number from 0.01 to 720",
-        ),
+        ("research.seconds = nan\n", "config.toml:1: research.seconds is nan"),
         (
             '[memory]\n# mode\nreview_mode = "Auto"\n',
             "config.toml:3: memory.review_mode is 'Auto', but must be one of interactive, auto, silent",
