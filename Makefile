@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 # Tests start some thousand processes; where the environment keeps Python from caching bytecode, each would compile everything again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: setup demo recording size check test e2e bench bench-scale bench-shared chaos dist clean lint types screenshots
+.PHONY: setup demo recording size check test e2e bench bench-scale chaos dist clean lint types screenshots
 
 setup: $(STAMP)
 
@@ -15,7 +15,7 @@ $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1' 'setuptools>=77'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt 'torch==2.13.0'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[semantic,shared]' --group dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[semantic]' --group dev
 	mkdir -p .typing && ln -sfn .. .typing/memoryvault
 	$(BIN)/python -m compileall -q hooks runtime vault
 	touch $(STAMP)
@@ -66,10 +66,6 @@ bench: setup
 # Vaults of 1,000, 20,000 and 100,000 entries; about a quarter of an hour and 3 GB of disk.
 bench-scale: setup
 	$(BIN)/python -m memoryvault.bench scale
-
-# One queue for many workers: claims a second, a backfill shared by 1, 2 and 4 (needs PostgreSQL's server programs).
-bench-shared: setup
-	$(BIN)/python -m memoryvault.bench shared
 
 # Real workers killed 300 times, at random and at every named point; some minutes.
 chaos: setup

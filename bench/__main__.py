@@ -17,7 +17,6 @@ TABLES = {
     "discovery": "New items in a list",
     "hooks": "Hooks",
     "queue": "The queue",
-    "shared": "The queue that machines share",
     "index": "Indexing and recall",
     "scale": "1,000 to 100,000 entries, and under load",
     "console": "The console on a large vault",

@@ -189,7 +189,13 @@ def traces(bed: Bed, jobs: int) -> str:
     with open(state.log_file, "w", encoding="utf-8") as file:
         for number in range(HOOKS):
             at = (now - timedelta(seconds=(HOOKS - number) * 100)).isoformat()
-            line = {"time": at, "level": "info", "event": "hook", "hook": "UserPromptSubmit", "ms": 40 + number % 60}
+            line = {
+                "time": at,
+                "level": "info",
+                "event": "hook",
+                "hook": "UserPromptSubmit",
+                "duration_ms": 40 + number % 60,
+            }
             file.write(json.dumps(line) + "\n")
     return sessions[7]
 

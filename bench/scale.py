@@ -174,7 +174,7 @@ class Bed:
             said = json.loads(line)
             if said.get("hook") != event:
                 continue
-            into.own.append(float(said["ms"]))
+            into.own.append(float(said["duration_ms"]))
             into.cut += said.get("result") == "time budget exceeded"
             for what in str(said.get("degraded") or "").split("; "):
                 if what:

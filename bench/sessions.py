@@ -24,7 +24,8 @@ _ANSWERS = (
     "All 31 tests pass. I changed `uploader.py` so that a failed part is sent again, twice at most.",
     "I'll read the configuration first, then change the parser.",
 )
-_WORDS = "the file of a job is read once and its lines are kept in order until they were sent to whoever asked".split()  # noqa: SIM905  reads better than a list
+_PHRASE = "the file of a job is read once and its lines are kept in order until they were sent to whoever asked"
+_WORDS = _PHRASE.split()
 
 
 def session_lines(turns: int, bytes_a_turn: int, seed: int = 1) -> Iterator[tuple[int, bytes]]:

@@ -7,7 +7,14 @@ from typing import Any
 
 from ..pipelines.adaptation import Confidence, judge
 from ..runtime.errors import UsageError
-from ..services.discovery.adapting import TRUSTED_NOTE, Adaptation, AdaptationOutcome, is_confirmed, model_for
+from ..services.discovery.adapting import (
+    PATTERNS_PER_RUN,
+    TRUSTED_NOTE,
+    Adaptation,
+    AdaptationOutcome,
+    is_confirmed,
+    model_for,
+)
 from ..services.discovery.fetch_child import fetch_in_child
 from ..tasks.queue.enqueue import request_indexing
 from .context import Context
@@ -25,7 +32,7 @@ NOTHING_WAITS = "nothing waits to be judged: `memory skills discover` looks for 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory skills adapt`."""
     parser.epilog = EPILOG
-    parser.add_argument("--limit", type=int, metavar="N", help="judge at most so many (discovery.patterns_per_run)")
+    parser.add_argument("--limit", type=int, metavar="N", help=f"judge at most so many (default {PATTERNS_PER_RUN})")
     parser.add_argument("--skip-network", action="store_true", help="look nothing up on GitHub, ask no model")
     parser.add_argument("--dry-run", action="store_true", help="show the rubric's verdicts; write nothing")
     add_json(parser)
@@ -34,7 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     """Judge what waits."""
     _ = context.state
-    limit = context.settings.discovery.patterns_per_run if args.limit is None else args.limit
+    limit = PATTERNS_PER_RUN if args.limit is None else args.limit
     if limit < 1:
         raise UsageError("--limit must be at least 1")
     network = not args.skip_network and not args.dry_run and is_confirmed(context.settings)

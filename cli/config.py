@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ..runtime.errors import UsageError
-from ..runtime.settings import displayable_value, render_settings_reference
+from ..runtime.settings import render_settings_reference, value_in_force
 from ..runtime.settings_table import SETTINGS, as_toml
 from .context import Context
 from .output import add_json, print_json, print_table
@@ -32,7 +32,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return 0
     settings = context.settings
     rows = [
-        (row.name, displayable_value(settings, row.name), settings.origins.get(row.name, "default")) for row in SETTINGS
+        (row.name, value_in_force(settings, row.name), settings.origins.get(row.name, "default")) for row in SETTINGS
     ]
     if args.json:
         print_json({name: {"value": _plain(value), "from": origin} for name, value, origin in rows})

@@ -58,9 +58,8 @@ class Context:
 
     @cached_property
     def state(self) -> StatePaths:
-        """This device's state folder, made if it is not there: of the vault, or of one that only works for others."""
-        if not self.settings.only_works_for_others:
-            _ = self.vault
+        """This device's state folder of the vault, made if it is not there."""
+        _ = self.vault
         state = self.settings.state
         ensure_state(state)
         return state
@@ -75,7 +74,7 @@ class Context:
     def vault_away(self) -> str:
         """Why the vault cannot be used now, '' when it can; for a command that goes on without it."""
         try:
-            _ = self.settings.only_works_for_others or self.vault
+            _ = self.vault
         except VaultUnavailable as error:
             return str(error)
         return ""

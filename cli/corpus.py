@@ -37,7 +37,6 @@ from ..services.pausing import told_of_pause, why_nothing_starts
 from ..services.tombstones import TakenBack
 from ..sources.transcripts.corpus import Transcript, claude_cleanup_days
 from ..tasks.queue.enqueue import open_ledger
-from ..tasks.sharing.origin import ShareOrigin
 from ..vault.store import VaultStore
 from .arguments import is_given
 from .context import Context
@@ -141,9 +140,6 @@ def _report(
         if args.execute:
             raise
         report["miner_problem"] = str(error)
-    origin = ShareOrigin(settings)
-    if origin.is_sharing:
-        report["may_leave"] = sum(origin.may_leave(each) for each in plan.to_mine)
     return report
 
 
@@ -317,11 +313,6 @@ def _tell(plan: Plan, report: dict[str, Any], ending: list[tuple[Transcript, flo
         note(f"memory: unreadable: {named}" + (f" and {rest} more" if rest > 0 else ""))
     if plan.known and not plan.to_mine:
         print("--reset --execute forgets what was mined, so that all is mined again")
-    if "may_leave" in report:
-        print(
-            f"the words of {report['may_leave']} of them leave this machine, scrubbed, for other machines to look at "
-            "(queue.share)"
-        )
     if report.get("seconds"):
         speed = report["megabytes_per_second"]
         measured = f": {speed} MB/s were measured here just now" if speed else ""
@@ -364,15 +355,13 @@ def _size(amount: int) -> str:
 def _follow(settings: Settings, run: BackfillRun) -> int:
     """A bar until the run is through and settled. Ctrl-C leaves the bar, not the work."""
     store = CorpusStore(settings.state)
-    origin = ShareOrigin(settings)
     settle_by = float("inf")
     try:
         while True:
             with open_ledger(settings) as ledger:
                 progress = progress_of(ledger, store, run)
-            away = origin.awaited_count() if origin.is_sharing else 0
             paused = why_nothing_starts(settings) is not None
-            draw_mining(progress, has_worker=_has_worker(settings), away=away, paused=paused)
+            draw_mining(progress, has_worker=_has_worker(settings), paused=paused)
             if progress.is_mined:
                 settle_by = min(settle_by, time.monotonic() + SETTLE_SECONDS)
             if progress.settled or time.monotonic() > settle_by:

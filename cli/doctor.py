@@ -18,11 +18,10 @@ from ..index.drain import BATCH_TEXTS
 from ..index.embedder import locate_model, missing_library, model_name, verify_model
 from ..index.models import model_in_force, wanted_model, why_not_loaded
 from ..index.receipts import TRIAL_CALLER
-from ..runtime.errors import MemoryVaultError, ModelUnavailable, QueueUnavailable, SettingsError
+from ..runtime.errors import MemoryVaultError, ModelUnavailable, SettingsError
 from ..runtime.layout import DEFAULT_GROUP
 from ..runtime.process_lock import lock_holder
 from ..runtime.settings import PartialSettings, snapshot_from_before
-from ..runtime.settings_table import redacted
 from ..services.active_counts import describe_notes
 from ..services.completion import completer_of
 from ..services.indexing import drain_now, reconcile_now
@@ -30,7 +29,7 @@ from ..services.pausing import how_to_go_on, why_nothing_starts
 from ..services.stores import open_index
 from ..tasks.queue.enqueue import open_ledger
 from ..tasks.queue.silence import is_silent
-from ..tasks.shared_queue import NO_CLIENT, is_shared, machine_name
+from ..tasks.queue.times import worker_times
 from ..vault.automemory import PROBE_KIND
 from ..vault.listing import list_left_out
 from ..vault.scrubbed import Scrubbed
@@ -122,12 +121,11 @@ def examine(context: Context, on_check: Callable[[str], None] = lambda what: Non
         meanwhile = "hooks go by the settings from before" if hooks_go_on else "nothing is recorded"
         todo = f"mend it: until then {meanwhile}, and no worker starts"
         yield Finding("settings", "fault", "; ".join(readable.faults), todo)
-    only_works = context.settings.only_works_for_others
-    wanted = WITHOUT_VAULT if only_works else None
+    wanted = None
     try:
         if "vault.path" in readable.unread:
             raise SettingsError("which folder it is could not be read")
-        _ = context.state if only_works else (context.vault, context.state)
+        _ = context.state
     except (MemoryVaultError, OSError) as error:
         yield _fault("vault", error) if isinstance(error, OSError) else Finding("vault", "fault", str(error))
         wanted = WITHOUT_STATE | (WITHOUT_VAULT if _has_state(context, readable) else set())
@@ -195,7 +193,7 @@ def _running_worker(context: Context, process: int) -> Finding:
     """One that was stopped in its terminal, or hangs, keeps its place: no hook starts another."""
     with open_ledger(context.settings) as ledger:
         beat = ledger.worker()
-        if beat is None or beat.pid != process or not is_silent(ledger, context.settings.queue.lease_seconds):
+        if beat is None or beat.pid != process or not is_silent(ledger, worker_times(context.env).lease):
             return Finding("worker", "ok", f"runs as process {process}")
         silent = counted(round(ledger.now() - beat.beat_at), "second")
     another = _what_starts_another(context, "memory service up")
@@ -218,39 +216,6 @@ def _queue(context: Context) -> Finding:
     if held:
         return Finding("queue", "note", f"{detail}; paused: {', '.join(held)}", f"`memory jobs resume {held[0]}`")
     return Finding("queue", "ok", detail)
-
-
-def shared_queue(context: Context) -> Finding:
-    """Asked live. That it is away is no fault: the work is done here meanwhile."""
-    settings = context.settings
-    if not is_shared(settings):
-        return Finding("shared queue", "ok", "none: this machine does its own work")
-    url, file = settings.queue.url, settings.config_file
-    if redacted(url) != url and file.is_file() and file.stat().st_mode & 0o077:
-        return Finding("shared queue", "fault", f"{file} holds a password and is open to others", f"chmod 600 '{file}'")
-    try:
-        from ..tasks.postgres.status import status_of
-    except ImportError:
-        return Finding("shared queue", "note", NO_CLIENT)
-    try:
-        found = status_of(url, machine_name(settings))
-    except QueueUnavailable as error:
-        return Finding("shared queue", "note", str(error), "until it is back this machine does its own work")
-    if found.schema != found.schema_needed:
-        state = f"has schema {found.schema}, {found.schema_needed} is needed"
-        return Finding("shared queue", "note", state, "`memory jobs queue migrate`, or update MemoryVault")
-    if found.rights is None or not found.rights.works:
-        return Finding("shared queue", "note", f"{found.role} may not work in it", "GRANT memoryvault_worker TO it")
-    detail = f"{found.where} as {found.role}, {len(found.workers)} workers"
-    name = machine_name(settings)
-    if sum(each.machine == name and not each.is_silent for each in found.workers) > 1:
-        twice = f"{detail}; more than one calls itself {name}"
-        return Finding("shared queue", "note", twice, "give each machine a queue.machine of its own")
-    if found.rights.owns:
-        return Finding(
-            "shared queue", "note", f"{detail}; the role may do everything", f"see {how_to('several-machines')}"
-        )
-    return Finding("shared queue", "ok", detail)
 
 
 def _index(context: Context) -> Finding:
@@ -439,8 +404,8 @@ def _miner(context: Context) -> Finding:
     return Finding("miner", "ok", f"scrubbed text of sessions goes to {where}")
 
 
-WITHOUT_VAULT = {"permissions", "worker", "queue", "shared queue"}
-"""What lies in the state folder: all that matters to a machine that only works for others."""
+WITHOUT_VAULT = {"permissions", "worker", "queue"}
+"""What lies in the state folder."""
 WITHOUT_STATE = {"hooks", "other agents", "service", "miner"}
 """What can be tested where it is not known which vault is meant."""
 WITH_OTHER_PROCESSES = {"round trip"}
@@ -458,7 +423,6 @@ CHECKS: tuple[tuple[str, Callable[[Context], Finding]], ...] = (
     ("service", login_service),
     ("worker", _worker),
     ("queue", _queue),
-    ("shared queue", shared_queue),
     ("index", _index),
     ("sqlite-vec", _extension),
     ("model", _model),

@@ -60,12 +60,7 @@ def _embedder(context: Context) -> Embedder | None:
     settings = context.settings
     models = Path(settings.state.models) if settings.vault_path else settings.state_root / "models"
     try:
-        return load_embedder(
-            model_name(settings.embedding.model),
-            models_folder=models,
-            threads=settings.embedding.threads,
-            precision=settings.embedding.precision,
-        )
+        return load_embedder(model_name(settings.embedding.model), models_folder=models)
     except ModelUnavailable as error:
         note(f"memory: by keywords only: {error}")
         return None

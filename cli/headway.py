@@ -39,7 +39,6 @@ def headway_line(headway: Headway) -> str:
         counts[NAMES.get(kind, _OTHERS)] += number
     names = [*dict.fromkeys(NAMES.values()), _OTHERS]
     left = [counted(counts[name], *name) for name in names if counts[name]]
-    left += ["work of other machines"] if headway.shared else []
     by = "the worker that is running works" if headway.elsewhere else "working"
     done = [] if headway.elsewhere else [f"{headway.done:,} done"]
     return f"{by} for {headway.seconds:.0f} s: {', '.join([*done, 'left: ' + ', '.join(left) if left else 'ending'])}"

@@ -123,10 +123,6 @@ def _print(report: HealthReport, settings: Settings) -> None:
         print(f"queue            {', '.join(f'{count} {name}' for name, count in asdict(report.queue).items())}")
     if report.sessions is not None and (told := describe_sessions(report.sessions, settings, is_wired)):
         print(f"sessions         {told}")
-    if (shared := report.shared_queue) is not None:
-        since = f" since {shared.since}" if shared.since else ""
-        why = f": {shared.why}" if shared.why else ""
-        print(f"shared queue     {'reached' if shared.reached else 'not reached'}{since}{why}")
     if (index := report.index) is not None:
         pending = f", {index.pending} without a vector" if index.pending else ""
         print(

@@ -41,11 +41,10 @@ def try_hooks(settings: Settings, env: Mapping[str, str], prompt: str | None = N
     launcher = launcher_in(settings.state_root)
     write_launcher(launcher)  # With the plugin nothing else needs one.
     session = f"{TRIAL_SESSION}{secrets.token_hex(6)}"
-    claude, *_ = settings.transcript_roots
     payload = {
         "session_id": session,
         # Nothing is there, so nothing is mined.
-        "transcript_path": str(Path(claude) / "memory-init" / f"{session}.jsonl"),
+        "transcript_path": str(settings.session_folders["claude"] / "memory-init" / f"{session}.jsonl"),
         "cwd": str(settings.required_vault_path),
         "prompt_id": session,
     }

@@ -98,9 +98,10 @@ def _list(args: argparse.Namespace, reviewer: Reviewer) -> int:
         days = [day for entry in entries if (day := effective_day(entry.surfaced_at, entry.created, entry.updated))]
         age = (local_today() - min(days)).days if days else 0
         oldest = f", the oldest {counted(age, 'day', 'days')} old" if age > 0 else ""
+        held = counted(len(entries) + len(unreadable), "note", "notes")
         note(
-            f"memory: {counted(len(entries), 'note', 'notes')}{oldest}; none is recalled. One moves on when it is said "
-            "again; to keep or drop them now: memory review --inbox"
+            f"memory: {held}{oldest}; none is recalled. One moves on when it is said again; to keep or drop them now: "
+            "memory review --inbox"
         )
     else:
         print("the inbox is empty")

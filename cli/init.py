@@ -23,6 +23,7 @@ from ..hooks.install import (
     settings_file_of,
     uninstall,
 )
+from ..hooks.skill import SKILL, install_skill, is_wanted, remove_skill, skill_folder
 from ..hooks.wiring import CLAUDE, HOSTS, WIRINGS, file_of, install_for, wired_events
 from ..index.client import ServiceUnavailable, ensure_service
 from ..index.models import is_installed
@@ -312,6 +313,9 @@ def _announce(settings: Settings, vault: Path, hosts: Sequence[str], *, with_plu
             note(f"memory: hooks of ours are in {home_path(file)}; they are brought up to date")
         else:
             _announce_hooks(file)
+    for host in hosts:
+        if is_wanted(host, settings):
+            note(f"memory: the skill `{SKILL}` goes into {home_path(skill_folder(host, settings))}")
     note(
         f"memory: settings go into {home_path(settings.config_file)}; "
         f"index, queue and logs into {home_path(settings.state.root)}"
@@ -367,7 +371,7 @@ def _write_settings(vault: Path, consents: Consents, context: Context) -> tuple[
 
 
 def _wire_hosts(setup: SetupPlan, settings: Settings) -> WiredHooks:
-    """The hooks of all hosts that were named. Raises SettingsError."""
+    """The hooks of all hosts that were named, and the skill. Raises SettingsError."""
     try:
         claude = (
             _wire(settings, with_plugin=setup.with_plugin)
@@ -378,9 +382,14 @@ def _wire_hosts(setup: SetupPlan, settings: Settings) -> WiredHooks:
     except HostFileUnwritable as error:
         print(error.by_hand)
         raise
-    for each in (claude, *others.values()):
-        for warning in each.warnings:
-            note(f"memory: {warning}")
+    warnings = [warning for each in (claude, *others.values()) for warning in each.warnings]
+    for host in setup.hosts:
+        if is_wanted(host, settings):
+            warnings.append(install_skill(host, settings))
+        else:
+            remove_skill(host, settings)
+    for warning in filter(None, warnings):
+        note(f"memory: {warning}")
     return WiredHooks(claude, others)
 
 

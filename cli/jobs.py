@@ -1,4 +1,4 @@
-"""`memory jobs …`: what the ledger holds, the limits of each kind, and the user's hand on both."""
+"""`memory jobs list …`: what the ledger holds, the limits of each kind, and the user's hand on both."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ NOT_GIVEN: Mapping[str, Any] = {
 
 
 def configure(parser: argparse.ArgumentParser, action: str) -> None:
-    """Arguments of `memory jobs …`."""
+    """Arguments of `memory jobs list …`."""
     parser.epilog = EPILOGS[action]
     parser.set_defaults(action=action, **NOT_GIVEN)
     if action in ("pause", "resume"):
@@ -215,7 +215,7 @@ def _kinds(args: argparse.Namespace, ledger: Ledger) -> None:
         print_json([{**_limits(policy), "paused": policy.kind in paused} for policy in POLICIES.values()])
         return
     print_table(
-        ("kind", "priority", "at once", "deadline s", "attempts", "backoff s", "in a child", ""),
+        ("kind", "priority", "at once", "deadline s", "attempts", "backoff s", "ends at its deadline", ""),
         [
             (
                 p.kind,
@@ -224,7 +224,7 @@ def _kinds(args: argparse.Namespace, ledger: Ledger) -> None:
                 f"{p.deadline_seconds:g}",
                 p.attempts,
                 f"{p.backoff_base_seconds:g} … {p.backoff_cap_seconds:g}",
-                "yes" if p.in_child else "no",
+                "yes" if p.in_child else "no, its result is dropped",
                 "paused" if p.kind in paused else "",
             )
             for p in sorted(POLICIES.values(), key=lambda p: (-p.priority, p.kind))
@@ -247,7 +247,7 @@ def _limits(policy: KindPolicy) -> dict[str, Any]:
 
 def _pause(args: argparse.Namespace, ledger: Ledger) -> None:
     if args.target is None:
-        raise UsageError(f"which kind? memory jobs {args.action} KIND   (memory jobs kinds shows them)")
+        raise UsageError(f"which kind? memory jobs list {args.action} KIND   (memory jobs kinds shows them)")
     kind = _known_kind(args.target)
     if args.action == "pause":
         ledger.pause(kind)
@@ -267,7 +267,7 @@ def _known_kind(kind: str) -> str:
 
 def _number(args: argparse.Namespace) -> int:
     if args.target is None:
-        raise UsageError(f"which job? memory jobs {args.action} ID   (memory jobs list shows them)")
+        raise UsageError(f"which job? memory jobs list {args.action} ID   (memory jobs list shows them)")
     if not args.target.isdecimal():
         raise UsageError(f"{args.target!r} is not a job's number   (memory jobs list shows them)")
     if len(args.target) > len(str(LARGEST_ID)) or int(args.target) > LARGEST_ID:

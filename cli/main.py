@@ -14,7 +14,6 @@ from ..runtime.errors import MemoryVaultError, UsageError
 from .agent_rights import Command, Does, require_allowed
 from .arguments import CommandParser, ProgramParser
 from .context import Context
-from .other_names import OLD_NAMES, RUN_BY_PROGRAMS
 from .pages import HOW_TO
 from .plain import OutputRefused, disarm_streams
 from .reference import ReferenceAction
@@ -126,7 +125,6 @@ COMMANDS: dict[str, Command] = {
     "jobs pause": Command("jobs", "start no job of one kind; everything: `memory pause`", CHANGES, "pause"),
     "jobs resume": Command("jobs", "end what `memory jobs pause` began", CHANGES, "resume"),
     "jobs schedule": Command("schedule", "what runs when; run it now, pause one schedule", {"list": READS}),
-    "jobs queue": Command("queue", "the queue that several machines share: look at it, set it up", {"status": READS}),
     "service up": Command("up", "run worker and recall service together", READS),
     "service worker": Command("worker", "run the worker", READS),
     "service serve": Command("serve", "run the recall service", READS),
@@ -152,6 +150,40 @@ GROUPS: dict[str, str] = {
     "config": "settings and models",
 }
 """First word of the names of two words, and what the group is about."""
+
+OLD_NAMES: dict[str, str] = {
+    "demo": "vault demo",
+    "search": "recall",
+    "inspect": "vault inspect",
+    "inbox": "vault inbox",
+    "promote idea": "idea promote",
+    "discover-skills": "skills discover",
+    "adapt-skills": "skills adapt",
+    "watchlist": "skills watchlist",
+    "scrub": "vault scrub",
+    "index-skills": "skills index",
+    "seed": "import seed",
+    "migrate": "import migrate",
+    "topics": "vault topics",
+    "incident": "vault incident",
+    "reindex": "vault reindex",
+    "model": "config model",
+    "jobs": "jobs list",
+    "schedule": "jobs schedule",
+    "worker": "service worker",
+    "serve": "service serve",
+    "up": "service up",
+    "logs": "service logs",
+    "config": "config show",
+    "mcp": "service mcp",
+    "eval": "config eval",
+    "hook-command": "config hook-command",
+}
+"""Name of a command before there were groups -> its name now. They go with the next version."""
+
+RUN_BY_PROGRAMS = ("worker", "serve", "mcp", "hook-command")
+"""Old names that agents and units of the system run, which keep what a command says on stderr: to them the new one is
+not told."""
 
 EPILOG = """examples:
   memory init                          once: choose the vault, wire the hooks in
@@ -264,6 +296,7 @@ def _run(arguments: Sequence[str]) -> int:
         args = build_parser(words).parse_args(words, argparse.Namespace(old_name=old))
         context = _forced() if args.force else Context(os.environ)
         require_allowed(args.command, COMMANDS[args.command], args, context)
+        _end_interrupted_change(context)
         return int(args.run(args, context))
     except OutputRefused:
         raise
@@ -276,6 +309,17 @@ def _run(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         _tell("interrupted; nothing that was already done is lost")
         return 1
+
+
+def _end_interrupted_change(context: Context) -> None:
+    """End what a killed command or worker left half done, so that also a command that reads sees all of it."""
+    with suppress(MemoryVaultError):  # A command that needs settings or vault says what is wrong with them.
+        if os.path.exists(context.settings.state.pending_change):
+            from ..services.journal import Journal
+            from ..tasks.queue.enqueue import request_indexing
+
+            Journal(context.state, context.store).recover()
+            request_indexing(context.settings)
 
 
 def _forced() -> Context:

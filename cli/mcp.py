@@ -31,6 +31,7 @@ from ..runtime.layout import ALWAYS_LOAD
 from ..runtime.normal_form import composed
 from ..runtime.paths import is_text
 from ..runtime.safe_text import safe_line, safe_lines
+from ..runtime.settings import Settings
 from ..services.agent_proposals import AgentProposals, ProposalFields, ProposalOutcome
 from ..services.journal import Journal
 from ..services.pending_counts import count_pending
@@ -92,6 +93,10 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return 0
 
 
+def _allowed_tools(settings: Settings) -> frozenset[str]:
+    return frozenset(name.strip() for name in settings.mcp.tools.split(","))
+
+
 def build_server(context: Context, cwd: str) -> MCPServer[Any]:
     """The server for a host that works in `cwd`; tools that the settings switch off are not there at all."""
     settings = context.settings
@@ -99,33 +104,22 @@ def build_server(context: Context, cwd: str) -> MCPServer[Any]:
     if context.env.get(CHILD_VARIABLE) or not settings.memory.enabled:
         return server  # Our own headless call must not write memories about mining memories.
     tools = _Tools(context, project_of(cwd) or None)
-    offered: tuple[tuple[bool, str, Callable[..., Any], str, ToolAnnotations], ...] = (
-        (settings.mcp.recall, "recall", tools.recall, "Ask the vault", READS),
-        (settings.mcp.list, "list", tools.list_entries, "List entries", READS),
-        (settings.mcp.read, "read", tools.read, "Read an entry", READS),
-        (settings.mcp.review, "review", tools.review, "Count what waits", READS),
-        (settings.mcp.save, "save", tools.save, "Propose an entry", PROPOSES),
-        (settings.mcp.evolve, "evolve", tools.evolve, "Propose a new text", PROPOSES),
-        (settings.mcp.idea, "idea", tools.idea, "Propose an idea", PROPOSES),
-        (
-            settings.mcp.read_topic and tools.has_topics,
-            "read_topic",
-            tools.read_topic,
-            "Read a note of yours",
-            READS,
-        ),
-        (
-            settings.mcp.write_topic and tools.has_topics,
-            "write_topic",
-            tools.write_topic,
-            "Write a note of yours",
-            REWRITES,
-        ),
+    offered: tuple[tuple[str, Callable[..., Any], str, ToolAnnotations], ...] = (
+        ("recall", tools.recall, "Ask the vault", READS),
+        ("list", tools.list_entries, "List entries", READS),
+        ("read", tools.read, "Read an entry", READS),
+        ("review", tools.review, "Count what waits", READS),
+        ("save", tools.save, "Propose an entry", PROPOSES),
+        ("evolve", tools.evolve, "Propose a new text", PROPOSES),
+        ("idea", tools.idea, "Propose an idea", PROPOSES),
+        ("read_topic", tools.read_topic, "Read a note of yours", READS),
+        ("write_topic", tools.write_topic, "Write a note of yours", REWRITES),
     )
-    for allowed, name, function, title, hints in offered:
-        if allowed:
+    allowed = _allowed_tools(settings)
+    for name, function, title, hints in offered:
+        if name in allowed and (tools.has_topics or not name.endswith("_topic")):
             server.add_tool(function, name=name, title=title, annotations=hints, structured_output=True)
-    if settings.mcp.read:
+    if "read" in allowed:
         server.resource(
             "memory://entry/{+path}",
             name="entry",
@@ -296,8 +290,8 @@ class _Tools:
         return {**listed, "topics": _bounded("topics", topics[:limit])["topics"], "topics_total": len(topics)}
 
     def _topic_rows(self, kind: str | None, tag: str | None, updated_since: str | None) -> list[Result]:
-        settings = self._context.settings
-        if not (self._project and self.has_topics and settings.mcp.read_topic) or kind not in (None, "topic"):
+        may_read = self.has_topics and "read_topic" in _allowed_tools(self._context.settings)
+        if not (self._project and may_read) or kind not in (None, "topic"):
             return []
         return [
             {"slug": topic.slug, "type": topic.type, "description": topic.description, "day": topic.updated}

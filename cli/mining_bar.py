@@ -12,11 +12,11 @@ MARK_SECONDS = 0.4
 
 
 def draw_mining(
-    progress: Progress, *, has_worker: bool = True, away: int = 0, paused: bool = False, seconds: float | None = None
+    progress: Progress, *, has_worker: bool = True, paused: bool = False, seconds: float | None = None
 ) -> None:
-    """On stderr's line. What keeps the bar where it is stands beside it: `away` sessions are with other machines, or
-    all is `paused`. With the `seconds` since it began a mark runs through what is left: sessions are read several at a
-    time, so that their number may stand still for long."""
+    """On stderr's line. What keeps the bar where it is stands beside it: no worker runs, or all is `paused`. With the
+    `seconds` since it began a mark runs through what is left: sessions are read several at a time, so that their number
+    may stand still for long."""
     share = progress.finished / max(progress.sessions, 1)
     said = f" {share:4.0%} {progress.finished}/{progress.sessions} sessions"
     if paused:
@@ -25,8 +25,6 @@ def draw_mining(
         said += f", paused (memory jobs resume {KIND})"
     elif not has_worker:
         said += ", no worker runs (memory service up)"
-    elif away:
-        said += f", {away} with other machines"
     elif progress.is_mined and not progress.settled:
         said += ", ranking what they said"
     if seconds is not None:

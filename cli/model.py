@@ -133,9 +133,7 @@ def _use(args: argparse.Namespace, context: Context) -> int:
         if is_hub_name(name) and not _fetched(args, context, name):
             return 1
     note(f"memory: measuring {name} on this machine")
-    embedder = load_embedder(
-        name, models_folder=models, threads=settings.embedding.threads, precision=settings.embedding.precision
-    )
+    embedder = load_embedder(name, models_folder=models)
     milliseconds = measure_query_ms(embedder)
     note(f"memory: {embedder.dimension} dimensions, a question takes {milliseconds:.0f} ms")
     if milliseconds > SLOW_QUERY_MS:

@@ -36,7 +36,7 @@ from ..services.excerpts import excerpts_of, occasion_of
 from ..services.ideas.incubator import parse_listed
 from ..services.pending_counts import count_pending
 from ..services.replacing import replaced_now
-from ..services.reviewing import DecisionOutcome, Reviewer
+from ..services.reviewing import DecisionOutcome, Reviewer, also_in
 from ..tasks.queue.enqueue import request_indexing
 from ..vault.core import is_ban
 from ..vault.entry import ACTIVE, INCIDENT, Entry
@@ -325,7 +325,7 @@ def _decide_all(args: argparse.Namespace, reviewer: Reviewer, context: Context) 
     else:
         for result in results:
             if "error" not in result:
-                print(f"{result['verdict']}: {result['path']}")
+                print(f"{result['verdict']}: {result['path']}{also_in(result.get('listed_in'))}")
     return 1 if failed else 0
 
 
@@ -519,7 +519,7 @@ class _Dialogue:
         self._go_to(self._at + 1)
 
     def _tell(self, decided: DecisionOutcome) -> None:
-        print(f"{decided.verdict}: {decided.path}")
+        print(f"{decided.verdict}: {decided.path}{also_in(decided.listed_in)}")
         if decided.archived:
             print(f"archived: {decided.archived}")
 

@@ -98,7 +98,8 @@ def _show(plan: SeedPlan, args: argparse.Namespace) -> None:
     for planned in plan.chosen:
         proposal = planned.proposal
         where = f", in {planned.file.project}" if planned.file.project else ""
-        print(f"{proposal.score:4.1f}  {proposal.kind:<11}  {planned.file.name}:{proposal.line}{where}")
+        line = f":{proposal.line}" if planned.file.kind != "index" else ""
+        print(f"{proposal.score:4.1f}  {proposal.kind:<13}  {planned.file.name}{line}{where}")
         print(f"      {cut(proposal.statement, STATEMENT_CHARACTERS)}")
     _tell_rest(plan, args)
 

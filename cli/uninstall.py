@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..hooks.install import UninstallOutcome, settings_file_of, uninstall
+from ..hooks.skill import remove_skill
 from ..hooks.wiring import CLAUDE, HOSTS, WIRINGS, uninstall_for
 from ..index.on_demand import forbid_starts
 from ..runtime.errors import SettingsError
@@ -33,6 +34,8 @@ class Uninstalled:
     claude: UninstallOutcome
     others: Mapping[str, UninstallOutcome]
     """By host."""
+    skills: Sequence[Path]
+    """Folders from which our skill was taken."""
     unit_removed: bool
     stopped: Sequence[str]
 
@@ -72,7 +75,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if state is not None:
         forbid_starts(state)
         stopped = stop_background(state, "worker", "recall")
-    done = Uninstalled(claude, others, unit_removed, stopped)
+    skills = [folder for host in HOSTS if (folder := remove_skill(host, context.settings)) is not None]
+    done = Uninstalled(claude, others, skills, unit_removed, stopped)
     if args.json:
         print_json(_as_json(done))
     else:
@@ -90,6 +94,7 @@ def _as_json(done: Uninstalled) -> dict[str, Any]:
             for host, each in done.others.items()
             if each.changed
         },
+        "skills": [str(folder) for folder in done.skills],
         "service_removed": done.unit_removed,
         "stopped": done.stopped,
     }
@@ -105,6 +110,8 @@ def _tell(done: Uninstalled, context: Context, *, is_claude_known: bool) -> None
         if each.restored:
             how = "has the bytes it had before" if each.settings_file.exists() else "is gone: there was none before"
         print(f"{home_path(each.settings_file)} {how}")
+    for folder in done.skills:
+        print(f"{home_path(folder)} {'holds only what you put there' if folder.exists() else 'is gone'}")
     if done.stopped:
         print("stopped: " + ", ".join(done.stopped))
     vault = context.settings.vault_path

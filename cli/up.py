@@ -23,6 +23,7 @@ from honcho.process import Process
 from ..runtime.errors import WorkerRunning
 from ..runtime.process_lock import lock_holder
 from ..runtime.settings import child_environment
+from ..tasks.queue.times import worker_times
 from .context import Context
 from .output import note
 from .plain import beneath, plain
@@ -143,7 +144,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Run both until one ends or a signal comes; the other is stopped with it. Without a vault nothing is recalled."""
+    """Run both until one ends or a signal comes; the other is stopped with it."""
     del args
     if (holder := lock_holder(context.state.worker_lock)) is not None:
         # Asked before anything is stopped: it may be another of these, which would end with its recall service.
@@ -151,12 +152,11 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if stop_background(context.state, "recall"):
         note("memory: stopped the recall service that a session had started; this one takes over")
     # What still runs so long after the first has ended is killed; a worker is to end its jobs first.
-    honcho_manager.KILL_WAIT = context.settings.queue.drain_seconds + KILL_MARGIN_SECONDS
+    honcho_manager.KILL_WAIT = worker_times(context.env).drain + KILL_MARGIN_SECONDS
     manager = TerminalManager(PlainPrinter(beneath(sys.stdout)))
     environment = child_environment(context.settings)
     for name, command in PROGRAMS.items():
-        if name == "worker" or not context.settings.only_works_for_others:
-            manager.add_process(name, shell_line(command), env=environment, cwd="/")
+        manager.add_process(name, shell_line(command), env=environment, cwd="/")
     manager.loop()
     # Being stopped by a signal is how this command ends; anything else is what the process died of.
     ended = manager.returncode

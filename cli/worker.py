@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 import logging
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 
-from ..runtime.errors import UsageError
+from ..runtime.errors import SettingsError, UsageError
 from ..runtime.priority import lower_priority
-from ..runtime.settings import Settings
+from ..runtime.settings import Settings, load_settings, seems_switched_off
+from ..runtime.snapshot import config_stamp
 from ..services.pausing import told_of_pause
-from ..services.settings_in_force import SettingsInForce
 from ..tasks.jobs.wiring import build_worker
 from ..tasks.queue.records import DueLater
 from ..tasks.queue.scheduler import local_timezone
@@ -29,6 +29,40 @@ EPILOG = """example:
 """
 
 DEFAULT_TIMEOUT_SECONDS = 600.0
+
+
+log = logging.getLogger(__name__)
+
+
+class SettingsInForce:
+    """The settings that a worker goes by, and those of the file since: consent that was withdrawn holds for it, too."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._in_force = self._newest = settings
+        self._stamp = ""
+        """Of the file that was read last. None yet: it may have changed since these settings were read."""
+
+    def have_changed(self) -> bool:
+        """Whether the file says something else by now. One that cannot be read says nothing; that is logged once."""
+        env = self._in_force.environment
+        if (stamp := config_stamp(env)) != self._stamp:
+            self._stamp = stamp
+            try:
+                newest = load_settings(env)
+                _ = newest.state  # An empty file, as while it is being saved, names no vault: nothing to go by.
+                self._newest = newest
+            except SettingsError as error:
+                log.warning("%s; until that is mended the worker goes by the settings from before", error)
+                if seems_switched_off(self._in_force.config_file):
+                    self._newest = replace(self._newest, memory=replace(self._newest.memory, enabled=False))
+        return self._newest != self._in_force
+
+    def take(self) -> Settings:
+        """The newest that could be read, which are in force from now on."""
+        if self._stamp:  # Not at the start, for which they were just read; what ran since may have taken long to end.
+            self.have_changed()
+        self._in_force = self._newest
+        return self._in_force
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -49,7 +83,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Run the worker; with --until-idle, exit code 1 when a job of its own died or the time was not enough."""
+    """Run the worker; with --until-idle, exit code 1 when a job died or the time was not enough."""
     for option in ("--timeout", "--json"):
         if is_given(args, option) and not args.until_idle:
             raise UsageError(f"{option} belongs to `memory service worker --until-idle`")
@@ -101,8 +135,8 @@ def _print(report: RunReport, *, paused: bool) -> None:
         waiting = counted(report.delayed, "job waits for its", "jobs wait for their")
         print(f"the worker that is running did it ({waiting} time)")
     else:
-        names = ("done", "retried", "dead", "dead_shared", "postponed", "delayed")
-        counts = {name.replace("_shared", " in the shared queue"): getattr(report, name) for name in names}
+        names = ("done", "retried", "dead", "postponed", "delayed")
+        counts = {name: getattr(report, name) for name in names}
         print(", ".join(f"{count} {name}" for name, count in counts.items() if count) or "nothing to do")
     if line := later_line(report.later, datetime.now(local_timezone()), running=report.elsewhere):
         print(line)

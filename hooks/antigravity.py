@@ -1,7 +1,8 @@
 """The adapter of Antigravity, experimental: built from its documented payloads, never run against the program itself.
 
 It has no event for a prompt. PreInvocation comes before each call of the model; the first one of a turn is taken for
-the prompt, whose words are only in the transcript, and the first one of a session for its start."""
+the prompt, whose words are only in the transcript, and the first one of a session for its start. A later one is given
+the opening where none was in time for it."""
 
 from __future__ import annotations
 
@@ -47,13 +48,11 @@ def read_call(event: str, payload: dict[str, Any]) -> HookCall:
     if isinstance(folders, list) and folders and isinstance(folders[0], str):
         call.cwd = folders[0]
     if name == "PreInvocation":
-        if payload.get("invocationNum") != 0:
-            call.event = ""
-        else:
-            steps = payload.get("initialNumSteps")
-            call.event = "SessionStart" if isinstance(steps, int) and steps <= 1 else "UserPromptSubmit"
-            call.source = "startup"
-            call.moment = f"{steps}"
+        number, steps = payload.get("invocationNum"), payload.get("initialNumSteps")
+        is_start = isinstance(steps, int) and steps <= 1
+        call.event = "" if number != 0 else "SessionStart" if is_start else "UserPromptSubmit"
+        call.source = "startup"
+        call.moment = f"{steps}.{number}"
     elif name == "Stop" and payload.get("fullyIdle") is False:
         call.event = ""
     return call
@@ -77,9 +76,9 @@ def read_prompt(transcript: str) -> str:
     return ""
 
 
-def resolve_transcript(call: HookCall, roots: list[str]) -> str | None:
+def resolve_transcript(call: HookCall, folders: dict[str, str]) -> str | None:
     """Real path of the transcript; '' when the payload has none; None when it is outside of the host's own folder."""
-    return resolve_within(call.transcript, roots[3:4]) if call.transcript else ""
+    return resolve_within(call.transcript, [folders[HOST]]) if call.transcript else ""
 
 
 def format_answer(event: str, text: str) -> str:

@@ -52,19 +52,19 @@ def extract_question(prompt: str) -> str:
     return words_to_agent(text)
 
 
-def resolve_transcript(call: HookCall, roots: list[str]) -> str | None:
-    """Real path of the session's transcript; None when it is in none of `roots`, the hosts' folders.
+def resolve_transcript(call: HookCall, folders: dict[str, str]) -> str | None:
+    """Real path of the session's transcript; None when it is in none of `folders`, which the hosts keep sessions in.
 
     The file need not exist yet: the host writes it asynchronously. If the payload has no path, it is made as the host
     names its files: every character of the working directory that is not alphanumeric becomes `-`.
     """
     path = call.transcript
     if not path:
-        if not roots or not call.session:
+        if not call.session:
             return None
         folder = "".join(c if c.isascii() and c.isalnum() else "-" for c in call.cwd)
-        path = f"{roots[0]}/{folder}/{call.session}.jsonl"
-    return resolve_within(path, roots)
+        path = f"{folders['claude']}/{folder}/{call.session}.jsonl"
+    return resolve_within(path, [*folders.values()])
 
 
 def host_loads_notes(folder: str, transcript: str, config_dir: str) -> bool:

@@ -12,7 +12,14 @@ import time
 from _thread import RLock, allocate_lock, start_new_thread
 
 from ..runtime import hooklog
-from ..runtime.snapshot import config_stamp, is_switched_off, read_snapshot, renew_snapshot, write_snapshot
+from ..runtime.snapshot import (
+    config_stamp,
+    is_switched_off,
+    read_snapshot,
+    renew_snapshot,
+    session_folders,
+    write_snapshot,
+)
 from ..vault.marker import Marker, create_marker, forget_end, note_end, remove_temporaries, touch_marker
 from . import claude
 from .payload import HookCall, parse_object, read_stdin
@@ -112,7 +119,7 @@ class Hook:
         if log_file and self.call is not None:
             self.fields["hook"] = self.call.event
             self.fields["session"] = self.call.session
-            self.fields["ms"] = round((time.monotonic() - self.started) * 1000, 1)
+            self.fields["duration_ms"] = round((time.monotonic() - self.started) * 1000, 1)
             hooklog.append(log_file, level, "hook", result=result, **self.fields)
 
 
@@ -204,12 +211,17 @@ def run(hook: Hook) -> str:
         return "no payload"
     if call.event in ACTIONS:
         return _act(hook, call, settings, payload)
+    is_prompt = call.event != ""
+    if call.host == "antigravity" and event == "UserPromptSubmit" and not _is_opened(call, settings):
+        call.event = "SessionStart"
     if call.event == "SessionStart":
         core_words = int(options.get("--core-words", "-1"))
         if named == "SessionStart":
             return _session_start(hook, call, settings, raw, core_words)
-        hook.is_output_partial = True  # This host's first prompt is its start of the session, too.
+        hook.is_output_partial = is_prompt  # This host's first prompt is its start of the session, too.
         result = _session_start(hook, call, settings, raw, core_words)
+        if not is_prompt:
+            return result
         hook.is_output_partial = False
         call.event = event
         return result if result == "duplicate" else _prompt(hook, call, settings, raw)
@@ -222,6 +234,13 @@ def run(hook: Hook) -> str:
             start_new_thread(_exit_after, (hook.started + RECORDING_END_SECONDS - time.monotonic(),))
         return _record(hook, call, settings, at_once=at_once)
     return ""
+
+
+def _is_opened(call: HookCall, settings: Mapping[str, str]) -> bool:
+    """Was the session given what it starts with? Not where the call that should have been ran out of time."""
+    from .injected import is_recorded
+
+    return not call.session or is_recorded(settings["harness"], call.session)
 
 
 def _act(hook: Hook, call: HookCall, settings: Mapping[str, str], payload: Mapping[str, object]) -> str:
@@ -237,7 +256,7 @@ def _act(hook: Hook, call: HookCall, settings: Mapping[str, str], payload: Mappi
     if answer is None:
         return ""
     _add_output(hook, answer.text)
-    hook.fields["injected"] = len(answer.paths)
+    hook.fields["entries_injected"] = len(answer.paths)
     if answer.decision:
         hook.fields["guard"] = answer.decision
     from .receipt import append_action
@@ -349,7 +368,7 @@ def _session_start(hook: Hook, call: HookCall, settings: Mapping[str, str], raw:
     if opening.note:
         report(f"memoryvault: {opening.note}")
     report(opening.status)
-    hook.fields["injected"] = opening.entries
+    hook.fields["entries_injected"] = opening.entries
     try:
         _note_injected(hook, call)
     except OSError as error:
@@ -367,7 +386,7 @@ def _prompt(hook: Hook, call: HookCall, settings: Mapping[str, str], raw: bytes)
     from .once import claim_event
 
     if call.host == "antigravity":
-        transcript = hook.adapter.resolve_transcript(call, settings["transcript_roots"].split(os.pathsep))
+        transcript = hook.adapter.resolve_transcript(call, session_folders(settings))
         call.prompt = hook.adapter.read_prompt(transcript) if transcript else ""
     if not call.prompt.strip():
         _add_output(hook, "")
@@ -392,7 +411,8 @@ def _prompt(hook: Hook, call: HookCall, settings: Mapping[str, str], raw: bytes)
     if answer.note:
         report(f"memoryvault: {answer.note}")
     report(answer.status)
-    hook.fields["injected"] = len(answer.paths)
+    hook.fields["entries_injected"] = len(answer.paths)
+    hook.fields.update(answer.found)
     hook.fields["service"] = answer.service
     if answer.note:
         hook.fields["degraded"] = answer.note
@@ -444,7 +464,7 @@ def _touch_session(hook: Hook, call: HookCall, settings: Mapping[str, str], *, s
     """Create or touch the session's marker; '' or why that was refused. Raises OSError."""
     if not call.session:
         return "no session"
-    transcript = hook.adapter.resolve_transcript(call, settings["transcript_roots"].split(os.pathsep))
+    transcript = hook.adapter.resolve_transcript(call, session_folders(settings))
     if transcript is None:
         hook.fields["transcript"] = call.transcript
         report(f"memoryvault: transcript refused, it is outside the agent's own folder: {call.transcript}")
@@ -621,7 +641,7 @@ def _finish_at_deadline(hook: Hook) -> None:
     if call is not None:
         _write_answer(hook, call)
     _answer_empty(hook)
-    if call is not None:
+    if call is not None and (hook.paths or call.host != "antigravity"):  # Else its next call is given the opening.
         try:
             _note_injected(hook, call)
         except OSError as error:

@@ -38,9 +38,9 @@ def read_call(event: str, payload: dict[str, Any]) -> HookCall:
     return call
 
 
-def resolve_transcript(call: HookCall, roots: list[str]) -> str | None:
+def resolve_transcript(call: HookCall, folders: dict[str, str]) -> str | None:
     """Real path of the transcript; '' when the payload has none yet (it cannot be derived); None when it is refused."""
-    return resolve_within(call.transcript, roots[1:2]) if call.transcript else ""
+    return resolve_within(call.transcript, [folders[HOST]]) if call.transcript else ""
 
 
 def format_answer(event: str, text: str) -> str:

@@ -47,12 +47,12 @@ def read_call(event: str, payload: dict[str, Any]) -> HookCall:
     return call
 
 
-def resolve_transcript(call: HookCall, roots: list[str]) -> str | None:
+def resolve_transcript(call: HookCall, folders: dict[str, str]) -> str | None:
     """Real path of the session's events; None when it is outside of the host's own folder."""
     path = call.transcript
-    if not path and call.session and roots[2:]:
-        path = f"{roots[2]}/{call.session}/events.jsonl"
-    return resolve_within(path, roots[2:3])
+    if not path and call.session:
+        path = f"{folders[HOST]}/{call.session}/events.jsonl"
+    return resolve_within(path, [folders[HOST]])
 
 
 def format_answer(event: str, text: str) -> str:

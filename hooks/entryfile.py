@@ -24,6 +24,7 @@ class EntryFile:
         "body",
         "created",
         "excerpt",
+        "is_whole",
         "kind",
         "occurrences",
         "path",
@@ -60,6 +61,8 @@ class EntryFile:
         self.updated = fields.get("updated", "")
         self.surfaced_at = fields.get("surfaced_at", "")
         self.session = ""
+        self.is_whole = True
+        """False: the file is longer than what is read of it."""
         self.excerpt = strip_evidence(self.body)
 
 
@@ -82,7 +85,9 @@ def read_entry_file(vault: str, path: str) -> EntryFile | None:
     text = data.decode("utf-8", "replace")
     if len(data) == READ_LIMIT_BYTES and is_open(text):
         return None  # Its header goes on: whose it is, and whether it is active, is not known.
-    return EntryFile(path, text.replace("\r\n", "\n"))
+    entry = EntryFile(path, text.replace("\r\n", "\n"))
+    entry.is_whole = len(data) < READ_LIMIT_BYTES
+    return entry
 
 
 def is_entry_name(name: str) -> bool:

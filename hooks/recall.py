@@ -40,9 +40,11 @@ POLL_SECONDS = 0.01
 class PromptAnswer:
     """What a prompt hook prints."""
 
-    __slots__ = ("block", "note", "paths", "service", "status")
+    __slots__ = ("block", "found", "note", "paths", "service", "status")
 
-    def __init__(self, block: str, status: str, paths: list[str], note: str, service: str) -> None:
+    def __init__(
+        self, block: str, status: str, paths: list[str], note: str, service: str, found: Mapping[str, object]
+    ) -> None:
         self.block = block
         """The recalled entries for the model; '' for none."""
         self.status = status
@@ -53,6 +55,8 @@ class PromptAnswer:
         """What was missing, '' when nothing was."""
         self.service = service
         """'ok', 'absent', 'slow', 'too busy', 'not asked' or 'broken (why)'."""
+        self.found = found
+        """For the log: how many entries were found by meaning (`vec_hits`), by words (`grep_hits`), and both ways."""
 
 
 def answer_prompt(question: str, call: HookCall, settings: Mapping[str, str], started: float) -> PromptAnswer:
@@ -203,7 +207,10 @@ def _parse_answer(response: dict[str, Any]) -> PromptAnswer | None:
         return None
     degraded = response.get("degraded")
     note = "; ".join(str(part) for part in degraded) if isinstance(degraded, list) else ""
-    return PromptAnswer(block, str(status or status_line([])), [p for p in paths if isinstance(p, str)], note, "ok")
+    counts = response.get("found")
+    found = counts if isinstance(counts, dict) else {}
+    shown = [path for path in paths if isinstance(path, str)]
+    return PromptAnswer(block, str(status or status_line([])), shown, note, "ok", found)
 
 
 def _search(question: str, call: HookCall, settings: Mapping[str, str], k: int, started: float) -> FallbackHits:
@@ -241,4 +248,5 @@ def _render(found: FallbackHits, token_budget: int, service: str) -> PromptAnswe
     if found.degraded:
         note += f"; {found.degraded}"
     block = render_block(shown, token_budget) if shown else ""
-    return PromptAnswer(block, status, [hit.path for hit in shown], note, service)
+    counts = {"vec_hits": 0, "grep_hits": found.ranked, "deduped_count": 0}
+    return PromptAnswer(block, status, [hit.path for hit in shown], note, service, counts)

@@ -84,14 +84,16 @@ class FallbackQuery:
 
 
 class FallbackHits:
-    """Hits, best first; `degraded`: what was missing, in words; `searched`: False when neither index nor files were."""
+    """Hits, best first; `degraded`: what was missing, in words; `searched`: False when neither index nor files were;
+    `ranked`: how many entries the words were found in, at most GATED_ENTRIES."""
 
-    __slots__ = ("degraded", "hits", "searched")
+    __slots__ = ("degraded", "hits", "ranked", "searched")
 
-    def __init__(self, hits: list[EntryFile], degraded: str, searched: bool) -> None:
+    def __init__(self, hits: list[EntryFile], degraded: str, searched: bool, ranked: int = 0) -> None:
         self.hits = hits
         self.degraded = degraded
         self.searched = searched
+        self.ranked = ranked
 
 
 def search(query: FallbackQuery, index_db: str) -> FallbackHits:
@@ -107,18 +109,18 @@ def search(query: FallbackQuery, index_db: str) -> FallbackHits:
     if os.path.exists(index_db):
         try:
             connection = open_database(index_db, "ro", LOCK_PATIENCE_SECONDS)
-            return FallbackHits(_search(query, words, connection), "keywords only", True)
+            return _search(query, words, connection, "keywords only")
         except Exception as error:  # noqa: BLE001  A damaged index is a case that this path is for.
             why = f"index unusable ({error})"
             if "no such module" in str(error):
                 return FallbackHits([], f"this Python's SQLite has no FTS5 ({error}): nothing was searched", False)
     try:
-        return FallbackHits(_search(query, words, _index_files(query)), f"{why}: {SEARCHED_FILES}", True)
+        return _search(query, words, _index_files(query), f"{why}: {SEARCHED_FILES}")
     except Exception as error:  # noqa: BLE001
         return FallbackHits([], f"recall engine error: {error}", False)
 
 
-def _search(query: FallbackQuery, words: list[str], connection: Any) -> list[EntryFile]:
+def _search(query: FallbackQuery, words: list[str], connection: Any, degraded: str) -> FallbackHits:
     """The entries that pass the gate, the surest first."""
     connection.execute("PRAGMA temp_store = MEMORY")
     connection.execute(f"CREATE VIRTUAL TABLE temp.said USING fts5(text, tokenize = '{TOKENIZER}')")
@@ -137,9 +139,10 @@ def _search(query: FallbackQuery, words: list[str], connection: Any) -> list[Ent
     terms = [((stem,), rarity(counts[stem], total)) for stem in rarest]
     match = _match([(by_stem[stem], counts[stem]) for stem in rarest])
     if not match:
-        return []
+        return FallbackHits([], degraded, True)
     hits: list[tuple[float, EntryFile]] = []
-    for path, project, session, chunk, passage in _best_passages(query, connection, match):
+    best = _best_passages(query, connection, match)
+    for path, project, session, chunk, passage in best:
         if time.monotonic() > query.deadline:
             break
         hit = _read_current(query, path)
@@ -158,7 +161,7 @@ def _search(query: FallbackQuery, words: list[str], connection: Any) -> list[Ent
             hit.excerpt = _excerpt(hit.body, passage)
         hits.append((sure, hit))
     hits.sort(key=lambda pair: -pair[0])
-    return _one_skill([hit for _, hit in hits])[: query.k]
+    return FallbackHits(_one_skill([hit for _, hit in hits])[: query.k], degraded, True, len(best))
 
 
 def _stems(connection: Any, texts: list[str]) -> list[set[str]]:

@@ -163,9 +163,9 @@ def read_project_index(vault: str, project: str, room: int) -> str:
         return ""
     topics = sum(is_topic_name(name) and is_entry_name(name) for name in names)
     entry = read_entry_file(vault, f"{PROJECTS}/{project}/{FOLDER}/{INDEX_NAME}")
-    return render_index_block(
-        entry.body if entry is not None else "", f"{notes_folder(vault, project)}/{INDEX_NAME}", topics, room
-    )
+    body, is_whole = (entry.body, entry.is_whole) if entry is not None else ("", True)
+    path = f"{notes_folder(vault, project)}/{INDEX_NAME}"
+    return render_index_block(body, path, topics, room, is_whole=is_whole)
 
 
 def format_reminder(vault: str, harness: str, session: str) -> str:

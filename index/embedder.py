@@ -293,25 +293,23 @@ class PackagedEmbedder:
 LoadedEmbedder = SentenceTransformerEmbedder | PackagedEmbedder
 
 
-def load_embedder(name: str, *, models_folder: Path, threads: int = 0, precision: str = "fp32") -> LoadedEmbedder:
-    """Load a model, which takes seconds, as `fp32` or `bf16`. Raises ModelUnavailable, which says what to do.
+def load_embedder(name: str, *, models_folder: Path, threads: int = 0) -> LoadedEmbedder:
+    """Load a model, which takes seconds; `threads` 0 leaves their number to the library.
 
-    Vectors of the two precisions are the same for a search (cosine .9999), so an index may have both.
+    Raises ModelUnavailable, which says what to do.
     """
     location = locate_model(name, models_folder)
     verify_model(location)
     os.environ.update(LIBRARY_ENVIRONMENT)
-    if location.sha256 == PACKAGED_SHA256 and precision == "fp32":
+    if location.sha256 == PACKAGED_SHA256:
         try:
             return PackagedEmbedder(location, threads)
         except ImportError as error:
             raise _not_installed(error) from error
-    return load_reference(location, threads=threads, precision=precision)
+    return load_reference(location, threads=threads)
 
 
-def load_reference(
-    location: ModelLocation, *, threads: int = 0, precision: str = "fp32"
-) -> SentenceTransformerEmbedder:
+def load_reference(location: ModelLocation, *, threads: int = 0) -> SentenceTransformerEmbedder:
     """Load any model by sentence-transformers, as `load_embedder` does except for the packaged one."""
     try:
         from sentence_transformers import SentenceTransformer
@@ -330,8 +328,6 @@ def load_reference(
     except (OSError, ValueError, KeyError, RuntimeError) as error:
         raise ModelUnavailable(f"the model in {location.folder} cannot be loaded: {error}") from error
     model.eval()
-    if precision == "bf16":
-        model.bfloat16()
     return SentenceTransformerEmbedder(model, location, threads)
 
 

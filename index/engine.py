@@ -30,13 +30,13 @@ from .file_check import FileCheck, FileChecker, FileStatus
 from .filescan import scan_files
 from .filters import parse_filter
 from .gating import GATED_ENTRIES, Surroundings, asks, features, log_odds, needed, threshold
+from .languages import is_foreign
 from .matrix import Matrix, MatrixCache
 from .query import QueryAnalysis, analyse, refine
 from .query_embedding import QueryEmbedder, QueryEmbedding
 from .ranking import DenseHit, EntryFacts, KeywordHit, ScoredEntry, WordEvidence, fuse, fuse_by_kind, is_near_duplicate
-from .reader_pool import ReaderPool
 from .scope import Scope
-from .search_reader import KEYWORD_LIMIT, SearchReader
+from .search_reader import KEYWORD_LIMIT, ReaderPool, SearchReader
 from .store import row_of
 from .words import match_texts, match_vectors
 
@@ -146,6 +146,8 @@ class RecallResult:
     """The best MAX_REJECTIONS of the entries that were not shown."""
     threshold: float = 0.0
     """The log-odds that a hit had to reach."""
+    found: Mapping[str, int] = field(default_factory=dict)
+    """How many entries each retriever found, for the log: see `_RecallState.found`."""
 
 
 @dataclass
@@ -163,6 +165,16 @@ class _RecallState:
     degraded: list[str] = field(default_factory=list)
     timings: dict[str, float] = field(default_factory=dict)
     rejections: list[Rejection] = field(default_factory=list)
+    by_words: frozenset[int] = frozenset()
+    """Rowids of the entries that the keyword retriever found."""
+    by_meaning: frozenset[int] = frozenset()
+    """The same of the nearest ones."""
+
+    @property
+    def found(self) -> Mapping[str, int]:
+        """How many entries were found by meaning, by words, and so both ways that they counted once less."""
+        both = len(self.by_meaning & self.by_words)
+        return {"vec_hits": len(self.by_meaning), "grep_hits": len(self.by_words), "deduped_count": both}
 
     @property
     def separate_kind(self) -> str | None:
@@ -285,7 +297,9 @@ class RecallEngine:
         dense = [hit.dense for hit in hits] + [rejected.dense for rejected in state.rejections]
         by_meaning = any(similarity is not None for similarity in dense)
         limit = threshold(self._eagerness, by_meaning=by_meaning)
-        return RecallResult(tuple(hits), tuple(state.degraded), state.timings, tuple(state.rejections), limit)
+        return RecallResult(
+            tuple(hits), tuple(state.degraded), state.timings, tuple(state.rejections), limit, state.found
+        )
 
     # From the index
 
@@ -314,7 +328,10 @@ class RecallEngine:
                 state.analysis, reader.vocabulary, *([REDUCED_PASSAGES] if state.is_reduced else [])
             )
         keyword = self._search_keywords(reader, state)
+        state.by_words = frozenset(hit.entry_rowid for hit in keyword)
         embedding = self._await_embedding(state, future)
+        if keyword and self._embedder is not None and is_foreign(self._embedder.name, state.analysis.text):
+            embedding = None  # Meaning as the model has it would outvote a word that is there.
         return self._search_vectors(reader, state, embedding, keyword)
 
     def _search_keywords(self, reader: SearchReader, state: _RecallState) -> list[KeywordHit]:
@@ -393,6 +410,7 @@ class RecallEngine:
                     hits = reader.search_vectors(
                         model.model_id, vector, state.scope, matrix=matrix, separate_kind=state.separate_kind
                     )
+                    state.by_meaning = frozenset(hit.entry_rowid for hit in hits)
                     known = {hit.chunk_rowid for hit in hits}
                     missing = [hit.chunk_rowid for hit in keyword if hit.chunk_rowid not in known]
                     if missing:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     Floats = numpy.typing.NDArray[numpy.float32]
 
+LAST_LATIN = "\u024f"
 FILE = Path(__file__).with_name("languages.json")
 FOREIGN_SIMILARITY = 0.22
 """Product with the mean vector of a language from which a question is taken to be in it: hardly any English one reaches
@@ -85,6 +86,13 @@ def directions_of(text_means: Floats, word_means: Floats) -> LanguageDirections:
 
     bases = (numpy.linalg.qr(means.T)[0].astype(numpy.float32) for means in (text_means, word_means))
     return LanguageDirections(text_means, *bases)
+
+
+def is_foreign(name: str, text: str) -> bool:
+    """Whether most letters of the text are of a script in which the model hardly read anything: the packaged one is
+    English, so of any but the Latin one."""
+    letters = [character > LAST_LATIN for character in text if character.isalpha()]
+    return sum(letters) * 2 > len(letters) and load_directions(name) is not None
 
 
 def load_directions(model_name: str) -> LanguageDirections | None:

@@ -38,7 +38,8 @@ class PackagedModel:
         self.tokenizer.enable_truncation(MAX_TOKENS)
         self.tokenizer.no_padding()
         with safe_open(folder / "model.safetensors", framework="pt") as weights:
-            self._weights: dict[str, Tensor] = {name: weights.get_tensor(name) for name in weights.keys()}  # noqa: SIM118  safetensors' file object can't be iterated
+            names = weights.keys()  # the file object itself can't be iterated
+            self._weights: dict[str, Tensor] = {name: weights.get_tensor(name) for name in names}
         for layer in range(LAYERS):
             # One product instead of three: a question of a dozen words is all overhead.
             prefix = f"encoder.layer.{layer}.attention"

@@ -11,6 +11,7 @@ be as old as 3.40: nothing newer than that is used in them.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 import apsw
@@ -156,6 +157,9 @@ _FORGET_CJK_WORDS = (
 """Chinese, Japanese and Korean words were whole runs of letters until derivation 3. Without their vectors the terms are
 compared by spelling."""
 
+_OLD_VECTORS = "entries"
+"""Where an index with four columns of metadata had a vector for each entry: those of its passages take their place."""
+
 TABLES = (
     "entry_meta",
     "entry_tag",
@@ -235,6 +239,8 @@ def _apply(connection: apsw.Connection) -> None:
     for name, declaration in ENTRY_META_COLUMNS:
         if name not in present:
             connection.execute(f"ALTER TABLE entry_meta ADD COLUMN {name} {declaration}")
+    with suppress(apsw.SQLError):  # No sqlite-vec here: nobody reads them either.
+        connection.execute(f"DROP TABLE IF EXISTS {_OLD_VECTORS}")
     for migration in MIGRATIONS:
         if migration.version > version:
             for statement in migration.statements:

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import itertools
 import json
+import threading
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from . import database, schema
 from .catalog_reader import VALUES_OF_JSON, CatalogReader
+from .database import file_identity
 from .ranking import DenseHit, KeywordHit
 from .scope import Scope
 from .vocabulary import IndexVocabulary, TermCache
@@ -270,6 +273,46 @@ _CHUNKS = "FROM chunk c CROSS JOIN entry_meta m ON m.rowid = c.entry_rowid"
 # Not the column `rank`: ordered by that, FTS5 sorts every passage with all places of its words, which takes half as
 # long again.
 _BM25 = f"bm25(chunk_fts, {', '.join(str(weight) for weight in COLUMN_WEIGHTS)})"
+
+
+class ReaderPool:
+    """Readers that are opened once and used by one thread after the other; keeps up to `size` idle ones."""
+
+    def __init__(self, index_db: Path, size: int) -> None:
+        self._index_db = index_db
+        self._size = size
+        self._idle: list[SearchReader] = []
+        self._term_cache = TermCache()
+        self._lock = threading.Lock()
+
+    def close(self) -> None:
+        with self._lock:
+            readers, self._idle = self._idle, []
+        for reader in readers:
+            reader.close()
+
+    @contextmanager
+    def borrow(self) -> Iterator[SearchReader]:
+        """Lend a reader of the file that is index.db now. Raises IndexUnavailable."""
+        identity = file_identity(self._index_db)
+        reader = None
+        with self._lock:
+            while self._idle and reader is None:
+                reader = self._idle.pop()
+                if reader.identity != identity:
+                    reader.close()
+                    reader = None
+        reader = reader or SearchReader(self._index_db, term_cache=self._term_cache)
+        try:
+            yield reader
+        except BaseException:
+            reader.close()
+            raise
+        with self._lock:
+            if len(self._idle) < self._size:
+                self._idle.append(reader)
+                return
+        reader.close()
 
 
 def _dense_hits(rows: Iterable[PassageChunk], similarity: dict[int, float]) -> list[DenseHit]:

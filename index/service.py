@@ -84,9 +84,8 @@ class ServiceConfig:
     vault: Path
     state: StatePaths
     model: str
-    threads: int = 0
-    precision: str = "fp32"
     idle_exit_seconds: float = 1800.0
+    """Without a request for so long it exits; `memory service serve` never does."""
     eagerness: str = DEFAULT_EAGERNESS
     unreviewed: bool = True
     """Whether a prompt may get what the user said and nobody has decided on (unreviewed.py)."""
@@ -99,9 +98,6 @@ class ServiceConfig:
             vault=settings.required_vault_path,
             state=settings.state,
             model=settings.embedding.model,
-            threads=settings.embedding.threads,
-            precision=settings.embedding.precision,
-            idle_exit_seconds=settings.recall.idle_exit_seconds,
             eagerness=settings.recall.eagerness,
             unreviewed=settings.recall.unreviewed,
         )
@@ -370,14 +366,7 @@ class RecallService:
 
     def _run_model(self, name: str) -> ModelRunner:
         config = self._config
-        load = self._load_model or (
-            lambda: load_embedder(
-                name,
-                models_folder=Path(config.state.models),
-                threads=config.threads,
-                precision=config.precision,
-            )
-        )
+        load = self._load_model or (lambda: load_embedder(name, models_folder=Path(config.state.models)))
         return ModelRunner(name, load)
 
     def _engine_over(self, runner: ModelRunner) -> RecallEngine:
@@ -502,6 +491,7 @@ class RecallService:
             "degraded": list(result.degraded),
             "ms": result.timings_ms.get("total", 0.0),
             "timings_ms": dict(result.timings_ms),
+            "found": dict(result.found),
         }, leave_receipt
 
     def _query(self, message: Mapping[str, Any]) -> tuple[RecallQuery, str | None, str | None]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import date
 from enum import IntEnum
 
+from ..runtime.function_words import STOP_WORDS
 from ..runtime.slug import slugify
 from ..vault.wording import counted
 from .discovery import Pattern
@@ -103,6 +104,8 @@ class Judgement:
     """Subjects of the pattern, in words of our own table."""
     terms: tuple[str, ...]
     """Single words that it uses, in alphabetical order."""
+    moved: tuple[str, ...] = ()
+    """Why the confidence is another than the score's, in words."""
 
 
 def _words_of(*words: str) -> re.Pattern[str]:
@@ -130,8 +133,10 @@ _CURSOR = re.compile(
 _CURSOR_TRADE = re.compile(r"(?i)(?<!\w)cursor (?:ide|ai|editor|rules?|extension|plugin|composer)(?!\w)")
 _OURS = _words_of("claude(?: code)?", "agent skills?", "antigravity", "any agent", "cross-platform")
 _ORDERS = re.compile(
-    r"(?i)\b(?:ignore|disregard|forget)\b.{0,40}\b(?:previous|prior|above|all|your|earlier)\b.{0,30}\b(?:instructions?|rules?|prompts?)\b"
-    r"|\b(?:save|store|remember|add|keep|note)\b.{0,30}\b(?:this|that|it|following)\b.{0,30}\b(?:rules?|memor(?:y|ies)|preferences?|always|instructions?)\b"
+    r"(?i)\b(?:ignore|disregard|forget)\b.{0,40}\b(?:previous|prior|above|all|your|earlier)\b"
+    r".{0,30}\b(?:instructions?|rules?|prompts?)\b"
+    r"|\b(?:save|store|remember|add|keep|note)\b.{0,30}\b(?:this|that|it|following)\b"
+    r".{0,30}\b(?:rules?|memor(?:y|ies)|preferences?|always|instructions?)\b"
     r"|\b(?:you (?:must|are now|should now)|system prompt|from now on|new instructions?|do not tell the user|act as)\b"
     r"|\b(?:curl|wget)\b[^|\n]{0,200}\|\s*(?:ba|z)?sh\b|<\s*/?\s*(?:system|instructions?|assistant)\s*>"
 )
@@ -172,89 +177,8 @@ _SUBJECTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("writing", ("writing", "docs", "documentation", "readme", "prose", "copywriting", "blog")),
     )
 )
-_STOP = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "any",
-        "are",
-        "as",
-        "at",
-        "be",
-        "been",
-        "by",
-        "can",
-        "do",
-        "does",
-        "for",
-        "from",
-        "get",
-        "has",
-        "have",
-        "how",
-        "if",
-        "in",
-        "into",
-        "is",
-        "it",
-        "its",
-        "like",
-        "more",
-        "most",
-        "new",
-        "no",
-        "not",
-        "of",
-        "on",
-        "one",
-        "only",
-        "or",
-        "other",
-        "our",
-        "out",
-        "over",
-        "own",
-        "she",
-        "so",
-        "some",
-        "such",
-        "than",
-        "that",
-        "the",
-        "their",
-        "them",
-        "then",
-        "there",
-        "these",
-        "they",
-        "this",
-        "those",
-        "to",
-        "too",
-        "up",
-        "use",
-        "used",
-        "uses",
-        "using",
-        "via",
-        "was",
-        "we",
-        "were",
-        "what",
-        "when",
-        "where",
-        "which",
-        "while",
-        "who",
-        "will",
-        "with",
-        "within",
-        "without",
-        "you",
-        "your",
-    ]
-)
+_STOP = STOP_WORDS | {"new", "one", "use", "used", "uses", "using", "via", "within", "without"}
+"""Words that say nothing about what a skill is for."""
 MOST_TERMS = 16
 
 
@@ -267,11 +191,15 @@ def judge(pattern: Pattern, held: UserSetup, facts: Facts | None, today: date) -
     owner = facts.owner if facts is not None else (repository_of(pattern.url) or ("", ""))[0]
     trusted = owner.casefold() in {name.casefold() for name in held.trusted}
     weight, trust = _trust(facts, owner, trusted, today)
+    by_score = level
     if weight <= -2:
         level = Confidence(max(0, level - 1))
     elif weight >= 2 and score == HIGH_SCORE - 1:
         level = Confidence.HIGH
-    return Judgement(score, level, tuple(rules), trusted, tuple(trust), subjects_of(text), terms_of(text))
+    moved = (
+        (f"it was {by_score.name} by its score, before its repository and owner counted",) if level != by_score else ()
+    )
+    return Judgement(score, level, tuple(rules), trusted, tuple(trust), subjects_of(text), terms_of(text), moved)
 
 
 def _rules(pattern: Pattern, text: str, held: UserSetup) -> Iterable[Rule]:

@@ -59,10 +59,9 @@ def is_stale(last: date, today: date, months: int) -> bool:
 
 def question_body(stale: Sequence[StaleIdea], months: int) -> str:
     """Render the note that lists the stale ideas, with three boxes below each."""
-    count = "This idea was" if len(stale) == 1 else f"These {len(stale)} ideas were"
     parts = [
-        f"{count} neither edited, linked, recalled nor promoted for {months} months or more. Tick one box below each, "
-        "or none: nothing is deleted without your answer. A deleted idea can be restored for "
+        f"What is listed here was neither edited, linked, recalled nor promoted for {months} months or more. Tick one "
+        "box below each, or none: nothing is deleted without your answer. A deleted idea can be restored for "
         f"{TRASH_DAYS} days (`memory idea restore`). The link to it in your list of ideas follows it; nothing else "
         "there is changed."
     ]

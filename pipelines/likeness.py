@@ -101,7 +101,7 @@ class Relation(Enum):
 
 @dataclass(frozen=True)
 class LikenessLimits:
-    """Thresholds of likeness, from the settings."""
+    """From which likeness on two statements are one memory."""
 
     wording: float = 0.8
     """Least share of common words."""

@@ -18,7 +18,8 @@ _SLASH = r"(?:\\{0,2}/|%2F)"
 _HOME_PATH = re.compile(
     r"(?:(?<![\w.:/\\-])|(?<=file://)|(?<=file:)|(?<=[=:]))"
     # Where a system keeps home folders or mounts another's.
-    rf"(?:(?:{_SLASH}(?:private|var|export|host_mnt|mnt/[a-z]|[a-z]|System/Volumes/Data))?{_SLASH}(?:Users|home){_SLASH}"
+    rf"(?:(?:{_SLASH}(?:private|var|export|host_mnt|mnt/[a-z]|[a-z]|System/Volumes/Data))?"
+    rf"{_SLASH}(?:Users|home){_SLASH}"
     r"(?P<unix>[^\s/\\'\"`<>:;,|()\[\]{}*?$%]{1,64})"
     r"|\\{2,4}wsl(?:\$|\.localhost)\\{1,2}[\w.-]{1,40}\\{1,2}home\\{1,2}(?P<wsl>[^\s/\\'\"`<>:;,|()\[\]{}*?$%]{1,64})"
     r"|[A-Za-z]:(?:\\{1,2}|/)(?:Users|Documents and Settings)(?:\\{1,2}|/)"

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from ..runtime.cjk import LETTER_CLASS
+from ..runtime.function_words import STOP_WORDS
 from ..runtime.slug import transliterate
 from ..vault.entry import Entry, content_hash
 from ..vault.evidence import EVIDENCE_HEADING, NOT_TYPED, RECEIPT_HEADING
@@ -65,19 +66,17 @@ _UNSEEN = re.compile(
 _FENCE = re.compile(r"~{3,}")
 _REDACTED = re.compile(r"\[(?:REDACTED[^\]]*|removed)\]", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[\"'(]?[A-Z0-9])|\n{2,}")
-_STOP_WORDS = frozenset(
+_EMPTY_WORDS = STOP_WORDS | frozenset(
     """
-    about above after again all also although always and another any anything are around because been before being
-    below between both but can cannot could did does doing down during each ever every few for from further get gets
-    getting give given gives had has have having her here him his how idea ideas into its itself just let lets like
-    make makes making maybe might more most much must need needs never new nice not nothing now off once one only
-    other our ours out over own perhaps please really same she should since some something still such than that
-    the their them then there these they thing things this those though through too under until upon use used uses
-    using very want wants was way well were what when where which while who whom why will with without would yes yet
-    you your could've should've would've don't it's i'd i'm we'd we're let's add adding build building try trying
-    someday sometime later today tomorrow think thought worth someone everyone instead
+    above although always another anything around below between both cannot down during each ever every few
+    further gets getting given gives idea ideas itself lets make makes making maybe might much must need needs
+    never new nice nothing one ours perhaps really since something still thing things though upon use used uses
+    using want wants way well without yes yet could've should've would've don't it's i'd i'm we'd we're let's
+    add adding build building try trying someday sometime later today tomorrow think thought worth someone
+    everyone instead
     """.split()  # noqa: SIM905  a list of literals would take a page
 )
+"""Words that say nothing about what an idea is about: those of every text, and those in which ideas are told."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +102,7 @@ def significant_words(text: str, private: Sequence[str] = ()) -> list[str]:
         dict.fromkeys(
             word
             for word in words
-            if word not in _STOP_WORDS
+            if word not in _EMPTY_WORDS
             and hidden.isdisjoint((*_parts(word), "".join(_parts(word))))
             and not any(part in "".join(_parts(word)) for part in held)
         )

@@ -92,7 +92,7 @@ class KnownMemories(Protocol):
 
 @dataclass(frozen=True)
 class Thresholds:
-    """Limits from the settings."""
+    """Limits of what is put to the user."""
 
     review_occurrences: int = 3
     """So often seen, across sessions, a pattern is put to the user."""

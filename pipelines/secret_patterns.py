@@ -48,17 +48,20 @@ _MARKED = (
     r"pscale_(?:tkn|pw|oauth)_[\w.-]{30,}|\d{3}-[a-z0-9]{32}\.apps|AGE-SECRET-KEY-1[A-Z0-9]{50,}",
     r"K[a-z]{2}_\w{40,}|pat\w{14}\.[a-f0-9]{64}",
     r"e2b_[a-f0-9]{40}|dtn_[a-f0-9]{64}|n8n_api_[\w.-]{30,}|lsv2_[ps][tk]_[a-f0-9]{32}_[a-f0-9]{10}|KGAT_[a-f0-9]{32}",
-    r"sk_[a-f0-9]{48}|key_[a-f0-9]{64}|ctx7sk-[a-f0-9-]{36}|packagist_[a-z]{3}_[a-f0-9]{60,}|API-[A-Z0-9]{25,}(?![\w-])",
+    r"sk_[a-f0-9]{48}|key_[a-f0-9]{64}|ctx7sk-[a-f0-9-]{36}|packagist_[a-z]{3}_[a-f0-9]{60,}"
+    r"|API-[A-Z0-9]{25,}(?![\w-])",
     r"st\.[a-f0-9]{24}\.[a-f0-9]{32}\.[a-f0-9]{32}|s-s4t2(?:ud|af)-[a-f0-9]{64}",
     r"A3-[A-Z0-9]{6}(?:-[A-Z0-9]{11}|-[A-Z0-9]{6}-[A-Z0-9]{5})(?:-[A-Z0-9]{5}){3}",
     # chat, mail, money
     r"xox[abceoprs]-(?:\d+-)*[\w-]{20,}|xoxd-[\w%+/=-]{20,}|xoxe\.xox[bp]-\d-[\w-]{20,}|xapp-\d-\w+-\d+-\w{20,}",
     r"SG\.[\w-]{16,}\.[\w-]{16,}|key-[a-z0-9]{32}",
-    r"[a-f0-9]{32}-us\d{1,2}|[a-f0-9]{32}-[a-f0-9]{8}-[a-f0-9]{8}(?![\w-])|x(?:keys|smtps)ib-[a-f0-9-]{60,}|(?:sk|pk|rk)_(?:live|test|prod)_\w{10,}",
+    r"[a-f0-9]{32}-us\d{1,2}|[a-f0-9]{32}-[a-f0-9]{8}-[a-f0-9]{8}(?![\w-])"
+    r"|x(?:keys|smtps)ib-[a-f0-9-]{60,}|(?:sk|pk|rk)_(?:live|test|prod)_\w{10,}",
     r"whsec_[\w=+/]{20,}|shp(?:at|ca|pa|ss|tka)_[a-fA-F0-9]{32}",
     r"(?:sandbox-)?sq0[a-z]{3}-[\w-]{20,}|EAAA[\w-]{55,}|EAA[A-Za-z0-9]{80,}|shippo_(?:live|test)_[a-f0-9]{40}",
     r"(?:live|test)_(?:pub_)?[a-f0-9]{30,}",
-    r"mlsn\.[a-f0-9]{64}|pat-[a-z]{2}\d-[a-f0-9]{8}(?:-[a-f0-9]{4}){3}-[a-f0-9]{12}|\d/\d{14,17}(?:/\d{14,17})?:[a-f0-9]{32}",
+    r"mlsn\.[a-f0-9]{64}|pat-[a-z]{2}\d-[a-f0-9]{8}(?:-[a-f0-9]{4}){3}-[a-f0-9]{12}"
+    r"|\d/\d{14,17}(?:/\d{14,17})?:[a-f0-9]{32}",
     r"FLW(?:SECK|PUBK)[\w-]{20,}|(?:access|sandbox)-\w+-[a-f0-9-]{36}|\d{8,10}:A[\w-]{34}",
     r"[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}",
     r"(?:AC|SK)[a-f0-9]{32}|00D\w{12,15}!\S{60,}|aio_\w{25,}",
@@ -84,12 +87,13 @@ OF_ONE_PAGE = re.compile(
 # --- placeholders of secrets ---
 
 _NAMED_PLACEHOLDER = re.compile(
-    r"(?:your|insert|replace|enter|put|add|change|fill|paste|set)[\W_]?(?:me|your|my|the|in|this|here|own|it|a|an)?[\W_]|\byour|"
-    r"placeholder|redacted|dummy|todo|goes[\W_]?here|[_-]here\b|not[-_ ]?set|notused"
+    r"(?:your|insert|replace|enter|put|add|change|fill|paste|set)"
+    r"[\W_]?(?:me|your|my|the|in|this|here|own|it|a|an)?[\W_]|\byour"
+    r"|placeholder|redacted|dummy|todo|goes[\W_]?here|[_-]here\b|not[-_ ]?set|notused"
     r"|(?i:x{4,}|\*{3,}|\.{3,}|_{6,}|#{4,})",
     re.IGNORECASE,
 )
-_STOP_WORDS = frozenset(
+_NEVER_SECRETS = frozenset(
     """
     password passwd passphrase pass pwd pw secret secrets token tokens key keys apikey api_key api-key credentials
     credential auth null none nil true false undefined void empty optional required string str text bytes bool int
@@ -126,7 +130,7 @@ def is_reference(value: str) -> bool:
 def is_placeholder(value: str, quoted: bool) -> bool:
     """Whether a value is a placeholder of a secret, or refers to one."""
     bare = value.strip("'\"`,;\\")
-    if not bare or bare.lower() in _STOP_WORDS or is_reference(bare):
+    if not bare or bare.lower() in _NEVER_SECRETS or is_reference(bare):
         return True
     if _ONE_CHARACTER.match(bare) or _NAMED_PLACEHOLDER.search(bare):
         return True

@@ -204,6 +204,31 @@ def decision_in(text: str) -> Proposal | None:
     )
 
 
+def description_in(text: str) -> str:
+    """The paragraph with which a file of instructions begins, if that says what the project is; '' if it does not."""
+    for part in re.split(r"\n\s*\n", _blanked(text)):
+        lines = [line.strip() for line in part.split("\n") if line.strip() and not _HEADING.fullmatch(line)]
+        if lines:
+            said = " ".join(lines)
+            is_prose = _BULLET.fullmatch(lines[0]) is None and not lines[0].startswith(("|", ">", "<", "```", "~~~"))
+            return said if is_prose and grade(said)[1] == DESCRIBES else ""
+    return ""
+
+
+def index_of(project: str, instructions: Iterable[str], decisions: Iterable[tuple[str, str]]) -> str:
+    """What the project is and where its decisions stand, in one line; '' where the files say neither.
+
+    `instructions`: texts of files of instructions, the first of which that describes the project counts; `decisions`:
+    name and text of each decision record.
+    """
+    described = next(filter(None, map(description_in, instructions)), "")
+    found = ((name, decision_in(text)) for name, text in decisions)
+    decided = [f"{one.title} ({name})" for name, one in found if one is not None]
+    parts = [f"{project}: {described}"] if described else []
+    parts += [f"Decisions of {project}: {'; '.join(decided)}."] if decided else []
+    return cut(" ".join(parts), MAX_STATEMENT_CHARACTERS)
+
+
 def memory_in(text: str) -> Proposal | None:
     """Read one of the agent's own topic files: its description, and its body as the detail."""
     entry = parse_entry("memory.md", text.encode("utf-8", "surrogatepass"))

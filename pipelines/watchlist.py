@@ -139,7 +139,8 @@ def note_body(
         "",
         "## Why",
         "",
-        f"Confidence {judgement.confidence.name}, {judgement.score:+d} by the rubric:",
+        f"Confidence {judgement.confidence.name}{''.join(f'; {why}' for why in judgement.moved)}. By the rubric "
+        f"{judgement.score:+d}:",
         "",
         *(f"- {rule.points:+d} {rule.id.split(':')[0]}: {rule.why}" for rule in judgement.rules),
         "",

@@ -20,7 +20,8 @@ _ENGLISH = (
     "would you your youre yours"
 )
 ENGLISH = frozenset(_ENGLISH.split())
-"""Those of English."""
+"""Those of English. Statements are compared without them, so a word that can make another rule of one (no, only, more,
+over) is not among them."""
 _STOP = (
     "a about after again ain all also am an and any are as at be because been before being but by "
     "can could couldn d did didn do does doesn doing don done for from get give go had has have having he "
@@ -31,6 +32,7 @@ _STOP = (
     "your yours"
 )
 STOP_WORDS = frozenset(_STOP.split())
+"""Those that a search leaves out: what is asked says little by them, and the halves of contractions nothing."""
 _CHATTER = (
     "absolutely ack afternoon alright amazing anyway awesome bye cheers continue cool correct evening exactly "
     "excellent fine good goodbye great haha hello help hey hi hmm ideal indeed lgtm looks lol maybe morning nice "

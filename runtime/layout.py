@@ -31,6 +31,8 @@ FAILURES = "failures.json"
 """The same for failures and what cured them."""
 INDEX_WANTED = "index-wanted"
 """A file in run/, created by a hook that found no usable index and searched the files; the worker builds one then."""
+OWN_SKILL = ".written-by-memoryvault"
+"""A file beside our own SKILL.md: the hashes of the pages as `memory init` wrote them."""
 DEFAULT_GROUP = "personal-private"
 PROJECTS = "personal-projects"
 SKILLS = "personal-skills"
@@ -222,9 +224,11 @@ class StatePaths:
         "cache",
         "harness",
         "index_db",
+        "journal",
         "log",
         "log_file",
         "models",
+        "pending_change",
         "queue_db",
         "recall_lock",
         "recall_socket",
@@ -251,6 +255,8 @@ class StatePaths:
         self.run = base + "/run"
         self.cache = base + "/cache"
         self.models = base + "/models"
+        self.journal = base + "/journal"
+        self.pending_change = self.journal + "/pending.json"
         self.log_file = self.log + "/memoryvault.log"
         self.receipts = self.log + "/receipts.jsonl"
         self.stop_file = self.harness + "/STOP"

@@ -38,7 +38,6 @@ from .settings_table import (
     Setting,
     VaultSection,
     as_toml,
-    redacted,
     render_settings_reference,
 )
 from .snapshot import OFF_WORDS, config_stamp, read_snapshot, snapshot_path, write_installation, write_snapshot
@@ -53,7 +52,6 @@ __all__ = [
     "as_toml",
     "child_environment",
     "compile_snapshot",
-    "displayable_value",
     "load_partial_settings",
     "load_settings",
     "render_settings_reference",
@@ -64,7 +62,6 @@ __all__ = [
 ]
 
 
-WORKS_FOR_OTHERS = "works-for-others"
 MAX_SALVAGED_LINES = 2000
 """Of a file that cannot be parsed."""
 
@@ -109,34 +106,31 @@ class Settings:
 
     @property
     def ideas_path(self) -> Path:
-        """The user's own list of ideas, outside the vault. Raises SettingsError when no vault is set."""
-        return self.vault.ideas_path or self.required_vault_path.parent / "Ideas.md"
-
-    @property
-    def only_works_for_others(self) -> bool:
-        """Is this a machine without a vault that takes part in the shared queue?"""
-        return self.vault.path is None and bool(self.queue.url)
+        """The user's own list of ideas. Raises SettingsError when no vault is set, or the list would lie in it."""
+        vault = self.required_vault_path
+        path = self.vault.ideas_path or vault.parent / "Ideas.md"
+        if Path(os.path.realpath(path)).is_relative_to(os.path.realpath(vault)):
+            raise SettingsError(
+                f"{path} (IDEAS_SURFACE_PATH or vault.ideas_path) lies in {vault}, and your list of ideas is outside "
+                "of it: name a note there"
+            )
+        return path
 
     @property
     def state(self) -> StatePaths:
-        """The state folder of this vault; of a machine that has none and works for others (queue.url), one of its own.
-
-        Raises SettingsError when neither is set.
-        """
-        if self.only_works_for_others:
-            return StatePaths(self.state_root / WORKS_FOR_OTHERS)
+        """The state folder of this vault. Raises SettingsError when none is set."""
         return StatePaths(self.state_root / vault_id(str(self.required_vault_path)))
 
     @property
-    def transcript_roots(self) -> tuple[Path, ...]:
-        """Folders in which a session's transcript may lie, in the order of HostsSection; anything else is refused."""
+    def session_folders(self) -> Mapping[str, Path]:
+        """Host -> folder in which its running sessions keep their transcripts; a transcript elsewhere is refused."""
         hosts = self.hosts
-        return (
-            hosts.claude_config_dir / "projects",
-            hosts.codex_home / "sessions",
-            hosts.copilot_home / "session-state",
-            hosts.antigravity_home,
-        )
+        return {
+            "claude": hosts.claude_config_dir / "projects",
+            "codex": hosts.codex_home / "sessions",
+            "copilot": hosts.copilot_home / "session-state",
+            "antigravity": hosts.antigravity_home,
+        }
 
     @property
     def codex_archive(self) -> Path:
@@ -146,7 +140,7 @@ class Settings:
     @property
     def transcript_folders(self) -> tuple[Path, ...]:
         """Folders in which a worker reads transcripts: those where sessions run, and where they are moved later."""
-        return (*self.transcript_roots, self.codex_archive)
+        return (*self.session_folders.values(), self.codex_archive)
 
 
 def load_settings(env: Mapping[str, str], config_file: Path | None = None) -> Settings:
@@ -228,17 +222,14 @@ def snapshot_from_before(env: Mapping[str, str]) -> dict[str, str] | None:
 
 def _places_of(snapshot: Mapping[str, str]) -> dict[str, str]:
     """The paths in `snapshot_values`, by the settings that they come from."""
-    roots = [os.path.dirname(root) for root in snapshot.get("transcript_roots", "").split(os.pathsep)]
-    places = {"vault.path": snapshot.get("vault", ""), "hosts.claude_config_dir": snapshot.get("claude_config_dir", "")}
-    if len(roots) == len(_ROOT_SETTINGS):
-        places |= dict(zip(_ROOT_SETTINGS, roots, strict=True))
-        # Antigravity's sessions lie in its folder itself.
-        places["hosts.antigravity_home"] = snapshot["transcript_roots"].split(os.pathsep)[-1]
+    places = {
+        "vault.path": snapshot.get("vault", ""),
+        "hosts.claude_config_dir": snapshot.get("claude_config_dir", ""),
+        "hosts.codex_home": os.path.dirname(snapshot.get("sessions_codex", "")),
+        "hosts.copilot_home": os.path.dirname(snapshot.get("sessions_copilot", "")),
+        "hosts.antigravity_home": snapshot.get("sessions_antigravity", ""),
+    }
     return {name: place for name, place in places.items() if place}
-
-
-_ROOT_SETTINGS = ("hosts.claude_config_dir", "hosts.codex_home", "hosts.copilot_home", "hosts.antigravity_home")
-"""In the order of `Settings.transcript_roots`."""
 
 
 def _load(env: Mapping[str, str], config_file: Path | None, fault: Callable[[str, SettingsError], None]) -> Settings:
@@ -422,7 +413,7 @@ _CREDENTIALS = re.compile(r"://[^/]*@")
 
 
 def _refuse(row: Setting, where: str, raw: object) -> SettingsError:
-    if row.secret or (isinstance(raw, str) and _CREDENTIALS.search(raw)):
+    if isinstance(raw, str) and _CREDENTIALS.search(raw):
         shown = "something else"
     elif row.type in ("whole number", "number", "switch") or not isinstance(raw, str):
         shown = str(raw).lower() if isinstance(raw, bool) else str(raw)
@@ -520,7 +511,7 @@ def snapshot_values(settings: Settings) -> dict[str, str]:
         "token_budget": str(settings.recall.token_budget),
         "core_words": str(settings.recall.core_words),
         "claude_config_dir": str(settings.hosts.claude_config_dir),
-        "transcript_roots": os.pathsep.join(str(root) for root in settings.transcript_roots),
+        **{f"sessions_{host}": str(folder) for host, folder in settings.session_folders.items()},
     }
     state = settings.state if settings.vault_path is not None else None
     values["state"] = state.root if state is not None else ""
@@ -564,9 +555,3 @@ def value_in_force(settings: Settings, name: str) -> Any:
     """The value of the setting `section.key`. Raises KeyError for one that does not exist."""
     row = BY_NAME[name]
     return getattr(getattr(settings, row.section), row.key)
-
-
-def displayable_value(settings: Settings, name: str) -> Any:
-    """The value of a setting for display, without a password in it. Raises KeyError."""
-    value = value_in_force(settings, name)
-    return redacted(value) if BY_NAME[name].secret else value

@@ -8,7 +8,6 @@ Standard library only.
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,8 +32,6 @@ class Setting:
     pattern: str | None = None
     """Regular expression for the whole text; `pattern_in_words` says the same to the user."""
     pattern_in_words: str = ""
-    secret: bool = False
-    """May hold a password: shown by `redacted` alone."""
     name: str = ""
     """`section.key`; filled in, like the default, from the field."""
     default: Any = None
@@ -64,6 +61,8 @@ class Setting:
         return f"{noun} of at least {self.minimum:.10g}" if self.minimum is not None else noun
 
 
+MCP_TOOLS = ("recall", "list", "read", "review", "save", "evolve", "idea", "read_topic", "write_topic")
+_TOOL = f"({'|'.join(MCP_TOOLS)})"
 Metadata = Mapping[str, Setting]
 
 
@@ -164,12 +163,6 @@ class RecallSection:
         default=True,
         metadata=_switch("What you said and did not review yet may come with a prompt, marked as not confirmed."),
     )
-    idle_exit_seconds: int = field(
-        default=1800,
-        metadata=_whole(
-            "The recall service exits after this time without a request; not the one of `memory service up`.", 10
-        ),
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,17 +172,9 @@ class SessionSection:
     quiet_seconds: int = field(
         default=90, metadata=_whole("Quiet time after a turn before it is reflected.", 0, 86_400)
     )
-    idle_minutes: int = field(default=30, metadata=_whole("A session silent for this long is reflected.", 1, 10_080))
-    crash_minutes: int = field(
-        default=60,
-        metadata=_whole("A session with unread text and no event for this long has crashed.", 1, 10_080),
-    )
     cost_entries: bool = field(
         default=True,
         metadata=_switch("What each session cost (tokens, time) is kept as an entry of the kind `session-cost`."),
-    )
-    marker_days: int = field(
-        default=30, metadata=_whole("Days until the marker of a reflected session is deleted.", 1, 3650)
     )
 
 
@@ -197,18 +182,6 @@ class SessionSection:
 class ReflectionSection:
     """How memories are found in a session."""
 
-    review_occurrences: int = field(
-        default=3,
-        metadata=_whole("A pattern seen this often, across sessions, is put to you for review.", 2, 100),
-    )
-    same_wording: float = field(
-        default=0.8,
-        metadata=_number("Share of common words from which on two statements are one memory; 1 is all words.", 0.5, 1),
-    )
-    same_meaning: float = field(
-        default=0.75,
-        metadata=_number("Likeness in meaning (cosine) from which on two statements are one memory.", 0.5, 1),
-    )
     eagerness: str = field(
         default="balanced",
         metadata=_choice(
@@ -226,20 +199,11 @@ class ReflectionSection:
         default=90,
         metadata=_whole("What lies in the inbox for so long without another occurrence is archived.", 1, 3650),
     )
-    inbox_entries: int = field(
-        default=500, metadata=_whole("Of more entries in the inbox the oldest are archived; 0 is no limit.", 0)
-    )
     corpus_review_entries: int = field(
         default=20,
         metadata=_whole(
             "So many memories of old sessions wait for review at a time, a quarter fewer ideas; the rest is counted.",
             1,
-        ),
-    )
-    corpus_saved_rules: int = field(
-        default=20,
-        metadata=_whole(
-            "So many standing rules of old sessions are saved unasked, the strongest; the others wait for review.", 0
         ),
     )
     # What follows can send text off this machine. The environment, which a repository may shape, has no say in it.
@@ -288,14 +252,6 @@ class ReflectionSection:
     daily_token_cap: int = field(
         default=500_000,
         metadata=_whole("Most tokens a model may cost for mining on one day; 0 is no limit.", 0, variable=None),
-    )
-    window_tokens: int = field(
-        default=6000,
-        metadata=_whole("Most tokens of a transcript sent in one request.", 500, 200_000, variable=None),
-    )
-    call_seconds: int = field(
-        default=120,
-        metadata=_whole("Longest wait for one answer of a model.", 1, 280, variable=None),
     )
 
 
@@ -351,17 +307,6 @@ class EmbeddingSection:
             variable="AGENT_TOOLKIT_EMBEDDING_MODEL",
         ),
     )
-    precision: str = field(
-        default="fp32",
-        metadata=_choice(
-            "Number format of the model; bf16 is faster where the processor has it (docs/how-to/models.md).",
-            "fp32",
-            "bf16",
-        ),
-    )
-    threads: int = field(
-        default=0, metadata=_whole("Processor threads of the model; 0 leaves it to the library.", 0, 1024)
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,74 +314,12 @@ class QueueSection:
     """The worker."""
 
     workers: int = field(default=2, metadata=_whole("Jobs that run at the same time.", 1, 64))
-    poll_seconds: float = field(
-        default=1.0, metadata=_number("How often the worker looks for jobs it was not told of.", 0.05, 60)
-    )
-    lease_seconds: int = field(
-        default=30, metadata=_whole("A job whose worker gave no sign for this long starts again.", 2, 3600)
-    )
-    drain_seconds: int = field(
-        default=20,
-        metadata=_whole("Told to stop, the worker waits this long for running jobs; then it gives them back.", 0, 600),
-    )
-    # What follows can send text off this machine. The environment, which a repository may shape, has no say in it.
-    url: str = field(
-        default="",
-        repr=False,
-        metadata={
-            "setting": Setting(
-                "text",
-                "The queue that several machines share, a PostgreSQL database; not set: each machine does its own "
-                "work. docs/how-to/several-machines.md",
-                None,
-                pattern=r"(postgres(ql)?://\S+)?",
-                pattern_in_words="an address, as in postgresql://memory@db.example/memory",
-                secret=True,
-            )
-        },
-    )
-    share: str = field(
-        default="",
-        metadata=_text(
-            "Projects whose old sessions other machines may mine, scrubbed: naming them is your consent.",
-            r"(\*|[^\s,*][^,*]*(,[^,*]+)*)?",
-            "names of projects with commas between, or * for all",
-            variable=None,
-        ),
-    )
-    work: bool = field(
-        default=True, metadata=_switch("This machine mines what others share, once url is set.", variable=None)
-    )
-    machine: str = field(
-        default="",
-        metadata=_text(
-            "This machine's name in the shared queue, unlike every other's; not set: its host name.",
-            r"([A-Za-z0-9_-][A-Za-z0-9._-]{0,62})?",
-            "a name of letters, digits, dots and dashes",
-            variable=None,
-        ),
-    )
-    wait_hours: float = field(
-        default=24.0,
-        metadata={
-            "setting": Setting(
-                "number",
-                "What was shared and has not come back after so many hours is mined here.",
-                None,
-                minimum=0.01,
-                maximum=720,
-            )
-        },
-    )
 
 
 @dataclass(frozen=True, slots=True)
 class DiscoverySection:
     """New skills from the outside, once you have confirmed the sources (docs/how-to/discovery.md)."""
 
-    patterns_per_run: int = field(
-        default=20, metadata=_whole("Most new patterns that one run puts on the watchlist, the best first.", 1, 1000)
-    )
     ask_model: bool = field(
         default=False,
         metadata=_switch(
@@ -476,21 +359,14 @@ class HostsSection:
 class McpSection:
     """Which tools `memory service mcp` offers. No variable can change them: a repository may set variables."""
 
-    recall: bool = field(default=True, metadata=_switch("Ask the vault.", variable=None))
-    list: bool = field(default=True, metadata=_switch("List entries and topics.", variable=None))
-    read: bool = field(default=True, metadata=_switch("Read one entry, also as a resource.", variable=None))
-    save: bool = field(default=True, metadata=_switch("Propose an entry; it waits for review.", variable=None))
-    evolve: bool = field(
-        default=True, metadata=_switch("Propose a new text for an entry; it waits for review.", variable=None)
-    )
-    idea: bool = field(default=True, metadata=_switch("Propose an idea; it waits for review.", variable=None))
-    review: bool = field(default=True, metadata=_switch("Count what waits for you, by place.", variable=None))
-    read_topic: bool = field(
-        default=True, metadata=_switch("Read one of the agent's own notes about the project.", variable=None)
-    )
-    write_topic: bool = field(
-        default=True,
-        metadata=_switch("Write one of the agent's own notes: at once, kept apart from entries.", variable=None),
+    tools: str = field(
+        default=", ".join(MCP_TOOLS),
+        metadata=_text(
+            "The tools that an agent may use; none where it is empty. docs/how-to/mcp.md",
+            rf"({_TOOL}(\s*,\s*{_TOOL})*)?",
+            "some of " + ", ".join(MCP_TOOLS) + ", with commas",
+            variable=None,
+        ),
     )
 
 
@@ -555,15 +431,6 @@ def render_settings_reference() -> str:
                 parts.append(f"| `{row.key}` | {default} | {row.allowed} | {variable} | {row.doc} |")
         parts.append("")
     return "\n".join(parts).rstrip() + "\n"
-
-
-_PASSWORD = re.compile(r"(?<=://)([^:@/?]*):.*@")
-_PASSWORD_PARAMETER = re.compile(r"(?<=[?&])(password|sslpassword)=[^&]*", re.IGNORECASE)
-
-
-def redacted(address: str) -> str:
-    """The address without its password."""
-    return _PASSWORD_PARAMETER.sub(r"\1=***", _PASSWORD.sub(r"\1:***@", address))
 
 
 def as_toml(value: object) -> str:

@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-FORMAT = "2"
+FORMAT = "3"
 """Raise it when a key is added that hooks require."""
 
 _OTHER_VARIABLES = ("AGENT_TOOLKIT_EMBEDDING_MODEL", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "IDEAS_SURFACE_PATH")
@@ -27,6 +27,11 @@ OFF_WORDS = ("0", "false", "no", "off")
 def is_switched_off(env: Mapping[str, str]) -> bool:
     """Does the environment say that memory.enabled is off? It wins over config.toml, which need not be read then."""
     return env.get("MEMORY_ENABLED", "").strip().lower() in OFF_WORDS
+
+
+def session_folders(values: Mapping[str, str]) -> dict[str, str]:
+    """Host -> folder of its sessions, of the snapshot's values."""
+    return {name[9:]: value for name, value in values.items() if name.startswith("sessions_")}
 
 
 def escape(value: str) -> str:

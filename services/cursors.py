@@ -41,17 +41,6 @@ class Cursors:
             rows = conn.execute("SELECT source, value FROM cursor WHERE scan = ?", (self._scan,)).fetchall()
             return {row["source"]: _object(row["value"]) for row in rows}
 
-    def having(self, field: str, value: str) -> Mapping[str, Mapping[str, Any]]:
-        """The cursors in which this field of the object is that text."""
-        if not self._is_there:
-            return {}
-        with state_transaction(self._path) as conn:
-            rows = conn.execute(
-                "SELECT source, value FROM cursor WHERE scan = ? AND json_extract(value, ?) = ?",
-                (self._scan, f"$.{field}", value),
-            ).fetchall()
-            return {row["source"]: _object(row["value"]) for row in rows}
-
     def set(self, source: str, value: Mapping[str, Any]) -> None:
         """Put it down, durably. Do so after the scan's effects, so that a crash repeats them to no effect."""
         self.set_all({source: value})

@@ -1,4 +1,7 @@
-"""Dismiss: the user says that an entry is wrong. It stays as a note, is not recalled, and is not proposed again."""
+"""Dismiss: the user says that an entry is wrong. It stays as a note, is not recalled, and is not proposed again.
+
+Edit: the user gives an entry in use another text.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,15 @@ from ..vault.automemory import INDEX_KIND, TOPIC_KIND
 from ..vault.entry import DISMISSED, PATTERN_KIND, Entry, fingerprint, parse_entry
 from ..vault.fields import StoreValue
 from ..vault.pending import is_idea_path, pending_folder
+from ..vault.scrubbed import Scrubbed
 from .entry_names import is_living
 from .journal import Change, hash_of, text_of
 from .reviewing import Reviewer
 
 RUN = "dismiss"
 """How the runs of the journal begin in which something was dismissed."""
+EDIT_RUN = "edit"
+"""How the runs of the journal begin in which an entry was edited."""
 _DECIDED_ELSEWHERE: Mapping[str, str] = {
     SURFACE_KIND: "it is a question: answer it with `memory review`",
     GC_KIND: "it is a question: answer it with `memory review`",
@@ -92,3 +98,29 @@ def dismiss(reviewer: Reviewer, path: str, expected_hash: str | None = None) -> 
             return Dismissed(path, DISMISSED)
     decided = reviewer.decide(path, Reject(), run=run, expected_hash=expected_hash)
     return Dismissed(decided.path, decided.verdict)
+
+
+def edit(reviewer: Reviewer, path: str, body: Scrubbed, expected_hash: str) -> bool:
+    """Replace the body of the entry at `path`; False where it says that already.
+
+    `expected_hash` is the note as the user saw it. Raises EditConflict when it is another now, EntryNotFound,
+    EntryInvalid for a note that is no entry in use, VaultUnavailable; nothing is changed then.
+    """
+    store, journal = reviewer.store, reviewer.journal
+    with store.lock():
+        journal.recover()
+        before = text_of(store, path)
+        if before is None:
+            raise EntryNotFound(f"{path} is gone")
+        if hash_of(before) != expected_hash:
+            raise EditConflict(f"{path} was changed since you saw it: look at it again")
+        entry = parse_entry(path, before.encode("utf-8", "surrogateescape"))
+        if pending_folder(path) or reason_against(entry):
+            raise EntryInvalid(f"{path} is no entry in use")
+        if str(body).strip() == entry.body.strip():
+            return False
+        after = store.render_edit(before, {"fingerprint": fingerprint(statement_of(str(body)))}, body)
+        journal.commit(
+            [Change(path, before, after)], run=journal.new_run(EDIT_RUN), actor="review", what=f"edited: {entry.slug}"
+        )
+    return True

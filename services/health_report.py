@@ -5,7 +5,6 @@ The times of hooks are worked out in `hook_log`; what of all this needs the user
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import subprocess
 import sys
@@ -31,13 +30,11 @@ from ..runtime.process_lock import lock_holder
 from ..runtime.settings import Settings
 from ..tasks.queue.enqueue import open_ledger
 from ..tasks.queue.records import Job, WorkerBeat
-from ..tasks.shared_queue import NO_CLIENT, is_shared
-from ..tasks.shared_queue_link import Link, read_link
 from ..vault.core import select_core
 from ..vault.entry import ACTIVE, Entry
 from ..vault.marker import REFLECTED, START, list_markers, marker_path
 from .active_counts import ActiveCounts, count_active, count_active_and_pending
-from .health_warnings import warnings_of, why_away, why_dead, why_held, why_idle, why_no_room, why_silent, why_unheard
+from .health_warnings import warnings_of, why_dead, why_held, why_idle, why_no_room, why_silent, why_unheard
 from .hook_log import TRIAL_SESSION, HookTimes, hook_times, read_hook_runs, week_before
 from .pausing import told_of_pause, why_nothing_starts
 from .pending_counts import PendingCounts, count_pending
@@ -62,21 +59,12 @@ class EntryFigures:
 
 @dataclass(frozen=True)
 class QueueFigures:
-    """Jobs of this machine's queue that are not done."""
+    """Jobs that are not done."""
 
     running: int
     due: int
     delayed: int
     dead: int
-
-
-@dataclass(frozen=True)
-class SharedQueueFigures:
-    """What the worker last knew of a shared queue. `reached` is None, as is `since` (ISO 8601), until one has told."""
-
-    reached: bool | None
-    why: str
-    since: str | None
 
 
 @dataclass(frozen=True)
@@ -132,7 +120,6 @@ class HealthReport:
     queue: QueueFigures | None
     sessions: SessionFigures | None
     """What waits of the queue because a session has said something."""
-    shared_queue: SharedQueueFigures | None
     index: IndexFigures | None
     hooks: tuple[HookTimes, ...]
     miner: str
@@ -149,14 +136,13 @@ def health_report(settings: Settings, now: float, is_wired: IsWired, *, count_en
     """
     state, week, faults = settings.state, week_before(now), _Faults()
     read_vault = _read_vault if count_entries else _read_waiting
-    vault = None if settings.only_works_for_others else faults.read(lambda: read_vault(settings))
+    vault = faults.read(lambda: read_vault(settings))
     entries, waiting = vault or (None, None)
     ledger = faults.read(lambda: _read_ledger(settings))
     index = faults.read(lambda: _read_index(settings))
     spending = faults.read(lambda: spending_report(state.state_db, now))
     hooks = hook_times(read_hook_runs(Path(state.log_file), week), week)
     last = last_reflection(state.harness, ledger.reflected_at if ledger else ())
-    link = read_link(state) if is_shared(settings) else None
     processes = _find_processes(state)
     warnings = (
         *faults.lines,
@@ -168,8 +154,6 @@ def health_report(settings: Settings, now: float, is_wired: IsWired, *, count_en
         *_told(why_silent(ledger.beat, processes.worker.pid, now) if ledger and processes.worker else None),
         *_told(why_held(ledger.held) if ledger else None),
         *_told(_why_idle(ledger.queue.due, processes, settings, is_wired) if ledger else None),
-        *_told(NO_CLIENT if is_shared(settings) and importlib.util.find_spec("psycopg") is None else None),
-        *_told(why_away(link, now)),
         *(ledger.unheard if ledger else ()),
     )
     return HealthReport(
@@ -180,7 +164,6 @@ def health_report(settings: Settings, now: float, is_wired: IsWired, *, count_en
         unconfirmed=ledger.unconfirmed if ledger else None,
         queue=ledger.queue if ledger else None,
         sessions=ledger.sessions if ledger else None,
-        shared_queue=_shared_queue(link) if is_shared(settings) else None,
         index=index,
         hooks=tuple(hooks),
         miner=settings.reflection.miner,
@@ -337,13 +320,6 @@ def _why_idle(due: int, processes: Processes, settings: Settings, is_wired: IsWi
 
 def _told(warning: str | None) -> tuple[str, ...]:
     return () if warning is None else (warning,)
-
-
-def _shared_queue(link: Link | None) -> SharedQueueFigures:
-    """What the worker last knew of it: nobody here waits for a network."""
-    if link is None:
-        return SharedQueueFigures(None, "no worker has told yet", None)
-    return SharedQueueFigures(link.reached, link.why, _iso(link.since))
 
 
 def _find_processes(state: StatePaths) -> Processes:

@@ -7,7 +7,6 @@ from typing import Any
 
 from ..runtime.days import SECONDS_PER_DAY
 from ..tasks.queue.records import WorkerBeat
-from ..tasks.shared_queue_link import Link
 from ..vault.wording import counted
 from .hook_log import HookTimes
 from .pending_counts import PendingCounts
@@ -18,8 +17,6 @@ SILENT_DAYS = 7
 SILENT_WORKER_SECONDS = 120.0
 """A worker beats every ten seconds."""
 NAMED = 5
-AWAY_DAYS = 2
-"""A shared queue that was not reached for so long is worth a warning; until then all goes on without it."""
 
 
 def warnings_of(
@@ -99,11 +96,3 @@ def why_silent(beat: WorkerBeat | None, worker: int, now: float) -> str | None:
         return None
     minutes = counted(int((now - beat.beat_at) // 60), "minute")
     return f"the worker (process {worker}) has given no sign of life for {minutes}: `memory doctor`"
-
-
-def why_away(link: Link | None, now: float) -> str | None:
-    """The warning of a shared queue that has not been reached for AWAY_DAYS; None of another."""
-    if link is None or link.reached or now - link.since <= AWAY_DAYS * SECONDS_PER_DAY:
-        return None
-    days = int((now - link.since) // SECONDS_PER_DAY)
-    return f"the shared queue has been away for {days} days: {link.why}"

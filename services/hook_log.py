@@ -124,7 +124,7 @@ def run_of(line: Mapping[str, Any]) -> HookRun | None:
     """The run that a line of the log tells of; None if it tells of something else."""
     if line.get("event") != "hook":
         return None
-    ms, result = line.get("ms"), line.get("result")
+    ms, result = line.get("duration_ms"), line.get("result")
     is_number = isinstance(ms, int | float) and not isinstance(ms, bool)
     return HookRun(
         event=str(line.get("hook")),

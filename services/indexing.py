@@ -1,13 +1,10 @@
-"""Jobs that keep the index in step with the files: index.reconcile and embed.drain."""
+"""Keep the index in step with the files, and embed what has no vector."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
-
-from memoryvault.services.stores import open_index, vault_store
 
 from ..index.client import RecallClient, ServiceRefused, ServiceUnavailable, ensure_service
 from ..index.drain import DrainReport, drain
@@ -17,9 +14,7 @@ from ..index.reconcile import ReconcileReport, rebuild, reconcile, reconcile_pat
 from ..runtime.settings import Settings
 from .action_index import write_action_index
 from .forgetting import forget_deleted
-
-if TYPE_CHECKING:
-    pass
+from .stores import open_index, vault_store
 
 log = logging.getLogger(__name__)
 

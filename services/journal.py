@@ -39,12 +39,10 @@ from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
 from .boundary import is_outside, outside_write, require_consent, text_outside, without_change
 from .rejected_texts import rejected_by, with_restored, without_rejected
-from .renewed_hashes import with_hashes
 from .reverse_lines import lines_from_end
 
 log = logging.getLogger(__name__)
 
-FOLDER = "journal"
 DAMAGED = "pending.damaged.json"
 MAX_JOURNAL_BYTES = 16 * 1024 * 1024
 """A longer journal becomes `changes.1.jsonl`, and the one before that goes."""
@@ -150,7 +148,8 @@ class Journal:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         max_bytes: int = MAX_JOURNAL_BYTES,
     ) -> None:
-        self._folder = Path(state.root) / FOLDER
+        self._folder = Path(state.journal)
+        self._pending = Path(state.pending_change)
         self._store = store
         self._now = now
         self._max_bytes = max_bytes
@@ -287,7 +286,7 @@ class Journal:
             try:
                 for file in self.files:
                     lines = list(_lines(file))
-                    after = [with_hashes(line, renewed) for line in lines]
+                    after = [_with_hashes(line, renewed) for line in lines]
                     if after != lines:
                         replace_file(file, b"".join(after))
                 self._renewals.unlink(missing_ok=True)
@@ -399,10 +398,6 @@ class Journal:
         return self.newest(lambda line: mark in line or _UNDOES_NONE not in line)
 
     # Steps
-
-    @property
-    def _pending(self) -> Path:
-        return self._folder / "pending.json"
 
     @property
     def _renewals(self) -> Path:
@@ -623,6 +618,18 @@ def _without(line: bytes, paths: Collection[str], names: Collection[str], *, tex
     if any(name in act["what"] for name in names):
         act["what"] = "a change of several notes"
     return json.dumps(act).encode("ascii") + b"\n"
+
+
+def _with_hashes(line: bytes, renewed: Mapping[str, str]) -> bytes:
+    """The line of an act with new hashes of its files afterwards; any other as it is."""
+    try:
+        act = json.loads(line)
+        found = [change for change in act["changes"] if change["after_hash"] in renewed]
+    except (ValueError, KeyError, TypeError):
+        return line
+    for change in found:
+        change["after_hash"] = renewed[change["after_hash"]]
+    return json.dumps(act).encode("ascii") + b"\n" if found else line
 
 
 def _done(line: Mapping[str, Any]) -> Act:

@@ -122,7 +122,7 @@ class VaultMemories:
         """With `by_problem`, what a session found about one piece of code is one memory as long as it waits."""
         self._by_problem = by_problem
         self._store = store
-        self._limits = LikenessLimits(settings.reflection.same_wording, settings.reflection.same_meaning)
+        self._limits = LikenessLimits()
         self._meaning = meaning
         self._notes: dict[str, _Note] = {}
         self._by_fingerprint: dict[str, dict[str, _Note]] = {}

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -21,7 +21,7 @@ from ..pipelines.scrub import scrub
 from ..runtime.settings import Settings
 from ..tasks.queue.kinds import Json
 from ..vault.project import project_of
-from ..vault.turn import Origin, Role, Turn
+from ..vault.turn import Origin
 
 if TYPE_CHECKING:
     from ..pipelines.reading.model_windows import WindowPacker
@@ -51,10 +51,6 @@ class MiningRequest:
     """Session to whose budget a model's tokens are counted; '' for the session that the transcript names."""
     local_only: bool = False
     """The user's agent is not asked, whatever the settings say."""
-    picked: Sequence[int] | None = None
-    """Offsets of the only messages before `picked_until` that propose anything; None when that is unknown. What tools
-    show is mined in any case."""
-    picked_until: int = 0
 
     def to_json(self) -> bytes:
         """Encode it for the child's stdin."""
@@ -93,8 +89,6 @@ class ReadPlan:
     last_agent_offset: int
     skips_context: bool = False
     """Reading begins behind `context_offset`, which is early enough only if the first new turn is a prompt."""
-    picked: frozenset[int] | None = None
-    picked_until: int = 0
 
     @classmethod
     def from_last_agent_message(cls, request: MiningRequest) -> ReadPlan | None:
@@ -117,19 +111,12 @@ class ReadPlan:
         """Begin where the turn begins that may go on behind `mined_until`."""
         context = min(request.context_offset, request.mined_until)
         last = context if request.last_agent_offset is None else request.last_agent_offset
-        picked = None if request.picked is None else frozenset(request.picked)
-        return cls(context, request.mined_until, context, last, picked=picked, picked_until=request.picked_until)
+        return cls(context, request.mined_until, context, last)
 
     @classmethod
     def from_start(cls) -> ReadPlan:
         """Mine the whole file: a rewritten one, of which no old offset is true."""
         return cls(0, 0, 0, 0)
-
-    def may_propose(self, turn: Turn) -> bool:
-        """Whether the turn is mined, not only followed."""
-        if self.picked is None or turn.role is Role.TOOL:
-            return True
-        return turn.offset in self.picked or turn.offset >= self.picked_until
 
 
 @dataclass(frozen=True)
@@ -202,10 +189,7 @@ def _read_once(
             stopped_at = turn.offset
             break
         unconfirmed += turn.offset >= plan.mined_until and turn.is_users_words and not turn.confirmed
-        if plan.may_propose(turn):
-            candidates.extend(map(_scrub_candidate, miner.feed(turn)))
-        else:
-            miner.follow(turn)
+        candidates.extend(map(_scrub_candidate, miner.feed(turn)))
         if packer is not None:
             packer.feed(turn)
     if reader.restarted:
@@ -234,9 +218,9 @@ def _window_packer(settings: Settings | None, mined_until: int) -> WindowPacker 
     """Collects what a model is asked about; None when no model is asked."""
     if settings is None or settings.reflection.miner == "local":
         return None
-    from ..pipelines.reading.model_windows import WindowPacker
+    from ..pipelines.reading.model_windows import WINDOW_TOKENS, WindowPacker
 
-    return WindowPacker(settings.reflection.window_tokens, mined_until)
+    return WindowPacker(WINDOW_TOKENS, mined_until)
 
 
 def _add_model_candidates(mined: Mined, packer: WindowPacker, settings: Settings, session: str) -> Mined:

@@ -39,6 +39,8 @@ log = logging.getLogger(__name__)
 PURPOSE = "mining"
 MODEL_SECONDS = 280.0
 """Limit for all windows of one reading together."""
+CALL_SECONDS = 120.0
+"""Longest wait for one answer."""
 LEAST_CALL_SECONDS = 1.0
 MAX_OUTPUT_TOKENS = 1500
 MAX_WAIT_SECONDS = 10.0
@@ -220,7 +222,7 @@ class _WindowAsker:
             if completer is None:
                 raise CompletionFailed("no model is set", may_have_cost=False)
             self._budgeted = BudgetedCompleter(completer, self._book, caps_of(self._settings))
-        seconds = min(float(self._settings.reflection.call_seconds), self._remaining_seconds())
+        seconds = min(CALL_SECONDS, self._remaining_seconds())
         if seconds < LEAST_CALL_SECONDS:
             raise CompletionFailed(f"the {MODEL_SECONDS:.0f} s for asking are over", may_have_cost=False)
         request = CompletionRequest(window.text, self._system, self._schema, MAX_OUTPUT_TOKENS, seconds)

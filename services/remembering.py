@@ -19,7 +19,6 @@ from ..pipelines.routing import (
     ONE_OCCURRENCE,
     Action,
     RoutedCandidate,
-    Thresholds,
     Tier,
     at_first,
     beyond_limit,
@@ -29,7 +28,7 @@ from ..pipelines.routing import (
     route,
     status_at,
 )
-from ..runtime.errors import EditConflict, EntryInvalid, EntryNotFound, PathRefused
+from ..runtime.errors import EntryInvalid, EntryNotFound, PathRefused
 from ..runtime.layout import DEFAULT_GROUP, INCUBATOR, PROJECTS
 from ..runtime.paths import resolve_inside
 from ..runtime.settings import Settings
@@ -45,12 +44,12 @@ from .boundary import is_outside
 from .ideas.ledger import BY_COMMAND, commit_idea, has_own_title, is_titled_otherwise, new_idea_path, slug_of
 from .journal import Change, Journal, text_of
 from .known_memories import VaultMemories
+from .retrying import retry_edit
 from .semantic_similarity import SemanticSimilarity
 from .tombstones import TakenBack
 
 log = logging.getLogger(__name__)
 
-ATTEMPTS_AT_EDITED_FILE = 3
 SESSION = "Session "
 """How the line below a quotation begins."""
 MOST_WORDINGS = 4
@@ -230,7 +229,6 @@ def _route(candidate: Candidate, known: VaultMemories, settings: Settings) -> Ro
         candidate,
         known,
         mode=review_mode(settings.memory.review_mode),
-        thresholds=Thresholds(review_occurrences=settings.reflection.review_occurrences),
     )
 
 
@@ -293,17 +291,14 @@ class _Writer:
         Its path.
         """
         path = decision.supersedes or decision.destination
-        for attempt in range(ATTEMPTS_AT_EDITED_FILE):
+
+        def attempt() -> str:
             before = text_of(self._store, path)
             if before is None:
                 raise EntryNotFound(f"there is no entry {path}")
-            try:
-                return self._strengthen(decision, path, before)
-            except EditConflict:
-                # A person saved the note in this very moment: look at it again.
-                if attempt == ATTEMPTS_AT_EDITED_FILE - 1:
-                    raise
-        raise AssertionError("unreachable")
+            return self._strengthen(decision, path, before)
+
+        return retry_edit(attempt)
 
     def _strengthen(self, decision: RoutedCandidate, path: str, before: str) -> str:
         candidate = decision.candidate

@@ -62,15 +62,15 @@ from .decision_property import Told, decision_keys, may_be_decided, read_decisio
 from .entry_names import require_living, resolve_entry
 from .evolving import archived_text, free_archive_path
 from .ideas.incubator import answer_listed, parse_listed
-from .ideas.ledger import decline, research_key, slug_of, surface, taken_back
+from .ideas.ledger import commit_idea, decline, research_key, slug_of, surface, taken_back
 from .ideas.lost_questions import asked_idea
 from .ideas.research_fields import with_research_of, without_research
 from .journal import Act, Change, FolderMove, Journal, Recorded, hash_of, text_of
 from .remembering import free_path, inside_vault
 from .replacing import replaced_now
+from .retrying import retry_edit
 from .stores import DECISION_FOLDERS, vault_store
 
-ATTEMPTS_AT_EDITED_FILE = 3
 _USUAL = frozenset({"", ALWAYS_LOAD})
 NEAREST = 5
 MOST_SHARING = 200
@@ -88,6 +88,13 @@ class DecisionOutcome:
     """Where it is now."""
     archived: str | None = None
     """Where the entry is that it replaced."""
+    listed_in: str | None = None
+    """The user's own file outside the vault, which lists the idea from now on."""
+
+
+def also_in(outside: str | None) -> str:
+    """What to say behind the path of an idea that is listed in a file outside the vault; '' of any other note."""
+    return f", and in {outside}" if outside else ""
 
 
 @dataclass(frozen=True)
@@ -172,23 +179,21 @@ class Reviewer:
         EditConflict when one is another now, EntryNotFound, EntryInvalid, UsageError, VaultUnavailable; nothing is
         changed then.
         """
-        for attempt in range(ATTEMPTS_AT_EDITED_FILE):
-            try:
-                with self.store.lock():
-                    self.journal.recover()
-                    before = text_of(self.store, path)
-                    if before is None:
-                        raise EntryNotFound(f"{path} does not wait any more")
-                    if special_folder(path) not in DECISION_FOLDERS:
-                        raise EntryInvalid(f"{path} does not wait for a decision: it is in no _review or _inbox folder")
-                    if expected_hash is not None and hash_of(before) != expected_hash:
-                        raise EditConflict(f"{path} was changed since you saw it: look at it again")
-                    decided = self._carry_out(path, before, decision, run, body, expected_old)
-                return self._researched(decided)
-            except EditConflict:
-                if expected_hash is not None or expected_old is not None or attempt == ATTEMPTS_AT_EDITED_FILE - 1:
-                    raise
-        raise AssertionError("unreachable")
+
+        def attempt() -> DecisionOutcome:
+            with self.store.lock():
+                self.journal.recover()
+                before = text_of(self.store, path)
+                if before is None:
+                    raise EntryNotFound(f"{path} does not wait any more")
+                if special_folder(path) not in DECISION_FOLDERS:
+                    raise EntryInvalid(f"{path} does not wait for a decision: it is in no _review or _inbox folder")
+                if expected_hash is not None and hash_of(before) != expected_hash:
+                    raise EditConflict(f"{path} was changed since you saw it: look at it again")
+                decided = self._carry_out(path, before, decision, run, body, expected_old)
+            return self._researched(decided)
+
+        return retry_edit(attempt, again=expected_hash is None and expected_old is None)
 
     def _researched(self, decided: DecisionOutcome) -> DecisionOutcome:
         """The same; an idea that is in the incubator now is looked up."""
@@ -416,7 +421,14 @@ class Reviewer:
         target = free_path(accepted.path, self.store)
         fields = {**_decided(entry), **_placed(target, accepted.status), "guard": None, **marks, "supersedes": None}
         text = self.store.render_edit(before, fields, _body_after(entry, body))
-        self._commit([Change(target, None, text), Change(entry.path, before, None)], run, f"approved: {entry.slug}")
+        note, proposal, what = Change(target, None, text), Change(entry.path, before, None), f"approved: {entry.slug}"
+        if is_idea_path(target):
+            done = commit_idea(
+                self._settings, self.journal, note, run=run, actor="review", what=what, approved=proposal
+            )
+            listed = next((change.path for change in done if is_outside(change.path)), None)
+            return DecisionOutcome(entry.path, "approved", target, listed_in=listed)
+        self._commit([note, proposal], run, what)
         return DecisionOutcome(entry.path, "approved", target)
 
     def _same_entry(self, path: str, entry: Entry) -> Entry | None:

@@ -33,9 +33,6 @@ from ..runtime.settings import Settings
 from ..tasks.queue import queries
 from ..tasks.queue.damage import back_up, backup_of
 from ..tasks.queue.enqueue import open_ledger
-from ..tasks.shared_queue import is_shared, machine_name, open_shared
-from ..tasks.sharing.packing import MAGIC, ContentInvalid, unbundle, unpack
-from ..tasks.sharing.shares import ShareStore, content_of
 from ..vault.entry import AGENT_SOURCE, INCIDENT, SKILL_KIND, Entry, parse_entry
 from ..vault.fields import MACHINE_KEYS
 from ..vault.frontmatter import load_fields, split_fields
@@ -58,7 +55,7 @@ class Found:
     """Secrets or personal data in one place."""
 
     where: str
-    """vault, index, log, journal, spool, corpus, queue, state or shared."""
+    """vault, index, log, journal, spool, corpus, queue or state."""
     name: str
     kinds: Mapping[str, int]
     problem: str | None = None
@@ -92,7 +89,6 @@ def scrub_everything(settings: Settings, store: VaultStore, *, apply: bool) -> l
         found += _lines(file, "corpus", _secrets_only, apply)
     found += _queue(settings, apply)
     found += _state(settings, apply)
-    found += _shared(settings, apply)
     if apply:
         found += _copies(settings)
     return found
@@ -477,41 +473,6 @@ def _state(settings: Settings, apply: bool) -> list[Found]:
             found.append(Found("state", state_db.name, {}, _IN_USE))
     except QueueUnavailable as error:
         return [Found("state", state_db.name, {}, str(error))]
-    return found
-
-
-_NOT_OURS = (
-    "another login put it there, so this one may not take it away: it goes after 31 days, or by the tables' owner"
-)
-
-
-def _shared(settings: Settings, apply: bool) -> list[Found]:
-    """What of this machine lies in the shared database, packed by the rules of its day. Withdrawn, it is asked anew."""
-    if not is_shared(settings):
-        return []
-    found = []
-    machine = machine_name(settings)
-    try:
-        with open_shared(settings) as ledger:
-            contents = content_of(ledger)
-            for key in contents.keys(machine):
-                kinds: Counter[str] = Counter()
-                problem = None
-                try:
-                    for reading in unbundle(contents.fetch(key, machine) or MAGIC):
-                        for turn in unpack(reading):
-                            kinds += _kinds(turn.text, Policy.FULL)
-                except ContentInvalid as error:
-                    problem = str(error)
-                if apply and (kinds or problem):
-                    problem = (
-                        None if contents.withdraw(key, machine) or key not in contents.keys(machine) else _NOT_OURS
-                    )
-                if kinds or problem:
-                    found.append(Found("shared", key[:12], kinds, problem))
-    except QueueUnavailable as error:
-        if any(share.is_awaited for share in ShareStore(settings.state.state_db).all()):
-            found.append(Found("shared", "queue.url", {}, str(error)))
     return found
 
 

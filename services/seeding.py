@@ -7,13 +7,16 @@ without it.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
+from typing import Final
 
 from ..pipelines.routing import PUT_AWAY_STATUSES, REJECTED_STATUSES, Tier
 from ..pipelines.scrub import scrub
-from ..pipelines.seeding import LeftOut, Proposal, decision_in, is_injection, left_out_of, memory_in, rules_in
+from ..pipelines.seeding import LeftOut, Proposal, decision_in, index_of, is_injection, left_out_of, memory_in, rules_in
 from ..runtime.killpoint import kill_point
 from ..runtime.layout import DEFAULT_GROUP, PROJECTS, REVIEW
 from ..runtime.settings import Settings
@@ -24,6 +27,7 @@ from ..vault.evidence import EVIDENCE_HEADING
 from ..vault.project import project_slug
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
+from ..vault.wording import cut
 from .cursors import Cursors
 from .journal import Change, Journal
 from .known_memories import VaultMemories
@@ -32,6 +36,10 @@ from .remembering import free_path
 SCAN = "seed"
 HABITS = frozenset({"preferences", "convention"})
 """Kinds of proposals that may be habits for all work."""
+INDEX: Final = "index"
+INDEX_KIND = "project-index"
+INDEX_SCORE = 3.5
+INDEX_NAMES_CHARACTERS = 200
 DEFAULT_MOST = 20
 """Proposals of one run. What a person decides on in one sitting; the rest is one `--more` away."""
 BLOCK = 5
@@ -115,7 +123,8 @@ class Seeding:
         left_out: list[LeftLine] = []
         unchanged = known = 0
         seen: set[tuple[str, str]] = set()
-        for file in sorted(files, key=lambda file: bool(file.project)):  # what holds everywhere first
+        every = [*files, *_indexes(files)]
+        for file in sorted(every, key=lambda file: bool(file.project)):  # what holds everywhere first
             for left in _left_out(file):
                 if is_injection(left.sentence):
                     unread.append(_over_your_head(file, left.line))
@@ -123,7 +132,7 @@ class Seeding:
                     left_out.append(left)
             cursor = manifest.get(str(file.path), {})
             if cursor.get("digest") == file.digest and not more:
-                unchanged += 1
+                unchanged += file.kind != INDEX
                 continue
             done = set(cursor.get("proposed", ())) | (set() if more else set(cursor.get("held", ())))
             place = 0
@@ -171,7 +180,7 @@ class Seeding:
     def _remember(self, plan: SeedPlan) -> None:
         manifest = self._cursors.all()
         held = {planned.key for planned in plan.held}
-        for file in plan.files:
+        for file in dict.fromkeys([*plan.files, *(planned.file for planned in (*plan.chosen, *plan.held))]):
             source = str(file.path)
             keys = [planned.key for planned in _proposals(file)]
             below = [key for key in keys if key in held]
@@ -226,6 +235,9 @@ def _proposals(file: InstructionFile) -> list[PlannedProposal]:
             found = rules_in(file.text)
         case "decision":
             found = [one] if (one := decision_in(file.text)) is not None else []
+        case "index":
+            why = "it says what the project is and where its decisions stand"
+            found = [Proposal(INDEX_KIND, file.text, f"Index of {file.project}", "", 1, "", INDEX_SCORE, why)]
         case "memory":
             one = memory_in(file.text)
             found = [one] if one is not None else rules_in(file.text)
@@ -243,6 +255,25 @@ def _proposals(file: InstructionFile) -> list[PlannedProposal]:
         if clean.statement.strip():
             planned.append(PlannedProposal(file, clean))
     return planned
+
+
+def _indexes(files: Sequence[InstructionFile]) -> list[InstructionFile]:
+    """For each project what its files say together: what it is, and where its decisions stand."""
+    found = []
+    for project in sorted({file.project for file in files} - {""}):
+        own = [file for file in files if file.project == project and file.kind != "memory"]
+        own.sort(key=lambda file: (file.name.count("/"), file.name))
+        text = index_of(
+            project,
+            [file.text for file in own if file.kind == "instructions"],
+            [(file.name, file.text) for file in own if file.kind == "decision"],
+        )
+        if text:
+            names = ", ".join(file.name for file in own)
+            digest = sha256(text.encode()).hexdigest()
+            path = Path(os.path.commonpath([file.path.parent for file in own]))
+            found.append(InstructionFile(INDEX, path, cut(names, INDEX_NAMES_CHARACTERS), project, text, digest))
+    return found
 
 
 def _left_out(file: InstructionFile) -> list[LeftLine]:

@@ -1,4 +1,4 @@
-"""skills.index: one entry for each skill on this machine, in step with its source.
+"""Keep one entry for each skill on this machine, in step with its source.
 
 A child process reads the skills, which are strangers' files, and prints what they say of themselves, scrubbed; this
 side decides and writes. Each step is one change of one file, so a run that was cut short is simply done again.

@@ -16,6 +16,7 @@ from ..vault.store import VaultStore
 from .pausing import why_sealed
 
 log = logging.getLogger(__name__)
+
 DECISION_FOLDERS = frozenset({REVIEW, INBOX})
 """Where a changed note may hold a decision of the user."""
 

@@ -28,6 +28,7 @@ from ..vault.scrubbed import Scrubbed
 from ..vault.store import MAX_ENTRY_BYTES, VaultStore
 from .cursors import Cursors
 from .journal import hash_of, text_of
+from .retrying import retry_edit
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +46,6 @@ again. Delete a line, or this note, and it may be. A line to which something is 
 """
 """The note without a line."""
 WHY = f"you took it back: {NOTE}"
-ATTEMPTS_AT_EDITED_NOTE = 3
 _OLD_SCAN = "undone"
 """Scan name under which it stood in state.db, by session, before there was the note."""
 _RECORD = r"[A-Za-z0-9_:-]{1,128}"
@@ -146,21 +146,22 @@ class TakenBack:
 
     def _edit(self, changed: Callable[[set[Evidence]], set[Evidence]], note: str = NOTE) -> set[Evidence]:
         """Have the note, or a copy of it, say what `changed` makes of what it says, which is returned."""
+
+        def attempt() -> set[Evidence]:
+            self._store.require_vault()
+            text = text_of(self._store, note)
+            before = evidence_of(text or "")
+            after = {each for each in changed(before) if _is_writable(each)}
+            try:
+                if after != before:
+                    self._write(note, text, after)
+            except (EditConflict, EntryExists, EntryNotFound) as error:
+                # A person saved the note, or a sync client brought it, in this very moment.
+                raise EditConflict(f"{note} was changed while it was written; nothing was changed") from error
+            return before
+
         with self._store.lock():
-            for attempt in range(ATTEMPTS_AT_EDITED_NOTE):
-                self._store.require_vault()
-                text = text_of(self._store, note)
-                before = evidence_of(text or "")
-                after = {each for each in changed(before) if _is_writable(each)}
-                try:
-                    if after != before:
-                        self._write(note, text, after)
-                    return before
-                except (EditConflict, EntryExists, EntryNotFound) as error:
-                    # A person saved the note, or a sync client brought it, in this very moment: look at it again.
-                    if attempt == ATTEMPTS_AT_EDITED_NOTE - 1:
-                        raise EditConflict(f"{note} was changed while it was written; nothing was changed") from error
-        raise AssertionError("unreachable")
+            return retry_edit(attempt)
 
     def _write(self, note: str, before: str | None, evidence: set[Evidence]) -> None:
         text = text_with(EMPTY if before is None else before, evidence)

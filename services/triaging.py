@@ -1,4 +1,4 @@
-"""inbox.triage: the inbox is put in order once a day, or when the user asks."""
+"""Put the inbox in order: merge what is alike, promote what was said often, expire what is old."""
 
 from __future__ import annotations
 
@@ -28,6 +28,9 @@ from .semantic_similarity import SemanticSimilarity
 Answer = Literal["yes", "reject", "skip", "stop"]
 """`stop`: this step and all after it are left; what was done before stays done."""
 
+INBOX_ENTRIES = 500
+"""Of more entries in the inbox the oldest are archived."""
+
 
 @dataclass(frozen=True)
 class TriageOutcome:
@@ -48,7 +51,7 @@ def plan_triage(
     """
     waiting = reviewer.waiting(INBOX) if notes is None else notes
     entries = {entry.path: entry for entry in waiting if "decision" not in entry.extra}
-    limits = LikenessLimits(settings.reflection.same_wording, settings.reflection.same_meaning)
+    limits = LikenessLimits()
     wordings = {path: wording_of_saying(statement_of(entry.body)) for path, entry in entries.items()}
     with SemanticSimilarity(settings) as meaning:
 
@@ -66,11 +69,7 @@ def plan_triage(
             [_item(entry) for entry in entries.values()],
             same,
             reviewer.store.today(),
-            TriageLimits(
-                promote_occurrences=settings.reflection.review_occurrences,
-                expire_days=settings.reflection.inbox_days,
-                most=settings.reflection.inbox_entries,
-            ),
+            TriageLimits(expire_days=settings.reflection.inbox_days, most=INBOX_ENTRIES),
         )
     return steps, entries
 

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from enum import Enum, auto
+from typing import Literal, NamedTuple
 
 from ..pipelines.research import is_as_written
 from ..runtime.errors import EntryInvalid, MemoryVaultError, UsageError
@@ -47,6 +48,26 @@ NAMED = 5
 """So many sessions that begin the same are named."""
 
 
+class FaultKind(Enum):
+    """What an undo can do about a file that is not as the act left it."""
+
+    EDITED = auto()
+    """Take it back where the user includes edited notes."""
+    STRENGTHENED = auto()
+    """Take out this session's evidence: only the program has written it since."""
+    UNDONE = auto()
+    """Look for the evidence where it went."""
+    DECIDED = auto()
+    """Leave it."""
+
+
+class Fault(NamedTuple):
+    """Why a file can't simply be put back; `why` is what the user is told."""
+
+    kind: FaultKind
+    why: str
+
+
 @dataclass(frozen=True)
 class Selector:
     """Which acts: the last run's, those of a run, one session's, or all since a time. Exactly one of these; `actor`:
@@ -70,6 +91,8 @@ class UndoStep:
     step: Step
     why: str
     edited: bool = False
+    spares_edit: bool = False
+    """It is left only because it was edited, or may have been."""
 
 
 @dataclass(frozen=True)
@@ -303,7 +326,7 @@ class _Work:
         faults = {change.path: fault for change in inside if (fault := self._fault(act, change)) is not None}
         for change in inside:
             if change.before is None and (name := self._own_file_beside(change.path)) is not None:
-                faults.setdefault(change.path, (f"{name} lies beside it: it stays", False))
+                faults.setdefault(change.path, Fault(FaultKind.DECIDED, f"{name} lies beside it: it stays"))
         if not faults:
             for change in reversed(inside):
                 self._set(change.path, change.before, WRITTEN)
@@ -317,7 +340,7 @@ class _Work:
             return
         of_idea = is_idea_path(inside[0].path) and list(faults) == [inside[0].path]
         if len(act.changes) == 1 or of_idea:
-            self._take_back_evidence(act, inside[0], *faults[inside[0].path])
+            self._take_back_evidence(act, inside[0], faults[inside[0].path])
             return
         if act.session and any(change.after_hash is None for change in inside):
             # It moved the note on, which cannot go back as it was: it stays, without what this session said.
@@ -326,7 +349,7 @@ class _Work:
             return
         for change in inside:
             if change.path in faults and not _is_elsewhere(change.path, self._locations(act, change)):
-                self._leave(change.path, faults[change.path][0])
+                self._leave_for(change.path, faults[change.path])
 
     def _locations(self, act: Act, change: Recorded) -> list[Location]:
         return self._past.locations(change.path, act, change.after_hash, self._put_back)
@@ -353,7 +376,7 @@ class _Work:
             self._leave(path, DECIDED if location.decided else "another note went into it: it stays")
             return "leave"
         if edited and not self._include_edited:
-            self._leave(path, f"{EDITED}: it stays")
+            self._leave(path, f"{EDITED}: it stays", spares_edit=True)
             return "leave"
         of_act = any(change.path == path for change in act.changes)
         why = (WRITTEN if of_act else MOVED) if empties else (ADDED if of_act else MOVED) + ONLY_THIS
@@ -387,7 +410,7 @@ class _Work:
                 continue
             edited = not is_as_written(note)
             if edited and not self._include_edited:
-                self._leave(beside, f"{EDITED}: it stays")
+                self._leave(beside, f"{EDITED}: it stays", spares_edit=True)
             else:
                 self._set(beside, None, "it was looked up about the idea", edited=edited)
 
@@ -403,8 +426,8 @@ class _Work:
         else:
             self._set(change.path, text, "the section was written by this run")
 
-    def _fault(self, act: Act, change: Recorded) -> tuple[str, bool] | None:
-        """Why the file can't simply be put back, and whether only the program has written it; None: it can."""
+    def _fault(self, act: Act, change: Recorded) -> Fault | None:
+        """Why the file can't simply be put back; None: it can."""
         now = self._now(change.path)
         digest = None if now is None else hash_of(now)
         if digest == change.after_hash:
@@ -415,30 +438,30 @@ class _Work:
         if change.after_hash in written:
             return None
         if now is None:
-            return GONE, False
+            return Fault(FaultKind.DECIDED, GONE)
         later = reversed(self._past.later(act, change.path))
         author = next((other for other, made in later if made.after_hash in written), None)
         if author is not None and author.actor in AUTOMATIC:
-            return ADDED + ONLY_THIS, True
+            return Fault(FaultKind.STRENGTHENED, ADDED + ONLY_THIS)
         if author is not None and author.actor == "undo" and not own:
-            return UNDONE, False
+            return Fault(FaultKind.UNDONE, UNDONE)
         if author is not None and is_asking(author) and self._now(question_path(slug_of(change.path))) is not None:
-            return "you have edited the question about it: it stays", False
+            return Fault(FaultKind.DECIDED, "you have edited the question about it: it stays")
         if author is not None:
-            return DECIDED, False
-        return f"{EDITED}: it stays", False
+            return Fault(FaultKind.DECIDED, DECIDED)
+        return Fault(FaultKind.EDITED, f"{EDITED}: it stays")
 
-    def _take_back_evidence(self, act: Act, change: Recorded, fault: str, untouched: bool) -> None:
+    def _take_back_evidence(self, act: Act, change: Recorded, fault: Fault) -> None:
         notes = self._locations(act, change)
-        if _is_elsewhere(change.path, notes) or fault == UNDONE:
+        if _is_elsewhere(change.path, notes) or fault.kind is FaultKind.UNDONE:
             self._take_back_there(act, notes)
             return
         now = self._now(change.path)
-        edited = not untouched
-        if now is None or (edited and not (self._include_edited and fault.startswith(EDITED))):
-            self._leave(change.path, fault)
+        edited = fault.kind is not FaultKind.STRENGTHENED
+        if now is None or (edited and not (self._include_edited and fault.kind is FaultKind.EDITED)):
+            self._leave_for(change.path, fault)
             return
-        self._weaken(change.path, now, act.session, fault if untouched else EDITED, edited)
+        self._weaken(change.path, now, act.session, EDITED if edited else fault.why, edited)
         self._undoes.append(act.id)
 
     def take_back_unrecorded(self, selector: Selector) -> None:
@@ -465,7 +488,7 @@ class _Work:
         if all(source.session not in sessions for source in now.sources):
             return
         if not self._include_edited:
-            self._leave(path, f"{UNTOLD}: it stays")
+            self._leave(path, f"{UNTOLD}: it stays", spares_edit=True)
             return
         for session in sessions:
             if text is not None:
@@ -494,8 +517,12 @@ class _Work:
         self._will_be[path] = text
         self._steps[path] = UndoStep(path, "remove" if text is None else step, why, edited)
 
-    def _leave(self, path: str, why: str) -> None:
-        self._steps.setdefault(path, UndoStep(path, "leave" if self._now(path) is not None else "gone", why))
+    def _leave(self, path: str, why: str, *, spares_edit: bool = False) -> None:
+        step: Step = "leave" if self._now(path) is not None else "gone"
+        self._steps.setdefault(path, UndoStep(path, step, why, spares_edit=spares_edit))
+
+    def _leave_for(self, path: str, fault: Fault) -> None:
+        self._leave(path, fault.why, spares_edit=fault.kind is FaultKind.EDITED)
 
     def plan(self) -> UndoPlan:
         """What came of it."""
@@ -510,7 +537,7 @@ class _Work:
             if step.step in ("leave", "gone") or path in changed:
                 plan.steps.append(step)
         staying = [step for step in plan.steps if step.step == "leave"]
-        plan.left, plan.edited = len(staying), sum(step.why.startswith((EDITED, UNTOLD)) for step in staying)
+        plan.left, plan.edited = len(staying), sum(step.spares_edit for step in staying)
         return plan
 
 

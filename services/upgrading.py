@@ -1,4 +1,4 @@
-"""model.upgrade: another embedding model takes over, without a moment in which none answers.
+"""Change the embedding model, without a moment in which none answers.
 
 The new model's vectors are made beside the old ones by a child process of low priority, which loads the
 new model itself: the recall service goes on answering with the old one. When none is missing, one row of
@@ -48,8 +48,6 @@ class UpgradeRequest:
     index_db: str
     models_folder: str
     model: str
-    threads: int
-    precision: str
     seconds: float
 
 
@@ -76,12 +74,7 @@ def embed_beside(
     with IndexStore(Path(request.index_db)) as store:
         if not store.pending_count(request.model):
             return UpgradeReport(0, 0, 0, 0)
-        embedder = load_embedder(
-            request.model,
-            models_folder=Path(request.models_folder),
-            threads=request.threads,
-            precision=request.precision,
-        )
+        embedder = load_embedder(request.model, models_folder=Path(request.models_folder))
         store.model_id(embedder.name, embedder.dimension)
 
         def told(done: int, total: int) -> None:
@@ -123,13 +116,11 @@ def put_in_force(settings: Settings, model: str) -> None:
 
 def request_of(settings: Settings, model: str, seconds: float) -> UpgradeRequest:
     """For `embed_beside`."""
-    state, embedding = settings.state, settings.embedding
+    state = settings.state
     return UpgradeRequest(
         index_db=str(state.index_db),
         models_folder=str(state.models),
         model=model,
-        threads=embedding.threads,
-        precision=embedding.precision,
         seconds=seconds,
     )
 

@@ -18,7 +18,8 @@ from ..runtime.paths import is_downloaded, is_note_name, is_regular
 from ..vault.project import project_of
 from .host_memory import working_directory
 
-SourceKind = Literal["instructions", "decision", "memory"]
+SourceKind = Literal["instructions", "decision", "memory", "index"]
+"""`index`: no file but what several of a repository say together."""
 
 INSTRUCTION_NAMES = frozenset({"CLAUDE.md", "CLAUDE.local.md", "AGENTS.md", "GEMINI.md"})
 NESTED_INSTRUCTIONS = (".claude/CLAUDE.md", ".github/copilot-instructions.md")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 from collections import Counter
-from collections.abc import Iterator
 
 import pytest
 
@@ -13,7 +12,6 @@ from memoryvault.cli.agent_rights import VARIABLES
 from memoryvault.tasks.queue import supervisor
 from memoryvault.tests.support import forked
 from memoryvault.tests.support.hurry import may_be_hurried, run_hurried, second_tries
-from memoryvault.tests.support.postgres import Cluster, cluster
 
 # A program that is started in the background of a shell ignores Ctrl-C, and so do its children: they shall not.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -24,13 +22,6 @@ for _name in VARIABLES:
 # Several tests share the cores: a model's threads, one for each, would be busy waiting for one another.
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-
-
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[Cluster]:
-    """A server for all tests of this run; each asks it for a schema of its own."""
-    with cluster() as running:
-        yield running
 
 
 @pytest.fixture

@@ -29,7 +29,8 @@ _OTHER_FRAME = re.compile(
     r"|\s*\d+:\s+(?:0x[\da-f]+ - )?(?P<rust>[\w:<>]+::[\w:<>]+))\s*"
 )
 _ERROR = re.compile(
-    r"^(?:\w+\.)*\w*(?:Error|Exception|Warning|Interrupt|Failure|Panic|panic|Exit)\b\s*(?::|$)|^(?:E\s+|error|fatal|panic)\b",
+    r"^(?:\w+\.)*\w*(?:Error|Exception|Warning|Interrupt|Failure|Panic|panic|Exit)\b\s*(?::|$)"
+    r"|^(?:E\s+|error|fatal|panic)\b",
     re.I,
 )
 _SUBSTITUTES = (

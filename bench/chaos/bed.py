@@ -78,8 +78,8 @@ class Bed:
         self.chance = chance
         self.sandbox = Sandbox(
             root,
-            {"AGENT_TOOLKIT_EMBEDDING_MODEL": "fake", "MEMORY_QUEUE_LEASE_SECONDS": str(LEASE_SECONDS),
-             "MEMORY_QUEUE_DRAIN_SECONDS": "2", "MEMORY_QUEUE_POLL_SECONDS": "0.25"},
+            {"AGENT_TOOLKIT_EMBEDDING_MODEL": "fake", "MEMORY_TEST_LEASE_SECONDS": str(LEASE_SECONDS),
+             "MEMORY_TEST_DRAIN_SECONDS": "2", "MEMORY_TEST_POLL_SECONDS": "0.25"},
         )  # fmt: skip
         self.tally = Tally()
         self.sessions: list[Session] = []

@@ -11,9 +11,7 @@ from starlette.routing import Route
 
 from ...pipelines.scrub import Policy, scrub
 from ...runtime.errors import EntryNotFound, PathRefused, UsageError
-from ...services.dismissing import RUN, dismiss, reason_against
-from ...services.editing import RUN as EDIT_RUN
-from ...services.editing import edit
+from ...services.dismissing import EDIT_RUN, RUN, dismiss, edit, reason_against
 from ...services.entry_facts import facts_of
 from ...services.entry_names import resolve_entry
 from ...services.excerpts import Excerpt, excerpts_of

@@ -59,7 +59,6 @@ def _routes(desk: Desk) -> Sequence[Route]:
             now=now,
             whole=WHOLE,
             is_whole=is_whole,
-            has_vault=not desk.settings.only_works_for_others,
             **(_entries(desk) | _charts(desk, now) if is_whole else {}),
         )
 

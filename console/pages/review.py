@@ -26,7 +26,7 @@ from ...services.excerpts import excerpts_of
 from ...services.pending_counts import count_pending_notes, count_pending_paths
 from ...services.pending_page import list_pending_paths, load_pending_page, order_pending
 from ...services.replacing import replaced_now
-from ...services.reviewing import DecisionOutcome, NearEntry, Reviewer
+from ...services.reviewing import DecisionOutcome, NearEntry, Reviewer, also_in
 from ...vault.core import is_ban
 from ...vault.entry import ACTIVE, Entry, Source
 from ...vault.pending import describe_review
@@ -131,7 +131,8 @@ def _decided(desk: Desk, form: Mapping[str, str]) -> Notice:
         raise decided_elsewhere(reviewer, path, error) from error
     desk.changed()
     old = f"; {decided.archived} has the old one" if decided.archived else ""
-    return Notice(f"{decided.verdict}: {decided.path}{old}{remark}{_not_told_yet(desk, reviewer, decided)}")
+    where = also_in(decided.listed_in)
+    return Notice(f"{decided.verdict}: {decided.path}{where}{old}{remark}{_not_told_yet(desk, reviewer, decided)}")
 
 
 def _not_told_yet(desk: Desk, reviewer: Reviewer, decided: DecisionOutcome) -> str:

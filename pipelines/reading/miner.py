@@ -16,7 +16,6 @@ from ..candidate import Candidate, moment
 from ..scrub import findings_in_passage, scrub_passage
 from .calibration import Eagerness, Thresholds, calibration
 from .context import ConversationContext, occasion
-from .excerpts import excerpt, excerpt_range
 from .fixes import FixFinder, ProvedFix, plain
 from .forms import IDEA, ORDERS, explicit_form, runs_downloads
 from .linear import NgramReader
@@ -31,6 +30,7 @@ MOST_CANDIDATES = 12
 LEAST_WORDS = 2
 PROVED_FIX_SCORE = 0.6
 FORM_SCORE = 0.5
+EXCERPT_CHARS = 700
 
 ProjectOf = Callable[[str], str]
 """Working directory -> slug of its project, "" for none."""
@@ -101,13 +101,13 @@ class Miner:
         mined = turn.offset >= self._start
         if mined and turn.is_users_words:
             found = self._from_user(turn)
-        proved = self.follow(turn)
+        proved = self._follow(turn)
         if proved is not None and mined:
             found.append(self._proved(turn, proved))
         return found
 
-    def follow(self, turn: Turn) -> ProvedFix | None:
-        """Take a turn into account without reading it. Returns the fix that it proves, if it does."""
+    def _follow(self, turn: Turn) -> ProvedFix | None:
+        """Take a turn into account. Returns the fix that it proves, if it does."""
         step = self._context.advance(turn)
         if turn.is_users_words:
             # A reading may begin behind an older failure: what it proves must not depend on that.
@@ -144,7 +144,7 @@ class Miner:
             reason=finding.why,
             role="user",
             records=(turn.record,),
-            excerpt=excerpt(turn.text, *excerpt_range(turn.text, start, end)),
+            excerpt=_excerpt(turn.text, *_excerpt_range(turn.text, start, end)),
             session=turn.session,
             project=project,
             scope="project" if project and finding.personal < 0.5 else "personal",
@@ -162,7 +162,7 @@ class Miner:
     def _proved(self, turn: Turn, fix: ProvedFix) -> Candidate:
         if fix.claim is not None:
             text = plain(scrub_passage(fix.claim.text, *fix.said))
-            shown = excerpt(fix.claim.text, *excerpt_range(fix.claim.text, *fix.said))
+            shown = _excerpt(fix.claim.text, *_excerpt_range(fix.claim.text, *fix.said))
         else:
             symptom = f" with “{fix.symptom}”" if fix.symptom else ""
             text = shown = f"`{fix.failed.line}` failed{symptom}; it passed after {fix.change}"
@@ -286,3 +286,24 @@ def _joined(picked: dict[int, _Finding]) -> list[_Finding]:
             )
         found.append(one)
     return found
+
+
+def _excerpt_range(text: str, start: int, end: int) -> tuple[int, int]:
+    """The passage around [start, end), cut between words."""
+    if len(text) <= EXCERPT_CHARS:
+        return 0, len(text)
+    room = max(0, EXCERPT_CHARS - (end - start)) // 2
+    low, high = max(0, start - room), min(len(text), end + room)
+    while 0 < low < start and not text[low - 1].isspace():
+        low += 1
+    while end < high < len(text) and not text[high].isspace():
+        high -= 1
+    return low, high
+
+
+def _excerpt(text: str, low: int, high: int) -> str:
+    """The passage [low, high), with a mark where it is cut, without the secrets that only the whole message tells."""
+    if len(text) <= EXCERPT_CHARS:
+        return text
+    cut = scrub_passage(text, low, high).strip()
+    return f"{'…' if low else ''}{cut}{'…' if high < len(text) else ''}"

@@ -27,6 +27,8 @@ SCRUBBED_OUTPUT_CHARS = 20_000
 CONTEXT_CHARS = 600
 """Characters sent of the agent's last message before the first turn."""
 BYTES_A_TOKEN = 3
+WINDOW_TOKENS = 6000
+"""Most tokens of a transcript sent in one request."""
 MAX_WINDOWS = 200
 """Most windows of one reading; the rest is mined by rules only."""
 

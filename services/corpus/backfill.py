@@ -129,8 +129,7 @@ def newest_session(settings: Settings, folder: str) -> Transcript | None:
 
 def _host_folders(settings: Settings) -> list[tuple[str | None, Path]]:
     """Each folder in which an agent keeps its sessions, with the agent's name."""
-    hosts = ("claude", "codex", "copilot", "antigravity")
-    return [*zip(hosts, settings.transcript_roots, strict=True), ("codex", settings.codex_archive)]
+    return [*settings.session_folders.items(), ("codex", settings.codex_archive)]
 
 
 def is_mined(transcript: Transcript, cursor: Mapping[str, Any]) -> bool:

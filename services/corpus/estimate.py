@@ -123,10 +123,10 @@ def _take_sample(plan: Plan, settings: Settings, clock: Callable[[], float]) -> 
 def _pack(transcript: Transcript, settings: Settings, sample: _Sample) -> None:
     """Count the windows and tokens that a model would be sent of it."""
     from ...pipelines.reading.model_answers import system_prompt
-    from ...pipelines.reading.model_windows import WindowPacker
+    from ...pipelines.reading.model_windows import WINDOW_TOKENS, WindowPacker
     from ...sources.transcripts.hosts import open_transcript
 
-    packer = WindowPacker(settings.reflection.window_tokens)
+    packer = WindowPacker(WINDOW_TOKENS)
     for turn in open_transcript(transcript.path, 0, transcript.host):
         packer.feed(turn)
     windows = packer.windows()

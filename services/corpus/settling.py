@@ -1,6 +1,4 @@
-"""The job corpus.settle counts, ranks and bounds what all old sessions said, then writes it.
-
-The job corpus.digest rewrites only the note that lists the rest, after an undo.
+"""Count, rank and bound what all old sessions said, then write it, and list the rest in one note, the digest.
 
 The outcome depends on what was mined and on the vault alone. A settling that was killed is repeated: what it had
 written is recognised by its records, and counts within the bounds.
@@ -57,6 +55,8 @@ INTRODUCTION = (
     "Made by `memory reflect corpus`. It is rewritten when more is mined; what you write above the heading below stays."
 )
 DECIDED = "decided"
+SAVED_RULES = 20
+"""So many standing rules of old sessions are saved unasked, the strongest; the others wait for review."""
 """In place of the status of an idea that is still in the incubator, but that the user has decided on."""
 ATTEMPTS_AT_CHANGING_VAULT = 3
 
@@ -147,8 +147,8 @@ class Survey:
 def survey(settings: Settings, store: VaultStore) -> Survey:
     """Compare what was mined with the vault. Writes nothing. Raises VaultUnavailable."""
     corpus = CorpusStore(settings.state)
-    limits = LikenessLimits(settings.reflection.same_wording, settings.reflection.same_meaning)
-    thresholds = Thresholds(settings.reflection.review_occurrences)
+    limits = LikenessLimits()
+    thresholds = Thresholds()
     said = list(corpus.sayings())
     notes = EvidenceNotes(store, patterns_of(said, limits, thresholds))
     said = _without_copies(said, notes)
@@ -177,7 +177,7 @@ def survey(settings: Settings, store: VaultStore) -> Survey:
         sessions=len(corpus.cursors()),
         memories_wait=waiting - ideas,
         ideas_wait=ideas,
-        rule_room=settings.reflection.corpus_saved_rules - saved,
+        rule_room=SAVED_RULES - saved,
         room=most - (waiting - ideas),
         idea_room=most_ideas(most) - ideas,
     )

@@ -28,8 +28,6 @@ FOLDER = "corpus"
 """Name of the folder in the state folder."""
 SCAN = "corpus"
 """Scan name of the cursors, one for each transcript."""
-SHARED = "corpus.shared"
-"""Scan name of the shares that other machines were asked about."""
 ROOTS = "corpus.roots"
 """Scan name of the folders that the user named with --root."""
 
@@ -54,7 +52,6 @@ class CorpusStore:
     def __init__(self, state: StatePaths) -> None:
         self._folder = Path(state.root) / FOLDER
         self._cursors = Cursors(state.state_db, SCAN)
-        self._shared = Cursors(state.state_db, SHARED)
         self._roots = Cursors(state.state_db, ROOTS)
 
     def cursor(self, identity: str) -> Mapping[str, Any]:
@@ -115,8 +112,7 @@ class CorpusStore:
                 log.warning("%s is damaged and passed over: %s", file, error)
 
     def forget(self) -> None:
-        """Delete cursors, shares and candidates, so that all is mined again. What is in the vault stays."""
-        self._shared.forget_all()
+        """Delete cursors and candidates, so that all is mined again. What is in the vault stays."""
         self._cursors.forget_all()
         shutil.rmtree(self._folder, ignore_errors=True)
 

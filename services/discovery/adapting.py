@@ -11,9 +11,10 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from ...pipelines.adaptation import DEFAULT_TRUSTED, Confidence, Facts, Judgement, UserSetup, judge
-from ...pipelines.discovery import Pattern, parse_sources
+from ...pipelines.discovery import Pattern, Source, parse_sources
 from ...pipelines.originality import find_copy
 from ...pipelines.scrub import Policy, scrub
 from ...pipelines.second_opinion import MAX_OUTPUT_TOKENS, SCHEMA, SYSTEM, Opinion, opinion_in, prompt_for
@@ -22,11 +23,12 @@ from ...pipelines.watchlist import note_body, shown_name
 from ...runtime.days import SECONDS_PER_DAY, parse_local_day
 from ...runtime.errors import EntryExists, EntryInvalid, EntryNotFound
 from ...runtime.killpoint import kill_point
-from ...runtime.layout import ALWAYS_LOAD, META, SKILLS
+from ...runtime.layout import ALWAYS_LOAD, META, SKILLS, expand_home
 from ...runtime.settings import Settings
 from ...runtime.slug import title_slug
 from ...sources.completion import Completer, CompletionFailed, CompletionRequest
 from ...sources.discovery.github import repository_address, text_address
+from ...sources.discovery.skill_folder import skill_text
 from ...vault.entry import Entry, parse_entry
 from ...vault.fields import StoreValue
 from ...vault.registry import HEADER_BYTES
@@ -36,7 +38,7 @@ from ..completion import BudgetedCompleter, completer_of
 from ..cursors import Cursors
 from ..spending import BudgetRefused, Cap, SpendingBook
 from ..stores import vault_store
-from .fetch_child import Fetch, FetchRequest
+from .fetch_child import MAX_TEXT_CHARACTERS, Fetch, FetchRequest
 from .found_patterns import FoundPatterns
 from .politeness import AskedHost, own_machine
 from .watchlist import CopyRefused, Watchlist
@@ -52,6 +54,8 @@ Owners on GitHub whose skills you look at with more trust. One a line; add and r
 {owners}
 """
 SLUG_CHARACTERS = 60
+PATTERNS_PER_RUN = 20
+"""So many patterns one run judges, the best first."""
 MODEL_SECONDS = 120.0
 FACTS_SECONDS = 7 * SECONDS_PER_DAY
 """A repository with a hundred skills is looked up once: GitHub allows 60 questions an hour."""
@@ -215,7 +219,7 @@ class Adaptation:
         """(what the model says, the text it was shown); pass 1 stands alone when it can't be asked."""
         if self._completer is None or self._fetch is None:
             return None, ""
-        address, text = text_address(pattern.url), ""
+        address, text = text_address(pattern.url), self._local_text(pattern)
         if address is not None:
             host = AskedHost(self._hosts, address)
             if not host.not_before():
@@ -234,6 +238,16 @@ class Adaptation:
             log.warning("no second opinion on %s: %s", pattern.key, error)
             return None, text
         return opinion_in(completion.value), text
+
+    def _local_text(self, pattern: Pattern) -> str:
+        """The SKILL.md of a pattern from a folder of this machine that the user named; '' of any other."""
+        if not pattern.url.startswith("file:"):
+            return ""
+        for source in sources_in(self.store):
+            if source.kind == "folder" and not source.address and source.slug == pattern.source:
+                folder = Path(expand_home(source.target, self._settings.environment))
+                return skill_text(pattern.url, folder)[:MAX_TEXT_CHARACTERS]
+        return ""
 
     def _facts(self, pattern: Pattern) -> Facts | None:
         """What GitHub says of the repository; None when it has none, or can't be asked now."""
@@ -258,8 +272,10 @@ class Adaptation:
 
 
 def lowered(judgement: Judgement) -> Judgement:
-    """One step less sure."""
-    return replace(judgement, confidence=Confidence(max(0, judgement.confidence - 1)))
+    """One step less sure, by the model."""
+    before = judgement.confidence
+    why = f"it was {before.name} before the model that was asked said it is worth less"
+    return replace(judgement, confidence=Confidence(max(0, before - 1)), moved=(*judgement.moved, why))
 
 
 def model_for(settings: Settings) -> Completer | None:
@@ -315,7 +331,7 @@ def owners_in(entry: Entry) -> list[str]:
 def choose(settings: Settings, store: VaultStore) -> list[str]:
     """Keys of the patterns that the next run is to evaluate, the best first."""
     ranked = Adaptation(settings, store, fetch=None).ranked()
-    return [pattern.key for pattern in ranked[: settings.discovery.patterns_per_run]]
+    return [pattern.key for pattern in ranked[:PATTERNS_PER_RUN]]
 
 
 def is_confirmed(settings: Settings) -> bool:
@@ -325,3 +341,11 @@ def is_confirmed(settings: Settings) -> bool:
     except (EntryNotFound, EntryInvalid):
         return False
     return parse_sources(entry.body, entry.extra.get("confirmed")).confirmed
+
+
+def sources_in(store: VaultStore) -> tuple[Source, ...]:
+    """The sources that the user's note names."""
+    try:
+        return parse_sources(store.read(SOURCES_NOTE).body, None).sources
+    except (EntryNotFound, EntryInvalid):
+        return ()

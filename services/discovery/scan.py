@@ -1,4 +1,4 @@
-"""discover.scan: what is new in the sources that the user has confirmed.
+"""Look for what is new in the sources that the user has confirmed.
 
 The sources stand in a note; nothing is asked for before that says `confirmed: true`. What was found is written down
 before the source's cursor moves, under keys of its own, so that a scan which was killed and runs again finds the same.

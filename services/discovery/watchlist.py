@@ -39,11 +39,11 @@ from ...vault.store import VaultStore
 from ..decision_property import Told, decision_keys, decision_of, tell
 from ..journal import Change, Journal, hash_of, text_of
 from ..remembering import free_path
+from ..retrying import retry_edit
 from ..stores import vault_store
 
 log = logging.getLogger(__name__)
 
-ATTEMPTS_AT_EDITED_FILE = 3
 _ORDER = {"HIGH": 0, "MEDIUM": 1, "LOW": 2}
 
 
@@ -176,15 +176,13 @@ class Watchlist:
         `expected_hash` is the note as the user saw it.
         """
         parts_of(path)
-        for attempt in range(ATTEMPTS_AT_EDITED_FILE):
-            try:
-                with self.store.lock():
-                    self.journal.recover()
-                    return self._carry_out(path, decision, reason, run, expected_hash)
-            except EditConflict:
-                if expected_hash is not None or attempt == ATTEMPTS_AT_EDITED_FILE - 1:
-                    raise
-        raise AssertionError("unreachable")
+
+        def decided() -> VerdictOutcome:
+            with self.store.lock():
+                self.journal.recover()
+                return self._carry_out(path, decision, reason, run, expected_hash)
+
+        return retry_edit(decided, again=expected_hash is None)
 
     def _carry_out(
         self, path: str, decision: Decision, reason: Scrubbed | None, run: str, expected_hash: str | None

@@ -1,4 +1,4 @@
-"""incubator.gc: ideas that nobody came back to are listed in one note, and the user's answers are carried out.
+"""List the ideas that nobody came back to in one note, and carry out the user's answers.
 
 Nothing is deleted without an answer. Whether somebody came back is told by the idea's own frontmatter, by a change
 of its text since it was last looked at, by links from the user's notes, and by recalls; what only this device
@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import date
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -45,8 +46,9 @@ from ...vault.store import VaultStore
 from ..cursors import Cursors
 from ..decision_property import decision_keys, decision_of
 from ..journal import Change, Journal, hash_of, text_of
+from ..retrying import retry_edit
 from .archive import IdeaOutcome, put_away
-from .ledger import ATTEMPTS_AT_EDITED_FILE, find_idea, idea_folder, ideas, link_of, pitch_of, slug_of
+from .ledger import find_idea, idea_folder, ideas, link_of, pitch_of, slug_of
 
 log = logging.getLogger(__name__)
 
@@ -262,34 +264,45 @@ def answer_listed(
     """
     done = []
     for number, (slug, answer) in enumerate(answers.items(), 1):
-        for attempt in range(ATTEMPTS_AT_EDITED_FILE):
-            try:
-                with journal.store.lock():
-                    journal.recover()
-                    rest = _without(journal.store, path, slug, last=number == len(answers))
-                    try:
-                        find_idea(journal.store, slug)
-                    except EntryNotFound:
-                        journal.commit([rest], run=run, actor="review", what=f"no longer there: {slug}")
-                        break
-                    list_of_ideas = settings.ideas_path
-                    done.append(
-                        put_away(
-                            journal,
-                            slug,
-                            answer,
-                            run=run,
-                            actor="review",
-                            also=[rest],
-                            ideas_file=list_of_ideas,
-                            expected_hash=expected.get(slug),
-                        )
-                    )
-                    break
-            except EditConflict:
-                if attempt == ATTEMPTS_AT_EDITED_FILE - 1:
-                    raise
+        is_last = number == len(answers)
+        outcome = retry_edit(
+            partial(_carry_out, settings, journal, path, slug, answer, run, expected.get(slug), is_last=is_last)
+        )
+        if outcome is not None:
+            done.append(outcome)
     return done
+
+
+def _carry_out(
+    settings: Settings,
+    journal: Journal,
+    path: str,
+    slug: str,
+    answer: Answer,
+    run: str,
+    expected_hash: str | None,
+    *,
+    is_last: bool,
+) -> IdeaOutcome | None:
+    """Put one idea away and take it off the list; None where it is gone."""
+    with journal.store.lock():
+        journal.recover()
+        rest = _without(journal.store, path, slug, last=is_last)
+        try:
+            find_idea(journal.store, slug)
+        except EntryNotFound:
+            journal.commit([rest], run=run, actor="review", what=f"no longer there: {slug}")
+            return None
+        return put_away(
+            journal,
+            slug,
+            answer,
+            run=run,
+            actor="review",
+            also=[rest],
+            ideas_file=settings.ideas_path,
+            expected_hash=expected_hash,
+        )
 
 
 def _without(store: VaultStore, path: str, slug: str, *, last: bool) -> Change:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
 from shlex import quote
 
 from ...pipelines.ideas_file import (
@@ -50,12 +51,12 @@ from ...vault.scrubbed import Scrubbed
 from ...vault.store import VaultStore
 from ..boundary import clean_outside, consent_of
 from ..journal import Act, Actor, Change, FolderMove, Journal, text_of
+from ..retrying import ATTEMPTS, retry_edit
 
 log = logging.getLogger(__name__)
 
 IDEA_ARCHIVE = f"{INCUBATOR_FOLDER}/{ARCHIVE}"
 IDEA_TRASH = f"{IDEA_ARCHIVE}/{TRASH}"
-ATTEMPTS_AT_EDITED_FILE = 3
 MOST_QUESTIONS = 3
 """Ideas that are put to the user at a time; the others are asked for as these are answered."""
 ASK_LATER = "later"
@@ -64,8 +65,8 @@ BY_COMMAND = "cli"
 """Host of an idea that the user wrote down himself, by `memory idea`."""
 DECLINED = "declined"
 """`surface:` of an idea that the user does not want in Ideas.md."""
-ASKED = "asked: "
-"""How the journal begins to tell of an act that put an idea which had to wait to the user."""
+ASKING_RUN = "ask-idea"
+"""How the runs of the journal begin in which an idea that had to wait was put to the user."""
 SURFACED = "surfaced: "
 """How it begins to tell of one that put an idea into Ideas.md, on the user's word."""
 
@@ -229,7 +230,13 @@ def question_change(settings: Settings, store: VaultStore, entry: Entry) -> Chan
     )
     text = store.compose(
         question_path(slug),
-        {"kind": SURFACE_KIND, "status": "pending", "group": DEFAULT_GROUP, "idea": slug},
+        {
+            "kind": SURFACE_KIND,
+            "status": "pending",
+            "group": DEFAULT_GROUP,
+            "idea": slug,
+            "surfaced_at": entry.surfaced_at,
+        },
         Scrubbed.trusted(f"Surface: {entry.name}", reason="the scrubbed idea's title"),
         Scrubbed.trusted(body, reason="our own words and the scrubbed idea"),
     )
@@ -270,14 +277,15 @@ def ask_next(settings: Settings, journal: Journal) -> int:
                 )
                 question = question_change(settings, store, entry)
                 changes = [note] if question is None else [note, question]
-                journal.commit(changes, run=journal.new_run("idea"), actor="idea", what=ASKED + slug_of(entry.path))
+                run = journal.new_run(ASKING_RUN)
+                journal.commit(changes, run=run, actor="idea", what=f"asked: {slug_of(entry.path)}")
                 asked += 1
     return asked
 
 
 def is_asking(act: Act) -> bool:
     """Whether the act put an idea that had to wait to the user: the program's own, though another answer gave rise."""
-    return act.actor == "idea" and act.what.startswith(ASKED)
+    return act.run.startswith(f"{ASKING_RUN}:")
 
 
 def commit_idea(
@@ -290,24 +298,26 @@ def commit_idea(
     what: str,
     session: str = "",
     requested: bool = False,
+    approved: Change | None = None,
 ) -> list[Change]:
     """Write an idea's note and, as one act, its section in Ideas.md or the question whether it may be put there.
 
-    A question that waits is answered by the section.
-    An Ideas.md that cannot be read or written does not keep the idea from being captured. Raises as
-    `Journal.commit`.
+    `approved` takes away the proposal from which the user made the idea: that is the consent. A question that waits is
+    answered by the section. An Ideas.md that cannot be read or written does not keep the idea from being captured.
+    Raises as `Journal.commit`.
     """
-    store, consent = journal.store, consent_of(settings, requested=requested)
+    store, consent = journal.store, consent_of(settings, requested=requested, confirmed=approved is not None)
+    known = [note] if approved is None else [note, approved]
     entry = parse_entry(note.path, (note.after or "").encode("utf-8", "surrogateescape"))
     changes = [note]
-    for attempt in range(ATTEMPTS_AT_EDITED_FILE):
+    for attempt in range(ATTEMPTS):
         if text_of(store, note.path) != note.before:
             break  # the note itself is in the way: let the journal say so
         try:
-            changes = [note]
+            changes = [*known]
             if consent is not None:
                 section = surface_change(settings, store, entry)
-                changes = [note] if section is None else [note, section]
+                changes += [] if section is None else [section]
                 if is_idea_path(note.path):
                     changes += answered_question(store, slug_of(note.path))
             elif settings.memory.review_mode == "interactive":
@@ -315,16 +325,15 @@ def commit_idea(
             journal.commit(changes, run=run, actor=actor, what=what, session=session, consent=consent)
             return changes
         except (EditConflict, EntryExists):
-            if attempt == ATTEMPTS_AT_EDITED_FILE - 1:
+            if attempt == ATTEMPTS - 1:
                 log.warning("%s is being written by another program: not surfaced", settings.ideas_path)
         except MemoryVaultError as error:
             if requested:
                 raise
             log.warning("an idea was not surfaced: %s", error)
             break
-    changes = [note]
-    journal.commit(changes, run=run, actor=actor, what=what, session=session)
-    return changes
+    journal.commit(known, run=run, actor=actor, what=what, session=session)
+    return known
 
 
 def surface(
@@ -410,22 +419,20 @@ def promote(settings: Settings, journal: Journal, slug: str, *, name: str | None
     store = journal.store
     project = validate_slug(name or (slug if is_slug(slug) else slugify(slug)))
     target = f"{PROJECTS}/{project}"
-    annotate = True
-    for attempt in range(ATTEMPTS_AT_EDITED_FILE):
-        try:
-            with store.lock():
-                journal.recover()
-                entry = find_idea(store, slug)
-                if store.is_taken(target):
-                    raise EntryExists(f"there is already a project {target}: choose another name with --as")
-                return _promote(settings, journal, entry, project, target, annotate=annotate)
-        except OutsideUnavailable as error:
-            log.warning("Ideas.md does not say so: %s", error)
-            annotate = False
-        except EditConflict:
-            if attempt == ATTEMPTS_AT_EDITED_FILE - 1:
-                raise
-    raise AssertionError("unreachable")
+
+    def attempt(*, annotate: bool) -> Promotion:
+        with store.lock():
+            journal.recover()
+            entry = find_idea(store, slug)
+            if store.is_taken(target):
+                raise EntryExists(f"there is already a project {target}: choose another name with --as")
+            return _promote(settings, journal, entry, project, target, annotate=annotate)
+
+    try:
+        return retry_edit(partial(attempt, annotate=True))
+    except OutsideUnavailable as error:
+        log.warning("Ideas.md does not say so: %s", error)
+        return retry_edit(partial(attempt, annotate=False))
 
 
 def _promote(

@@ -1,8 +1,4 @@
-"""research.idea: what is known about an idea, looked up within a budget.
-
-The looking is done in a child (`research_child`); this side plans it, kills it at its deadline, and writes what it
-left. Network is used only if the user has agreed to it (`research.network`).
-"""
+"""Which ideas are still to be looked up, and the request to do so (`tasks/jobs/research.py` carries it out)."""
 
 from __future__ import annotations
 

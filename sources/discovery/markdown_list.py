@@ -55,8 +55,9 @@ _UNDERLINE = re.compile(r" {0,3}(?:=+|-+)[ \t]*")
 
 _PICTURES = (".png", ".svg", ".gif", ".jpg", ".jpeg", ".webp", ".ico", ".avif")
 _BADGES = re.compile(
-    r"(?:img\.)?shields\.io|badge\.fury\.io|awesome\.re|badgen\.net|contrib\.rocks|star-history\.com|api\.star-history\.com|"
-    r"camo\.githubusercontent\.com|visitor-badge\S*|deepwiki\.com|trendshift\.io"
+    r"(?:img\.)?shields\.io|badge\.fury\.io|awesome\.re|badgen\.net|contrib\.rocks"
+    r"|star-history\.com|api\.star-history\.com|camo\.githubusercontent\.com"
+    r"|visitor-badge\S*|deepwiki\.com|trendshift\.io"
 )
 _HOUSEKEEPING = re.compile(
     r"(?:license|licence|contributing|code[-_]of[-_]conduct|changelog|security|codeowners|"
@@ -64,7 +65,8 @@ _HOUSEKEEPING = re.compile(
     re.IGNORECASE,
 )
 _HOUSEKEEPING_PAGES = re.compile(
-    r"/sponsors(?:/|$)|^(?:/[^/]+){2}/(?:issues|pulls?|stargazers|network|graphs|actions|edit|compare|fork|discussions)(?:/|$)"
+    r"/sponsors(?:/|$)"
+    r"|^(?:/[^/]+){2}/(?:issues|pulls?|stargazers|network|graphs|actions|edit|compare|fork|discussions)(?:/|$)"
 )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import yaml
 
@@ -31,6 +33,19 @@ def folder_items(folder: Path) -> list[SourceItem]:
                 name, description = _head(path)
                 found.append(source_item(path.parent.as_uri(), name or path.parent.name, description))
     return found
+
+
+def skill_text(url: str, folder: Path) -> str:
+    """The SKILL.md of an item of `folder_items(folder)`, by its address; '' for any other address, or if it is gone."""
+    root, parts = os.path.realpath(folder), urlsplit(url)
+    path = Path(os.path.realpath(url2pathname(parts.path))) / "SKILL.md"
+    if parts.scheme != "file" or not path.is_relative_to(root) or path.is_symlink() or not path.is_file():
+        return ""
+    try:
+        with path.open("rb") as file:
+            return file.read(HEAD_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return ""
 
 
 def _head(path: Path) -> tuple[str, str]:

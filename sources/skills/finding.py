@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from ...runtime.layout import OWN_SKILL
+
 SKILL_FILE = "SKILL.md"
 MAX_DEPTH = 10
 MAX_FOLDERS = 20_000
@@ -113,6 +115,8 @@ def skill_files(root: SkillRoot, walked: WalkResult) -> Iterator[Path]:
             walked.complete = False
             walked.warnings.append(f"{root.path} holds more than {MAX_FOLDERS} folders: the rest was not looked at")
             return
+        if any(child.name == OWN_SKILL for child in children):
+            continue  # What it says is said by hooks and commands already.
         if any(child.name == SKILL_FILE and _is_file(child) for child in children):
             yield folder / SKILL_FILE
         for child in children:

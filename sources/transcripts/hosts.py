@@ -1,4 +1,7 @@
-"""The agent hosts whose transcripts can be read. A new host takes one module with a reader and one row here."""
+"""The agent hosts whose transcripts can be read.
+
+A new host takes a module with a reader, a row here, and its folder in `Settings.session_folders`.
+"""
 
 from __future__ import annotations
 
@@ -21,28 +24,10 @@ class TranscriptHost:
     reader: type[TranscriptReader]
     find: Callable[[Path], Iterator[Path]]
     """Finds the sessions under a root."""
-    root: Callable[[Mapping[str, str], Path], Path]
-    """Folder of this host's sessions, by environment and home folder."""
     named: tuple[str, ...]
     """Glob patterns, under a folder of its sessions, of the one with the id `{session}`."""
     record_types: frozenset[str]
     """Values of a record's `type` that only this host writes."""
-
-
-def _claude_root(env: Mapping[str, str], home: Path) -> Path:
-    return Path(env.get("CLAUDE_CONFIG_DIR") or home / ".claude") / "projects"
-
-
-def _codex_root(env: Mapping[str, str], home: Path) -> Path:
-    return Path(env.get("CODEX_HOME") or home / ".codex") / "sessions"
-
-
-def _copilot_root(env: Mapping[str, str], home: Path) -> Path:
-    return Path(env.get("COPILOT_HOME") or home / ".copilot") / "session-state"
-
-
-def _antigravity_root(env: Mapping[str, str], home: Path) -> Path:
-    return home / ".gemini"
 
 
 HOSTS: Mapping[str, TranscriptHost] = {
@@ -52,7 +37,6 @@ HOSTS: Mapping[str, TranscriptHost] = {
             "claude",
             claude.ClaudeReader,
             claude.transcript_files,
-            _claude_root,
             ("*/{session}.jsonl",),
             frozenset({"user", "assistant", "file-history-snapshot", "queue-operation", "summary", "attachment"}),
         ),
@@ -60,7 +44,6 @@ HOSTS: Mapping[str, TranscriptHost] = {
             "codex",
             codex.CodexReader,
             codex.transcript_files,
-            _codex_root,
             ("*/*/*/rollout-*-{session}.jsonl", "rollout-*-{session}.jsonl"),
             frozenset({"session_meta", "event_msg", "response_item", "turn_context"}),
         ),
@@ -68,7 +51,6 @@ HOSTS: Mapping[str, TranscriptHost] = {
             "copilot",
             copilot.CopilotReader,
             copilot.transcript_files,
-            _copilot_root,
             ("{session}/events.jsonl",),
             frozenset({"session.start", "user.message", "assistant.message", "hook.start"}),
         ),
@@ -76,7 +58,6 @@ HOSTS: Mapping[str, TranscriptHost] = {
             "antigravity",
             antigravity.AntigravityReader,
             antigravity.transcript_files,
-            _antigravity_root,
             (f"antigravity*/brain/{{session}}/{antigravity.LOG}",),
             frozenset({"USER_INPUT", "PLANNER_RESPONSE", "CONVERSATION_HISTORY", "CHECKPOINT"}),
         ),
@@ -124,8 +105,3 @@ def open_transcript(
     host is looked for in a file that can't be read.
     """
     return HOSTS[host or host_of(path) or "claude"].reader(path, offset, look_back, read_until)
-
-
-def transcript_roots(env: Mapping[str, str], home: Path) -> Mapping[str, Path]:
-    """Folders of sessions by host; transcripts outside of them are never read."""
-    return {name: host.root(env, home) for name, host in HOSTS.items()}

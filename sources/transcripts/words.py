@@ -81,12 +81,12 @@ _MACHINE_LINE = re.compile(
 _NO_LETTERS = bytes(code for code in range(128) if not (chr(code).isalpha() or chr(code) == " "))
 _HEADING = re.compile(r"^#{1,6} \S", re.MULTILINE)
 _INTRODUCES = re.compile(
-    r"\b(?:feedback|comments?|reviews?|reviewer|output|logs?|errors?|message|messages|response|report(?:ed|s)?|says?|said"
-    r"|saying|got (?:this|the following)|gives?|gave|shows?|showing|here(?:'s| is| are)"
+    r"\b(?:feedback|comments?|reviews?|reviewer|output|logs?|errors?|message|messages|response|report(?:ed|s)?"
+    r"|says?|said|saying|got (?:this|the following)|gives?|gave|shows?|showing|here(?:'s| is| are)"
     r"|from (?:the )?(?:pr|review|issue|docs?|readme|ticket|bot|copilot|cursor|claude|codex|agent)"
     r"|suggest(?:s|ed|ion|ions)|description|below|following|prints?"
-    r"|returned|failing|fails?|failed|example|context|spec|requirements?|ticket|issue|document|summary|analysis|findings?)\b"
-    r"[^\n]{0,200}:\s*$",
+    r"|returned|failing|fails?|failed|example|context|spec|requirements?|ticket|issue|document"
+    r"|summary|analysis|findings?)\b[^\n]{0,200}:\s*$",
     re.IGNORECASE,
 )
 _OWN_VOICE = re.compile(r"\b(?:I|I'm|I'd|I've|I'll|my|me|please|let's|lets|pls)\b")

@@ -3,9 +3,6 @@
 Starting a child process costs more than mining a usual transcript. So a job's child also mines the transcripts whose
 jobs come next; those jobs find it done, and report by which job. A model takes longer than any start: with one, each
 job has its own child, whose deadline is meant for one transcript.
-
-Where machines share a queue, and the user lets a project's words leave, other machines judge them first (`sharing`):
-the job waits for their result, and mines without it when none comes.
 """
 
 from __future__ import annotations
@@ -37,7 +34,6 @@ from ..queue.enqueue import open_ledger
 from ..queue.job import Dead, Handler, Postpone, Retry, RunningJob
 from ..queue.kinds import Json
 from ..queue.ledger import Ledger
-from ..sharing.origin import MIN_POLL_SECONDS, MineLocally, Placement, Shareable, ShareOrigin, Waiting
 from .reflection import ATTEMPTS_WITH_A_MODEL, log_mined
 
 FRESH = "reflect.session"
@@ -46,7 +42,6 @@ MINING_SECONDS = 800.0
 SETTLE_GUARD_SECONDS = 60.0
 MAX_OUTPUT_BYTES = 64 << 20
 MINED = "mined already"
-AWAITED = "other machines look at it"
 
 
 @dataclass(frozen=True)
@@ -70,21 +65,10 @@ class NothingToMine:
 
 
 @dataclass(frozen=True)
-class Batch:
-    """What a job does now."""
-
-    to_offer: tuple[Reading, ...]
-    """Offered to other machines, the job's own reading first; the job waits if they take it."""
-    to_mine: tuple[Reading, ...]
-    """Mined in one child, the job's own reading first, unless `to_offer` was taken."""
-
-
-@dataclass(frozen=True)
 class _BackfillContext:
     settings: Settings
     job: RunningJob
     store: CorpusStore
-    origin: ShareOrigin
     run: str
     """Name of the backfill that enqueued the job."""
     roots: list[str]
@@ -95,7 +79,6 @@ class _BackfillContext:
 
 def corpus_handler(settings: Settings) -> Handler:
     """Make the handler of reflect.corpus."""
-    origin = ShareOrigin(settings)
 
     def handle(job: RunningJob) -> Mapping[str, Json]:
         identity, run = str(job.args.get("identity", "")), str(job.args.get("run", ""))
@@ -106,7 +89,7 @@ def corpus_handler(settings: Settings) -> Handler:
             if _must_yield_to_fresh_session(ledger, settings):
                 raise Postpone("a fresh session goes first", 0.0)
         roots = [*map(str, settings.transcript_folders), *store.roots()]
-        context = _BackfillContext(settings, job, store, origin, run, roots, live_transcripts(settings))
+        context = _BackfillContext(settings, job, store, run, roots, live_transcripts(settings))
         try:
             result = _mine(context, identity)
         except Retry as error:
@@ -140,57 +123,28 @@ def _must_yield_to_fresh_session(ledger: Ledger, settings: Settings) -> bool:
 
 
 def _mine(context: _BackfillContext, identity: str) -> Mapping[str, Json]:
-    """Mine this transcript and the next ones in line, and store what was mined.
-
-    Raises Postpone while other machines judge it; Dead, Retry, JobLost.
-    """
-    job, origin = context.job, context.origin
+    """Mine this transcript and the next ones in line, and store it. Raises Dead, Retry, JobLost, Postpone."""
+    job = context.job
     reading = _next_reading(context, identity, Path(str(job.args["path"])))
     if isinstance(reading, NothingToMine):
         return _finish_without_mining(context, identity, reading)
     with_model = context.settings.reflection.miner != "local" and job.attempt <= ATTEMPTS_WITH_A_MODEL
     request = replace(reading.request, session=reading.transcript.session, local_only=not with_model)
     reading = replace(reading, request=request)
-    placement: Placement = MineLocally(request)
-    if not with_model:
-        placement = origin.resolve_placement(reading.transcript, request, poll=True)
-    if isinstance(placement, Waiting):
-        raise Postpone(AWAITED, placement.seconds)
     # A transcript that was mined ahead may be what made the child of the last attempt fail.
     is_alone = with_model or job.attempt > 1
     ahead = [] if is_alone else _readings_ahead(context, reading.bytes)
-    placed = [(each, origin.resolve_placement(each.transcript, each.request)) for each in ahead]
-    batch = plan_batch(reading, placement, placed, may_offer=not is_alone)
-    if batch.to_offer and origin.offer(job, [(each.transcript, each.request) for each in batch.to_offer]):
-        raise Postpone(AWAITED, MIN_POLL_SECONDS)
-    return _mine_batch(context, batch.to_mine)
+    return _mine_batch(context, [reading, *ahead])
 
 
 def _finish_without_mining(context: _BackfillContext, identity: str, nothing: NothingToMine) -> Mapping[str, Json]:
     """Note that the run is through with the transcript, and report the job that mined it, if one of the run did."""
     cursor = context.store.cursor(identity)
     context.store.advance(identity, {**cursor, "run": context.run})
-    context.origin.forget(identity)
     mined_by: Mapping[str, Json] = cursor.get("mined_by", {})
     if nothing.reason == MINED and mined_by.get("run") == context.run:
         return {name: value for name, value in mined_by.items() if name != "run"}
     return {"nothing": nothing.reason}
-
-
-def plan_batch(
-    own: Reading, placement: MineLocally | Shareable, ahead: Sequence[tuple[Reading, Placement]], *, may_offer: bool
-) -> Batch:
-    """Decide which readings are offered and which are mined, by where each is placed.
-
-    The job's own reading is mined here unless the offer is taken. Of the others only those that are to be mined
-    locally are mined ahead: what is offered, or judged elsewhere, is left to its own job.
-    """
-    to_offer: tuple[Reading, ...] = ()
-    if may_offer and isinstance(placement, Shareable):
-        to_offer = (own, *(reading for reading, its in ahead if isinstance(its, Shareable)))
-    first = replace(own, request=placement.request) if isinstance(placement, MineLocally) else own
-    rest = (replace(reading, request=its.request) for reading, its in ahead if isinstance(its, MineLocally))
-    return Batch(to_offer, (first, *rest))
 
 
 def _mine_batch(context: _BackfillContext, readings: Sequence[Reading]) -> Mapping[str, Json]:
@@ -269,7 +223,6 @@ def _store_result(
         cursor["run"] = context.run  # The jobs of those that were mined ahead note themselves that they are done.
     context.store.advance(transcript.identity, cursor)
     log_mined(transcript.session, transcript.cwd, **counts)
-    context.origin.forget(transcript.identity)
     AnswerCache(context.settings.state).forget(mined.answers)
     return {**counts, "model": dict(mined.model)} if is_own and mined.model else counts
 

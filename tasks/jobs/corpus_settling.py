@@ -19,11 +19,10 @@ from ..queue.job import Handler, Postpone, Retry, RunningJob
 from ..queue.kinds import Json
 
 log = logging.getLogger(__name__)
-WAIT_SECONDS = 30.0
 
+WAIT_SECONDS = 30.0
 REFRESH_SECONDS = 5.0
 """Pause until a settling looks again whether the digest is written, which usually takes less."""
-
 VAULT_PAUSE_SECONDS = 10.0
 
 

@@ -17,8 +17,8 @@ from ..queue.job import Handler, Postpone, Retry, RunningJob
 from ..queue.kinds import Json
 
 log = logging.getLogger(__name__)
-KIND = "discover.scan"
 
+KIND = "discover.scan"
 VAULT_PAUSE_SECONDS = 60.0
 
 

@@ -14,6 +14,7 @@ from ...index.models import wanted_model, why_not_loaded
 from ...runtime.errors import IndexUnavailable, QueueUnavailable, VaultUnavailable
 from ...runtime.layout import CORPUS_DIGEST, INDEX_WANTED, WATCHLIST, special_folder
 from ...runtime.settings import Settings
+from ...services.indexing import APPLY_KEY, MODEL_PATIENCE_SECONDS, UPGRADE_KIND, drain_now, reconcile_now, upgrade_key
 from ...services.stores import DECISION_FOLDERS, open_index
 from ..queue.job import Handler, Postpone, RunningJob
 from ..queue.kinds import Json
@@ -22,21 +23,16 @@ from ..queue.worklog import Lasting
 
 if TYPE_CHECKING:
     from ...index.watcher import VaultWatcher
-from ...services.indexing import APPLY_KEY, MODEL_PATIENCE_SECONDS, UPGRADE_KIND, drain_now, reconcile_now, upgrade_key
 
 log = logging.getLogger(__name__)
-RECONCILE_KEY = "index.reconcile"
 
+RECONCILE_KEY = "index.reconcile"
 WATCHED_FOLDERS = DECISION_FOLDERS | {WATCHLIST}
 """With the watchlist, whose notes have decisions of their own (`services/discovery/watchlist.py`)."""
-
 DRAIN_KEY = "embed.drain"
-
 MAX_PATHS_IN_JOB = 200
-
 DASHBOARD_SECONDS = 120.0
 """After a change of the vault the dashboard note follows; more changes meanwhile are told together."""
-
 LOOK_SECONDS = 2.0
 
 

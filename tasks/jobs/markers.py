@@ -18,7 +18,12 @@ from ..queue.worklog import Lasting
 
 log = logging.getLogger(__name__)
 
-SECONDS_A_MINUTE = 60.0
+IDLE_SECONDS = 30 * 60.0
+"""A session silent for so long is reflected."""
+CRASH_SECONDS = 60 * 60.0
+"""A session with unread text and no event for so long has crashed."""
+MARKER_DAYS = 30
+"""Until the marker of a reflected session is deleted."""
 
 
 def recover_handler(settings: Settings) -> Handler:
@@ -34,8 +39,8 @@ def recover_handler(settings: Settings) -> Handler:
             settings.state.harness,
             roots,
             now=time.time(),
-            idle_seconds=settings.session.idle_minutes * SECONDS_A_MINUTE,
-            crash_seconds=settings.session.crash_minutes * SECONDS_A_MINUTE,
+            idle_seconds=IDLE_SECONDS,
+            crash_seconds=CRASH_SECONDS,
         )
         known = [each for each in result.to_mine if resolve_within(each.transcript, roots) is not None]
         if outside := next((each for each in result.to_mine if each not in known), None):
@@ -74,7 +79,6 @@ def collect_handler(settings: Settings) -> Handler:
 
     def handle(job: RunningJob) -> Mapping[str, Json]:
         job.check_owned()
-        days = settings.session.marker_days
-        return {"deleted": collect_old_markers(settings.state.harness, now=time.time(), days=days)}
+        return {"deleted": collect_old_markers(settings.state.harness, now=time.time(), days=MARKER_DAYS)}
 
     return handle

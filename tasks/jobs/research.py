@@ -1,4 +1,8 @@
-"""research.idea: what is known about an idea is written beside it."""
+"""research.idea: what is known about an idea, looked up within a budget.
+
+A child (`research_child`) looks it up; this side plans it, kills it at its deadline, and writes what it left. Network
+is used only if the user has agreed to it (`research.network`).
+"""
 
 from __future__ import annotations
 
@@ -29,7 +33,6 @@ from ...pipelines.research import (
 )
 from ...pipelines.scrub import scrub
 from ...runtime.errors import (
-    EditConflict,
     EntryExists,
     EntryInvalid,
     EntryNotFound,
@@ -44,6 +47,7 @@ from ...services.ideas.deleted_links import unlink_deleted
 from ...services.ideas.ledger import find_idea, slug_of
 from ...services.ideas.research import CONSENT_PASS, LOCAL, WAITING, request_research, unresearched
 from ...services.index_backlog import WALK
+from ...services.retrying import retry_edit
 from ...services.spending import SpendingBook, Unit
 from ...services.stores import vault_store
 from ...vault.entry import RESEARCH_KIND, Entry, fingerprint
@@ -67,23 +71,16 @@ from .research_child import (
 )
 
 log = logging.getLogger(__name__)
-CHILD = "memoryvault.tasks.jobs.research_child"
 
+CHILD = "memoryvault.tasks.jobs.research_child"
 START_SECONDS = 5.0
 """For the child to start and to end, besides the seconds of the budget."""
-
 WRITE_SECONDS = 20.0
 """Kept of the job's own time for what comes after the child."""
-
 INDEX_PAUSE_SECONDS = 2.0
-
 SERVICE_SECONDS = 20.0
 """So long the recall service is given to load its model."""
-
-ATTEMPTS_AT_EDITED_FILE = 3
-
 MAX_REPORT_BYTES = 64 * 1024
-
 FINISHED = frozenset({"done", "partial", LOCAL, "offline"})
 """done: everything planned; partial: the budget was not enough; local: the user has not agreed to the network;
 offline: nothing answered in any attempt."""
@@ -335,19 +332,16 @@ def _write_receipt(
     if state == WAITING:
         lines.append("Not everything has answered yet; it is tried again.")
     section = scrub(receipt_text(state, spent, lines_in(folder, REQUESTS_FILE), lines))
-    for attempt in range(ATTEMPTS_AT_EDITED_FILE):
-        try:
-            idea = store.read(path)
-            fields = {"research": _scrubbed(state), "research_pass": _scrubbed(pass_) if pass_ else None}
-            # `updated` stays: this is no engagement of the user with the idea.
-            body = _scrubbed(with_receipt(idea.body, section))
-            store.update(path, idea.content_hash, fields={**fields, "updated": idea.updated}, body=body)
-            return
-        except EntryNotFound:
-            return  # Promoted or deleted meanwhile.
-        except EditConflict:
-            if attempt == ATTEMPTS_AT_EDITED_FILE - 1:
-                raise
+
+    def settled() -> None:
+        idea = store.read(path)
+        fields = {"research": _scrubbed(state), "research_pass": _scrubbed(pass_) if pass_ else None}
+        # `updated` stays: this is no engagement of the user with the idea.
+        body = _scrubbed(with_receipt(idea.body, section))
+        store.update(path, idea.content_hash, fields={**fields, "updated": idea.updated}, body=body)
+
+    with suppress(EntryNotFound):  # Promoted or deleted meanwhile.
+        retry_edit(settled)
 
 
 def _scrubbed(text: str) -> Scrubbed:

@@ -61,8 +61,7 @@ from ...sources.completion import Completer, CompletionFailed, CompletionRequest
 from ...sources.discovery.github import rate_limit
 from ...sources.notes import scan_notes
 from ...sources.web.fetch import Fetcher, FetchFailed, FetchRefused, Limits, Page
-from ...sources.web.readable import READABLE_TYPES, readable
-from ...sources.web.robots import Robots
+from ...sources.web.pages import READABLE_TYPES, Robots, readable
 from ...sources.web.search import AnswerUnreadable, Provider, providers
 from ...vault.render import estimate_tokens
 from ...vault.wording import counted, cut

@@ -18,11 +18,8 @@ from ..queue.job import Handler, Postpone, RunningJob
 from ..queue.kinds import Json
 
 CHILD = "memoryvault.services.skills"
-
 SCAN_SECONDS = 240.0
-
 MAX_SCAN_BYTES = 64 << 20
-
 VAULT_PAUSE_SECONDS = 30.0
 
 

@@ -18,11 +18,10 @@ from ..queue.job import Dead, Handler, Postpone, RunningJob
 from ..queue.kinds import Json
 
 log = logging.getLogger(__name__)
-CHILD = "memoryvault.services.upgrading"
 
+CHILD = "memoryvault.services.upgrading"
 SLICE_SECONDS = 240.0
 """After so long the child ends and the job goes to the end of the line: it keeps no worker from other work."""
-
 LOAD_SECONDS = 180.0
 """Granted to a child on top, for loading the model and its last batch."""
 

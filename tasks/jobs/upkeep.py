@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ...runtime.days import SECONDS_PER_DAY, local_day
-from ...runtime.errors import SettingsError, VaultUnavailable
+from ...runtime.errors import VaultUnavailable
 from ...runtime.layout import StatePaths
 from ...runtime.settings import Settings
 from ...services.completion import CALLS_FOLDER
@@ -20,7 +20,6 @@ from ...services.corpus.store import FOLDER as CORPUS_FOLDER
 from ...services.cursors import Cursors
 from ...services.ideas.archive import purge_trash
 from ...services.ideas.ledger import clean_beside_list
-from ...services.journal import FOLDER as JOURNAL_FOLDER
 from ...services.journal import Journal
 from ...services.model_mining import ANSWERS_FOLDER
 from ...services.stores import vault_store
@@ -60,7 +59,7 @@ def rotate_handler(settings: Settings) -> Handler:
             "deleted": delete_old(state, steady),
             "temporaries": clean_temporaries(state, steady),
         }
-        with contextlib.suppress(VaultUnavailable, SettingsError):  # A machine may work for others and have no vault.
+        with contextlib.suppress(VaultUnavailable):
             store = vault_store(settings)
             done["vault_temporaries"] = store.clean_temporaries() + clean_beside_list(settings, store)
             Journal(settings.state, store).recover()
@@ -143,7 +142,7 @@ def clean_temporaries(state: StatePaths, now: float) -> int:
         *Path(state.spool).glob("*.tmp"),
         *Path(state.harness).glob("*.tmp"),
         *Path(state.log).glob("*.tmp"),
-        *Path(state.root, JOURNAL_FOLDER).glob(".*"),
+        *Path(state.journal).glob(".*"),
         *Path(state.root).glob(".*.restored"),
         *Path(state.root, CORPUS_FOLDER).glob("*.tmp"),
         *(Path(state.root).parent / "run").glob("*.tmp"),

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
 
-from ...runtime.errors import QueueUnavailable
 from ...runtime.settings import Settings
 from ..queue.kinds import POLICIES, KindPolicy
-from ..queue.worker import Loop, Service, Worker, WorkerContext
-from ..shared_queue import build_loop, is_shared
+from ..queue.times import worker_times
+from ..queue.worker import Service, Worker, WorkerContext
 from .handlers import handlers
 from .indexing import WantedIndex, WatchedVault
 from .research import UnresearchedIdeas
 from .written_decisions import DecisionsAtStart
-
-log = logging.getLogger(__name__)
 
 
 def policies_of(settings: Settings) -> Mapping[str, KindPolicy]:
@@ -30,12 +25,13 @@ def policies_of(settings: Settings) -> Mapping[str, KindPolicy]:
 def build_worker(settings: Settings, *, watch: bool, is_outdated: Callable[[], bool] = lambda: False) -> Worker:
     """The worker of this vault; `watch` follows edits while it runs, `is_outdated` tells that the settings hold no
     more."""
+    times = worker_times(settings.environment)
     context = WorkerContext(
         state=settings.state,
         workers=settings.queue.workers,
-        poll_seconds=settings.queue.poll_seconds,
-        lease_seconds=settings.queue.lease_seconds,
-        drain_seconds=settings.queue.drain_seconds,
+        poll_seconds=times.poll,
+        lease_seconds=times.lease,
+        drain_seconds=times.drain,
         quiet_seconds=settings.session.quiet_seconds,
         policies=policies_of(settings),
         enabled=settings.memory.enabled,
@@ -49,22 +45,7 @@ def build_worker(settings: Settings, *, watch: bool, is_outdated: Callable[[], b
             each.load()
     if not settings.memory.enabled:
         return Worker(context, able)
-    if settings.only_works_for_others:
-        return Worker(context, {"logs.rotate": able["logs.rotate"]}, (), loops_of(settings))
     services: list[Service] = [DecisionsAtStart(settings), WantedIndex(settings), UnresearchedIdeas(settings)]
     if watch:
         services.append(WatchedVault(settings.required_vault_path))
-    return Worker(context, able, services, loops_of(settings))
-
-
-def loops_of(settings: Settings) -> list[Loop]:
-    """The loop over the queue that machines share, where there is one and what it takes to reach it."""
-    if not is_shared(settings):
-        return []
-    from ..sharing.handlers import drop_old_contents, shared_handlers
-
-    try:
-        return [build_loop(settings, partial(shared_handlers, settings), partial(drop_old_contents, settings))]
-    except QueueUnavailable as error:
-        log.warning("%s; everything else goes on", error)
-        return []
+    return Worker(context, able, services)

@@ -22,8 +22,8 @@ from huey.serializer import Serializer
 from huey.storage import SqliteStorage
 
 from ...runtime.errors import QueueUnavailable
-from .doorbell import Chime
-from .ledger import Claim, Ledger, LedgerRules
+from .doorbell import Bell
+from .ledger import Claim, Ledger
 from .records import job_id_of
 from .schema import QUEUE_NAME, TASK_NAME
 
@@ -34,7 +34,7 @@ ABANDON_SECONDS = 3.0
 _FIELDS = ("id", "name", "args", "priority")
 
 EndAndTake = Callable[[Callable[[], bool]], bool]
-"""ClaimingStorage.end_and_take."""
+"""LedgerStorage.end_and_take."""
 
 
 class JsonSerializer(Serializer):  # type: ignore[misc]
@@ -56,7 +56,7 @@ class JsonSerializer(Serializer):  # type: ignore[misc]
 class Claiming:
     """How a storage claims: for whom, for how long, and when not."""
 
-    bell: Chime
+    bell: Bell
     owner: Callable[[], str]
     """A fresh owner for each claim."""
     lease_seconds: float
@@ -65,14 +65,14 @@ class Claiming:
     """True while nothing may start."""
 
 
-class ClaimingStorage:
-    """What our storages have over huey's: `dequeue` claims the job in the ledger and waits on the bell."""
+class LedgerStorage(SqliteStorage):  # type: ignore[misc]
+    """huey's SQLite storage in queue.db: `dequeue` claims the job in the ledger and waits on the bell."""
 
     blocking = True  # `dequeue` waits by itself; huey's own polling backs off to ten seconds.
-    close: Callable[[], bool]
 
-    def __init__(self, ledger: LedgerRules, claiming: Claiming, *huey: object, **huey_options: object) -> None:
-        super().__init__(*huey, **huey_options)
+    def __init__(self, name: str, *, ledger: Ledger, claiming: Claiming) -> None:
+        # schema.py has made the tables: huey's own DDL would take an exclusive lock at every start.
+        super().__init__(name, filename=str(ledger.path), create_tables=False, fsync=True)
         self._ledger = ledger
         self._bell = claiming.bell
         self._owner = claiming.owner
@@ -83,6 +83,10 @@ class ClaimingStorage:
         self._claims_lock = threading.Lock()
         self._ahead = threading.local()
         self._away = False
+
+    def enqueue(self, data: bytes, priority: float | None = None) -> None:
+        super().enqueue(data, priority)
+        self._bell.ring()
 
     def dequeue(self) -> bytes | None:
         message: bytes | None = getattr(self._ahead, "message", None)
@@ -166,31 +170,19 @@ class ClaimingStorage:
         return False  # huey deletes a revocation after every task; ours are cancellations in the ledger.
 
 
-class LedgerStorage(ClaimingStorage, SqliteStorage):  # type: ignore[misc]
-    """huey's SQLite storage in queue.db."""
-
-    def __init__(self, name: str, *, ledger: Ledger, claiming: Claiming) -> None:
-        # schema.py has made the tables: huey's own DDL would take an exclusive lock at every start.
-        super().__init__(ledger, claiming, name, filename=str(ledger.path), create_tables=False, fsync=True)
-
-    def enqueue(self, data: bytes, priority: float | None = None) -> None:
-        super().enqueue(data, priority)
-        self._bell.ring()
-
-
 class VaultHuey(Huey):  # type: ignore[misc]
     """huey with one task and no results; what a job did is in the ledger."""
 
-    storage: ClaimingStorage
+    storage: LedgerStorage
 
-    def __init__(
-        self,
-        run: Callable[[Claim, EndAndTake], None],
-        storage_class: Callable[..., ClaimingStorage] = LedgerStorage,
-        **storage_options: Any,
-    ) -> None:
+    def __init__(self, run: Callable[[Claim, EndAndTake], None], *, ledger: Ledger, claiming: Claiming) -> None:
         super().__init__(
-            QUEUE_NAME, results=False, serializer=JsonSerializer(), storage_class=storage_class, **storage_options
+            QUEUE_NAME,
+            results=False,
+            serializer=JsonSerializer(),
+            storage_class=LedgerStorage,
+            ledger=ledger,
+            claiming=claiming,
         )
 
         def run_job(job_id: int) -> None:

@@ -18,28 +18,6 @@ from .job import Dead, Retry, RunningJob
 T = TypeVar("T")
 
 
-def run_module(
-    job: RunningJob,
-    settings: Settings,
-    module: str,
-    input: bytes,
-    *,
-    deadline_seconds: float,
-    max_stdout_bytes: int = supervisor.MAX_STDOUT_BYTES,
-) -> supervisor.ChildResult:
-    """Run `python -m module` with the environment that the settings allow a child.
-
-    Any exit status is the caller's to judge. Raises Retry after the deadline or for too much output, and JobLost.
-    """
-    return job.run_child(
-        [sys.executable, "-m", module],
-        env={**child_environment(settings), **kill_point_environment()},
-        input=input,
-        deadline_seconds=deadline_seconds,
-        max_stdout_bytes=max_stdout_bytes,
-    )
-
-
 def run_json_child(
     job: RunningJob,
     settings: Settings,
@@ -58,14 +36,13 @@ def run_json_child(
     `verb` and `answer` word the errors: "mining failed", "mining printed no candidates". `parse` raises ValueError,
     KeyError or TypeError for output that it cannot read.
 
-    Raises Retry when the child fails, is killed, or prints what cannot be parsed; Dead when it exits with
-    `dead_status`; JobLost.
+    It has the environment that the settings allow a child. Raises Retry when it fails, is killed, exceeds the deadline,
+    or prints too much or what cannot be parsed; Dead when it exits with `dead_status`; JobLost.
     """
-    result = run_module(
-        job,
-        settings,
-        module,
-        json.dumps(request).encode(),
+    result = job.run_child(
+        [sys.executable, "-m", module],
+        env={**child_environment(settings), **kill_point_environment()},
+        input=json.dumps(request).encode(),
         deadline_seconds=deadline_seconds,
         max_stdout_bytes=max_stdout_bytes,
     )

@@ -28,12 +28,17 @@ def ring_worker(wake_socket: Path | str, version: str = "") -> None:
         sock.sendto(DATAGRAM + (f" {version}".encode() if version else b""), os.fspath(wake_socket))
 
 
-class Chime:
-    """Threads wait on it, `ring` wakes them all."""
+class Bell:
+    """Threads wait on it, `ring` wakes them all; once it is open, a datagram does, too."""
 
-    def __init__(self) -> None:
+    def __init__(self, wake_socket: Path | str, *, on_datagram: Callable[[str], None] | None = None) -> None:
         self._changed = threading.Condition()
         self._rings = 0
+        self._path = os.fspath(wake_socket)
+        self._on_datagram = on_datagram
+        self._socket: socket.socket | None = None
+        self._inode: int | None = None
+        self._thread: threading.Thread | None = None
 
     @property
     def rings(self) -> int:
@@ -50,18 +55,6 @@ class Chime:
         """Return when it rang after `seen` was read, at the latest after that time."""
         with self._changed:
             self._changed.wait_for(lambda: self._rings != seen, timeout=seconds)
-
-
-class Bell(Chime):
-    """The worker's end: a datagram rings as well."""
-
-    def __init__(self, wake_socket: Path | str, *, on_datagram: Callable[[str], None] | None = None) -> None:
-        super().__init__()
-        self._path = os.fspath(wake_socket)
-        self._on_datagram = on_datagram
-        self._socket: socket.socket | None = None
-        self._inode: int | None = None
-        self._thread: threading.Thread | None = None
 
     def open(self) -> None:
         """Bind the socket, in place of a dead worker's.  If that fails, polling alone has to do."""

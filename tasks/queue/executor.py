@@ -16,7 +16,7 @@ from ...runtime.killpoint import kill_point
 from .app import EndAndTake
 from .job import Dead, Handler, JobLost, Postpone, Retry, RunningJob
 from .kinds import ArgsInvalid, Json, validate_args
-from .ledger import Claim, LedgerRules
+from .ledger import Claim, Ledger
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ class Tally:
 class Executor:
     """Runs claims with the handlers; one per worker."""
 
-    def __init__(self, ledger: LedgerRules, handlers: Mapping[str, Handler], lease_seconds: float) -> None:
+    def __init__(self, ledger: Ledger, handlers: Mapping[str, Handler], lease_seconds: float) -> None:
         self.tally = Tally()
         self._ledger = ledger
         self._handlers = handlers
@@ -57,7 +57,8 @@ class Executor:
             job = self._prepare(claim)
         except ArgsInvalid as error:
             log.warning("job %d (%s) failed for good: %s", claim.job_id, claim.kind, error)
-            self._record(claim, "dead", lambda reason=str(error): self._ledger.bury(claim, reason))  # type: ignore[misc]
+            reason = str(error)
+            self._record(claim, "dead", lambda: self._ledger.bury(claim, reason))
             return
         with self._lock:
             self._running[claim.owner] = job

@@ -20,11 +20,9 @@ class Headway:
     done: int
     """Attempts that succeeded; 0 where another worker makes them."""
     left: Mapping[str, int]
-    """By kind, how many jobs run or are due on this machine."""
+    """By kind, how many jobs run or are due."""
     elsewhere: bool = False
     """Another worker of this machine does it."""
-    shared: bool = False
-    """The queue that machines share has work, too."""
 
 
 OnProgress = Callable[[Headway], None]
@@ -39,13 +37,12 @@ class Teller:
         self._next = self._started + TELLING_SECONDS
 
     def is_due(self) -> bool:
-        """Whether somebody listens, and it is time. What is told costs queries, the queue that is shared one over a
-        network."""
+        """Whether somebody listens, and it is time: what is told costs queries."""
         return self._on_progress is not None and time.monotonic() >= self._next
 
-    def tell(self, ledger: Ledger, *, done: int = 0, elsewhere: bool = False, shared: bool = False) -> None:
+    def tell(self, ledger: Ledger, *, done: int = 0, elsewhere: bool = False) -> None:
         """Raises QueueUnavailable."""
         now = time.monotonic()
         self._next = now + TELLING_SECONDS
         if self._on_progress is not None:
-            self._on_progress(Headway(now - self._started, done, ledger.to_do(), elsewhere, shared))
+            self._on_progress(Headway(now - self._started, done, ledger.to_do(), elsewhere))

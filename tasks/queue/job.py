@@ -9,7 +9,7 @@ from typing import Protocol
 
 from . import supervisor
 from .kinds import Json, KindPolicy
-from .ledger import Claim, Due, LedgerRules
+from .ledger import Claim, Due, Ledger
 
 LATE_SECONDS = 2.0
 """A child is killed at the deadline; a handler's thread is given up this much later."""
@@ -42,7 +42,7 @@ class JobLost(Exception):
 class RunningJob:
     """One attempt of a job.  The worker's heartbeat thread extends its lease for as long as it runs."""
 
-    def __init__(self, ledger: LedgerRules, claim: Claim, args: Mapping[str, Json], policy: KindPolicy) -> None:
+    def __init__(self, ledger: Ledger, claim: Claim, args: Mapping[str, Json], policy: KindPolicy) -> None:
         self.id = claim.job_id
         self.kind = claim.kind
         self.args = args

@@ -15,9 +15,9 @@ AGING_SECONDS = 60.0
 that has waited less than (p - q) * AGING_SECONDS longer, so endless urgent work can't starve the rest."""
 
 Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
-ArgType = Literal["text", "session", "name", "number", "flag", "paths"]
+ArgType = Literal["text", "session", "number", "flag", "paths"]
 
-_SESSION_ID = _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
+_SESSION_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
 _MAX_TEXT = 4096
 _MAX_PATHS = 1000
 
@@ -117,22 +117,6 @@ POLICIES: Mapping[str, KindPolicy] = {
 }  # fmt: skip
 
 
-UNLIMITED = 1000
-"""A concurrency this high is no limit: nothing is counted for it."""
-
-SHARED_POLICIES: Mapping[str, KindPolicy] = {
-    policy.kind: policy
-    for policy in (
-        # Of the queue that machines share, and of nothing else: queue.db knows no such kinds.
-        _policy("share.mine", deadline=900, concurrency=UNLIMITED, in_child=True,
-                required={"content": "name", "home": "name"}),
-        # Runs on the machine it names alone.
-        _policy("share.result", deadline=300, attempts=8, concurrency=UNLIMITED, priority=5,
-                required={"to": "name", "content": "name"}),
-    )
-}  # fmt: skip
-
-
 def validate_args(kind: str, args: object, policies: Mapping[str, KindPolicy] = POLICIES) -> Mapping[str, Json]:
     """The arguments, if they fit the kind; else ArgsInvalid saying what does not."""
     policy = policies.get(kind)
@@ -157,8 +141,6 @@ def _fits(expected: ArgType, value: object) -> bool:
             return isinstance(value, str) and 0 < len(value) <= _MAX_TEXT
         case "session":
             return isinstance(value, str) and _SESSION_ID.fullmatch(value) is not None
-        case "name":
-            return isinstance(value, str) and _NAME.fullmatch(value) is not None
         case "number":
             return isinstance(value, int | float) and not isinstance(value, bool)
         case "flag":

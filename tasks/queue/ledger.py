@@ -13,12 +13,10 @@ from __future__ import annotations
 import json
 import logging
 import random
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import AbstractContextManager
 from pathlib import Path
-from types import ModuleType
-from typing import Any, Protocol
+from sqlite3 import Connection
+from typing import Any
 
 from ...runtime.killpoint import kill_point
 from . import queries
@@ -68,57 +66,27 @@ STALE_DOORBELLS_PER_TRANSACTION = 100
 MAX_DEAD = 10_000
 
 
-class Cursor(Protocol):
-    """What is used of a database's cursor."""
+class Ledger(LedgerViews):
+    """The ledger in one queue.db; one writer at a time.  Safe to share between threads.
 
-    @property
-    def rowcount(self) -> int: ...
-
-    def fetchone(self) -> Any: ...
-
-    def fetchall(self) -> list[Any]: ...
-
-
-class Connection(Protocol):
-    """What is used of a database's connection: named parameters, positional rows."""
-
-    def execute(self, sql: str, parameters: Any = ..., /) -> Cursor: ...
-
-
-class LedgerRules(ABC):
-    """The rules, the same over every database.  Safe to share between threads.
-
-    Every method raises QueueUnavailable while the database can't be used.
+    Every method raises QueueUnavailable if the file is locked for longer than `busy_seconds`, missing
+    (unless `create`) or damaged.
     """
 
-    policies: Mapping[str, KindPolicy]
-    bell: Callable[[], None] | None
-    """Called after each commit that made a job due."""
-    _sql: ModuleType
-    """The statements in the database's own dialect, by the names of `queries.py`."""
-    _chance: random.Random
-    _depth: int
-    """How many transactions the thread is in, one inside the other."""
-    _ring_after_commit: bool
-    damaged = False
-    """Set once the database was found broken; nothing can be recorded in it any more."""
-    doorbells: Mapping[str, object] = {}
-    """Parameters that say which doorbells are for this worker; in a queue of one machine all are."""
-
-    @abstractmethod
-    def transaction(self, *, durable: bool = False) -> AbstractContextManager[Connection]:
-        """One write transaction, as a context that gives the connection; joins the one this thread is in.
-
-        `durable`: once it is committed, a power cut does not undo it.
-        """
-
-    @abstractmethod
-    def read(self, sql: str, parameters: Mapping[str, object] | None = None) -> list[Any]:
-        """All rows of a query of `_sql`."""
-
-    @abstractmethod
-    def now(self) -> float:
-        """Unix seconds of the database's clock; one transaction has one time."""
+    def __init__(
+        self,
+        path: Path | str,
+        *,
+        policies: Mapping[str, KindPolicy] = POLICIES,
+        clock: Callable[[], float] | None = None,
+        chance: random.Random | None = None,
+        busy_seconds: float = BUSY_SECONDS,
+        create: bool = True,
+        bell: Callable[[], None] | None = None,
+    ) -> None:
+        super().__init__(path, clock=clock, busy_seconds=busy_seconds, create=create, bell=bell)
+        self.policies = policies
+        self._chance = chance or random.Random()
 
     # ---- enqueueing
 
@@ -157,11 +125,11 @@ class LedgerRules(ABC):
         run_at = job.run_at if job.run_at is not None else now + job.delay_seconds
         waiting = None
         if job.unique_key is not None:
-            waiting = conn.execute(self._sql.QUEUED_BY_KEY, {"unique_key": job.unique_key}).fetchone()
+            waiting = conn.execute(queries.QUEUED_BY_KEY, {"unique_key": job.unique_key}).fetchone()
         if waiting is None:
             priority = job.priority if job.priority is not None else self.policies[job.kind].priority
             inserted = conn.execute(
-                self._sql.INSERT_JOB,
+                queries.INSERT_JOB,
                 {
                     "kind": job.kind,
                     "args": json.dumps(job.args, separators=(",", ":")),
@@ -176,7 +144,7 @@ class LedgerRules(ABC):
             job_id, waiting_until, priority, rung_at = waiting
             rung = rung_at is not None
             run_at = run_at if job.due == "later" else min(run_at, waiting_until)
-            conn.execute(self._sql.MOVE, {"id": job_id, "run_at": run_at})
+            conn.execute(queries.MOVE, {"id": job_id, "run_at": run_at})
         if run_at <= now and not rung:
             self._ring(conn, job_id, priority, run_at, now)
         return job_id
@@ -190,12 +158,12 @@ class LedgerRules(ABC):
                 "error": error_text(reason),
                 "now": self.now(),
             }
-            conn.execute(self._sql.INSERT_DEAD, parameters)
+            conn.execute(queries.INSERT_DEAD, parameters)
 
     def _ring(self, conn: Connection, job_id: int, priority: int, run_at: float, now: float) -> None:
         data = doorbell_message(job_id)
-        conn.execute(self._sql.RING, {"data": data, "priority": message_priority(priority, run_at)})
-        conn.execute(self._sql.MARK_RUNG, {"id": job_id, "now": now})
+        conn.execute(queries.RING, {"data": data, "priority": message_priority(priority, run_at)})
+        conn.execute(queries.MARK_RUNG, {"id": job_id, "now": now})
         self._ring_after_commit = True
 
     # ---- claiming
@@ -206,11 +174,11 @@ class LedgerRules(ABC):
         Returns huey's message and the claim, or None if nothing can be claimed.  Doorbells of jobs that
         can't be claimed now are removed on the way.  `owner` gives a fresh owner for each claim.
         """
-        while self._depth or self.read(self._sql.ANY_DOORBELL, self.doorbells):  # An idle look costs no write lock.
+        while self._depth or self.read(queries.ANY_DOORBELL):  # An idle look costs no write lock.
             kill_point("before-claim")
             with self.transaction() as conn:
                 for _ in range(STALE_DOORBELLS_PER_TRANSACTION):
-                    rows = conn.execute(self._sql.TAKE_DOORBELL, self.doorbells).fetchall()
+                    rows = conn.execute(queries.TAKE_DOORBELL).fetchall()
                     if not rows:
                         return None
                     ((data,),) = rows
@@ -229,7 +197,7 @@ class LedgerRules(ABC):
             return self._claim(conn, job_id, owner, lease_seconds, self.now())
 
     def _claim(self, conn: Connection, job_id: int, owner: str, lease_seconds: float, now: float) -> Claim | Refusal:
-        row = conn.execute(self._sql.CLAIMABLE, {"id": job_id}).fetchone()
+        row = conn.execute(queries.CLAIMABLE, {"id": job_id}).fetchone()
         if row is None or row[4] != "queued":
             return Refusal(job_id, "not queued")
         kind, args, unique_key, attempt, _, run_at, created_at, key_busy, kind_running, paused = row
@@ -244,10 +212,10 @@ class LedgerRules(ABC):
         elif policy is not None and kind_running >= policy.concurrency:
             refusal = Refusal(job_id, "kind busy")
         if refusal is not None:
-            conn.execute(self._sql.MARK_UNRUNG, {"id": job_id})
+            conn.execute(queries.MARK_UNRUNG, {"id": job_id})
             return refusal
         conn.execute(
-            self._sql.CLAIM,
+            queries.CLAIM,
             {
                 "id": job_id,
                 "owner": owner,
@@ -267,13 +235,13 @@ class LedgerRules(ABC):
             now = self.now()
             for claim in claims:
                 parameters = {**_fence(claim), "now": now, "lease": lease_seconds}
-                if conn.execute(self._sql.HEARTBEAT, parameters).rowcount != 1:
+                if conn.execute(queries.HEARTBEAT, parameters).rowcount != 1:
                     lost.append(claim)
         return lost
 
     def still_owned(self, claim: Claim) -> bool:
         """Whether the claim still holds; to be asked right before an effect."""
-        return bool(self.read(self._sql.STILL_OWNED, _fence(claim)))
+        return bool(self.read(queries.STILL_OWNED, _fence(claim)))
 
     # ---- ending an attempt; each returns False and changes nothing if the claim no longer holds
 
@@ -281,10 +249,10 @@ class LedgerRules(ABC):
         """The job is done."""
         with self.transaction() as conn:
             parameters = self._ending(claim, "done", None, result)
-            ended = conn.execute(self._sql.COMPLETE, parameters).rowcount == 1
+            ended = conn.execute(queries.COMPLETE, parameters).rowcount == 1
             if ended:
-                if claim.kind == "index.reconcile":  # Never a shared job, whose arguments no worker may change.
-                    conn.execute(self._sql.FORGET_ARGUMENTS, {"id": claim.job_id})
+                if claim.kind == "index.reconcile":
+                    conn.execute(queries.FORGET_ARGUMENTS, {"id": claim.job_id})
                 self._ring_next(conn, claim.kind, parameters["now"])
         return ended
 
@@ -328,7 +296,7 @@ class LedgerRules(ABC):
         run_at = parameters["now"] + pause
         if claim.unique_key is not None:
             key = {"unique_key": claim.unique_key}
-            if successor := conn.execute(self._sql.QUEUED_BY_KEY, key).fetchone():
+            if successor := conn.execute(queries.QUEUED_BY_KEY, key).fetchone():
                 # Somebody enqueued the same work meanwhile: it goes on there, its failures included.
                 reason = f"{error} (continued by job {successor[0]})"
                 if not self._finish(conn, claim, "cancelled", outcome, reason):
@@ -338,17 +306,17 @@ class LedgerRules(ABC):
                     "attempt": claim.attempt - uncounted,
                     "run_at": run_at if pause else 0.0,
                 }
-                conn.execute(self._sql.INHERIT_ATTEMPTS, inherit)
+                conn.execute(queries.INHERIT_ATTEMPTS, inherit)
                 return True
         parameters.update(run_at=run_at, uncounted=int(uncounted))
-        if conn.execute(self._sql.REQUEUE, parameters).rowcount != 1:
+        if conn.execute(queries.REQUEUE, parameters).rowcount != 1:
             return False
         self._ring_next(conn, claim.kind, parameters["now"])
         return True
 
     def _finish(self, conn: Connection, claim: Claim, state: State, outcome: str, error: str) -> bool:
         parameters = {**self._ending(claim, outcome, error, None), "state": state}
-        if conn.execute(self._sql.FINISH, parameters).rowcount != 1:
+        if conn.execute(queries.FINISH, parameters).rowcount != 1:
             return False
         self._ring_next(conn, claim.kind, parameters["now"])
         return True
@@ -374,7 +342,7 @@ class LedgerRules(ABC):
         if most <= 0:
             return 0
         parameters = {"kind": kind, "now": now, "most": most, "aging": AGING_SECONDS}
-        rows = conn.execute(self._sql.UNRUNG_DUE_OF_KIND, parameters).fetchall()
+        rows = conn.execute(queries.UNRUNG_DUE_OF_KIND, parameters).fetchall()
         for job_id, priority, run_at in rows:
             self._ring(conn, job_id, priority, run_at, now)
         return len(rows)
@@ -396,8 +364,8 @@ class LedgerRules(ABC):
                 "result": "null",
             }
             if not (
-                conn.execute(self._sql.CANCEL_QUEUED, parameters).rowcount
-                or conn.execute(self._sql.CANCEL_RUNNING, parameters).rowcount
+                conn.execute(queries.CANCEL_QUEUED, parameters).rowcount
+                or conn.execute(queries.CANCEL_RUNNING, parameters).rowcount
             ):
                 raise JobStateRefused(f"job {job_id} is {job.state}: only queued and running ones can be cancelled")
             self._ring_next(conn, job.kind, parameters["now"])
@@ -415,10 +383,10 @@ class LedgerRules(ABC):
                 raise JobStateRefused(f"job {job_id} is {job.state}: only dead and cancelled ones can be retried")
             if job.unique_key is not None:
                 key = {"unique_key": job.unique_key}
-                if waiting := conn.execute(self._sql.QUEUED_BY_KEY, key).fetchone():
+                if waiting := conn.execute(queries.QUEUED_BY_KEY, key).fetchone():
                     raise JobStateRefused(f"job {waiting[0]} already waits to do the same as job {job_id}")
             now = self.now()
-            conn.execute(self._sql.REPLAY, {"id": job_id, "now": now})
+            conn.execute(queries.REPLAY, {"id": job_id, "now": now})
             self._ring(conn, job_id, job.priority, now, now)
             return self.get(job_id)
 
@@ -436,18 +404,18 @@ class LedgerRules(ABC):
         """Let no job of this kind start; running ones go on.  Raises ArgsInvalid for an unknown kind."""
         self._known(kind)
         with self.transaction(durable=True) as conn:
-            conn.execute(self._sql.PAUSE_KIND, {"kind": kind, "now": self.now()})
+            conn.execute(queries.PAUSE_KIND, {"kind": kind, "now": self.now()})
 
     def resume(self, kind: str) -> None:
         """Undo `pause`."""
         self._known(kind)
         with self.transaction(durable=True) as conn:
-            conn.execute(self._sql.RESUME_KIND, {"kind": kind})
+            conn.execute(queries.RESUME_KIND, {"kind": kind})
             self._ring_next(conn, kind, self.now())
 
     def paused(self) -> _List[str]:
         """The paused kinds."""
-        return [row[0] for row in self.read(self._sql.PAUSED_KINDS)]
+        return [row[0] for row in self.read(queries.PAUSED_KINDS)]
 
     def _known(self, kind: str) -> None:
         if kind not in self.policies:
@@ -457,13 +425,13 @@ class LedgerRules(ABC):
 
     def ring_due(self) -> int:
         """Ring for due jobs that have no doorbell, no more than can run at once; returns how many."""
-        if not self.read(self._sql.ANY_UNRUNG_DUE, {"now": self.now()}):
+        if not self.read(queries.ANY_UNRUNG_DUE, {"now": self.now()}):
             return 0
         with self.transaction() as conn:
             now = self.now()
-            running = dict(conn.execute(self._sql.RUNNING_BY_KIND).fetchall())
+            running = dict(conn.execute(queries.RUNNING_BY_KIND).fetchall())
             rung = 0
-            for (kind,) in conn.execute(self._sql.UNRUNG_KINDS).fetchall():
+            for (kind,) in conn.execute(queries.UNRUNG_KINDS).fetchall():
                 policy = self.policies.get(kind)
                 free = policy.concurrency - running.get(kind, 0) if policy else STALE_DOORBELLS_PER_TRANSACTION
                 rung += self._ring_kind(conn, kind, now, free)
@@ -480,10 +448,10 @@ class LedgerRules(ABC):
             "now": self.now(),
             "longest_lease": LONGEST_LEASE_SECONDS,
         }
-        if not self.read(self._sql.EXPIRED, parameters):
+        if not self.read(queries.EXPIRED, parameters):
             return lost
         with self.transaction() as conn:
-            for job_id, kind, unique_key, owner, attempt in conn.execute(self._sql.EXPIRED, parameters).fetchall():
+            for job_id, kind, unique_key, owner, attempt in conn.execute(queries.EXPIRED, parameters).fetchall():
                 claim = Claim(job_id, kind, "", unique_key, attempt, owner)
                 policy = self.policies.get(kind)
                 error = f"the worker died or lost its lease in attempt {attempt}"
@@ -497,54 +465,40 @@ class LedgerRules(ABC):
     def forget_lost_doorbells(self, older_than_seconds: float) -> int:
         """Let the dispatcher ring again for jobs whose doorbell is no longer in huey's table."""
         parameters = {"now": self.now(), "older": older_than_seconds}
-        if not self.read(self._sql.LOST_DOORBELLS, parameters):
+        if not self.read(queries.LOST_DOORBELLS, parameters):
             return 0  # Without the write lock: with thousands in the queue this takes a while.
         with self.transaction() as conn:
-            return conn.execute(self._sql.FORGET_LOST_DOORBELLS, parameters).rowcount
+            return conn.execute(queries.FORGET_LOST_DOORBELLS, parameters).rowcount
 
     def follow_clock(self) -> int:
         """Repair times that a clock set back has put into the future; returns how many jobs moved."""
         parameters = {"now": self.now(), "tolerance": CLOCK_TOLERANCE_SECONDS, "longest": LONGEST_WAIT_SECONDS}
         with self.transaction() as conn:
-            moved = conn.execute(self._sql.PULL_FROM_FUTURE, parameters).rowcount
-            return moved + conn.execute(self._sql.PULL_TIME_FROM_FUTURE, parameters).rowcount
-
-    def hasten(self, unique_key: str) -> bool:
-        """Make the waiting job of this key due now; False where none waits."""
-        with self.transaction() as conn:
-            waiting = conn.execute(self._sql.QUEUED_BY_KEY, {"unique_key": unique_key}).fetchone()
-            if waiting is None:
-                return False
-            job_id, run_at, priority, rung_at = waiting
-            now = self.now()
-            if run_at > now:
-                conn.execute(self._sql.MOVE, {"id": job_id, "run_at": now})
-            if rung_at is None:
-                self._ring(conn, job_id, priority, min(run_at, now), now)
-            return True
+            moved = conn.execute(queries.PULL_FROM_FUTURE, parameters).rowcount
+            return moved + conn.execute(queries.PULL_TIME_FROM_FUTURE, parameters).rowcount
 
     def advance(self, within_seconds: float) -> int:
         """Make jobs due now that would be within that time, unless they wait after a failure."""
         with self.transaction() as conn:
             parameters = {"now": self.now(), "within": within_seconds}
-            return conn.execute(self._sql.ADVANCE, parameters).rowcount
+            return conn.execute(queries.ADVANCE, parameters).rowcount
 
     def prune(self, older_than_seconds: float, most: int = 5000) -> int:
         """Delete done and cancelled jobs that ended so long ago, at most `most`; dead ones stay."""
         with self.transaction() as conn:
             parameters = {"before": self.now() - older_than_seconds, "most": most}
-            return conn.execute(self._sql.PRUNE, parameters).rowcount
+            return conn.execute(queries.PRUNE, parameters).rowcount
 
     def beat(self, owner: str, pid: int, version: str) -> None:
         """Say that the worker lives."""
         with self.transaction() as conn:
-            conn.execute(self._sql.BEAT, {"owner": owner, "pid": pid, "version": version, "now": self.now()})
+            conn.execute(queries.BEAT, {"owner": owner, "pid": pid, "version": version, "now": self.now()})
 
     # ---- looking
 
     def get(self, job_id: int) -> Job:
         """Raises JobNotFound."""
-        rows = self.read(self._sql.GET_JOB, {"id": job_id})
+        rows = self.read(queries.GET_JOB, {"id": job_id})
         if not rows:
             raise JobNotFound(f"there is no job {job_id}: see `memory jobs list`")
         return job_from_row(rows[0])
@@ -552,48 +506,23 @@ class LedgerRules(ABC):
     def list(self, states: Iterable[State] = STATES, *, kind: str | None = None, most: int = 100) -> _List[Job]:
         """The newest jobs in these states, newest first."""
         parameters = {"states": json.dumps(_List(states)), "kind": kind, "most": most}
-        return [job_from_row(row) for row in self.read(self._sql.LIST_JOBS, parameters)]
+        return [job_from_row(row) for row in self.read(queries.LIST_JOBS, parameters)]
 
     def counts(self) -> dict[str, dict[State, int]]:
         """How many jobs there are, by kind and state.  Reads the whole table."""
         found: dict[str, dict[State, int]] = {}
-        for kind, state, count in self.read(self._sql.COUNT_JOBS):
+        for kind, state, count in self.read(queries.COUNT_JOBS):
             found.setdefault(kind, {})[state] = count
         return found
 
     def is_busy(self) -> bool:
         """Whether a job runs, or is due and of a kind that is not paused."""
-        return bool(self.read(self._sql.IS_BUSY, {"now": self.now()})[0][0])
+        return bool(self.read(queries.IS_BUSY, {"now": self.now()})[0][0])
 
     def worker(self) -> WorkerBeat | None:
         """What the last worker said of itself."""
-        rows = self.read(self._sql.WORKER)
+        rows = self.read(queries.WORKER)
         return WorkerBeat(*rows[0]) if rows else None
-
-
-class Ledger(LedgerViews, LedgerRules):
-    """The ledger in one queue.db; one writer at a time.
-
-    Every method raises QueueUnavailable if the file is locked for longer than `busy_seconds`, missing
-    (unless `create`) or damaged.
-    """
-
-    _sql = queries
-
-    def __init__(
-        self,
-        path: Path | str,
-        *,
-        policies: Mapping[str, KindPolicy] = POLICIES,
-        clock: Callable[[], float] | None = None,
-        chance: random.Random | None = None,
-        busy_seconds: float = BUSY_SECONDS,
-        create: bool = True,
-        bell: Callable[[], None] | None = None,
-    ) -> None:
-        super().__init__(path, clock=clock, busy_seconds=busy_seconds, create=create, bell=bell)
-        self.policies = policies
-        self._chance = chance or random.Random()
 
 
 def _fence(claim: Claim) -> dict[str, Any]:

@@ -1,7 +1,4 @@
-"""What commands and pages ask of the queue of this machine alone, in SQLite's dialect.
-
-The queue that machines share does not answer it: what both databases do is in `ledger.LedgerRules`.
-"""
+"""What commands and pages ask of the queue."""
 
 from __future__ import annotations
 

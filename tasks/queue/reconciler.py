@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from ...runtime.killpoint import kill_point
-from .ledger import LedgerRules
+from .ledger import Ledger
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ class Repaired:
 class Reconciler:
     """Requeues expired leases, finds lost doorbells, follows a clock that was set back."""
 
-    def __init__(self, ledger: LedgerRules, held: Callable[[], Collection[str]]) -> None:
+    def __init__(self, ledger: Ledger, held: Callable[[], Collection[str]]) -> None:
         self._ledger = ledger
         self._held = held
         """Owners of what runs here: those leases are the heartbeat's business, whatever the clock says."""
@@ -39,13 +39,6 @@ class Reconciler:
     def run(self) -> Repaired:
         """One pass."""
         return self._pass(all_others=False, doorbell_age=LOST_DOORBELL_SECONDS)
-
-    def requeue(self) -> int:
-        """The part of a pass that cannot wait, and costs little however long the queue is: how many expired leases."""
-        requeued = len(self._ledger.requeue_expired(self._held()))
-        if requeued:
-            log.warning("repaired: %d jobs of dead workers", requeued)
-        return requeued
 
     def _pass(self, *, all_others: bool, doorbell_age: float) -> Repaired:
         moved = self._ledger.follow_clock()

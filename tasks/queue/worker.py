@@ -6,12 +6,12 @@ import itertools
 import logging
 import os
 import platform
+import re
 import secrets
 import select
 import signal
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
@@ -40,7 +40,6 @@ from .scheduler import Scheduler
 from .schema import is_readable_anew
 from .silence import is_silent
 from .spool import Spool
-from .versions import installed_version, is_newer
 
 log = logging.getLogger(__name__)
 
@@ -63,22 +62,6 @@ class Service(Protocol):
 
     def stop(self) -> None:
         """End them."""
-
-
-class Loop(Service, Protocol):
-    """A service that runs jobs from another queue. None of its methods but `stop` waits for anything."""
-
-    def leave(self) -> None:
-        """Start nothing more."""
-
-    def check_health(self) -> None:
-        """Replace threads that have died."""
-
-    def is_busy(self) -> bool:
-        """Whether it runs a job or has one to run; False while its queue is away."""
-
-    def outcomes(self) -> Mapping[str, int]:
-        """How its attempts have ended (Tally.outcomes)."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +98,6 @@ class RunReport:
     retried: int
     """Failed attempts that will be tried again."""
     dead: int
-    """Of this machine's own queue."""
     postponed: int
     lost: int
     """Attempts whose claim was lost: cancelled, given back, expired, overdue."""
@@ -125,8 +107,6 @@ class RunReport:
     timed_out: bool
     elsewhere: bool = False
     """Another worker was running and did the work; the counts are unknown and 0."""
-    dead_shared: int = 0
-    """Of the queues it shares: most were asked by others, and what they sent is no fault of this machine."""
     later: Sequence[DueLater] = ()
     """The `delayed` by kind, but for those that the user has paused."""
 
@@ -145,12 +125,10 @@ class Worker:
         context: WorkerContext,
         handlers: Mapping[str, Handler],
         services: Sequence[Service] = (),
-        loops: Sequence[Loop] = (),
     ) -> None:
         self._context = context
         self._handlers = handlers
-        self._services = (*services, *loops)
-        self._loops = loops
+        self._services = services
         self._nonce = f"{_host()}:{_boot()}:{os.getpid()}:{secrets.token_hex(4)}"
         self._claim_numbers = itertools.count(1)
         self._lock = ProcessLock(context.state.worker_lock)
@@ -212,17 +190,16 @@ class Worker:
                 self._leaving = False
         except WorkerRunning:
             return self._wait_for_other(started, until, include_delayed_seconds, on_progress)
-        count, dead = self._outcomes(), self._executor.tally.outcomes["dead"]
+        count = self._executor.tally.outcomes
         return RunReport(
             done=count["done"],
             retried=count["retried"],
-            dead=dead,
+            dead=count["dead"],
             postponed=count["postponed"],
             lost=count["lost"] + count["overdue"],
             delayed=delayed,
             seconds=time.monotonic() - started,
             timed_out=timed_out,
-            dead_shared=count["dead"] - dead,
             later=later,
         )
 
@@ -230,13 +207,6 @@ class Worker:
     def is_outdated(self) -> bool:
         """Whether it left because its context holds no more, and for nothing else: another is to be made."""
         return self._outdated and not self._signals
-
-    def _outcomes(self) -> Counter[str]:
-        """How attempts have ended, of all queues."""
-        count = Counter(self._executor.tally.outcomes)
-        for loop in self._loops:
-            count.update(loop.outcomes())
-        return count
 
     def leave(self) -> None:
         """Drain and return from `run_*`; may be called from any thread."""
@@ -255,7 +225,7 @@ class Worker:
                 if not self._executor.running() and self._is_idle(ledger, include_delayed):
                     return False
                 if teller.is_due():
-                    teller.tell(ledger, done=self._outcomes()["done"], shared=self._is_busy_elsewhere())
+                    teller.tell(ledger, done=self._executor.tally.outcomes["done"])
             except QueueUnavailable as error:
                 log.warning("waiting: %s", error)
             self._executor.wait_for_an_end(IDLE_POLL_SECONDS)
@@ -266,16 +236,7 @@ class Worker:
     def _is_idle(self, ledger: Ledger, include_delayed: float) -> bool:
         if include_delayed > 0 and ledger.advance(include_delayed):
             self._bell.ring()
-        # Asked twice: each queue gives work to the other.
-        return (
-            not self._is_busy_elsewhere()
-            and not ledger.is_busy()
-            and self._spool.is_empty()
-            and not self._is_busy_elsewhere()
-        )
-
-    def _is_busy_elsewhere(self) -> bool:
-        return any(loop.is_busy() for loop in self._loops)
+        return not ledger.is_busy() and self._spool.is_empty()
 
     def _wait_for_other(
         self, started: float, until: float | None, include_delayed: float, on_progress: OnProgress | None
@@ -495,8 +456,6 @@ class Worker:
 
     def _check_health(self) -> None:
         self._consumer.check_worker_health()
-        for loop in self._loops:
-            loop.check_health()
         overdue = [job for job in self._executor.running() if job.overdue]
         if len(overdue) < self._context.workers:
             self._stuck_since = None
@@ -510,8 +469,6 @@ class Worker:
     def _drain(self) -> None:
         """Wait for the consumer's threads, which end with the job they are at; then stop what still runs."""
         self._halt()
-        for loop in self._loops:
-            loop.leave()  # They drain while we do.
         signals = max(self._signals, 1)
 
         def hurried() -> bool:
@@ -524,6 +481,29 @@ class Worker:
     def _halt(self) -> None:
         self._leaving = True
         self._consumer.halt()
+
+
+_INIT = Path(__file__).resolve().parents[2] / "__init__.py"
+_DECLARED = re.compile(rb'^__version__\s*=\s*"([^"]+)"', re.MULTILINE)
+
+
+def installed_version(init: Path = _INIT) -> str:
+    """The version that the files on disk declare now; the running one while they are being replaced."""
+    try:
+        found = _DECLARED.search(init.read_bytes())
+    except OSError:
+        found = None
+    return found.group(1).decode("ascii", "replace") if found else __version__
+
+
+def is_newer(version: str, than: str = __version__) -> bool:
+    """Whether `version` comes after `than`; nonsense does not."""
+    return _key(version) > _key(than)
+
+
+def _key(version: str) -> tuple[int, ...]:
+    numbers = re.match(r"\d{1,9}(\.\d{1,9}){0,5}", version)
+    return tuple(int(number) for number in numbers.group().split(".")) if numbers else ()
 
 
 def _identity(path: str) -> tuple[int, int] | None:

@@ -166,7 +166,7 @@ def test_two_workers_at_once_write_each_memory_once(sandbox: Sandbox) -> None:
 
 @pytest.mark.slow
 def test_deleting_the_queue_loses_nothing(tmp_path: Path) -> None:
-    sandbox = ForkedSandbox(tmp_path, {"MEMORY_SESSION_IDLE_MINUTES": "1", "MEMORY_SESSION_CRASH_MINUTES": "1"})
+    sandbox = ForkedSandbox(tmp_path)
     transcript = record_session(sandbox)
     for leftover in sandbox.state.glob("queue.db*"):
         leftover.unlink()

@@ -123,7 +123,7 @@ def files_of(bed: Bed) -> dict[str, bytes]:
         "vault topics write deploy --project other --type project --description d --body B",
         "vault topics rm deploy", "vault topics import", "skills watchlist promote a b", "skills discover",
         "skills adapt", "skills index", "config model use x --yes", "jobs pause reflect.session",
-        "jobs schedule pause discovery", "jobs schedule run discovery", "service remove", "jobs queue migrate",
+        "jobs schedule pause discovery", "jobs schedule run discovery", "service remove",
         "vault reindex --rebuild", "vault inspect --useless tabs",
     ],
 )  # fmt: skip

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from memoryvault.cli import topics
+from memoryvault.cli.arguments import INSTEAD
 from memoryvault.cli.context import Context
-from memoryvault.cli.main import COMMANDS, GROUPS, build_parser
-from memoryvault.cli.other_names import INSTEAD, OLD_NAMES
+from memoryvault.cli.main import COMMANDS, GROUPS, OLD_NAMES, build_parser
 from memoryvault.cli.reflect import becomes
 from memoryvault.pipelines.routing import Action, RoutedCandidate, Tier
 from memoryvault.runtime.errors import UsageError
@@ -297,7 +297,8 @@ def test_list_compares_as_the_filter_of_recall_does(sandbox: Sandbox) -> None:
     nobody is told why."""
     note = sandbox.vault / "personal-projects/shop/fix/one.md"
     note.parent.mkdir(parents=True)
-    day = (date.today() - timedelta(days=4)).isoformat()  # noqa: DTZ011 - the command may see another day: a day more or less changes nothing
+    # The command may see another day: one more or less changes nothing.
+    day = (date.today() - timedelta(days=4)).isoformat()  # noqa: DTZ011
     note.write_text(f"---\nkind: fix\nupdated: {day}\ntags: [DB]\ngroup: work/shop\n---\nx\n", "utf-8")
 
     def found(*arguments: str) -> int:

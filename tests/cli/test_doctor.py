@@ -63,7 +63,7 @@ def context(tmp_path: Path) -> Context:
 
 def line_of_a_hook(context: Context, ago: timedelta, **fields: object) -> None:
     path = Path(context.state.log_file)
-    hooklog.append(str(path), "info", "hook", **{"hook": "Stop", "ms": 3.0, "result": "ok", **fields})
+    hooklog.append(str(path), "info", "hook", **{"hook": "Stop", "duration_ms": 3.0, "result": "ok", **fields})
     *rest, last = path.read_text().splitlines()
     stamp = (datetime.now(UTC) - ago).strftime("%Y-%m-%dT%H:%M:%S.000Z")
     path.write_text("\n".join([*rest, f'{{"time": "{stamp}"' + last[last.index(",") :]]) + "\n")
@@ -529,7 +529,7 @@ def settings_of_the_agent_are_broken(sandbox: Sandbox) -> AbstractContextManager
 @contextmanager
 def the_last_hook_failed(sandbox: Sandbox) -> Iterator[None]:
     log = sandbox.state / "log" / "memoryvault.log"
-    hooklog.append(str(log), "error", "hook", hook="Stop", ms=3.0, result="error")
+    hooklog.append(str(log), "error", "hook", hook="Stop", duration_ms=3.0, result="error")
     yield
     log.unlink()
 

@@ -22,6 +22,7 @@ from mcp_types import TextContent, TextResourceContents
 
 from memoryvault.cli.context import Context
 from memoryvault.cli.mcp import build_server
+from memoryvault.runtime.settings_table import MCP_TOOLS
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.sandbox import Sandbox
 from memoryvault.vault.store import MAX_ENTRY_BYTES
@@ -459,10 +460,14 @@ def test_topics_can_be_switched_off_each_and_all(far_agent: Agent) -> None:
         far_agent.hang_up()
         return {tool.name for tool in far_agent.talk(lambda client: client.list_tools()).tools}
 
-    assert offered("[mcp]\nwrite_topic = false\n") & {"read_topic", "write_topic"} == {"read_topic"}
-    assert offered("[mcp]\nread_topic = false\n") & {"read_topic", "write_topic"} == {"write_topic"}
+    assert offered(all_but("write_topic")) & {"read_topic", "write_topic"} == {"read_topic"}
+    assert offered(all_but("read_topic")) & {"read_topic", "write_topic"} == {"write_topic"}
     assert far_agent.call("list")["topics"] == []
     assert not offered("[memory]\ndisable_auto_memory = true\n") & {"read_topic", "write_topic"}
+
+
+def all_but(name: str) -> str:
+    return f'[mcp]\ntools = "{", ".join(tool for tool in MCP_TOOLS if tool != name)}"\n'
 
 
 def test_each_tool_has_a_permission_of_its_own(agent: Agent) -> None:
@@ -475,7 +480,7 @@ def test_each_tool_has_a_permission_of_its_own(agent: Agent) -> None:
 
     everything = READ_ONLY | WRITES
     for name in sorted(everything):
-        Path(agent.sandbox.environment["MEMORY_CONFIG"]).write_text(f"[mcp]\n{name} = false\n")
+        Path(agent.sandbox.environment["MEMORY_CONFIG"]).write_text(all_but(name))
         tools, said = anyio.run(offered_and_said, name)
         assert tools == everything - {name}
         assert f"Unknown tool: {name}" in said
@@ -510,13 +515,13 @@ def test_what_is_no_entry_of_the_agents_is_no_resource(reader: Agent) -> None:
 
 
 def test_without_the_permission_to_read_an_entry_is_no_resource_either(agent: Agent) -> None:
-    Path(agent.sandbox.environment["MEMORY_CONFIG"]).write_text("[mcp]\nread = false\n")
+    Path(agent.sandbox.environment["MEMORY_CONFIG"]).write_text(all_but("read"))
     assert agent.talk(lambda client: refused_resources(client, "personal-private/preferences/tabs.md"))
 
 
 def test_a_repository_can_not_switch_them_on(far_agent: Agent) -> None:
-    Path(far_agent.sandbox.environment["MEMORY_CONFIG"]).write_text("[mcp]\nsave = false\n")
-    far_agent.env = {"MEMORY_MCP_SAVE": "true"}
+    Path(far_agent.sandbox.environment["MEMORY_CONFIG"]).write_text(all_but("save"))
+    far_agent.env = {"MEMORY_MCP_TOOLS": "save"}
     assert "save" not in {tool.name for tool in far_agent.talk(lambda client: client.list_tools()).tools}
 
 

@@ -156,7 +156,6 @@ def test_jobs_are_told_by_what_they_are_for_their_user() -> None:
         "working for 34 s: 5 done, left: 1,201 sessions to mine, 1 ranking of what sessions said, 2 others"
     )
     assert headway_line(Headway(2.0, 5, {})) == "working for 2 s: 5 done, ending"
-    assert headway_line(Headway(2.0, 5, {}, shared=True)) == "working for 2 s: 5 done, left: work of other machines"
     assert headway_line(Headway(2.0, 0, {"research.idea": 2}, elsewhere=True)) == (
         "the worker that is running works for 2 s: left: 2 ideas to look up"
     )

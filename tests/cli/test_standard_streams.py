@@ -33,7 +33,6 @@ WITHOUT_INPUT = {
     "vault reindex": (0, ""),
     "doctor": (0, ""),
     "skills watchlist": (0, ""),
-    "jobs queue": (1, "queue.url is not set"),
     "service worker --until-idle": (0, ""),
 }
 """By the command: its exit code with a closed standard input, and a word of what it says on stderr."""

@@ -75,7 +75,7 @@ def test_it_goes_on_though_nobody_asks_anything(tmp_path: Path) -> None:
 
 
 def test_a_running_job_is_ended_before_the_worker_is_killed(tmp_path: Path) -> None:
-    sandbox = Sandbox(tmp_path, settings={"MEMORY_QUEUE_DRAIN_SECONDS": "60"})
+    sandbox = Sandbox(tmp_path)
     sandbox.memory("save", "fix", "kettle", "--body", "The porcelain kettle belongs upstairs.")
     state = load_settings(sandbox.environment).state
     with sandbox.process("service", "up") as up:
@@ -85,7 +85,7 @@ def test_a_running_job_is_ended_before_the_worker_is_killed(tmp_path: Path) -> N
             wait_until(lambda: reflections(sandbox) == ["running"], "it will wait for the vault")
             up.terminate()
             with pytest.raises(subprocess.TimeoutExpired):
-                up.wait(14)
+                up.wait(9)
         assert up.wait(WAIT_SECONDS) == 0
     assert reflections(sandbox) == ["done"]
 

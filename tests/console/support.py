@@ -12,9 +12,8 @@ from typing import Any
 
 from starlette.testclient import TestClient
 
-from memoryvault.console.app import make_app
 from memoryvault.console.keys import Keys
-from memoryvault.console.server import Serving, prepare
+from memoryvault.console.server import Serving, make_app, prepare
 from memoryvault.runtime.settings import Settings
 from memoryvault.tests.review.support import Bed
 from memoryvault.vault.entry import Entry

@@ -205,7 +205,14 @@ def hostile_state(bed: Bed) -> None:
             conn.execute(insert, (kind, arguments, evil("error"), json.dumps(history)))
 
     now = datetime.now(UTC).isoformat()
-    hook = {"time": now, "event": "hook", "hook": evil("hook"), "ms": 5.0, "degraded": evil("log"), "level": ATTACK}
+    hook = {
+        "time": now,
+        "event": "hook",
+        "hook": evil("hook"),
+        "duration_ms": 5.0,
+        "degraded": evil("log"),
+        "level": ATTACK,
+    }
     slot = {"time": now, "event": ATTACK, "schedule": ATTACK, "slot": ATTACK, "hook": evil("hook"), "error": ATTACK}
     Path(state.log_file).write_text(json.dumps(hook) + "\n" + json.dumps(slot) + "\n", "utf-8")
     book = SpendingBook(state.state_db, evil("purpose"))

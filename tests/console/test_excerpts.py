@@ -19,7 +19,7 @@ ONE, OTHER, GONE = "3f0c6a52-0000-4000-8000-000000000001", "0000000a-0000-4000-8
 
 def test_transcripts_are_found_by_their_names_and_the_clearest_name_counts(bed: Bed) -> None:
     whole = transcript(bed.root, [("user", "Always use pnpm.")], ONE)
-    folders = [bed.settings.transcript_roots[number] for number in (1, 2)]
+    folders = [bed.settings.session_folders[host] for host in ("codex", "copilot")]
     ended = folders[0] / "2026" / f"rollout-{OTHER}.jsonl"
     inside = folders[1] / "third" / "events.jsonl"
     for path in (ended, inside, whole.parent / f"agent-{ONE}.jsonl", folders[0] / f"{OTHER}0.jsonl"):

@@ -61,7 +61,7 @@ def test_charts_have_a_name_a_description_and_their_figures_as_a_table(bed: Bed,
     index(bed)
     book = SpendingBook(bed.settings.state.state_db, "mining")
     book.settle(book.reserve("s1", {"tokens": 900}), {"tokens": 765})
-    hook = {"time": now.isoformat(), "event": "hook", "hook": "UserPromptSubmit", "ms": 61.4}
+    hook = {"time": now.isoformat(), "event": "hook", "hook": "UserPromptSubmit", "duration_ms": 61.4}
     Path(bed.settings.state.log_file).write_text(json.dumps(hook) + "\n", "utf-8")
     answer = front.get("health", view="whole")
     drawings = [

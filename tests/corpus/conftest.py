@@ -15,4 +15,4 @@ def bed(tmp_path: Path) -> Bed:
 
 @pytest.fixture
 def sandbox(tmp_path: Path) -> ForkedSandbox:
-    return ForkedSandbox(tmp_path, {"MEMORY_QUEUE_LEASE_SECONDS": "2"})
+    return ForkedSandbox(tmp_path, {"MEMORY_TEST_LEASE_SECONDS": "2"})

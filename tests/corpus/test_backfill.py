@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 
 SESSIONS = 12
 IDLE = ("service", "worker", "--until-idle", "--timeout", "240")
-SHORT_LEASE = {"MEMORY_QUEUE_LEASE_SECONDS": "2"}
+SHORT_LEASE = {"MEMORY_TEST_LEASE_SECONDS": "2"}
 
 
 def corpus(sandbox: Sandbox) -> list[Path]:

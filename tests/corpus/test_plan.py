@@ -34,12 +34,12 @@ from .sessions import DAY, old_session
 
 @pytest.fixture
 def projects(bed: Bed) -> Path:
-    return bed.settings.transcript_roots[0] / "-home-dev-shop"
+    return bed.settings.session_folders["claude"] / "-home-dev-shop"
 
 
 def test_every_host_is_looked_at_and_nothing_is_written(bed: Bed, projects: Path) -> None:
     old_session(projects, 1)
-    _, codex, copilot, _ = bed.settings.transcript_roots
+    codex, copilot = (bed.settings.session_folders[host] for host in ("codex", "copilot"))
     codex.mkdir(parents=True)
     meta = {"type": "session_meta", "payload": {"id": "cx", "cwd": "/x", "source": "cli"}}
     (codex / "rollout-1.jsonl").write_text(json.dumps(meta) + "\n")

@@ -13,7 +13,7 @@ from memoryvault.hooks.session_start import format_reminder
 from memoryvault.pipelines.candidate import Candidate
 from memoryvault.pipelines.incubation import Answer
 from memoryvault.pipelines.review import Approve, Reject
-from memoryvault.runtime.settings import Settings
+from memoryvault.services.corpus import settling
 from memoryvault.services.corpus.backfill import SETTLE
 from memoryvault.services.corpus.settling import DIGEST, REFRESH, SettleCounts, refresh_digest, settle
 from memoryvault.services.corpus.store import CorpusStore
@@ -168,22 +168,23 @@ def rules(count: int) -> list[Candidate]:
     return [replace(RULE, statement=f"Always put {things[n]} into their own folder") for n in range(count)]
 
 
-def only_one_rule_saved(bed: Bed) -> Settings:
-    return replace(bed.settings, reflection=replace(bed.settings.reflection, corpus_saved_rules=1))
+@pytest.fixture
+def only_one_rule_saved(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settling, "SAVED_RULES", 1)
 
 
+@pytest.mark.usefixtures("only_one_rule_saved")
 def test_an_old_corpus_full_of_rules_saves_the_strongest_and_asks_for_the_others(bed: Bed) -> None:
     keep(bed, "s1", *rules(5))
-    settings = only_one_rule_saved(bed)
-    assert settle(settings, bed.store) == SettleCounts(saved=1, proposed=2, held=2, strengthened=0)
+    assert settle(bed.settings, bed.store) == SettleCounts(saved=1, proposed=2, held=2, strengthened=0)
     assert statuses(bed) == {"active": 1, "pending": 2}
     before = bed.files()
-    assert settle(settings, bed.store) == SettleCounts(saved=0, proposed=0, held=2, strengthened=0)
+    assert settle(bed.settings, bed.store) == SettleCounts(saved=0, proposed=0, held=2, strengthened=0)
     assert bed.files() == before
     for path in [entry.path for entry in bed.entries() if entry.effective_status == "active"]:
         (bed.vault / path).unlink()
     keep(bed, "s2", *rules(5))
-    assert settle(settings, bed.store).saved == 1
+    assert settle(bed.settings, bed.store).saved == 1
     assert statuses(bed) == {"active": 1, "pending": 2}, "what waits is not saved because it was said again"
 
 
@@ -240,34 +241,34 @@ def test_what_a_backfill_wrote_of_many_sessions_is_one_run_to_undo(bed: Bed) -> 
     assert files == before
 
 
+@pytest.mark.usefixtures("only_one_rule_saved")
 def test_what_was_taken_back_comes_again_when_it_is_said_again_or_all_is_forgotten(bed: Bed) -> None:
-    only_one = only_one_rule_saved(bed)
     keep(bed, "s1", RULE, *choices(1))
-    settle(only_one, bed.store)
+    settle(bed.settings, bed.store)
     bed.undo.carry_out(Selector(last=True))
     shutil.rmtree(Path(bed.settings.state.root) / "journal")
-    assert settle(only_one, bed.store) == SettleCounts(saved=0, proposed=0, held=0, strengthened=0)
+    assert settle(bed.settings, bed.store) == SettleCounts(saved=0, proposed=0, held=0, strengthened=0)
     keep(bed, "s2", *choices(1), replace(RULE, statement="Never deploy after lunch"))
-    assert settle(only_one, bed.store).saved == 0, "what was taken back makes no room for another rule"
+    assert settle(bed.settings, bed.store).saved == 0, "what was taken back makes no room for another rule"
     assert statuses(bed) == {"pending": 2}
     assert {source.session for entry in bed.entries() for source in entry.sources} == {"s2"}
     TakenBack(bed.settings.state, bed.store).forget()
     CorpusStore(bed.settings.state).forget()
     keep(bed, "s1", RULE, *choices(1))
-    assert settle(only_one, bed.store).saved == 1
+    assert settle(bed.settings, bed.store).saved == 1
 
 
+@pytest.mark.usefixtures("only_one_rule_saved")
 def test_without_its_state_folder_a_backfill_does_not_bring_back_what_was_taken_back(bed: Bed) -> None:
-    only_one = only_one_rule_saved(bed)
     for _ in range(2):
         keep(bed, "s1", RULE, *choices(1))
-        settle(only_one, bed.store)
+        settle(bed.settings, bed.store)
         bed.undo.carry_out(Selector(last=True))
         assert statuses(bed) == {}
         shutil.rmtree(bed.settings.state.root)
         bed.settings.state.ensure()
     keep(bed, "s1", RULE, *choices(1), replace(RULE, statement="Never deploy after lunch"))
-    assert settle(only_one, bed.store) == SettleCounts(saved=0, proposed=1, held=0, strengthened=0)
+    assert settle(bed.settings, bed.store) == SettleCounts(saved=0, proposed=1, held=0, strengthened=0)
 
 
 def test_a_list_of_evidence_that_was_taken_back_is_no_note_that_holds_it(bed: Bed) -> None:

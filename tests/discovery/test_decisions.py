@@ -72,8 +72,9 @@ def test_comments_and_prose_are_no_sources_and_mistakes_are_told() -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "- list: https://x.org/a", "* LIST: https://x.org/a", "1. list:https://x.org/a", "- [x] list: <https://x.org/a>",
-        "- **list**: https://x.org/a", "- **list:** https://x.org/a", "- `list`: `https://x.org/a`",
+        "- list: https://x.org/a", "* LIST: https://x.org/a", "1. list:https://x.org/a",
+        "- [x] list: <https://x.org/a>", "- **list**: https://x.org/a",
+        "- **list:** https://x.org/a", "- `list`: `https://x.org/a`",
         "- list: https://x.org/a # Ann's", "- list: https://x.org/a  (the one of Ann)", "- [Ann's](https://x.org/a)",
         "- list: [Ann's](https://x.org/a) all of it", "<https://x.org/a>", "- https://x.org/a - Ann's",
         "- list: https://x.org/a\n- list: http://www.x.org/A/?utm_source=b\n- https://x.org/a#readme",

@@ -11,7 +11,7 @@ import pytest
 from memoryvault.pipelines.discovery import Pattern
 from memoryvault.pipelines.second_opinion import opinion_in
 from memoryvault.runtime.settings import load_settings
-from memoryvault.services.discovery.adapting import Adaptation, AdaptationOutcome, model_for
+from memoryvault.services.discovery.adapting import Adaptation, AdaptationOutcome, model_for, sources_in
 from memoryvault.services.discovery.fetch_child import FetchRequest, FetchResult
 from memoryvault.services.discovery.found_patterns import FoundPatterns
 from memoryvault.services.spending import spent_since
@@ -103,6 +103,40 @@ def test_it_can_lower_the_confidence_and_never_raise_it(bed: Bed) -> None:
     assert doubted.judgement is not None
     assert praised.judgement.confidence == plain.judgement.confidence
     assert doubted.judgement.confidence == plain.judgement.confidence - 1
+
+
+def test_the_note_says_why_its_confidence_is_another_than_the_score_says(bed: Bed) -> None:
+    assert "Confidence HIGH. By the rubric +3:" in body(bed, adapted(bed, None))
+    doubted = body(bed, adapted(bed, Model({"worth": "low", "adopt": []}), "second-hook"))
+    assert (
+        "Confidence MEDIUM; it was HIGH before the model that was asked said it is worth less. By the rubric +3:"
+        in doubted
+    )
+
+
+def test_of_a_folder_of_this_machine_it_is_shown_the_skill_and_of_no_other_place(bed: Bed) -> None:
+    for place in ("skills/commit-hook", "elsewhere/private-hook"):
+        folder = bed.root / place
+        folder.mkdir(parents=True)
+        (folder / "SKILL.md").write_text(
+            f"---\nname: {folder.name}\ndescription: x\n---\nThe words of {folder.name}.\n"
+        )
+    (bed.root / "skills/linked-hook").symlink_to(bed.root / "elsewhere/private-hook")
+    bed.sources(f"folder: {bed.root / 'skills'}", "list: https://github.com/o/r")
+    own, listed = (source.slug for source in sources_in(bed.store))
+
+    def prompt_of(place: str, source: str) -> str:
+        model, name = Model({"worth": "high", "adopt": []}), place.rpartition("/")[2]
+        description = "A skill with hooks for agents that keep commits small"
+        pattern = Pattern(f"{name}-{source}", (bed.root / place).as_uri(), name, description, source)
+        FoundPatterns(bed.settings.state.state_db).add([pattern], "2026-01-01")
+        Adaptation(bed.settings, fetch=fetch, completer=model).evaluate(pattern)
+        return "".join(model.prompts)
+
+    assert "The words of private-hook." not in prompt_of("skills/linked-hook", own)
+    assert "The words of private-hook." not in prompt_of("elsewhere/private-hook", own)
+    assert "The words of commit-hook." not in prompt_of("skills/commit-hook", listed), "a list names any address"
+    assert "The words of commit-hook." in prompt_of("skills/commit-hook", own)
 
 
 def test_without_an_answer_pass_1_stands_alone(bed: Bed) -> None:

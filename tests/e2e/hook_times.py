@@ -90,7 +90,7 @@ def table(seen: Iterable[HookRun], logged: Iterable[Mapping[str, Any]]) -> list[
     own: dict[str, list[float]] = {}
     for record in logged:
         if record.get("event") == "hook":
-            own.setdefault(str(record["hook"]), []).append(float(record["ms"]))
+            own.setdefault(str(record["hook"]), []).append(float(record["duration_ms"]))
     figures = f"{'median':>8}{'max':>8}"
     lines = [f"{'milliseconds':<20}{'client: runs':>14}{figures}{'own log: runs':>16}{figures}"]
     for event in [*client, *(event for event in own if event not in client)]:

@@ -266,7 +266,7 @@ def test_every_invocation_leaves_one_line_in_the_log(sandbox: Sandbox) -> None:
         sandbox.run(event, sandbox.payload(prompt="hello cocoa", source="startup"))
     lines = sandbox.log_lines()
     assert [line["hook"] for line in lines] == ["SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"]
-    assert all(line["ms"] > 0 and line["session"] == SESSION and line["result"] for line in lines)
+    assert all(line["duration_ms"] > 0 and line["session"] == SESSION and line["result"] for line in lines)
 
 
 @pytest.mark.parametrize("name", ["strict", "object_hook"])

@@ -41,16 +41,17 @@ while True:
     time.sleep(float(sys.argv[2]))
     connection.recv(65536)
     try:
-        connection.sendall(b'{"v":1,"ok":true,"block":"late","status":"Loaded 1 relevant entries: l","paths":["l.md"]}\\n')
+        connection.sendall(b'{"v":1,"ok":true,"block":"late",'
+                           b'"status":"Loaded 1 relevant entries: l","paths":["l.md"]}\\n')
     except OSError:
         pass
-"""  # noqa: E501
+"""
 
 
 def ask(sandbox: Sandbox, prompt: str = QUESTION, *args: str, **fields: object) -> Outcome:
     done = sandbox.run("UserPromptSubmit", sandbox.payload(prompt=prompt, **fields), *args)
     assert done.returncode == 0
-    assert sandbox.log_lines()[-1]["ms"] < 300 * patience()
+    assert sandbox.log_lines()[-1]["duration_ms"] < 300 * patience()
     return done
 
 
@@ -96,6 +97,21 @@ def test_the_services_block_is_printed_and_its_status_told_to_the_user_alone(vau
     assert (request["k"], request["token_budget"], request["render"]) == (5, 2000, True)
     assert 0 < request["budget_ms"] <= 255 * patience()
     assert read_injected(vault.state.harness, SESSION) == {"a.md"}
+
+
+def counted(sandbox: Sandbox) -> list[object]:
+    line = sandbox.log_lines()[-1]
+    return [line[name] for name in ("entries_injected", "vec_hits", "grep_hits", "deduped_count")]
+
+
+def test_the_log_says_in_fields_how_many_entries_were_found_and_given(vault: Sandbox) -> None:
+    ask(vault)
+    assert counted(vault) == [1, 0, 1, 0]
+    found = {"vec_hits": 4, "grep_hits": 3, "deduped_count": 2}
+    told = answer_with(block="Notes:\n- Text.\n", status="Loaded 1 relevant entries: a", paths=["a.md"], found=found)
+    with recall_service(vault.state.recall_socket, told):
+        ask(vault, "and what of the sourdough hydration?")
+    assert counted(vault) == [1, 4, 3, 2]
 
 
 def test_when_the_service_finds_nothing_stdout_stays_empty(vault: Sandbox) -> None:

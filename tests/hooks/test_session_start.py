@@ -243,6 +243,10 @@ def test_the_projects_memory_index_is_shown_up_to_its_limit(sandbox: Sandbox) ->
     assert f"(truncated: 200 of 300 lines; the whole index is {index})\n</auto-memory>\n" in stdout
     assert "hidden" not in stdout
     assert "On demand." not in stdout
+    index.write_text("- [T](t.md) — x\n" * 20_000)
+    assert "(truncated: 200 of more than 14564 lines; the" in start(sandbox, session_id="s3")[0], (
+        "no more of it is read"
+    )
     index.write_text("ä" * 20_000)
     stdout, _ = start(sandbox, session_id="s2")
     assert 9_000 < stdout.count("ä") <= 10_000

@@ -107,7 +107,9 @@ def at_once(sandbox: Sandbox, event: str) -> list[Outcome]:
 def overdue(sandbox: Sandbox, event: str, limit_ms: float) -> float:
     """Milliseconds by which the latest hook was late."""
     lines = [line for line in sandbox.log_lines() if line.get("hook") == event]
-    return max(float(line["ms"] - max(limit_ms, line.get("start_ms", 0.0) + STARTING_LATE_MS)) for line in lines)
+    return max(
+        float(line["duration_ms"] - max(limit_ms, line.get("start_ms", 0.0) + STARTING_LATE_MS)) for line in lines
+    )
 
 
 def any_began_in_time(sandbox: Sandbox) -> bool:
@@ -169,7 +171,7 @@ def test_on_a_disk_that_does_not_answer_a_prompt_gets_what_the_index_holds(serve
         done = served.run("UserPromptSubmit", served.payload(prompt="how is widget7 aligned to its flange7?"))
     assert "The widget7 needs flange7 aligned." in done.stdout
     (line,) = [line for line in served.log_lines() if line.get("hook") == "UserPromptSubmit"]
-    assert line["ms"] <= PROMPT_LIMIT_MS + STARVED_MS
+    assert line["duration_ms"] <= PROMPT_LIMIT_MS + STARVED_MS
     assert line["degraded"] == "files-late"
 
 
@@ -177,7 +179,7 @@ def test_the_time_that_a_process_waited_for_its_first_line_counts(served: Sandbo
     done = served.run("UserPromptSubmit", served.payload(prompt="what?"), prepare=lambda: time.sleep(0.2))
     assert done.returncode == 0
     (line,) = [line for line in served.log_lines() if line.get("hook") == "UserPromptSubmit"]
-    assert line["ms"] >= line["start_ms"] >= 190
+    assert line["duration_ms"] >= line["start_ms"] >= 190
 
 
 def test_a_core_that_is_taken_away_between_two_clocks_makes_no_hook_older() -> None:
@@ -196,7 +198,8 @@ print(abs(client._process_start_time() - true))
 def test_only_two_hooks_search_at_once_when_the_service_does_not_answer(served: Sandbox) -> None:
     with RecallClient(served.state.recall_socket) as client:
         pid = client.ping()["pid"]
-    places = [open(f"{served.state.run}/search-{number}.lock", "w") for number in range(MAX_CONCURRENT_SEARCHES)]  # noqa: SIM115  held open on purpose: each is a lock
+    locks = [f"{served.state.run}/search-{number}.lock" for number in range(MAX_CONCURRENT_SEARCHES)]
+    places = [open(lock, "w") for lock in locks]  # noqa: SIM115  held open on purpose: each is a lock
     payload = served.payload(prompt="how is widget7 aligned to its flange7?")
     os.kill(pid, signal.SIGSTOP)
     try:
@@ -214,7 +217,7 @@ def test_only_two_hooks_search_at_once_when_the_service_does_not_answer(served: 
     assert first["degraded"] == "recall service slow; other hooks were searching"
     assert "other hooks" not in second["degraded"]
     assert "widget8 needs" in alone.stdout or second["degraded"].endswith("own search late")
-    assert max(first["ms"], second["ms"]) <= PROMPT_LIMIT_MS + STARVED_MS
+    assert max(first["duration_ms"], second["duration_ms"]) <= PROMPT_LIMIT_MS + STARVED_MS
 
 
 def test_without_a_service_a_note_that_became_a_pipe_holds_up_nobody(served: Sandbox) -> None:
@@ -229,7 +232,7 @@ def test_without_a_service_a_note_that_became_a_pipe_holds_up_nobody(served: San
     assert "note-7\n" not in done.stdout
     (line,) = [line for line in served.log_lines() if line.get("hook") == "UserPromptSubmit"]
     assert line["degraded"].startswith("recall service absent")
-    assert line["ms"] <= PROMPT_LIMIT_MS + STARVED_MS
+    assert line["duration_ms"] <= PROMPT_LIMIT_MS + STARVED_MS
 
 
 SESSIONS_AT_ONCE, BUSY_PROCESSES = 200, 20

@@ -124,6 +124,8 @@ def test_antigravity_gets_opening_and_answer_with_its_first_call_of_the_model(sa
 
 
 def test_antigravity_is_answered_once_a_turn_and_recorded_when_it_is_idle(sandbox: Sandbox, told: Any) -> None:
+    antigravity_typed(sandbox, "Hello.")
+    sandbox.run("PreInvocation", antigravity(sandbox, invocationNum=0, initialNumSteps=1), "--host", "antigravity")
     antigravity_typed(sandbox, "Hello.", "When do we ship?")
     later = sandbox.run("PreInvocation", antigravity(sandbox, invocationNum=0, initialNumSteps=12), "--host",
                         "antigravity")  # fmt: skip
@@ -137,6 +139,22 @@ def test_antigravity_is_answered_once_a_turn_and_recorded_when_it_is_idle(sandbo
     idle = antigravity(sandbox, terminationReason="model_stop", fullyIdle=True)
     assert injected_of(sandbox.run("Stop", idle, "--host", "antigravity")) == ""
     assert spooled(sandbox) == 1
+
+
+def test_antigravity_gets_the_opening_with_a_later_call_where_none_was_in_time_for_it(
+    sandbox: Sandbox, told: Any
+) -> None:
+    antigravity_typed(sandbox, "When do we ship?")
+    place = str(Path(memoryvault.__file__ or "").resolve().parents[1])
+    cut = CAUGHT.replace("client._prompt", "client._session_start")
+    first = antigravity(sandbox, invocationNum=0, initialNumSteps=1)
+    done = sandbox.run("PreInvocation", first, "--host", "antigravity", python=(sys.executable, "-c", cut, place))
+    assert injected_of(done) == ""
+    calls = [antigravity(sandbox, invocationNum=number, initialNumSteps=1) for number in (1, 2)]
+    second, third = (injected_of(sandbox.run("PreInvocation", call, "--host", "antigravity")) for call in calls)
+    assert "plain language" in second
+    assert WORDS not in second, "the prompt's own call is over"
+    assert third == ""
 
 
 CAUGHT = """\
@@ -163,7 +181,7 @@ def test_antigravity_gets_its_object_also_when_the_time_is_up(sandbox: Sandbox, 
     python = (sys.executable, "-c", CAUGHT, place)
     done = sandbox.run("PreInvocation", payload, "--host", "antigravity", python=python)
     assert "time budget exceeded" in done.stderr
-    assert ("plain language" in injected_of(done)) == (steps == 1)
+    assert "plain language" in injected_of(done), "what a session starts with, whichever call is the first that is seen"
 
 
 @pytest.mark.slow

@@ -107,7 +107,7 @@ def test_each_payload_is_dealt_with_in_the_time_of_its_event(remembering: Sandbo
         assert done.returncode == 0, (event, done.stderr)
         assert "Traceback" not in done.stderr
         for line in sandbox.log_lines()[before:]:
-            shares.append(line["ms"] / budget_ms(line["hook"]))
-            assert line["ms"] <= hard_end_ms(line["hook"]) + STARVED_MS, line
+            shares.append(line["duration_ms"] / budget_ms(line["hook"]))
+            assert line["duration_ms"] <= hard_end_ms(line["hook"]) + STARVED_MS, line
     assert len(shares) >= len(calls) / 2, "most of them are events that are acted upon, and leave a line"
     assert statistics.median(shares) <= 1, "of the budget; one or the other may have to wait for a core"

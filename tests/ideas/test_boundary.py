@@ -65,7 +65,6 @@ WRITERS = {
     "tasks/queue/schema.py": STATE,
     "services/scrubbing.py": STATE,
     "services/sessions.py": STATE,
-    "tasks/shared_queue_link.py": STATE,
     "tasks/queue/spool.py": STATE,
     "services/state_db.py": STATE,
     "services/tombstones.py": "its note in the vault, by VaultStore",

@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
+from memoryvault.cli.review import day_said
 from memoryvault.cli.review_steps import Steps
 from memoryvault.pipelines.likeness import LikenessLimits, is_same, wording_of
 from memoryvault.pipelines.review import Approve, Reject, Supersede
-from memoryvault.runtime.errors import BoundaryRefused, EntryInvalid, EntryNotFound, MemoryVaultError
+from memoryvault.runtime.errors import BoundaryRefused, EntryInvalid, EntryNotFound, MemoryVaultError, SettingsError
+from memoryvault.services.agent_proposals import AgentProposals
 from memoryvault.services.boundary import consent_of, outside_write, without_change
 from memoryvault.services.ideas.ledger import MOST_QUESTIONS, ask_next, find_idea, ideas, pitch_of, section_of
 from memoryvault.services.journal import Change
@@ -62,6 +64,21 @@ def test_what_an_old_session_said_keeps_the_time_it_was_said_and_its_note_is_of_
         else:
             assert entry.surfaced_at is None
         assert entry.created == entry.updated == silent.store.today().isoformat()
+
+
+def test_the_question_bears_the_day_on_which_the_idea_was_said(bed: Bed) -> None:
+    bed.remember(replace(IDEA, said_at="2024-02-03T04:05:06Z"))
+    (question,) = bed.reviewer.waiting()
+    assert day_said(question) == "2024-02-03"
+
+
+def test_a_list_of_ideas_inside_the_vault_is_refused(silent: Bed) -> None:
+    (silent.root / "way").symlink_to(silent.vault)
+    for target in (silent.vault / "Ideas.md", silent.root / "way" / "Ideas.md"):
+        silent.env = {**silent.env, "IDEAS_SURFACE_PATH": str(target)}
+        with pytest.raises(SettingsError, match="outside of it: name a note there"):
+            write_down(silent, "Offline maps", "Ship the tiles with the app.")
+        assert silent.files() == {}
 
 
 def test_the_question_shows_all_that_a_yes_adds(bed: Bed) -> None:
@@ -120,6 +137,32 @@ def test_nothing_outside_the_vault_is_written_before_the_user_agreed(bed: Bed, m
     assert outside(bed) == before
     assert len(list(ideas(bed.store))) == 2
     assert len(bed.reviewer.waiting()) == (2 if mode == "interactive" else 0), "auto asks nothing and writes nothing"
+
+
+def test_an_idea_that_an_agent_wrote_down_reaches_ideas_md_once_the_user_approves_it(bed: Bed) -> None:
+    for title, summary in (("Offline maps", "Ship the tiles with the app."), ("Paper maps", "Print them.")):
+        AgentProposals(bed.settings, bed.store).propose("idea", title, summary)
+    before = outside(bed)
+    first, second = bed.reviewer.waiting()
+    decided = bed.reviewer.decide(first.path, Approve(), run="r")
+    assert decided.listed_in == str(bed.root / "Ideas.md")
+    section = f"## {bed.store.today()}: Offline maps\nShip the tiles with the app.\n"
+    assert section in ideas_file(bed)
+    assert bed.reviewer.waiting() == [second], "nothing more is asked"
+    bed.reviewer.undo_last()
+    assert outside(bed) == before
+    bed.reviewer.decide(second.path, Reject(), run="r")
+    assert outside(bed) == before
+
+
+def test_an_idea_is_approved_though_ideas_md_cannot_be_written(bed: Bed) -> None:
+    (bed.root / "Ideas.md").mkdir()
+    AgentProposals(bed.settings, bed.store).propose("idea", "Offline maps", "Ship the tiles with the app.")
+    (proposal,) = bed.reviewer.waiting()
+    decided = bed.reviewer.decide(proposal.path, Approve(), run="r")
+    assert (decided.verdict, decided.listed_in) == ("approved", None)
+    assert [entry.name for entry in ideas(bed.store)] == ["Offline maps"]
+    assert bed.reviewer.waiting() == []
 
 
 def test_yes_to_the_question_writes_the_section_and_no_is_remembered(bed: Bed) -> None:

@@ -169,5 +169,4 @@ def test_a_connection_that_was_dropped_for_its_silence_is_opened_again(
 def test_settings_become_the_services_configuration(user: Settings) -> None:
     config = ServiceConfig.from_settings(user)
     assert config.vault == user.vault_path
-    assert config.idle_exit_seconds == user.recall.idle_exit_seconds
     assert config.eagerness == user.recall.eagerness

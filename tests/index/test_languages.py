@@ -7,9 +7,10 @@ import json
 import numpy
 import pytest
 
+from memoryvault.bench.small import Prompt, given
 from memoryvault.bench.train_languages import SAMPLES, measure
 from memoryvault.index.embedder import DEFAULT_MODEL, Embedder, load_embedder, model_name
-from memoryvault.index.languages import LanguageDirections, directions_of, load_directions
+from memoryvault.index.languages import LanguageDirections, directions_of, is_foreign, load_directions
 from memoryvault.index.query_embedding import QueryEmbedding
 from memoryvault.index.ranking import DenseHit
 from memoryvault.index.words import WordVectors
@@ -91,3 +92,32 @@ def test_an_english_prompt_is_not_taken_for_another_language(embedder: Embedder)
     vectors = embedder.encode(prompts, query=True)
     taken = [prompt for prompt, vector in zip(prompts, vectors, strict=True) if kept.neutralise(vector, None)]
     assert taken == []
+
+
+@pytest.mark.parametrize(
+    ("text", "foreign"),
+    [
+        ("배포는 언제?", True),
+        ("部署 ok?", False),
+        ("когда мы deploy?", True),
+        ("when do we 部署?", False),
+        ("3 + 4", False),
+    ],
+)
+def test_a_question_is_foreign_to_an_english_model_by_its_script(text: str, foreign: bool) -> None:
+    assert is_foreign(DEFAULT_MODEL, text) is foreign
+    assert not is_foreign("of-many-languages", text)
+
+
+@pytest.mark.model
+def test_a_word_that_is_there_outvotes_what_an_english_model_makes_of_another_script(embedder: Embedder) -> None:
+    texts = {
+        "ko": "배포는 화요일에만 한다",
+        "effect": "Never call setState in useEffect without a guard.",
+        "zh": "部署只在星期二进行",
+        "deploys": "Deploy on Tuesdays only.",
+    }
+    notes = [{"slug": slug, "kind": "preferences", "title": text, "text": text} for slug, text in texts.items()]
+    asked = [Prompt("note", "배포는 언제?", frozenset({"ko"}), frozenset())]
+    tally = given(notes, (), asked, embedder)["note"]
+    assert (tally.right, tally.wrong_notes) == (1, 0)

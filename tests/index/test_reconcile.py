@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -215,11 +216,11 @@ def watched(bed: Bed) -> Iterator[Bed]:
 class watching:
     """A watcher that keeps the bed's index up to date, on a store of its own."""
 
-    def __init__(self, bed: Bed, **options: object) -> None:
+    def __init__(self, bed: Bed, **options: Any) -> None:
         self.bed = bed
         self.seen: list[frozenset[str] | None] = []
         self.errors: list[Exception] = []
-        self.watcher = VaultWatcher(bed.vault, self.changed, on_error=self.errors.append, **options)  # type: ignore[arg-type]
+        self.watcher = VaultWatcher(bed.vault, self.changed, on_error=self.errors.append, **options)
 
     def changed(self, paths: frozenset[str] | None) -> None:
         self.seen.append(paths)

@@ -211,6 +211,14 @@ def test_a_rule_that_did_not_fit_the_sessions_start_is_recalled(vault_of_two: Be
         assert of_another == ["personal-private/preferences/use-pnpm.md"]
 
 
+def test_an_answer_counts_what_was_found_by_meaning_by_words_and_both_ways(vault_of_two: Bed, service: Start) -> None:
+    running = service()
+    running.wait_until_listening()
+    with running.client() as client:
+        found = client.recall("we use pnpm here", session="s-9")["found"]
+    assert found == {"vec_hits": 10, "grep_hits": 1, "deduped_count": 1}
+
+
 def test_each_recall_leaves_a_receipt_without_the_prompt(vault_of_two: Bed, service: Start) -> None:
     running = service()
     running.wait_until_listening()

@@ -92,6 +92,9 @@ def test_an_old_table_gains_the_columns_it_lacks_and_a_second_run_changes_nothin
     old = apsw.Connection(str(path))
     old.execute("CREATE TABLE entry_meta (rowid INTEGER PRIMARY KEY, path TEXT, updated_at REAL, slug TEXT)")
     old.execute("INSERT INTO entry_meta (path, updated_at, slug) VALUES ('a.md', 1, 'a')")
+    database.load_vectors(old)
+    old.execute("CREATE VIRTUAL TABLE entries USING vec0(embedding FLOAT[2])")
+    old.execute("INSERT INTO entries (rowid, embedding) VALUES (1, '[1, 2]')")
     old.close()
     for _ in range(2):
         with IndexStore(path) as store:
@@ -103,6 +106,9 @@ def test_an_old_table_gains_the_columns_it_lacks_and_a_second_run_changes_nothin
     indexes = {each[1] for each in connection.execute("PRAGMA index_list(entry_meta)")}
     assert {"idx_entry_meta_kind", "idx_entry_meta_project", "idx_entry_meta_status"} <= indexes
     assert connection.execute("SELECT count(*) FROM migration").get == schema.SCHEMA_VERSION
+    assert connection.execute("SELECT count(*) FROM sqlite_master WHERE name LIKE 'entries%'").get == 0, (
+        "its vectors go"
+    )
     connection.close()
 
 

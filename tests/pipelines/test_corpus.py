@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -36,8 +37,8 @@ RULE = replace(GUESS, statement="Always use pnpm, not npm", standing_rule=True)
 CHOICE = replace(GUESS, category="correction", statement="No, put the fixtures beside the test", claimed_rule=True)
 
 
-def saying(candidate: Candidate, session: str, at: float = 0.0, **changes: object) -> Saying:
-    said = replace(candidate, session=session, records=(f"{session}-{at}",), **changes)  # type: ignore[arg-type]  # keyword options
+def saying(candidate: Candidate, session: str, at: float = 0.0, **changes: Any) -> Saying:
+    said = replace(candidate, session=session, records=(f"{session}-{at}",), **changes)
     return Saying(said, "claude", (at, session, 0))
 
 

@@ -57,10 +57,10 @@ class ResearchBed:
         text = CONFIG.format(network="true" if network else "false", more=more)
         (self.bed.root / "config.toml").write_text(text, "utf-8")
 
-    def idea(self, body: str = STATEMENT, slug: str = SLUG, title: str = TITLE, **fields: object) -> None:
+    def idea(self, body: str = STATEMENT, slug: str = SLUG, title: str = TITLE, **fields: Any) -> None:
         self.bed.store.create(
             f"personal-private/_idea-incubator/{slug}/_index.md",
-            {"kind": "idea", "status": "incubating", "slug": slug, **fields},  # type: ignore[dict-item]  # fields of any type
+            {"kind": "idea", "status": "incubating", "slug": slug, **fields},
             Scrubbed(title),
             Scrubbed(body),
         )

@@ -10,6 +10,7 @@ from unicodedata import normalize
 
 import pytest
 
+from memoryvault.cli.main import main
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.hooks.entryfile import read_entry_file
 from memoryvault.pipelines.incubation import SURFACE_KIND
@@ -270,6 +271,17 @@ def test_the_next_evolve_first_ends_the_one_that_was_killed(bed: Bed) -> None:
     do_evolve(bed, "We deploy hourly.")
     assert bed.store.read(OLD).body == "We deploy hourly."
     assert len(bed.files()) == 3
+
+
+def test_a_command_that_reads_ends_what_was_interrupted_too(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    old_note(bed)
+    assert bed.run_python(EVOLVE.format(old=OLD, slug=None), "journal-applied") == -9
+    for name, value in bed.env.items():
+        monkeypatch.setenv(name, value)
+    assert main(["show", OLD]) == 0
+    assert not bed.journal.is_interrupted
+    assert bed.store.read(OLD).body == "We deploy on Mondays."
+    assert len(bed.files()) == 2
 
 
 @pytest.mark.parametrize("point", ["journal-pending", "journal-applied"])

@@ -9,6 +9,7 @@ import pytest
 
 from memoryvault.pipelines.likeness import LikenessLimits, is_same, wording_of
 from memoryvault.pipelines.triage import Expire, InboxItem, Merge, Promote, TriageLimits, TriageStep, triage
+from memoryvault.services import triaging
 from memoryvault.services.triaging import TriageOutcome, run_triage
 
 from .support import GUESS, Bed, make_bed, said
@@ -147,8 +148,10 @@ def test_a_note_with_a_decision_is_left_to_review(bed: Bed) -> None:
     assert results(bed) == []
 
 
-def test_an_inbox_of_a_hundred_thousand_words_does_not_grow_past_its_limit(tmp_path: Path) -> None:
-    bed = make_bed(tmp_path, MEMORY_REFLECTION_INBOX_ENTRIES="5")
+def test_an_inbox_of_a_hundred_thousand_words_does_not_grow_past_its_limit(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(triaging, "INBOX_ENTRIES", 5)
     words = ["apple", "berry", "cherry", "date", "elder", "fig", "grape", "hazel"]
     for word in words:
         inbox(bed, word, f"Prefer {word}.")

@@ -58,7 +58,24 @@ def test_plans_are_named_as_left_out(bed: Bed, shop: Path) -> None:
         ("ROADMAP.md", "a plan says what was intended, not what holds"),
         ("docs/plans/archive/2025-01-split.md", "a plan says what was intended, not what holds"),
     ]
-    assert {planned.file.kind for planned in plan.chosen} == {"decision"}
+    assert {planned.file.kind for planned in plan.chosen} == {"decision", "index"}
+
+
+def test_each_project_has_an_entry_that_says_what_it_is_and_where_its_decisions_stand(bed: Bed, shop: Path) -> None:
+    (shop / "CLAUDE.md").write_text("# Shop\n\nA shop that sells maps,\nin Flask.\n\n- Always ship on Tuesdays.\n")
+    for number, status in ((1, "accepted"), (2, "rejected"), (3, "accepted")):
+        record = shop / f"docs/adr/000{number}-store.md"
+        record.parent.mkdir(parents=True, exist_ok=True)
+        record.write_text(f"# {number}. Use store {number}\n\n## Status\n\n{status}\n\n## Decision\n\nWe take it.\n")
+    seed(bed, shop)
+    (index,) = [entry for entry in bed.reviewer.waiting() if entry.kind == "project-index"]
+    assert index.body.startswith(
+        "# Index of shop\n\nshop: A shop that sells maps, in Flask. "
+        "Decisions of shop: Use store 1 (docs/adr/0001-store.md); Use store 3 (docs/adr/0003-store.md).\n"
+    )
+    decided = bed.reviewer.decide(index.path, Approve(), run="t")
+    assert decided.path == "personal-projects/shop/project-index/index-of-shop.md"
+    assert seed(bed, shop) == []
 
 
 def test_proposals_wait_in_the_review_scrubbed_and_of_their_project(bed: Bed, shop: Path) -> None:
@@ -183,6 +200,7 @@ def test_links_nested_files_and_the_code_of_others(bed: Bed, shop: Path, tmp_pat
     assert sorted(planned.proposal.statement for planned in plan.chosen) == [
         "Always be kind to others.",
         "Be small: Stay small.",
+        "Decisions of shop: Be small (docs/adr/0001-x.md).",
         "Never use inline styles.",
     ]
     assert sorted((one.path.name, one.why) for one in plan.unread) == [

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from memoryvault.sources.transcripts.hosts import HOSTS, host_of, open_transcript, transcript_roots
+from memoryvault.runtime.settings import load_settings
+from memoryvault.sources.transcripts.hosts import HOSTS, host_of, open_transcript
 from memoryvault.vault.turn import Origin
 
 CODEX: list[dict[str, Any]] = [
@@ -143,7 +144,7 @@ def test_a_host_is_told_by_its_records(tmp_path: Path) -> None:
 
 
 def test_every_host_has_a_folder_and_finds_its_files(tmp_path: Path) -> None:
-    roots = transcript_roots({"CLAUDE_CONFIG_DIR": str(tmp_path / "cc")}, tmp_path)
+    roots = load_settings({"HOME": str(tmp_path), "CLAUDE_CONFIG_DIR": str(tmp_path / "cc")}).session_folders
     assert roots["claude"] == tmp_path / "cc" / "projects"
     names = {
         "claude": "p/s.jsonl",

@@ -41,8 +41,6 @@ CHILDREN = (
     "tasks.jobs.mining_child",
     "tasks.jobs.research_child",
     "services.discovery.fetch_child",
-    "tasks.sharing.judging",
-    "tasks.sharing.packing",
 )
 """Programs of workers that a test may run by itself."""
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
@@ -284,7 +282,7 @@ def _load(libraries: Sequence[str]) -> None:
 
     names = [f"cli.{module}" for module, *_ in COMMANDS.values()]
     names += [f"tasks.jobs.{module}" for module, _ in HANDLERS.values()]
-    for name in (*names, *CHILDREN, "tasks.jobs.wiring", "tasks.sharing.handlers"):
+    for name in (*names, *CHILDREN, "tasks.jobs.wiring"):
         importlib.import_module(f"memoryvault.{name}")
     for name in libraries:
         importlib.import_module(name)

@@ -11,7 +11,6 @@ import pytest
 from memoryvault.runtime.layout import StatePaths
 from memoryvault.tasks.queue.doorbell import ring_worker
 from memoryvault.tasks.queue.ledger import Ledger
-from memoryvault.tests.support.postgres import Cluster, cluster
 from memoryvault.tests.tasks.support import POLICIES, state_in
 
 
@@ -32,16 +31,3 @@ def ledger(state: StatePaths) -> Iterator[Ledger]:
     """The ledger of somebody else: a command, a hook."""
     with Ledger(state.queue_db, policies=POLICIES, bell=lambda: ring_worker(state.wake_socket)) as ledger:
         yield ledger
-
-
-@pytest.fixture
-def conninfo(postgres: Cluster) -> str:
-    """Of a schema of the test's own, on the server that all tests share."""
-    return postgres.conninfo()
-
-
-@pytest.fixture
-def own() -> Iterator[Cluster]:
-    """A server that the test may stop."""
-    with cluster() as running:
-        yield running

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from memoryvault.runtime.layout import StatePaths
 from memoryvault.tasks.queue.kinds import KindPolicy
-from memoryvault.tasks.queue.ledger import Job, LedgerRules
+from memoryvault.tasks.queue.ledger import Job, Ledger
 from memoryvault.tests.support import forked
 
 WAIT_SECONDS = 60.0
@@ -89,7 +89,7 @@ def pid_in(path: Path) -> int:
     return int(path.read_text())
 
 
-def only_job(ledger: LedgerRules) -> Job:
+def only_job(ledger: Ledger) -> Job:
     """The one job there is."""
     (job,) = ledger.list()
     return job

@@ -10,7 +10,7 @@ import pytest
 from huey.registry import Message
 
 from memoryvault.tasks.queue.app import Claiming, JsonSerializer, VaultHuey
-from memoryvault.tasks.queue.doorbell import Chime
+from memoryvault.tasks.queue.doorbell import Bell
 from memoryvault.tasks.queue.ledger import Claim, Ledger
 from memoryvault.tests.tasks.support import POLICIES, only_job
 
@@ -37,11 +37,13 @@ def ran() -> list[Claim]:
 
 
 @pytest.fixture
-def huey(ledger: Ledger, ran: list[Claim]) -> Iterator[VaultHuey]:
+def huey(tmp_path: Path, ledger: Ledger, ran: list[Claim]) -> Iterator[VaultHuey]:
     huey = VaultHuey(
         lambda claim, _: ran.append(claim),
         ledger=ledger,
-        claiming=Claiming(Chime(), lambda: "me", lease_seconds=30.0, poll_seconds=0.01, closed=lambda: False),
+        claiming=Claiming(
+            Bell(tmp_path / "wake.sock"), lambda: "me", lease_seconds=30.0, poll_seconds=0.01, closed=lambda: False
+        ),
     )
     yield huey
     huey.storage.close()

@@ -52,7 +52,8 @@ def test_a_datagram_wakes_the_worker_and_does_nothing_else(state: StatePaths) ->
                 sock.sendto(words, state.wake_socket)
             job = ledger.enqueue("effect", {"key": f"after {words[:20]!r}"})
             ring_worker(state.wake_socket)
-            wait_until(lambda: job in _done(ledger), f"a job is done after {words[:20]!r}")  # noqa: B023 - waited for within the turn
+            # B023: the closure is waited for within the turn
+            wait_until(lambda: job in _done(ledger), f"a job is done after {words[:20]!r}")  # noqa: B023
         assert sum(count for _, _, count in ledger.live_counts()) == 0, "no job came of any of them"
         ring_worker(state.wake_socket, "999.0")
         wait_until(lambda: not Path(state.wake_socket).exists(), "it makes room for a newer one")

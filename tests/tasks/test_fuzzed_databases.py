@@ -154,7 +154,6 @@ def test_a_damaged_state_db_is_told_in_a_line_and_used_again_after_that(tmp_path
     uses: list[Callable[[], object]] = [
         lambda: Cursors(path, "corpus").all(),
         lambda: Cursors(path, "skills").get("source-3"),
-        lambda: Cursors(path, "discovery").having("offset", "3"),
         lambda: Cursors(path, "corpus").set("source-3", {"offset": 9}),
         write,
         lambda: replace_texts(path, lambda text: text, apply=False),

@@ -25,7 +25,7 @@ DAY = SECONDS_PER_DAY
 
 def line(hook: str, ms: object, age_days: float = 0.0, **fields: object) -> dict[str, object]:
     stamp = datetime.fromtimestamp(NOW - age_days * DAY, UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
-    return {"time": stamp, "level": "info", "event": "hook", "hook": hook, "ms": ms, **fields}
+    return {"time": stamp, "level": "info", "event": "hook", "hook": hook, "duration_ms": ms, **fields}
 
 
 def runs(lines: Iterable[Mapping[str, object]]) -> list[HookRun]:
@@ -60,7 +60,7 @@ def test_the_budgets_are_those_that_the_hooks_keep() -> None:
 def test_the_rotated_log_counts_too_and_torn_lines_do_not(tmp_path: Path) -> None:
     log = tmp_path / "memoryvault.log"
     (tmp_path / "memoryvault.log.20260628").write_text(json.dumps(line("Stop", 5.0, age_days=3)) + "\n")
-    log.write_text(json.dumps(line("Stop", 6.0)) + '\n{"event": "hook", "ms": 3\n' + '{"event": "other"}\n')
+    log.write_text(json.dumps(line("Stop", 6.0)) + '\n{"event": "hook", "duration_ms": 3\n' + '{"event": "other"}\n')
     os.utime(tmp_path / "memoryvault.log.20260628", (NOW, NOW))
     assert [run.ms for run in read_hook_runs(log, NOW - 7 * DAY)] == [5.0, 6.0]
 

@@ -16,10 +16,8 @@ from memoryvault.services.health_report import health_report
 from memoryvault.services.indexing import reconcile_now
 from memoryvault.services.spending import SpendingBook
 from memoryvault.tasks.queue.enqueue import open_ledger
-from memoryvault.tasks.shared_queue_link import LinkNote
 from memoryvault.tests.review.support import Bed, make_bed
 
-SHARED = "postgresql://127.0.0.1:1/none"
 PROGRAMS_READ: dict[str, object] = {
     "warnings": [],
     "entries": {"groups": {"personal-private": 1}, "in_use": 1, "set_aside": {"resolved": 1}},
@@ -28,7 +26,6 @@ PROGRAMS_READ: dict[str, object] = {
     "unconfirmed": 0,
     "queue": {"running": 0, "due": 0, "delayed": 0, "dead": 0},
     "sessions": {"waiting": 0, "first_in_seconds": None, "running": 0, "paused": False},
-    "shared_queue": None,
     "index": {
         "entries": 2,
         "chunks": 2,
@@ -68,7 +65,7 @@ def bed(tmp_path: Path) -> Bed:
     book = SpendingBook(state.state_db, "mining")
     book.settle(book.reserve("s1", {"tokens": 9}), {"tokens": 7})
     at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    hook = {"time": at, "event": "hook", "hook": "Stop", "ms": 12.5}
+    hook = {"time": at, "event": "hook", "hook": "Stop", "duration_ms": 12.5}
     Path(state.log_file).write_text(json.dumps(hook) + "\n", "utf-8")
     mark = {"at": "2026-01-01", "path": "personal-private/preferences/tabs.md", "useful": True}
     Path(state.log, "marks.jsonl").write_text(json.dumps(mark) + "\n", "utf-8")
@@ -131,20 +128,6 @@ def test_work_that_nothing_will_begin_is_a_warning(bed: Bed) -> None:
     assert lock.acquire()
     assert warnings(autostart=False) == ()
     lock.release()
-
-
-def test_a_shared_queue_that_was_long_away_is_a_warning(tmp_path: Path) -> None:
-    (tmp_path / "config.toml").write_text(f'[queue]\nurl = "{SHARED}"\n')
-    bed = make_bed(tmp_path)
-    assert asdict(health_report(bed.settings, time.time(), wired))["shared_queue"] == {
-        "reached": None, "why": "no worker has told yet", "since": None,
-    }  # fmt: skip
-    LinkNote(bed.settings.state).tell(False, "no route")
-    for days, warned in ((1, []), (3, ["the shared queue has been away for 3 days: no route"])):
-        report = health_report(bed.settings, time.time() + days * 86_400 + 5, wired)
-        assert report.shared_queue is not None
-        assert (report.shared_queue.reached, report.shared_queue.why) == (False, "no route")
-        assert [line for line in report.warnings if "shared" in line] == warned
 
 
 def test_what_finds_no_room_at_a_sessions_start_is_named(bed: Bed) -> None:

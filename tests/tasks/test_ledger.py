@@ -8,14 +8,13 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from memoryvault.runtime.errors import QueueUnavailable
 from memoryvault.tasks.queue import queries
 from memoryvault.tasks.queue.kinds import AGING_SECONDS, ArgsInvalid
-from memoryvault.tasks.queue.ledger import Claim, JobNotFound, JobStateRefused, Ledger, LedgerRules, NewJob, Refusal
+from memoryvault.tasks.queue.ledger import Claim, JobNotFound, JobStateRefused, Ledger, NewJob, Refusal
 from memoryvault.tests.support.hurry import patience
 from memoryvault.tests.tasks.support import POLICIES, only_job, policy
 
@@ -38,59 +37,40 @@ def clock() -> Clock:
     return Clock()
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=[pytest.mark.slow, pytest.mark.postgres])])
-def ledger(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[LedgerRules]:
-    """Over each database: the rules are the same."""
-    options: dict[str, Any] = {"policies": POLICIES, "clock": clock, "chance": random.Random(1)}
-    if request.param == "sqlite":
-        with Ledger(tmp_path / "queue.db", **options) as ledger:
-            yield ledger
-    else:
-        from memoryvault.tasks.postgres.ledger import PostgresLedger
-
-        with PostgresLedger(request.getfixturevalue("postgres").conninfo(), **options) as shared:
-            yield shared
-
-
 @pytest.fixture
-def file_ledger(tmp_path: Path, clock: Clock) -> Iterator[Ledger]:
+def ledger(tmp_path: Path, clock: Clock) -> Iterator[Ledger]:
     with Ledger(tmp_path / "queue.db", policies=POLICIES, clock=clock, chance=random.Random(1)) as ledger:
         yield ledger
 
 
-def tasks_of(ledger: LedgerRules) -> str:
-    """huey's table of messages."""
-    return "task" if isinstance(ledger, Ledger) else "huey_task"
-
-
-def doorbells(ledger: LedgerRules) -> list[int]:
+def doorbells(ledger: Ledger) -> list[int]:
     """The jobs rung for, first to be taken first."""
-    rows = ledger.read(f"SELECT data FROM {tasks_of(ledger)} WHERE queue = 'memoryvault' ORDER BY priority DESC, id")
+    rows = ledger.read("SELECT data FROM task WHERE queue = 'memoryvault' ORDER BY priority DESC, id")
     return [json.loads(bytes(row[0]))["args"][0] for row in rows]
 
 
-def take(ledger: LedgerRules, owner: str = "a") -> Claim:
+def take(ledger: Ledger, owner: str = "a") -> Claim:
     """Take a doorbell that must be there."""
     taken = ledger.take_doorbell(lambda: owner, LEASE_SECONDS)
     assert taken is not None
     return taken[1]
 
 
-def test_a_due_job_and_its_doorbell_are_one_commit(ledger: LedgerRules) -> None:
+def test_a_due_job_and_its_doorbell_are_one_commit(ledger: Ledger) -> None:
     job_id = ledger.enqueue("effect", {"key": "a"})
     assert ledger.get(job_id).state == "queued"
     assert ledger.get(job_id).rung_at is not None
     assert doorbells(ledger) == [job_id]
 
 
-def test_a_failed_enqueue_leaves_neither(ledger: LedgerRules) -> None:
+def test_a_failed_enqueue_leaves_neither(ledger: Ledger) -> None:
     with pytest.raises(ArgsInvalid, match="unknown argument 'no'"):
         ledger.enqueue_all([NewJob("effect", {}), NewJob("effect", {"no": 1})])
     assert ledger.list() == []
     assert doorbells(ledger) == []
 
 
-def test_a_delayed_job_is_rung_for_when_it_is_due(ledger: LedgerRules, clock: Clock) -> None:
+def test_a_delayed_job_is_rung_for_when_it_is_due(ledger: Ledger, clock: Clock) -> None:
     job_id = ledger.enqueue("effect", delay_seconds=90)
     assert ledger.ring_due() == 0
     clock.now += 91
@@ -99,7 +79,7 @@ def test_a_delayed_job_is_rung_for_when_it_is_due(ledger: LedgerRules, clock: Cl
     assert doorbells(ledger) == [job_id]
 
 
-def test_a_quiet_period_begins_again_with_each_stop(ledger: LedgerRules, clock: Clock) -> None:
+def test_a_quiet_period_begins_again_with_each_stop(ledger: Ledger, clock: Clock) -> None:
     first = ledger.enqueue("effect", unique_key="s", delay_seconds=90, due="later")
     clock.now += 60
     assert ledger.enqueue("effect", unique_key="s", delay_seconds=90, due="later") == first
@@ -107,7 +87,7 @@ def test_a_quiet_period_begins_again_with_each_stop(ledger: LedgerRules, clock: 
 
 
 def test_an_immediate_request_brings_the_waiting_job_forward_and_a_late_one_does_not_push_it_back(
-    ledger: LedgerRules, clock: Clock
+    ledger: Ledger, clock: Clock
 ) -> None:
     job_id = ledger.enqueue("effect", unique_key="s", delay_seconds=90)
     ledger.enqueue("effect", unique_key="s")
@@ -116,7 +96,7 @@ def test_an_immediate_request_brings_the_waiting_job_forward_and_a_late_one_does
     assert doorbells(ledger) == [job_id]
 
 
-def test_while_a_job_runs_its_key_can_be_queued_but_not_run(ledger: LedgerRules) -> None:
+def test_while_a_job_runs_its_key_can_be_queued_but_not_run(ledger: Ledger) -> None:
     first = ledger.enqueue("effect", unique_key="s")
     claim = take(ledger)
     second = ledger.enqueue("effect", unique_key="s")
@@ -128,7 +108,7 @@ def test_while_a_job_runs_its_key_can_be_queued_but_not_run(ledger: LedgerRules)
     assert take(ledger, "b").job_id == second
 
 
-def test_a_kind_at_its_limit_waits_and_its_next_job_is_rung_for_at_once(ledger: LedgerRules) -> None:
+def test_a_kind_at_its_limit_waits_and_its_next_job_is_rung_for_at_once(ledger: Ledger) -> None:
     first, second, third = (ledger.enqueue("single") for _ in range(3))
     claim = take(ledger)
     assert claim.job_id == first
@@ -139,7 +119,7 @@ def test_a_kind_at_its_limit_waits_and_its_next_job_is_rung_for_at_once(ledger: 
     assert ledger.get(third).rung_at is None
 
 
-def test_only_the_owner_of_the_attempt_can_end_it(ledger: LedgerRules, clock: Clock) -> None:
+def test_only_the_owner_of_the_attempt_can_end_it(ledger: Ledger, clock: Clock) -> None:
     ledger.enqueue("effect")
     zombie = take(ledger, "zombie")
     clock.now += LEASE_SECONDS + 1
@@ -161,7 +141,7 @@ def test_only_the_owner_of_the_attempt_can_end_it(ledger: LedgerRules, clock: Cl
     assert job.history[1]["result"] == {"files": 2}
 
 
-def test_a_heartbeat_keeps_the_lease(ledger: LedgerRules, clock: Clock) -> None:
+def test_a_heartbeat_keeps_the_lease(ledger: Ledger, clock: Clock) -> None:
     ledger.enqueue("effect")
     claim = take(ledger)
     for _ in range(5):
@@ -170,7 +150,7 @@ def test_a_heartbeat_keeps_the_lease(ledger: LedgerRules, clock: Clock) -> None:
         assert ledger.requeue_expired() == []
 
 
-def test_failures_back_off_and_the_last_attempt_is_dead_and_can_be_replayed(ledger: LedgerRules, clock: Clock) -> None:
+def test_failures_back_off_and_the_last_attempt_is_dead_and_can_be_replayed(ledger: Ledger, clock: Clock) -> None:
     job_id = ledger.enqueue("effect")
     for attempt in (1, 2, 3):
         claim = take(ledger)
@@ -187,7 +167,7 @@ def test_failures_back_off_and_the_last_attempt_is_dead_and_can_be_replayed(ledg
     assert [entry["error"] for entry in job.history] == ["broken 1", "broken 2", "broken 3", None]
 
 
-def test_an_error_that_names_a_file_whose_name_is_no_text_is_kept(ledger: LedgerRules) -> None:
+def test_an_error_that_names_a_file_whose_name_is_no_text_is_kept(ledger: Ledger) -> None:
     """Else nothing could be noted of the attempt, which would count as a crash, five times over."""
     job_id = ledger.enqueue("effect")
     ledger.bury(take(ledger), "\udcff\0.jsonl\nis refused")
@@ -203,7 +183,7 @@ def test_the_pause_doubles_up_to_its_cap_and_is_jittered() -> None:
         assert top / 2 <= min(pauses) < max(pauses) <= top
 
 
-def test_a_crash_counts_so_a_poison_job_ends_dead(ledger: LedgerRules) -> None:
+def test_a_crash_counts_so_a_poison_job_ends_dead(ledger: Ledger) -> None:
     ledger.enqueue("effect")
     for _ in range(3):
         take(ledger)
@@ -215,7 +195,7 @@ def test_a_crash_counts_so_a_poison_job_ends_dead(ledger: LedgerRules) -> None:
     assert doorbells(ledger) == []
 
 
-def test_a_postponed_attempt_does_not_count(ledger: LedgerRules, clock: Clock) -> None:
+def test_a_postponed_attempt_does_not_count(ledger: Ledger, clock: Clock) -> None:
     ledger.enqueue("effect")
     for _ in range(30):
         ledger.postpone(take(ledger), "the vault is not mounted", 60)
@@ -226,13 +206,13 @@ def test_a_postponed_attempt_does_not_count(ledger: LedgerRules, clock: Clock) -
     assert len(job.history) == 20
 
 
-def test_a_released_job_is_due_at_once_and_uncounted(ledger: LedgerRules) -> None:
+def test_a_released_job_is_due_at_once_and_uncounted(ledger: Ledger) -> None:
     ledger.enqueue("effect")
     assert ledger.release(take(ledger))
     assert take(ledger).attempt == 1
 
 
-def test_a_failed_job_whose_key_was_queued_again_goes_on_there_with_its_attempts(ledger: LedgerRules) -> None:
+def test_a_failed_job_whose_key_was_queued_again_goes_on_there_with_its_attempts(ledger: Ledger) -> None:
     first = ledger.enqueue("effect", unique_key="s")
     claim = take(ledger)
     second = ledger.enqueue("effect", unique_key="s")
@@ -242,7 +222,7 @@ def test_a_failed_job_whose_key_was_queued_again_goes_on_there_with_its_attempts
     assert (ledger.get(second).state, ledger.get(second).attempt) == ("queued", 1)
 
 
-def test_a_crashed_job_whose_key_was_queued_again_goes_on_there(ledger: LedgerRules) -> None:
+def test_a_crashed_job_whose_key_was_queued_again_goes_on_there(ledger: Ledger) -> None:
     ledger.enqueue("effect", unique_key="s")
     take(ledger)
     second = ledger.enqueue("effect", unique_key="s")
@@ -251,7 +231,7 @@ def test_a_crashed_job_whose_key_was_queued_again_goes_on_there(ledger: LedgerRu
     assert take(ledger).job_id == second
 
 
-def test_a_cancelled_job_is_lost_to_its_owner(ledger: LedgerRules) -> None:
+def test_a_cancelled_job_is_lost_to_its_owner(ledger: Ledger) -> None:
     running, queued = ledger.enqueue("effect"), ledger.enqueue("effect")
     claim = take(ledger)
     assert ledger.cancel(running).state == "cancelled"
@@ -265,7 +245,7 @@ def test_a_cancelled_job_is_lost_to_its_owner(ledger: LedgerRules) -> None:
         ledger.cancel(99)
 
 
-def test_only_ended_jobs_are_retried_and_not_beside_their_like(ledger: LedgerRules) -> None:
+def test_only_ended_jobs_are_retried_and_not_beside_their_like(ledger: Ledger) -> None:
     first = ledger.enqueue("effect", unique_key="s")
     with pytest.raises(JobStateRefused, match="is queued"):
         ledger.retry(first)
@@ -275,7 +255,7 @@ def test_only_ended_jobs_are_retried_and_not_beside_their_like(ledger: LedgerRul
         ledger.retry(first)
 
 
-def test_a_paused_kind_starts_nothing_until_it_is_resumed(ledger: LedgerRules) -> None:
+def test_a_paused_kind_starts_nothing_until_it_is_resumed(ledger: Ledger) -> None:
     job_id = ledger.enqueue("effect")
     ledger.pause("effect")
     assert ledger.paused() == ["effect"]
@@ -288,10 +268,10 @@ def test_a_paused_kind_starts_nothing_until_it_is_resumed(ledger: LedgerRules) -
         ledger.pause("nonsense")
 
 
-def test_a_lost_doorbell_is_rung_again(ledger: LedgerRules, clock: Clock) -> None:
+def test_a_lost_doorbell_is_rung_again(ledger: Ledger, clock: Clock) -> None:
     job_id = ledger.enqueue("effect")
     with ledger.transaction() as conn:
-        conn.execute(f"DELETE FROM {tasks_of(ledger)}")
+        conn.execute("DELETE FROM task")
     assert ledger.forget_lost_doorbells(5) == 0
     clock.now += 6
     assert ledger.forget_lost_doorbells(5) == 1
@@ -299,31 +279,31 @@ def test_a_lost_doorbell_is_rung_again(ledger: LedgerRules, clock: Clock) -> Non
     assert doorbells(ledger) == [job_id]
 
 
-def test_a_doorbell_that_still_hangs_is_not_rung_twice(file_ledger: Ledger, clock: Clock) -> None:
-    file_ledger.enqueue("effect")
-    with file_ledger.transaction() as conn:
+def test_a_doorbell_that_still_hangs_is_not_rung_twice(ledger: Ledger, clock: Clock) -> None:
+    ledger.enqueue("effect")
+    with ledger.transaction() as conn:
         conn.execute("INSERT INTO task (queue, data) VALUES ('memoryvault', x'80'), ('memoryvault', '{}')")
     clock.now += 6
-    assert file_ledger.forget_lost_doorbells(5) == 0
+    assert ledger.forget_lost_doorbells(5) == 0
 
 
-def test_doorbells_that_are_doubled_late_or_foreign_start_nothing(file_ledger: Ledger) -> None:
-    job_id = file_ledger.enqueue("effect")
-    with file_ledger.transaction() as conn:
+def test_doorbells_that_are_doubled_late_or_foreign_start_nothing(ledger: Ledger) -> None:
+    job_id = ledger.enqueue("effect")
+    with ledger.transaction() as conn:
         conn.execute("INSERT INTO task (queue, data) SELECT queue, data FROM task")
         for data in (b"\x80\x04N.", b"null", b'{"name":"other","args":[1]}', b'{"name":"memoryvault.run"}'):
             conn.execute("INSERT INTO task (queue, data) VALUES ('memoryvault', ?)", (data,))
-    claim = take(file_ledger)
-    assert file_ledger.take_doorbell(lambda: "b", LEASE_SECONDS) is None
-    file_ledger.complete(claim)
-    with file_ledger.transaction() as conn:
+    claim = take(ledger)
+    assert ledger.take_doorbell(lambda: "b", LEASE_SECONDS) is None
+    ledger.complete(claim)
+    with ledger.transaction() as conn:
         conn.execute("INSERT INTO task (queue, data) VALUES ('memoryvault', ?)",
                      (b'{"name":"memoryvault.run","args":[%d]}' % job_id,))  # fmt: skip
-    assert file_ledger.take_doorbell(lambda: "b", LEASE_SECONDS) is None
-    assert doorbells(file_ledger) == []
+    assert ledger.take_doorbell(lambda: "b", LEASE_SECONDS) is None
+    assert doorbells(ledger) == []
 
 
-def test_urgent_work_goes_first_but_does_not_starve_what_waited_long(ledger: LedgerRules, clock: Clock) -> None:
+def test_urgent_work_goes_first_but_does_not_starve_what_waited_long(ledger: Ledger, clock: Clock) -> None:
     plain = ledger.enqueue("effect")
     clock.now += 1
     urgent = ledger.enqueue("urgent")
@@ -332,7 +312,7 @@ def test_urgent_work_goes_first_but_does_not_starve_what_waited_long(ledger: Led
     assert doorbells(ledger) == [urgent, plain, late]
 
 
-def test_a_clock_set_back_a_day_delays_nothing(ledger: LedgerRules, clock: Clock) -> None:
+def test_a_clock_set_back_a_day_delays_nothing(ledger: Ledger, clock: Clock) -> None:
     failing = ledger.enqueue("effect")
     ledger.fail(take(ledger), "broken")
     delayed = ledger.enqueue("effect", delay_seconds=90)
@@ -345,7 +325,7 @@ def test_a_clock_set_back_a_day_delays_nothing(ledger: LedgerRules, clock: Clock
 
 
 def test_the_pause_that_a_host_asks_for_is_kept_though_it_is_longer_than_any_backoff(
-    ledger: LedgerRules, clock: Clock
+    ledger: Ledger, clock: Clock
 ) -> None:
     waiting = ledger.enqueue("effect")
     ledger.fail(take(ledger), "its allowance is used up", after_seconds=DAY_SECONDS)
@@ -355,9 +335,7 @@ def test_the_pause_that_a_host_asks_for_is_kept_though_it_is_longer_than_any_bac
     assert ledger.get(waiting).run_at == again
 
 
-def test_a_retry_of_a_job_from_before_waits_no_day_when_the_clock_is_set_back(
-    ledger: LedgerRules, clock: Clock
-) -> None:
+def test_a_retry_of_a_job_from_before_waits_no_day_when_the_clock_is_set_back(ledger: Ledger, clock: Clock) -> None:
     failing = ledger.enqueue("effect")
     clock.now += 3 * DAY_SECONDS
     ledger.fail(take(ledger), "broken", after_seconds=60)
@@ -367,7 +345,7 @@ def test_a_retry_of_a_job_from_before_waits_no_day_when_the_clock_is_set_back(
 
 
 def test_a_quiet_period_that_began_again_under_a_clock_a_year_ahead_ends_when_that_is_set_right(
-    ledger: LedgerRules, clock: Clock
+    ledger: Ledger, clock: Clock
 ) -> None:
     stopped = ledger.enqueue("effect", unique_key="s", delay_seconds=90, due="later")
     clock.now += 365 * DAY_SECONDS
@@ -377,7 +355,7 @@ def test_a_quiet_period_that_began_again_under_a_clock_a_year_ahead_ends_when_th
     assert ledger.get(stopped).run_at == clock.now
 
 
-def test_a_clock_set_forward_a_day_takes_nothing_from_who_holds_it(ledger: LedgerRules, clock: Clock) -> None:
+def test_a_clock_set_forward_a_day_takes_nothing_from_who_holds_it(ledger: Ledger, clock: Clock) -> None:
     ledger.enqueue("effect")
     claim = take(ledger, "me")
     clock.now += DAY_SECONDS
@@ -387,7 +365,7 @@ def test_a_clock_set_forward_a_day_takes_nothing_from_who_holds_it(ledger: Ledge
     assert ledger.requeue_expired(["another"]) == [claim.job_id]
 
 
-def test_to_advance_leaves_those_that_wait_after_a_failure(ledger: LedgerRules, clock: Clock) -> None:
+def test_to_advance_leaves_those_that_wait_after_a_failure(ledger: Ledger, clock: Clock) -> None:
     failed = ledger.enqueue("effect")
     ledger.fail(take(ledger), "broken", after_seconds=50)
     quiet, far = ledger.enqueue("effect", delay_seconds=90), ledger.enqueue("effect", delay_seconds=900)
@@ -397,7 +375,7 @@ def test_to_advance_leaves_those_that_wait_after_a_failure(ledger: LedgerRules, 
     assert ledger.get(far).run_at == clock.now + 900
 
 
-def test_pruning_deletes_what_is_done_and_keeps_the_dead(ledger: LedgerRules, clock: Clock) -> None:
+def test_pruning_deletes_what_is_done_and_keeps_the_dead(ledger: Ledger, clock: Clock) -> None:
     done, dead = ledger.enqueue("effect"), ledger.enqueue("effect")
     ledger.complete(take(ledger))
     ledger.bury(take(ledger), "hopeless")
@@ -408,7 +386,7 @@ def test_pruning_deletes_what_is_done_and_keeps_the_dead(ledger: LedgerRules, cl
         ledger.get(done)
 
 
-def test_listing_filters_by_state_and_kind_newest_first(ledger: LedgerRules) -> None:
+def test_listing_filters_by_state_and_kind_newest_first(ledger: Ledger) -> None:
     first, second = ledger.enqueue("effect"), ledger.enqueue("effect")
     third = ledger.enqueue("single")
     ledger.cancel(first)
@@ -418,8 +396,8 @@ def test_listing_filters_by_state_and_kind_newest_first(ledger: LedgerRules) -> 
 
 
 @pytest.mark.hurried
-def test_claiming_never_reads_finished_jobs(file_ledger: Ledger) -> None:
-    with file_ledger.transaction() as conn:
+def test_claiming_never_reads_finished_jobs(ledger: Ledger) -> None:
+    with ledger.transaction() as conn:
         conn.execute(
             """INSERT INTO job (kind, args, state, run_at, created_at, finished_at)
                WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000)
@@ -433,19 +411,19 @@ def test_claiming_never_reads_finished_jobs(file_ledger: Ledger) -> None:
     for name in ("TAKE_DOORBELL", "CLAIMABLE", "CLAIM", "COMPLETE", "QUEUED_BY_KEY", "ANY_UNRUNG_DUE", "UNRUNG_KINDS",
                  "UNRUNG_DUE_OF_KIND", "RUNNING_BY_KIND", "EXPIRED", "IS_BUSY", "BACKLOG", "ADVANCE",
                  "PULL_FROM_FUTURE", "PULL_TIME_FROM_FUTURE"):  # fmt: skip
-        for row in file_ledger.read("EXPLAIN QUERY PLAN " + getattr(queries, name), some):
+        for row in ledger.read("EXPLAIN QUERY PLAN " + getattr(queries, name), some):
             assert "SCAN job" not in row[3] or "INDEX" in row[3], f"{name}: {row[3]}"
     times = []
     for _ in range(50):
-        file_ledger.enqueue("effect")
+        ledger.enqueue("effect")
         started = time.perf_counter()
-        claim = take(file_ledger)
+        claim = take(ledger)
         times.append(time.perf_counter() - started)
-        file_ledger.complete(claim)
+        ledger.complete(claim)
     assert sorted(times)[25] < 0.01 * patience()
 
 
-def test_a_locked_file_is_said_in_one_line(tmp_path: Path, file_ledger: Ledger) -> None:
+def test_a_locked_file_is_said_in_one_line(tmp_path: Path, ledger: Ledger) -> None:
     blocker = sqlite3.connect(tmp_path / "queue.db", isolation_level=None)
     blocker.execute("BEGIN IMMEDIATE")
     with Ledger(tmp_path / "queue.db", busy_seconds=0.05) as other:
@@ -462,17 +440,3 @@ def test_a_missing_or_damaged_file_is_said_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "bad.db").write_bytes(b"not a database, but long enough to be read as a header" * 20)
     with pytest.raises(QueueUnavailable, match="file is not a database"):
         Ledger(tmp_path / "bad.db")
-
-
-def test_what_is_hastened_is_due_now_and_only_what_waits_can_be(ledger: LedgerRules, clock: Clock) -> None:
-    job = ledger.enqueue("effect", unique_key="one", delay_seconds=3600)
-    assert ledger.take_doorbell(lambda: "w", 30) is None
-    assert ledger.hasten("one")
-    taken = ledger.take_doorbell(lambda: "w", 30)
-    assert taken is not None
-    assert taken[1].job_id == job
-    assert not ledger.hasten("one"), "it runs"
-    assert not ledger.hasten("another")
-    ledger.postpone(taken[1], "others look at it", 900)
-    assert ledger.hasten("one")
-    assert ledger.take_doorbell(lambda: "w", 30) is not None

@@ -17,8 +17,10 @@ from memoryvault.cli.context import Context
 from memoryvault.cli.doctor import CHECKS
 from memoryvault.cli.finding import Finding
 from memoryvault.pipelines.candidate import Candidate
+from memoryvault.pipelines.reading import model_windows
 from memoryvault.runtime.errors import SettingsError
 from memoryvault.runtime.settings import Settings, load_settings
+from memoryvault.services import model_mining
 from memoryvault.services.mining import Mined, MiningRequest, mine_transcript
 from memoryvault.services.model_mining import ANSWERS_FOLDER, AnswerCache
 from memoryvault.services.spending import SpendingSum, spent_since
@@ -106,7 +108,7 @@ def finds(quote: str, statement: str = "", category: str = "preference") -> Call
 
 @pytest.fixture
 def sandbox(tmp_path: Path) -> Sandbox:
-    return ForkedSandbox(tmp_path, {"MEMORY_QUEUE_LEASE_SECONDS": "2"})
+    return ForkedSandbox(tmp_path, {"MEMORY_TEST_LEASE_SECONDS": "2"})
 
 
 @pytest.fixture
@@ -185,8 +187,11 @@ def test_a_program_s_own_session_is_not_sent(sandbox: Sandbox, model: LoopbackMo
 
 
 @pytest.mark.slow
-def test_a_long_session_is_sent_in_windows(sandbox: Sandbox, model: LoopbackModel) -> None:
-    mined = mine(sandbox, endpoint_of(sandbox, model, window_tokens=600), [*LONG_TALK, *TALK])
+def test_a_long_session_is_sent_in_windows(
+    sandbox: Sandbox, model: LoopbackModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_windows, "WINDOW_TOKENS", 600)
+    mined = mine(sandbox, endpoint_of(sandbox, model), [*LONG_TALK, *TALK])
     assert len(model.requests) > 3
     assert mined.model["asked"] == len(model.requests)
     assert len(lessons(mined)) == 1
@@ -209,11 +214,14 @@ FAULTS = {
 @pytest.mark.parametrize(
     "fault", [pytest.param(fault, marks=pytest.mark.slow) if fault == "slow" else fault for fault in FAULTS]
 )
-def test_on_any_failure_the_local_findings_stand(sandbox: Sandbox, model: LoopbackModel, fault: str) -> None:
+def test_on_any_failure_the_local_findings_stand(
+    sandbox: Sandbox, model: LoopbackModel, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    monkeypatch.setattr(model_mining, "CALL_SECONDS", 1.0)
     model.faults = [fault]
     model.elsewhere = model.endpoint
     rule = user("Always run the linter before you commit.")
-    settings = endpoint_of(sandbox, model, call_seconds=1)
+    settings = endpoint_of(sandbox, model)
     mined = mine(sandbox, settings, [*TALK, rule])
     local = mine(sandbox, choose(sandbox, miner="local"), [*TALK, rule])
     assert mined.candidates == local.candidates != ()
@@ -223,9 +231,12 @@ def test_on_any_failure_the_local_findings_stand(sandbox: Sandbox, model: Loopba
 
 
 @pytest.mark.slow
-def test_after_a_failure_the_other_windows_are_not_asked_about(sandbox: Sandbox, model: LoopbackModel) -> None:
+def test_after_a_failure_the_other_windows_are_not_asked_about(
+    sandbox: Sandbox, model: LoopbackModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_windows, "WINDOW_TOKENS", 600)
     model.faults = ["ok", "500"]
-    mined = mine(sandbox, endpoint_of(sandbox, model, window_tokens=600), [*TALK, *LONG_TALK])
+    mined = mine(sandbox, endpoint_of(sandbox, model), [*TALK, *LONG_TALK])
     assert len(model.requests) == 2
     assert len(lessons(mined)) == 1, "what was answered before counts"
     assert mined.model["windows_failed"] == 1

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from memoryvault.cli import worker as worker_command
+from memoryvault.cli.worker import SettingsInForce
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.runtime.layout import StatePaths
 from memoryvault.runtime.process_lock import lock_holder
 from memoryvault.runtime.settings import Settings, load_settings
 from memoryvault.services.health_report import health_report
 from memoryvault.services.pausing import why_nothing_starts
-from memoryvault.services.settings_in_force import SettingsInForce
 from memoryvault.tasks.queue.enqueue import enqueue, open_ledger
 from memoryvault.tasks.queue.ledger import Ledger
 from memoryvault.tasks.queue.worker import Worker

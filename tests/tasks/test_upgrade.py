@@ -10,8 +10,7 @@ import pytest
 from memoryvault import __version__
 from memoryvault.tasks.queue.doorbell import ring_worker
 from memoryvault.tasks.queue.ledger import Ledger
-from memoryvault.tasks.queue.versions import installed_version, is_newer
-from memoryvault.tasks.queue.worker import Worker, WorkerContext
+from memoryvault.tasks.queue.worker import Worker, WorkerContext, installed_version, is_newer
 from memoryvault.tests.tasks.support import POLICIES, state_in, wait_until
 
 pytestmark = pytest.mark.slow

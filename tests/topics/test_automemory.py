@@ -78,9 +78,9 @@ def test_a_hostile_index_takes_time_in_proportion_to_its_size(pattern: str) -> N
     assert seconds(100_000) < 0.25 * patience(), "a session start has half a second for everything"
 
 
-def test_of_an_endless_index_only_its_begin_is_looked_at() -> None:
-    block = render_index_block("a line of a note\n" * 1_000_000, "/m", 1)
-    assert "(truncated: 200 of 1000000 lines; the whole index is /m)" in block
+def test_a_comment_of_any_length_is_left_out() -> None:
+    block = render_index_block("<!--\n" + "a hidden line\n" * 5_000 + "-->\n- [A](a.md) — x\n", "/m", 1)
+    assert block.endswith("\n\n- [A](a.md) — x\n</auto-memory>")
 
 
 def test_the_block_names_its_file_and_counts_topics() -> None:

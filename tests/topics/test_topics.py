@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -286,8 +287,8 @@ def test_topics_are_recalled_when_asked_and_never_into_a_prompt(bed: Bed) -> Non
     reconcile_now(bed.settings)
     engine = RecallEngine(Path(bed.settings.state.index_db), bed.vault, None)
 
-    def paths(**asked: object) -> list[str]:
-        query = RecallQuery("where do the widgets travel, on the blue crane?", project="shop", **asked)  # type: ignore[arg-type]  # keyword options
+    def paths(**asked: Any) -> list[str]:
+        query = RecallQuery("where do the widgets travel, on the blue crane?", project="shop", **asked)
         return [hit.path for hit in engine.recall(query).hits]
 
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import FrozenInstanceError
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,7 +15,7 @@ from memoryvault.hooks.entryfile import EntryFile, read_entry_file
 from memoryvault.vault.entry import Source, fingerprint, first_heading, parse_entry
 
 
-def entry_of(header: str, body: str = "Body.", path: str = "personal-private/preferences/my-note.md"):  # type: ignore[no-untyped-def]
+def entry_of(header: str, body: str = "Body.", path: str = "personal-private/preferences/my-note.md") -> Any:
     return parse_entry(path, f"---\n{header}\n---\n\n{body}\n".encode())
 
 

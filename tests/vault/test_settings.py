@@ -11,15 +11,12 @@ import pytest
 
 from memoryvault.runtime.errors import SettingsError
 from memoryvault.runtime.settings import (
-    BY_NAME,
     SETTINGS,
     Settings,
     as_toml,
     child_environment,
-    displayable_value,
     load_settings,
     render_settings_reference,
-    snapshot_values,
     value_in_force,
 )
 
@@ -80,7 +77,7 @@ def test_the_documented_variables_work() -> None:
     assert settings.memory.enabled is False
     assert settings.memory.review_mode == "silent"
     assert settings.embedding.model == "BAAI/bge-large-en-v1.5"
-    assert settings.transcript_roots[0] == Path("/c/projects")
+    assert settings.session_folders["claude"] == Path("/c/projects")
     assert settings.recall.core_words == 80
 
 
@@ -112,8 +109,8 @@ def test_a_missing_vault_says_how_to_set_one() -> None:
         ("[recall]\nk = true\n", "config.toml:2: recall.k is true, but must be a whole number from 1 to 50"),
         ("[recall]\nk = 2.5\n", "config.toml:2: recall.k is 2.5, but must be a whole number from 1 to 50"),
         (
-            "reflection.same_wording = nan\n",
-            "config.toml:1: reflection.same_wording is nan, but must be a number from 0.5 to 1",
+            "queue.wait_hours = nan\n",
+            "config.toml:1: queue.wait_hours is nan, but must be a number from 0.01 to 720",
         ),
         (
             '[memory]\n# mode\nreview_mode = "Auto"\n',
@@ -136,6 +133,7 @@ def test_a_missing_vault_says_how_to_set_one() -> None:
         ),
         ("[recall]\n\nrecall.k = 5\n", "config.toml:3: there is no setting recall.recall.k: it stands below [recall]"),
         ("k = 5\n", "config.toml:1: there is no setting k; did you mean recall.k?"),
+        ("[mcp]\nsave = false\n", "config.toml:2: there is no setting mcp.save; [mcp] has: tools"),
         ("[queue]\nlease = 5\ncolour = 1\n", "config.toml:2: there is no setting queue.lease"),
         ("[zebra]\nstripes = 1\n", "config.toml:2: there is no setting zebra.stripes; the sections are: "),
         ("[recall\nk = 1\n", "config.toml:1: not valid TOML"),
@@ -273,45 +271,6 @@ def test_no_variable_gives_a_consent(tmp_path: Path, name: str) -> None:
         assert value_in_force(load(tmp_path, "", **{variable: value}), name) == row.default
 
 
-def test_what_shares_work_with_other_machines_is_said_in_the_file_alone(tmp_path: Path) -> None:
-    names = ("url", "share", "work", "machine", "wait_hours")
-    assert [BY_NAME[f"queue.{name}"].variable for name in names] == [None] * len(names)
-    env = {"MEMORY_QUEUE_URL": "postgresql://elsewhere/x", "MEMORY_QUEUE_SHARE": "*"}
-    assert load(tmp_path, "", **env).queue.url == ""
-    assert load(tmp_path, "", **env).queue.share == ""
-
-
 def test_an_address_with_a_password_is_not_quoted_when_it_is_refused(tmp_path: Path) -> None:
-    for wrong in ("mysql://me:geheimnis@db/x", "postgresql://me:geheimnis@db/x y"):
-        said = refusal(tmp_path, f'[queue]\nurl = "{wrong}"\n')
-        assert said == (
-            "config.toml:2: queue.url is something else, but must be an address, as in postgresql://memory@db.example/memory"
-        )
     said = refusal(tmp_path, '[research]\nsearxng = "https://me:geheimnis@x.example/"\n')
     assert said.startswith("config.toml:2: research.searxng is something else, but must be an address")
-    settings = load(tmp_path, '[queue]\nurl = "postgresql://me:geheimnis@db/x"\n')
-    assert displayable_value(settings, "queue.url") == "postgresql://me:***@db/x"
-    assert "geheimnis" not in repr(settings)
-    assert "geheimnis" not in str(snapshot_values(settings))
-    assert "geheimnis" not in str(child_environment(settings))
-
-
-@pytest.mark.parametrize(
-    ("value", "fits"),
-    [("", True), ("*", True), ("shop", True), ("shop, my app,lib", True), ("*, shop", False), (",", False)],
-)
-def test_projects_to_share_are_named_or_all(tmp_path: Path, value: str, fits: bool) -> None:
-    text = f'[queue]\nshare = "{value}"\n'
-    if fits:
-        assert load(tmp_path, text).queue.share == value
-    else:
-        assert "names of projects with commas between, or * for all" in refusal(tmp_path, text)
-
-
-def test_a_machine_without_a_vault_has_a_state_folder_only_to_work_for_others(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="no vault is set"):
-        _ = load(tmp_path, "").state
-    settings = load(tmp_path, '[queue]\nurl = "postgresql://db/x"\n', MEMORY_STATE_DIR=str(tmp_path))
-    assert settings.only_works_for_others
-    assert settings.state.root == str(tmp_path / "works-for-others")
-    assert snapshot_values(settings)["state"] == "", "hooks have nothing to do there"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import stat
 from pathlib import Path
 
@@ -37,7 +36,7 @@ def test_what_was_compiled_is_read(env: dict[str, str]) -> None:
     assert compiled["vault"] == env["MEMORY_VAULT_PATH"]
     assert compiled["enabled"] == "1"
     assert compiled["queue_db"] == compiled["state"] + "/queue.db"
-    assert compiled["transcript_roots"].split(os.pathsep)[0] == env["HOME"] + "/.claude/projects"
+    assert compiled["sessions_claude"] == env["HOME"] + "/.claude/projects"
 
 
 def test_it_is_private_and_leaves_no_temporary_file(env: dict[str, str]) -> None:

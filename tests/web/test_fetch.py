@@ -16,7 +16,7 @@ import pytest
 from memoryvault.sources.web import fetch
 from memoryvault.sources.web.addresses import is_own_network, is_public, resolve_within
 from memoryvault.sources.web.fetch import USER_AGENT, Fetcher, FetchFailed, FetchRefused, Limits
-from memoryvault.sources.web.robots import Robots
+from memoryvault.sources.web.pages import Robots
 from memoryvault.tests.support.loopback_site import HOST, Reply, Site, page, site, slowly
 
 QUICK = Limits(connect_seconds=2, total_seconds=5, max_bytes=100_000, max_redirects=3)

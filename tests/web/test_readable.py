@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memoryvault.sources.web.fetch import Page
-from memoryvault.sources.web.readable import readable
+from memoryvault.sources.web.pages import readable
 from memoryvault.tests.support.loopback_site import page
 
 
@@ -32,3 +32,14 @@ def test_a_page_of_nothing_or_nonsense_has_no_text_and_does_no_harm(body: bytes)
 
 def test_plain_text_is_taken_as_it_is() -> None:
     assert readable(_page("  Grüße\n".encode(), "text/plain; charset=utf-8")).text == "Grüße"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("span", ['colspan="1000"', "COLSPAN = 1000", "rowspan='1000' colspan=1000"])
+def test_a_cell_that_spans_a_thousand_columns_is_one_cell(span: str) -> None:
+    """Twenty thousand of them took the extractor a minute of processor time."""
+    row = "".join(f"<td {span}>column {number}</td>" for number in range(20))
+    body = f"<article><table><tr>{row}</tr></table><p>{'words of a page ' * 50}</p></article>".encode()
+    text = readable(_page(body)).text
+    assert "column 19" in text
+    assert text.count("|") < 50

@@ -1,0 +1,106 @@
+"""The skill `memory` in the folder where a host reads its user's skills: how an agent asks, proposes and takes notes.
+
+The plugin brings it too. It is written only into a folder of its own; what a person changed there stays theirs.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+
+from ..runtime.atomic_file import replace_file
+from ..runtime.layout import OWN_SKILL
+from ..runtime.settings import Settings
+from .install import plugin_installed
+from .wiring import CLAUDE
+
+SKILL = "memory"
+PAGES = Path(__file__).parents[1] / "plugin" / "skills" / SKILL
+_IN_THE_PLUGIN = 'sh "${CLAUDE_PLUGIN_ROOT}/hooks/launch.sh" memory'
+"""How the plugin's pages call the command where it is not on the PATH."""
+
+
+def skill_folder(host: str, settings: Settings) -> Path:
+    """Where the host reads the skill."""
+    folder = {
+        CLAUDE: settings.hosts.claude_config_dir,
+        "codex": settings.hosts.codex_home,
+        "copilot": settings.hosts.copilot_home,
+        "antigravity": settings.hosts.antigravity_home / "config",
+    }[host]
+    return folder / "skills" / SKILL
+
+
+def is_wanted(host: str, settings: Settings) -> bool:
+    """Whether `memory init` writes it: not beside the plugin, and not where memory or agents' notes are off."""
+    chosen = settings.memory
+    return chosen.enabled and not chosen.disable_auto_memory and not (host == CLAUDE and plugin_installed(settings))
+
+
+def install_skill(host: str, settings: Settings) -> str:
+    """Write the skill for the host, or bring it up to date; why that was not done, '' when it was."""
+    folder = skill_folder(host, settings)
+    if folder.is_symlink() or (folder.exists() and not (folder / OWN_SKILL).is_file()):
+        return f"{folder} is another's: the skill `{SKILL}` was not written there"
+    written = _read_written(folder)
+    kept = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _write_down(folder, written)  # First, so that a folder left by a killed `memory init` is known as ours.
+        for name, data in _pages().items():
+            page = folder / name
+            if page.exists() and page.read_bytes() != data and not _is_as_written(page, written):
+                kept.append(name)
+                continue
+            replace_file(page, data, synced=False)
+            written[name] = sha256(data).hexdigest()
+        _write_down(folder, written)
+    except OSError as error:
+        return f"the skill `{SKILL}` cannot be written to {folder}: {error.strerror}"
+    return f"{', '.join(kept)} in {folder}: you changed it, so it stays" if kept else ""
+
+
+def remove_skill(host: str, settings: Settings) -> Path | None:
+    """Take away what `install_skill` wrote and nobody changed; its folder, None when there was nothing of ours."""
+    folder = skill_folder(host, settings)
+    if folder.is_symlink() or not (folder / OWN_SKILL).is_file():
+        return None
+    written = _read_written(folder)
+    with suppress(OSError):
+        for name in written:
+            if _is_as_written(folder / name, written):
+                (folder / name).unlink()
+        (folder / OWN_SKILL).unlink()
+        folder.rmdir()  # Not where something of the user's is in it.
+        folder.parent.rmdir()
+    return folder
+
+
+def _pages() -> dict[str, bytes]:
+    command = shlex.join([sys.executable, "-I", "-m", "memoryvault"])
+    return {
+        page.name: page.read_text("utf-8").replace(_IN_THE_PLUGIN, command).encode()
+        for page in sorted(PAGES.glob("*.md"))
+    }
+
+
+def _write_down(folder: Path, written: dict[str, str]) -> None:
+    replace_file(folder / OWN_SKILL, json.dumps(written, indent=1).encode(), synced=False)
+
+
+def _read_written(folder: Path) -> dict[str, str]:
+    """Hashes of the files as they were written, by their names."""
+    with suppress(OSError, ValueError):
+        found = json.loads((folder / OWN_SKILL).read_bytes())
+        return {str(name): str(value) for name, value in found.items() if "/" not in name}
+    return {}
+
+
+def _is_as_written(path: Path, written: dict[str, str]) -> bool:
+    with suppress(OSError):
+        return sha256(path.read_bytes()).hexdigest() == written.get(path.name)
+    return False

@@ -1,0 +1,40 @@
+"""A file that a person saves while it is changed."""
+
+from __future__ import annotations
+
+import pytest
+
+from memoryvault.runtime.errors import EditConflict
+from memoryvault.services.retrying import ATTEMPTS, retry_edit
+
+
+class Saved:
+    """A file that is saved by somebody else before each of the first attempts."""
+
+    def __init__(self, times: int) -> None:
+        self.left, self.attempts = times, 0
+
+    def change(self) -> str:
+        self.attempts += 1
+        if self.left:
+            self.left -= 1
+            raise EditConflict("it was saved meanwhile")
+        return "changed"
+
+
+def test_what_was_saved_meanwhile_is_looked_at_again() -> None:
+    assert retry_edit(Saved(ATTEMPTS - 1).change) == "changed"
+
+
+def test_who_saves_it_without_end_has_it() -> None:
+    saved = Saved(100)
+    with pytest.raises(EditConflict, match="saved meanwhile"):
+        retry_edit(saved.change)
+    assert saved.attempts == ATTEMPTS
+
+
+def test_what_the_user_saw_is_not_looked_at_again() -> None:
+    saved = Saved(1)
+    with pytest.raises(EditConflict):
+        retry_edit(saved.change, again=False)
+    assert saved.attempts == 1
