@@ -1,4 +1,4 @@
-"""`memory jobs list …`: what the ledger holds, the limits of each kind, and the user's hand on both."""
+"""`memory jobs …`: what the ledger holds, the limits of each kind, and the user's hand on both."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ NOT_GIVEN: Mapping[str, Any] = {
 
 
 def configure(parser: argparse.ArgumentParser, action: str) -> None:
-    """Arguments of `memory jobs list …`."""
+    """Arguments of `memory jobs …`."""
     parser.epilog = EPILOGS[action]
     parser.set_defaults(action=action, **NOT_GIVEN)
     if action in ("pause", "resume"):
@@ -247,7 +247,7 @@ def _limits(policy: KindPolicy) -> dict[str, Any]:
 
 def _pause(args: argparse.Namespace, ledger: Ledger) -> None:
     if args.target is None:
-        raise UsageError(f"which kind? memory jobs list {args.action} KIND   (memory jobs kinds shows them)")
+        raise UsageError(f"which kind? memory jobs {args.action} KIND   (memory jobs kinds shows them)")
     kind = _known_kind(args.target)
     if args.action == "pause":
         ledger.pause(kind)
@@ -267,7 +267,7 @@ def _known_kind(kind: str) -> str:
 
 def _number(args: argparse.Namespace) -> int:
     if args.target is None:
-        raise UsageError(f"which job? memory jobs list {args.action} ID   (memory jobs list shows them)")
+        raise UsageError(f"which job? memory jobs {args.action} ID   (memory jobs list shows them)")
     if not args.target.isdecimal():
         raise UsageError(f"{args.target!r} is not a job's number   (memory jobs list shows them)")
     if len(args.target) > len(str(LARGEST_ID)) or int(args.target) > LARGEST_ID:

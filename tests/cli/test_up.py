@@ -163,14 +163,8 @@ def children(pid: int) -> list[int]:
 
 def test_an_interpreter_may_lie_in_any_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/home/o'brien/my env/bin/python")
-    assert shlex.split(shell_line("service worker")) == [
-        "exec",
-        sys.executable,
-        "-m",
-        "memoryvault",
-        "service",
-        "worker",
-    ]
+    command = shlex.split(shell_line("service worker"))
+    assert command == ["exec", sys.executable, "-m", "memoryvault", "service", "worker"]
 
 
 def test_the_procfile_has_the_same_programs() -> None:
