@@ -1,4 +1,7 @@
-"""The parsers: bad usage is one line that says what was meant, and words and options come in whatever order."""
+"""The parsers: bad usage is one line that says what was meant, and words and options come in whatever order.
+
+Who tries a name by which other tools call a command, its word or its option is told ours.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,42 @@ from itertools import takewhile
 from typing import Any, NoReturn
 
 from ..runtime.errors import UsageError
-from .other_names import INSTEAD, OPTIONS, WORDS
+
+_REMOVED = "`memory dismiss` takes an entry out of use, `memory undo` takes back what MemoryVault wrote by itself"
+_DIGEST = "`_meta/corpus-digest.md`: `memory reflect corpus` makes it, `memory review --digest` goes through its lines"
+_COMMANDS: Mapping[str, tuple[str, ...]] = {
+    "list": ("ls", "dir", "entries"),
+    "recall": ("find", "ask", "query", "grep"),
+    "show": ("get", "cat", "read", "view", "open"),
+    "save": ("add", "remember", "create", "new", "write", "store", "learn"),
+    "evolve": ("edit", "update", "change", "replace"),
+    "health": ("status", "stats"),
+    "doctor": ("check", "test", "verify"),
+    "init": ("setup", "install"),
+    "service up": ("start", "run"),
+    "console": ("web", "ui", "dashboard"),
+    "config show": ("settings", "set"),
+    "vault reindex": ("index", "sync", "rebuild"),
+    "review": ("approve", "reject", "pending", "proposals"),
+}
+INSTEAD: Mapping[str, str] = {
+    **{other: f"did you mean `memory {name}`?" for name, others in _COMMANDS.items() for other in others},
+    "digest": _DIGEST,
+    **dict.fromkeys(("rm", "delete", "remove", "forget"), _REMOVED),
+}
+"""Other name -> what to do instead, for the end of a line."""
+
+WORDS: Mapping[str, tuple[str, ...]] = {
+    "repair": ("rebuild-index",),
+    "delete": ("rm", "cancel"),
+    "remove": ("rm", "cancel"),
+    "show": ("read",),
+    "check": ("lint",),
+}
+"""Other word behind a command -> ours, of which a command has at most one."""
+
+OPTIONS: Mapping[str, str] = dict.fromkeys(("--text", "--content", "--message"), "--body")
+"""Other option -> ours, which a command may have."""
 
 
 class OneLineParser(argparse.ArgumentParser):

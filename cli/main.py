@@ -14,7 +14,6 @@ from ..runtime.errors import MemoryVaultError, UsageError
 from .agent_rights import Command, Does, require_allowed
 from .arguments import CommandParser, ProgramParser
 from .context import Context
-from .other_names import OLD_NAMES, RUN_BY_PROGRAMS
 from .pages import HOW_TO
 from .plain import OutputRefused, disarm_streams
 from .reference import ReferenceAction
@@ -151,6 +150,40 @@ GROUPS: dict[str, str] = {
     "config": "settings and models",
 }
 """First word of the names of two words, and what the group is about."""
+
+OLD_NAMES: dict[str, str] = {
+    "demo": "vault demo",
+    "search": "recall",
+    "inspect": "vault inspect",
+    "inbox": "vault inbox",
+    "promote idea": "idea promote",
+    "discover-skills": "skills discover",
+    "adapt-skills": "skills adapt",
+    "watchlist": "skills watchlist",
+    "scrub": "vault scrub",
+    "index-skills": "skills index",
+    "seed": "import seed",
+    "migrate": "import migrate",
+    "topics": "vault topics",
+    "incident": "vault incident",
+    "reindex": "vault reindex",
+    "model": "config model",
+    "jobs": "jobs list",
+    "schedule": "jobs schedule",
+    "worker": "service worker",
+    "serve": "service serve",
+    "up": "service up",
+    "logs": "service logs",
+    "config": "config show",
+    "mcp": "service mcp",
+    "eval": "config eval",
+    "hook-command": "config hook-command",
+}
+"""Name of a command before there were groups -> its name now. They go with the next version."""
+
+RUN_BY_PROGRAMS = ("worker", "serve", "mcp", "hook-command")
+"""Old names that agents and units of the system run, which keep what a command says on stderr: to them the new one is
+not told."""
 
 EPILOG = """examples:
   memory init                          once: choose the vault, wire the hooks in

@@ -85,7 +85,7 @@ class ServiceConfig:
     state: StatePaths
     model: str
     idle_exit_seconds: float = 1800.0
-    """Without a request for so long it exits; `memory serve` never does."""
+    """Without a request for so long it exits; `memory service serve` never does."""
     eagerness: str = DEFAULT_EAGERNESS
     unreviewed: bool = True
     """Whether a prompt may get what the user said and nobody has decided on (unreviewed.py)."""

@@ -119,10 +119,12 @@ def files_of(bed: Bed) -> dict[str, bytes]:
         "review", "review --decide tabs=approve", "review --decide tabs=reject", "review --undo",
         "vault inbox triage --yes", "undo --yes", "undo --last --yes", "undo --of agent --include-edited --yes",
         "idea surface maps", "idea archive maps", "idea delete maps", "idea keep maps", "idea restore maps",
-        "idea research maps", "vault topics write deploy --project other --type project --description d --body B",
-        "vault topics rm deploy", "vault topics import", "skills watchlist promote a b", "skills discover", "skills adapt",
-        "skills index", "config model use x --yes", "jobs pause reflect.session", "jobs schedule pause discovery",
-        "jobs schedule run discovery", "service remove", "vault reindex --rebuild", "vault inspect --useless tabs",
+        "idea research maps", "vault scrub --apply",
+        "vault topics write deploy --project other --type project --description d --body B",
+        "vault topics rm deploy", "vault topics import", "skills watchlist promote a b", "skills discover",
+        "skills adapt", "skills index", "config model use x --yes", "jobs pause reflect.session",
+        "jobs schedule pause discovery", "jobs schedule run discovery", "service remove",
+        "vault reindex --rebuild", "vault inspect --useless tabs",
     ],
 )  # fmt: skip
 def test_what_makes_approves_switches_or_deletes_is_the_users(

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from memoryvault.cli import topics
+from memoryvault.cli.arguments import INSTEAD
 from memoryvault.cli.context import Context
-from memoryvault.cli.main import COMMANDS, GROUPS, build_parser
-from memoryvault.cli.other_names import INSTEAD, OLD_NAMES
+from memoryvault.cli.main import COMMANDS, GROUPS, OLD_NAMES, build_parser
 from memoryvault.cli.reflect import becomes
 from memoryvault.pipelines.routing import Action, RoutedCandidate, Tier
 from memoryvault.runtime.errors import UsageError

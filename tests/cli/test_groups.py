@@ -14,8 +14,16 @@ from pathlib import Path
 import pytest
 
 from memoryvault.cli.agent_rights import what_it_does
-from memoryvault.cli.main import COMMANDS, GROUPS, build_parser, main, subcommands, todays_words
-from memoryvault.cli.other_names import OLD_NAMES, RUN_BY_PROGRAMS
+from memoryvault.cli.main import (
+    COMMANDS,
+    GROUPS,
+    OLD_NAMES,
+    RUN_BY_PROGRAMS,
+    build_parser,
+    main,
+    subcommands,
+    todays_words,
+)
 from memoryvault.tests.support.forked import ForkedSandbox
 
 ROOT = Path(__file__).resolve().parents[2]

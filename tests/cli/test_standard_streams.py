@@ -32,8 +32,8 @@ WITHOUT_INPUT = {
     "recall tabs": (0, ""),
     "vault reindex": (0, ""),
     "doctor": (0, ""),
-    "watchlist": (0, ""),
-    "worker --until-idle": (0, ""),
+    "skills watchlist": (0, ""),
+    "service worker --until-idle": (0, ""),
 }
 """By the command: its exit code with a closed standard input, and a word of what it says on stderr."""
 

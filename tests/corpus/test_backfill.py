@@ -23,7 +23,7 @@ from .sessions import RULE, grow, old_session, pause_upkeep
 pytestmark = pytest.mark.slow
 
 SESSIONS = 12
-IDLE = ("worker", "--until-idle", "--timeout", "240")
+IDLE = ("service", "worker", "--until-idle", "--timeout", "240")
 SHORT_LEASE = {"MEMORY_TEST_LEASE_SECONDS": "2"}
 
 

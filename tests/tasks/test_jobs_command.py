@@ -114,10 +114,10 @@ def test_a_paused_kind_says_so_until_it_is_resumed(sandbox: Sandbox, ledger: Led
 
 @pytest.mark.parametrize(
     "arguments",
-    [("pause",), ("pause", "nope"), ("list", "--kind", "nope"), ("show", "x"), ("--watch", "--interval", "0")],
+    [("pause",), ("pause", "nope"), ("list", "--kind", "nope"), ("show", "x"), ("list", "--watch", "--interval", "0")],
 )
 def test_bad_usage_exits_with_2_and_one_line(sandbox: Sandbox, arguments: tuple[str, ...]) -> None:
-    done = sandbox.run("jobs", "list", *arguments)
+    done = sandbox.run("jobs", *arguments)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
 
