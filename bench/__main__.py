@@ -25,6 +25,7 @@ TABLES = {
     "small": "Small vaults with many skills",
     "languages": "Recall in other languages",
     "reflection": "Quality of reflection",
+    "ways": "Whose words",
     "scrub": "Scrubbing",
     "throughput": "Throughput of mining",
     "research": "Research of ideas",

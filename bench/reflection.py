@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from ..index.message_reader import MessageReader
+from ..pipelines.candidate import Candidate
 from ..pipelines.likeness import content_words
 from ..pipelines.reading.linear import NgramReader
 from ..pipelines.reading.miner import mine
@@ -88,7 +89,7 @@ def answers_of(rows: Sequence[Row], reader: Reader) -> dict[str, Row]:
             ),
         )
         candidates = mine(turns, reader=noting, project_of=lambda cwd: "project")
-        tiers = ["saved" if c.standing_rule else "proposed" if c.claimed_rule else "low" for c in candidates]
+        tiers = [_tier(c) for c in candidates]
         lasting = [(t, c) for t, c in zip(tiers, candidates, strict=True) if c.category in LASTING]
         best = min(lasting, key=lambda pair: TIERS.index(pair[0]), default=None)
         found[row["id"]] = {
@@ -101,6 +102,12 @@ def answers_of(rows: Sequence[Row], reader: Reader) -> dict[str, Row]:
             "any": min(tiers, key=TIERS.index, default=None),
         }
     return found
+
+
+def _tier(candidate: Candidate) -> str:
+    if candidate.standing_rule:
+        return "saved" if candidate.confirmed else "proposed"
+    return "proposed" if candidate.claimed_rule else "low"
 
 
 @dataclass(frozen=True)

@@ -23,16 +23,18 @@ class MessageReader:
     def __init__(self, models_folder: Path) -> None:
         self._models_folder = models_folder
         self._lock = threading.Lock()
-        self._loaded: tuple[PackagedModel, Any, Any] | None = None
+        self._loaded: tuple[PackagedModel, Any, Any, Any] | None = None
 
     def read(self, text: str, before: str, sentences: Sequence[tuple[int, int]]) -> dict[str, Any]:
         """Logits of a message: `window` (worth, idea, fix) of its best window, and for each sentence a mapping of
-        SENTENCE_HEADS to lists. Raises ModelUnavailable."""
+        SENTENCE_HEADS, and of `apart` (it is another's words), to lists. Raises ModelUnavailable."""
         with self._lock:
-            model, reading, tokenizer = self._loaded = self._loaded or self._load()
-            return _read(model, reading, tokenizer, text, before, sentences)
+            self._loaded = self._loaded or self.load()
+            return read(*self._loaded, text, before, sentences)
 
-    def _load(self) -> tuple[PackagedModel, Any, Any]:
+    def load(self, apart: Any = None) -> tuple[PackagedModel, Any, Any, Any]:
+        """Load the packaged model, the fine-tuned one, the head `apart` if none is given, and the tokenizer: what
+        `read` takes. Raises ModelUnavailable."""
         import os
 
         location = locate_model(DEFAULT_MODEL, self._models_folder)
@@ -40,19 +42,26 @@ class MessageReader:
         os.environ.update(LIBRARY_ENVIRONMENT)
         try:
             from .packaged import PackagedModel
-            from .reading_model import ReadingModel
+            from .reading_model import ApartHead, ReadingModel
 
             model = PackagedModel(location.folder)
             tokenizer = type(model.tokenizer).from_str(model.tokenizer.to_str())
             tokenizer.no_truncation()
-            return model, ReadingModel.load(), tokenizer
+            return model, ReadingModel.load(), apart or ApartHead.load(), tokenizer
         except (ImportError, OSError) as error:
             raise ModelUnavailable(f"the model that reads messages cannot be loaded: {error}") from error
 
 
-def _read(
-    model: PackagedModel, reading: Any, tokenizer: Any, text: str, before: str, parts: Sequence[tuple[int, int]]
+def read(
+    model: PackagedModel,
+    reading: Any,
+    apart: Any,
+    tokenizer: Any,
+    text: str,
+    before: str,
+    parts: Sequence[tuple[int, int]],
 ) -> dict[str, Any]:
+    """See MessageReader.read."""
     import torch
 
     from .reading_model import BEFORE_CHARS, MESSAGE_TOKENS, lower_hidden, padded, window_of
@@ -72,9 +81,10 @@ def _read(
         at = padded([window])
         with torch.inference_mode():
             out = reading(lower_hidden(model, at), [window], at)
+            others = apart(out["hidden"][0], window).tolist()
         tops = [max(top, value) for top, value in zip(tops, out["window"][0].tolist(), strict=True)]
         for row in range(last - first):
-            found.append({name: out[name][row].tolist() for name in reading.heads})
+            found.append({**{name: out[name][row].tolist() for name in reading.heads}, "apart": [others[row]]})
     return {"window": tops, "sentences": found}
 
 

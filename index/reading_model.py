@@ -17,6 +17,7 @@ from torch.nn import functional
 from .packaged import DIMENSION, HEADS, LAYERS, PackagedModel
 
 WEIGHTS = Path(__file__).with_name("reading_model.safetensors")
+APART_WEIGHTS = Path(__file__).with_name("apart.safetensors")
 LOWER_LAYERS = 3
 """Layers that are not fine-tuned."""
 MESSAGE_TOKENS, BEFORE_TOKENS = 112, 48
@@ -112,7 +113,8 @@ class ReadingModel(nn.Module):  # type: ignore[misc]
 
     def forward(self, lower: Tensor, batch: Sequence[Window], at: Padded) -> dict[str, Tensor]:
         """`lower`: float32[n, longest, DIMENSION] of the lower layers. Returns logits: `window` [n, 3], `piece`
-        [n, longest], and for all sentences of the batch in order those of SENTENCE_HEADS."""
+        [n, longest], and for all sentences of the batch in order those of SENTENCE_HEADS; and, as `hidden`, what they
+        are of: float32[n, longest, DIMENSION]."""
         hidden = lower
         for layer in self.layers:
             hidden = layer(hidden, at.mask)
@@ -129,8 +131,42 @@ class ReadingModel(nn.Module):  # type: ignore[misc]
         return {
             "window": self.window(torch.cat([mean, top], 1)),
             "piece": self.piece(hidden)[..., 0],
+            "hidden": hidden,
             **{name: head(vectors) for name, head in self.heads.items()},
         }
+
+
+class ApartHead(nn.Module):  # type: ignore[misc]
+    """Says of a sentence whether it is another's words: from it, what stands before and behind it, and all of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(4 * DIMENSION, 1)
+
+    @classmethod
+    def load(cls, path: Path = APART_WEIGHTS) -> ApartHead:
+        """Load the weights. Raises OSError, SafetensorError."""
+        from safetensors.torch import load_file
+
+        head = cls()
+        head.linear.load_state_dict(load_file(path))
+        head.eval()
+        return head
+
+    def forward(self, hidden: Tensor, window: Window) -> Tensor:
+        """`hidden`: float32[pieces, DIMENSION] of the window. Returns one logit a sentence."""
+        return self.linear(surroundings(hidden, window))[..., 0]
+
+
+def surroundings(hidden: Tensor, window: Window) -> Tensor:
+    """float32[sentences, 4 * DIMENSION]: means over a sentence, over what is before and behind it, and over all."""
+    first, last = 1, window.own + 1
+    rows = []
+    for start, end in window.spans:
+        end = max(end, start + 1)
+        parts = (hidden[start:end], hidden[first:start], hidden[end:last], hidden[first:last])
+        rows.append(torch.cat([part.mean(0) if len(part) else hidden.new_zeros(DIMENSION) for part in parts]))
+    return torch.stack(rows) if rows else hidden.new_zeros(0, 4 * DIMENSION)
 
 
 def lower_hidden(model: PackagedModel, at: Padded) -> Tensor:

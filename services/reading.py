@@ -58,7 +58,8 @@ def blended(
         worth = own.sentence({"sentence": part["sentence"][0], "words": linear, "form": form})
         category = CATEGORIES[max(range(len(CATEGORIES)), key=lambda k: part["category"][k])]
         channel = CHANNELS[max(range(len(CHANNELS)), key=lambda k: part["channel"][k])]
-        found.append(SentenceReading(worth, category, 1 - sigmoid(part["scope"][PROJECT]), channel))
+        personal = 1 - sigmoid(part["scope"][PROJECT])
+        found.append(SentenceReading(worth, category, personal, channel, part["apart"][0]))
     values = {
         "window": window[0],
         "sentence": max((part["sentence"][0] for part in parts), default=NO_SENTENCE),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -59,6 +60,13 @@ class ToolEvent(NamedTuple):
     """The user refused the call."""
     target: str = ""
     """What it acts on in one line of at most 300 characters: the command, file, pattern or address."""
+
+
+def blanked(text: str, ranges: Iterable[tuple[int, int]]) -> str:
+    """The text with blanks in the place of these ranges, so that offsets stay."""
+    for start, end in ranges:
+        text = text[:start] + " " * (end - start) + text[end:]
+    return text
 
 
 class Turn(NamedTuple):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
@@ -46,6 +46,7 @@ class Calibration:
     message_weights: Mapping[str, float]
     sentence_weights: Mapping[str, float]
     thresholds: Mapping[str, Thresholds]
+    apart_weights: Mapping[str, float] = field(default_factory=lambda: {"bias": 0.0})
 
     def message(self, logits: Mapping[str, float]) -> float:
         """Probability that a message holds something worth remembering."""
@@ -55,10 +56,17 @@ class Calibration:
         """Probability that a sentence does."""
         return _probability(self.sentence_weights, logits)
 
+    def apart_logit(self, logits: Mapping[str, float]) -> float:
+        """Below 0 a passage surely is the person's own words."""
+        return _total(self.apart_weights, logits)
+
+
+def _total(weights: Mapping[str, float], values: Mapping[str, float]) -> float:
+    return weights["bias"] + sum(weights.get(name, 0.0) * value for name, value in values.items())
+
 
 def _probability(weights: Mapping[str, float], values: Mapping[str, float]) -> float:
-    total = weights["bias"] + sum(weights.get(name, 0.0) * value for name, value in values.items())
-    return 1 / (1 + math.exp(-max(-40.0, min(40.0, total))))
+    return 1 / (1 + math.exp(-max(-40.0, min(40.0, _total(weights, values)))))
 
 
 @lru_cache(maxsize=4)
@@ -66,5 +74,8 @@ def calibration(reader: str, path: Path = _DATA) -> Calibration:
     """The calibration of the reader of this name. Raises KeyError for an unknown one."""
     own = json.loads(path.read_text("utf-8"))[reader]
     return Calibration(
-        own["message"], own["sentence"], {name: Thresholds(**own["thresholds"][name]) for name in EAGERNESS}
+        own["message"],
+        own["sentence"],
+        {name: Thresholds(**own["thresholds"][name]) for name in EAGERNESS},
+        own["apart"],
     )

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import Literal
 
 from ...runtime.private import PRIVATE_MARK
-from ...vault.turn import Origin, Turn
+from ...vault.turn import Origin, Turn, blanked
 from ..candidate import Candidate, moment
 from ..scrub import findings_in_passage, scrub_passage
 from .calibration import Eagerness, Thresholds, calibration
@@ -22,6 +22,7 @@ from .linear import NgramReader
 from .reading import LASTING, Category, Message, MessageReading, Reader, SentenceReading
 from .sentences import Sentence, sentences
 from .statement import needs_neighbour, statement, thought
+from .surroundings import is_own
 
 MOST_SENTENCES = 200
 """Sentences of one message that are read; a longer text was hardly typed."""
@@ -55,6 +56,8 @@ class _Finding:
     channel: str
     limit: float
     """The probability from which on it is proposed; 0 where its form decided."""
+    picked: tuple[int, ...]
+    """Those of its sentences that were picked; the others only say what they are about."""
 
 
 class Miner:
@@ -119,7 +122,7 @@ class Miner:
         return None
 
     def _from_user(self, turn: Turn) -> list[Candidate]:
-        text = _without_pasted(turn)
+        text = blanked(turn.text, turn.pasted)
         parts = sentences(text)[:MOST_SENTENCES]
         # Languages without blanks between words say much in one.
         if len(text.split()) < (LEAST_WORDS if text.isascii() else 1) or not parts:
@@ -128,14 +131,19 @@ class Miner:
         reading = self._reader.read(Message(text, before, parts))
         thresholds = calibration(self._reader.name).thresholds[self._eagerness]
         findings = _findings(text, parts, reading, thresholds)
-        return [self._of_user(turn, parts, finding) for finding in findings]
+        return [self._of_user(turn, parts, reading, finding) for finding in findings]
 
-    def _of_user(self, turn: Turn, parts: Sequence[Sentence], finding: _Finding) -> Candidate:
+    def _of_user(self, turn: Turn, parts: Sequence[Sentence], reading: MessageReading, finding: _Finding) -> Candidate:
         start, end = parts[finding.first].start, parts[finding.last - 1].end
         said = scrub_passage(turn.text, start, end).strip()
         whole = not findings_in_passage(turn.text, start, end) and PRIVATE_MARK not in said
         saves = finding.tier == "save" and whole and not runs_downloads(said)
         project = self._project(turn)
+        # One by one: beside its surroundings and without them a sentence is not judged alike.
+        own = all(
+            is_own(turn.text, parts[each].start, parts[each].end, self._reader.name, reading.sentences[each].apart)
+            for each in finding.picked
+        )
         text = statement(said)
         is_dark = finding.last - finding.first == 1 and needs_neighbour(said)
         return Candidate(
@@ -154,7 +162,7 @@ class Miner:
             score=round(finding.worth, 3),
             limit=finding.limit,
             said_at=moment(turn.timestamp),
-            confirmed=turn.confirms(start, end),
+            confirmed=own and turn.confirms(start, end),
             occasion=occasion(turn, self._context.said) if is_dark or turn.origin is Origin.REJECTION else "",
             channel=finding.channel,
         )
@@ -203,14 +211,6 @@ def mine(
     return list(Miner(start=start, project_of=project_of, reader=reader, eagerness=eagerness).run(turns))
 
 
-def _without_pasted(turn: Turn) -> str:
-    """The message with blanks in the place of what was pasted, so that offsets stay."""
-    text = turn.text
-    for start, end in turn.pasted:
-        text = text[:start] + " " * (end - start) + text[end:]
-    return text
-
-
 def _findings(text: str, parts: Sequence[Sentence], reading: MessageReading, limits: Thresholds) -> list[_Finding]:
     """What of a message becomes a candidate, in its order: sentences that the reader picks, and explicit forms."""
     picked: dict[int, _Finding] = {}
@@ -228,7 +228,7 @@ def _findings(text: str, parts: Sequence[Sentence], reading: MessageReading, lim
             why = "stated as holding from now on" if tier == "save" else "may hold beyond this task"
         first, last = thought(text, parts, index)
         limit = limits.propose if form is None and category in LASTING else 0.0
-        picked[index] = _Finding(first, last, category, worth, tier, why, part.personal, part.channel, limit)
+        picked[index] = _Finding(first, last, category, worth, tier, why, part.personal, part.channel, limit, (index,))
     return _joined(picked)
 
 
@@ -283,6 +283,7 @@ def _joined(picked: dict[int, _Finding]) -> list[_Finding]:
                 surer.personal,
                 surer.channel,
                 surer.limit,
+                (*other.picked, *one.picked),
             )
         found.append(one)
     return found

@@ -21,10 +21,12 @@ from ..likeness import wording_of
 from ..scrub import findings
 from .context import occasion
 from .forms import explicit_form, runs_downloads
+from .linear import NgramReader
 from .miner import ProjectOf
 from .model_windows import SentTurn, Window
 from .sentences import sentences
 from .statement import needs_neighbour, statement
+from .surroundings import is_own
 
 MAX_CANDIDATES = 20
 """Most candidates of one window; a model that proposes more is not selective."""
@@ -159,7 +161,8 @@ def _of_user(item: _Item, sent: SentTurn, at: tuple[int, int], project: str | No
         raise _Dropped("not in words the user typed")
     said = sent.turn.text[slice(*at)]
     own = statement(said)
-    saves = item.standing_rule and sent.confirmed and item.category != "idea" and not findings(said)
+    confirmed = sent.confirmed and is_own(sent.turn.text, *at, NgramReader.name)
+    saves = item.standing_rule and confirmed and item.category != "idea" and not findings(said)
     source = f"{sent.turn.text}\n{sent.turn.about}\n{sent.said}"
     # What is saved unasked is said in the user's own words.
     rewords = not saves and _is_grounded(item.statement, source)
@@ -178,7 +181,7 @@ def _of_user(item: _Item, sent: SentTurn, at: tuple[int, int], project: str | No
         score=MODEL_SCORE,
         said=own if rewords else None,
         said_at=moment(sent.turn.timestamp),
-        confirmed=sent.confirmed,
+        confirmed=confirmed,
         occasion=occasion(sent.turn, sent.said) if needs_neighbour(own) else "",
     )
 

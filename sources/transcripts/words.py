@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import pairwise
 
 from ...runtime import private
 from ...vault.typed_text import typed_text, words_to_agent
@@ -80,36 +79,18 @@ _MACHINE_LINE = re.compile(
 )
 _NO_LETTERS = bytes(code for code in range(128) if not (chr(code).isalpha() or chr(code) == " "))
 _HEADING = re.compile(r"^#{1,6} \S", re.MULTILINE)
-_INTRODUCES = re.compile(
-    r"\b(?:feedback|comments?|reviews?|reviewer|output|logs?|errors?|message|messages|response|report(?:ed|s)?"
-    r"|says?|said|saying|got (?:this|the following)|gives?|gave|shows?|showing|here(?:'s| is| are)"
-    r"|from (?:the )?(?:pr|review|issue|docs?|readme|ticket|bot|copilot|cursor|claude|codex|agent)"
-    r"|suggest(?:s|ed|ion|ions)|description|below|following|prints?"
-    r"|returned|failing|fails?|failed|example|context|spec|requirements?|ticket|issue|document"
-    r"|summary|analysis|findings?)\b[^\n]{0,200}:\s*$",
-    re.IGNORECASE,
-)
-_OWN_VOICE = re.compile(r"\b(?:I|I'm|I'd|I've|I'll|my|me|please|let's|lets|pls)\b")
-_CONVERSES = re.compile(
-    r"\b(?:I|I'm|we|we're|you|your|our|us|please|pls|ok|okay|let's|lets|can|could|hmm)\b|\?", re.IGNORECASE
-)
 _LONG_QUOTE = re.compile(r'"[^"\n]{120,2000}"|“[^”\n]{120,2000}”')
 _BULLET = re.compile(r"\s*(?:[-*•+]|\d{1,2}[.)])\s+\S")
-BRIDGED_CHARS = 800
-IMPERSONAL_CHARS = 500
-"""Characters; a longer message that nowhere speaks to or of anybody is a document."""
 LONG_MESSAGE = 700
-"""Characters; in a longer message, a document below an introducing line is taken as pasted."""
+"""Characters; a longer message that begins with a heading is a document."""
 
 
 def pasted_ranges(text: str) -> tuple[tuple[int, int], ...]:
     """Character ranges of a user's message that were not typed there: code fences, quoted lines, logs, traces,
-    diffs, tables, long quotations, and documents under a line that introduces one.
+    diffs, tables, long quotations, and documents with headings.
 
     A guess that errs towards "pasted": it costs a question to the user, the other error costs a junk rule.
     """
-    if len(text) > IMPERSONAL_CHARS and not _CONVERSES.search(text):
-        return ((0, len(text)),)
     if len(text) <= LONG_MESSAGE and len(text.splitlines()) < 2 and not _BEGINS_BLOCK.match(text):
         # Most messages: all but a quotation takes two lines, or tells by its beginning.
         return _merged(_long_quotes(text), len(text))
@@ -133,42 +114,25 @@ def _fences(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _blocks(text: str) -> Iterator[tuple[int, int]]:
-    lines: list[tuple[int, int, str]] = []
-    position = 0
-    for line in text.splitlines(keepends=True):
-        lines.append((position, position + len(line), line.rstrip("\r\n")))
-        position += len(line)
-
-    # Runs of lines a program wrote, blank lines inside. One such line alone may be a coincidence of punctuation;
-    # what stands between two runs, in nobody's own voice, belongs to the same output.
-    runs: list[tuple[int, int]] = []
+    # Runs of lines a program wrote, blank lines inside. One such line alone may be a coincidence of punctuation.
     run: list[tuple[int, int]] = []
-    for start, end, line in [*lines, (len(text), len(text), "end")]:
+    position = 0
+    for each in [*text.splitlines(keepends=True), "end"]:
+        start, position, line = position, position + len(each), each.rstrip("\r\n")
         if _QUOTE_LINE.match(line):
-            yield start, end
+            yield start, position
         if not line.strip():
             continue
         if _is_machine(line):
-            run.append((start, end))
+            run.append((start, position))
             continue
         if len(run) >= 2:
-            runs.append((run[0][0], run[-1][1]))
+            yield run[0][0], run[-1][1]
         run = []
-    yield from runs
-    for (_, before), (after, _) in pairwise(runs):
-        if after - before < BRIDGED_CHARS and not _OWN_VOICE.search(text[before:after]):
-            yield before, after
 
     headings = [m.start() for m in _HEADING.finditer(text)]
     if len(headings) >= 2 or (headings and headings[0] == 0 and len(text) > LONG_MESSAGE):
         yield headings[0], len(text)
-
-    for index, (_, end, line) in enumerate(lines):
-        # A line that introduces something ends with a colon, which is told sooner.
-        introduces = line.rstrip().endswith(":") and _INTRODUCES.search(line)
-        if introduces and _reads_as_document(text[end:], [item[2] for item in lines[index + 1 :]]):
-            yield end, len(text)
-            break
 
 
 def _is_machine(line: str) -> bool:
@@ -185,14 +149,6 @@ def _letters(text: str) -> int:
     if text.isascii():
         return len(text.encode("ascii").translate(None, _NO_LETTERS))
     return sum(map(str.isalpha, text)) + text.count(" ")
-
-
-def _reads_as_document(text: str, lines: list[str]) -> bool:
-    if len(text.strip()) < 200 or _OWN_VOICE.search(text):
-        return False
-    bullets = sum(1 for line in lines if _BULLET.match(line))
-    filled = sum(1 for line in lines if line.strip())
-    return len(text) > LONG_MESSAGE or bullets < filled
 
 
 def _merged(ranges: list[tuple[int, int]], length: int) -> tuple[tuple[int, int], ...]:

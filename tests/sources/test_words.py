@@ -62,17 +62,6 @@ def test_of_one_line_the_same_is_pasted_as_with_blank_ones_behind_it(line: str) 
     assert pasted_ranges(line) == tuple((start, min(end, len(line))) for start, end in both)
 
 
-def test_a_review_below_its_introduction_is_pasted() -> None:
-    review = "The suite for Parse should include cases for invalid ids. Always validate input. " * 4
-    assert (
-        typed(f"Here is what the reviewer wrote about it:\n\n{review}") == "Here is what the reviewer wrote about it:"
-    )
-
-
-def test_a_long_document_in_nobodys_voice_is_pasted() -> None:
-    assert typed("The function reads every file twice. Always close handles. " * 12) == ""
-
-
 def test_a_long_request_in_the_users_voice_is_typed() -> None:
     text = "I want the list to show branches. Please sort them by date. " * 12
     assert typed(text) == text

@@ -1,0 +1,101 @@
+"""Whose words a passage is, where its form does not tell: judged on messages that nothing was trained on.
+
+The labelled messages stand in `training/reader/examples/apart_judge.jsonl`. What is misread is no case for this file:
+it becomes an example there, and the figures here and in docs/benchmarks/reflection.md say whether it helped.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memoryvault.pipelines.reading.linear import NAME
+from memoryvault.pipelines.reading.miner import mine
+from memoryvault.pipelines.reading.reading import Message, MessageReading, SentenceReading
+from memoryvault.pipelines.reading.surroundings import NUMBERS, SIZE, features, is_own
+from memoryvault.tests.support.growth import assert_linear
+from memoryvault.vault.turn import Origin, Role, Turn
+
+JUDGE = Path(__file__).parents[2] / "training" / "reader" / "examples" / "apart_judge.jsonl"
+LEAST_TOLD, MOST_DEMOTED = 0.90, 0.20
+RULE = "Always run the tests before you commit."
+
+
+def share_of_own(label: str) -> float:
+    rows = [json.loads(line) for line in JUDGE.read_text("utf-8").splitlines()]
+    its = [row for row in rows if row["label"] == label]
+    own = 0
+    for row in its:
+        start = row["text"].index(row["rule"])
+        own += is_own(row["text"], start, start + len(row["rule"]), NAME)
+    return own / len(its)
+
+
+def test_most_rules_of_others_are_told_without_a_model() -> None:
+    assert 1 - share_of_own("apart") >= LEAST_TOLD
+
+
+def test_few_rules_that_the_person_typed_are_taken_for_anothers() -> None:
+    assert 1 - share_of_own("typed") <= MOST_DEMOTED
+
+
+def test_a_rule_alone_is_the_persons_own() -> None:
+    assert is_own(RULE, 0, len(RULE), NAME)
+
+
+class Says:
+    """Is sure of all that it reads; `apart` is what its model makes of whose words each sentence is."""
+
+    name = "model"
+
+    def __init__(self, *apart: float) -> None:
+        self._apart = apart
+
+    def read(self, message: Message) -> MessageReading:
+        assert len(message.sentences) == len(self._apart)
+        parts = [SentenceReading(0.99, "preference", 0.9, "core", each) for each in self._apart]
+        return MessageReading(0.99, 0.0, 0.0, parts)
+
+
+OWN, OTHERS = -20.0, 20.0
+
+
+@pytest.mark.parametrize(("apart", "saved"), [(OWN, True), (OTHERS, False)])
+def test_what_the_model_takes_for_anothers_waits(apart: float, saved: bool) -> None:
+    turn = Turn(Role.USER, Origin.PROMPT, RULE, "r1", "s1", confirmed=True)
+    (found,) = mine([turn], reader=Says(apart))
+    assert found.standing_rule
+    assert found.confirmed == saved
+
+
+@pytest.mark.parametrize(
+    ("apart", "saved"), [((OWN, OWN), True), ((OTHERS, OWN), False), ((OWN, OTHERS), False)], ids=str
+)
+def test_so_does_a_memory_of_which_one_sentence_is_anothers(apart: tuple[float, float], saved: bool) -> None:
+    text = "no, not unittest. we use pytest here"
+    turn = Turn(Role.USER, Origin.PROMPT, text, "r1", "s1", confirmed=True)
+    (found,) = mine([turn], reader=Says(*apart))
+    assert found.statement == "not unittest. we use pytest here"
+    assert found.confirmed == saved
+
+
+@given(st.text(min_size=1, max_size=300), st.data())
+def test_any_passage_has_features(text: str, data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(text) - 1))
+    end = data.draw(st.integers(start + 1, len(text)))
+    found = features(text, start, end)
+    assert found == features(text, start, end)
+    assert all(0 <= index < SIZE for index, _ in found)
+    assert sum(index >= SIZE - NUMBERS for index, _ in found) <= NUMBERS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unit", ["a ", "\n", " ", "a\n\n", "- ", '"', "A.b?"])
+def test_they_take_linear_time(unit: str) -> None:
+    assert_linear(
+        lambda length: lambda: features(unit * (length // len(unit)) + RULE, length // 2, length // 2 + 30), 80_000
+    )
