@@ -180,6 +180,7 @@ def main() -> None:
             "message": {k: round(v, 4) for k, v in weights.items()},
             "sentence": {k: round(v, 4) for k, v in by_sentence.items()},
             "thresholds": limits,
+            "apart": result.get(name, {}).get("apart", {"bias": 0.0}),
         }
         for position, its in limits.items():
             for what in ("save", "propose"):

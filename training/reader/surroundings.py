@@ -57,11 +57,10 @@ class Passage:
     """As it was written: what is judged. Others are variants of it."""
 
 
-def ours(rows: Sequence[Any], agents: Sequence[str]) -> Iterator[Passage]:
-    """Yield our examples as they are; and again with the rule of another one and an agent's words before it, so that
-    the surroundings tell and not the rule."""
+def ours(rows: Sequence[Any], rules: Sequence[str], agents: Sequence[str]) -> Iterator[Passage]:
+    """Yield our examples as they are; and again with a rule that a person typed and an agent's words before it, so
+    that the surroundings tell and not the rule."""
     draw = random.Random(1)
-    rules = [row["rule"] for row in rows if len(row["rule"]) <= LONGEST_RULE]
     for number, row in enumerate(rows):
         rule = row["rule"]
         yield from _passage(row["text"], rule, "", row["label"], 1.0, str(number), True)
@@ -227,7 +226,7 @@ def main() -> None:
     agents = [row["agent_before"] for row in prompts if row.get("agent_before")]
     rows = list(read_rows(options.examples))
     typed = [row["rule"] for row in rows if row["label"] == "typed" and len(row["rule"]) <= LONGEST_RULE]
-    found = [*ours(rows, agents), *real(prompts), *beside(prompts, typed)]
+    found = [*ours(rows, typed, agents), *real(prompts), *beside(prompts, typed)]
     sentences_of = seen(found, options.cache)
     use = [k for k, rows in enumerate(sentences_of) if len(rows)]
     found, sentences_of = [found[k] for k in use], [sentences_of[k] for k in use]
