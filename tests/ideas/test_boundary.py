@@ -38,6 +38,7 @@ WRITERS = {
     "hooks/enqueue.py": STATE,
     "hooks/injected.py": STATE,
     "hooks/install.py": "the agents' settings, on the user's word",
+    "hooks/skill.py": "the skill beside these settings, on the user's word",
     "hooks/once.py": STATE,
     "runtime/large_change.py": STATE,
     "hooks/recall.py": STATE,
