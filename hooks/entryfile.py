@@ -22,6 +22,7 @@ class EntryFile:
     __slots__ = (
         "always_load",
         "body",
+        "confidence",
         "created",
         "excerpt",
         "is_whole",
@@ -48,6 +49,7 @@ class EntryFile:
         """Relative to the vault."""
         self.slug = fields.get("slug") or fields.get("name") or path.rsplit("/", 1)[-1].removesuffix(".md")
         self.kind = fields.get("kind", "")
+        self.confidence = fields.get("confidence", "")
         # What is said in a way that is not read here may say that it is not active, or another project's.
         self.status = out_of_use(path, text) or (
             UNREADABLE_STATUS if UNREADABLE in fields else fields.get("status", "active").lower()

@@ -15,7 +15,7 @@ from ..runtime.function_words import is_significant
 from ..runtime.layout import ALWAYS_LOAD
 from ..runtime.normal_form import normal_form
 from ..vault.automemory import ON_DEMAND_KINDS, kind_by_path
-from ..vault.gate import BY_WORDS, log_odds, rarity, threshold, word_features
+from ..vault.gate import BY_WORDS, log_odds, note_features, rarity, threshold, word_features
 from .entryfile import EntryFile, is_entry_name, read_entry_file
 from .keywords import significant_words
 from .sqlite import open_database
@@ -41,6 +41,11 @@ BEST = (
     f" JOIN entry_meta m ON m.rowid = c.entry_rowid WHERE {SCOPE} ORDER BY f.score"
 )
 CHUNK = "SELECT title || ' ' || tags || ' ' || body FROM chunk_fts WHERE rowid = ?"
+RIVALS = (
+    "SELECT count(*) FROM entry_meta WHERE special = '' AND (COALESCE(kind, '') = 'skill') = ?"
+    " AND COALESCE(project, '') COLLATE NOCASE IN ('', ?)"
+)
+"""Counts the skills (1) or the other entries (0) that could come with a prompt of the project."""
 KEYWORD_LIMIT = 300
 """Passages that are ranked before the scope is applied."""
 SCORED_PASSAGES = 4_000
@@ -127,6 +132,7 @@ def _search(query: FallbackQuery, words: list[str], connection: Any, degraded: s
     connection.execute("CREATE VIRTUAL TABLE temp.said_term USING fts5vocab(temp, said, instance)")
     connection.execute("CREATE VIRTUAL TABLE temp.known USING fts5vocab(main, chunk_fts, row)")
     total = connection.execute("SELECT count(*) FROM chunk").fetchone()[0]
+    rivals = {is_skill: connection.execute(RIVALS, (is_skill, query.project)).fetchone()[0] for is_skill in (0, 1)}
     stems = _stems(connection, words)
     counts = {}
     for stem in {stem for found in stems for stem in found}:
@@ -149,11 +155,13 @@ def _search(query: FallbackQuery, words: list[str], connection: Any, degraded: s
         if hit is None:
             continue
         (said,) = _stems(connection, [connection.execute(CHUNK, (chunk,)).fetchone()[0]])
-        pair = word_features(terms, {stem for stem in said if is_significant(stem)}, total)
+        is_skill = hit.kind == SKILL_KIND
+        pair = word_features(terms, {stem for stem in said if is_significant(stem)}, rivals[is_skill])
+        pair |= note_features(hit.kind, hit.confidence)
         sure = log_odds(BY_WORDS, pair)
         if project:
             sure += PROJECT_PRIOR
-        is_poor_skill = hit.kind == SKILL_KIND and pair["coverage"] < MIN_SKILL_COVERAGE
+        is_poor_skill = is_skill and pair["coverage"] < MIN_SKILL_COVERAGE
         if sure < threshold(BY_WORDS, query.eagerness) or is_poor_skill:
             continue
         hit.session = session or ""

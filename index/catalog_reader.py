@@ -20,6 +20,7 @@ from ..runtime.days import effective_day
 from ..runtime.layout import INBOX
 from ..runtime.normal_form import normal_form
 from ..vault.automemory import COST_KIND
+from ..vault.entry import SKILL_KIND
 from . import active_sql, database
 from .ranking import EntryFacts
 from .scope import Scope
@@ -50,6 +51,7 @@ class EntryRow:
     size: int
     session: str | None
     surfaced_at: str | None
+    confidence: str | None
 
     def facts(self, project: str = "") -> EntryFacts:
         """`project`: that which was asked in, in lower case, or ''."""
@@ -58,6 +60,7 @@ class EntryRow:
             title=self.title,
             project=self.project,
             kind=self.kind or "",
+            confidence=self.confidence or "",
             updated=_effective_day(self.surfaced_at, self.created, self.updated),
             occurrences=self.occurrences,
             is_local=bool(project) and (self.project or "").lower() == project,
@@ -178,6 +181,21 @@ class CatalogReader:
             "WHERE each.value IS NOT NULL) SELECT value FROM each WHERE value IS NOT NULL"
         )
         return [row[0] for row in self._connection.execute(sql)]
+
+    def count_rivals(self, project: str | None, *, skills: bool | None) -> int:
+        """The entries in no special folder of no project or of `project` (None: of any).
+
+        `skills`: True for skills alone, False for the others, None for both.
+        """
+        conditions, values = ["special = ''"], list[str]()
+        if project is not None:
+            conditions.append("COALESCE(project, '') COLLATE NOCASE IN ('', ?)")
+            values.append(project)
+        if skills is not None:
+            conditions.append(f"COALESCE(kind, '') {'=' if skills else '<>'} '{SKILL_KIND}'")
+        return int(
+            self._connection.execute(f"SELECT count(*) FROM entry_meta WHERE {' AND '.join(conditions)}", values).get
+        )
 
     def count_by_session(self) -> dict[str, SessionCount]:
         """The entries that were first learned in each session, session costs not counted."""

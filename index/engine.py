@@ -22,7 +22,7 @@ from ..runtime.days import local_today
 from ..runtime.errors import IndexUnavailable, ModelUnavailable
 from ..vault.active import EXPLICIT_KINDS
 from ..vault.entry import SKILL_KIND, Entry, parse_entry
-from ..vault.gate import EAGERNESS, surely
+from ..vault.gate import EAGERNESS, note_features, surely
 from .catalog_reader import EntryRow, StoredChunk
 from .chunking import chunk_entry
 from .embedder import Embedder, ModelLoading
@@ -492,9 +492,11 @@ class RecallEngine:
         counts = reader.vocabulary.document_frequencies([term.stem for term in state.analysis.terms])
         vector = retrieved.embedding.vector if retrieved.embedding is not None else b""
         prompt_asks = asks(self._embedder.name, vector) if self._embedder is not None and vector else 0.0
+        project = None if state.scope.any_project else state.query.project or ""
         around = {
             is_skill: Surroundings(
                 reader.vocabulary.chunk_count,
+                reader.count_rivals(project, skills=is_skill if state.separate_kind else None),
                 counts,
                 [hit for hit in retrieved.dense if (facts[hit.entry_rowid].kind.lower() == SKILL_KIND) is is_skill]
                 if state.separate_kind
@@ -509,6 +511,7 @@ class RecallEngine:
                 scored,
                 texts.get(scored.chunk_rowid, ""),
                 evidence.get(scored.chunk_rowid),
+                note_features(facts[scored.entry_rowid].kind, facts[scored.entry_rowid].confidence),
                 around[scored.is_skill],
             )
             for scored in ranked
@@ -520,7 +523,8 @@ class RecallEngine:
         # Who asks the vault itself can tell what is of use.
         passed = needed(gated, self._eagerness, 0.0 if state.query.is_prompt else QUESTION_LENIENCE)
         if state.query.is_prompt:
-            return sorted(passed, key=lambda scored: -scored.log_odds)
+            # A single word is an answer to the agent ("yes", "evolve"): the gate has seen no such prompt.
+            return [] if state.analysis.is_one_word else sorted(passed, key=lambda scored: -scored.log_odds)
         if passed or len(state.analysis.terms) != 1:
             return passed
         return [scored for scored in gated if scored.keyword is not None]
@@ -599,14 +603,15 @@ class RecallEngine:
         scan = scan_files(self._vault, state.analysis, state.scope, **({} if left is None else {"seconds": left}))
         if not scan.is_complete:
             state.mark_degraded(SCAN_INCOMPLETE)
-        around = Surroundings(scan.total, scan.counts, ())
+        around = Surroundings(scan.total, scan.total, scan.counts, ())
         ranked = []
         for number, match in enumerate(scan.entries):
             is_skill = match.entry.kind == state.separate_kind
             keyword, coverage = round(match.score, 6), match.coverage
             scored = ScoredEntry(number, number, match.score, None, keyword, coverage=coverage, is_skill=is_skill)
             if number < GATED_ENTRIES:
-                pair = features(state.analysis, scored, match.text, None, around)
+                note = note_features(match.entry.kind, match.entry.confidence)
+                pair = features(state.analysis, scored, match.text, None, note, around)
                 scored = replace(scored, log_odds=log_odds(pair))
             ranked.append(scored)
         # A user who asks gets whatever there is; a prompt only what it needs.

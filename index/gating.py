@@ -35,6 +35,8 @@ class Surroundings:
 
     chunk_count: int
     """Chunks in the index."""
+    rivals: int
+    """Entries that could come: notes, or skills, where these are ranked apart."""
     counts: Mapping[str, int]
     """Number of chunks by stem of the prompt's words."""
     dense: Sequence[DenseHit]
@@ -48,18 +50,20 @@ def features(
     scored: ScoredEntry,
     text: str,
     words: WordEvidence | None,
+    note: Mapping[str, float],
     around: Surroundings,
 ) -> dict[str, float]:
     """The gate's features of a prompt and an entry with its best chunk.
 
-    `text`: of the chunk, with title and tags; `words`: the evidence of word vectors, None where there are none.
+    `text`: of the chunk, with title and tags; `words`: the evidence of word vectors, None where there are none; `note`:
+    of `gate.note_features`.
     """
     terms = [
         ((term.stem, *term.corrections), gate.rarity(around.counts.get(term.stem, 0), around.chunk_count))
         for term in query.terms
     ]
     passage = {stem for stem in stems(text) if is_significant(stem)}
-    by_words = gate.word_features(terms, passage, around.chunk_count)
+    by_words = {**gate.word_features(terms, passage, around.rivals), **note}
     by_words["exact"] = float(bool(by_words["complete"]) and by_words["rarest"] >= RARE and not query.is_one_word)
     if scored.dense is None or words is None:
         return by_words

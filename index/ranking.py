@@ -108,6 +108,7 @@ class EntryFacts:
     title: str
     project: str | None = None
     kind: str = ""
+    confidence: str = ""
     updated: date | None = None
     occurrences: int = 1
     is_local: bool = False

@@ -19,8 +19,8 @@ import apsw
 from ..runtime.cjk import LETTER_CLASS
 from ..runtime.errors import SchemaTooNew
 
-SCHEMA_VERSION = 5
-DERIVATION = 5
+SCHEMA_VERSION = 6
+DERIVATION = 6
 """How rows and chunks are made of a file, kept with each row: to be raised when `parse_entry`, `row_of` or
 `chunk_entry` make something else of the same bytes. Not the schema's version: programs of another one are refused. Of
 two programs that use one index in turn, the older one takes what the newer one made as it is."""
@@ -48,6 +48,8 @@ ENTRY_META_COLUMNS: tuple[tuple[str, str], ...] = (
     ("session", "TEXT"),
     # When it was said, which may be long before the note was written: `created`.
     ("surfaced_at", "TEXT"),
+    # How plainly it was said, by which the gate knows it.
+    ("confidence", "TEXT"),
     ("updated_at", "REAL NOT NULL DEFAULT 0"),
     # 0 means: drifted, index again at the next walk.
     ("indexed_at", "REAL NOT NULL DEFAULT 0"),
@@ -151,6 +153,9 @@ _VECTOR_EPOCH = (
 )
 
 
+# Each prompt counts the entries that could come with it.
+_SCOPE_INDEX = ("CREATE INDEX IF NOT EXISTS idx_entry_meta_scope ON entry_meta(special, project, kind)",)
+
 _FORGET_CJK_WORDS = (
     "UPDATE embedding SET words = x'' WHERE passage_id IN (SELECT id FROM passage WHERE embed_text GLOB ?)"
 )
@@ -188,6 +193,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration(3, _VECTOR_EPOCH),
     Migration(4, ()),  # a column only
     Migration(5, ()),
+    Migration(6, _SCOPE_INDEX),
 )
 
 

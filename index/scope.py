@@ -50,14 +50,15 @@ class Scope:
     filter: Filter | None = None
     _named_statuses: frozenset[str] = field(init=False, repr=False)
     _named_folders: frozenset[str] = field(init=False, repr=False)
-    _any_project: bool = field(init=False, repr=False)
+    any_project: bool = field(init=False, repr=False)
+    """Whether entries of every project are admitted."""
 
     def __post_init__(self) -> None:
         statuses = named_values(self.filter, "status")
         folders = self.include | named_values(self.filter, "folder")
         object.__setattr__(self, "_named_statuses", self.statuses | statuses)
         object.__setattr__(self, "_named_folders", folders)
-        object.__setattr__(self, "_any_project", self.all_projects or bool(named_values(self.filter, "project")))
+        object.__setattr__(self, "any_project", self.all_projects or bool(named_values(self.filter, "project")))
 
     def without(self, kind: str | None) -> Scope:
         """This scope without the entries of one more kind."""
@@ -103,7 +104,7 @@ class Scope:
             add("m.always_load = 0")
         if kinds := self._hidden_kinds():
             add(f"lower(COALESCE(m.kind, '')) NOT IN {_LIST}", _json_list(kinds))
-        if not self._any_project:
+        if not self.any_project:
             add("COALESCE(m.project, '') COLLATE NOCASE IN ('', ?)", self.project or "")
         if self.group:
             column = "COALESCE(m.group_name, '')"
@@ -132,7 +133,7 @@ class Scope:
         if str(row.get("kind") or "").lower() in self._hidden_kinds():
             return False
         project = str(row.get("project") or "").lower()
-        if not self._any_project and project not in ("", (self.project or "").lower()):
+        if not self.any_project and project not in ("", (self.project or "").lower()):
             return False
         if self.group:
             group, wanted = str(row.get("group_name") or "").lower(), self.group.strip("/").lower()

@@ -122,6 +122,7 @@ def row_of(entry: Entry) -> dict[str, Any]:
         "special": special_folder(entry.path),
         "session": entry.sources[0].session if entry.sources else None,
         "surfaced_at": entry.surfaced_at,
+        "confidence": entry.confidence,
     }
 
 

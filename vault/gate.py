@@ -18,6 +18,15 @@ if TYPE_CHECKING:
 EAGERNESS = ("cautious", "balanced", "eager")
 """The positions of the setting `recall.eagerness`."""
 BY_MEANING, BY_WORDS = "by_meaning", "by_words"
+KIND_GROUPS = {
+    **dict.fromkeys(("preferences", "preference", "correction", "convention"), "rule"),
+    "fact": "fact",
+    "workflow": "workflow",
+}
+"""By kind of an entry the feature that it has; of other kinds nothing was learned."""
+SHORT, LONG = 6, 16
+"""Significant words of a prompt that is about one thing, and of one that is about several."""
+CONFIDENCES = ("high", "medium", "low")
 PROMPT_TERMS = 6
 """A prompt's weight is that of its rarest terms, at most so many: a longer prompt must not be harder to answer."""
 
@@ -28,12 +37,12 @@ def rarity(count: int, total: int) -> float:
 
 
 def word_features(
-    terms: Sequence[tuple[Collection[str], float]], passage: Collection[str], total: int
+    terms: Sequence[tuple[Collection[str], float]], passage: Collection[str], rivals: int
 ) -> dict[str, float]:
     """Features of a prompt and a passage that need no vectors.
 
     `terms`: of each significant word of the prompt its stems (more than one where it may be misspelt) and its rarity;
-    `passage`: the distinct stems of the passage's significant words; `total`: passages in the index.
+    `passage`: the distinct stems of the passage's significant words; `rivals`: entries that could come.
     """
     shared = [weight for stems, weight in terms if any(stem in passage for stem in stems)]
     heaviest = sum(sorted([weight for _, weight in terms], reverse=True)[:PROMPT_TERMS])
@@ -47,18 +56,37 @@ def word_features(
         "one_term": float(len(terms) == 1),
         "passage_words": log1p(len(passage)),
         "prompt_words": log1p(len(terms)),
-        "vault": log1p(total),
+        "vault": log1p(rivals),
     }
+
+
+def note_features(kind: str | None, confidence: str | None) -> dict[str, float]:
+    """Features of the entry itself: what kind of thing it says, and how plainly it was said; none that is not known.
+
+    `kind`, `confidence`: the properties of the note, in any case.
+    """
+    known: dict[str, float] = {}
+    if group := KIND_GROUPS.get((kind or "").lower()):
+        known[group] = 1.0
+    if (said := (confidence or "").lower()) in CONFIDENCES:
+        known[f"said_{said}"] = 1.0
+    return known
 
 
 def surely(features: Mapping[str, float]) -> float:
     """By how much a passage is beyond what a chance likeness to the prompt reaches; 0 where it is not.
 
-    By meaning that is one unit of log-odds that it answers (`answers`), by words half of the prompt's weight.
+    By meaning that is one unit of log-odds that it answers (`answers`), by words half of the prompt's weight. It counts
+    in full for a short prompt, which is about one thing, and half for a long one, to which much is near.
     """
     if "answers" in features:
-        return max(features["answers"] - 1.0, 0.0)
+        return max(features["answers"] - 1.0, 0.0) * (1.0 + _shortness(features["prompt_words"])) / 2.0
     return 0.0 if features["one_term"] else max(features["coverage"] - 0.5, 0.0)
+
+
+def _shortness(prompt_words: float) -> float:
+    """1 for a prompt of SHORT significant words or fewer, 0 for one of LONG, from the feature of that name."""
+    return max(0.0, min(1.0, (log1p(LONG) - prompt_words) / (log1p(LONG) - log1p(SHORT))))
 
 
 def log_odds(gate: str, features: Mapping[str, float]) -> float:

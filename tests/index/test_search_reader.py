@@ -51,6 +51,24 @@ def test_a_passage_that_was_added_is_counted(indexed: Bed, reader: SearchReader)
     assert reader.vocabulary.chunk_count == before + 1
 
 
+def test_only_what_could_come_with_a_prompt_is_counted_for_the_gate(bed: Bed) -> None:
+    bed.write("personal-private/fix/tides.md", "Tides come in universal time.", kind="fix")
+    bed.write("mine/fact/port.md", "The port is 8081.", kind="fact", project="mine")
+    bed.write("theirs/fact/port.md", "The port is 9090.", kind="fact", project="theirs")
+    bed.write("_archive/old.md", "The port was 80.", kind="fact", status="superseded")
+    for number in range(5):
+        bed.write(f"personal-skills/setup-{number}.md", f"Set up tool{number}.", kind="skill")
+    bed.index()
+    reader = SearchReader(bed.index_db)
+    try:
+        assert reader.count_rivals("mine", skills=False) == 2
+        assert reader.count_rivals(None, skills=False) == 3
+        assert reader.count_rivals("mine", skills=True) == 5
+        assert reader.count_rivals("Mine", skills=None) == 7
+    finally:
+        reader.close()
+
+
 def test_readers_of_one_file_share_the_terms_that_one_of_them_has_read(
     indexed: Bed, monkeypatch: pytest.MonkeyPatch
 ) -> None:

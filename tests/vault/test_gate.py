@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from memoryvault.vault.gate import BY_MEANING, BY_WORDS, EAGERNESS, log_odds, rarity, threshold, word_features
+from memoryvault.vault.gate import (
+    BY_MEANING,
+    BY_WORDS,
+    EAGERNESS,
+    log_odds,
+    note_features,
+    rarity,
+    threshold,
+    word_features,
+)
 
 
 @pytest.mark.parametrize("gate", [BY_MEANING, BY_WORDS])
@@ -40,3 +49,22 @@ def test_any_of_a_misspelt_words_stems_counts() -> None:
 def test_a_prompt_or_a_passage_without_words_needs_no_special_case() -> None:
     assert word_features([], set(), 0)["coverage"] == 0.0
     assert word_features([(("a1",), 1.0)], set(), 0)["share"] == 0.0
+
+
+@pytest.mark.parametrize("gate", [BY_MEANING, BY_WORDS])
+def test_a_note_of_which_nothing_is_known_counts_as_an_average_one(gate: str) -> None:
+    def sure(kind: str | None, confidence: str | None) -> float:
+        return log_odds(gate, word_features([], set(), 9) | note_features(kind, confidence))
+
+    kinds = [sure(kind, None) for kind in ("preferences", "fact", "workflow")]
+    said = [sure(None, confidence) for confidence in ("HIGH", "MEDIUM", "LOW")]
+    assert min(kinds) < sure(None, None) < max(kinds)
+    assert min(said) < sure(None, None) < max(said)
+    assert sure("idea-research", "unheard of") == sure(None, None)
+    assert sure("Preferences", "high") == sure("correction", "HIGH")
+
+
+@pytest.mark.parametrize("gate", [BY_MEANING, BY_WORDS])
+def test_what_was_said_plainly_is_needed_more_often_than_a_hint(gate: str) -> None:
+    pair = word_features([], set(), 9)
+    assert log_odds(gate, pair | note_features(None, "HIGH")) > log_odds(gate, pair | note_features(None, "LOW"))

@@ -101,7 +101,7 @@ def people_rows(data: Path, embedder: Cached, folder: Path) -> Iterator[Row]:
     memories = load_lines(data / "prompts" / "memories.jsonl")
     said = {row["id"]: row for name in ("train", "dev") for row in load_lines(data / "prompts" / f"{name}.jsonl")}
     needs = load_lines(data / "prompts" / "needs.jsonl")
-    filling = [item["quote"] for row in said.values() for item in row["items"]]
+    filling = [{**item, "statement": item["quote"]} for row in said.values() for item in row["items"]]
     by_person: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for memory in memories:
         by_person[memory["person"]].append(memory)
@@ -113,8 +113,8 @@ def people_rows(data: Path, embedder: Cached, folder: Path) -> Iterator[Row]:
             root = folder / f"{size}-{number}"
             held = [memory for person in group for memory in by_person[person]]
             texts = {f"{memory['key'].replace(':', '-')}.md": _note(memory) for memory in held}
-            for filler, quote in enumerate(random.Random(SEED).sample(filling, max(0, size - len(held)))):
-                texts[f"filler-{filler}.md"] = f"---\nkind: fact\nproject: {PROJECT}\n---\n\n{quote}\n"
+            for filler, item in enumerate(random.Random(SEED).sample(filling, max(0, size - len(held)))):
+                texts[f"filler-{filler}.md"] = _note(item)
             engine = _index(texts, root, embedder)
             keys = {f"{memory['key'].replace(':', '-')}.md": memory for memory in held}
             core = {path for path, memory in keys.items() if memory["channel"] == "core"}
@@ -203,7 +203,8 @@ def _groups(people: list[str], by_person: Mapping[str, list[Any]], size: int) ->
 
 def _note(memory: Mapping[str, Any]) -> str:
     project = f"project: {PROJECT}\n" if memory["scope"] == "project" else ""
-    return f"---\nkind: {memory['category']}\n{project}---\n\n{memory['statement']}\n"
+    head = f"kind: {memory['category']}\nconfidence: {memory['tier'].upper()}\n{project}"
+    return f"---\n{head}---\n\n{memory['statement']}\n"
 
 
 def _prompt(text: str, exclude: frozenset[str]) -> RecallQuery:

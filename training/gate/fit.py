@@ -12,6 +12,7 @@ import json
 import os
 import pickle
 from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,8 @@ BY_WORDS = [
 ]
 BY_MEANING = ["answers", "cosine", "related", "nearer", "shared", "coverage", "share", "passage_words", "prompt_words"]
 BY_MEANING += ["vault"]
+OF_NOTES = {"fact": "rule", "workflow": "rule", "said_high": "said_medium", "said_low": "said_medium"}
+"""Features of the note, with the one that is left out of the regression since it follows from these."""
 EXACT = 1.5
 """Weight of `exact`, not learned either: so few of these prompts are a name or a few words that one note has."""
 COMPONENTS = 24
@@ -47,6 +50,9 @@ K = 5
 WRONG_A_PROMPT = {"cautious": 0.10, "balanced": 0.20, "eager": 0.40}
 """By position of the setting: wrong entries a prompt, over the mean of all sizes."""
 STRENGTH = 0.03
+MIXED_WEIGHT = 0.2
+"""Weight of a row of a vault that others' memories fill up, against one of a person's own: what strangers said is told
+apart by its subject alone."""
 NOTES_WEIGHT = 0.1
 """Weight of the rows of the notes' vaults, together, against those of people."""
 
@@ -84,6 +90,29 @@ def prompt_components(
     return np.array([of_prompt.get(row["prompt"], nothing) for row in rows]), mean, axes
 
 
+def centred(rows: list[dict[str, Any]], sources: np.ndarray) -> tuple[np.ndarray, dict[str, float]]:
+    """The OF_NOTES features, less their mean in people's own vaults, 0 where a note has none of its kind; and the
+    means: then a note of which nothing is known counts as an average one."""
+    found, means = [], {}
+    for name, other in OF_NOTES.items():
+        family = [one for one in OF_NOTES if OF_NOTES[one] == other] + [other]
+        values = np.array([row["by_meaning"].get(name, 0.0) for row in rows])
+        known = np.array([any(one in row["by_meaning"] for one in family) for row in rows])
+        means[name] = float(values[known & (sources == "own")].mean())
+        found.append(np.where(known, values - means[name], 0.0))
+    return np.column_stack(found), means
+
+
+def weights_of_notes(slopes: Mapping[str, float], means: Mapping[str, float]) -> dict[str, float]:
+    """The weights of the features as they are, of those left out too, from the slopes of the centred ones."""
+    weights = {}
+    for other in dict.fromkeys(OF_NOTES.values()):
+        family = [name for name in OF_NOTES if OF_NOTES[name] == other]
+        weights[other] = -sum(slopes[name] * means[name] for name in family)
+        weights |= {name: slopes[name] + weights[other] for name in family}
+    return weights
+
+
 def fit(x: np.ndarray, y: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, float]:
     """Weights and constant of the log-odds of needed against wrong."""
     mean, deviation = x.mean(0), x.std(0) + 1e-9
@@ -94,9 +123,10 @@ def fit(x: np.ndarray, y: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, float]
 
 def sample_weights(rows: list[dict[str, Any]]) -> np.ndarray:
     sources = [row["source"] for row in rows]
-    people = sum(source in PEOPLE for source in sources)
-    notes = len(rows) - people
-    return np.array([1.0 if source in PEOPLE else NOTES_WEIGHT * people / max(notes, 1) for source in sources])
+    people = sum(MIXED_WEIGHT if source in PEOPLE[1:] else source == "own" for source in sources)
+    notes = sum(source not in PEOPLE for source in sources)
+    weight = {**dict.fromkeys(PEOPLE, MIXED_WEIGHT), "own": 1.0}
+    return np.array([weight.get(source, NOTES_WEIGHT * people / max(notes, 1)) for source in sources])
 
 
 def cross_validate(x: np.ndarray, y: np.ndarray, w: np.ndarray, groups: np.ndarray) -> np.ndarray:
@@ -174,9 +204,10 @@ def main() -> None:
     extra, mean, axes = prompt_components(rows, vectors)
     add_derived(rows)
     asks: dict[str, Any] = {}
+    of_notes, means = centred(rows, sources)
     for gate, names in (("by_meaning", BY_MEANING), ("by_words", BY_WORDS)):
         own = matrix(rows, names)
-        x = np.column_stack([own, extra]) if gate == "by_meaning" else own
+        x = np.column_stack([own, of_notes, *([extra] if gate == "by_meaning" else [])])
         sure = SURELY[gate] * (matrix(rows, ["surely"])[:, 0] if gate == "by_meaning" else surely_by_words(own, names))
         scores = cross_validate(x, labels, weights, groups) + sure
         report(gate, rows, labels, sources, scores, needs)
@@ -188,16 +219,18 @@ def main() -> None:
         limits = {name: balanced(rows, labels, sources, scores, needs, one) for name, one in WRONG_A_PROMPT.items()}
         for name, limit in limits.items():
             at_threshold(name, rows, labels, sources, scores, needs, limit)
-        for name, weight in zip(names, slope * x.std(0), strict=False):
+        for name, weight in zip([*names, *OF_NOTES], slope * x.std(0), strict=False):
             print(f"   {name:18s} {weight:+.2f}")
-        learned = {name: round(float(value), 4) for name, value in zip(names, slope, strict=False)}
+        plain = dict(zip(names, slope, strict=False))
+        plain |= weights_of_notes(dict(zip(OF_NOTES, slope[len(names) :], strict=False)), means)
+        learned = {name: round(float(value), 4) for name, value in plain.items()}
         gates[gate] = {
             "weights": {"": round(constant, 4), **learned, "surely": SURELY[gate], "exact": EXACT},
             "thresholds": {name: round(float(value), 3) for name, value in limits.items()},
         }
         if gate == "by_meaning":
             gates[gate]["weights"]["asks"] = 1.0
-            direction = axes.T @ slope[len(names) :]
+            direction = axes.T @ slope[len(names) + len(OF_NOTES) :]
             asks = {"model": "all-MiniLM-L6-v2", "offset": round(float(-mean @ direction), 5)}
             asks["direction"] = [round(float(value), 5) for value in direction]
     for name in ("cosine", "shared", "answers"):
