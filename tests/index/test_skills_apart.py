@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+
 import pytest
 
+from memoryvault.hooks import search as subject
 from memoryvault.index.matrix import Matrix, PrefetchedNeighbours
 from memoryvault.index.scope import Scope
 from memoryvault.index.search_reader import DENSE_LIMIT, SearchReader
@@ -81,3 +85,29 @@ def test_the_nearest_of_a_kind_come_behind_the_others_with_a_limit_of_their_own(
     assert [kinds[hit.entry_rowid] == "skill" for hit in apart] == [False] * 3 + [True] * DENSE_LIMIT
     skills = [hit.entry_rowid for hit in among if hit.entry_rowid in kinds and kinds[hit.entry_rowid] == "skill"]
     assert [hit.entry_rowid for hit in apart[3:]] == skills
+
+
+def test_the_hook_weighs_a_note_by_what_could_come_beside_it_and_by_what_it_says_of_itself(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bed.write("personal-private/preferences/pnpm.md", "Use pnpm for it.", kind="preferences", confidence="HIGH")
+    bed.write("theirs/fact/pnpm.md", "They use pnpm.", kind="fact", project="theirs")
+    for number in range(30):
+        bed.write(f"personal-skills/toolbox--setup-{number}.md", f"Set up tool{number}.", kind="skill")
+    bed.index()
+    seen: list[Mapping[str, float]] = []
+
+    def judged(gate: str, pair: Mapping[str, float]) -> float:
+        seen.append(pair)
+        return 0.0
+
+    monkeypatch.setattr(subject, "log_odds", judged)
+
+    for index_db in (bed.state.index_db, "no such index"):
+        subject.search(subject.FallbackQuery("pnpm", str(bed.vault), "mine", 3, set(), 1e12), index_db)
+
+    for pair in seen:
+        assert pair["vault"] == pytest.approx(math.log1p(1))
+        assert pair["rule"] == pair["said_high"] == 1.0
+        assert "fact" not in pair
+    assert len(seen) == 2, "by the index, and by the files"

@@ -48,9 +48,10 @@ def test_what_a_skill_is_for_still_brings_it(held_out: Mapping[int, Mapping[str,
 @pytest.mark.model
 @pytest.mark.slow
 def test_the_few_notes_come_back_with_little_beside_them(held_out: Mapping[int, Mapping[str, Tally]]) -> None:
-    assert (held_out[8]["note"].right, held_out[20]["note"].right) >= (1, 2)
-    assert sum(tally.wrong_notes for tally in held_out[8].values()) <= 5
-    assert sum(tally.wrong_notes for tally in held_out[20].values()) <= 38
+    assert held_out[8]["note"].right >= 3
+    assert held_out[20]["note"].right >= 6
+    assert sum(tally.wrong_notes for tally in held_out[8].values()) <= 2
+    assert sum(tally.wrong_notes for tally in held_out[20].values()) <= 4
 
 
 @pytest.mark.model
