@@ -42,9 +42,10 @@ class InProcess:
 
     name = NAME
 
-    def __init__(self) -> None:
-        self._model = MessageReader(Path())
-        self._words = NgramReader()
+    def __init__(self, upper: Any = None, words: NgramReader | None = None) -> None:
+        """Other weights than the packaged ones may be given."""
+        self._model = MessageReader(Path(), upper)
+        self._words = words or NgramReader()
 
     def read(self, message: Message) -> MessageReading:
         """See Reader."""

@@ -20,8 +20,9 @@ MOST_WINDOWS = 12
 class MessageReader:
     """The packaged model's lower layers and the fine-tuned upper ones. Loaded at the first message, in its thread."""
 
-    def __init__(self, models_folder: Path) -> None:
-        self._models_folder = models_folder
+    def __init__(self, models_folder: Path, upper: Any = None) -> None:
+        """`upper`: the ReadingModel that takes the place of the packaged one."""
+        self._models_folder, self._upper = models_folder, upper
         self._lock = threading.Lock()
         self._loaded: tuple[PackagedModel, Any, Any, Any] | None = None
 
@@ -47,7 +48,7 @@ class MessageReader:
             model = PackagedModel(location.folder)
             tokenizer = type(model.tokenizer).from_str(model.tokenizer.to_str())
             tokenizer.no_truncation()
-            return model, ReadingModel.load(), apart or ApartHead.load(), tokenizer
+            return model, self._upper or ReadingModel.load(), apart or ApartHead.load(), tokenizer
         except (ImportError, OSError) as error:
             raise ModelUnavailable(f"the model that reads messages cannot be loaded: {error}") from error
 

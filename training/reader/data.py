@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from memoryvault.pipelines.reading.sentences import Sentence, sentences
 
+EXAMPLES = Path(__file__).with_name("examples")
+SECOND_READING = Path(__file__).with_name("second_reading.jsonl")
+"""2,620 of the messages as another reader labelled them: all with an item or a doubt, and what looks most like one."""
 LASTING = ("preference", "correction", "fact", "workflow")
 CATEGORIES = (*LASTING, "fix", "idea")
 TIERS = ("high", "medium", "low")
@@ -89,18 +93,60 @@ def messages(path: Path, channels: Mapping[str, str] = {}, weight: float = 1.0) 
     return found
 
 
-def written(folder: Path, weight: float) -> list[Message]:
-    """The project's older examples: one label for a whole message, no quote and no tier."""
+def read_again(found: Sequence[Message], path: Path = SECOND_READING) -> list[Message]:
+    """Messages with the labels of their second reader, for those that have one (quotes are stored as positions)."""
+    by_id = {m.id: m for m in found}
+    again = []
+    for row in read_rows(path):
+        if (m := by_id.get(row["id"])) is None:
+            continue
+        items = []
+        for item in row["items"]:
+            same = [i for i in m.items if i.start < item["end"] and i.end > item["start"]]
+            channel = same[0].channel if same else None
+            items.append(Item(item["category"], item["tier"], item["scope"], channel, item["start"], item["end"]))
+        again.append(replace(m, items=tuple(items), doubtful=row["doubtful"]))
+    return again
+
+
+def for_training(found: Sequence[Message]) -> list[Message]:
+    """Each message once for each of its readers, who share its weight: what they disagree on becomes a soft target."""
+    again = {m.id: m for m in read_again(found)}
+    both = []
+    for m in found:
+        if m.id in again:
+            both += [replace(m, weight=m.weight / 2), replace(again[m.id], weight=m.weight / 2)]
+        else:
+            both.append(m)
+    return both
+
+
+def fold_of(people: Iterable[str], folds: int) -> dict[str, int]:
+    """Person -> part. The parts hold people, never single messages, in an order that is always the same."""
+    order = sorted(set(people))
+    random.Random(7).shuffle(order)
+    return {person: number % folds for number, person in enumerate(order)}
+
+
+def parts_of(data: Path, folds: int, fold: int | None) -> tuple[list[Message], list[Message]]:
+    """The labelled messages of the people that train, and of those that are left out (nobody without a fold)."""
+    channels = channels_of(data / "memories.jsonl")
+    found = [m for name in ("train", "dev") for m in messages(data / f"{name}.jsonl", channels)]
+    parts = fold_of((m.person for m in found), folds)
+    return [m for m in found if parts[m.person] != fold], [m for m in found if parts[m.person] == fold]
+
+
+def ideas_and_fixes(names: Sequence[str] = ("examples", "fields", "orders"), weight: float = 1.0) -> list[Message]:
+    """Our own examples of ideas and fixes, which few of the labelled prompts hold, and of what looks like one."""
     found = []
-    for name in ("examples", "fields", "orders"):
-        for number, row in enumerate(read_rows(folder / f"{name}.jsonl")):
+    for name in names:
+        for number, row in enumerate(read_rows(EXAMPLES / f"{name}.jsonl")):
+            text, label = row["text"], row["label"]
             if row.get("role") == "assistant" or row.get("origin") in (None, "assistant"):
                 continue
-            text, label = row["text"], row["label"]
-            if name != "examples" and label not in ("idea", "fix"):
+            if label not in ("idea", "fix") and name in ("fields", "orders"):
                 continue
             items = () if label == "none" else (Item(label, "medium", None, None, 0, len(text)),)
-            found.append(
-                Message(f"{name}:{number}", f"{name}:{number}", text, "", items, False, weight, tuple(sentences(text)))
-            )
+            key = f"{name}:{number}"
+            found.append(Message(key, key, text, "", items, False, weight, tuple(sentences(text))))
     return found

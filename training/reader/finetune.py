@@ -28,7 +28,7 @@ from memoryvault.index.reading_model import (
 )
 from memoryvault.pipelines.reading.sentences import windows
 
-from .data import CATEGORIES, CHANNELS, LASTING, TIERS, Message, channels_of, messages, written
+from .data import CATEGORIES, CHANNELS, LASTING, TIERS, Message, for_training, ideas_and_fixes, messages, parts_of
 from .report import report
 
 BATCH_TOKENS = 3200
@@ -238,8 +238,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--head-seed", type=int, default=1)
     parser.add_argument("--epochs", type=int, default=3)
-    parser.add_argument("--with-dev", action="store_true")
-    parser.add_argument("--old", type=float, default=0.0)
+    parser.add_argument("--folds", type=int, default=4)
+    parser.add_argument("--fold", type=int, help="leave this part of the people out and read it; without it, all train")
     parser.add_argument("--extra", type=Path, nargs="*", default=[])
     parser.add_argument("--extra-weight", type=float, default=1.0)
     parser.add_argument("--share", type=float, default=1.0)
@@ -248,25 +248,22 @@ def main() -> None:
     parser.add_argument("--judge", type=Path, nargs="*", default=[])
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    channels = channels_of(options.data / "memories.jsonl")
-    train = messages(options.data / "train.jsonl", channels)
-    dev = messages(options.data / "dev.jsonl", channels)
+    train, held = parts_of(options.data, options.folds, options.fold)
     if options.share < 1:
         people = sorted({m.person for m in train})
         random.Random(7).shuffle(people)
         kept = set(people[: int(len(people) * options.share)])
         train = [m for m in train if m.person in kept]
-    if options.with_dev:
-        train = train + dev
-    if options.old:
-        train += written(Path(__file__).parents[2] / "training/reader/examples", options.old)
+    train = for_training(train)
     for path in options.extra:
         train += messages(path, {}, options.extra_weight)
+    train += ideas_and_fixes(weight=options.extra_weight)
     packaged = PackagedModel(locate_model("all-MiniLM-L6-v2", Path()).folder)
     own = packaged.tokenizer
     own.no_truncation()
     train_windows = examples(train, own)
-    sets = {"dev": dev, **{p.stem: messages(p) for p in options.judge}}
+    sets = {"held": held, **{p.stem: messages(p) for p in options.judge}}
+    sets = {name: found for name, found in sets.items() if found}
     judged = {name: (found, examples(found, own)) for name, found in sets.items()}
     torch.manual_seed(options.head_seed)
     model = ReadingModel(0.1)
@@ -304,8 +301,8 @@ def main() -> None:
         if epoch >= options.epochs - 2:
             kept_states.append({n: p.detach().clone() for n, p in model.named_parameters()})
         last = {n: p.detach().clone() for n, p in model.named_parameters()}
-        answers = predict(model, dev, judged["dev"][1])
-        print(f"epoch {epoch + 1}: {report(dev, answers)}", flush=True)
+        if held:
+            print(f"epoch {epoch + 1}: {report(held, predict(model, held, judged['held'][1]))}", flush=True)
     mean = {n: sum(s[n] for s in kept_states) / len(kept_states) for n in kept_states[0]}
     model.load_state_dict({**model.state_dict(), **mean})
     options.out.mkdir(parents=True, exist_ok=True)

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 
 from memoryvault.pipelines.reading import ngrams
 
-from .data import CATEGORIES, CHANNELS, LASTING, Message, channels_of, messages, written
+from .data import CATEGORIES, CHANNELS, LASTING, Message, for_training, ideas_and_fixes, messages, parts_of
 from .report import curve
 
 C = 5.0
@@ -93,33 +93,31 @@ def save(heads: dict[str, numpy.ndarray], path: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", type=Path)
-    parser.add_argument("--old", type=float, default=0.0)
     parser.add_argument("--extra", type=Path, nargs="*", default=[])
     parser.add_argument("--extra-weight", type=float, default=0.7)
-    parser.add_argument("--with-dev", action="store_true")
+    parser.add_argument("--folds", type=int, default=4)
+    parser.add_argument("--fold", type=int, help="leave this part of the people out and read it; without it, all train")
     parser.add_argument("--out", type=Path, default=ngrams.WEIGHTS)
     options = parser.parse_args()
-    channels = channels_of(options.data / "memories.jsonl")
-    found = messages(options.data / "train.jsonl", channels)
-    dev = messages(options.data / "dev.jsonl", channels)
-    if options.with_dev:
-        found += dev
-    if options.old:
-        found += written(Path(__file__).parents[2] / "training/reader/examples", options.old)
+    found, held = parts_of(options.data, options.folds, options.fold)
+    found = for_training(found)
     for path in options.extra:
         found += messages(path, {}, options.extra_weight)
+    found += ideas_and_fixes(weight=options.extra_weight)
     save(train(found), options.out)
+    if not held:
+        return
     weights = ngrams.Weights(options.out)
-    p = numpy.array([weights.logits(ngrams.features(m.text, m.before))["worth"] for m in dev])
+    p = numpy.array([weights.logits(ngrams.features(m.text, m.before))["worth"] for m in held])
     s = numpy.array(
         [
             max((weights.logits(ngrams.features(x.of(m.text), m.before))["sentence"] for x in m.sentences), default=-9)
-            for m in dev
+            for m in held
         ]
     )
-    print("message", curve(p, dev))
-    print("sentence", curve(s, dev))
-    print("both", curve(p + s, dev))
+    print("message", curve(p, held))
+    print("sentence", curve(s, held))
+    print("both", curve(p + s, held))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,52 @@
+"""Reads each part of the people with weights of the other parts, as sessions are read.
+
+`python -m training.reader.held_out DATA CV OUT`, with CV as for calibrate.py.
+
+Writes `labels.jsonl` (with the second reading) and `answers.jsonl` into a folder, for `bench.reflection --labels
+--answers`. The limits are those of `calibration.json`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_file
+
+from memoryvault.bench.reflection import InProcess, answers_of
+from memoryvault.index.reading_model import ReadingModel
+from memoryvault.pipelines.reading.linear import NgramReader
+from memoryvault.pipelines.reading.ngrams import Weights
+
+from .data import SECOND_READING, parts_of, read_rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("cv", type=Path, help="folder with ngramsN.safetensors and foldN/state.pt of some parts N")
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--folds", type=int, default=4)
+    options = parser.parse_args()
+    second = {row["id"]: row["items"] for row in read_rows(SECOND_READING)}
+    rows = {row["id"]: row for name in ("train", "dev") for row in read_rows(options.data / f"{name}.jsonl")}
+    options.out.mkdir(parents=True, exist_ok=True)
+    with (options.out / "labels.jsonl").open("w") as labels, (options.out / "answers.jsonl").open("w") as answers:
+        for fold in range(options.folds):
+            state = options.cv / f"fold{fold}" / "state.pt"
+            if not state.exists():
+                continue
+            weights = state.with_name("weights.safetensors")
+            save_file({name: value.half() for name, value in torch.load(state)["mean"].items()}, weights)
+            words = NgramReader(Weights(options.cv / f"ngrams{fold}.safetensors"))
+            _, held = parts_of(options.data, options.folds, fold)
+            here = [{**rows[m.id], "second": second.get(m.id, rows[m.id]["items"])} for m in held]
+            labels.writelines(json.dumps(row) + "\n" for row in here)
+            found = answers_of(here, InProcess(ReadingModel.load(weights), words))
+            answers.writelines(json.dumps(row) + "\n" for row in found.values())
+
+
+if __name__ == "__main__":
+    main()
