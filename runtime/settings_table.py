@@ -74,10 +74,6 @@ def _whole(doc: str, low: int, high: int | None = None, *, variable: str | None 
     return {"setting": Setting("whole number", doc, variable, minimum=low, maximum=high)}
 
 
-def _number(doc: str, low: float, high: float | None = None) -> Metadata:
-    return {"setting": Setting("number", doc, minimum=low, maximum=high)}
-
-
 def _choice(doc: str, *choices: str, variable: str | None = GENERIC) -> Metadata:
     return {"setting": Setting("text", doc, variable, choices)}
 
