@@ -199,7 +199,7 @@ def test_a_worker_that_ends_says_what_is_due_later_and_when(sandbox: Sandbox) ->
 
 def test_a_worker_whose_time_is_over_says_that_something_is_left(sandbox: Sandbox) -> None:
     sandbox.memory("jobs", "list")
-    done = sandbox.run(*WORKER[:2], "--timeout", "0")
+    done = sandbox.run(*WORKER[:3], "--timeout", "0")
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
     assert line.startswith("memory: it ended before all was done")
