@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from .payload import HookCall
     from .search import FallbackHits
 
-SERVICE_DEADLINE_SECONDS = 0.255
+SERVICE_DEADLINE_SECONDS = 0.245
 """Since the process started: until then the service's answer is waited for."""
 READY_DEADLINE_SECONDS = 0.18
 """The same where the hook's own search has found something."""
 SEARCH_START_DEADLINE_SECONDS = 0.2
 """After this the hook's own search is not begun."""
 SEARCH_DEADLINE_SECONDS = 0.23
-"""All but the second since the process started; the hard end is at 0.3."""
+"""All but the second since the process started; at 0.26 the watchdog ends the hook, at 0.3 its time is over."""
 SEARCH_OVERRUN_SECONDS = 0.02
 """How much longer the hook's own search is waited for: it looks at the clock between two files only."""
 MAX_CONCURRENT_SEARCHES = 2

@@ -19,7 +19,7 @@ from .store import VectorModel
 log = logging.getLogger(__name__)
 
 SLOW_QUERY_MS = 150.0
-"""The prompt hook waits 255 ms for the recall service in all; a slower model is late for most prompts."""
+"""The prompt hook waits 245 ms for the recall service in all; a slower model is late for most prompts."""
 MEASURED_QUERIES = 9
 _QUERY = "which day of the week may we release service number {} to production?"
 
