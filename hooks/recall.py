@@ -29,7 +29,7 @@ READY_DEADLINE_SECONDS = 0.18
 SEARCH_START_DEADLINE_SECONDS = 0.2
 """After this the hook's own search is not begun."""
 SEARCH_DEADLINE_SECONDS = 0.23
-"""All but the second since the process started; at 0.26 the watchdog ends the hook, at 0.3 its time is over."""
+"""Since the process started, as all but the next. At 0.26 the watchdog ends the hook; at 0.3 its time is over."""
 SEARCH_OVERRUN_SECONDS = 0.02
 """How much longer the hook's own search is waited for: it looks at the clock between two files only."""
 MAX_CONCURRENT_SEARCHES = 2
