@@ -21,7 +21,7 @@ $(STAMP): pyproject.toml constraints.txt
 	touch $(STAMP)
 
 demo: setup
-	$(BIN)/memory demo
+	$(BIN)/memory vault demo
 
 # The terminal session of docs/how-to/first-session.md, played anew; timings are those of this machine.
 recording: setup
