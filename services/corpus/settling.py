@@ -285,7 +285,7 @@ def request_digest(settings: Settings, store: VaultStore, changed: Collection[st
         return
     with open_ledger(settings) as ledger:
         # The first settling may be about to write what it found before.
-        if _is_settling(ledger) or store.exists(DIGEST):
+        if is_settling(ledger) or store.exists(DIGEST):
             ledger.enqueue(REFRESH, unique_key=REFRESH)
 
 
@@ -330,5 +330,5 @@ def _scrubbed(text: str) -> Scrubbed:
     return Scrubbed.trusted(text, reason="statements that the mining child scrubbed, the user's own note, our words")
 
 
-def _is_settling(ledger: Ledger) -> bool:
+def is_settling(ledger: Ledger) -> bool:
     return bool(ledger.list(["queued", "running"], kind=SETTLE, most=1))

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from ...runtime.errors import EditConflict, VaultUnavailable
 from ...runtime.settings import Settings
 from ...services.corpus.backfill import unfinished
-from ...services.corpus.settling import DIGEST, REFRESH, _is_settling, refresh_digest, settle
+from ...services.corpus.settling import DIGEST, REFRESH, is_settling, refresh_digest, settle
 from ...services.corpus.store import CorpusStore
 from ...services.ideas.research import request_research, unresearched
 from ...services.stores import vault_store
@@ -62,7 +62,7 @@ def digest_handler(settings: Settings) -> Handler:
 
     def handle(job: RunningJob) -> Mapping[str, Json]:
         with open_ledger(settings) as ledger:
-            settles = _is_settling(ledger)
+            settles = is_settling(ledger)
         if settles:
             raise Postpone("what was mined is settled first, which may write the digest as it was before", WAIT_SECONDS)
         job.check_owned()
