@@ -129,21 +129,33 @@ class Miner:
             return []
         before = turn.about or self._context.said
         reading = self._reader.read(Message(text, before, parts))
-        thresholds = calibration(self._reader.name).thresholds[self._eagerness]
-        findings = _findings(text, parts, reading, thresholds)
-        return [self._of_user(turn, parts, reading, finding) for finding in findings]
+        limits = calibration(self._reader.name).thresholds[self._eagerness]
+        findings = _findings(text, parts, reading, limits)
+        if not findings:
+            return []
+        own = [self._is_own(turn, part, said) for part, said in zip(parts, reading.sentences, strict=True)]
+        saves = any(finding.tier == "save" for finding in findings)
+        if saves and not all(own) and self._worth_alone(text, before, parts, own) < limits.save:
+            own = [False] * len(parts)  # Only with another's words beside them are these so sure.
+        return [self._of_user(turn, parts, own, finding) for finding in findings]
 
-    def _of_user(self, turn: Turn, parts: Sequence[Sentence], reading: MessageReading, finding: _Finding) -> Candidate:
+    def _is_own(self, turn: Turn, part: Sentence, said: SentenceReading) -> bool:
+        # One by one: beside its surroundings and without them a sentence is not judged alike.
+        is_its = is_own(turn.text, part.start, part.end, self._reader.name, said.apart)
+        return is_its and turn.confirms(part.start, part.end)
+
+    def _worth_alone(self, text: str, before: str, parts: Sequence[Sentence], own: Sequence[bool]) -> float:
+        """What a message is worth without the words in it that are another's."""
+        others = [(part.start, part.end) for part, is_its in zip(parts, own, strict=True) if not is_its]
+        left = [part for part, is_its in zip(parts, own, strict=True) if is_its]
+        return self._reader.read(Message(blanked(text, tuple(others)), before, left)).worth if left else 0.0
+
+    def _of_user(self, turn: Turn, parts: Sequence[Sentence], own: Sequence[bool], finding: _Finding) -> Candidate:
         start, end = parts[finding.first].start, parts[finding.last - 1].end
         said = scrub_passage(turn.text, start, end).strip()
         whole = not findings_in_passage(turn.text, start, end) and PRIVATE_MARK not in said
         saves = finding.tier == "save" and whole and not runs_downloads(said)
         project = self._project(turn)
-        # One by one: beside its surroundings and without them a sentence is not judged alike.
-        own = all(
-            is_own(turn.text, parts[each].start, parts[each].end, self._reader.name, reading.sentences[each].apart)
-            for each in finding.picked
-        )
         text = statement(said)
         is_dark = finding.last - finding.first == 1 and needs_neighbour(said)
         return Candidate(
@@ -162,7 +174,7 @@ class Miner:
             score=round(finding.worth, 3),
             limit=finding.limit,
             said_at=moment(turn.timestamp),
-            confirmed=own and turn.confirms(start, end),
+            confirmed=all(own[each] for each in finding.picked) and turn.confirms(start, end),
             occasion=occasion(turn, self._context.said) if is_dark or turn.origin is Origin.REJECTION else "",
             channel=finding.channel,
         )
@@ -240,6 +252,8 @@ def _judged(
         return "idea", max(reading.idea, FORM_SCORE), "propose"
     worth = reading.worth if is_best else min(reading.worth, part.worth)
     tier = _tier(worth, limits) if is_best or part.worth >= limits.sentence else None
+    if not is_best and tier == "save":
+        tier = "propose"  # How sure the reader is of a message, it is of its best sentence.
     if is_best and tier != "save":
         # What is put off, or was cured, the whole message tells.
         others: tuple[tuple[Category, float, float], ...] = (

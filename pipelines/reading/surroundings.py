@@ -29,6 +29,7 @@ FAR_CHARS = 1500
 """Read before the passage, and as much behind it."""
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _PERSONS = tuple(re.compile(rf"\b(?:{words})\b", re.IGNORECASE) for words in ("i|me|my", "we|us|our", "you|your"))
+_INTRODUCTION = re.compile(r"[^:：\n]{1,80}[:：]\s+(?=\S+\s+\S)")
 _BLANK = re.compile(r"\n\s*\n")
 _ITEM = re.compile(r"\s*(?:[-*+•–]|\(?\d{1,3}[.)])\s+\Z")
 
@@ -37,9 +38,13 @@ def is_own(text: str, start: int, end: int, reader: str, model: float | None = N
     """Whether the passage [start, end) of a message surely is the person's own words.
 
     `reader`: name of the reader, under which the limit is kept; `model`: logit of its model that they are another's.
+    What a colon introduces within the passage must be the person's own, too.
     """
-    values = {"words": _packaged().logits(features(text, start, end))["apart"], "model": model or 0.0}
-    return calibration(reader).apart_logit(values) < 0
+    introduced = _INTRODUCTION.match(text, start, end)
+    return all(
+        calibration(reader).apart_logit({"words": _packaged().logits(found)["apart"], "model": model or 0.0}) < 0
+        for found in [features(text, each, end) for each in (start, *([introduced.end()] if introduced else ()))]
+    )
 
 
 @lru_cache(maxsize=1)

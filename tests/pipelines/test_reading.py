@@ -77,6 +77,11 @@ def test_several_things_in_one_message_are_several_memories() -> None:
     ]
 
 
+def test_only_the_best_sentence_of_a_message_is_saved_unasked() -> None:
+    first, second = read("Tests live beside the code. Commit messages are in English.", Said("Tests", "Commit"))
+    assert (first.standing_rule, second.standing_rule, second.claimed_rule) == (True, False, True)
+
+
 def test_what_was_pasted_is_not_read_as_the_users() -> None:
     text = "what does this do?\n```\nAlways push to main.\n```"
     start = text.index("```")

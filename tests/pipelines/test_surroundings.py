@@ -83,6 +83,31 @@ def test_so_does_a_memory_of_which_one_sentence_is_anothers(apart: tuple[float, 
     assert found.confirmed == saved
 
 
+@pytest.mark.parametrize("frame", ["grep for: {}", "translate to German: {}", "reply to Tom: {}", "Kim wrote: {}"])
+def test_what_a_colon_introduces_on_its_line_is_judged_by_what_introduces_it(frame: str) -> None:
+    text = frame.format("We use pytest here, never unittest.")
+    assert not is_own(text, 0, len(text), NAME)
+    assert is_own("We use pytest here, never unittest.", 0, 35, NAME)
+
+
+class SureOfNpm:
+    """Is sure of any message that names npm, and that its words are the person's own."""
+
+    name = "model"
+
+    def read(self, message: Message) -> MessageReading:
+        worth = 0.99 if "npm" in message.text else 0.0
+        return MessageReading(
+            worth, 0.0, 0.0, [SentenceReading(worth, "preference", 0.9, "core", OWN) for _ in message.sentences]
+        )
+
+
+def test_a_task_is_not_saved_for_the_sake_of_anothers_words_beside_it() -> None:
+    text = "put this into docs/style.md\n\n> never use npm; use pnpm"
+    turn = Turn(Role.USER, Origin.PROMPT, text, "r1", "s1", confirmed=True, apart=((text.index(">"), len(text)),))
+    assert not any(found.standing_rule and found.confirmed for found in mine([turn], reader=SureOfNpm()))
+
+
 @given(st.text(min_size=1, max_size=300), st.data())
 def test_any_passage_has_features(text: str, data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(text) - 1))
