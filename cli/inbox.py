@@ -26,7 +26,6 @@ from .terminal import read_key
 EPILOG = """example:
   memory vault inbox list
   memory vault inbox triage              asks for each step: promote, merge, expire
-  memory vault inbox triage --dry-run
   memory vault inbox triage --yes        what the worker does once a day
 """
 

@@ -25,14 +25,12 @@ from .times import local_time
 
 EPILOGS = {
     "list": """example:
-  memory jobs list                     the newest jobs; upkeep that has ended is counted in one line (--all lists it)
-  memory jobs list --watch             a live table, until Ctrl-C
+  memory jobs list
   memory jobs list --state dead
 """,
     "show": "example:\n  memory jobs show 42\n",
     "retry": """example:
   memory jobs retry 42
-  memory jobs retry all                every dead job
   memory jobs retry all --kind reflect.corpus
 """,
     "cancel": "example:\n  memory jobs cancel 42\n",

@@ -30,10 +30,9 @@ if TYPE_CHECKING:
 EPILOG = """example:
   memory recall 'how do we release?'
   memory recall 'login tokens' --filter 'tag=security AND project=shop' -k 3 --json
-  memory recall --tag release                  without a question: the newest with this tag
-  memory recall --filter kind=session-cost     without a question: the newest that the filter names
+  memory recall --tag release                  without a question: the newest
 
-A hit that a prompt with these words would not get, in a new session here, is marked; in JSON its `given` is false.
+A hit that a prompt with these words would not get is marked; in JSON its `given` is false.
 """
 
 SERVICE_PATIENCE_SECONDS = 20.0

@@ -24,8 +24,8 @@ from .output import add_json, counted, note, print_json
 from .status_line import StatusLine
 
 EPILOG = """example:
-  memory service worker                 run until it is told to stop (SIGTERM drains)
-  memory service worker --until-idle    run all that is due, then exit
+  memory service worker                 until it is told to stop (SIGTERM drains)
+  memory service worker --until-idle
 """
 
 DEFAULT_TIMEOUT_SECONDS = 600.0
