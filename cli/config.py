@@ -12,7 +12,6 @@ from .output import add_json, print_json, print_table
 
 EPILOG = """example:
   memory config show                 every setting, its value, and where that is from
-  memory config show --reference
 """
 
 

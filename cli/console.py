@@ -19,7 +19,6 @@ from .context import Context
 from .output import note
 
 EPILOG = """example:
-  memory console                   opens a link that works once
   memory console --no-browser      open it by hand within five minutes
 """
 FIRST_PORT, LAST_PORT = 1024, 65535

@@ -17,7 +17,7 @@ from .plain import redraw
 EPILOG = """example:
   memory config eval rank --docs notes.jsonl --queries questions.jsonl -k 10 --json
 
-A question sees only the documents of its group. Model and eagerness are those of your settings.
+A question sees the documents of its group, with the model and eagerness of your settings.
 """
 
 

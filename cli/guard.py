@@ -21,7 +21,7 @@ from .output import add_json, note, print_json
 from .terminal import read_line
 
 EPILOG = """example:
-  memory guard                               is the agent told when it acts, and by how many rules?
+  memory guard                               what is wired, and by how many rules
   memory guard never-push-to-main remind     refuse it once a session, with the rule
   memory guard never-push-to-main ask        have the host ask you each time
   memory guard never-push-to-main deny       refuse it always

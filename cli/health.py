@@ -20,7 +20,6 @@ from .output import add_json, counted, in_line, print_json, print_table
 from .pending import list_with_commands
 
 EPILOG = """example:
-  memory health
   memory health --costs
 """
 

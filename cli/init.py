@@ -64,7 +64,6 @@ from .terminal import is_agreed, read_choice
 from .vault_choice import choose_vault, require_known, require_place, told_of_empty, vault_in
 
 EPILOG = """example:
-  memory init
   memory init --yes --vault ~/Obsidian/MemoryVault
   memory init --host claude --host codex
 """

@@ -25,7 +25,6 @@ from .times import local_time
 
 EPILOGS = {
     "list": """example:
-  memory jobs list
   memory jobs list --state dead
 """,
     "show": "example:\n  memory jobs show 42\n",
@@ -76,7 +75,7 @@ def configure(parser: argparse.ArgumentParser, action: str) -> None:
         parser.add_argument(
             "--all",
             action="store_true",
-            help="also upkeep that is done or cancelled, and trials of the hooks (as --state, --kind and --json do)",
+            help="also upkeep that has ended, and trials of the hooks",
         )
         parser.add_argument("--limit", type=int, help=f"how many at most (default {DEFAULT_LIMIT})")
         parser.add_argument("--watch", action="store_true", help="show what goes on, until Ctrl-C")

@@ -19,7 +19,6 @@ from .context import Context
 from .output import note
 
 EPILOG = """example:
-  memory service logs -f
   memory service logs --event hook -n 100  of the hooks only
 """
 

@@ -55,7 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--group", help="only entries of this group, in every project")
     parser.add_argument(
         "--project",
-        help="entries of this project and of none (default: the current folder's); of it alone: --filter project=NAME",
+        help="entries of this project and of none (default: the current folder's)",
     )
     parser.add_argument("--all-projects", action="store_true", help="entries of every project")
     parser.add_argument("--include-inbox", action="store_true", help="what waits in inbox, review and incubator too")

@@ -41,7 +41,9 @@ def _sections(parser: argparse.ArgumentParser, name: str, line: str, heading: st
         yield "\n".join(rows)
     if parser.epilog:
         examples, _, prose = parser.epilog.removeprefix("example:\n").partition("\n\n")
-        yield f"```text\n{textwrap.dedent(examples).rstrip()}\n```"
+        examples = textwrap.dedent(examples).rstrip()
+        if examples != name:
+            yield f"```text\n{examples}\n```"
         yield from [prose.strip()] if prose else []
 
 

@@ -35,7 +35,6 @@ EPILOG = """example:
   memory reflect corpus                       what mining all old sessions would take; changes nothing
   memory reflect corpus --execute             have the worker mine them
   memory reflect corpus --root ~/backup/sessions --since 2026-01-31 --project shop --execute
-  memory reflect corpus --more
 """
 
 

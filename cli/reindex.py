@@ -11,7 +11,6 @@ from .output import add_json, note, print_json
 from .plain import redraw
 
 EPILOG = """example:
-  memory vault reindex
   memory vault reindex --rebuild
 """
 

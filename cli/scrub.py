@@ -20,8 +20,7 @@ EPILOG = """example:
   memory vault scrub --apply
   git diff | memory vault scrub --stdin
 
-In a note that you wrote, only secrets, cards and bank accounts are replaced; elsewhere and by --stdin people (mail,
-phone, home folders), too.
+In a note that you wrote, only secrets, cards and bank accounts are replaced; elsewhere personal data, too.
 """
 
 MOST_NAMED = 10

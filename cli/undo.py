@@ -51,7 +51,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     which.add_argument(
         "--last",
         action="store_true",
-        help="the last run that anything can be taken back of, a whole backfill too (the default)",
+        help="the last run, a whole backfill too (the default)",
     )
     which.add_argument(
         "--session", metavar="ID", help="all that was mined from this session (the id, or how it begins)"
