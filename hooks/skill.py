@@ -22,6 +22,8 @@ SKILL = "memory"
 PAGES = Path(__file__).parents[1] / "plugin" / "skills" / SKILL
 _IN_THE_PLUGIN = 'sh "${CLAUDE_PLUGIN_ROOT}/hooks/launch.sh" memory'
 """How the plugin's pages call the command where it is not on the PATH."""
+_MADE = "made"
+"""In OWN_SKILL, beside the names of the pages: the folder that holds the skill was made for it."""
 
 
 def skill_folder(host: str, settings: Settings) -> Path:
@@ -48,6 +50,8 @@ def install_skill(host: str, settings: Settings) -> str:
         return f"{folder} is another's: the skill `{SKILL}` was not written there"
     written = _read_written(folder)
     kept = []
+    if not folder.parent.exists():
+        written[_MADE] = folder.parent.name
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _write_down(folder, written)  # First, so that a folder left by a killed `memory init` is known as ours.
@@ -76,7 +80,8 @@ def remove_skill(host: str, settings: Settings) -> Path | None:
                 (folder / name).unlink()
         (folder / OWN_SKILL).unlink()
         folder.rmdir()  # Not where something of the user's is in it.
-        folder.parent.rmdir()
+        if _MADE in written:
+            folder.parent.rmdir()
     return folder
 
 
@@ -93,7 +98,7 @@ def _write_down(folder: Path, written: dict[str, str]) -> None:
 
 
 def _read_written(folder: Path) -> dict[str, str]:
-    """Hashes of the files as they were written, by their names."""
+    """Hashes of the files as they were written, by their names, and _MADE."""
     with suppress(OSError, ValueError):
         found = json.loads((folder / OWN_SKILL).read_bytes())
         return {str(name): str(value) for name, value in found.items() if "/" not in name}

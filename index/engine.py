@@ -518,16 +518,17 @@ class RecallEngine:
         ]
 
     def _select_needed(self, state: _RecallState, gated: Sequence[ScoredEntry]) -> list[ScoredEntry]:
-        """The entries that pass the gate, for a prompt the surest first; for a question of one word, else those that
-        have the word."""
+        """The entries that pass the gate, for a prompt the surest first. A question of one word that nothing passes for
+        gets the entries that have the word, a prompt of one word only an entry that no other shares it with."""
         # Who asks the vault itself can tell what is of use.
         passed = needed(gated, self._eagerness, 0.0 if state.query.is_prompt else QUESTION_LENIENCE)
-        if state.query.is_prompt:
-            # A single word is an answer to the agent ("yes", "evolve"): the gate has seen no such prompt.
-            return [] if state.analysis.is_one_word else sorted(passed, key=lambda scored: -scored.log_odds)
-        if passed or len(state.analysis.terms) != 1:
-            return passed
-        return [scored for scored in gated if scored.keyword is not None]
+        have_the_word = [scored for scored in gated if scored.keyword is not None and len(state.analysis.terms) == 1]
+        if not state.query.is_prompt:
+            return passed or have_the_word
+        if not state.analysis.is_one_word:
+            return sorted(passed, key=lambda scored: -scored.log_odds)
+        # Mostly a single word answers the agent ("yes", "apply"), and the gate has seen no such prompt.
+        return have_the_word if len(have_the_word) == 1 and not have_the_word[0].is_skill else []
 
     def _check_hits(
         self,

@@ -51,6 +51,8 @@ class MiningRequest:
     """Session to whose budget a model's tokens are counted; '' for the session that the transcript names."""
     local_only: bool = False
     """The user's agent is not asked, whatever the settings say."""
+    insist: bool = False
+    """Where the local model is installed, nothing is read without it."""
 
     def to_json(self) -> bytes:
         """Encode it for the child's stdin."""
@@ -138,12 +140,12 @@ def mine_transcript(request: MiningRequest, settings: Settings | None = None) ->
     """Read and mine one transcript, with the user's agent, too, if the settings name one; without settings neither the
     recall service nor an agent is asked.
 
-    Raises OSError when the transcript cannot be read.
+    Raises OSError when the transcript cannot be read, ModelUnavailable if the request insists on the local model.
     """
     from .reading import SessionReader
 
     plan = ReadPlan.from_last_agent_message(request) or ReadPlan.from_context(request)
-    with SessionReader(settings) as messages:
+    with SessionReader(settings, insist=request.insist) as messages:
         while isinstance(reading := _read_once(request, plan, settings, messages), NeedsEarlierStart):
             plan = reading.plan
     mined = reading.mined

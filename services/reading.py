@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from ..index.client import RecallClient, ServiceUnavailable, ensure_service
+from ..index.embedder import DEFAULT_MODEL, locate_model, missing_library
 from ..index.on_demand import may_start
 from ..pipelines.reading.calibration import calibration
 from ..pipelines.reading.forms import explicit_form
@@ -72,11 +74,21 @@ def blended(
     return MessageReading(own.message(values), sigmoid(window[1]), sigmoid(window[2]), found)
 
 
+def is_installed() -> bool:
+    """Whether the model that reads sessions is on this machine, with the libraries that load it."""
+    try:
+        return missing_library(locate_model(DEFAULT_MODEL, Path())) is None
+    except ModelUnavailable:
+        return False
+
+
 class SessionReader:
     """Reads with the model as long as it answers, with n-grams from then on. Use it as a context manager."""
 
-    def __init__(self, settings: Settings | None, *, start: bool = True) -> None:
+    def __init__(self, settings: Settings | None, *, start: bool = True, insist: bool = False) -> None:
+        """`insist`: where the model is installed, `read` raises ModelUnavailable instead of going on without it."""
         self._words = NgramReader()
+        self._insists = insist and settings is not None and may_start(settings) and is_installed()
         self._client: RecallClient | None = None
         if settings is not None:
             self._client = RecallClient(settings.state.recall_socket)
@@ -104,11 +116,13 @@ class SessionReader:
         return NgramReader.name if self._client is None else NAME
 
     def read(self, message: Message) -> MessageReading:
-        """See Reader."""
+        """See Reader. Raises ModelUnavailable if it insists."""
         if self._client is not None:
             try:
                 return ModelReader(self._client, self._words).read(message)
             except (ModelUnavailable, KeyError, IndexError, TypeError) as error:
+                if self._insists and isinstance(error, ModelUnavailable):
+                    raise
                 log.info("the rest of this session is read without the model: %s", error)
                 self.close()
         return self._words.read(message)

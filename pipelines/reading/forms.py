@@ -15,11 +15,18 @@ _DATA = Path(__file__).with_name("forms.json")
 _LEAD = r"(?:(?:ok(?:ay)?|and|also|so|but|no|please|btw|hey|thanks|hi|well|oh)\b[\s,.!:;–—-]*)*"
 IDEA = "an idea"
 """The form that makes an idea of a sentence."""
+STEPS = "steps"
+"""The form that makes a workflow of a sentence and the list behind it."""
 _REQUEST = r"(?:please )?(?:remember|memorize|keep in mind|don'?t forget|note)(?:\s*:|,? that\b)"
 _FORMS: tuple[tuple[str, str], ...] = (
     ("asked to remember", _REQUEST),
     ("from now on", r".{0,60}\b(?:from now on|going forward|from here on|in (?:the )?future,)"),
-    ("labelled", r"(?:(?:new|our|my|house|team|project) )?(?:rule|convention|preference|policy|decision|fact)\s*:"),
+    (
+        "labelled",
+        r"(?:(?:new|our|my|house|team|project) )?(?:rule|convention|preference|policy|decision|fact)\s*:"
+        r"|(?:we|i)(?:'ve| have)? (?:agreed|decided|settled)(?: that| on| to|:)",
+    ),
+    (STEPS, r"(?:the )?steps (?:to|for) (?!reproduc)[^:]{1,40}:"),
     ("always or never", r"(?:you (?:should|must|can) |we )?(?:always|never|(?:don'?t|do not) ever)\s+\w+"),
     ("prefer", r"I (?:always|usually|generally|strongly)? ?(?:prefer|hate|never want|always want)\b"),
     (IDEA, r"(?:(?:an?|one more|another|new|random|crazy|quick|feature|future|todo) )*idea\s*(?::|\s[-—–]\s)"),
@@ -29,7 +36,6 @@ _FORMS: tuple[tuple[str, str], ...] = (
         r"in this (?:repo(?:sitory)?|project|code ?base|team|company|workspace)\b,? (?:we|use|never|no)\b",
     ),
     ("one, not the other", r"(?:we|i) use [\w.+#/-]+,? (?:not|instead of|rather than) [\w.+#/-]+"),
-    ("decided", r"(?:we|i)(?:'ve| have)? (?:agreed|decided|settled)(?: that| on| to|:)"),
 )
 ORDERS = frozenset({"from now on", "always or never", "prefer", "each time"})
 """Forms that tell how to work: what has one is no fact."""

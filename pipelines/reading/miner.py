@@ -17,7 +17,7 @@ from ..scrub import findings_in_passage, scrub_passage
 from .calibration import Eagerness, Thresholds, calibration
 from .context import ConversationContext, occasion
 from .fixes import FixFinder, ProvedFix, plain
-from .forms import IDEA, ORDERS, explicit_form, runs_downloads
+from .forms import IDEA, ORDERS, STEPS, explicit_form, runs_downloads
 from .linear import NgramReader
 from .reading import LASTING, Category, Message, MessageReading, Reader, SentenceReading
 from .sentences import Sentence, sentences
@@ -226,7 +226,7 @@ def _findings(text: str, parts: Sequence[Sentence], reading: MessageReading, lim
             why = f"said outright ({form})"
         else:
             why = "stated as holding from now on" if tier == "save" else "may hold beyond this task"
-        first, last = thought(text, parts, index)
+        first, last = thought(text, parts, index, category == "workflow")
         limit = limits.propose if form is None and category in LASTING else 0.0
         picked[index] = _Finding(first, last, category, worth, tier, why, part.personal, part.channel, limit, (index,))
     return _joined(picked)
@@ -252,6 +252,8 @@ def _judged(
     category = part.category if part.category in LASTING else "fact"
     if category == "fact" and form in ORDERS:
         category = "preference"
+    if form == STEPS:
+        category = "workflow"
     if form is not None and tier in (None, "hint"):
         return category, max(worth, FORM_SCORE), "propose"
     return None if tier is None else (category, worth, tier)

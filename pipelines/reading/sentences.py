@@ -9,6 +9,7 @@ from dataclasses import dataclass
 _LINE = re.compile(r"[^\n]+")
 _MARKER = re.compile(r"\s*(?:[-*+•–]\s+|\(?\d{1,3}[.)]\s+|\(?[a-z][.)]\s+|#{1,6}\s+|>\s*)*", re.IGNORECASE)
 """What opens a line of a list, a heading or a quotation."""
+_ITEM = re.compile(r"[-*+•–]\s|\(?\d{1,3}[.)]\s")
 _END = re.compile(r"[.!?…]+[\"'”’)\]*_`]*(?=\s)|[。！？]+")
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(])(?:e\.?g|i\.?e|etc|vs|cf|approx|resp|incl|dr|mr|mrs|[a-z]|\d+)\.$", re.IGNORECASE
@@ -26,6 +27,8 @@ class Sentence:
     end: int
     paragraph: int
     """Number of its paragraph in the message: blank lines and list items begin a new one."""
+    is_item: bool = False
+    """Whether its paragraph is an item of a list."""
 
     def of(self, text: str) -> str:
         """Return the words of the sentence."""
@@ -36,12 +39,13 @@ def sentences(text: str) -> list[Sentence]:
     """Cut `text` at ends of sentences, line breaks and list items. Nothing but white space and markers is left out."""
     found: list[Sentence] = []
     for number, (start, end) in enumerate(_paragraphs(text)):
+        is_item = _ITEM.search(text, text.rfind("\n", 0, start) + 1, start) is not None
         position = start
         for stop in _END.finditer(text, start, end):
             if not _ABBREVIATION.search(text, max(start, stop.start() - 8), stop.start() + 1):
-                _add(found, text, position, stop.end(), number)
+                _add(found, text, position, stop.end(), number, is_item)
                 position = stop.end()
-        _add(found, text, position, end, number)
+        _add(found, text, position, end, number, is_item)
     return found
 
 
@@ -65,13 +69,13 @@ def _paragraphs(text: str) -> list[tuple[int, int]]:
     return ranges
 
 
-def _add(found: list[Sentence], text: str, start: int, end: int, paragraph: int) -> None:
+def _add(found: list[Sentence], text: str, start: int, end: int, paragraph: int, is_item: bool) -> None:
     while start < end and text[start].isspace():
         start += 1
     while end > start and text[end - 1].isspace():
         end -= 1
     if any(char.isalnum() for char in text[start:end]):
-        found.append(Sentence(start, end, paragraph))
+        found.append(Sentence(start, end, paragraph, is_item))
 
 
 def windows(text: str, parts: Sequence[Sentence], size: Callable[[str], int], limit: int) -> list[tuple[int, int]]:

@@ -25,25 +25,41 @@ def needs_neighbour(sentence: str) -> bool:
     return len(sentence.split()) < LEAST_WORDS or _REFERS.search(sentence.strip()) is not None
 
 
-def thought(text: str, parts: Sequence[Sentence], chosen: int) -> tuple[int, int]:
+def thought(text: str, parts: Sequence[Sentence], chosen: int, is_workflow: bool = False) -> tuple[int, int]:
     """Range [first, last) of the sentences that state the thought of the one that was chosen.
 
     A sentence that refers to another takes the one before it, or behind it where none stands before; one that ends in a
-    colon the next.
+    colon the next, or the whole list behind it. An item of a list stands for itself; one of a workflow, or one that
+    refers to another, takes its whole list along.
     """
     first, last = chosen, chosen + 1
     sentence = parts[chosen].of(text)
-    if needs_neighbour(sentence):
+    if parts[chosen].is_item:
+        if is_workflow or _REFERS.search(sentence):
+            first, last = _items(parts, chosen)
+            if first > 0 and parts[first - 1].of(text).endswith(":"):
+                first -= 1
+    elif needs_neighbour(sentence):
         before = chosen > 0 and parts[chosen].paragraph - parts[chosen - 1].paragraph <= 1
         behind = last < len(parts) and parts[last].paragraph == parts[chosen].paragraph
         if before and without_opening(parts[chosen - 1].of(text)):
             first -= 1
         elif behind:
             last += 1
-    if parts[last - 1].of(text).rstrip().endswith(":") and last < len(parts):
-        last += 1
+    if parts[last - 1].of(text).endswith(":") and last < len(parts):
+        last = _items(parts, last)[1] if parts[last].is_item else last + 1
     if parts[last - 1].end - parts[first].start > MOST_CHARS:
         return chosen, chosen + 1
+    return first, last
+
+
+def _items(parts: Sequence[Sentence], chosen: int) -> tuple[int, int]:
+    """Range [first, last) of the list that holds the item that was chosen."""
+    first = last = chosen
+    while first > 0 and parts[first - 1].is_item:
+        first -= 1
+    while last < len(parts) and parts[last].is_item:
+        last += 1
     return first, last
 
 

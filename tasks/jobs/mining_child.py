@@ -11,7 +11,7 @@ import os
 import sys
 from dataclasses import replace
 
-from ...runtime.errors import SettingsError
+from ...runtime.errors import ModelUnavailable, SettingsError
 from ...runtime.killpoint import kill_point
 from ...runtime.settings import Settings, load_settings
 from ...services.mining import MiningRequest, mine_transcript, mined_to_json
@@ -19,6 +19,8 @@ from ..queue import supervisor
 
 CANNOT_READ = 3
 """Exit status for a transcript that cannot be read."""
+NO_MODEL = 4
+"""Exit status when the request insists on the local model and it does not answer."""
 
 
 def child_settings(local_only: bool) -> Settings | None:
@@ -40,6 +42,9 @@ def main() -> int:
     except OSError as error:
         print(f"{request.transcript} cannot be read: {error.strerror}", file=sys.stderr)
         return CANNOT_READ
+    except ModelUnavailable as error:
+        print(f"the model does not answer: {error}", file=sys.stderr)
+        return NO_MODEL
     kill_point("mid-child")
     json.dump(mined_to_json(mined), sys.stdout)
     return 0

@@ -40,7 +40,7 @@ VAULT_PAUSE_SECONDS = 10.0
 MAX_CANDIDATES_BYTES = 32 * 1024 * 1024
 CHILD = "memoryvault.tasks.jobs.mining_child"
 ATTEMPTS_WITH_A_MODEL = 2
-"""Later attempts ask no model: one that kills the child must not keep the session from being mined at all."""
+"""Later attempts ask no agent, and do not insist on the local model: neither may keep the session from being mined."""
 
 
 def reflect_handler(settings: Settings) -> Handler:
@@ -106,7 +106,8 @@ def log_mined(session: str, cwd: str, **counts: Json) -> None:
 
 
 def _mine_in_child(settings: Settings, job: RunningJob, marker: Marker) -> Mined:
-    local_only = settings.reflection.miner == "local" or job.attempt > ATTEMPTS_WITH_A_MODEL
+    with_a_model = job.attempt <= ATTEMPTS_WITH_A_MODEL
+    local_only = settings.reflection.miner == "local" or not with_a_model
     request = MiningRequest(
         marker.transcript,
         marker.host,
@@ -115,6 +116,7 @@ def _mine_in_child(settings: Settings, job: RunningJob, marker: Marker) -> Mined
         last_agent_offset=marker.said,
         session=marker.session_id,
         local_only=local_only,
+        insist=with_a_model,
     )
     return run_json_child(
         job,

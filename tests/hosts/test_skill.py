@@ -34,6 +34,14 @@ def test_the_skill_is_written_and_taken_away_whole(sandbox: Sandbox, settings: S
     assert remove_skill(host, settings) is None
 
 
+def test_a_folder_of_skills_that_was_there_before_stays_though_it_is_empty(settings: Settings) -> None:
+    folder = skill_folder("claude", settings)
+    folder.parent.mkdir(parents=True)
+    install_skill("claude", settings)
+    remove_skill("claude", settings)
+    assert list(folder.parent.iterdir()) == []
+
+
 def test_its_pages_name_a_command_that_runs_without_the_plugin(settings: Settings) -> None:
     install_skill("claude", settings)
     text = (skill_folder("claude", settings) / "SKILL.md").read_text("utf-8")

@@ -339,10 +339,17 @@ def test_stemming_finds_other_forms(bed: Bed) -> None:
     assert slugs(bed.recall("run", dense=False)) == ["a"]
 
 
-def test_one_word_is_a_question_to_who_asks_and_none_in_a_prompt(notes: Bed) -> None:
-    assert "evolve-pattern" in slugs(notes.recall("evolve"))
-    assert slugs(notes.recall("evolve", is_prompt=True)) == []
-    assert slugs(notes.recall("zebra")) == []
+def test_one_word_is_a_question_to_who_asks_and_in_a_prompt_where_one_note_has_it(bed: Bed) -> None:
+    for number, text in enumerate(
+        ["Deploy on Tuesdays only.", "Apply tags in order.", "Apply the patch.", "部署只在星期二"]
+    ):
+        bed.write(f"{number}.md", text, status="active")
+    bed.index()
+    assert slugs(bed.recall("tuesdays", is_prompt=True)) == ["0"]
+    assert slugs(bed.recall("部署", is_prompt=True)) == ["3"]
+    assert slugs(bed.recall("apply", is_prompt=True)) == [], "an answer to the agent"
+    assert sorted(slugs(bed.recall("apply"))) == ["1", "2"]
+    assert slugs(bed.recall("zebra")) == []
 
 
 # Files

@@ -27,6 +27,7 @@ STATED = (
     "in this repo we use tabs",
     "we use httpx, not requests",
     "We've decided to keep the REST API",
+    "Steps to release:\n1. bump the version\n2. tag it",
     "ab jetzt schreibst du Commits auf Deutsch",
     "从现在起用中文回答",
 )

@@ -50,6 +50,20 @@ def test_a_statement_is_the_whole_thought() -> None:
     assert found.statement == "you keep forgetting the type hints. every function gets them"
 
 
+STEPS = "Thanks. Steps to deploy:\n1. build\n2. push the tag\n3. wait for the checks to pass\nNow mend the login."
+
+
+@pytest.mark.parametrize("picked", ["Steps to", "build", "wait for"])
+def test_a_list_of_steps_is_one_thought_with_the_line_that_names_it(picked: str) -> None:
+    (found,) = read(STEPS, Said(picked, category="workflow"))
+    assert found.statement == "Steps to deploy: 1. build 2. push the tag 3. wait for the checks to pass"
+
+
+def test_a_rule_in_a_list_of_tasks_stands_for_itself() -> None:
+    (found,) = read("1. fix the login\n2. never log the token, not even in tests\n3. add a page", Said("never log"))
+    assert found.statement == "never log the token, not even in tests"
+
+
 def test_words_that_only_open_a_message_are_left_out() -> None:
     (found,) = read("ok, every PR needs a changelog entry", Said("changelog"))
     assert found.statement == "every PR needs a changelog entry"

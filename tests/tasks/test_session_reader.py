@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,8 +17,11 @@ import pytest
 from memoryvault.index.client import RecallClient, ServiceRefused
 from memoryvault.pipelines.reading.reading import CATEGORIES, Message
 from memoryvault.pipelines.reading.sentences import sentences
+from memoryvault.runtime.errors import ModelUnavailable
 from memoryvault.runtime.settings import Settings, load_settings
+from memoryvault.services.mining import MiningRequest
 from memoryvault.services.reading import NAME, SessionReader
+from memoryvault.tasks.jobs.mining_child import NO_MODEL
 from memoryvault.tests.support.hurry import patience
 
 RULE = "ok, that works. from now on every pull request needs an entry in the changelog. please fix the typo"
@@ -96,6 +101,43 @@ def test_a_service_that_is_killed_leaves_the_rest_to_n_grams(
         again = reader.read(message(RULE))
         assert reader.name == "words"
     assert len(again.sentences) == len(sentences(RULE))
+
+
+@pytest.mark.model
+def test_a_reader_that_insists_says_that_an_installed_model_does_not_answer(settings: Settings) -> None:
+    starting = replace(settings, memory=replace(settings.memory, autostart=True))
+    with SessionReader(starting, start=False, insist=True) as reader, pytest.raises(ModelUnavailable):
+        reader.read(message(RULE))
+    with SessionReader(settings, insist=True) as reader:
+        reader.read(message(RULE))
+        assert reader.name == "words", "where no service may be started, there is none to wait for"
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(("insist", "status"), [(True, NO_MODEL), (False, 0)])
+def test_the_first_attempts_at_a_session_wait_for_an_installed_model_and_the_later_do_not(
+    tmp_path: Path, settings: Settings, insist: bool, status: int
+) -> None:
+    (Path(settings.state.log) / "serve.stderr").mkdir(parents=True)  # So the service cannot be started.
+    said = {"type": "user", "uuid": "u1", "sessionId": "s1", "message": {"role": "user", "content": RULE}}
+    transcript = tmp_path / "s1.jsonl"
+    transcript.write_text(json.dumps(said) + "\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "memoryvault.tasks.jobs.mining_child"],
+        env={
+            "HOME": str(tmp_path / "home"),
+            "MEMORY_CONFIG": str(tmp_path / "config.toml"),
+            "MEMORY_STATE_DIR": str(tmp_path / "state"),
+            "MEMORY_VAULT_PATH": str(settings.vault.path),
+        },
+        input=MiningRequest(str(transcript), "claude", insist=insist).to_json().decode(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == status
+    assert ("the model does not answer" in done.stderr) == insist
+    assert ("changelog" in done.stdout) != insist
 
 
 @pytest.mark.model
