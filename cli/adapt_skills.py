@@ -21,8 +21,7 @@ from .context import Context
 from .output import add_json, counted, note, print_json, print_table
 
 EPILOG = """example:
-  memory skills adapt --dry-run           what waits, by the rubric alone; asks nobody, writes nothing
-  memory skills adapt                     judge the most promising ones and write their notes
+  memory skills adapt --dry-run           asks nobody, writes nothing
   memory skills adapt --limit 5 --skip-network
 """
 
@@ -32,7 +31,7 @@ NOTHING_WAITS = "nothing waits to be judged: `memory skills discover` looks for 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory skills adapt`."""
     parser.epilog = EPILOG
-    parser.add_argument("--limit", type=int, metavar="N", help=f"judge at most so many (default {PATTERNS_PER_RUN})")
+    parser.add_argument("--limit", type=int, metavar="N", help=f"judge at most N (default {PATTERNS_PER_RUN})")
     parser.add_argument("--skip-network", action="store_true", help="look nothing up on GitHub, ask no model")
     parser.add_argument("--dry-run", action="store_true", help="show the rubric's verdicts; write nothing")
     add_json(parser)

@@ -16,7 +16,6 @@ from .show import NAME
 EPILOG = """example:
   memory always short-answers
   memory always --off short-answers
-  memory review --undo short-answers                    takes it back
 
 What a session's start has no room for (`recall.core_words`) is named in `memory health`.
 """

@@ -11,8 +11,7 @@ from .context import Context
 from .output import add_json, print_json, print_table
 
 EPILOG = """example:
-  memory config show                 every setting, its value now, and where that is from
-  memory config show --reference     what each means and allows, as docs/reference/settings.md has it
+  memory config show                 every setting, its value, and where that is from
 """
 
 

@@ -19,9 +19,7 @@ from .context import Context
 from .output import note
 
 EPILOG = """example:
-  memory console                   print a link that works once, and open it in the browser
-  memory console --no-browser      only print it: open it by hand within five minutes
-  memory console --port 8765       at this port of 127.0.0.1, in place of a free one
+  memory console --no-browser      open it by hand within five minutes
 """
 FIRST_PORT, LAST_PORT = 1024, 65535
 DOOR = "console-{pid}.html"

@@ -15,12 +15,10 @@ from .context import Context
 from .output import add_json, counted, note, print_json, print_table
 
 EPILOG = f"""example:
-  memory skills discover --dry-run          what would be asked; asks nobody, writes nothing
-  memory skills discover                    ask each source for what is new since the last time
+  memory skills discover --dry-run
   memory skills discover --source anthropics-skills
-  memory skills discover --all              also what a source listed already when it was first read
 
-The sources stand in {SOURCES_NOTE} in the vault. Nothing is fetched before that note says `confirmed: true`.
+The sources stand in {SOURCES_NOTE}. Nothing is fetched before that note says `confirmed: true`.
 """
 
 

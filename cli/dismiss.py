@@ -20,8 +20,7 @@ from .terminal import read_line
 
 EPILOG = """example:
   memory dismiss tabs
-  memory dismiss personal-private/preferences/tabs.md --yes
-  memory review --undo tabs                             takes it back
+  memory review --undo tabs        takes it back
 
 The note stays where it is, with `status: dismissed`; what waits for a decision is rejected.
 """

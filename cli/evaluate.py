@@ -17,9 +17,7 @@ from .plain import redraw
 EPILOG = """example:
   memory config eval rank --docs notes.jsonl --queries questions.jsonl -k 10 --json
 
-Documents are lines of JSON with id, text and, if you like, group; questions likewise. A question sees only the
-documents of its group. The model and the eagerness are those of your settings (section recall), so that a change of
-them can be judged.
+A question sees the documents of its group, with the model and eagerness of your settings.
 """
 
 

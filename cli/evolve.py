@@ -21,7 +21,6 @@ from .show import NAME
 
 EPILOG = """example:
   memory evolve tabs 'Indent with four spaces.' 'the team agreed'
-  memory evolve personal-private/preferences/tabs.md --reason 'the team agreed' --body 'Spaces, four of them.'
   echo 'We deploy on Mondays.' | memory evolve deploy-day --reason 'new release train' --new-slug deploy-mondays
 """
 

@@ -21,15 +21,13 @@ from .output import add_json, note, print_json
 from .terminal import read_line
 
 EPILOG = """example:
-  memory guard                                  is the agent told when it acts, and by how many rules?
-  memory guard never-push-to-main remind        refuse it once a session, with the rule; then let it pass
-  memory guard never-push-to-main ask           have the host ask you each time
-  memory guard never-push-to-main deny          refuse it always
-  memory guard never-push-to-main off
-  memory guard --on                             wire the hooks of tool calls into Claude Code
-  memory guard --off                            take them out again
+  memory guard                               what is wired, and by how many rules
+  memory guard never-push-to-main remind     refuse it once a session, with the rule
+  memory guard never-push-to-main ask        have the host ask you each time
+  memory guard never-push-to-main deny       refuse it always
+  memory guard --on
 
-A rule without a mark is only told, once a session, with the result of the call that it speaks of.
+A rule without a mark is told once a session, with the result of the call that it speaks of.
 """
 COST = "each call of Bash, Edit and Write then starts a process: some 6 to 8 seconds per 100 calls"
 QUESTION = f"tell the agent of your rules when it acts, too? {COST} [y/N] "

@@ -20,9 +20,7 @@ from .output import add_json, counted, in_line, print_json, print_table
 from .pending import list_with_commands
 
 EPILOG = """example:
-  memory health          what needs you comes first
-  memory health --costs  tokens and time by week and project
-  memory health --json   for a status line or a cron job
+  memory health --costs
 """
 
 RESEARCH = "research"

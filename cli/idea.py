@@ -43,12 +43,11 @@ EPILOG = """example:
   memory idea "Retry dashboard" "A page that shows how many charges were retried, by day."
   memory idea list
   memory idea show retry-dashboard
-  memory idea surface retry-dashboard       put one into Ideas.md that is not there yet
-  memory idea research retry-dashboard      look it up once more, on a budget of its own
-  memory idea gc                            list what nobody came back to; answer with `memory review`
-  memory idea archive retry-dashboard       also: keep, delete
-  memory idea promote retry-dashboard       make a project of it; --as payments: with another name
-  memory idea restore retry-dashboard       from the archive, or for 30 days from the trash
+  memory idea surface retry-dashboard       put it into Ideas.md
+  memory idea research retry-dashboard      look it up once more
+  memory idea gc                            list what nobody came back to
+  memory idea archive retry-dashboard       also: keep, delete, restore
+  memory idea promote retry-dashboard       make a project of it
   memory idea add "List" "Titles that are also words of this command."
 """
 

@@ -24,9 +24,7 @@ from .review import day_said, entry_as_json, unreadable_as_json
 from .terminal import read_key
 
 EPILOG = """example:
-  memory vault inbox list
   memory vault inbox triage              asks for each step: promote, merge, expire
-  memory vault inbox triage --dry-run
   memory vault inbox triage --yes        what the worker does once a day
 """
 

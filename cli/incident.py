@@ -25,8 +25,8 @@ EPILOG = """example:
   memory vault incident add --body-file failure.log --resolution 'Redis was not running: make services'
   make test 2>&1 | tail -50 | memory vault incident find
 
-A report is known again by its fingerprint: error, message and stack without times, addresses, line numbers,
-ids and folders. Only if there is none, recall looks for something like it. Exit code of find: 1 if there is nothing.
+A report is known again by error, message and stack without times, addresses, line numbers, ids and folders; if there is
+none, recall looks for something like it. `find` exits with 1 if there is nothing.
 """
 MOST = 5
 

@@ -16,16 +16,19 @@ from .output import add_json, counted, note, print_json
 
 EPILOG = """example:
   memory skills index                        plugins, your own skills, the projects you worked in
-  memory skills index --path ~/src/skills    that folder too, from now on (and weekly)
-  memory skills index --forget ~/src/skills  not any more: its entries are archived
+  memory skills index --path ~/src/skills    that folder too, from now on
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory skills index`."""
     parser.epilog = EPILOG
-    parser.add_argument("--path", type=Path, action="append", default=[], metavar="DIR", help="look here too; repeat")
-    parser.add_argument("--forget", type=Path, action="append", default=[], metavar="DIR", help="look here no longer")
+    parser.add_argument(
+        "--path", type=Path, action="append", default=[], metavar="DIR", help="also index this folder; may be repeated"
+    )
+    parser.add_argument(
+        "--forget", type=Path, action="append", default=[], metavar="DIR", help="no longer index this folder"
+    )
     parser.add_argument("--dry-run", action="store_true", help="say what would change; change nothing")
     add_json(parser)
 

@@ -64,10 +64,8 @@ from .terminal import is_agreed, read_choice
 from .vault_choice import choose_vault, require_known, require_place, told_of_empty, vault_in
 
 EPILOG = """example:
-  memory init                                       asks
-  memory init --yes --vault ~/Obsidian/MemoryVault  does not ask; what needs your consent stays off
-  memory init --history-days 0                      without the sessions from before
-  memory init --host claude --host codex            the hooks of two agents
+  memory init --yes --vault ~/Obsidian/MemoryVault
+  memory init --host claude --host codex
 """
 
 CONSENT = "research.network"
@@ -118,7 +116,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=HISTORY_DAYS,
         metavar="DAYS",
-        help=f"mine the sessions of so many days, 0 for none (default {HISTORY_DAYS})",
+        help=f"mine the sessions of the last DAYS days, 0 for none (default {HISTORY_DAYS})",
     )
     add_json(parser)
 

@@ -27,9 +27,8 @@ from .output import add_json, in_line, note, print_json
 
 EPILOG = """example:
   memory vault inspect                          the last recall, and what was told at tool calls since
-  memory vault inspect 3f0c6a52                 all that the session that begins so was given
-  memory vault inspect --useful wal-checkpoint  remember that this hit helped, in the newest recall that has it
-  memory vault inspect 3f0c6a52 --useless tabs  remember that it was noise, in the newest recall of this session
+  memory vault inspect 3f0c6a52                 all that this session was given
+  memory vault inspect --useful wal-checkpoint
 """
 
 REASONS = {

@@ -25,14 +25,11 @@ from .times import local_time
 
 EPILOGS = {
     "list": """example:
-  memory jobs list                     the newest jobs; upkeep that has ended is counted in one line (--all lists it)
-  memory jobs list --watch             a live table, until Ctrl-C
   memory jobs list --state dead
 """,
     "show": "example:\n  memory jobs show 42\n",
     "retry": """example:
   memory jobs retry 42
-  memory jobs retry all                every dead job
   memory jobs retry all --kind reflect.corpus
 """,
     "cancel": "example:\n  memory jobs cancel 42\n",
@@ -78,7 +75,7 @@ def configure(parser: argparse.ArgumentParser, action: str) -> None:
         parser.add_argument(
             "--all",
             action="store_true",
-            help="also upkeep that is done or cancelled, and trials of the hooks (as --state, --kind and --json do)",
+            help="also upkeep that has ended, and trials of the hooks",
         )
         parser.add_argument("--limit", type=int, help=f"how many at most (default {DEFAULT_LIMIT})")
         parser.add_argument("--watch", action="store_true", help="show what goes on, until Ctrl-C")

@@ -29,7 +29,6 @@ from .output import add_json, fitted, in_line, note, print_json, tell_passed_ove
 
 EPILOG = """example:
   memory list --kind preferences --tag release
-  memory list --updated-since 30d
   memory list --status superseded --json
 """
 

@@ -19,10 +19,7 @@ from .context import Context
 from .output import note
 
 EPILOG = """example:
-  memory service logs                      the last 20 lines
-  memory service logs -f                   and what comes
   memory service logs --event hook -n 100  of the hooks only
-  memory service logs --level warning --json
 """
 
 LEVELS = ("debug", "info", "warning", "error", "critical")

@@ -46,7 +46,7 @@ COMMANDS: dict[str, Command] = {
         {"--dry-run": READS, "--include-edited": CHANGES, "--of agent": PROPOSES},
     ),
     "always": Command("always", "give an entry to every session at its start, or no more", CHANGES),
-    "guard": Command("guard", "have a rule stop the agent when it acts; tell it of rules as it acts, or not", CHANGES),
+    "guard": Command("guard", "have a rule stop the agent when it acts, or only tell it", CHANGES),
     "idea": Command(
         "idea",
         "write an idea down; list, show, archive, delete, restore ideas; make a project of one",

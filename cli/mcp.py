@@ -46,7 +46,7 @@ from .mcp_messages import AnsweredMessages
 from .standard_streams import discard_outputs
 
 EPILOG = """example:
-  memory service mcp                              what a host runs; it ends with its input
+  memory service mcp                              what a host runs
   claude mcp add memory -- memory service mcp     have Claude Code run it
 """
 

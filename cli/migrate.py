@@ -17,7 +17,6 @@ from .plain import redraw
 
 EPILOG = """example:
   memory import migrate contextvault ~/ContextVault --dry-run
-  memory import migrate contextvault ~/ContextVault
   memory undo --of migrate                        takes it back; what you edited since stays
 
 The old files are only read. Run again, it takes what has come since.

@@ -27,9 +27,8 @@ from .terminal import is_agreed
 
 EPILOG = """example:
   memory config model                                  what is here, and which one answers
-  memory config model use BAAI/bge-large-en-v1.5       downloads it after asking, re-embeds, then changes over
+  memory config model use BAAI/bge-large-en-v1.5       downloads it after asking, re-embeds, switches
   memory config model use ~/models/bge-large-en-v1.5   the same with a folder that you have
-  memory config model use all-MiniLM-L6-v2             back to the one that comes with MemoryVault
 """
 
 KNOWN_MEGABYTES = {"BAAI/bge-large-en-v1.5": 1340, "BAAI/bge-base-en-v1.5": 440, "BAAI/bge-small-en-v1.5": 134}

@@ -14,6 +14,8 @@ from ..vault.wording import counted as counted
 from ..vault.wording import cut as cut
 from .plain import line_columns
 
+JSON_HELP = "print JSON for programs"
+
 COLUMN_CHARACTERS = 100
 """About so much of a text stands in a column of a table; a program gets all of it by `--json`."""
 
@@ -23,7 +25,7 @@ LEAST_COLUMNS = 40
 
 def add_json(parser: argparse.ArgumentParser) -> None:
     """The `--json` that every command with a result has."""
-    parser.add_argument("--json", action="store_true", help="print JSON for programs")
+    parser.add_argument("--json", action="store_true", help=JSON_HELP)
 
 
 def print_json(value: Any) -> None:

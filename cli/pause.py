@@ -15,17 +15,14 @@ from .times import local_time
 
 EPILOG = """example:
   memory pause
-  memory resume
 
-Until `memory resume`, also after a restart of the machine: hooks record nothing and add nothing to sessions, and the
-worker starts no job. Jobs that run go on to their end; jobs that wait are kept. What you ask for yourself still works:
-commands, the console, and the tools that an agent has by `memory service mcp`.
+Until `memory resume`, hooks record nothing and add nothing to sessions, and the worker starts no job. Jobs that run go
+on to their end. Commands, the console and the tools of `memory service mcp` still work.
 
-It does not keep words out: a session that began before it, or goes on after `memory resume`, is then read whole, with
-what was said meanwhile. To leave a session out, start the agent with MEMORY_ENABLED=false; to leave out a passage, put
-it in <private>…</private>.
+A session that began before, or goes on after `memory resume`, is then read whole. To leave a session out, start the
+agent with MEMORY_ENABLED=false; to leave out a passage, put it in `<private>…</private>`.
 
-One kind of job alone: memory jobs pause KIND. What runs at set times: memory jobs schedule pause NAME.
+One kind of job alone: `memory jobs pause KIND`. What runs at set times: `memory jobs schedule pause NAME`.
 """
 
 

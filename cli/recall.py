@@ -30,10 +30,9 @@ if TYPE_CHECKING:
 EPILOG = """example:
   memory recall 'how do we release?'
   memory recall 'login tokens' --filter 'tag=security AND project=shop' -k 3 --json
-  memory recall --tag release                  without a question: the newest with this tag
-  memory recall --filter kind=session-cost     without a question: the newest that the filter names
+  memory recall --tag release                  without a question: the newest
 
-A hit that a prompt with these words would not get, in a new session here, is marked; in JSON its `given` is false.
+A hit that a prompt with these words would not get is marked; in JSON its `given` is false.
 """
 
 SERVICE_PATIENCE_SECONDS = 20.0
@@ -56,7 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--group", help="only entries of this group, in every project")
     parser.add_argument(
         "--project",
-        help="entries of this project and of none (default: the current folder's); of it alone: --filter project=NAME",
+        help="entries of this project and of none (default: the current folder's)",
     )
     parser.add_argument("--all-projects", action="store_true", help="entries of every project")
     parser.add_argument("--include-inbox", action="store_true", help="what waits in inbox, review and incubator too")

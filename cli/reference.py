@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from .agent_rights import Command
-
-_PIPE = str.maketrans({"|": "\\|", "\n": " "})
+from .output import JSON_HELP
 
 
 def render_commands_reference(commands: Mapping[str, Command], groups: Mapping[str, str]) -> str:
     """Markdown, a group's commands below its heading. The same on every terminal and Python."""
     parts = []
     told = set()
+    lack_json = []
     for name, command in commands.items():
         group = name.rpartition(" ")[0]
         if group and group not in told:
@@ -22,28 +23,36 @@ def render_commands_reference(commands: Mapping[str, Command], groups: Mapping[s
             parts.append(f"## memory {group}\n\n{_sentence(groups[group])}")
         parser = argparse.ArgumentParser(prog=f"memory {name}", add_help=False)
         command.configure(parser)
+        if not any("--json" in action.option_strings for action in parser._actions):
+            lack_json.append(f"`{name}`")
         parts += list(_sections(parser, f"memory {name}", command.line, "###" if group else "##"))
-    return "\n\n".join(parts) + "\n"
+    first = f"Every command takes `--json` ({JSON_HELP}), except:\n{', '.join(lack_json)}."
+    return "\n\n".join([first, *parts]) + "\n"
 
 
 def _sections(parser: argparse.ArgumentParser, name: str, line: str, heading: str) -> Iterator[str]:
     yield f"{heading} {name}\n\n{_sentence(line)}"
     rows = [
-        f"| `{_spelling(each)}` | {_told(each)} |" for each in parser._actions if each.help is not argparse.SUPPRESS
+        f"- `{_spelling(each)}`: {_told(each)}".removesuffix(": ")
+        for each in parser._actions
+        if each.help not in (argparse.SUPPRESS, JSON_HELP)
     ]
-    rows = [row for row in rows if not row.startswith("| `-h")]
     if rows:
-        yield "| argument | |\n|---|---|\n" + "\n".join(rows)
+        yield "\n".join(rows)
     if parser.epilog:
-        yield f"```text\n{parser.epilog.strip()}\n```"
+        examples, _, prose = parser.epilog.removeprefix("example:\n").partition("\n\n")
+        examples = textwrap.dedent(examples).rstrip()
+        if examples != name:
+            yield f"```text\n{examples}\n```"
+        yield from [prose.strip()] if prose else []
 
 
 def _spelling(action: argparse.Action) -> str:
     value = _value(action)
     if not action.option_strings:
-        return value.translate(_PIPE)
+        return value
     spelt = ", ".join(action.option_strings)
-    return (f"{spelt} {value}" if value else spelt).translate(_PIPE)
+    return f"{spelt} {value}" if value else spelt
 
 
 def _value(action: argparse.Action) -> str:
@@ -65,7 +74,7 @@ def _choices(choices: Any) -> str:
 
 def _told(action: argparse.Action) -> str:
     text = (action.help or "").replace("%(default)s", str(action.default)).replace("%%", "%")
-    return " ".join(text.split()).translate(_PIPE)
+    return " ".join(text.split())
 
 
 def _sentence(line: str) -> str:

@@ -30,14 +30,11 @@ from .named_paths import named_file
 from .output import add_json, counted, note, print_json
 
 EPILOG = """example:
-  memory reflect                              the newest session that ran in this folder
+  memory reflect
   memory reflect --session ~/.claude/projects/-home-me-shop/3f0c6a52.jsonl --dry-run
-  memory reflect --session ~/.claude/projects/-home-me-shop/3f0c6a52.jsonl --dry-run --miner openai
   memory reflect corpus                       what mining all old sessions would take; changes nothing
   memory reflect corpus --execute             have the worker mine them
   memory reflect corpus --root ~/backup/sessions --since 2026-01-31 --project shop --execute
-  memory reflect corpus --more                put the next strongest to you
-  memory reflect corpus --reset               what forgetting all that was mined would take; with --execute: do it
 """
 
 
@@ -53,12 +50,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help="one transcript, mined now (default: the newest of the current folder)",
     )
-    parser.add_argument("--host", choices=sorted(HOSTS), help="which agent wrote it (found out by itself)")
+    parser.add_argument("--host", choices=sorted(HOSTS), help="which agent wrote it (default: recognised)")
     parser.add_argument("--dry-run", action="store_true", help="show what would be kept; write nothing")
     parser.add_argument(
         "--miner",
         choices=BY_NAME["reflection.miner"].choices,
-        help="what finds memories, for this time (docs/how-to/miners.md)",
+        help="what finds memories, this once (docs/how-to/miners.md)",
     )
     corpus.configure(parser.add_argument_group("memory reflect corpus"))
     add_json(parser)

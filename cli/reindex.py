@@ -11,8 +11,7 @@ from .output import add_json, note, print_json
 from .plain import redraw
 
 EPILOG = """example:
-  memory vault reindex               what changed
-  memory vault reindex --rebuild     everything, from the files
+  memory vault reindex --rebuild
 """
 
 

@@ -14,9 +14,7 @@ from .pause import switched_place
 from .surroundings import hooks_start_worker
 
 EPILOG = """example:
-  memory resume          what `memory pause` (or a file harness/STOP) holds back goes on
-
-One kind of job alone: memory jobs resume KIND. What runs at set times: memory jobs schedule resume NAME.
+  memory resume
 """
 
 UNWIRED = "no session is recorded, as no agent is wired (`memory init`)"

@@ -57,19 +57,13 @@ from .settings_file import write_setting
 from .terminal import Interrupted, read_key, read_line
 
 EPILOG = """example:
-  memory review                                     one key for each: approve, edit, reject, skip, supersede, undo
-  memory review --list
+  memory review                                      asks about one after the other, by key
   memory review --decide use-pnpm=approve --decide old-habit=reject --json
-  memory review --decide short-answers=always       approve it, and give it to every session at its start
-  memory review --decide use-npm='keep both'         it holds beside the rule it would replace
   memory review --decide use-npm='supersede personal-private/preferences/use-pnpm.md'
-  memory review --decide surface-retry-page=approve                        put that idea into Ideas.md
   memory review --decide ideas-nobody-came-back-to='keep a b; archive c'
-  memory review --decide 'tabs (conflicted copy)=theirs'                   of a sync conflict: mine or theirs
-  memory review --digest                            what old sessions said too seldom to be proposed, line by line
-  memory review --decide ^0a1b2c3d=approve          one of these lines, by its key
-  memory review --undo                              take the last decision back
-  memory review --undo tabs                         the last one on this entry, whatever was decided since
+  memory review --decide 'tabs (conflicted copy)=theirs'     of a sync conflict: mine or theirs
+  memory review --decide ^0a1b2c3d=approve           a line of --digest, by its key
+  memory review --undo tabs
 """
 
 REVIEWED = ("proposals", "questions", "copies")

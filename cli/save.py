@@ -39,7 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "kind",
         metavar="kind | TEXT",
-        help="what it is: preferences, workflow, fix, convention, … (lower case, dashes); or the text alone",
+        help="what it is: preferences, workflow, fix, …; or the text alone",
     )
     parser.add_argument("slug", nargs="?", help="its name: lower case letters, digits and dashes")
     parser.add_argument(

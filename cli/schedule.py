@@ -17,7 +17,7 @@ from .times import local_time
 EPILOG = """example:
   memory jobs schedule                  every schedule, when it ran last (-: not yet) and runs next
   memory jobs schedule run discovery    now, out of turn
-  memory jobs schedule pause discovery  this one alone (resume discovery); everything: memory pause
+  memory jobs schedule pause discovery
 """
 
 

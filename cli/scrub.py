@@ -16,12 +16,11 @@ from .output import add_json, counted, note, print_json, print_table
 from .plain import write_bytes
 
 EPILOG = """example:
-  memory vault scrub                    where something is, by kind; nothing is changed
-  memory vault scrub --apply            replace it in vault, index, journal, logs and queue
+  memory vault scrub                    what is where, by kind
+  memory vault scrub --apply
   git diff | memory vault scrub --stdin
 
-People (mail, phone, home folders) are replaced in what was mined and what is logged; in a note that you wrote, only
-secrets, cards and bank accounts: it may name whom you like. --stdin replaces both.
+In a note that you wrote, only secrets, cards and bank accounts are replaced; elsewhere personal data, too.
 """
 
 MOST_NAMED = 10

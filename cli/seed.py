@@ -15,12 +15,11 @@ from .output import add_json, counted, cut, note, print_json
 from .terminal import read_line
 
 EPILOG = """example:
-  memory import seed ~/src/shop ~/src/blog            shows what it would propose; on a terminal, asks
-  memory import seed --user --yes                     what ~/.claude/CLAUDE.md says, into the review
-  memory import seed ~/src/shop --more --yes          what ranked below the limit before
+  memory import seed ~/src/shop ~/src/blog
+  memory import seed --user --yes
+  memory import seed ~/src/shop --more --yes
 
-Reads CLAUDE.md, AGENTS.md, decision records and the agent's own notes; plans are named and not read. All goes to
-the review (`memory review`), nothing is saved; `memory undo --of seed` takes a run back.
+All goes to the review (`memory review`), nothing is saved; `memory undo --of seed` takes a run back.
 """
 
 STATEMENT_CHARACTERS = 200

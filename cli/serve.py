@@ -15,7 +15,7 @@ from .context import Context
 from .output import note
 
 EPILOG = """example:
-  memory service serve          it is started on demand, so this is for watching it
+  memory service serve
 """
 
 

@@ -13,9 +13,8 @@ from .list_entries import as_json
 from .output import add_json, in_line, print_json
 
 EPILOG = """example:
-  memory show personal-private/preferences/tabs.md      as `memory list` and `memory recall` print it
-  memory show tabs                                      the name of its file
-  memory show 'Tabs or spaces'                          its title
+  memory show tabs
+  memory show 'Tabs or spaces' --json
 """
 NAME = "the entry: its path, its file name, or its title"
 

@@ -18,17 +18,14 @@ from .output import COLUMN_CHARACTERS, add_json, counted, cut, note, print_json,
 from .save import read_body
 
 EPILOG = """example:
-  memory vault topics list
   memory vault topics read deploy
   memory vault topics write deploy --type project --description 'How this project is deployed' --body 'Tag, then push.'
   memory vault topics write deploy --append --body 'Rollback: push the tag before.'
-  memory vault topics rm deploy
   memory vault topics rebuild-index            each topic gets its line in MEMORY.md, dead lines go
-  memory vault topics lint                     exit code 1 when something is wrong
-  memory vault topics import --dry-run         Claude Code's own notes, of every project, into the vault
+  memory vault topics lint                     exits with 1 when something is wrong
+  memory vault topics import --dry-run         Claude Code's own notes, into the vault
 
-The project is that of the working directory (--project names another). A topic that exists is changed only
-with --append, or with --replace and the hash that `read` printed.
+A topic that exists is changed only with --append, or with --replace and the hash that `read` printed.
 """
 ACTIONS = ("list", "read", "write", "rm", "rebuild-index", "lint", "import")
 BELONGS = {

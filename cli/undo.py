@@ -22,14 +22,12 @@ from .output import add_json, counted, in_line, note, print_json
 from .terminal import read_line
 
 EPILOG = """example:
-  memory undo --last --dry-run          what the last reflection wrote, or the last backfill of old sessions
-  memory undo --session 3f0c6a52        all that came from one session; its id, or how that begins
-  memory undo --of migrate              the last migration, whatever ran since
-  memory undo --since 2h                the last two hours (also 3d, or a time)
-  memory undo --last --yes              without a question, for scripts
+  memory undo --last --dry-run
+  memory undo --session 3f0c6a52
+  memory undo --since 2h
+  memory undo --of migrate --yes
 
-What you decided yourself (review, evolve) is not touched, and a note that you have edited stays unless
-you say --include-edited. In an agent's shell it takes back only what agents wrote (--of agent).
+What you decided yourself (review, evolve) is not touched. In an agent's shell it takes back only what agents wrote.
 """
 
 _AGO = re.compile(r"(\d{1,6})\s*(m|h|d|w)")
@@ -53,7 +51,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     which.add_argument(
         "--last",
         action="store_true",
-        help="the last run that anything can be taken back of, a whole backfill too (the default)",
+        help="the last run, a whole backfill too (the default)",
     )
     which.add_argument(
         "--session", metavar="ID", help="all that was mined from this session (the id, or how it begins)"

@@ -22,7 +22,6 @@ from .terminal import read_key
 EPILOG = """example:
   memory skills watchlist                                        what waits
   memory skills watchlist review                                 one key for each: promote, dismiss, defer, skip
-  memory skills watchlist promote SOURCE PATTERN
   memory skills watchlist dismiss SOURCE PATTERN --reason 'we have one'
   memory skills watchlist defer SOURCE PATTERN --until 2030-08-01
 """

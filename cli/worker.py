@@ -24,8 +24,7 @@ from .output import add_json, counted, note, print_json
 from .status_line import StatusLine
 
 EPILOG = """example:
-  memory service worker                 run until it is told to stop (SIGTERM drains)
-  memory service worker --until-idle    run all that is due, then exit
+  memory service worker --until-idle
 """
 
 DEFAULT_TIMEOUT_SECONDS = 600.0
@@ -71,7 +70,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--until-idle",
         action="store_true",
-        help="run all that is due, sessions in their quiet period included; say what is due later, and exit",
+        help="run all that is due, also sessions in their quiet period, and exit",
     )
     parser.add_argument(
         "--timeout",

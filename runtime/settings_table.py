@@ -107,8 +107,7 @@ class MemorySection:
     review_mode: str = field(
         default="interactive",
         metadata=_choice(
-            "What happens to a memory of medium confidence: it waits for your decision (interactive), goes "
-            "to the inbox (auto), or is saved (silent).",
+            "A likely memory waits for your decision (interactive), goes to the inbox (auto), or is saved (silent).",
             "interactive",
             "auto",
             "silent",
@@ -116,23 +115,21 @@ class MemorySection:
     )
     incubator_gc_months: int = field(
         default=6,
-        metadata=_whole("An idea that nobody came back to for so many months (of 30 days) is put to you.", 1, 1200),
+        metadata=_whole("Months (of 30 days) until you are asked about an idea that nobody came back to.", 1, 1200),
     )
     disable_auto_memory: bool = field(
         default=False,
-        metadata=_switch(
-            "Sessions are shown nothing of the agent's own notes about the project (`memory vault topics`)."
-        ),
+        metadata=_switch("Sessions get nothing of the agent's own notes (`memory vault topics`)."),
     )
     import_host_memory: bool = field(
         default=True,
-        metadata=_switch("The notes that Claude Code keeps itself are copied into the vault, and followed."),
+        metadata=_switch("Claude Code's own notes are copied into the vault."),
     )
     agent_commands: str = field(
         default="propose",
         metadata=_choice(
-            "What an agent runs in its shell: what it writes waits for your review, and what else would change "
-            "something is refused (propose); or it counts as yours (trust).",
+            "What an agent's shell writes waits for review, and other changes are refused (propose); or it counts as "
+            "yours (trust).",
             "propose",
             "trust",
             variable=None,
@@ -170,7 +167,7 @@ class SessionSection:
     )
     cost_entries: bool = field(
         default=True,
-        metadata=_switch("What each session cost (tokens, time) is kept as an entry of the kind `session-cost`."),
+        metadata=_switch("Each session's cost (tokens, time) is kept as an entry of the kind `session-cost`."),
     )
 
 
@@ -181,7 +178,7 @@ class ReflectionSection:
     eagerness: str = field(
         default="balanced",
         metadata=_choice(
-            "How readily what you said is saved or proposed: cautious, balanced or eager.",
+            "How readily what you said is saved or proposed.",
             "cautious",
             "balanced",
             "eager",
@@ -189,16 +186,16 @@ class ReflectionSection:
     )
     session_entries: int = field(
         default=40,
-        metadata=_whole("So many entries of one session wait at most; the likeliest do. 0 is no limit.", 0),
+        metadata=_whole("Most entries of one session that wait; the likeliest do. 0 is no limit.", 0),
     )
     inbox_days: int = field(
         default=90,
-        metadata=_whole("What lies in the inbox for so long without another occurrence is archived.", 1, 3650),
+        metadata=_whole("Days until a note in the inbox that was not said again is archived.", 1, 3650),
     )
     corpus_review_entries: int = field(
         default=20,
         metadata=_whole(
-            "So many memories of old sessions wait for review at a time, a quarter fewer ideas; the rest is counted.",
+            "Most memories of old sessions that wait for review at a time; a quarter fewer ideas.",
             1,
         ),
     )
@@ -206,8 +203,8 @@ class ReflectionSection:
     miner: str = field(
         default="local",
         metadata=_choice(
-            "What finds memories: rules on this machine (local), or a model besides them: your own agent, headless "
-            "(claude, codex), or an OpenAI-compatible endpoint (openai). docs/how-to/miners.md",
+            "Who reads sessions: this machine (local), or also your agent (claude, codex) or an OpenAI-compatible "
+            "endpoint (openai). docs/how-to/miners.md",
             "local",
             "claude",
             "codex",
@@ -218,7 +215,7 @@ class ReflectionSection:
     endpoint: str = field(
         default="",
         metadata=_text(
-            "Base address of the endpoint, for miner openai; naming it is your consent to send it scrubbed text.",
+            "Base address, for miner openai; naming it is your consent to send it scrubbed text.",
             r"(https?://[^\s@?#]+)?",
             "an https address, or an http address on this machine, as in http://127.0.0.1:11434/v1",
             variable=None,
@@ -265,7 +262,7 @@ class ResearchSection:
     providers: str = field(
         default="wikipedia, github, hackernews, arxiv",
         metadata=_text(
-            "Which are asked, in this order, as far as the requests reach; searxng, when set, comes first.",
+            "Which are asked, in this order, after searxng.",
             r"((wikipedia|github|hackernews|arxiv)(\s*,\s*(wikipedia|github|hackernews|arxiv))*)?",
             "some of wikipedia, github, hackernews, arxiv, with commas",
             variable=None,
@@ -274,7 +271,7 @@ class ResearchSection:
     searxng: str = field(
         default="",
         metadata=_text(
-            "Address of a SearXNG that answers in JSON; it may be on this machine or in your own network.",
+            "A SearXNG that answers in JSON, also in your own network.",
             r"(https?://[^\s@?#]+)?",
             "an address, as in http://127.0.0.1:8888",
             variable=None,
@@ -286,7 +283,7 @@ class ResearchSection:
     )
     tokens: int = field(
         default=5000,
-        metadata=_whole("Most tokens for one idea: what is written down, and what a model is asked and answers.", 0),
+        metadata=_whole("Most tokens for one idea: notes, and what a model is asked and answers.", 0),
     )
 
 
@@ -319,7 +316,7 @@ class DiscoverySection:
     ask_model: bool = field(
         default=False,
         metadata=_switch(
-            "Ask the model of reflection.miner for a second opinion on a pattern; its own text is sent there.",
+            "Send a pattern's text to the model of reflection.miner for a second opinion.",
             variable=None,
         ),
     )
@@ -373,7 +370,7 @@ class ReceiptsSection:
     prompts: bool = field(
         default=False,
         metadata=_switch(
-            "The console's lists show the first words that you typed in a session, read from its transcript, scrubbed.",
+            "The console's lists show the first words that you typed in a session, scrubbed.",
             variable=None,
         ),
     )

@@ -34,6 +34,16 @@ def test_the_commands_reference_is_the_one_the_parsers_make() -> None:
         assert f"# memory {name}\n" in page
 
 
+def test_the_commands_reference_tells_json_once_and_names_who_lacks_it() -> None:
+    page = render_commands_reference(COMMANDS, GROUPS)
+    first, rest = page.split("\n\n", 1)
+    told = {name for name in COMMANDS if f"`{name}`" in first}
+    assert told == {"console", "service up", "service serve", "service mcp", "vault demo"}
+    assert [line for line in rest.splitlines() if line.startswith("- `--json`")] == [
+        "- `--json`: print the lines as they are in the file"
+    ]
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text("utf-8")):
