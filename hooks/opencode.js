@@ -7,6 +7,7 @@ const LAUNCHER = "@LAUNCHER@"
 const ACTIONS = false // `memory guard --on`: each call of these tools then starts a process.
 const TOOLS = new Set(["bash", "edit", "write", "apply_patch"])
 const MARK = "memoryvault"
+const OF_ITS_OWN = /^You are a (title generator|context summarization agent)/ // Requests in which nobody works.
 const PATIENCE_MS = 5000 // The hook ends itself long before.
 
 class Refusal extends Error {}
@@ -96,7 +97,7 @@ export default async ({ client, directory }) => {
       }
     }),
     "experimental.chat.system.transform": safe(async ({ sessionID }, { system }) => {
-      if (!sessionID || system[0]?.startsWith("You are a title generator")) return
+      if (!sessionID || OF_ITS_OWN.test(system[0])) return
       const session = await sessionOf(sessionID)
       const text = session.parent ? "" : await open(session)
       if (text) system.push(text)

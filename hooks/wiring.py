@@ -140,7 +140,10 @@ def wired_events(host: str, settings: Settings) -> tuple[str, ...]:
     wiring = WIRINGS[host]
     launcher = launcher_in(settings.state_root)
     if wiring.shape == "plugin":
-        return tuple(wiring.events) if opencode.is_current(str(wiring.home(settings)), launcher) else ()
+        try:
+            return tuple(wiring.events) if opencode.is_current(str(wiring.home(settings)), launcher) else ()
+        except OSError as error:
+            raise SettingsError(f"{wiring.file(settings)} cannot be read: {error.strerror}") from error
     document = read_settings(file_of(wiring, settings))
     return tuple(
         event

@@ -11,6 +11,7 @@ import errno
 import io
 import json
 import sqlite3
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
@@ -171,6 +172,12 @@ def _parts(database: sqlite3.Connection, session: str) -> Iterator[dict[str, Any
     """Yield the lines of a session's parts in their order."""
     rows = database.execute("SELECT id, data FROM message WHERE session_id = ? ORDER BY time_created, id", (session,))
     messages = [(message, parse_object(data.encode()) or {}) for message, data in rows.fetchall()]
+    parts: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+    for part, message, data in database.execute(
+        "SELECT id, message_id, data FROM part WHERE session_id = ? ORDER BY id", (session,)
+    ):
+        if line := _line(parse_object(data.encode()) or {}):
+            parts[message].append({"id": part, **line})
     newest = next((message for message, data in reversed(messages) if data.get("role") == "assistant"), "")
     for message, data in messages:
         times = as_object(data.get("time"))
@@ -179,10 +186,8 @@ def _parts(database: sqlite3.Connection, session: str) -> Iterator[dict[str, Any
         if data.get("summary") is True:
             continue  # Of a compaction: the agent's words about what was said before.
         common = {"role": as_text(data.get("role")), "timestamp": _as_time(times.get("created"))}
-        parts = database.execute("SELECT id, data FROM part WHERE message_id = ? ORDER BY id", (message,))
-        for part, text in parts.fetchall():
-            if line := _line(parse_object(text.encode()) or {}):
-                yield {"id": part, **common, **line}
+        for part in parts[message]:
+            yield {**part, **common}
 
 
 def _as_time(milliseconds: object) -> str:

@@ -292,6 +292,9 @@ def test_after_a_compaction_the_core_is_given_anew(machine: Machine, chat: Stand
     assert hooks_of(machine).count("PreCompact") == 1
     assert hooks_of(machine).count("SessionStart") == 2
     assert any("plain words" in text for text in chat.texts_of("system", seen))
+    summarized = json.dumps(chat.requests[seen - 1]["messages"])
+    assert "context summarization agent" in summarized
+    assert "Always answer in plain words" not in summarized, "else it would stand in the summary, too"
 
 
 def test_what_a_model_saves_in_its_shell_waits_for_the_user(machine: Machine, chat: StandInChat) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,14 @@ def test_a_file_of_that_name_which_is_anothers_is_refused(settings: Settings) ->
         install_for("opencode", settings)
     assert not uninstall_for("opencode", settings).changed
     assert plugin.read_text() == "export default async () => ({})\n"
+
+
+def test_a_plugin_that_cannot_be_read_or_written_is_named(settings: Settings) -> None:
+    plugin = settings.hosts.opencode_home / "plugin" / "memoryvault.js"
+    plugin.mkdir(parents=True)
+    for action in (install_for, uninstall_for, wired_events):
+        with pytest.raises(SettingsError, match=re.escape(str(plugin))):
+            action("opencode", settings)
 
 
 def test_a_plugin_of_an_older_version_is_replaced_and_keeps_whether_tool_calls_run_the_hook(settings: Settings) -> None:

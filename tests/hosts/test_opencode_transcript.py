@@ -85,6 +85,12 @@ def test_only_what_was_typed_is_the_users(rows: OpenCodeRows) -> None:
     assert not any("summary" in turn.text for turn in turns_of(rows))
 
 
+def test_half_a_character_does_not_hide_what_was_said(rows: OpenCodeRows) -> None:
+    message = rows.user(SESSION, typed("Always keep this."))
+    rows.run("UPDATE part SET data = replace(data, 'this', 'this\\ud83d and that') WHERE message_id = ?", message)
+    assert users_words(rows) == [("Always keep this\ufffd and that.", True)]
+
+
 def test_an_answer_and_a_refusal_are_told_apart(rows: OpenCodeRows) -> None:
     questions = [
         {"question": "Which store?", "options": [{"label": "SQLite"}, {"label": "Postgres"}]},
