@@ -85,17 +85,18 @@ def install_plugin(folder: str, launcher: str, *, actions: bool | None = None) -
 def remove_plugin(folder: str) -> bool:
     """Take out all that `install_plugin` wrote and nobody changed since; was there anything? Raises OSError."""
     path = os.path.join(folder, PLUGIN_FILE)
-    if not (_read(path) or b"").startswith(_OURS):
-        return False
-    os.unlink(path)
     lock, modules = os.path.join(folder, "package-lock.json"), os.path.join(folder, "node_modules")
-    if _read(lock) == LOCK and os.path.isdir(modules) and not os.listdir(modules):
+    is_there = (_read(path) or b"").startswith(_OURS)
+    is_spared = _read(lock) == LOCK and os.path.isdir(modules) and not os.listdir(modules)
+    if is_there:
+        os.unlink(path)
+    if is_spared:
         os.unlink(lock)
         os.rmdir(modules)
-    for emptied in (os.path.dirname(path), folder):
-        if not os.listdir(emptied):
+    for emptied in (os.path.dirname(path), folder) if is_there or is_spared else ():
+        if os.path.isdir(emptied) and not os.listdir(emptied):
             os.rmdir(emptied)
-    return True
+    return is_there or is_spared
 
 
 def is_current(folder: str, launcher: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,16 @@ def test_uninstall_leaves_opencodes_folder_as_it_was(sandbox: Sandbox, settings:
     assert tree(sandbox) == untouched | ({".config": None} if before == "nothing" else {})
     assert wired_events("opencode", settings) == ()
     assert not uninstall_for("opencode", settings).changed
+
+
+def test_what_spares_the_wait_goes_also_where_the_plugin_was_deleted_by_hand(settings: Settings) -> None:
+    folder = settings.hosts.opencode_home
+    folder.mkdir(parents=True)
+    (folder / "opencode.json").write_text("{}")
+    install_for("opencode", settings)
+    shutil.rmtree(folder / "plugin")
+    assert uninstall_for("opencode", settings).changed
+    assert [path.name for path in folder.iterdir()] == ["opencode.json"]
 
 
 def test_what_opencode_or_the_user_made_of_the_folder_stays(sandbox: Sandbox, settings: Settings) -> None:
