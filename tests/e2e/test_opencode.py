@@ -308,11 +308,16 @@ def test_what_a_model_saves_in_its_shell_waits_for_the_user(machine: Machine, ch
     assert path == "personal-private/_review/releases.md"
 
 
-def test_a_hook_that_is_gone_costs_no_prompt(machine: Machine, chat: StandInChat) -> None:
+@pytest.mark.parametrize("how", ["is gone", "hangs"])
+def test_a_hook_that_fails_costs_no_prompt(machine: Machine, chat: StandInChat, how: str) -> None:
     init(machine)
     machine.memory("guard", "--on")
-    Path(launcher_in(state_root(machine.base_env))).unlink()
-    calls(chat, bash("git tag v1"), bash("exit 3"))
+    launcher = Path(launcher_in(state_root(machine.base_env)))
+    if how == "is gone":
+        launcher.unlink()
+        calls(chat, bash("git tag v1"), bash("exit 3"))
+    else:
+        launcher.write_text("#!/bin/sh\nsleep 60\n")
     assert ANSWER in run(machine, QUESTION)
     assert chat.texts_of("user")[0] == QUESTION
     assert hooks_of(machine) == []
