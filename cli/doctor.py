@@ -173,7 +173,7 @@ def _other_agents(context: Context) -> Finding:
         if host == "codex" and not trusted_by_codex(context.settings):
             todo.append("Codex runs hooks once you trust them: type /hooks in it")
     if not told:
-        return Finding("other agents", "ok", "none is wired (`memory init --host` wires codex, copilot, antigravity)")
+        return Finding("other agents", "ok", f"none is wired (`memory init --host` wires {', '.join(WIRINGS)})")
     grade: Grade = "note" if todo or "(experimental" in "".join(told) else "ok"
     return Finding("other agents", grade, "; ".join(told), "; ".join(todo))
 

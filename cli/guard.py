@@ -7,8 +7,19 @@ import shlex
 import sys
 from contextlib import suppress
 
-from ..hooks.install import actions_installed, install_actions, may_offer_actions, remember_asked, uninstall_actions
+from ..hooks.install import (
+    InstallOutcome,
+    UninstallOutcome,
+    actions_installed,
+    claude_is_wired,
+    install_actions,
+    may_offer_actions,
+    remember_asked,
+    uninstall_actions,
+)
+from ..hooks.wiring import plugin_has_actions, set_plugin_actions
 from ..runtime.errors import IndexUnavailable, UsageError
+from ..runtime.settings import Settings
 from ..services.action_index import compile_rule, count_rules
 from ..services.entry_names import find_entry
 from ..services.indexing import reconcile_now
@@ -25,7 +36,7 @@ EPILOG = """example:
   memory guard never-push-to-main remind     refuse it once a session, with the rule
   memory guard never-push-to-main ask        have the host ask you each time
   memory guard never-push-to-main deny       refuse it always
-  memory guard --on
+  memory guard --on                          wire the tool calls of Claude Code and OpenCode
 
 A rule without a mark is told once a session, with the result of the call that it speaks of.
 """
@@ -40,7 +51,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", nargs="?", help="an entry, by its file name, path or title")
     parser.add_argument("mark", nargs="?", choices=(*GUARDS, OFF), help="how it guards")
     act = parser.add_mutually_exclusive_group()
-    act.add_argument("--on", action="store_true", help="wire the hooks of tool calls into Claude Code")
+    act.add_argument("--on", action="store_true", help="wire the hooks of tool calls into Claude Code and OpenCode")
     act.add_argument("--off", action="store_true", help="take them out again; marks stay")
     add_json(parser)
 
@@ -53,19 +64,28 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.on or args.off:
         if args.name is not None:
             raise UsageError("--on and --off are of all rules: leave NAME out, or write `memory guard NAME off`")
-        done = install_actions(context.settings) if args.on else uninstall_actions(context.settings)
-        remember_asked(context.settings)
-        if args.json:
-            print_json({"on": args.on, "changed": done.changed, "file": str(done.settings_file)})
-        else:
-            state = "wired into" if args.on else "taken out of"
-            print(f"hooks of tool calls {'are ' * (not done.changed)}{state} {done.settings_file}")
-            if args.on and done.changed:
-                note(f"memory: {COST}; a session that runs has to be started anew. `memory guard --off` ends it")
-        return 0
+        return _wire(args, context.settings)
     if args.mark is None:
         raise UsageError(f"memory guard {shlex.quote(args.name)}: say how it guards: {', '.join(GUARDS)} or {OFF}")
     return _mark(args, context)
+
+
+def _wire(args: argparse.Namespace, settings: Settings) -> int:
+    plugin = set_plugin_actions(settings, on=args.on)
+    done: list[InstallOutcome | UninstallOutcome] = [plugin] if plugin is not None else []
+    if not done or args.off or claude_is_wired(settings):
+        done.append(install_actions(settings) if args.on else uninstall_actions(settings))
+    remember_asked(settings)
+    changed = [each for each in done if each.changed]
+    if args.json:
+        print_json({"on": args.on, "changed": bool(changed), "file": str((changed or done)[-1].settings_file)})
+        return 0
+    state = "wired into" if args.on else "taken out of"
+    for each in changed or done:
+        print(f"hooks of tool calls {'are ' * (not each.changed)}{state} {each.settings_file}")
+    if args.on and changed:
+        note(f"memory: {COST}; a session that runs has to be started anew. `memory guard --off` ends it")
+    return 0
 
 
 def _mark(args: argparse.Namespace, context: Context) -> int:
@@ -94,7 +114,7 @@ def _mark(args: argparse.Namespace, context: Context) -> int:
 
 
 def _tell(args: argparse.Namespace, context: Context) -> int:
-    on, rules = actions_installed(context.settings), count_rules(context.settings)
+    on, rules = _is_on(context.settings), count_rules(context.settings)
     if args.json:
         print_json({"on": on, "rules": sum(rules.values()), "guards": {name: rules[name] for name in GUARDS}})
         return 0
@@ -104,6 +124,10 @@ def _tell(args: argparse.Namespace, context: Context) -> int:
     return 0
 
 
+def _is_on(settings: Settings) -> bool:
+    return actions_installed(settings) or plugin_has_actions(settings)
+
+
 def offer_actions(context: Context, *, asked_for: bool = False) -> None:
     """Ask once whether the hooks of tool calls shall be wired; without a terminal, or `asked_for` again, say how.
 
@@ -111,7 +135,7 @@ def offer_actions(context: Context, *, asked_for: bool = False) -> None:
     """
     settings = context.settings
     if not may_offer_actions(settings) or not sys.stdin.isatty():
-        if asked_for and not actions_installed(settings):
+        if asked_for and not _is_on(settings):
             note(f"memory: the hooks of tool calls are not wired: `memory guard --on` ({COST})")
         return
     agreed = read_line(QUESTION).lower() in ("y", "yes")

@@ -21,6 +21,7 @@ from ..services.model_mining import AnswerCache
 from ..services.pausing import why_nothing_starts
 from ..services.pending_counts import count_pending_notes
 from ..services.remembering import ideas_to_research, preview, remember
+from ..sources.transcripts.compressed import IN_DATABASE, is_there, transcript_status
 from ..sources.transcripts.hosts import HOSTS, holds_records, host_of
 from ..tasks.queue.enqueue import enqueue, request_indexing
 from . import corpus
@@ -83,7 +84,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
             raise UsageError(f"{option} belongs to `memory reflect corpus`")
     if not args.dry_run and (why := why_nothing_starts(context.settings)):
         raise UsageError(f"{why}: nothing is mined; --dry-run shows what would be")
-    path = named_file(args.session or _newest_here(context), "transcript")
+    path = args.session or _newest_here(context)
+    path = path.absolute() if IN_DATABASE in path.name and is_there(path) else named_file(path, "transcript")
     try:
         _refuse_what_is_no_session(path, args.host)
         mined = mine_transcript(MiningRequest(str(path), args.host or ""), _with_miner(context.settings, args.miner))
@@ -139,7 +141,7 @@ def _newest_here(context: Context) -> Path:
 
 def _refuse_what_is_no_session(path: Path, host: str | None) -> None:
     """An empty file may become one. Raises UsageError, OSError."""
-    if path.stat().st_size == 0 or (holds_records(path) if host else host_of(path, lines=None)):
+    if transcript_status(path).size == 0 or (holds_records(path) if host else host_of(path, lines=None)):
         return
     whose = host or f"an agent ({', '.join(sorted(HOSTS))})"
     raise UsageError(f"{path} is no session of {whose}: there is no record of one in it")

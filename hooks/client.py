@@ -288,6 +288,10 @@ def adapter_of(host: str) -> ModuleType:
         from . import antigravity
 
         return antigravity
+    if host == "opencode":
+        from . import opencode
+
+        return opencode
     raise ValueError(f"there is no host {host!r}")
 
 

@@ -223,8 +223,16 @@ def may_offer_actions(settings: Settings) -> bool:
 
     Raises SettingsError.
     """
-    others = bool(installed_events(settings)) or plugin_installed(settings)
-    return others and not actions_installed(settings) and not Path(settings.state.root, ACTIONS_ASKED).exists()
+    return (
+        claude_is_wired(settings)
+        and not actions_installed(settings)
+        and not Path(settings.state.root, ACTIONS_ASKED).exists()
+    )
+
+
+def claude_is_wired(settings: Settings) -> bool:
+    """Does Claude Code run hooks of ours, from its settings or the plugin? Raises SettingsError."""
+    return bool(installed_events(settings)) or plugin_installed(settings)
 
 
 def remember_asked(settings: Settings) -> None:

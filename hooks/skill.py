@@ -33,6 +33,7 @@ def skill_folder(host: str, settings: Settings) -> Path:
         "codex": settings.hosts.codex_home,
         "copilot": settings.hosts.copilot_home,
         "antigravity": settings.hosts.antigravity_home / "config",
+        "opencode": settings.hosts.opencode_home,
     }[host]
     return folder / "skills" / SKILL
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from ..runtime.errors import SettingsError
 from ..runtime.settings import Settings
+from . import opencode
 from .install import (
     InstallOutcome,
     Json,
@@ -25,6 +26,7 @@ from .install import (
     installed_events,
     launcher_in,
     plugin_installed,
+    precompile,
     read_settings,
     remove_from_file,
     split_hook_argv,
@@ -47,7 +49,7 @@ class HostWiring:
     home: Callable[[Settings], Path]
     file: Callable[[Settings], Path]
     shape: str
-    """'groups': event, groups, hooks. 'flat': event, hooks. 'named': our name, event, hooks."""
+    """'groups': event, groups, hooks. 'flat': event, hooks. 'named': our name, event, hooks. 'plugin': no JSON."""
     experimental: bool = False
 
 
@@ -79,6 +81,14 @@ WIRINGS: Mapping[str, HostWiring] = {
             "named",
             experimental=True,
         ),
+        HostWiring(
+            "opencode",
+            "OpenCode",
+            {"SessionStart": 5, "UserPromptSubmit": 5, "Stop": 5, "SessionEnd": 5, "PreCompact": 5},
+            lambda settings: settings.hosts.opencode_home,
+            lambda settings: settings.hosts.opencode_home / opencode.PLUGIN_FILE,
+            "plugin",
+        ),
     )
 }
 HOSTS = (CLAUDE, *WIRINGS)
@@ -99,6 +109,8 @@ def install_for(host: str, settings: Settings) -> InstallOutcome:
     warnings = list(_warnings(wiring, settings))
     launcher = launcher_in(settings.state_root)
     write_launcher(launcher)
+    if wiring.shape == "plugin":
+        return InstallOutcome(path, _install_plugin(wiring, settings), None, tuple(warnings))
     changed, backup = add_to_file(
         path,
         lambda document: add_entries(wiring, document, launcher),
@@ -110,6 +122,12 @@ def install_for(host: str, settings: Settings) -> InstallOutcome:
 def uninstall_for(host: str, settings: Settings) -> UninstallOutcome:
     """Remove our hooks from the host's file. Raises SettingsError."""
     wiring = WIRINGS[host]
+    if wiring.shape == "plugin":
+        try:
+            removed = opencode.remove_plugin(str(wiring.home(settings)))
+        except OSError as error:
+            raise SettingsError(f"{wiring.file(settings)} cannot be removed: {error.strerror}") from error
+        return UninstallOutcome(file_of(wiring, settings), removed, removed)
     return remove_from_file(
         file_of(wiring, settings),
         lambda document: add_entries(wiring, document, launcher_in(settings.state_root)),
@@ -120,8 +138,13 @@ def uninstall_for(host: str, settings: Settings) -> UninstallOutcome:
 def wired_events(host: str, settings: Settings) -> tuple[str, ...]:
     """The events that have a current entry of ours. Raises SettingsError."""
     wiring = WIRINGS[host]
-    document = read_settings(file_of(wiring, settings))
     launcher = launcher_in(settings.state_root)
+    if wiring.shape == "plugin":
+        try:
+            return tuple(wiring.events) if opencode.is_current(str(wiring.home(settings)), launcher) else ()
+        except OSError as error:
+            raise SettingsError(f"{wiring.file(settings)} cannot be read: {error.strerror}") from error
+    document = read_settings(file_of(wiring, settings))
     return tuple(
         event
         for event in wiring.events
@@ -130,6 +153,32 @@ def wired_events(host: str, settings: Settings) -> tuple[str, ...]:
             for entry in _entries(_events(wiring, document).get(event))
         )
     )
+
+
+def set_plugin_actions(settings: Settings, *, on: bool) -> InstallOutcome | None:
+    """Have OpenCode's plugin run the hook at tool calls, too, or no more; None where it is not there.
+
+    Raises SettingsError.
+    """
+    wiring = WIRINGS[opencode.HOST]
+    if not wired_events(wiring.name, settings):
+        return None
+    changed = plugin_has_actions(settings) is not on and _install_plugin(wiring, settings, actions=on)
+    return InstallOutcome(file_of(wiring, settings), changed, None, ())
+
+
+def plugin_has_actions(settings: Settings) -> bool:
+    """Does OpenCode's plugin run the hook at tool calls?"""
+    return opencode.has_actions(str(WIRINGS[opencode.HOST].home(settings)))
+
+
+def _install_plugin(wiring: HostWiring, settings: Settings, *, actions: bool | None = None) -> bool:
+    launcher = launcher_in(settings.state_root)
+    try:
+        precompile()
+        return opencode.install_plugin(str(wiring.home(settings)), launcher, actions=actions)
+    except OSError as error:
+        raise SettingsError(f"{wiring.file(settings)} cannot be written: {error.strerror or error}") from error
 
 
 def is_wired(settings: Settings) -> bool:

@@ -130,6 +130,7 @@ class Settings:
             "codex": hosts.codex_home / "sessions",
             "copilot": hosts.copilot_home / "session-state",
             "antigravity": hosts.antigravity_home,
+            "opencode": hosts.opencode_data,
         }
 
     @property
@@ -228,6 +229,8 @@ def _places_of(snapshot: Mapping[str, str]) -> dict[str, str]:
         "hosts.codex_home": os.path.dirname(snapshot.get("sessions_codex", "")),
         "hosts.copilot_home": os.path.dirname(snapshot.get("sessions_copilot", "")),
         "hosts.antigravity_home": snapshot.get("sessions_antigravity", ""),
+        "hosts.opencode_home": snapshot.get("opencode_home", ""),
+        "hosts.opencode_data": snapshot.get("sessions_opencode", ""),
     }
     return {name: place for name, place in places.items() if place}
 
@@ -511,6 +514,7 @@ def snapshot_values(settings: Settings) -> dict[str, str]:
         "token_budget": str(settings.recall.token_budget),
         "core_words": str(settings.recall.core_words),
         "claude_config_dir": str(settings.hosts.claude_config_dir),
+        "opencode_home": str(settings.hosts.opencode_home),
         **{f"sessions_{host}": str(folder) for host, folder in settings.session_folders.items()},
     }
     state = settings.state if settings.vault_path is not None else None

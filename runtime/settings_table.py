@@ -346,6 +346,12 @@ class HostsSection:
     antigravity_home: Path = field(
         default=Path("~/.gemini"), metadata=_path("The folder that Antigravity keeps its own in (experimental).")
     )
+    opencode_home: Path = field(
+        default=Path("~/.config/opencode"), metadata=_path("OpenCode's folder of settings and plugins.")
+    )
+    opencode_data: Path = field(
+        default=Path("~/.local/share/opencode"), metadata=_path("The folder of OpenCode's database, opencode.db.")
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import mmap
 import os
 from collections import deque
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +18,9 @@ from ..pipelines.reading.context import occasion
 from ..pipelines.scrub import Policy, scrub
 from ..runtime.layout import resolve_within
 from ..runtime.settings import Settings
+from ..sources.transcripts.compressed import IN_DATABASE, is_there, open_bytes, transcript_status
 from ..sources.transcripts.hosts import open_transcript
+from ..sources.transcripts.opencode import DATABASE
 from ..vault.entry import Source
 from ..vault.marker import REFLECTED, START, is_session_id, marker_path, read_marker
 from ..vault.scrubbed import Scrubbed
@@ -109,11 +111,14 @@ def find_transcripts(settings: Settings, sessions: Collection[str]) -> dict[str,
             marker = read_marker(marker_path(settings.state.harness, session, state))
             if marker is None or resolve_within(marker.transcript, folders) is None:
                 continue
-            if os.path.isfile(marker.transcript):
+            if is_there(marker.transcript):
                 found.setdefault(session, Path(marker.transcript))
     for root in roots:
         sought = [session for session in sessions if is_session_id(session) and session not in found]
-        if sought:
+        if sought and (root / DATABASE).exists():
+            rows = {session: root / f"{DATABASE}#{session}" for session in sought}
+            found |= {session: path for session, path in rows.items() if is_there(path)}
+        elif sought:
             found |= _by_name(root, sought)
     return found
 
@@ -179,10 +184,10 @@ def _pieces(path: Path, records: Sequence[str]) -> Iterator[Piece]:
 
 def _offsets(path: Path, records: Sequence[str]) -> Iterator[int]:
     """Where the records' lines begin. A record without a name of its own is named after that place."""
-    if os.stat(path).st_size == 0:
+    if transcript_status(path).size == 0:
         return
     written_names = open_transcript(path).written_names
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+    with _text_of(path) as data:
         for record in records[:MOST_RECORDS]:
             if record.startswith(_LINE):
                 with suppress(ValueError):
@@ -194,10 +199,20 @@ def _offsets(path: Path, records: Sequence[str]) -> Iterator[int]:
                     yield data.rfind(b"\n", 0, at) + 1
 
 
+@contextmanager
+def _text_of(path: Path) -> Iterator[bytes | mmap.mmap]:
+    if IN_DATABASE in path.name:
+        with open_bytes(path) as rows:
+            yield rows.read(-1)
+    else:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            yield data
+
+
 def _lines_before(path: Path, offset: int) -> int:
     """Where the BACK_LINES lines before the one at `offset` begin, or as many of them as lie in BACK_BYTES."""
     begin = max(0, offset - BACK_BYTES)
-    with path.open("rb") as file:
+    with open_bytes(path) as file:
         file.seek(begin)
         data = file.read(offset - begin)
     at = len(data)

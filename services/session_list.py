@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterable, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
@@ -23,6 +22,7 @@ from ..runtime.errors import (
     UsageError,
 )
 from ..runtime.settings import Settings
+from ..sources.transcripts.compressed import transcript_status
 from ..sources.transcripts.hosts import open_transcript
 from ..tasks.queue.enqueue import open_ledger
 from ..tasks.queue.ledger import Job
@@ -300,7 +300,7 @@ def _unmined(row: SessionRow) -> int | None:
     if not row.transcript:
         return None
     try:
-        return max(0, os.stat(row.transcript).st_size - row.mined_bytes)
+        return max(0, transcript_status(row.transcript).size - row.mined_bytes)
     except OSError:
         return None
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ..runtime.days import SECONDS_PER_DAY
 from ..runtime.layout import resolve_within
-from ..sources.transcripts.compressed import SUFFIX
+from ..sources.transcripts.compressed import SUFFIX, transcript_status
 from ..sources.transcripts.lines import complete_lines
 from ..vault.marker import (
     REFLECTED,
@@ -129,12 +129,12 @@ def _look_at(
     size: int | None = None
     is_gone = False
     try:
-        status = os.stat(marker.transcript)
-        if status.st_mtime <= now + FUTURE_SECONDS:
-            event_at = max(event_at, status.st_mtime)
-        has_news = _has_news(marker, status.st_size, roots)
+        status = transcript_status(marker.transcript)
+        if status.modified <= now + FUTURE_SECONDS:
+            event_at = max(event_at, status.modified)
+        has_news = _has_news(marker, status.size, roots)
         # Of a compressed one the size says nothing.
-        size = max(status.st_size, marker.offset + _is_compressed(marker)) if has_news else marker.offset
+        size = max(status.size, marker.offset + _is_compressed(marker)) if has_news else marker.offset
     except FileNotFoundError:
         is_gone = _is_in_reach(marker.transcript, roots)
     except OSError:
@@ -201,7 +201,7 @@ def _is_compressed(marker: Marker) -> bool:
 def _has_changed(path: str, roots: Sequence[str]) -> bool:
     marker = read_marker(path)
     try:
-        return marker is not None and _has_news(marker, os.stat(marker.transcript).st_size, roots)
+        return marker is not None and _has_news(marker, transcript_status(marker.transcript).size, roots)
     except OSError:
         return False
 

@@ -16,9 +16,11 @@ from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Protocol, cast
+from typing import IO, Any, NamedTuple, Protocol, cast
 
 SUFFIX = ".zst"
+IN_DATABASE = ".db#"
+"""In the name of a session that is not a file, but rows of a database: OpenCode's, see `opencode`."""
 NO_DECODER = "it is compressed: that takes the program zstd, or Python 3.14"
 DAMAGED = "what was compressed in it is damaged"
 _MODULES = ("compression.zstd", "backports.zstd")
@@ -45,8 +47,39 @@ def open_regular(path: Path) -> io.FileIO:
     return file
 
 
+class TranscriptStatus(NamedTuple):
+    """Size in bytes, and the time of the last writing in Unix seconds."""
+
+    size: int
+    modified: float
+
+
+def transcript_status(path: str | os.PathLike[str]) -> TranscriptStatus:
+    """What `os.stat` tells of a transcript, also of one that lies in a database. Raises OSError."""
+    if IN_DATABASE in os.path.basename(path):
+        from .opencode import status_of_session
+
+        return status_of_session(Path(path))
+    status = os.stat(path)
+    return TranscriptStatus(status.st_size, status.st_mtime)
+
+
+def is_there(path: str | os.PathLike[str]) -> bool:
+    """Whether there is such a file, or such a session in a database."""
+    if IN_DATABASE not in os.path.basename(path):
+        return os.path.isfile(path)
+    with suppress(OSError):
+        transcript_status(path)
+        return True
+    return False
+
+
 def open_bytes(path: Path) -> ByteStream:
     """Open a transcript, unpacked if it is compressed. Raises OSError, also while it is read."""
+    if IN_DATABASE in path.name:
+        from .opencode import open_session
+
+        return cast(ByteStream, open_session(path))
     if path.suffix == SUFFIX:
         return _Unpacked(open_regular(path))
     return cast(ByteStream, open_regular(path))

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from .claude import transcript_files
-from .compressed import open_bytes
+from .compressed import open_bytes, transcript_status
 from .hosts import HOSTS, host_of, open_transcript
 from .lines import complete_lines
 
@@ -80,7 +79,7 @@ def newest_transcript(
     for host, root in places:
         for path in _files(host, root):
             with suppress(OSError):
-                files.append((os.stat(path).st_mtime, path, host))
+                files.append((transcript_status(path).modified, path, host))
     for _, path, host in sorted(files, key=lambda each: each[:2], reverse=True):
         with suppress(OSError):
             transcript = describe(path, host)
@@ -104,7 +103,7 @@ def _files(host: str | None, root: Path) -> Iterator[Path]:
 
 def describe(path: Path, host: str | None = None) -> Transcript | None:
     """Describe the session in a file; None when it is empty, or no person typed in it. Raises OSError."""
-    status = os.stat(path)
+    status = transcript_status(path)
     host = host or host_of(path)
     first = next(iter(complete_lines(path, 0, IDENTITY_BYTES)), None)
     if host is None or first is None:
@@ -116,7 +115,7 @@ def describe(path: Path, host: str | None = None) -> Transcript | None:
     digest = hashlib.blake2b(header.session.encode("utf-8", "replace"), digest_size=8)
     digest.update(b"\0" + beginning.rstrip())
     identity = f"{host}-{digest.hexdigest()}"
-    return Transcript(path, host, header.session, identity, status.st_size, status.st_mtime, header.cwd)
+    return Transcript(path, host, header.session, identity, status.size, status.modified, header.cwd)
 
 
 def _beginning(path: Path) -> bytes:

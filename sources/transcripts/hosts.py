@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 
 from ...vault.marker import is_session_id
-from . import antigravity, claude, codex, copilot
+from . import antigravity, claude, codex, copilot, opencode
 from .lines import complete_lines, parse_object
 from .reader import TranscriptReader
 
@@ -60,6 +60,9 @@ HOSTS: Mapping[str, TranscriptHost] = {
             antigravity.transcript_files,
             (f"antigravity*/brain/{{session}}/{antigravity.LOG}",),
             frozenset({"USER_INPUT", "PLANNER_RESPONSE", "CONVERSATION_HISTORY", "CHECKPOINT"}),
+        ),
+        TranscriptHost(
+            "opencode", opencode.OpenCodeReader, opencode.transcript_files, (), frozenset({opencode.HEADER})
         ),
     )
 }

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import time
 from collections.abc import Mapping
 from dataclasses import asdict
-from pathlib import Path
 
 from ...runtime.errors import VaultUnavailable
 from ...runtime.killpoint import kill_point
@@ -25,6 +23,7 @@ from ...services.model_mining import MODEL_SECONDS, AnswerCache, read_again_late
 from ...services.remembering import MemoryReport, ideas_to_research, remember
 from ...services.sessions import OUTSIDE, follow_transcript
 from ...services.stores import vault_store
+from ...sources.transcripts.compressed import is_there, transcript_status
 from ...vault.marker import Marker, forget_end, has_ended, mark_reflected, marker_path, read_marker, rewrite_marker
 from ...vault.project import SWITCH_FILE, is_left_out, project_of
 from ..queue.child_job import run_json_child
@@ -56,7 +55,7 @@ def reflect_handler(settings: Settings) -> Handler:
         marker = follow_transcript(settings.state.harness, marker, roots)
         if resolve_within(marker.transcript, roots) is None:
             raise Dead(OUTSIDE)
-        if not Path(marker.transcript).is_file():
+        if not is_there(marker.transcript):
             # The host writes it asynchronously; the sweep comes back to it, or finds it dead.
             return {"nothing": "there is no transcript yet"}
         if is_left_out(marker.cwd):  # Since it was recorded: the hooks record no session of such a project.
@@ -147,7 +146,7 @@ def _commit(settings: Settings, job: RunningJob, marker: Marker, mined: Mined) -
 def _pass_over(settings: Settings, marker: Marker) -> None:
     """Nothing that the session has said until now is mined, even where its project is let in again."""
     harness = settings.state.harness
-    rewrite_marker(harness, marker.with_offset(os.stat(marker.transcript).st_size))
+    rewrite_marker(harness, marker.with_offset(transcript_status(marker.transcript).size))
     if has_ended(harness, marker.session_id):
         mark_reflected(harness, marker.session_id)
         forget_end(harness, marker.session_id)
@@ -160,7 +159,7 @@ def _advance(settings: Settings, marker: Marker, mined: Mined) -> None:
         return
     rewrite_marker(harness, marker.with_offset(mined.mined_until, mined.context_offset, mined.last_agent_offset))
     try:
-        at_the_end = os.stat(marker.transcript).st_size <= mined.mined_until
+        at_the_end = transcript_status(marker.transcript).size <= mined.mined_until
     except FileNotFoundError:
         return
     if at_the_end and has_ended(harness, marker.session_id):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from memoryvault.services import excerpts
 from memoryvault.services.excerpts import _lines_before, excerpts_of, find_transcripts
+from memoryvault.sources.transcripts.hosts import open_transcript
+from memoryvault.tests.hosts.opencode_rows import OpenCodeRows, typed
 from memoryvault.tests.review.support import Bed
 from memoryvault.vault.entry import Source
 
@@ -39,6 +42,19 @@ def test_each_source_has_its_own_excerpt(bed: Bed) -> None:
     assert gone.missing == "Its transcript is not on this machine any more."
     assert [str(piece.text) for piece in there.pieces if piece.is_evidence] == ["Say 5."]
     assert len(there.pieces) == excerpts.BEFORE + 1 + excerpts.AFTER
+
+
+def test_a_session_in_opencodes_database_is_found_without_a_marker(bed: Bed) -> None:
+    rows = OpenCodeRows(bed.settings.session_folders["opencode"])
+    with closing(rows):
+        rows.session("ses_1", "/home/dev/shop")
+        for number in range(9):
+            rows.user("ses_1", typed(f"Say {number}."))
+        (evidence,) = [each.record for each in open_transcript(rows.named("ses_1")) if each.text == "Say 5."]
+        there, gone = excerpts_of(bed.settings, [Source("opencode", "ses_1", (evidence,)), Source("opencode", "ses_2")])
+    assert [str(piece.text) for piece in there.pieces if piece.is_evidence] == ["Say 5."]
+    assert len(there.pieces) == excerpts.BEFORE + 1 + excerpts.AFTER
+    assert gone.missing == "Its transcript is not on this machine any more."
 
 
 @pytest.mark.parametrize(

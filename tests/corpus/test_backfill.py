@@ -9,11 +9,12 @@ import signal
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
+from memoryvault.tests.hosts.opencode_rows import OpenCodeRows, said
 from memoryvault.tests.support.forked import COMMAND, Forked, ForkedSandbox, start
 from memoryvault.tests.support.sandbox import Sandbox
 from memoryvault.tests.tasks.support import make_due
@@ -162,6 +163,24 @@ def test_sessions_that_the_user_archives_in_codex_are_mined_too(sandbox: Sandbox
     sandbox.memory(*IDLE)
     for words in ("linter", "without asking"):
         assert any(words in text for text in vault(sandbox).values()), words
+
+
+def test_sessions_in_opencodes_database_are_mined_and_gone_on_with(sandbox: Sandbox) -> None:
+    home = sandbox.root / "home"
+    with closing(OpenCodeRows(home / ".local" / "share" / "opencode")) as rows:
+        for session, parent in (("ses_1", None), ("ses_2", None), ("ses_child", "ses_1")):
+            rows.session(session, str(home / "shop"), parent=parent)
+            rows.user(session, said(RULE))
+        assert sandbox.json("reflect", "corpus", "--execute")["to_process"] == 2
+        sandbox.memory(*IDLE)
+        (rule,) = [text for path, text in vault(sandbox).items() if "/always-run-the-linter" in path]
+        assert "host: opencode" in rule
+        assert "occurrences: 2" in rule
+        assert "status: active" not in rule, "nothing says that a person typed it"
+        rows.user("ses_1", said("No, use pnpm instead of npm for the shop."))
+        again = sandbox.json("reflect", "corpus", "--execute")
+        assert (again["to_process"], again["skipped_already_processed"]) == (1, 1)
+        assert again["bytes"] < 300
 
 
 def test_a_transcript_outside_the_hosts_folders_is_mined_only_from_a_root_the_user_named(sandbox: Sandbox) -> None:

@@ -41,6 +41,15 @@ def codex_program() -> Path:
     return program
 
 
+def opencode_program() -> Path:
+    """The third installed client, OpenCode: a native binary, pinned for Linux on x64 alone. Raises ClientMissing."""
+    client_binary()
+    program = CLIENT_FOLDER / "node_modules" / "opencode-linux-x64-baseline" / "bin" / "opencode"
+    if not program.exists():
+        raise ClientMissing("OpenCode is not installed; run `make e2e` on Linux (x64), which installs it into .e2e/")
+    return program
+
+
 def check_machine() -> None:
     """Raises ClientMissing naming every tool that is not there."""
     missing = [tool for tool in ("node", "npm", "tmux") if shutil.which(tool) is None]

@@ -36,7 +36,8 @@ OTHERS: Mapping[str, dict[str, Any]] = {
     "copilot": {"version": 1, "hooks": {"Stop": [{"type": "command", "bash": "notify", "timeoutSec": 3}]}},
     "antigravity": {"lint": {"enabled": False, "PostToolUse": [{"matcher": "x", "hooks": [COMMAND]}]}},
 }
-HOSTS = tuple(WIRINGS)
+HOSTS = tuple(host for host, wiring in WIRINGS.items() if wiring.shape != "plugin")
+"""OpenCode's plugin is a file of its own: test_opencode.py."""
 LAUNCHER = "/home/dev/.local/state/memoryvault/run/memoryvault-hook"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,8 @@ from memoryvault.services.sessions import (
     judge,
     sweep,
 )
+from memoryvault.sources.transcripts.compressed import transcript_status
+from memoryvault.tests.hosts.opencode_rows import OpenCodeRows, typed
 from memoryvault.tests.support.zstd_frames import needs_decoder, packed
 from memoryvault.vault.marker import (
     REFLECTED,
@@ -205,6 +208,26 @@ def test_lines_that_the_host_wrote_after_the_session_was_put_away_are_mined(tmp_
     result = swept(tmp_path)
     assert [each.session for each in result.to_mine] == ["late"]
     assert list_markers(str(tmp_path), REFLECTED) == ["whole"]
+
+
+def test_a_session_of_opencode_is_looked_at_in_its_database(tmp_path: Path) -> None:
+    harness, then = tmp_path / "harness", time.time() - 4600
+    harness.mkdir()
+    with closing(OpenCodeRows(tmp_path / "opencode")) as rows:
+        rows.session("ses_1", "/home/dev/shop")
+        rows.user("ses_1", typed("Never deploy on a Friday."))
+        for session in ("ses_1", "ses_deleted"):
+            create_marker(str(harness), Marker(session, transcript=str(rows.named(session)), host="opencode"))
+            os.utime(marker_path(str(harness), session), (then, then))
+        result = swept(harness, rows.path.parent)
+        assert ([each.session for each in result.to_mine], result.dead_pointers) == (["ses_1"], ("ses_deleted",))
+        marker = read_marker(marker_path(str(harness), "ses_1"))
+        assert marker is not None
+        rewrite_marker(str(harness), marker.with_offset(transcript_status(rows.named("ses_1")).size))
+        os.utime(marker_path(str(harness), "ses_1"), (then, then))
+        assert swept(harness, rows.path.parent).finished == ("ses_1",)
+        rows.user("ses_1", typed("Nor on a Monday."))
+        assert [each.session for each in swept(harness, rows.path.parent).to_mine] == ["ses_1"]
 
 
 def test_half_a_line_that_a_killed_host_left_is_not_asked_for_again_and_again(tmp_path: Path) -> None:

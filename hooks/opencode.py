@@ -1,0 +1,138 @@
+"""The adapter of OpenCode, and the plugin in JavaScript by which it runs the hook.
+
+The plugin sends Claude Code's payload, and reads its answers; only tools and their arguments have OpenCode's names."""
+
+from __future__ import annotations
+
+import os
+
+from ..runtime.layout import resolve_within
+from .claude import extract_question, format_answer
+from .claude import read_call as _read_call
+from .payload import quote, text_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .payload import HookCall
+
+HOST = "opencode"
+ANSWERS = True
+EMPTY_ANSWER = ""
+EVENTS: dict[str, str] = {}
+TOOLS = {"bash": "Bash", "edit": "Edit", "write": "Write", "apply_patch": "Edit"}
+ARGUMENTS = {"filePath": "file_path", "oldString": "old_string", "newString": "new_string", "patchText": "new_string"}
+PATCHED = ("*** Update File: ", "*** Add File: ", "*** Delete File: ")
+PLUGIN_FILE = "plugin/memoryvault.js"
+_OURS = b"// MemoryVault's plugin for OpenCode."
+_SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "opencode.js")
+_NO_ACTIONS, _ACTIONS = b"const ACTIONS = false", b"const ACTIONS = true"
+LOCK = b'{"lockfileVersion":3,"packages":{"":{"dependencies":{"@opencode-ai/plugin":"*"}}}}\n'
+"""With an empty node_modules/ beside it OpenCode finds what it looks for. Where any plugin is, each start waits until
+it has fetched its own package, 77 s without a network; ours does not need it."""
+
+__all__ = [
+    "ANSWERS",
+    "EMPTY_ANSWER",
+    "EVENTS",
+    "HOST",
+    "extract_question",
+    "format_answer",
+    "read_call",
+    "resolve_transcript",
+]
+
+
+def read_call(event: str, payload: dict[str, Any]) -> HookCall:
+    """Read `payload` as a call, and give its tool and the tool's arguments the names that Claude Code has for them."""
+    call = _read_call(event, payload)
+    call.host = HOST
+    payload["tool_name"] = TOOLS.get(text_of(payload, "tool_name"), text_of(payload, "tool_name"))
+    arguments = payload.get("tool_input")
+    if isinstance(arguments, dict):
+        named = {ARGUMENTS.get(name, name): value for name, value in arguments.items()}
+        for line in text_of(arguments, "patchText").split("\n"):
+            if line.startswith(PATCHED):
+                named.setdefault("file_path", line.partition(": ")[2].strip())
+        payload["tool_input"] = named
+    return call
+
+
+def resolve_transcript(call: HookCall, folders: dict[str, str]) -> str | None:
+    """The name of the session in OpenCode's database; None when its folder is not known."""
+    return resolve_within(f"{folders[HOST]}/opencode.db#{call.session}", [folders[HOST]])
+
+
+def install_plugin(folder: str, launcher: str, *, actions: bool | None = None) -> bool:
+    """Write the plugin into OpenCode's folder; was anything changed? `actions`: whether tool calls run the hook, None
+    for as it is. Raises OSError, FileExistsError where a file of that name is another's."""
+    from pathlib import Path
+
+    from ..runtime.atomic_file import replace_file
+
+    path = os.path.join(folder, PLUGIN_FILE)
+    before = _read(path)
+    if before is not None and not before.startswith(_OURS):
+        raise FileExistsError(f"{path} is another's: move it away, then run this again")
+    text = _plugin(launcher, actions=has_actions(folder) if actions is None else actions)
+    if before != text:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        replace_file(Path(path), text)
+    return _spare_the_wait(folder) or before != text
+
+
+def remove_plugin(folder: str) -> bool:
+    """Take out all that `install_plugin` wrote and nobody changed since; was there anything? Raises OSError."""
+    path = os.path.join(folder, PLUGIN_FILE)
+    lock, modules = os.path.join(folder, "package-lock.json"), os.path.join(folder, "node_modules")
+    is_there = (_read(path) or b"").startswith(_OURS)
+    is_spared = _read(lock) == LOCK and os.path.isdir(modules) and not os.listdir(modules)
+    if is_there:
+        os.unlink(path)
+    if is_spared:
+        os.unlink(lock)
+        os.rmdir(modules)
+    for emptied in (os.path.dirname(path), folder) if is_there or is_spared else ():
+        if os.path.isdir(emptied) and not os.listdir(emptied):
+            os.rmdir(emptied)
+    return is_there or is_spared
+
+
+def is_current(folder: str, launcher: str) -> bool:
+    """Is the plugin there, as this version writes it?"""
+    return _read(os.path.join(folder, PLUGIN_FILE)) == _plugin(launcher, actions=has_actions(folder))
+
+
+def has_actions(folder: str) -> bool:
+    """Does the plugin run the hook at tool calls?"""
+    return _ACTIONS in (_read(os.path.join(folder, PLUGIN_FILE)) or b"")
+
+
+def _plugin(launcher: str, *, actions: bool) -> bytes:
+    text = (_read(_SOURCE) or b"").replace(b'"@LAUNCHER@"', quote(launcher).encode())
+    return text.replace(_NO_ACTIONS, _ACTIONS) if actions else text
+
+
+def _spare_the_wait(folder: str) -> bool:
+    """Have OpenCode find what it would fetch, unless it fetched it already, or something else there may need it."""
+    from pathlib import Path
+
+    from ..runtime.atomic_file import replace_file
+
+    for name in ("node_modules", "package.json", "package-lock.json", "tool", "tools", "plugins"):
+        if os.path.lexists(os.path.join(folder, name)):
+            return False
+    if len(os.listdir(os.path.join(folder, os.path.dirname(PLUGIN_FILE)))) > 1:
+        return False
+    replace_file(Path(folder, "package-lock.json"), LOCK)
+    os.mkdir(os.path.join(folder, "node_modules"))
+    return True
+
+
+def _read(path: str) -> bytes | None:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None

@@ -1,0 +1,222 @@
+"""OpenCode's sessions (seen: 1.18), rows of `~/.local/share/opencode/opencode.db`: most of them in its `-wal`.
+
+A session is named `<database>#<id>` and read as if it were a file of JSON lines: its header, then a line for each part.
+Offsets are those of this text. It only grows: an answer that is being written, and what follows it, are left out until
+it is complete, and what OpenCode changes later is in no line. The database is opened to be read, and nothing is copied.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import json
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, ClassVar
+from urllib.parse import quote
+
+from ...vault.turn import Origin, Role, Turn
+from .calls import TOOL_TEXT_CHARS, call_text, tool_call
+from .compressed import IN_DATABASE, TranscriptStatus
+from .lines import as_object, as_text, clean, one_line, parse_object, shorten
+from .reader import TranscriptReader
+from .words import entered_text, pasted_ranges
+
+DATABASE = "opencode.db"
+HEADER = "opencode.session"
+MARK = "memoryvault"
+"""Our plugin's key in the metadata of a part: "typed", or which slash command was typed, and what behind it."""
+LOCK_SECONDS = 2.0
+_REJECTED = "The user rejected permission"
+_NAMES = {"filePath": "file_path", "oldString": "old_string", "newString": "new_string"}
+
+
+class OpenCodeReader(TranscriptReader):
+    host: ClassVar[str] = "opencode"
+    record_start: ClassVar[bytes] = b'{"id":"prt_'
+    record_id: ClassVar[str] = "id"
+
+    def __init__(self, path: Path, offset: int = 0, look_back: bool = True, read_until: int = 0) -> None:
+        super().__init__(path, offset, look_back, read_until)
+        self.session = path.name.partition("#")[2] or path.stem
+
+    def _read_header(self, records: Iterator[dict[str, Any]]) -> None:
+        for record in records:
+            if record.get("type") == HEADER:
+                self.session = as_text(record.get("session")) or self.session
+                self._cwd = as_text(record.get("cwd")) or None
+                self._headless = record.get("headless") is True
+                return
+
+    def _is_irrelevant(self, data: bytes) -> bool:
+        return False
+
+    def _turns_of(self, record: dict[str, Any]) -> Iterator[Turn]:
+        if record.get("type") == "tool":
+            yield from self._tool(record)
+        elif record.get("role") == "assistant":
+            if text := clean(as_text(record.get("text"))).strip():
+                yield self._turn(record, Role.ASSISTANT, Origin.ASSISTANT, text)
+        elif record.get("role") == "user":
+            yield from self._typed(record)
+
+    def _typed(self, record: dict[str, Any]) -> Iterator[Turn]:
+        """Yield what was typed. OpenCode does not tell a command's text, which any repository may bring, from typed
+        words; our plugin does."""
+        mark = record.get("mark")
+        command = as_object(mark)
+        text = entered_text(as_text(command.get("arguments") if command else record.get("text")))
+        if text:
+            origin = Origin.COMMAND_ARGS if command else Origin.PROMPT
+            about = f"/{as_text(command.get('command'))}" if command else ""
+            confirmed = bool(command) or mark == "typed"
+            pasted = pasted_ranges(text)
+            yield self._turn(record, Role.USER, origin, text, about=about, pasted=pasted, confirmed=confirmed)
+
+    def _tool(self, record: dict[str, Any]) -> Iterator[Turn]:
+        arguments = {_NAMES.get(name, name): value for name, value in as_object(record.get("input")).items()}
+        event = tool_call(as_text(record.get("call")), as_text(record.get("tool")), arguments)
+        yield self._turn(record, Role.TOOL, Origin.TOOL_USE, call_text(event, arguments), tool=event)
+        if record.get("status") not in ("completed", "error"):
+            return
+        answers = record.get("answers")
+        if isinstance(answers, list):
+            yield from self._answers(record, arguments.get("questions"), answers)
+            return
+        output = as_text(record.get("output"))
+        failed = record.get("status") == "error"
+        rejected = failed and output.startswith(_REJECTED)
+        result = event._replace(is_error=failed or record.get("exit") not in (None, 0), rejected=rejected)
+        yield self._turn(record, Role.TOOL, Origin.TOOL_RESULT, clean(output), tool=result)
+
+    def _answers(self, record: dict[str, Any], questions: object, answers: list[Any]) -> Iterator[Turn]:
+        for question, chosen in zip(questions if isinstance(questions, list) else (), answers, strict=False):
+            asked = as_object(question)
+            options = asked.get("options")
+            labels = [as_object(each).get("label") for each in (options if isinstance(options, list) else ())]
+            picked = [each for each in (chosen if isinstance(chosen, list) else ()) if isinstance(each, str)]
+            if text := entered_text(", ".join(picked)):
+                whole = ((0, len(text)),)  # An option that is only picked is the agent's wording.
+                pasted = whole if all(each in labels for each in picked) else pasted_ranges(text)
+                about = one_line(asked.get("question"), 500)
+                yield self._turn(record, Role.USER, Origin.ANSWER, text, about=about, pasted=pasted, confirmed=True)
+
+
+def transcript_files(root: Path) -> Iterator[Path]:
+    """Yield the names of the sessions in the database in this folder, oldest first; none where it cannot be read."""
+    path = root / DATABASE
+    try:
+        with closing(_open(path)) as database:
+            rows = database.execute("SELECT id FROM session ORDER BY time_created, id").fetchall()
+    except (OSError, sqlite3.Error):
+        return
+    for (session,) in rows:
+        yield path.with_name(f"{DATABASE}#{session}")
+
+
+def status_of_session(path: Path) -> TranscriptStatus:
+    """Size of a session's text in bytes, and when it was written last. Raises OSError."""
+    text, updated_ms = _read(path)
+    return TranscriptStatus(len(text), updated_ms / 1000)
+
+
+def open_session(path: Path) -> io.BytesIO:
+    """The text of a session. Raises OSError, FileNotFoundError where the database or the session is gone."""
+    return io.BytesIO(_read(path)[0])
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    if not path.is_file():
+        raise FileNotFoundError(errno.ENOENT, "no such database", str(path))
+    database = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, timeout=LOCK_SECONDS, isolation_level=None)
+    database.text_factory = lambda data: data.decode("utf-8", "replace")
+    return database
+
+
+def _read(path: Path) -> tuple[bytes, int]:
+    name, _, session = path.name.partition(IN_DATABASE)
+    try:
+        with closing(_open(path.with_name(name + IN_DATABASE.rstrip("#")))) as database:
+            database.execute("BEGIN")  # One state of the database for all that is read.
+            found = database.execute(
+                "SELECT directory, parent_id, permission, time_updated FROM session WHERE id = ?", (session,)
+            ).fetchone()
+            if found is None:
+                raise FileNotFoundError(errno.ENOENT, "OpenCode has no such session", str(path))
+            cwd, parent, permission, updated_ms = found
+            header = {"type": HEADER, "session": session, "cwd": cwd, "headless": _is_headless(parent, permission)}
+            lines = [*map(_dump, (header, *_parts(database, session))), b""]
+    except sqlite3.Error as error:
+        raise OSError(errno.EIO, f"OpenCode's database cannot be read: {error}", str(path)) from error
+    return b"\n".join(lines), int(updated_ms)
+
+
+def _dump(record: dict[str, Any]) -> bytes:
+    return json.dumps(record, separators=(",", ":")).encode()
+
+
+def _is_headless(parent: object, permission: object) -> bool:
+    """A sub-agent's session, or one of `opencode run`, whose agent must not ask: no person types there."""
+    rules = (parse_object(f'{{"rules":{as_text(permission) or "[]"}}}'.encode()) or {}).get("rules")
+    return parent is not None or any(
+        (rule.get("permission"), rule.get("action")) == ("question", "deny")
+        for rule in map(as_object, rules if isinstance(rules, list) else ())
+    )
+
+
+def _parts(database: sqlite3.Connection, session: str) -> Iterator[dict[str, Any]]:
+    """Yield the lines of a session's parts in their order."""
+    rows = database.execute("SELECT id, data FROM message WHERE session_id = ? ORDER BY time_created, id", (session,))
+    messages = [(message, parse_object(data.encode()) or {}) for message, data in rows.fetchall()]
+    parts: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+    for part, message, data in database.execute(
+        "SELECT id, message_id, data FROM part WHERE session_id = ? ORDER BY id", (session,)
+    ):
+        if line := _line(parse_object(data.encode()) or {}):
+            parts[message].append({"id": part, **line})
+    newest = next((message for message, data in reversed(messages) if data.get("role") == "assistant"), "")
+    for message, data in messages:
+        times = as_object(data.get("time"))
+        if message == newest and not times.get("completed") and not data.get("error"):
+            return  # One that broke off is complete as soon as another one is begun.
+        if data.get("summary") is True:
+            continue  # Of a compaction: the agent's words about what was said before.
+        common = {"role": as_text(data.get("role")), "timestamp": _as_time(times.get("created"))}
+        for part in parts[message]:
+            yield {**part, **common}
+
+
+def _as_time(milliseconds: object) -> str:
+    try:
+        return datetime.fromtimestamp(float(str(milliseconds)) / 1000, UTC).isoformat()
+    except (ValueError, OverflowError, OSError):
+        return ""
+
+
+def _line(part: dict[str, Any]) -> dict[str, Any]:
+    """What is read of a part, and does not change any more; nothing of one that says nothing, or that no person or
+    agent wrote."""
+    if part.get("type") == "text" and not part.get("synthetic"):
+        mark = as_object(part.get("metadata")).get(MARK)
+        return {"type": "text", "text": as_text(part.get("text")), **({"mark": mark} if mark else {})}
+    if part.get("type") != "tool":
+        return {}
+    state = as_object(part.get("state"))
+    metadata = as_object(state.get("metadata"))
+    output = as_text(state.get("output")) or as_text(state.get("error"))
+    return {
+        "type": "tool",
+        "tool": part.get("tool"),
+        "call": part.get("callID"),
+        "status": state.get("status"),
+        "input": {
+            name: shorten(value, TOOL_TEXT_CHARS) if isinstance(value, str) else value
+            for name, value in as_object(state.get("input")).items()
+        },
+        "output": shorten(output, TOOL_TEXT_CHARS),
+        **{name: metadata[name] for name in ("exit", "answers") if name in metadata},
+    }

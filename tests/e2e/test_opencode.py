@@ -1,0 +1,332 @@
+"""The plugin in the real OpenCode: it is loaded, its answers reach the model, and its sessions are read and mined."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memoryvault.hooks.install import launcher_in
+from memoryvault.runtime.layout import state_root
+from memoryvault.sources.transcripts.hosts import open_transcript
+from memoryvault.vault.marker import REFLECTED, list_markers, marker_path, read_marker
+from memoryvault.vault.turn import Origin, Role
+
+from ..support.stand_in_chat import ANSWER, StandInChat, use_tool
+from .install_client import opencode_program
+from .machine import TYPING_PAUSE_SECONDS, Machine
+from .terminal import Terminal
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+
+RULE = "Always run the linter before you push to the main branch."
+QUESTION = "Do I have to run the linter before I push to main?"
+PROPOSAL = "Releases are cut from the trunk on Mondays."
+RULES = {
+    "tags": "Never run git tag on a Friday.",
+    "clean": "Never run git clean in a shared checkout.",
+    "make": "Keep the Makefile free of tabs in recipes of comments.",
+}
+QUIET = {
+    "OPENCODE_DISABLE_AUTOUPDATE": "1",
+    "OPENCODE_DISABLE_MODELS_FETCH": "1",
+    "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
+    "OPENCODE_DISABLE_SHARE": "1",
+    # Nothing may be fetched: what would be is refused at once.
+    "HTTPS_PROXY": "http://127.0.0.1:9",
+    "HTTP_PROXY": "http://127.0.0.1:9",
+    "NO_PROXY": "127.0.0.1,localhost",
+}
+START_SECONDS = 40
+"""Without what `memory init` writes a start waits longer for the package registry."""
+
+
+@pytest.fixture
+def chat(machine: Machine) -> Iterator[StandInChat]:
+    """A model, and a machine on which OpenCode is set up to ask it."""
+    with StandInChat() as model:
+        folder = machine.home / ".config" / "opencode"
+        folder.mkdir(parents=True)
+        (folder / "opencode.json").write_text(json.dumps(config(model.url)))
+        yield model
+
+
+def config(url: str) -> dict[str, Any]:
+    limits = {"name": "M1", "limit": {"context": 100_000, "output": 4_000}, "tool_call": True}
+    options = {"baseURL": url, "apiKey": "x"}
+    provider = {"npm": "@ai-sdk/openai-compatible", "name": "S", "options": options, "models": {"m1": limits}}
+    return {
+        "autoupdate": False, "share": "disabled", "model": "standin/m1", "small_model": "standin/m1",
+        "enabled_providers": ["standin"], "provider": {"standin": provider},
+    }  # fmt: skip
+
+
+def init(machine: Machine, settings: str = "") -> None:
+    machine.configure(f"[memory]\nautostart = false\n{settings}")
+    machine.memory("init", "--yes", "--vault", str(machine.vault), "--host", "opencode")
+
+
+def learn(machine: Machine, name: str, rule: str) -> None:
+    machine.memory("save", "preferences", name, "--body", rule)
+    machine.memory("service", "worker", "--until-idle")
+
+
+def run(machine: Machine, words: str) -> str:
+    """One turn of `opencode run`; what it prints."""
+    done = subprocess.run(
+        [str(opencode_program()), "run"],
+        env={**machine.base_env, **QUIET}, cwd=machine.project, input=words, capture_output=True, text=True,
+        timeout=START_SECONDS, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def hooks_of(machine: Machine) -> list[str]:
+    return [record["hook"] for record in machine.log_records() if record.get("event") == "hook"]
+
+
+class Conversation:
+    """The interactive client in a terminal."""
+
+    def __init__(self, machine: Machine) -> None:
+        env = {**machine.base_env, **QUIET, "TERM": "screen-256color"}
+        self.terminal = Terminal([str(opencode_program())], env=env, cwd=machine.project, sockets=machine.root)
+        self._machine = machine
+
+    def __enter__(self) -> Conversation:
+        self.terminal.__enter__()
+        self.terminal.wait_until(lambda screen: "ctrl+p" in screen, "the client's prompt", seconds=START_SECONDS)
+        time.sleep(6 * TYPING_PAUSE_SECONDS)
+        return self
+
+    def __exit__(self, *raised: Any) -> None:
+        self.terminal.__exit__(*raised)
+
+    def ask(self, words: str) -> None:
+        before = hooks_of(self._machine).count("Stop")
+        self.submit(words)
+        self._machine.wait_until(lambda: hooks_of(self._machine).count("Stop") > before, "the turn's end", seconds=40)
+
+    def submit(self, words: str) -> None:
+        self.terminal.type(words)
+        self.terminal.wait_until(lambda screen: words[:40] in screen, "the typed words")
+        time.sleep(2 * TYPING_PAUSE_SECONDS)
+        self.terminal.press("Enter")
+
+    def leave(self) -> None:
+        self.submit("/exit")
+        self.terminal.wait_for_end()
+
+
+def calls(chat: StandInChat, *messages: dict[str, Any]) -> None:
+    """The model calls these tools, one after the other, and then answers."""
+    left = list(messages)
+    chat.rule = lambda request: left.pop(0) if left else None
+
+
+def bash(command: str) -> dict[str, Any]:
+    return use_tool("bash", {"command": command, "description": "a command"})
+
+
+def test_what_is_known_reaches_the_model_and_the_start_fetches_nothing(machine: Machine, chat: StandInChat) -> None:
+    init(machine)
+    learn(machine, "linter-first", RULE)
+    machine.memory("save", "preferences", "plain", "--body", "Always answer in plain words.", "--always")
+    machine.memory("service", "worker", "--until-idle")
+    began = time.monotonic()
+    assert ANSWER in run(machine, QUESTION)
+    print(f"the turn took {time.monotonic() - began:.0f} s")
+    assert any("plain words" in text for text in chat.texts_of("system"))
+    asked, *added = chat.texts_of("user")
+    assert asked == QUESTION, "what comes with a prompt comes behind it"
+    assert any(RULE in text for text in added)
+    assert hooks_of(machine)[:2] == ["SessionStart", "UserPromptSubmit"]
+    assert hooks_of(machine)[-1] == "SessionEnd"
+    folder = machine.home / ".config" / "opencode"
+    assert list((folder / "node_modules").iterdir()) == []
+
+
+def test_what_was_typed_in_one_session_reaches_the_model_in_the_next(machine: Machine, chat: StandInChat) -> None:
+    init(machine)
+    with Conversation(machine) as conversation:
+        conversation.ask(RULE)
+        conversation.leave()
+    assert hooks_of(machine)[:2] == ["SessionStart", "UserPromptSubmit"]
+    assert hooks_of(machine)[-1] == "SessionEnd", "the last capture"
+    (session,) = list_markers(machine.state.harness)
+    marker = read_marker(marker_path(machine.state.harness, session))
+    assert marker is not None
+    database = machine.home / ".local" / "share" / "opencode" / "opencode.db"
+    assert (marker.host, marker.transcript) == ("opencode", f"{database}#{session}")
+    machine.memory("service", "worker", "--until-idle")
+    assert list_markers(machine.state.harness) == []
+    assert list_markers(machine.state.harness, REFLECTED) == [session], "mined to its end, and put away"
+    (entry,) = machine.entries_holding(RULE.rstrip("."))
+    assert "host: opencode" in machine.entries()[entry]
+    if "_review" in entry:  # Without the model the person confirms it.
+        machine.memory("review", "--decide", f"{Path(entry).stem}=approve")
+        machine.memory("service", "worker", "--until-idle")
+    seen = len(chat.requests)
+    assert ANSWER in run(machine, QUESTION)
+    assert any("run the linter before you push" in text for text in chat.texts_of("user", seen)[1:])
+
+
+def test_a_session_is_read_while_it_runs_and_a_commands_text_is_not_typed(machine: Machine, chat: StandInChat) -> None:
+    init(machine)
+    commands = machine.home / ".config" / "opencode" / "command"
+    commands.mkdir()
+    (commands / "greet.md").write_text("Always greet $ARGUMENTS twice.\n")
+    with Conversation(machine) as conversation:
+        conversation.ask(RULE)
+        conversation.ask("/greet Grace Hopper")
+        calls(chat, bash("exit 3"))
+        conversation.ask("Run the tests.")
+        (session,) = list_markers(machine.state.harness)
+        marker = read_marker(marker_path(machine.state.harness, session))
+        assert marker is not None
+        turns = [*open_transcript(Path(marker.transcript))]
+        conversation.terminal.kill()
+    said = [(turn.origin, turn.text, turn.confirmed) for turn in turns if turn.role is Role.USER]
+    assert said == [
+        (Origin.PROMPT, RULE, True),
+        (Origin.COMMAND_ARGS, "Grace Hopper", True),
+        (Origin.PROMPT, "Run the tests.", True),
+    ]
+    assert any("Always greet Grace Hopper twice." in text for text in chat.texts_of("user"))
+    assert [turn.text for turn in turns if turn.origin is Origin.TOOL_USE] == ["exit 3"]
+    failed = next(turn.tool for turn in turns if turn.origin is Origin.TOOL_RESULT)
+    assert failed is not None
+    assert failed.is_error
+
+
+def test_a_run_without_a_person_is_recorded_and_not_mined(machine: Machine, chat: StandInChat) -> None:
+    init(machine)
+    task = {"description": "look", "prompt": "Always look around twice.", "subagent_type": "general"}
+    calls(chat, use_tool("task", task))
+    assert ANSWER in run(machine, RULE)
+    (session,) = list_markers(machine.state.harness)
+    assert hooks_of(machine).count("UserPromptSubmit") == 1, "a sub-agent's prompt runs no hook that answers"
+    machine.memory("service", "worker", "--until-idle")
+    assert machine.entries_holding("linter") == []
+    assert machine.entries_holding("look around") == []
+    assert list_markers(machine.state.harness, REFLECTED) == [session]
+
+
+def tool_results(chat: StandInChat) -> list[str]:
+    """What the tools gave back to the model by the last request."""
+    return [str(message["content"]) for message in chat.requests[-1]["messages"] if message["role"] == "tool"]
+
+
+def test_a_guarded_call_is_refused_and_a_rule_without_a_mark_is_told(machine: Machine, chat: StandInChat) -> None:
+    init(machine)
+    for name, rule in RULES.items():
+        machine.memory("save", "preferences", name, "--body", rule)
+    machine.memory("service", "worker", "--until-idle")
+    machine.memory("guard", "tags", "remind")
+    machine.memory("guard", "clean", "deny")
+    machine.memory("service", "worker", "--until-idle")
+    calls(chat, bash("git tag v1"))
+    run(machine, "Tag it.")
+    assert "The user's rule" not in tool_results(chat)[0], "each call starts a process: only by the user's word"
+
+    machine.memory("guard", "--on")
+    assert not (machine.claude_folder / "settings.json").read_text().count("PreToolUse")
+    calls(chat, *map(bash, ["git tag v1", "git tag v1", "git clean -f", "git clean -f", "touch Makefile"]))
+    run(machine, "Tag it and clean up.")
+    reminded, passed, denied, again, told = tool_results(chat)
+    assert RULES["tags"] in reminded
+    assert "run it again" in reminded
+    assert RULES["tags"] not in passed
+    assert RULES["clean"] in denied
+    assert denied == again
+    assert RULES["make"] in told
+
+    machine.memory("guard", "clean", "ask")
+    calls(chat, bash("git clean -f"), bash("git clean -f"))
+    run(machine, "Clean up.")
+    asked, passed = tool_results(chat)
+    assert RULES["clean"] in asked
+    assert "Ask the user first" in asked
+    assert RULES["clean"] not in passed
+
+
+def test_a_failure_that_was_cured_brings_the_cure(machine: Machine, chat: StandInChat) -> None:
+    init(machine)
+    failing = "echo \"Error: Cannot find module '@shop/ui'\" >&2; exit 1"
+    missing = machine.project / "settings.toml"
+    inbox = machine.vault / "personal-private" / "_inbox"
+    inbox.mkdir(parents=True, exist_ok=True)
+    for name, command, symptom, cure in (
+        ("link", "echo", "Error: Cannot find module '@shop/ui'", "npm run link"),
+        ("settings", "read", f"File not found: {missing}", "make settings"),
+    ):
+        text = f"`{command}` failed with “{symptom}”; it passed after `{cure}`"
+        (inbox / f"{name}.md").write_text(f"---\nkind: fix\nstatus: inbox\n---\n\n{text}\n")
+    machine.memory("vault", "reindex")
+    machine.memory("guard", "--on")
+    calls(chat, bash(failing), use_tool("read", {"filePath": str(missing)}))
+    run(machine, "Build it.")
+    of_the_command, of_the_tool = tool_results(chat)
+    assert "What helped: `npm run link`" in of_the_command, "OpenCode calls a command that fails a success"
+    assert "What helped: `make settings`" in of_the_tool, "what throws is told of by an event"
+
+
+def test_after_a_compaction_the_core_is_given_anew(machine: Machine, chat: StandInChat) -> None:
+    init(machine)
+    machine.memory("save", "preferences", "plain", "--body", "Always answer in plain words.", "--always")
+    machine.memory("service", "worker", "--until-idle")
+    with Conversation(machine) as conversation:
+        conversation.ask("Hello there.")
+        conversation.ask("/compact")
+        seen = len(chat.requests)
+        conversation.ask("Go on, please.")
+        conversation.leave()
+    assert hooks_of(machine).count("PreCompact") == 1
+    assert hooks_of(machine).count("SessionStart") == 2
+    assert any("plain words" in text for text in chat.texts_of("system", seen))
+    summarized = json.dumps(chat.requests[seen - 1]["messages"])
+    assert "context summarization agent" in summarized
+    assert "Always answer in plain words" not in summarized, "else it would stand in the summary, too"
+
+
+def test_what_a_model_saves_in_its_shell_waits_for_the_user(machine: Machine, chat: StandInChat) -> None:
+    init(machine)
+    program = Path(sys.executable).parent / "memory"
+    calls(chat, bash(shlex.join([str(program), "save", "workflow", "releases", "--body", PROPOSAL])))
+    run(machine, "Note how releases are cut.")
+    (said,) = tool_results(chat)
+    assert "run by OpenCode, so it is a proposal" in said
+    (path,) = machine.entries_holding(PROPOSAL)
+    assert path == "personal-private/_review/releases.md"
+
+
+@pytest.mark.parametrize("how", ["is gone", "hangs"])
+def test_a_hook_that_fails_costs_no_prompt(machine: Machine, chat: StandInChat, how: str) -> None:
+    init(machine)
+    machine.memory("guard", "--on")
+    launcher = Path(launcher_in(state_root(machine.base_env)))
+    if how == "is gone":
+        launcher.unlink()
+        calls(chat, bash("git tag v1"), bash("exit 3"))
+    else:
+        launcher.write_text("#!/bin/sh\nsleep 60\n")
+    assert ANSWER in run(machine, QUESTION)
+    assert chat.texts_of("user")[0] == QUESTION
+    assert hooks_of(machine) == []
+
+
+def test_uninstall_leaves_opencode_as_it_was(machine: Machine, chat: StandInChat) -> None:
+    folder = machine.home / ".config" / "opencode"
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    init(machine)
+    assert (folder / "plugin" / "memoryvault.js").is_file()
+    machine.memory("uninstall")
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before

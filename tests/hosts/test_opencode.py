@@ -1,0 +1,182 @@
+"""OpenCode: the plugin in its folder, and what its calls of the hook come to."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memoryvault.cli.main import main
+from memoryvault.hooks import install as install_module
+from memoryvault.hooks import wiring as wiring_module
+from memoryvault.hooks.install import launcher_in
+from memoryvault.hooks.opencode import LOCK
+from memoryvault.hooks.wiring import WIRINGS, install_for, set_plugin_actions, uninstall_for, wired_events
+from memoryvault.runtime.errors import SettingsError
+from memoryvault.runtime.settings import Settings, load_settings
+from memoryvault.vault.marker import marker_path, read_marker
+
+from ..hooks.support import SESSION, Sandbox, answer_with, recall_service
+
+pytestmark = pytest.mark.hurried
+
+WORDS = "Ship new versions on Tuesday mornings only."
+
+
+@pytest.fixture
+def settings(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    monkeypatch.setattr(install_module, "precompile", lambda: None)
+    monkeypatch.setattr(wiring_module, "precompile", lambda: None)
+    return load_settings(sandbox.env)
+
+
+def tree(sandbox: Sandbox) -> dict[str, bytes | None]:
+    """Files and folders of the home, but for the launcher, which stays."""
+    return {
+        str(path.relative_to(sandbox.home)): path.read_bytes() if path.is_file() else None
+        for path in sorted(sandbox.home.rglob("*"))
+        if "memoryvault" not in str(path.relative_to(sandbox.home)) or path.suffix == ".js"
+    }
+
+
+BEFORE: dict[str, dict[str, str]] = {
+    "nothing": {},
+    "settings": {"opencode.json": '{ "model":  "a/b" }\n'},
+    "its own package": {"package.json": '{"dependencies":{"@opencode-ai/plugin":"1.18.33"}}', "node_modules/x/y": "1"},
+    "another plugin": {"plugin/mine.js": "export default async () => ({})\n"},
+    "a tool of the user's": {"tools/mine.ts": 'import { tool } from "@opencode-ai/plugin"\n'},
+}
+
+
+@pytest.mark.parametrize("before", BEFORE)
+def test_uninstall_leaves_opencodes_folder_as_it_was(sandbox: Sandbox, settings: Settings, before: str) -> None:
+    folder = settings.hosts.opencode_home
+    for name, text in BEFORE[before].items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    untouched = tree(sandbox)
+    installed = install_for("opencode", settings)
+    assert installed.changed
+    assert wired_events("opencode", settings) == tuple(WIRINGS["opencode"].events)
+    plugin = folder / "plugin" / "memoryvault.js"
+    assert f"const LAUNCHER = {json.dumps(launcher_in(settings.state_root))}" in plugin.read_text()
+    # OpenCode waits at each start for a package that it fetches, unless it finds this; who uses the package needs it.
+    waits = before not in ("nothing", "settings")
+    assert (folder / "package-lock.json").exists() is not waits
+    once = tree(sandbox)
+    assert not install_for("opencode", settings).changed
+    assert tree(sandbox) == once
+    assert uninstall_for("opencode", settings).restored
+    assert tree(sandbox) == untouched | ({".config": None} if before == "nothing" else {})
+    assert wired_events("opencode", settings) == ()
+    assert not uninstall_for("opencode", settings).changed
+
+
+def test_what_spares_the_wait_goes_also_where_the_plugin_was_deleted_by_hand(settings: Settings) -> None:
+    folder = settings.hosts.opencode_home
+    folder.mkdir(parents=True)
+    (folder / "opencode.json").write_text("{}")
+    install_for("opencode", settings)
+    shutil.rmtree(folder / "plugin")
+    assert uninstall_for("opencode", settings).changed
+    assert [path.name for path in folder.iterdir()] == ["opencode.json"]
+
+
+def test_what_opencode_or_the_user_made_of_the_folder_stays(sandbox: Sandbox, settings: Settings) -> None:
+    folder = settings.hosts.opencode_home
+    install_for("opencode", settings)
+    assert (folder / "package-lock.json").read_bytes() == LOCK
+    (folder / "package-lock.json").write_text('{"lockfileVersion":3}')
+    (folder / "node_modules" / "left-pad").mkdir()
+    uninstall_for("opencode", settings)
+    assert sorted(path.name for path in folder.iterdir()) == ["node_modules", "package-lock.json"]
+
+
+def test_a_file_of_that_name_which_is_anothers_is_refused(settings: Settings) -> None:
+    plugin = settings.hosts.opencode_home / "plugin" / "memoryvault.js"
+    plugin.parent.mkdir(parents=True)
+    plugin.write_text("export default async () => ({})\n")
+    with pytest.raises(SettingsError, match="another's"):
+        install_for("opencode", settings)
+    assert not uninstall_for("opencode", settings).changed
+    assert plugin.read_text() == "export default async () => ({})\n"
+
+
+def test_a_plugin_that_cannot_be_read_or_written_is_named(settings: Settings) -> None:
+    plugin = settings.hosts.opencode_home / "plugin" / "memoryvault.js"
+    plugin.mkdir(parents=True)
+    for action in (install_for, uninstall_for, wired_events):
+        with pytest.raises(SettingsError, match=re.escape(str(plugin))):
+            action("opencode", settings)
+
+
+def test_a_plugin_of_an_older_version_is_replaced_and_keeps_whether_tool_calls_run_the_hook(settings: Settings) -> None:
+    plugin = settings.hosts.opencode_home / "plugin" / "memoryvault.js"
+    install_for("opencode", settings)
+    current = plugin.read_text()
+    assert set_plugin_actions(settings, on=True)
+    assert plugin.read_text() == current.replace("const ACTIONS = false", "const ACTIONS = true")
+    plugin.write_text(plugin.read_text() + "// of an older version\n")
+    assert wired_events("opencode", settings) == ()
+    assert install_for("opencode", settings).changed
+    assert "const ACTIONS = true" in plugin.read_text()
+    assert set_plugin_actions(settings, on=False)
+    assert plugin.read_text() == current
+    uninstall_for("opencode", settings)
+    assert not set_plugin_actions(settings, on=True)
+
+
+def test_guard_wires_tool_calls_into_the_agent_that_is_there(
+    sandbox: Sandbox, settings: Settings, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in sandbox.env.items():
+        monkeypatch.setenv(name, value)
+    plugin = settings.hosts.opencode_home / "plugin" / "memoryvault.js"
+    install_for("opencode", settings)
+    assert main(["guard", "--on"]) == 0
+    assert str(plugin) in capsys.readouterr().out
+    assert "const ACTIONS = true" in plugin.read_text()
+    assert not (sandbox.home / ".claude" / "settings.json").exists()
+    assert main(["guard"]) == 0
+    assert "tool calls: wired" in capsys.readouterr().out
+    assert main(["guard", "--off"]) == 0
+    assert "const ACTIONS = false" in plugin.read_text()
+
+
+@pytest.fixture
+def told(sandbox: Sandbox) -> Any:
+    sandbox.state.ensure()
+    sandbox.entry("personal-private/_always-load/plain.md", "Answer in plain language.", always_load="true")
+    sandbox.entry("personal-private/workflow/ship.md", WORDS, kind="workflow")
+    hit = {"path": "personal-private/workflow/ship.md", "slug": "ship", "score": 1.0}
+    answer = answer_with(
+        block=f"# MemoryVault\n\n{WORDS}", status="Loaded 1 relevant entries: ship", paths=[hit["path"]], hits=[hit]
+    )
+    with recall_service(sandbox.state.recall_socket, answer) as requests:
+        yield requests
+
+
+def payload(sandbox: Sandbox, **fields: object) -> dict[str, Any]:
+    return {"session_id": SESSION, "cwd": str(sandbox.project), **fields}
+
+
+def test_a_session_is_given_the_same_as_elsewhere_and_recorded_by_its_name_in_the_database(
+    sandbox: Sandbox, told: Any
+) -> None:
+    host = ("--host", "opencode")
+    start = sandbox.run("SessionStart", payload(sandbox, source="startup"), *host)
+    assert "plain language" in start.stdout
+    prompt = sandbox.run("UserPromptSubmit", payload(sandbox, prompt="when do we ship?", prompt_id="msg_1"), *host)
+    assert WORDS in prompt.stdout
+    child = payload(sandbox, prompt="look around", agent_id="ses_child")
+    assert sandbox.run("UserPromptSubmit", child, *host).stdout == "", "a sub-agent's prompt is nobody's words"
+    assert sandbox.run("Stop", payload(sandbox), *host).stdout == ""
+    marker = read_marker(marker_path(sandbox.state.harness, SESSION))
+    assert marker is not None
+    database = sandbox.home / ".local" / "share" / "opencode" / "opencode.db"
+    assert (marker.host, marker.transcript) == ("opencode", f"{database}#{SESSION}")
+    assert len(list(Path(sandbox.state.spool).glob("*.json"))) == 1

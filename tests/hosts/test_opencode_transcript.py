@@ -1,0 +1,169 @@
+"""OpenCode's sessions, read out of its database."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memoryvault.sources.transcripts.compressed import transcript_status
+from memoryvault.sources.transcripts.corpus import describe
+from memoryvault.sources.transcripts.hosts import HOSTS, host_of, open_transcript
+from memoryvault.vault.turn import Origin, Role, Turn
+
+from .opencode_rows import RUN_BY_A_PROGRAM, OpenCodeRows, said, tool, typed
+
+SESSION = "ses_1a2b3cAda"
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Iterator[OpenCodeRows]:
+    made = OpenCodeRows(tmp_path / "opencode")
+    made.session(SESSION, "/home/dev/shop")
+    yield made
+    made.close()
+
+
+def turns_of(rows: OpenCodeRows, session: str = SESSION) -> list[Turn]:
+    return [*open_transcript(rows.named(session))]
+
+
+def users_words(rows: OpenCodeRows) -> list[tuple[str, bool]]:
+    return [(turn.text, turn.confirmed) for turn in turns_of(rows) if turn.role is Role.USER]
+
+
+def test_a_session_is_read_while_its_rows_lie_in_the_log_and_nothing_is_written(rows: OpenCodeRows) -> None:
+    rows.user(SESSION, typed("From now on never deploy on a Friday."))
+    rows.agent(SESSION, {"type": "step-start"}, said("Noted."))
+    rows.user(SESSION, typed("Run the tests."))
+    rows.agent(SESSION, tool("bash", {"command": "make test"}, output="1 failed", metadata={"exit": 2}))
+    before = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in rows.path.parent.glob("*[!m]")}
+    assert host_of(rows.named(SESSION)) == "opencode"
+    turns = turns_of(rows)
+    assert [(turn.role, turn.origin, turn.text) for turn in turns] == [
+        (Role.USER, Origin.PROMPT, "From now on never deploy on a Friday."),
+        (Role.ASSISTANT, Origin.ASSISTANT, "Noted."),
+        (Role.USER, Origin.PROMPT, "Run the tests."),
+        (Role.TOOL, Origin.TOOL_USE, "make test"),
+        (Role.TOOL, Origin.TOOL_RESULT, "1 failed"),
+    ]
+    assert turns[-1].tool is not None
+    assert turns[-1].tool.is_error
+    first = turns[0]
+    assert (first.record, first.session, first.host, first.cwd, first.confirmed) == (
+        "prt_000002", SESSION, "opencode", "/home/dev/shop", True,
+    )  # fmt: skip
+    assert (first.timestamp or "").startswith("2026-03-01T10:00:01")
+    after = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in rows.path.parent.glob("*[!m]")}
+    assert after == before
+
+
+def test_only_what_was_typed_is_the_users(rows: OpenCodeRows) -> None:
+    rows.user(
+        SESSION,
+        typed("Look at @notes.md please."),
+        said("Called the Read tool", synthetic=True),
+        said("Always obey the notes.", synthetic=True),
+    )
+    rows.agent(SESSION, said("A summary: always obey."), summary=True, mode="compaction")
+    rows.user(SESSION, {"type": "compaction", "auto": False})
+    rows.user(
+        SESSION, said("Always greet Grace nicely.", metadata={"memoryvault": {"command": "greet", "arguments": ""}})
+    )
+    rows.user(
+        SESSION, said("Deploy: all of it.", metadata={"memoryvault": {"command": "deploy", "arguments": "to staging"}})
+    )
+    # Without the plugin nothing tells a command's text from a typed one: it may be proposed, never saved unasked.
+    rows.user(SESSION, said("Always run the linter."))
+    assert users_words(rows) == [
+        ("Look at @notes.md please.", True),
+        ("to staging", True),
+        ("Always run the linter.", False),
+    ]
+    assert not any("summary" in turn.text for turn in turns_of(rows))
+
+
+def test_half_a_character_does_not_hide_what_was_said(rows: OpenCodeRows) -> None:
+    message = rows.user(SESSION, typed("Always keep this."))
+    rows.run("UPDATE part SET data = replace(data, 'this', 'this\\ud83d and that') WHERE message_id = ?", message)
+    assert users_words(rows) == [("Always keep this\ufffd and that.", True)]
+
+
+def test_an_answer_and_a_refusal_are_told_apart(rows: OpenCodeRows) -> None:
+    questions = [
+        {"question": "Which store?", "options": [{"label": "SQLite"}, {"label": "Postgres"}]},
+        {"question": "Why?", "options": [{"label": "Speed"}]},
+    ]
+    rows.agent(SESSION, tool("question", {"questions": questions}, output="…",
+                             metadata={"answers": [["Postgres"], ["We know it well."]]}))  # fmt: skip
+    refused = "The user rejected permission to use this specific tool call."
+    rows.agent(SESSION, tool("bash", {"command": "rm -r build"}, status="error", error=refused))
+    answers = [turn for turn in turns_of(rows) if turn.origin is Origin.ANSWER]
+    assert [(turn.about, turn.text, turn.typed) for turn in answers] == [
+        ("Which store?", "Postgres", ""),
+        ("Why?", "We know it well.", "We know it well."),
+    ]
+    last = turns_of(rows)[-1].tool
+    assert last is not None
+    assert (last.rejected, last.is_error, last.command) == (True, True, "rm -r build")
+
+
+def test_the_text_only_grows_so_that_a_reading_goes_on_where_the_last_one_ended(rows: OpenCodeRows) -> None:
+    path = rows.named(SESSION)
+    rows.user(SESSION, typed("Write the parser."))
+    answer = rows.message(SESSION, {"role": "assistant"}, said("I wi"))
+    reader = open_transcript(path)
+    assert [turn.text for turn in reader] == ["Write the parser."], "an answer that is being written is not read"
+    ended = reader.report.end_offset
+    assert transcript_status(path).size == ended
+
+    rows.user(SESSION, typed("And the printer."))  # Typed while it was busy.
+    rows.run("UPDATE part SET data = ? WHERE message_id = ?", '{"type":"text","text":"I will."}', answer)
+    rows.run("UPDATE message SET data = ? WHERE id = ?", '{"role":"assistant","time":{"completed":5}}', answer)
+    assert transcript_status(path).size > ended
+    reader = open_transcript(path, ended, "opencode", read_until=ended)
+    assert [turn.text for turn in reader] == ["I will.", "And the printer."]
+    assert not reader.restarted
+
+
+def test_an_answer_that_broke_off_holds_nothing_up_once_another_was_begun(rows: OpenCodeRows) -> None:
+    rows.user(SESSION, typed("Write the parser."))
+    rows.message(SESSION, {"role": "assistant"}, said("I wi"), tool("bash", {"command": "ls"}, status="running"))
+    rows.user(SESSION, typed("Go on, please."))
+    assert [turn.text for turn in turns_of(rows)] == ["Write the parser."]
+    rows.agent(SESSION, said("Done."))
+    assert [turn.text for turn in turns_of(rows)] == ["Write the parser.", "I wi", "ls", "Go on, please.", "Done."]
+
+
+@pytest.mark.parametrize("how", ["sub-agent", "program"])
+def test_a_session_in_which_no_person_types_is_headless(rows: OpenCodeRows, how: str) -> None:
+    rows.session("ses_other", "/home/dev/shop", parent=SESSION if how == "sub-agent" else None,
+                 permission=RUN_BY_A_PROGRAM if how == "program" else None)  # fmt: skip
+    rows.user("ses_other", said("Always look around."))
+    assert turns_of(rows, "ses_other") == []
+    assert describe(rows.named("ses_other"), "opencode") is None
+
+
+def test_the_backfill_finds_each_session_with_its_size_and_time(rows: OpenCodeRows) -> None:
+    rows.user(SESSION, typed("Never deploy on a Friday."))
+    (path,) = HOSTS["opencode"].find(rows.path.parent)
+    assert path == rows.named(SESSION)
+    found = describe(path, "opencode")
+    assert found is not None
+    assert (found.session, found.cwd, found.modified) == (SESSION, "/home/dev/shop", 1_772_359_202.0)
+    assert found.size == transcript_status(path).size > 0
+    assert [*HOSTS["opencode"].find(rows.path.parent / "nowhere")] == []
+
+
+def test_a_session_that_is_not_there_is_a_missing_file(rows: OpenCodeRows, tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        open_transcript(rows.named("ses_gone"))
+    with pytest.raises(FileNotFoundError):
+        transcript_status(tmp_path / "elsewhere" / "opencode.db#ses_gone")
+    assert not (tmp_path / "elsewhere").exists()
+    other = tmp_path / "opencode.db"
+    other.write_bytes(b"no database" * 100)
+    with pytest.raises(OSError, match="OpenCode"):
+        transcript_status(tmp_path / f"opencode.db#{SESSION}")
