@@ -36,7 +36,6 @@ EPILOG = """example:
   memory reflect corpus                       what mining all old sessions would take; changes nothing
   memory reflect corpus --execute             have the worker mine them
   memory reflect corpus --root ~/backup/sessions --since 2026-01-31 --project shop --execute
-  memory reflect corpus --more                put the next strongest to you
   memory reflect corpus --reset               what forgetting all that was mined would take; with --execute: do it
 """
 
@@ -75,8 +74,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.what == "corpus":
         if args.session is not None:
             raise UsageError("--session names one transcript, `corpus` means all of them: give one of the two")
-        if args.dry_run and (args.execute or args.more):
-            raise UsageError("--dry-run changes nothing: leave it out, or --execute and --more")
+        if args.dry_run and args.execute:
+            raise UsageError("--dry-run changes nothing: leave it out, or --execute")
         for option in ("--host", "--miner"):
             if is_given(args, option):
                 raise UsageError(f"{option} belongs to `memory reflect --session PATH`")

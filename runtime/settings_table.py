@@ -198,7 +198,7 @@ class ReflectionSection:
     corpus_review_entries: int = field(
         default=20,
         metadata=_whole(
-            "So many memories of old sessions wait for review at a time, a quarter fewer ideas; the rest is counted.",
+            "So many proposals of old sessions wait for review at a time, the likeliest, and a quarter fewer ideas.",
             1,
         ),
     )

@@ -614,7 +614,7 @@ def test_a_mistyped_word_is_told_in_one_line_with_the_right_one(
     [
         ("get", "show"), ("cat", "show"), ("ls", "list"), ("find", "recall"), ("rm", "undo"), ("delete", "dismiss"),
         ("forget", "undo"), ("edit", "evolve"), ("status", "health"), ("add", "save"), ("remember", "save"),
-        ("install", "init"), ("start", "service up"), ("digest", "review --digest"),
+        ("install", "init"), ("start", "service up"),
     ],
 )  # fmt: skip
 def test_what_other_tools_call_it_names_the_command_that_does_it(
