@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from memoryvault.pipelines.candidate import Candidate
 from memoryvault.pipelines.incubation import Answer
 from memoryvault.pipelines.review import Approve, Reject
+from memoryvault.runtime.settings import Settings
+from memoryvault.services.corpus.backfill import KIND, enqueue_corpus, plan_corpus
 from memoryvault.services.ideas.incubator import decide_on_idea
 from memoryvault.services.ideas.ledger import ideas, promote, slug_of
+from memoryvault.services.mining import Mined, MiningRequest, mine_transcript
 from memoryvault.services.remembering import MemoryReport, remember
 from memoryvault.services.undoing import Selector
+from memoryvault.tasks.jobs import reflection
+from memoryvault.tasks.jobs.corpus_mining import corpus_handler
+from memoryvault.tasks.queue.enqueue import open_ledger
+from memoryvault.tasks.queue.executor import Executor
 from memoryvault.tests.review.support import CHOICE, GUESS, RULE, Bed, said
 from memoryvault.vault.pending import question_path
+
+from .sessions import RULE as RULE_IN_WORDS
+from .sessions import old_session
 
 
 def mine_old(bed: Bed, session: str, *candidates: Candidate, run: str = "backfill:a") -> MemoryReport:
@@ -187,6 +198,7 @@ def test_what_a_backfill_wrote_of_many_sessions_is_one_run_to_undo(bed: Bed) -> 
     assert len(bed.entries()) == 2, "what was taken back is not written again"
 
 
+@pytest.mark.slow
 def test_what_is_interrupted_and_begun_again_is_done_once(bed: Bed) -> None:
     """A proposal that has given way is in the inbox already when the session is read again."""
     mine_old(bed, "s1", *choices(0.4, 0.5))
@@ -200,3 +212,28 @@ def test_what_is_interrupted_and_begun_again_is_done_once(bed: Bed) -> None:
     mine_old(bed, "s2", *choices(0.4, 0.5, 0.6, 0.7)[2:])
     assert proposed(bed) == {"invoices", "migrations"}
     assert statuses(bed) == {"pending": 2, "inbox": 2}
+
+
+def test_a_long_session_is_mined_part_by_part_to_its_end(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    said_in_it = ("Please look at part 1.", "And at part 2.", RULE_IN_WORDS)
+    old_session(bed.settings.session_folders["claude"] / "-home-dev-shop", 1, *said_in_it)
+    monkeypatch.setattr("memoryvault.services.mining.READ_SECONDS", 0.0)
+    read: list[int] = []
+
+    def mine_here(job: object, settings: Settings, program: str, request: dict[str, Any], **_: object) -> Mined:
+        read.append(request["mined_until"])
+        return mine_transcript(MiningRequest(**request))
+
+    monkeypatch.setattr(reflection, "run_json_child", mine_here)
+    enqueue_corpus(bed.settings, plan_corpus(bed.settings))
+    with open_ledger(bed.settings) as ledger:
+        executor = Executor(ledger, {KIND: corpus_handler(bed.settings)}, 30.0)
+        while (taken := ledger.take_doorbell(lambda: "test", 30.0)) is not None:
+            if taken[1].kind == KIND:
+                executor.run(taken[1])
+            ledger.ring_due()
+        assert [job.state for job in ledger.list(kind=KIND)] == ["done"]
+    assert len(read) == 3
+    assert sorted(set(read)) == read, "each part once"
+    assert plan_corpus(bed.settings).known == 1
+    assert [entry.path for entry in bed.entries() if "linter" in entry.body]
