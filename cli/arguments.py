@@ -16,7 +16,6 @@ from typing import Any, NoReturn
 from ..runtime.errors import UsageError
 
 _REMOVED = "`memory dismiss` takes an entry out of use, `memory undo` takes back what MemoryVault wrote by itself"
-_DIGEST = "`_meta/corpus-digest.md`: `memory reflect corpus` makes it, `memory review --digest` goes through its lines"
 _COMMANDS: Mapping[str, tuple[str, ...]] = {
     "list": ("ls", "dir", "entries"),
     "recall": ("find", "ask", "query", "grep"),
@@ -34,7 +33,6 @@ _COMMANDS: Mapping[str, tuple[str, ...]] = {
 }
 INSTEAD: Mapping[str, str] = {
     **{other: f"did you mean `memory {name}`?" for name, others in _COMMANDS.items() for other in others},
-    "digest": _DIGEST,
     **dict.fromkeys(("rm", "delete", "remove", "forget"), _REMOVED),
 }
 """Other name -> what to do instead, for the end of a line."""

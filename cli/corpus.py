@@ -13,8 +13,6 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
-from ..pipelines.corpus import most_ideas
-from ..pipelines.routing import Tier
 from ..runtime.days import SECONDS_PER_DAY
 from ..runtime.errors import QueueUnavailable, SettingsError, UsageError
 from ..runtime.process_lock import lock_holder
@@ -24,21 +22,18 @@ from ..services.corpus.backfill import (
     KIND,
     BackfillRun,
     Plan,
+    Progress,
     enqueue_corpus,
-    enqueue_settling,
     plan_corpus,
-    unfinished,
+    progress_of,
+    queued_count,
 )
-from ..services.corpus.estimate import estimate
-from ..services.corpus.progress import Progress, last_settling, progress_of, queued_count
-from ..services.corpus.settling import DIGEST, Survey, survey
+from ..services.corpus.estimate import model_cost
 from ..services.corpus.store import CorpusStore
 from ..services.pausing import told_of_pause, why_nothing_starts
 from ..services.tombstones import TakenBack
 from ..sources.transcripts.corpus import Transcript, claude_cleanup_days
 from ..tasks.queue.enqueue import open_ledger
-from ..vault.store import VaultStore
-from .arguments import is_given
 from .context import Context
 from .mining_bar import draw_mining
 from .named_paths import named_folder
@@ -46,15 +41,11 @@ from .output import counted, note, print_json
 
 WARN_DAYS = 7
 """A transcript that its host deletes within so many days is warned of."""
-OPTIONS = ("--root", "--since", "--project", "--execute", "--more", "--reset")
+OPTIONS = ("--root", "--since", "--project", "--execute", "--reset")
 NAMED = 3
 """So many files that cannot be read are named; the rest is counted."""
 POLL_SECONDS = 0.4
-SETTLE_SECONDS = 60.0
-"""So long the bar waits for what was mined to be ranked; while the vault is away that may take for ever."""
 NO_WORKER = "no worker runs now: it is done as soon as one does (memory service up, or memory service worker)"
-NOT_MINED = "no old session was mined yet: memory reflect corpus --execute"
-NO_MORE = f"nothing more is sure enough to be put to you ({DIGEST}); the worker ranks once more what was mined"
 _DAYS_AGO = re.compile(r"(\d{1,5})d")
 
 
@@ -64,7 +55,6 @@ def configure(group: Any) -> None:
     group.add_argument("--since", metavar="DATE", help="only those written to since 2026-01-31, or 90d")
     group.add_argument("--project", metavar="NAME", help="only sessions of this project")
     group.add_argument("--execute", action="store_true", help="do it; else only say what it would take")
-    group.add_argument("--more", action="store_true", help="put the next strongest of what was mined to you")
     group.add_argument(
         "--reset",
         action="store_true",
@@ -78,15 +68,13 @@ def run(args: argparse.Namespace, context: Context) -> int:
     _ = context.store  # Without a vault there is nowhere to put what is mined.
     root = named_folder(args.root) if args.root is not None else None
     since = _since(args.since) if args.since else None
-    if args.more:
-        _refuse_beside_more(args)
-        return _more(args, context)
     plan = plan_corpus(settings, root=root, since=since, project=args.project, remine=args.reset)
     ending = ending_soon(plan, settings) if root is None else []
     report = _report(args, context, plan, ending)
     if args.execute:
         return _execute(args, context, plan, report, ending, root)
-    report |= _estimate(plan, settings)
+    if settings.reflection.miner != "local":
+        report |= asdict(model_cost(plan, settings))
     if args.json:
         print_json(report)
         return 0
@@ -98,15 +86,6 @@ def run(args: argparse.Namespace, context: Context) -> int:
     elif plan.to_mine and (waits := _why_it_waits(settings)):
         print(waits)
     return 0
-
-
-def _refuse_beside_more(args: argparse.Namespace) -> None:
-    """Raises UsageError for what --more would pass over."""
-    if args.reset:
-        raise UsageError("--reset forgets what --more would put to you: give one of the two")
-    for option in ("--root", "--since", "--project", "--execute"):
-        if is_given(args, option):
-            raise UsageError(f"--more puts to you what was mined before, all of it: leave {option} out")
 
 
 def _report(
@@ -178,63 +157,6 @@ def _execute(
     return 0
 
 
-def _more(args: argparse.Namespace, context: Context) -> int:
-    settings = context.settings
-    told = "" if args.json else _what_comes(settings, context.store)  # Before the worker does it.
-    job = enqueue_settling(settings)
-    if args.json:
-        print_json({"job": job})
-        return 0
-    print(told)
-    if waits := _why_it_waits(settings):
-        print(waits)
-    return 0
-
-
-def _what_comes(settings: Settings, store: VaultStore) -> str:
-    """What the next settling puts to the user; why nothing, where it does not."""
-    with open_ledger(settings) as ledger:
-        left = len(unfinished(ledger, CorpusStore(settings.state)))
-    if left:
-        first = counted(left, "transcript", "transcripts")
-        return f"the worker mines {first} first; then the next strongest come to you, as far as there is room"
-    found = survey(settings, store)
-    if not found.sessions:
-        return NOT_MINED
-    chosen = found.chosen()
-    does = [f"saves {counted(len(chosen.saved), 'rule')} of yours"] if chosen.saved else []
-    if chosen.proposed:
-        ideas = sum(pattern.candidate.category == "idea" for pattern in chosen.proposed)
-        where = ["memory review"] * (ideas < len(chosen.proposed)) + ["memory idea list"] * (ideas > 0)
-        does.append(f"puts the next {len(chosen.proposed)} to you: {', '.join(where)}")
-    if does:
-        return f"the worker {', '.join(does)}"
-    sure = [pattern.candidate.category == "idea" for pattern in chosen.held if pattern.tier is not Tier.LOW]
-    return _no_room(len(sure) - sum(sure), sum(sure), found, settings) if sure else NO_MORE
-
-
-def _no_room(memories: int, ideas: int, found: Survey, settings: Settings) -> str:
-    """So many are held back: which of what waits has to be decided on before they come."""
-    most = settings.reflection.corpus_review_entries
-    more, waiting, room, where = [], [], [], []
-    if memories:
-        more.append(counted(memories, "more memory", "more memories"))
-        waiting.append(counted(found.memories_wait, "memory", "memories"))
-        room.append(str(most))
-        where.append("memory review")
-    if ideas:
-        more.append(counted(ideas, "more idea"))
-        waiting.append(counted(found.ideas_wait, "idea"))
-        room.append(str(most_ideas(most)))
-        where.append("memory idea list")
-    are = "is" if memories + ideas == 1 else "are"
-    return (
-        f"{' and '.join(more)} {are} sure enough, but {' and '.join(waiting)} of old sessions wait already "
-        f"(at most {' and '.join(room)} may: reflection.corpus_review_entries); "
-        f"decide on some first: {', '.join(where)}"
-    )
-
-
 def _forgetting(report: Mapping[str, Any], what: str) -> str:
     mined, taken_back = report["forgets"], report["forgets_taken_back"]
     forgets = [f"that {counted(mined, 'session was mined', 'sessions were mined')}"] if mined else []
@@ -281,16 +203,6 @@ def ending_soon(plan: Plan, settings: Settings) -> list[tuple[Transcript, float]
     return sorted(((each, days) for each, days in left if days < WARN_DAYS), key=lambda pair: (pair[1], pair[0].path))
 
 
-def _estimate(plan: Plan, settings: Settings) -> dict[str, Any]:
-    found = estimate(plan, settings)
-    speed = found.bytes_per_second
-    told: dict[str, Any] = {
-        "seconds": round(found.seconds, 1),
-        "megabytes_per_second": round(speed / 1e6, 1) if speed is not None else None,
-    }
-    return {**told, **asdict(found.model)} if found.model is not None else told
-
-
 def _tell(plan: Plan, report: dict[str, Any], ending: list[tuple[Transcript, float]]) -> None:
     hosts = Counter(each.host for each in plan.to_mine)
     kinds = ", ".join(f"{count} {host}" for host, count in sorted(hosts.items()))
@@ -313,13 +225,9 @@ def _tell(plan: Plan, report: dict[str, Any], ending: list[tuple[Transcript, flo
         note(f"memory: unreadable: {named}" + (f" and {rest} more" if rest > 0 else ""))
     if plan.known and not plan.to_mine:
         print("--reset --execute forgets what was mined, so that all is mined again")
-    if report.get("seconds"):
-        speed = report["megabytes_per_second"]
-        measured = f": {speed} MB/s were measured here just now" if speed else ""
-        print(f"about {_duration(report['seconds'])}, writing included{measured}")
     if "tokens" in report:
         requests = counted(report["requests"], "request")
-        print(f"{report['miner']} is asked too: about {requests}, whose time comes on top")
+        print(f"{report['miner']} is asked too: about {requests}")
         print(f"at most {counted(report['tokens'], 'token')} ({_cap(report['session_token_cap'])} for a session)")
         cap = report["daily_token_cap"]
         if cap and report["tokens"] > cap:
@@ -342,29 +250,19 @@ def _cap(tokens: int) -> str:
     return f"at most {tokens:,}" if tokens else "no cap"
 
 
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{max(1, round(seconds))} s"
-    return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
 def _size(amount: int) -> str:
     return f"{amount / 1e6:.1f} MB" if amount >= 100_000 or not amount else f"{max(1, round(amount / 1e3))} KB"
 
 
 def _follow(settings: Settings, run: BackfillRun) -> int:
-    """A bar until the run is through and settled. Ctrl-C leaves the bar, not the work."""
-    store = CorpusStore(settings.state)
-    settle_by = float("inf")
+    """A bar until the run is through. Ctrl-C leaves the bar, not the work."""
     try:
         while True:
             with open_ledger(settings) as ledger:
-                progress = progress_of(ledger, store, run)
+                progress = progress_of(ledger, run)
             paused = why_nothing_starts(settings) is not None
             draw_mining(progress, has_worker=_has_worker(settings), paused=paused)
-            if progress.is_mined:
-                settle_by = min(settle_by, time.monotonic() + SETTLE_SECONDS)
-            if progress.settled or time.monotonic() > settle_by:
+            if progress.is_done:
                 break
             time.sleep(POLL_SECONDS)
     except KeyboardInterrupt:
@@ -375,18 +273,21 @@ def _follow(settings: Settings, run: BackfillRun) -> int:
     note("")
     if progress.failed:
         note(f"memory: {progress.failed} could not be mined: memory jobs list --kind {KIND} --state dead")
-    print(_outcome(settings, progress))
+    print(_outcome(progress))
     return 1 if progress.failed else 0
 
 
-def _outcome(settings: Settings, progress: Progress) -> str:
+def _outcome(progress: Progress) -> str:
+    told = {
+        "saved": "saved",
+        "for_review": "put to you (memory review)",
+        "ideas": "among your ideas (memory idea list)",
+        "inboxed": "in the inbox (memory review --inbox)",
+        "strengthened": "said again",
+        "no_room": "ideas left out (at most so many wait)",
+    }
+    counts = Counter(progress.found)
+    counts.update(for_review=-counts["made_room"], inboxed=counts["made_room"])
+    found = [f"{counts[name]} {what}" for name, what in told.items() if counts[name]]
     cancelled = f"; {progress.cancelled} cancelled" if progress.cancelled else ""
-    if not progress.settled:
-        return f"mined{cancelled}; the strongest come to `memory review` soon, the rest is counted in {DIGEST}"
-    with open_ledger(settings) as ledger:
-        done = last_settling(ledger)
-    saved, proposed, held = (int(done.get(name) or 0) for name in ("saved", "proposed", "held"))
-    found = [f"{counted(saved, 'rule')} of yours saved"] if saved else []
-    found += [f"{proposed} put to you (memory review, memory idea list)"] if proposed else []
-    found += [f"{held} counted in {DIGEST}"] if held else []
     return "mined: " + (", ".join(found) or "nothing new in it was worth keeping") + cancelled

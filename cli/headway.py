@@ -11,13 +11,10 @@ from ..tasks.queue.records import DueLater
 from .output import counted
 
 _MINING = ("session to mine", "sessions to mine")
-_RANKING = ("ranking of what sessions said", "rankings of what sessions said")
 _INDEXING = ("pass over the index", "passes over the index")
 NAMES: Mapping[str, tuple[str, str]] = {
     "reflect.session": _MINING,
     "reflect.corpus": _MINING,
-    "corpus.settle": _RANKING,
-    "corpus.digest": _RANKING,
     "review.apply": ("look for decisions of yours", "looks for decisions of yours"),
     "research.idea": ("idea to look up", "ideas to look up"),
     "discover.scan": ("source to look through", "sources to look through"),

@@ -34,16 +34,14 @@ from ..runtime.errors import IndexUnavailable, QueueUnavailable, UsageError, Vau
 from ..runtime.paths import ensure_state
 from ..runtime.settings import Settings, compile_snapshot, load_settings
 from ..services.active_counts import count_active, count_indexed_entries
-from ..services.corpus.backfill import KIND, BackfillRun, Plan
+from ..services.corpus.backfill import KIND, BackfillRun, Plan, Progress, enqueue_corpus
 from ..services.corpus.history import (
     HISTORY_DAYS,
     FirstRecall,
-    enqueue_history,
     first_recall,
     plan_history,
     wait_for_history,
 )
-from ..services.corpus.progress import Progress
 from ..services.discovery.adapting import SOURCES_NOTE
 from ..services.discovery.fetch_child import fetch_in_child
 from ..services.discovery.scan import Discovery
@@ -428,7 +426,7 @@ def _queue_work(settings: Settings, days: int) -> tuple[Plan, BackfillRun | None
     with suppress(QueueUnavailable):  # the weekly schedule does it in any case
         enqueue(settings, "skills.index", unique_key="skills.index")
     plan = plan_history(settings, days)
-    return plan, enqueue_history(settings, plan) if days else None
+    return plan, enqueue_corpus(settings, plan) if days else None
 
 
 def _worker_runs(settings: Settings) -> bool:
@@ -442,7 +440,7 @@ def _worker_runs(settings: Settings) -> bool:
 
 def _follow(settings: Settings, run: BackfillRun, *, quiet: bool) -> Progress:
     """Wait for the import, with a bar on a terminal. Ctrl-C leaves the bar, not the work."""
-    latest = Progress(0, len(run.jobs), 0, settled=False)
+    latest = Progress(len(run.jobs), waiting=len(run.jobs))
     shown = not quiet and sys.stderr.isatty()
     started = time.monotonic()
 
@@ -489,7 +487,7 @@ def _history(plan: Plan, progress: Progress | None) -> dict[str, Any]:
         "mined": progress.mined if progress else 0,
         "failed": progress.failed if progress else 0,
         "cancelled": progress.cancelled if progress else 0,
-        "done": not plan.to_mine or (progress is not None and progress.settled),
+        "done": not plan.to_mine or (progress is not None and progress.is_done),
     }
 
 
@@ -519,7 +517,7 @@ def _report(
     store = vault_store(settings)
     pending = count_pending(store)
     in_use = counted(count_active(settings, store).entries, "entry is", "entries are")
-    unread = bool(plan.to_mine) and not (progress is not None and progress.settled)
+    unread = bool(plan.to_mine) and not (progress is not None and progress.is_done)
     waiting = ", ".join(list_with_commands(pending)) or ("nothing yet" if unread else "nothing")
     print(f"{in_use} in use; for you to look at: {waiting}")
     if recalled is not None:
@@ -547,7 +545,7 @@ def _what_to_do(settings: Settings, first: FirstRun, pending: PendingCounts, *, 
     plan, progress = first.plan, first.progress
     if plan.to_mine and progress is None:
         return "Next: memory service up, which reads the sessions from before."
-    if plan.to_mine and progress is not None and not progress.settled:
+    if plan.to_mine and progress is not None and not progress.is_done:
         return f"Next: look again {_when_read(progress, first.seconds)}: memory review"
     if list_with_commands(pending):
         return "Next: memory review, which asks about one after the other."
@@ -575,7 +573,7 @@ def _tell_history(plan: Plan, progress: Progress | None, *, model: bool, paused:
     if progress is None:
         until = "until memory is switched on" if paused else "for a worker: memory service up"
         print(f"{counted(len(plan.to_mine), 'session waits', 'sessions wait')} {until}")
-    elif progress.settled:
+    elif progress.is_done:
         failed = f", {progress.failed} could not be read" if progress.failed else ""
         cancelled = f", {progress.cancelled} cancelled" if progress.cancelled else ""
         over = progress.sessions - progress.cancelled

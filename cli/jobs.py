@@ -45,7 +45,7 @@ LARGEST_ID = 2**63 - 1
 """SQLite's largest whole number."""
 UPKEEP = (
     "spool.ingest", "recover.orphans", "index.reconcile", "embed.drain", "review.apply", "dashboard.write",
-    "corpus.digest", "inbox.triage", "memory.import", "session.cost", "markers.gc", "logs.rotate", "incubator.gc",
+    "inbox.triage", "memory.import", "session.cost", "markers.gc", "logs.rotate", "incubator.gc",
     "skills.index",
 )  # fmt: skip
 """Kinds that run by themselves, every few minutes or whenever a file changes. Among them nobody finds a session."""

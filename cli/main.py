@@ -67,7 +67,7 @@ COMMANDS: dict[str, Command] = {
     "reflect": Command(
         "reflect",
         "mine a session transcript, or all old ones",
-        {"--miner": CHANGES, "--execute": CHANGES, "--more": CHANGES, "--dry-run": READS, "corpus": READS},
+        {"--miner": CHANGES, "--execute": CHANGES, "--dry-run": READS, "corpus": READS},
     ),
     "health": Command("health", "entries, queue, index, hook times, memory; what needs you", READS),
     "doctor": Command("doctor", "test every assumption live", READS),

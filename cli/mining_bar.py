@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ..services.corpus.backfill import KIND
-from ..services.corpus.progress import Progress
+from ..services.corpus.backfill import KIND, Progress
 from .plain import line_columns, redraw
 
 BAR = 25
@@ -15,8 +14,7 @@ def draw_mining(
     progress: Progress, *, has_worker: bool = True, paused: bool = False, seconds: float | None = None
 ) -> None:
     """On stderr's line. What keeps the bar where it is stands beside it: no worker runs, or all is `paused`. With the
-    `seconds` since it began a mark runs through what is left: sessions are read several at a time, so that their number
-    may stand still for long."""
+    `seconds` since it began a mark runs through what is left: of a long session the number stands still for a while."""
     share = progress.finished / max(progress.sessions, 1)
     said = f" {share:4.0%} {progress.finished}/{progress.sessions} sessions"
     if paused:
@@ -25,8 +23,6 @@ def draw_mining(
         said += f", paused (memory jobs resume {KIND})"
     elif not has_worker:
         said += ", no worker runs (memory service up)"
-    elif progress.is_mined and not progress.settled:
-        said += ", ranking what they said"
     if seconds is not None:
         said += f", {seconds:.0f} s"
     width = max(0, min(BAR, line_columns() - len(said) - len("mining []")))

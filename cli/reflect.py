@@ -73,8 +73,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.what == "corpus":
         if args.session is not None:
             raise UsageError("--session names one transcript, `corpus` means all of them: give one of the two")
-        if args.dry_run and (args.execute or args.more):
-            raise UsageError("--dry-run changes nothing: leave it out, or --execute and --more")
+        if args.dry_run and args.execute:
+            raise UsageError("--dry-run changes nothing: leave it out, or --execute")
         for option in ("--host", "--miner"):
             if is_given(args, option):
                 raise UsageError(f"{option} belongs to `memory reflect --session PATH`")

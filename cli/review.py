@@ -27,10 +27,9 @@ from ..pipelines.routing import PASSED_ON
 from ..pipelines.scrub import Policy, scrub
 from ..runtime.days import day_of, parse_local_day
 from ..runtime.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, UsageError
-from ..runtime.layout import CORPUS_DIGEST, INBOX, INCUBATOR, REVIEW
+from ..runtime.layout import INBOX, INCUBATOR, REVIEW
 from ..services.action_index import compile_rule
 from ..services.conflicts import Choice, ConflictCopy, notes_in_conflict, settle_copy, waiting_copies
-from ..services.corpus.digest_decisions import decide_line
 from ..services.entry_names import find_entry
 from ..services.excerpts import excerpts_of, occasion_of
 from ..services.ideas.incubator import parse_listed
@@ -46,7 +45,6 @@ from ..vault.pending import IDEA_NOTE, INCUBATOR_FOLDER, describe_pending, group
 from ..vault.scrubbed import Scrubbed
 from .conflicts import ask_about_copies, choice_of, copy_as_json
 from .context import Context
-from .digest import line_decision, review_digest
 from .editor import Drafts
 from .guard import offer_actions
 from .init import CONSENT, CONSENT_QUESTION, agreed
@@ -62,7 +60,6 @@ EPILOG = """example:
   memory review --decide use-npm='supersede personal-private/preferences/use-pnpm.md'
   memory review --decide ideas-nobody-came-back-to='keep a b; archive c'
   memory review --decide 'tabs (conflicted copy)=theirs'     of a sync conflict: mine or theirs
-  memory review --decide ^0a1b2c3d=approve           a line of --digest, by its key
   memory review --undo tabs
 """
 
@@ -102,7 +99,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     act = parser.add_mutually_exclusive_group()
     act.add_argument("--list", action="store_true", help="show what waits")
-    parser.add_argument("--digest", action="store_true", help=f"what old sessions said ({CORPUS_DIGEST}), line by line")
     parser.add_argument("--inbox", action="store_true", help="the inbox instead of what waits for review")
     act.add_argument(
         "--decide",
@@ -124,12 +120,6 @@ def run(args: argparse.Namespace, context: Context) -> int:
     reviewer = Reviewer(context.settings, context.store)
     _ = context.state
     reviewer.journal.recover()
-    if args.digest and (args.undo is not None or args.inbox or args.decide):
-        raise UsageError(
-            "--digest goes with --list and --json only; --decide takes its lines by key: ^0a1b2c3d=approve"
-        )
-    if args.digest:
-        return review_digest(args, reviewer, context)
     if args.undo is not None:
         return _undo(args, reviewer, context)
     if args.decide:
@@ -274,9 +264,6 @@ def _decide_all(args: argparse.Namespace, reviewer: Reviewer, context: Context) 
         name, separator, words = item.partition("=")
         if not separator or not name.strip():
             raise UsageError(f"--decide {item!r}: write SLUG=approve (or keep both, reject, skip, supersede PATH)")
-        if name.strip().startswith("^"):
-            wanted.append((name.strip(), line_decision(item, words)))
-            continue
         chosen = choice_of(reviewer.store, name.strip(), words)
         if chosen is not None:
             wanted.append((name.strip(), chosen))
@@ -303,10 +290,7 @@ def _decide_all(args: argparse.Namespace, reviewer: Reviewer, context: Context) 
                 answered = reviewer.answer(reviewer.find(name), wish, run=run_name)
                 results += [{"slug": name, **one.__dict__} for one in answered]
                 continue
-            if name.startswith("^") and isinstance(wish, Approve | Reject):
-                decided = decide_line(context.settings, reviewer, name[1:], wish, run=run_name)
-            else:
-                decided = reviewer.decide(reviewer.find(name), wish, run=run_name)
+            decided = reviewer.decide(reviewer.find(name), wish, run=run_name)
             results.append({"slug": name, **decided.__dict__})
         except MemoryVaultError as error:
             failed = True

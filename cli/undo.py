@@ -6,7 +6,6 @@ import argparse
 import re
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -93,19 +92,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
         forget_large_change(context.state.harness, args.of)
     request_indexing(context.settings)
     status = _print(plan, args, done=True)
-    if plan.lost_of:
-        if not args.json:
-            note(f"memory: it is not written again when the same sessions are read again; {NOTE} says how to allow it")
-        _ask_for_the_digest(plan, context)
+    if plan.lost_of and not args.json:
+        note(f"memory: it is not written again when the same sessions are read again; {NOTE} says how to allow it")
     return status
-
-
-def _ask_for_the_digest(plan: UndoPlan, context: Context) -> None:
-    """The note that lists what old sessions said changes with it; where it can't be asked for, by the next backfill."""
-    from ..services.corpus.settling import request_digest  # its imports cost as much as all of undo's
-
-    with suppress(MemoryVaultError):
-        request_digest(context.settings, context.store, plan.lost_of)
 
 
 def _print(plan: UndoPlan, args: argparse.Namespace, *, done: bool) -> int:

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import Enum
 from functools import lru_cache
-from math import ceil
 from typing import TypeVar
 
 from ..runtime.function_words import ENGLISH
@@ -299,17 +298,6 @@ def shared_words(one: Wording, other: Wording) -> float:
     """Share of common words in all words; 0 to 1."""
     both = one.words | other.words
     return len(one.words & other.words) / len(both) if both else 0.0
-
-
-def filter_words(wording: Wording, share: float) -> list[str]:
-    """List words of which every statement with this share of common words has one: prefix filtering of set joins.
-
-    Long words first, since they are rarer: few statements are compared.
-    """
-    ordered = sorted(wording.words, key=lambda word: (-len(word), word))
-    # 0.34 of 50 is a little more than 17 in floating point, and 17 shared words are enough.
-    least = ceil(share * len(ordered) - 1e-9)
-    return ordered[: len(ordered) - least + 1] if ordered else []
 
 
 def may_be_same(one: Wording, other: Wording) -> bool:

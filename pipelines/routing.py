@@ -77,6 +77,8 @@ class ReversedRule:
     path: str
     project: str | None = None
     """Its project's slug; None: it holds everywhere."""
+    said: str = ""
+    """When it was said last, as `Candidate.said_at`; '' where that is not known."""
 
 
 class KnownMemories(Protocol):
@@ -164,6 +166,9 @@ def route(
         return _strengthened(candidate, living, tier, why, mode, thresholds)
     reversed_rule = known.reversed_rule(candidate)
     if reversed_rule is not None and candidate.category != "idea":
+        if candidate.said_at is not None and candidate.said_at < reversed_rule.said:
+            # Sessions are not always read in the order in which they were held.
+            return RoutedCandidate(candidate, tier, Action.NOTHING, reversed_rule.path, "you said otherwise later")
         # Two rules that contradict each other must not stand side by side, and only the user knows which holds.
         if reversed_rule.project is None:
             # What takes the place of a rule for everything holds for everything: else it would hold in one project,

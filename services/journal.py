@@ -71,7 +71,7 @@ AUTOMATIC: frozenset[str] = frozenset({"reflection", "triage", "adaptation", "ag
 the user. The others are single decisions of the user, or of the agent that was told to note something."""
 
 BACKFILL = "backfill"
-"""How the runs begin in which `memory reflect corpus` has the old sessions settled, the many of one backfill as one."""
+"""How the run of a backfill begins: one for all sessions of one `memory reflect corpus`."""
 
 
 @dataclass(frozen=True)

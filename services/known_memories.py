@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeAlias
 
 from ..pipelines.candidate import KIND_OF_CATEGORY, Candidate
 from ..pipelines.learned import NEAR_DISMISSED, learned_shift
@@ -44,9 +45,15 @@ from .tombstones import identity
 
 LIVE_FIRST = ("active", "pending", "incubating", "inbox")
 _ID = re.compile(r"[\w:.-]+")
+PROBABILITY = "probability"
+"""Field of what an old session said: how likely the user wants it kept. A backfill proposes the likeliest."""
 FIX_KIND = KIND_OF_CATEGORY["fix"]
 STATEMENT_KINDS = RULE_KINDS | {KIND_OF_CATEGORY["fact"]}
 """Kinds of what the user stated: a reader may take one saying for a rule today and for a fact tomorrow."""
+
+
+Rank: TypeAlias = "tuple[int, float]"
+"""How strong a proposal of old sessions is: how often it was said, then its probability."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +70,8 @@ class _Note:
     """What waits for a decision, and fixes: all ids in its header, so the sessions and records of its evidence, too."""
     was_proposed: bool = False
     """It was not sure enough to be saved unasked."""
+    rank: Rank | None = None
+    """Of what an old session said, as long as it waits for a decision; None for all else."""
 
     @property
     def is_approved(self) -> bool:
@@ -216,15 +225,22 @@ class VaultMemories:
         rules.sort(key=lambda note: (note.status != "active", -shared_words(wording, note.wording), note.path))
         cosines = self._cosines(wording, rules)
         for rule, cosine in zip(rules, cosines, strict=True):
-            is_against = relation(wording, rule.own_wording, cosine, self._limits) is Relation.CONTRADICTS
+            if relation(wording, rule.own_wording, cosine, self._limits) is not Relation.CONTRADICTS:
+                continue
+            entries = self._read([rule.path])
             # "Always deploy on Mondays. Always deploy on Thursdays." in one message means both.
-            if is_against and not any(_has_said(entry, candidate) for entry in self._read([rule.path])):
-                return ReversedRule(rule.path, rule.project)
+            if not any(_has_said(entry, candidate) for entry in entries):
+                said = max((source.said for entry in entries for source in entry.sources), default="")
+                return ReversedRule(rule.path, rule.project, said)
         return None
 
     def waiting(self, session: str) -> Sequence[frozenset[str]]:
         """Of each entry that waits and has evidence of this session: the ids of all its evidence, and other words."""
         return [note.named for note in self._notes.values() if note.waits and session in note.named]
+
+    def ranked(self, status: str) -> list[tuple[Rank, str]]:
+        """What old sessions said and waits in that status, with its path; the weakest first."""
+        return sorted((note.rank, note.path) for note in self._notes.values() if note.rank and note.status == status)
 
     def learned(self, path: str, text: str | None) -> None:
         """The note at `path` was written, or removed."""
@@ -253,6 +269,7 @@ class VaultMemories:
             statement=statement_of(body),
             named=frozenset(_ID.findall(parts[1])) if parts is not None and has_names else frozenset(),
             was_proposed=fields.get("confidence", Tier.HIGH) != Tier.HIGH and "fingerprint" in fields,
+            rank=_rank_of(fields) if status in AWAITING_STATUSES and "decision" not in fields else None,
         )
         self._notes[path] = note
         self._by_fingerprint.setdefault(note.fingerprint, {})[path] = note
@@ -372,6 +389,12 @@ def _holds_others_words(entry: Entry) -> bool:
 def _status_at(path: str, status: str) -> str:
     """The status of a note there: one that the user has moved into the archive, say, is in use no more."""
     return ARCHIVED if status == ACTIVE and not is_entry_place(path) and not pending_folder(path) else status
+
+
+def _rank_of(fields: Mapping[str, str]) -> Rank | None:
+    with suppress(KeyError, ValueError):
+        return int(fields.get("occurrences", "1")), float(fields[PROBABILITY])
+    return None
 
 
 def _project_of_path(path: str) -> str | None:

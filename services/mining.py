@@ -257,11 +257,11 @@ def mined_to_json(mined: Mined) -> dict[str, Any]:
 
 def mined_from_json(value: Mapping[str, Any]) -> Mined:
     """Restore what `mined_to_json` made. Raises KeyError, TypeError, ValueError for anything else."""
-    candidates = tuple(map(candidate_from_json, value["candidates"]))
+    candidates = tuple(map(_candidate_from_json, value["candidates"]))
     return Mined(**{**value, "candidates": candidates, "answers": tuple(value["answers"])})
 
 
-def candidate_from_json(value: Mapping[str, Any]) -> Candidate:
+def _candidate_from_json(value: Mapping[str, Any]) -> Candidate:
     """Restore a candidate from its fields as JSON. Raises KeyError, TypeError, ValueError for anything else."""
     tuples = {"records": tuple(value["records"]), "forked_from": tuple(value.get("forked_from", ()))}
     return Candidate(**{**value, **tuples})

@@ -29,7 +29,7 @@ from ..pipelines.routing import (
     status_at,
 )
 from ..runtime.errors import EntryInvalid, EntryNotFound, PathRefused
-from ..runtime.layout import DEFAULT_GROUP, INCUBATOR, PROJECTS
+from ..runtime.layout import DEFAULT_GROUP, INBOX, INCUBATOR, PROJECTS
 from ..runtime.paths import resolve_inside
 from ..runtime.settings import Settings
 from ..runtime.slug import free_slug
@@ -41,9 +41,17 @@ from ..vault.pending import is_idea_path
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
 from .boundary import is_outside
-from .ideas.ledger import BY_COMMAND, commit_idea, has_own_title, is_titled_otherwise, new_idea_path, slug_of
+from .ideas.ledger import (
+    BY_COMMAND,
+    commit_idea,
+    decided_ideas,
+    has_own_title,
+    is_titled_otherwise,
+    new_idea_path,
+    slug_of,
+)
 from .journal import Change, Journal, text_of
-from .known_memories import VaultMemories
+from .known_memories import PROBABILITY, VaultMemories
 from .retrying import retry_edit
 from .semantic_similarity import SemanticSimilarity
 from .tombstones import TakenBack
@@ -52,6 +60,8 @@ log = logging.getLogger(__name__)
 
 SESSION = "Session "
 """How the line below a quotation begins."""
+NO_ROOM = "no idea that is sure enough for those of old sessions that may wait"
+"""Why an idea of an old session is not written."""
 MOST_WORDINGS = 4
 """So many ways in which it was put a note quotes."""
 
@@ -77,11 +87,18 @@ def preview(candidates: Sequence[Candidate], store: VaultStore, settings: Settin
 
 
 def remember(
-    candidates: Sequence[Candidate], store: VaultStore, settings: Settings, *, host: str, run: str | None = None
+    candidates: Sequence[Candidate],
+    store: VaultStore,
+    settings: Settings,
+    *,
+    host: str,
+    run: str | None = None,
+    most_waiting: int | None = None,
 ) -> MemoryReport:
     """Write, strengthen or pass over each candidate. Call it under `store.lock()`.
 
-    `run`: the journal's name of what this is a part of; without it, it is a run of its own.
+    `run`: the journal's name of what this is a part of; without it, it is a run of its own. `most_waiting`: of an old
+    session: so many proposals of such ones wait at most, the likeliest.
     """
     journal = Journal(settings.state, store)
     journal.recover()
@@ -95,7 +112,7 @@ def remember(
     counts: Counter[str] = Counter(taken_back=len(gone)) if gone else Counter()
     with SemanticSimilarity(settings) as meaning:
         known = VaultMemories(store, settings, meaning, by_problem=True)
-        writer = _Writer(settings, known, journal, host or "claude", run or journal.new_run("reflect"))
+        writer = _Writer(settings, known, journal, host or "claude", run or journal.new_run("reflect"), most_waiting)
         too_many = _too_many(candidates, writer.known, settings.reflection.session_entries)
         for index, candidate in enumerate(candidates):
             decision = _route(candidate, writer.known, settings)
@@ -104,10 +121,11 @@ def remember(
                 counts["over_limit"] += 1
                 routed.append(decision)
                 continue
+            decision = writer.within_room(decision)
             routed.append(decision)
             match decision.action:
                 case Action.NOTHING:
-                    counts["known"] += 1
+                    counts["no_room" if decision.why == NO_ROOM else "known"] += 1
                 case Action.STRENGTHEN:
                     try:
                         written.append(writer.strengthen(decision))
@@ -120,6 +138,8 @@ def remember(
                 case Action.WRITE:
                     written.append(writer.write(decision))
                     counts[_destination_name(decision)] += 1
+    if writer.made_room:
+        counts["made_room"] = writer.made_room
     if counts["over_limit"]:
         log.warning(
             "session %s: %d proposals more than reflection.session_entries allows were not written; "
@@ -241,13 +261,69 @@ def _destination_name(decision: RoutedCandidate) -> str:
 class _Writer:
     """Does what was decided, change by change, each of them in the journal."""
 
-    def __init__(self, settings: Settings, known: VaultMemories, journal: Journal, host: str, run: str) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        known: VaultMemories,
+        journal: Journal,
+        host: str,
+        run: str,
+        most_waiting: int | None,
+    ) -> None:
         self.known = known
+        self._most_waiting = most_waiting
+        self.made_room = 0
+        """So many proposals of old sessions went to the inbox for likelier ones."""
         self._settings = settings
         self._store = journal.store
         self._journal = journal
         self._host = host
         self._run = run
+
+    def within_room(self, decision: RoutedCandidate) -> RoutedCandidate:
+        """The decision as it holds with what waits of old sessions already: the weakest proposal goes to the inbox."""
+        most = self._most_waiting
+        moves = decision.action is Action.WRITE or decision.supersedes is not None
+        if most is None or decision.action is Action.NOTHING or not moves:
+            return decision
+        status = status_at(decision.destination)
+        if status == "incubating":
+            decided = decided_ideas(self._settings, self._store)
+            undecided = sum(path not in decided for _, path in self.known.ranked(status))
+            if decision.tier is not Tier.LOW and undecided < most_ideas(most):
+                return decision
+            return replace(decision, action=Action.NOTHING, why=NO_ROOM)
+        waiting = self.known.ranked(status)
+        if status != "pending" or len(waiting) < most:
+            return decision
+        said = 1
+        if decision.action is Action.STRENGTHEN:
+            with suppress(EntryNotFound, EntryInvalid):
+                said += self._store.read(decision.supersedes or decision.destination).occurrences
+        weakest, path = waiting[0]
+        if (said, decision.candidate.score) > weakest:
+            self._put_into_inbox(path)
+            self.made_room += 1
+            return decision
+        if decision.action is Action.STRENGTHEN:
+            return replace(decision, destination=decision.supersedes or decision.destination, supersedes=None)
+        return replace(decision, destination=f"{DEFAULT_GROUP}/{INBOX}/{decision.destination.rpartition('/')[2]}")
+
+    def _put_into_inbox(self, path: str) -> None:
+        """Because a stronger proposal needs its place in the review."""
+
+        def attempt() -> None:
+            before = text_of(self._store, path)
+            if before is None:
+                return
+            target = free_path(f"{DEFAULT_GROUP}/{INBOX}/{path.rpartition('/')[2]}", self._store)
+            text = self._store.render_edit(before, {"status": status_at(target)}, None)
+            changes = [Change(target, None, text), Change(path, before, None)]
+            self._journal.commit(changes, run=self._run, actor="reflection", what="moved on: room for a likelier one")
+            for change in changes:
+                self.known.learned(change.path, change.after)
+
+        retry_edit(attempt)
 
     def write(self, decision: RoutedCandidate) -> str:
         """A new entry; its path. An idea that only an agent mentioned is not put before the user: it can be found."""
@@ -268,6 +344,7 @@ class _Writer:
                 "project": candidate.project if candidate.scope == "project" else None,
                 "fingerprint": fingerprint(candidate.identity),
                 "confidence": str(decision.tier),
+                PROBABILITY: self._rank(decision),
                 "channel": candidate.channel or None,
                 "occurrences": 1,
                 "source": [self._source(candidate)],
@@ -309,6 +386,10 @@ class _Writer:
             "occurrences": entry.occurrences + (not is_next),
             "source": _further(entry.sources, candidate) if is_next else [*entry.sources, self._source(candidate)],
         }
+        if candidate.said_at is not None and candidate.said_at < (entry.surfaced_at or ""):
+            fields["surfaced_at"] = candidate.said_at
+            if candidate.category == "idea":
+                fields["surfaced_in_session"] = candidate.session
         if PASSED_ON_TAG in entry.tags and not candidate.passed_on and _says(candidate, entry):
             fields |= {"tags": [tag for tag in entry.tags if tag != PASSED_ON_TAG]}
         if decision.widened:
@@ -345,6 +426,10 @@ class _Writer:
             if not is_outside(change.path):
                 self.known.learned(change.path, change.after)
 
+    def _rank(self, decision: RoutedCandidate) -> float | None:
+        is_ranked = self._most_waiting is not None and status_at(decision.destination) != "active"
+        return round(decision.candidate.score, 3) if is_ranked else None
+
     def _surfaced_at(self, candidate: Candidate) -> str | None:
         """When it was said, for what is mined from old sessions is not new; the note itself is (`created`).
 
@@ -375,6 +460,14 @@ def _further(sources: Sequence[Source], candidate: Candidate) -> list[Source]:
     at = max(place for place, source in enumerate(sources) if source.session == candidate.session)
     records = tuple(dict.fromkeys((*sources[at].records, *candidate.records)))
     return [*sources[:at], replace(sources[at], records=records), *sources[at + 1 :]]
+
+
+def most_ideas(proposals: int) -> int:
+    """How many ideas of old sessions may wait where so many proposals may: a quarter fewer.
+
+    By default that is 15, so that ideas of fresh sessions have room before the incubator is told to be full.
+    """
+    return proposals - proposals // 4
 
 
 def free_path(destination: str, store: VaultStore, promised: Collection[str] = ()) -> str:

@@ -40,7 +40,6 @@ from ..vault.header import split_header
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
 from .boundary import is_outside
-from .corpus.store import FOLDER as CORPUS_FOLDER
 from .forgetting import forget_deleted
 from .ideas.ledger import BY_COMMAND
 from .ideas.scrubbing import scrub_ideas_list
@@ -55,7 +54,7 @@ class Found:
     """Secrets or personal data in one place."""
 
     where: str
-    """vault, index, log, journal, spool, corpus, queue or state."""
+    """vault, index, log, journal, spool, queue or state."""
     name: str
     kinds: Mapping[str, int]
     problem: str | None = None
@@ -84,9 +83,6 @@ def scrub_everything(settings: Settings, store: VaultStore, *, apply: bool) -> l
         found += _lines(file, "log", _log_value, apply)
     for file in _files(settings.state.spool):
         found += _lines(file, "spool", _secrets_only, apply)
-    for file in _files(str(Path(settings.state.root) / CORPUS_FOLDER)):
-        # Scrubbed in full when it was mined; ids in it must stay what they are.
-        found += _lines(file, "corpus", _secrets_only, apply)
     found += _queue(settings, apply)
     found += _state(settings, apply)
     if apply:

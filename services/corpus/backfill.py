@@ -1,16 +1,12 @@
-"""Planning a backfill: which old sessions are to be mined, and a job for each, behind everything that is fresh.
-
-A job (`mining_job`) puts what it mined into the state folder (`store`); once none is left, corpus.settle counts and
-ranks all of it and writes to the vault (`settling`). So neither the order in which jobs end nor how often they were
-killed shows in the vault.
-"""
+"""Planning a backfill: which old sessions are to be mined, and a job for each, behind everything that is fresh."""
 
 from __future__ import annotations
 
 import os
 import secrets
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +25,6 @@ from ...vault.project import is_left_out, project_of
 from .store import CorpusStore
 
 KIND = "reflect.corpus"
-SETTLE = "corpus.settle"
-AHEAD_BYTES = 24 << 20
-AHEAD_TRANSCRIPTS = 16
-"""Most that one job mines: what a kill costs, and what a fresh session may have to wait for."""
 MOST_JOBS = 1_000_000
 
 
@@ -41,7 +33,7 @@ class Plan:
     """The transcripts that a backfill would mine, and counts of those that it would not."""
 
     to_mine: tuple[Transcript, ...]
-    """Oldest first, so that what the host deletes soon comes first."""
+    """Newest first: what was said last is the likeliest to hold still."""
     known: int
     """Transcripts that are mined already, and have not grown since."""
     live: int
@@ -112,7 +104,9 @@ def plan_corpus(
             offsets[each.identity] = min(int(cursor.get("offset", 0)), each.size)
     unread = tuple(_unreadable_files(hosts)) if search.unreadable else ()
     unreadable = search.unreadable + len(refused)
-    return Plan(tuple(to_mine), known, marked, search.headless, unreadable, left_out, (*unread, *refused), offsets)
+    return Plan(
+        tuple(reversed(to_mine)), known, marked, search.headless, unreadable, left_out, (*unread, *refused), offsets
+    )
 
 
 def newest_session(settings: Settings, folder: str) -> Transcript | None:
@@ -135,7 +129,7 @@ def _host_folders(settings: Settings) -> list[tuple[str | None, Path]]:
 def is_mined(transcript: Transcript, cursor: Mapping[str, Any]) -> bool:
     """Whether `cursor` says that the transcript was mined as it is. Its host may have compressed it since, which leaves
     its time as it was."""
-    if "failed" in cursor:
+    if cursor.get("has_more"):
         return False
     same_size = cursor.get("size") == transcript.size
     return same_size or (transcript.path.suffix == SUFFIX and cursor.get("modified") == transcript.modified)
@@ -205,19 +199,58 @@ def _job_args(transcript: Transcript, run: str) -> dict[str, Json]:
     return {"session": session, "identity": transcript.identity, "path": str(transcript.path), "run": run}
 
 
-def enqueue_settling(settings: Settings) -> int:
-    """Enqueue a settling, which puts the next strongest to the user; returns the job's id."""
-    with open_ledger(settings) as ledger:
-        return ledger.enqueue(SETTLE, {"run": secrets.token_hex(6)}, unique_key=SETTLE)
+@dataclass(frozen=True)
+class Progress:
+    """How far the sessions of a run are."""
+
+    sessions: int
+    waiting: int = 0
+    failed: int = 0
+    cancelled: int = 0
+    """Those whose jobs the user cancelled."""
+    paused: bool = False
+    """The user has paused the work."""
+    found: Mapping[str, int] = field(default_factory=dict)
+    """What was written, by the names that the jobs' results have."""
+
+    @property
+    def finished(self) -> int:
+        """Sessions that are mined, given up or cancelled."""
+        return self.sessions - self.waiting
+
+    @property
+    def mined(self) -> int:
+        return self.finished - self.failed - self.cancelled
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing is left to mine."""
+        return not self.waiting
 
 
-def unfinished(ledger: Ledger, store: CorpusStore) -> list[str]:
-    """List the identities of the transcripts whose job has not had its effect yet."""
+def progress_of(ledger: Ledger, run: BackfillRun) -> Progress:
+    """Count how far the run is now."""
+    states: Counter[str] = Counter()
+    found: Counter[str] = Counter()
+    for job in ledger.list(kind=KIND, most=MOST_JOBS):
+        if job.id in run.jobs:
+            states[job.state] += 1
+            for step in job.history:
+                result = step.get("result")
+                counts = result if isinstance(result, dict) else {}
+                found.update({name: count for name, count in counts.items() if isinstance(count, int)})
+    return Progress(
+        sessions=len(run.jobs),
+        waiting=states["queued"] + states["running"],
+        failed=states["dead"],
+        cancelled=states["cancelled"],
+        paused=KIND in ledger.paused(),
+        found=found,
+    )
+
+
+def queued_count(ledger: Ledger, plan: Plan) -> int:
+    """Count the plan's transcripts that are in the queue already."""
+    wanted = {each.identity for each in plan.to_mine}
     jobs = ledger.list(["queued", "running"], kind=KIND, most=MOST_JOBS)
-    cursors = store.cursors()  # After the jobs: one that ends in between counts as done.
-    return [
-        identity
-        for job in jobs
-        if isinstance(job.args, dict)
-        and cursors.get(identity := str(job.args.get("identity")), {}).get("run") != job.args.get("run")
-    ]
+    return len(wanted & {str(job.args.get("identity")) for job in jobs if isinstance(job.args, dict)})

@@ -18,10 +18,8 @@ from ...runtime.settings import Settings
 from ...tasks.queue.enqueue import open_ledger
 from ...vault.entry import Entry
 from ..stores import vault_store
-from .backfill import BackfillRun, Plan, enqueue_corpus, plan_corpus
+from .backfill import BackfillRun, Plan, Progress, plan_corpus, progress_of
 from .first_question import question_about
-from .progress import Progress, progress_of
-from .store import CorpusStore
 
 HISTORY_DAYS = 30
 """How long Claude Code keeps transcripts by default."""
@@ -49,23 +47,17 @@ def plan_history(settings: Settings, days: int) -> Plan:
     return plan_corpus(settings, since=time.time() - days * SECONDS_PER_DAY)
 
 
-def enqueue_history(settings: Settings, plan: Plan) -> BackfillRun | None:
-    """Enqueue the jobs of the plan; None when there is nothing to mine. Raises QueueUnavailable."""
-    return enqueue_corpus(settings, plan)
-
-
 def wait_for_history(
     settings: Settings, run: BackfillRun, seconds: float, show: Callable[[Progress], None] = lambda _: None
 ) -> Progress:
-    """Wait until the run is mined and settled, or `seconds` are over: the worker goes on by itself."""
+    """Wait until the run is mined, or `seconds` are over: the worker goes on by itself."""
     deadline = time.monotonic() + seconds
-    progress = Progress(0, len(run.jobs), 0, settled=False)
-    store = CorpusStore(settings.state)
+    progress = Progress(len(run.jobs), waiting=len(run.jobs))
     while True:
         with suppress(QueueUnavailable), open_ledger(settings) as ledger:
-            progress = progress_of(ledger, store, run)
+            progress = progress_of(ledger, run)
         show(progress)
-        if progress.settled or time.monotonic() >= deadline:
+        if progress.is_done or time.monotonic() >= deadline:
             return progress
         time.sleep(POLL_SECONDS)
 

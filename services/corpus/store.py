@@ -1,31 +1,17 @@
-"""Storing what was mined from old sessions until it is settled: scrubbed candidates, one file for each reading.
-
-The file is `<state>/corpus/<identity>@<offset>.json`. A reading that is repeated writes the same file, so nothing is
-counted twice. All of it can be mined again from the transcripts, as long as those exist.
-"""
+"""How far old sessions are mined: a cursor for each in state.db, which does what a marker does for a fresh one."""
 
 from __future__ import annotations
 
-import json
-import logging
-import shutil
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
-from datetime import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...pipelines.candidate import Candidate
-from ...pipelines.corpus import Saying
-from ...runtime.atomic_file import replace_file
-from ...runtime.layout import StatePaths, make_private_folder
+from ...runtime.layout import StatePaths
+from ...sources.transcripts.corpus import Transcript
 from ..cursors import Cursors
-from ..mining import Mined, candidate_from_json
+from ..mining import Mined
 
-log = logging.getLogger(__name__)
-
-FOLDER = "corpus"
-"""Name of the folder in the state folder."""
 SCAN = "corpus"
 """Scan name of the cursors, one for each transcript."""
 ROOTS = "corpus.roots"
@@ -47,15 +33,14 @@ class OldSession:
 
 
 class CorpusStore:
-    """The cursors in state.db, and the files of candidates."""
+    """The cursors of old sessions, by the transcript's identity."""
 
     def __init__(self, state: StatePaths) -> None:
-        self._folder = Path(state.root) / FOLDER
         self._cursors = Cursors(state.state_db, SCAN)
         self._roots = Cursors(state.state_db, ROOTS)
 
     def cursor(self, identity: str) -> Mapping[str, Any]:
-        """Load how far a transcript is mined (offset, resume, size, run) and its session; {} if it never was."""
+        """Load how far a transcript is mined (offset, resume, said, size) and its session; {} if it never was."""
         return self._cursors.get(identity) or {}
 
     def cursors(self) -> Mapping[str, Mapping[str, Any]]:
@@ -78,43 +63,27 @@ class CorpusStore:
                 )
         return sessions
 
-    def advance(self, identity: str, value: Mapping[str, Any]) -> None:
-        """Store how far a transcript is mined. Call it after `keep`."""
-        self._cursors.set(identity, value)
-
-    def keep(self, identity: str, offset: int, modified: float, mined: Mined) -> None:
-        """Store the candidates of the reading that began at byte `offset`, durably. Repeated, it replaces itself."""
-        file = self._folder / f"{identity}@{offset:016d}.json"
-        if not mined.candidates:
-            file.unlink(missing_ok=True)
-            return
-        make_private_folder(str(self._folder))
-        value = {
-            "v": 1,
-            "host": mined.host,
-            "modified": modified,
-            "candidates": [asdict(candidate) for candidate in mined.candidates],
-        }
-        replace_file(file, json.dumps(value).encode("ascii"))
-
-    def sayings(self) -> Iterator[Saying]:
-        """Load all candidates. A damaged file is skipped: `--reset` mines its transcript again."""
-        if not self._folder.is_dir():
-            return
-        for file in sorted(self._folder.glob("*.json")):
-            try:
-                value = json.loads(file.read_bytes())
-                for place, fields in enumerate(value["candidates"]):
-                    candidate = candidate_from_json(fields)
-                    at = _moment_of(candidate, float(value["modified"]))
-                    yield Saying(candidate, str(value["host"]), (at, file.stem, place))
-            except (OSError, ValueError, KeyError, TypeError) as error:
-                log.warning("%s is damaged and passed over: %s", file, error)
+    def advance(self, transcript: Transcript, mined: Mined) -> None:
+        """Store how far a transcript is mined. Call it after what was found is written."""
+        self._cursors.set(
+            transcript.identity,
+            {
+                "offset": mined.mined_until,
+                "resume": mined.context_offset,
+                "said": mined.last_agent_offset,
+                "size": transcript.size,
+                "path": str(transcript.path),
+                "session": transcript.session,
+                "host": transcript.host,
+                "cwd": transcript.cwd,
+                "modified": transcript.modified,
+                "has_more": mined.has_more,
+            },
+        )
 
     def forget(self) -> None:
-        """Delete cursors and candidates, so that all is mined again. What is in the vault stays."""
+        """Delete the cursors, so that all is mined again. What is in the vault stays."""
         self._cursors.forget_all()
-        shutil.rmtree(self._folder, ignore_errors=True)
 
     def allow_root(self, root: Path) -> None:
         """Let jobs read transcripts in this folder, which the user named."""
@@ -123,8 +92,3 @@ class CorpusStore:
     def roots(self) -> list[str]:
         """List the folders that the user named."""
         return sorted(self._roots.all())
-
-
-def _moment_of(candidate: Candidate, modified: float) -> float:
-    """When it was said, unix seconds; by the file only if it does not say: a copied file has a time of its own."""
-    return datetime.fromisoformat(candidate.said_at).timestamp() if candidate.said_at else modified

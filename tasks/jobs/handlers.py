@@ -14,8 +14,6 @@ from ..queue.kinds import Json
 HANDLERS: Mapping[str, tuple[str, str]] = {
     "reflect.session": ("reflection", "reflect_handler"),
     "reflect.corpus": ("corpus_mining", "corpus_handler"),
-    "corpus.settle": ("corpus_settling", "settle_handler"),
-    "corpus.digest": ("corpus_settling", "digest_handler"),
     "skills.index": ("skills", "skills_handler"),
     "recover.orphans": ("markers", "recover_handler"),
     "markers.gc": ("markers", "collect_handler"),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ...index.database import forget_sound
 from ...index.models import wanted_model, why_not_loaded
 from ...runtime.errors import IndexUnavailable, QueueUnavailable, VaultUnavailable
-from ...runtime.layout import CORPUS_DIGEST, INDEX_WANTED, WATCHLIST, special_folder
+from ...runtime.layout import INDEX_WANTED, WATCHLIST, special_folder
 from ...runtime.settings import Settings
 from ...services.indexing import APPLY_KEY, MODEL_PATIENCE_SECONDS, UPGRADE_KIND, drain_now, reconcile_now, upgrade_key
 from ...services.stores import DECISION_FOLDERS, open_index
@@ -163,9 +163,7 @@ class WatchedVault:
             key = None if args else RECONCILE_KEY
             try:
                 ledger.enqueue("index.reconcile", args, unique_key=key)
-                if paths is None or any(
-                    path == CORPUS_DIGEST or special_folder(path) in WATCHED_FOLDERS for path in paths
-                ):
+                if paths is None or any(special_folder(path) in WATCHED_FOLDERS for path in paths):
                     ledger.enqueue("review.apply", unique_key=APPLY_KEY)
             except QueueUnavailable as error:
                 log.warning("a change in the vault waits for the next walk: %s", error)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 
 from ...runtime.errors import VaultUnavailable
@@ -20,7 +20,7 @@ from ...runtime.settings import Settings
 from ...services.ideas.ledger import research_key
 from ...services.mining import REST, Mined, MiningRequest, mined_from_json
 from ...services.model_mining import MODEL_SECONDS, AnswerCache, read_again_later
-from ...services.remembering import MemoryReport, ideas_to_research, remember
+from ...services.remembering import ideas_to_research, remember
 from ...services.sessions import OUTSIDE, follow_transcript
 from ...services.stores import vault_store
 from ...sources.transcripts.compressed import is_there, transcript_status
@@ -38,6 +38,7 @@ VAULT_PAUSE_SECONDS = 10.0
 """Pause between two attempts to find a vault, whose disk may not be mounted yet."""
 MAX_CANDIDATES_BYTES = 32 * 1024 * 1024
 CHILD = "memoryvault.tasks.jobs.mining_child"
+LEFT_OUT = f"{SWITCH_FILE} leaves its project out"
 ATTEMPTS_WITH_A_MODEL = 2
 """Later attempts ask no agent, and do not insist on the local model: neither may keep the session from being mined."""
 
@@ -46,7 +47,6 @@ def reflect_handler(settings: Settings) -> Handler:
     """Make the handler of reflect.session."""
 
     def handle(job: RunningJob) -> Mapping[str, Json]:
-        began = time.monotonic()
         session = str(job.args["session"])
         marker = read_marker(marker_path(settings.state.harness, session))
         if marker is None:
@@ -60,44 +60,72 @@ def reflect_handler(settings: Settings) -> Handler:
             return {"nothing": "there is no transcript yet"}
         if is_left_out(marker.cwd):  # Since it was recorded: the hooks record no session of such a project.
             _pass_over(settings, marker)
-            return {"nothing": f"{SWITCH_FILE} leaves its project out"}
-        mined = _mine_in_child(settings, job, marker)
-        read_again_later(mined.model)
-        try:
-            remembered = _commit(settings, job, marker, mined)
-        except VaultUnavailable as error:
-            raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error
-        if remembered.written:
-            job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
-        for slug in ideas_to_research(vault_store(settings), remembered):
-            job.enqueue("research.idea", {"slug": slug}, unique_key=research_key(slug))
-        AnswerCache(settings.state).forget(mined.answers)
-        counts: dict[str, Json] = {
-            **remembered.counts,
-            "bytes": mined.mined_until - marker.offset,
-            "bad_lines": mined.bad_lines,
-            "unconfirmed": mined.unconfirmed,
-        }
-        if mined.mined_until > marker.offset:  # Else nothing was new: no line for it.
-            log_mined(
-                marker.session_id,
-                marker.cwd,
-                candidates=len(mined.candidates),
-                duration_ms=round((time.monotonic() - began) * 1000),
-                **counts,
-            )
-        if mined.has_more:
-            raise Postpone(REST, 0.0)
-        return {**counts, "model": dict(mined.model)} if mined.model else counts
+            return {"nothing": LEFT_OUT}
+        return mine_session(settings, job, marker, lambda mined: _advance(settings, marker, mined))
 
     return handle
+
+
+def mine_session(
+    settings: Settings,
+    job: RunningJob,
+    marker: Marker,
+    advance: Callable[[Mined], None],
+    *,
+    run: str | None = None,
+    most_waiting: int | None = None,
+) -> Mapping[str, Json]:
+    """Mine what follows the marker's offset, write it, and have `advance` note how far the session is mined; the
+    counts for the job's history. `run` and `most_waiting`: see `remember`.
+
+    Raises Retry, JobLost; Postpone where a part is left of a long session, or the vault is away.
+    """
+    began = time.monotonic()
+    mined = _mine_in_child(settings, job, marker)
+    read_again_later(mined.model)
+    store = vault_store(settings)
+    try:
+        # A crash before `advance` repeats the write, without effect.
+        with store.lock():
+            job.check_owned()
+            kill_point("before-effect")
+            remembered = remember(
+                mined.candidates, store, settings, host=marker.host, run=run, most_waiting=most_waiting
+            )
+            kill_point("after-effect")
+            job.check_owned()
+            advance(mined)
+    except VaultUnavailable as error:
+        raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error
+    if remembered.written:
+        job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
+    for slug in ideas_to_research(store, remembered):
+        job.enqueue("research.idea", {"slug": slug}, unique_key=research_key(slug))
+    AnswerCache(settings.state).forget(mined.answers)
+    counts: dict[str, Json] = {
+        **remembered.counts,
+        "bytes": mined.mined_until - marker.offset,
+        "bad_lines": mined.bad_lines,
+        "unconfirmed": mined.unconfirmed,
+    }
+    if mined.mined_until > marker.offset:  # Else nothing was new: no line for it.
+        _log_mined(
+            marker.session_id,
+            marker.cwd,
+            candidates=len(mined.candidates),
+            duration_ms=round((time.monotonic() - began) * 1000),
+            **counts,
+        )
+    if mined.has_more:
+        raise Postpone(REST, 0.0)
+    return {**counts, "model": dict(mined.model)} if mined.model else counts
 
 
 LOGGED_AS = {"candidates": "candidates_mined", "saved": "auto_saved", "for_review": "proposed"}
 """Fields of the log that have another name than the count in the job's history."""
 
 
-def log_mined(session: str, cwd: str, **counts: Json) -> None:
+def _log_mined(session: str, cwd: str, **counts: Json) -> None:
     """One line of what a reading of a session came to, in numbers: the log never holds what was said."""
     told = {"auto_saved": 0, "proposed": 0, "inboxed": 0}
     told |= {LOGGED_AS.get(name, name): count for name, count in counts.items() if isinstance(count, int)}
@@ -128,19 +156,6 @@ def _mine_in_child(settings: Settings, job: RunningJob, marker: Marker) -> Mined
         answer="candidates",
         max_stdout_bytes=MAX_CANDIDATES_BYTES,
     )
-
-
-def _commit(settings: Settings, job: RunningJob, marker: Marker, mined: Mined) -> MemoryReport:
-    """Write under the vault's lock, then advance the marker. A crash in between repeats the write, without effect."""
-    store = vault_store(settings)
-    with store.lock():
-        job.check_owned()
-        kill_point("before-effect")
-        remembered = remember(mined.candidates, store, settings, host=marker.host)
-        kill_point("after-effect")
-        job.check_owned()
-        _advance(settings, marker, mined)
-    return remembered
 
 
 def _pass_over(settings: Settings, marker: Marker) -> None:

@@ -16,7 +16,6 @@ from ...runtime.errors import VaultUnavailable
 from ...runtime.layout import StatePaths
 from ...runtime.settings import Settings
 from ...services.completion import CALLS_FOLDER
-from ...services.corpus.store import FOLDER as CORPUS_FOLDER
 from ...services.cursors import Cursors
 from ...services.ideas.archive import purge_trash
 from ...services.ideas.ledger import clean_beside_list
@@ -144,7 +143,6 @@ def clean_temporaries(state: StatePaths, now: float) -> int:
         *Path(state.log).glob("*.tmp"),
         *Path(state.journal).glob(".*"),
         *Path(state.root).glob(".*.restored"),
-        *Path(state.root, CORPUS_FOLDER).glob("*.tmp"),
         *(Path(state.root).parent / "run").glob("*.tmp"),
         *(cache / ANSWERS_FOLDER).glob("*.tmp"),
     )

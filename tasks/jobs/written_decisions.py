@@ -8,7 +8,6 @@ from collections.abc import Mapping
 
 from ...runtime.errors import MemoryVaultError, VaultUnavailable
 from ...runtime.settings import Settings
-from ...services.corpus.digest_decisions import decide_lines, decided_lines
 from ...services.decision_property import SETTLED_SECONDS, Told
 from ...services.device import acting_device, acts_here
 from ...services.discovery.watchlist import VerdictOutcome, Watchlist
@@ -22,9 +21,6 @@ from ..queue.ledger import Ledger
 log = logging.getLogger(__name__)
 
 VAULT_PAUSE_SECONDS = 10.0
-LINES_SECONDS = 20.0
-"""For so long lines of the digest are decided on, each of which costs a look through the vault; then a job of its own
-goes on with the rest."""
 
 
 class DecisionsAtStart:
@@ -41,7 +37,6 @@ class DecisionsAtStart:
                 return
             watchlist = Watchlist(self._settings, reviewer.store, reviewer.journal)
             decided = any(True for _ in reviewer.decided_notes()) or any(True for _ in watchlist.decided_notes())
-            decided = decided or bool(decided_lines(reviewer.store))
             if reviewer.journal.is_interrupted or decided:
                 ledger.enqueue("review.apply", unique_key=APPLY_KEY)
         except MemoryVaultError as error:
@@ -52,26 +47,11 @@ class DecisionsAtStart:
 
 
 def _where_told(problem: DecisionProblem) -> str:
-    """Where the user finds why: a note says it in itself if it can be written, a line of the digest is one of many."""
+    """Where the user finds why: a note says it in itself if it can be written."""
     if problem.told is Told.NOW:
         return "it says why itself"
     # No command that decides: what the user wants is not known here.
-    return f"`memory review{' --digest' if problem.proposal.startswith('^') else ''}` says why when it is decided there"
-
-
-def _decide_lines(settings: Settings, reviewer: Reviewer, job: RunningJob) -> list[DecisionOutcome | DecisionProblem]:
-    """Lines of the digest, as far as there is time."""
-    ends_at = job.elapsed_seconds() + LINES_SECONDS
-    results = decide_lines(
-        settings,
-        reviewer,
-        decided_lines(reviewer.store),
-        run=reviewer.journal.new_run("review"),
-        may_go_on=lambda: job.elapsed_seconds() < ends_at and job.still_owned(),
-    )
-    if job.elapsed_seconds() >= ends_at and any(isinstance(result, DecisionOutcome) for result in results):
-        job.enqueue("review.apply", {}, unique_key=APPLY_KEY)
-    return results
+    return "`memory review` says why when it is decided there"
 
 
 def apply_handler(settings: Settings) -> Handler:
@@ -85,7 +65,6 @@ def apply_handler(settings: Settings) -> Handler:
                 # Two devices that see one decision would each carry it out, and their files would collide.
                 return {"elsewhere": acting_device(reviewer.store.vault) or ""}
             results = reviewer.apply_notes(job.still_owned)
-            results += _decide_lines(settings, reviewer, job)
             listed = Watchlist(settings, reviewer.store, reviewer.journal).apply_notes(job.still_owned)
             settled = settle_lost_questions(settings, reviewer.journal, time.time())
         except VaultUnavailable as error:

@@ -56,10 +56,6 @@ class RunningJob:
         self._ledger = ledger
         self._deadline = time.monotonic() + policy.deadline_seconds
 
-    def elapsed_seconds(self) -> float:
-        """Since this attempt was begun."""
-        return time.monotonic() - self._deadline + self.policy.deadline_seconds
-
     def remaining_seconds(self) -> float:
         """Until the deadline of this attempt; not below 0."""
         return max(0.0, self._deadline - time.monotonic())

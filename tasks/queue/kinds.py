@@ -107,10 +107,8 @@ POLICIES: Mapping[str, KindPolicy] = {
                 optional={"source": "text"}),
         _policy("adapt.evaluate", deadline=600, attempts=4, backoff=(60, 7200), priority=-5, in_child=True,
                 required={"pattern": "text"}),
-        _policy("reflect.corpus", deadline=900, concurrency=1, priority=-10, in_child=True,
+        _policy("reflect.corpus", deadline=480, concurrency=1, priority=-10, in_child=True,
                 required={"session": "session"}, optional={"identity": "text", "path": "text", "run": "text"}),
-        _policy("corpus.settle", deadline=900, concurrency=1, priority=-11, optional={"run": "text"}),
-        _policy("corpus.digest", deadline=900),
         _policy("model.upgrade", deadline=3600, attempts=3, backoff=(60, 3600), priority=-10,
                 required={"model": "text"}),
     )

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from . import queries
 from .database import QueueDatabase
-from .kinds import Json
-from .records import STATES, Backlog, DueLater, Job, State, job_from_row, parsed
+from .records import STATES, Backlog, DueLater, Job, State, job_from_row
 
 __all__ = ["LedgerViews"]
 
@@ -42,15 +41,6 @@ class LedgerViews(QueueDatabase):
     def live_counts(self) -> list[tuple[str, State, int]]:
         """Kind, state and how many, of what has not ended and of the dead; does not touch finished jobs."""
         return [tuple(row) for row in self.read(queries.COUNT_LIVE)]
-
-    def queued_count(self, kind: str) -> int:
-        """How many jobs of this kind wait, for whatever time."""
-        return int(self.read(queries.COUNT_QUEUED, {"kind": kind})[0][0])
-
-    def next_args(self, kind: str, after: int, most: int) -> list[Mapping[str, Json]]:
-        """Arguments of the waiting jobs of this kind that were enqueued after that one and never tried."""
-        rows = self.read(queries.NEXT_FIRST_ATTEMPTS, {"kind": kind, "after": after, "most": most})
-        return [args for (text,) in rows if isinstance(args := parsed(text), dict)]
 
     def oldest_due(self) -> list[tuple[str, float]]:
         """For each kind with a job that is due and waits: for how many seconds the oldest has."""

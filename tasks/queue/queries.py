@@ -198,11 +198,6 @@ COUNT_LIVE = """
     UNION ALL SELECT kind, 'dead', count(*) FROM job WHERE state = 'dead' GROUP BY kind
     ORDER BY 1, 2
 """
-COUNT_QUEUED = "SELECT count(*) FROM job WHERE state = 'queued' AND kind = :kind"
-NEXT_FIRST_ATTEMPTS = """
-    SELECT args FROM job WHERE state = 'queued' AND kind = :kind AND id > :after AND attempt = 0
-    ORDER BY id LIMIT :most
-"""
 OLDEST_DUE = """
     SELECT kind, max(:now - run_at) FROM job WHERE state = 'queued' AND run_at <= :now GROUP BY kind ORDER BY kind
 """

@@ -121,7 +121,7 @@ def backfill(sandbox: Sandbox) -> Sandbox:
 def test_a_worker_that_is_waited_for_shows_at_a_terminal_what_it_is_at(backfill: Sandbox) -> None:
     with seen(backfill, *WORKER) as worker:
         with hold_lock(backfill.state / "run" / "vault.lock"):
-            worker.until("left: 1 ranking of what sessions said")
+            worker.until("left: 3 sessions to mine")
             assert worker.process.poll() is None
             assert "\n" not in worker.text, "one line, written again"
         *kept, last = rows(worker.to_the_end())
@@ -139,7 +139,7 @@ def worker_counts(kept: list[str]) -> str:
 def test_scripts_and_logs_do_not_see_that(backfill: Sandbox) -> None:
     with seen(backfill, *WORKER, at=os.pipe) as worker:
         with hold_lock(backfill.state / "run" / "vault.lock"):
-            wait_until(lambda: running(backfill) == ["corpus.settle"], "it waits for the lock")
+            wait_until(lambda: running(backfill) == ["reflect.corpus"], "it waits for the lock")
             time.sleep(2 * TELLING_SECONDS)
         text = worker.to_the_end()
     assert "working" not in text
@@ -151,10 +151,8 @@ def running(sandbox: Sandbox) -> list[str]:
 
 
 def test_jobs_are_told_by_what_they_are_for_their_user() -> None:
-    left = {"corpus.settle": 1, "logs.rotate": 1, "markers.gc": 1, "reflect.corpus": 1200, "reflect.session": 1}
-    assert headway_line(Headway(34.4, 5, left)) == (
-        "working for 34 s: 5 done, left: 1,201 sessions to mine, 1 ranking of what sessions said, 2 others"
-    )
+    left = {"logs.rotate": 1, "markers.gc": 1, "reflect.corpus": 1200, "reflect.session": 1}
+    assert headway_line(Headway(34.4, 5, left)) == ("working for 34 s: 5 done, left: 1,201 sessions to mine, 2 others")
     assert headway_line(Headway(2.0, 5, {})) == "working for 2 s: 5 done, ending"
     assert headway_line(Headway(2.0, 0, {"research.idea": 2}, elsewhere=True)) == (
         "the worker that is running works for 2 s: left: 2 ideas to look up"

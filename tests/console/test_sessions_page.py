@@ -8,7 +8,9 @@ from dataclasses import replace
 import pytest
 
 from memoryvault.services.corpus.store import CorpusStore
+from memoryvault.services.mining import Mined
 from memoryvault.services.undoing import Selector
+from memoryvault.sources.transcripts.corpus import Transcript
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tests.review.support import RULE, Bed
 from memoryvault.vault.marker import Marker, create_marker, mark_reflected
@@ -124,17 +126,16 @@ def test_a_session_that_a_backfill_mined_is_listed_whether_it_taught_anything_or
     transcript = bed.root / "old.jsonl"
     transcript.write_text("x" * 2500, "utf-8")
     CorpusStore(bed.settings.state).advance(
-        "claude-0123456789abcdef",
-        {
-            "offset": 2000,
-            "resume": 1500,
-            "size": 2000,
-            "path": str(transcript),
-            "session": SECOND,
-            "host": "claude",
-            "cwd": "/home/me/lighthouse",
-            "modified": time.time() - 3 * 86400,
-        },
+        Transcript(
+            transcript,
+            "claude",
+            SECOND,
+            "claude-0123456789abcdef",
+            size=2000,
+            modified=time.time() - 3 * 86400,
+            cwd="/home/me/lighthouse",
+        ),
+        Mined((), 2000, 1500, 1500, 0, False, "claude"),
     )
     assert f"{SECOND[:8]} , the session lighthouse claude 3 days ago from before –" in visible(front.get("sessions"))
     assert SECOND[:8] in visible(front.get("sessions", q="lighthouse"))

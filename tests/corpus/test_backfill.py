@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import signal
 import sqlite3
 import time
@@ -49,7 +50,7 @@ def test_it_mines_everything_once_and_goes_on_where_a_file_grew(sandbox: Sandbox
     assert sandbox.json("reflect", "corpus", "--execute")["to_process"] == SESSIONS
     sandbox.memory(*IDLE)
     first = vault(sandbox)
-    assert "_meta/corpus-digest.md" in first
+    assert "_meta/corpus-digest.md" not in first
     (rule,) = [text for path, text in first.items() if "/always-run-the-linter" in path]
     assert "occurrences: 3" in rule
     again = sandbox.json("reflect", "corpus", "--execute")
@@ -66,16 +67,16 @@ def test_it_mines_everything_once_and_goes_on_where_a_file_grew(sandbox: Sandbox
     assert vault(sandbox) == before
 
 
-def test_the_log_says_what_came_of_it(sandbox: Sandbox) -> None:
+def test_one_undo_takes_the_whole_run_back(sandbox: Sandbox) -> None:
+    pause_upkeep(sandbox)
     corpus(sandbox)
     sandbox.memory("reflect", "corpus", "--execute")
     sandbox.memory(*IDLE)
-    lines = [json.loads(line) for line in (sandbox.state / "log" / "memoryvault.log").read_text("utf-8").splitlines()]
-    (settled,) = [line["message"] for line in lines if "settled" in line.get("message", "")]
-    (job,) = sandbox.json("jobs", "list", "--kind", "corpus.settle")
-    counts = job["history"][-1]["result"]
-    assert settled == "old sessions settled: " + ", ".join(f"{name} {count}" for name, count in counts.items())
-    assert (counts["saved"], counts["proposed"]) == (0, 3), "by words alone nothing is saved unasked"
+    taken = sandbox.json("undo", "--last", "--yes")
+    assert (taken["run"].partition(":")[0], taken["sessions"], taken["left"]) == ("backfill", 9, 0)
+    assert vault(sandbox).keys() == {"_meta/taken-back.md"}
+    sandbox.memory("reflect", "corpus", "--reset", "--execute")
+    assert "_meta/taken-back.md" not in vault(sandbox), "all is forgotten, that it was taken back too"
 
 
 def test_of_a_pause_it_says_what_ends_it(sandbox: Sandbox) -> None:
@@ -86,45 +87,32 @@ def test_of_a_pause_it_says_what_ends_it(sandbox: Sandbox) -> None:
     assert sandbox.memory("reflect", "corpus").endswith(told)
 
 
-def test_a_job_whose_transcript_was_mined_with_another_tells_which_did_it_and_what_was_found(sandbox: Sandbox) -> None:
-    corpus(sandbox)
-    sandbox.memory("reflect", "corpus", "--execute")
-    sandbox.memory(*IDLE)
-    first, *others = sorted(sandbox.json("jobs", "list", "--kind", "reflect.corpus"), key=lambda job: int(job["id"]))
-    (done,) = first["history"]
-    assert (done["result"]["mined_ahead"], done["result"]["candidates"]) == (SESSIONS - 1, 1)
-    for job in others:
-        (done,) = job["history"]
-        assert done["result"]["mined_by_job"] == first["id"]
-        assert done["result"]["bytes"] == Path(job["args"]["path"]).stat().st_size
-    assert {job["history"][0]["result"]["candidates"] for job in others} == {0, 1}
-    assert f"'mined_by_job': {first['id']}" in sandbox.memory("jobs", "show", str(others[0]["id"]))
-
-
 @pytest.mark.once
 @pytest.mark.parametrize(
     "points",
     [
-        ("corpus-mid-child@2",),
-        ("corpus-mined@3", "corpus-kept@2"),
-        ("corpus-kept", "before-completion@2", "corpus-written", "journal-applied"),
+        ("mid-child@2",),
+        ("before-effect@3", "after-effect@2"),
+        ("after-effect", "before-completion@2", "journal-applied"),
     ],
 )
-def test_killed_at_any_point_it_comes_to_the_same_vault(
-    tmp_path: Path, whole_vault: dict[str, str], points: tuple[str, ...]
+def test_killed_at_any_point_it_comes_to_the_same_memories(
+    tmp_path: Path, whole: dict[str, list[str]], points: tuple[str, ...]
 ) -> None:
-    killed = backfilled(ForkedSandbox(tmp_path / "killed", SHORT_LEASE), points)
-    assert killed == whole_vault
+    """Not to the same bytes: a session whose worker was killed is mined behind others."""
+    assert backfilled(ForkedSandbox(tmp_path / "killed", SHORT_LEASE), points) == whole
 
 
 @pytest.fixture(scope="module")
-def whole_vault(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     """What comes of it when nothing is killed."""
-    return backfilled(ForkedSandbox(tmp_path_factory.mktemp("whole"), SHORT_LEASE))
+    found = backfilled(ForkedSandbox(tmp_path_factory.mktemp("whole"), SHORT_LEASE))
+    assert sorted(map(len, found.values())) == [3, 3, 3]
+    return found
 
 
-def backfilled(sandbox: Sandbox, kills: tuple[str, ...] = ()) -> dict[str, str]:
-    """The vault in the end, though each of `kills` ended a worker."""
+def backfilled(sandbox: Sandbox, kills: tuple[str, ...] = ()) -> dict[str, list[str]]:
+    """The sessions of each note in the end, though each of `kills` ended a worker."""
     pause_upkeep(sandbox)
     corpus(sandbox)
     sandbox.memory("reflect", "corpus", "--execute")
@@ -137,7 +125,7 @@ def backfilled(sandbox: Sandbox, kills: tuple[str, ...] = ()) -> dict[str, str]:
         sandbox.memory(*IDLE)
     sandbox.memory(*IDLE)
     assert sandbox.json("jobs", "list", "--state", "dead") == []
-    return vault(sandbox)
+    return {path: sorted(re.findall(r"    session: (\S+)", text)) for path, text in vault(sandbox).items()}
 
 
 def codex_session(folder: Path, session: str, said: str) -> Path:

@@ -52,7 +52,6 @@ WRITERS = {
     "index/reconcile.py": "nothing: it opens files to read",
     "index/service.py": STATE,
     "sources/completion/agent_cli.py": STATE,
-    "services/corpus/store.py": STATE,
     "tasks/queue/doorbell.py": STATE,
     "services/stores.py": STATE,
     "tasks/jobs/indexing.py": STATE,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -11,13 +10,10 @@ import pytest
 
 from memoryvault.pipelines.review import Approve
 from memoryvault.services.agent_proposals import AgentProposals
-from memoryvault.services.corpus.store import CorpusStore
-from memoryvault.services.mining import Mined
-from memoryvault.tasks.jobs.corpus_settling import settle_handler
 from memoryvault.tasks.jobs.incubator import gc_handler
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tests.corpus.sessions import old_session
-from memoryvault.tests.ideas.support import IDEA, OTHER
+from memoryvault.tests.ideas.support import OTHER
 from memoryvault.tests.research.support import SLUG, ResearchBed
 from memoryvault.tests.support import forked
 
@@ -41,12 +37,12 @@ def job_of(bed: ResearchBed, **more: object) -> Any:
     return cast("Any", SimpleNamespace(enqueue=enqueue, check_owned=lambda: None, still_owned=lambda: True, **more))
 
 
+@pytest.mark.slow
 def test_an_idea_of_a_backfill(bed: ResearchBed) -> None:
-    store = CorpusStore(bed.settings.state)
-    found = replace(IDEA, session="s1", records=("s1-0",))
-    store.keep("claude-s1", 0, 1.0, Mined((found,), 100, 100, 100, 0, False, "claude"))
-    store.advance("claude-s1", {"offset": 100, "resume": 100, "size": 100})
-    settle_handler(bed.settings)(job_of(bed, args={}))
+    old_session(bed.settings.session_folders["claude"] / "-home-dev-shop", 1, OTHER.statement)
+    forked.memory(bed.bed.env, "reflect", "corpus", "--execute")
+    forked.memory(bed.bed.env, "jobs", "pause", "research.idea")
+    forked.memory(bed.bed.env, "service", "worker", "--until-idle")
     assert slugs(bed)
     assert asked_for(bed) == slugs(bed)
 

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from memoryvault.pipelines.candidate import Candidate
-from memoryvault.pipelines.corpus import Saying, patterns_of
-from memoryvault.pipelines.likeness import LikenessLimits
-from memoryvault.pipelines.routing import Thresholds
 from memoryvault.services.triaging import run_triage
 
 from .support import RULE, Bed, said
@@ -79,14 +74,3 @@ def test_triage_does_not_merge_them(bed: Bed) -> None:
         fields = {"kind": "preferences", "status": "inbox", "project": project}
         bed.note(f"personal-private/_inbox/{project}.md", SQUASH, **fields)
     assert run_triage(bed.settings, bed.reviewer) == []
-
-
-def test_of_old_sessions_they_are_two_patterns() -> None:
-    sayings = [
-        Saying(of(project, session), "claude", (0.0, session, 0))
-        for project, session in (("shop", "a"), ("blog", "b"), ("blog", "c"))
-    ]
-    patterns = patterns_of(sayings, LikenessLimits(), Thresholds())
-    assert {(each.candidate.project, len(each.sayings)) for each in patterns} == {("shop", 1), ("blog", 2)}
-    unbound = [replace(each, candidate=replace(each.candidate, statement="Never squash.")) for each in sayings]
-    assert len(patterns_of(unbound, LikenessLimits(), Thresholds())) == 1

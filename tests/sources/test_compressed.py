@@ -83,7 +83,7 @@ def test_what_was_mined_before_it_was_compressed_is_known(tmp_path: Path) -> Non
     os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
     after = replace(before, path=path, size=path.stat().st_size, modified=path.stat().st_mtime)
     assert is_mined(after, cursor)
-    assert not is_mined(after, {**cursor, "failed": "why"})
+    assert not is_mined(after, {**cursor, "has_more": True})
     assert not is_mined(replace(after, modified=after.modified + 1), cursor), "another session's file"
 
 

@@ -37,7 +37,6 @@ from memoryvault.tests.support.sandbox import Sandbox
 SERVER = "memoryvault.tests.support.forked"
 COMMAND = "memoryvault.cli.main"
 CHILDREN = (
-    "tasks.jobs.corpus_mining_child",
     "tasks.jobs.mining_child",
     "tasks.jobs.research_child",
     "services.discovery.fetch_child",

@@ -89,7 +89,6 @@ def look(state: StatePaths) -> None:
         lambda ledger: ledger.counts(),
         lambda ledger: ledger.of_session("first"),
         lambda ledger: ledger.due_later(),
-        lambda ledger: ledger.next_args("reflect.session", 0, 5),
         lambda ledger: ledger.worker(),
         lambda ledger: ledger.paused(),
     ]

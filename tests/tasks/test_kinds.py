@@ -12,8 +12,8 @@ discover.scan adapt.evaluate skills.index incubator.gc markers.gc index.reconcil
 logs.rotate"""
 
 
-ADDED = {"corpus.digest", "corpus.settle", "dashboard.write", "memory.import", "session.cost"}
-"""docs/adr/0018, 0020 and 0021."""
+ADDED = {"dashboard.write", "memory.import", "session.cost"}
+"""docs/adr/0020 and 0021."""
 
 
 def test_every_kind_of_the_design_has_limits() -> None:

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from memoryvault.services import skills, upgrading
-from memoryvault.tasks.jobs import corpus_mining_child as mining_child
 from memoryvault.tasks.queue.supervisor import ChildResult, run_child
 from memoryvault.tests.support.hurry import patience
 from memoryvault.tests.tasks.support import is_alive, pid_in, wait_until
@@ -157,7 +156,7 @@ print(run_child([sys.executable, "-c", {child!r}], b"", 60, env={{"PATH": os.env
 
 @groups_by_session
 @pytest.mark.slow
-@pytest.mark.parametrize("program", [mining_child.__name__, upgrading.__name__, skills.__name__])
+@pytest.mark.parametrize("program", [upgrading.__name__, skills.__name__])
 def test_programs_with_time_step_back_further_with_their_session(program: str) -> None:
     niceness = sys.modules[program].NICENESS
     child = subprocess.Popen([sys.executable, "-m", program], stdin=subprocess.PIPE, cwd="/", start_new_session=True)

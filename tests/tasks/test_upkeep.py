@@ -132,12 +132,11 @@ def test_the_job_prunes_and_copies(tmp_path: Path) -> None:
     assert not temporary.exists()
 
 
-def test_leftovers_of_backfills_and_of_snapshots_go_too(state: StatePaths) -> None:
+def test_leftovers_of_snapshots_go_too(state: StatePaths) -> None:
     old = NOW - (KEEP_DAYS + 1) * SECONDS_PER_DAY
     root = Path(state.root)
-    kept = [root / "corpus/claude-1@0.json", root.parent / "run/installation", root.parent / "run/hooks-1.snapshot"]
+    kept = [root.parent / "run/installation", root.parent / "run/hooks-1.snapshot"]
     gone = [
-        root / "corpus/.claude-1@0.json-77-1.tmp",
         root.parent / "run/.hooks-1.snapshot-77-1.tmp",
         root.parent / "run/hooks-2.snapshot",
     ]
@@ -146,8 +145,8 @@ def test_leftovers_of_backfills_and_of_snapshots_go_too(state: StatePaths) -> No
         path.touch()
         os.utime(path, (old, old))
     os.utime(kept[-1], (NOW, NOW))
-    assert delete_old(state, NOW) + clean_temporaries(state, NOW) == 3
-    assert [path.exists() for path in kept + gone] == [True] * 3 + [False] * 3
+    assert delete_old(state, NOW) + clean_temporaries(state, NOW) == 2
+    assert [path.exists() for path in kept + gone] == [True] * 2 + [False] * 2
 
 
 def test_what_was_found_about_an_idea_that_nobody_looks_up_any_more_goes(state: StatePaths) -> None:
