@@ -130,8 +130,8 @@ def test_what_an_index_holds_is_told_in_parts_that_add_up(paths: tuple[str, ...]
 @pytest.mark.parametrize(
     ("inbox", "ideas", "last", "waiting", "warned"),
     [
-        (400, 20, NOW - 7 * DAY, None, []),
-        (401, 20, NOW, None, ["inbox"]),
+        (50, 20, NOW - 7 * DAY, None, []),
+        (51, 20, NOW, None, ["inbox"]),
         (0, 21, NOW, None, ["incubator"]),
         (0, 0, NOW - 8 * DAY, None, ["8 days"]),
         (0, 0, None, None, []),
