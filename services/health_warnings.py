@@ -11,8 +11,7 @@ from ..vault.wording import counted
 from .hook_log import HookTimes
 from .pending_counts import PendingCounts
 
-INBOX_LIMIT = 400
-"""A backfill may leave hundreds of hints, which need nobody; of more than 500 the oldest are archived."""
+INBOX_LIMIT = 50
 INCUBATOR_LIMIT = 20
 SILENT_DAYS = 7
 SILENT_WORKER_SECONDS = 120.0

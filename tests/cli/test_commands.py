@@ -245,7 +245,7 @@ def test_reflect_alone_reads_the_newest_session_of_the_current_folder(sandbox: S
 
 def test_reflect_warns_of_a_full_inbox_and_incubator_as_health_does(sandbox: Sandbox) -> None:
     session = str(old_session(sandbox.projects / "-any-name", 1))
-    for number in range(401):
+    for number in range(51):
         note = sandbox.vault / f"personal-private/_inbox/guess-{number}.md"
         note.parent.mkdir(parents=True, exist_ok=True)
         note.write_text("---\nkind: preferences\nstatus: inbox\n---\n\nPrefer small commits.\n", "utf-8")
@@ -255,7 +255,7 @@ def test_reflect_warns_of_a_full_inbox_and_incubator_as_health_does(sandbox: San
         idea.write_text("---\nkind: idea\nstatus: incubating\n---\n\nA page.\n", "utf-8")
     told = sandbox.run("reflect", "--session", session, "--dry-run").stderr
     warnings = [
-        "the inbox holds 401 entries, more than 400: `memory vault inbox`",
+        "the inbox holds 51 entries, more than 50: `memory vault inbox`",
         "the incubator holds 21 ideas, more than 20: `memory idea list`",
     ]
     assert all(f"memory: {warning}\n" in told for warning in warnings)

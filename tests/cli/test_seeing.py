@@ -150,12 +150,12 @@ def test_health_tells_counts_hooks_and_processes(sandbox: Sandbox) -> None:
         _prompt(sandbox, QUESTION)
     inbox = sandbox.vault / "personal-private" / "_inbox"
     inbox.mkdir(parents=True, exist_ok=True)
-    for number in range(401):
+    for number in range(51):
         (inbox / f"{number}.md").write_text("---\nstatus: inbox\n---\n\nPerhaps.\n", "utf-8")
     report = sandbox.json("health")
     assert report["entries"]["groups"] == {"personal-private": 1}
-    assert report["waiting"]["inbox"] == 401
-    assert any("401" in warning for warning in report["warnings"])
+    assert report["waiting"]["inbox"] == 51
+    assert any("51" in warning for warning in report["warnings"])
     (prompts,) = [times for times in report["hooks"] if times["event"] == "UserPromptSubmit"]
     assert prompts["count"] >= 3
     assert prompts["degraded"] >= 3
@@ -165,7 +165,7 @@ def test_health_tells_counts_hooks_and_processes(sandbox: Sandbox) -> None:
     assert report["queue"]["dead"] == 0
     assert report["processes"] == {"worker": None, "recall": None}
     text = sandbox.memory("health")
-    assert "! the inbox holds 401 entries" in text
+    assert "! the inbox holds 51 entries" in text
     assert "UserPromptSubmit" in text
     with sandbox.process("service", "worker"):
         for _ in range(200):

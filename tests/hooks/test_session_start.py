@@ -323,7 +323,7 @@ def test_a_prompt_is_never_answered_with_a_topic(sandbox: Sandbox) -> None:
 
 def test_one_line_says_what_waits(sandbox: Sandbox) -> None:
     sandbox.entry("personal-private/_review/a.md", "x", status="pending")
-    for number in range(401):
+    for number in range(51):
         sandbox.entry(f"personal-private/_inbox/i{number}.md", "x", status="inbox")
     for number in range(21):
         sandbox.entry(f"personal-private/_idea-incubator/idea-{number}/_index.md", "x", status="incubating")
@@ -331,13 +331,13 @@ def test_one_line_says_what_waits(sandbox: Sandbox) -> None:
     stdout, _ = start(sandbox)
     (line,) = [line for line in stdout.splitlines() if line.startswith("MemoryVault: ")]
     assert "1 proposal waits for review" in line
-    assert "inbox holds 401 entries" in line
+    assert "inbox holds 51 entries" in line
     assert "incubator holds 21 ideas" in line
     assert "reflected" not in line
 
 
 def test_below_the_limits_nothing_is_said(sandbox: Sandbox) -> None:
-    for number in range(400):
+    for number in range(50):
         sandbox.entry(f"personal-private/_inbox/i{number}.md", "x", status="inbox")
     for number in range(20):
         sandbox.entry(f"personal-private/_idea-incubator/idea-{number}/_index.md", "x")
