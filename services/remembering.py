@@ -51,7 +51,7 @@ from .ideas.ledger import (
     slug_of,
 )
 from .journal import Change, Journal, text_of
-from .known_memories import PROBABILITY, VaultMemories
+from .known_memories import PROBABILITY, Rank, VaultMemories
 from .retrying import retry_edit
 from .semantic_similarity import SemanticSimilarity
 from .tombstones import TakenBack
@@ -281,7 +281,8 @@ class _Writer:
         self._run = run
 
     def within_room(self, decision: RoutedCandidate) -> RoutedCandidate:
-        """The decision as it holds with what waits of old sessions already: the weakest proposal goes to the inbox."""
+        """The decision as it holds with what waits of old sessions already: the weakest proposal goes to the inbox, and
+        the weakest note of the inbox is gone."""
         most = self._most_waiting
         moves = decision.action is Action.WRITE or decision.supersedes is not None
         if most is None or decision.action is Action.NOTHING or not moves:
@@ -294,6 +295,8 @@ class _Writer:
                 return decision
             return replace(decision, action=Action.NOTHING, why=NO_ROOM)
         waiting = self.known.ranked(status)
+        if status == "inbox" and not self._has_room_in_inbox((1, decision.candidate.score)):
+            return replace(decision, action=Action.NOTHING, why=NO_ROOM)
         if status != "pending" or len(waiting) < most:
             return decision
         said = 1
@@ -302,14 +305,36 @@ class _Writer:
                 said += self._store.read(decision.supersedes or decision.destination).occurrences
         weakest, path = waiting[0]
         if (said, decision.candidate.score) > weakest:
-            self._put_into_inbox(path)
+            self._put_into_inbox(path, weakest)
             self.made_room += 1
             return decision
         if decision.action is Action.STRENGTHEN:
             return replace(decision, destination=decision.supersedes or decision.destination, supersedes=None)
+        if not self._has_room_in_inbox((said, decision.candidate.score)):
+            return replace(decision, action=Action.NOTHING, why=NO_ROOM)
         return replace(decision, destination=f"{DEFAULT_GROUP}/{INBOX}/{decision.destination.rpartition('/')[2]}")
 
-    def _put_into_inbox(self, path: str) -> None:
+    def _has_room_in_inbox(self, rank: Rank) -> bool:
+        """Whether a note of this rank finds room there; the weakest is removed for it."""
+        assert self._most_waiting is not None
+        waiting = self.known.ranked("inbox")
+        if len(waiting) < most_hints(self._most_waiting):
+            return True
+        weakest, path = waiting[0]
+        if rank <= weakest:
+            return False
+
+        def attempt() -> None:
+            before = text_of(self._store, path)
+            change = Change(path, before, None)
+            if before is not None:
+                self._journal.commit([change], run=self._run, actor="reflection", what="gone: room for a likelier one")
+            self.known.learned(path, None)
+
+        retry_edit(attempt)
+        return True
+
+    def _put_into_inbox(self, path: str, rank: Rank) -> None:
         """Because a stronger proposal needs its place in the review."""
 
         def attempt() -> None:
@@ -317,6 +342,7 @@ class _Writer:
             if before is None:
                 return
             target = free_path(f"{DEFAULT_GROUP}/{INBOX}/{path.rpartition('/')[2]}", self._store)
+            self._has_room_in_inbox(rank)
             text = self._store.render_edit(before, {"status": status_at(target)}, None)
             changes = [Change(target, None, text), Change(path, before, None)]
             self._journal.commit(changes, run=self._run, actor="reflection", what="moved on: room for a likelier one")
@@ -460,6 +486,14 @@ def _further(sources: Sequence[Source], candidate: Candidate) -> list[Source]:
     at = max(place for place, source in enumerate(sources) if source.session == candidate.session)
     records = tuple(dict.fromkeys((*sources[at].records, *candidate.records)))
     return [*sources[:at], replace(sources[at], records=records), *sources[at + 1 :]]
+
+
+def most_hints(proposals: int) -> int:
+    """How many notes of old sessions may lie in the inbox where so many proposals may wait: twice as many.
+
+    By default that is 40, so that notes of fresh sessions have room before the inbox is told to be full.
+    """
+    return 2 * proposals
 
 
 def most_ideas(proposals: int) -> int:

@@ -65,6 +65,19 @@ def test_old_sessions_do_not_flood_what_waits_for_the_user(bed: Bed) -> None:
     assert statuses(bed) == {"active": 1, "pending": 2, "inbox": 4}
 
 
+def test_the_inbox_keeps_the_likeliest_hints_twice_as_many_as_may_be_proposed(bed: Bed) -> None:
+    hints = [
+        replace(GUESS, statement=f"The {thing} may be stale.", claimed_rule=False, score=score / 10)
+        for score, thing in enumerate(("cache", "banner", "lockfile", "screenshot", "schedule", "glossary"))
+    ]
+    for number, hint in enumerate([*hints[3:], *hints[:3]]):
+        mine_old(bed, f"s{number}", hint)
+    assert statuses(bed) == {"inbox": 4}
+    assert {entry.body.split()[2] for entry in bed.entries()} == {"lockfile", "screenshot", "schedule", "glossary"}
+    bed.undo.carry_out(Selector(last=True))
+    assert statuses(bed) == {}
+
+
 def test_the_likeliest_are_proposed_whichever_session_is_read_first(bed: Bed) -> None:
     for number, choice in enumerate(choices(0.4, 0.7, 0.3, 0.6)):
         mine_old(bed, f"s{number}", choice)
