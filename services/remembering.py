@@ -87,9 +87,7 @@ def remember(
     journal.recover()
     if not candidates:
         return MemoryReport()
-    taken_back = TakenBack(settings.state, store)
-    taken_back.carry_over()
-    candidates, gone = taken_back.apart(candidates)
+    candidates, gone = TakenBack(settings.state, store).apart(candidates)
     routed: list[RoutedCandidate] = []
     written: list[str] = []
     counts: Counter[str] = Counter(taken_back=len(gone)) if gone else Counter()
