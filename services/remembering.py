@@ -20,7 +20,6 @@ from ..pipelines.routing import (
     Action,
     RoutedCandidate,
     Tier,
-    at_first,
     beyond_limit,
     group_of,
     is_further_finding,
@@ -300,8 +299,7 @@ class _Writer:
 
     def _strengthen(self, decision: RoutedCandidate, path: str, before: str) -> str:
         candidate = decision.candidate
-        told = at_first(before)
-        entry = parse_entry(path, told.encode("utf-8", "surrogateescape"))
+        entry = parse_entry(path, before.encode("utf-8", "surrogateescape"))
         is_next = is_further_finding(candidate, {source.session for source in entry.sources if source.session})
         fields: dict[str, StoreValue] = {
             "occurrences": entry.occurrences + (not is_next),
@@ -315,7 +313,9 @@ class _Writer:
             # What a session found out next about one problem is more than the same again: it may be the cause.
             is_more = candidate.category == "idea" or is_next or _is_other_wording(candidate, entry.body)
             body = _with_evidence(entry.body, candidate) if is_more else None
-            self._commit([Change(path, before, self._store.render_edit(told, fields, body))], decision, "strengthened")
+            self._commit(
+                [Change(path, before, self._store.render_edit(before, fields, body))], decision, "strengthened"
+            )
             return path
         target = free_path(decision.destination, self._store)
         fields |= {"status": status_at(target)}
@@ -324,7 +324,7 @@ class _Writer:
         new_body = _in_own_words(entry.body) if decision.tier is Tier.HIGH else None
         if _is_other_wording(candidate, entry.body):
             new_body = _with_evidence(new_body or entry.body, candidate)
-        text = self._store.render_edit(told, fields, new_body)
+        text = self._store.render_edit(before, fields, new_body)
         self._commit([Change(target, None, text), Change(path, before, None)], decision, "moved on")
         return target
 

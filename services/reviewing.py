@@ -32,7 +32,6 @@ from ..pipelines.review import (
     why_none,
     without_replacement_line,
 )
-from ..pipelines.routing import at_first
 from ..runtime.errors import (
     EditConflict,
     EntryInvalid,
@@ -455,7 +454,7 @@ class Reviewer:
         reason = Scrubbed.trusted("it was known already", reason="our own words")
         changes = [
             Change(archive, None, archived_text(self.store, self.journal, before, other.path, reason)),
-            Change(other.path, other_before, self.store.render_edit(at_first(other_before), fields)),
+            Change(other.path, other_before, self.store.render_edit(other_before, fields)),
             Change(entry.path, before, None),
         ]
         self._commit(changes, run, f"merged: {entry.slug}")

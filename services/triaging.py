@@ -8,7 +8,7 @@ from typing import Literal
 
 from ..pipelines.likeness import LikenessLimits, is_same, may_be_same, of_two_projects, statement_of, wording_of_saying
 from ..pipelines.review import group_of
-from ..pipelines.routing import at_first, is_widened
+from ..pipelines.routing import is_widened
 from ..pipelines.triage import Expire, InboxItem, Merge, Promote, TriageLimits, TriageStep, triage
 from ..runtime.days import parse_local_day
 from ..runtime.errors import EditConflict, EntryInvalid, EntryNotFound
@@ -165,7 +165,7 @@ class _Doer:
         fields = {**self._merged_fields(paths), "status": status, "confidence": "MEDIUM"}
         before = self._text(paths[0])
         changes = [
-            Change(target, None, self._store.render_edit(at_first(before), fields)),
+            Change(target, None, self._store.render_edit(before, fields)),
             *self._archived(paths[1:], target),
             Change(paths[0], before, None),
         ]
@@ -186,7 +186,7 @@ class _Doer:
 
     def _merge(self, step: TriageStep, paths: Sequence[str]) -> TriageOutcome:
         keeper, before = self._entries[paths[0]], self._text(paths[0])
-        text = self._store.render_edit(at_first(before), self._merged_fields(paths))
+        text = self._store.render_edit(before, self._merged_fields(paths))
         self._commit(
             [Change(keeper.path, before, text), *self._archived(paths[1:], keeper.path)], f"merged: {keeper.slug}"
         )
