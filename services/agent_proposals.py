@@ -132,7 +132,7 @@ class AgentProposals:
         with self._store.lock():
             self._journal.recover()
             old = resolve_entry(self._store, fields.replaces) if fields.replaces else None
-            if old is not None and says_already(require_living(self._store, old)[1], str(text)):
+            if old is not None and says_already(require_living(self._store, old), str(text)):
                 return ProposalOutcome("known already", old)
             for entry in find_by_fingerprint(self._store, key):
                 if kind == "idea" and is_titled_otherwise(entry, str(title), str(text)):

@@ -11,7 +11,7 @@ from typing import Literal
 from ..pipelines.scrub import Policy
 from ..runtime.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, UsageError
 from ..runtime.paths import original_name
-from ..vault.entry import INCIDENT, content_hash, parse_entry
+from ..vault.entry import INCIDENT, content_hash, parse_text
 from ..vault.header import CONFLICT, out_of_use
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
@@ -114,7 +114,7 @@ def settle_copy(journal: Journal, copy: ConflictCopy, choice: Choice, *, run: st
         changes = [Change(copy.path, copy.theirs, None)]
         if choice == "merged":
             merged = (text or "").rstrip("\n") + "\n"
-            is_incident = parse_entry(copy.note, merged.encode("utf-8", "surrogateescape")).kind == INCIDENT
+            is_incident = parse_text(copy.note, merged).kind == INCIDENT
             clean, _ = scrub_note(merged, Policy.FULL if is_incident else Policy.SECRETS)
             kept: Scrubbed | None = Scrubbed.trusted(clean, reason="scrubbed here, but for names, dates and ids")
         elif choice == "theirs" or copy.mine is None:

@@ -56,7 +56,7 @@ def evolve(
     """
     with store.lock():
         journal.recover()
-        before, entry = require_living(store, old)
+        entry = require_living(store, old)
         path, status = _place(store, entry, new_slug)
         if path != old and store.exists(path):
             raise EntryExists(f"there is already an entry {path}: choose another --new-slug")
@@ -64,14 +64,14 @@ def evolve(
             raise EntryExists(f"{old} says that already: nothing was changed")
         archive = free_archive_path(store, old)
         text = store.render_edit(
-            before, _new_fields(store, entry, path, status, archive, body), _with_title(entry, body)
+            entry.text, _new_fields(store, entry, path, status, archive, body), _with_title(entry, body)
         )
-        archived = archived_text(store, journal, before, path, reason)
+        archived = archived_text(store, journal, entry.text, path, reason)
         changes = [Change(archive, None, archived)]
         if path == old:
-            changes.append(Change(path, before, text))
+            changes.append(Change(path, entry.text, text))
         else:
-            changes += [Change(path, None, text), Change(old, before, None)]
+            changes += [Change(path, None, text), Change(old, entry.text, None)]
         journal.commit(changes, run=journal.new_run("evolve"), actor="evolve", what=f"evolved {entry.slug}")
     return Evolved(path, archive)
 

@@ -23,7 +23,7 @@ from ..runtime.slug import free_slug, slugify
 from ..sources.host_memory import claude_folders
 from ..sources.instructions import InstructionFile, Unread, memory_files
 from ..vault.automemory import INDEX_NAME, TOPIC_KIND
-from ..vault.entry import Entry, Source, parse_entry
+from ..vault.entry import Entry, Source, parse_text
 from ..vault.fields import StoreValue
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
@@ -205,7 +205,7 @@ class HostMemory:
     def _is_of_another_device(self, path: str, before: str | None) -> bool:
         if before is None:
             return False
-        device = parse_entry(path, before.encode("utf-8", "surrogateescape")).extra.get(DEVICE)
+        device = parse_text(path, before).extra.get(DEVICE)
         return device is not None and device != self._device
 
     def _is_own_copy(self, before: str, after: Scrubbed) -> bool:
@@ -225,7 +225,7 @@ class HostMemory:
         return archive_name(path, day, number)
 
     def _text(self, file: InstructionFile, path: str, before: str | None) -> Scrubbed:
-        entry = parse_entry(file.path.name, file.text.encode("utf-8", "surrogatepass"))
+        entry = parse_text(file.path.name, file.text)
         kind = type_of(entry)
         description = _short_text(entry.extra.get("description"))
         title = scrub(description or _short_text(entry.extra.get("name")) or f"Notes of Claude Code on {file.project}")
@@ -245,7 +245,7 @@ class HostMemory:
 
 
 def _body(path: str, text: str) -> str:
-    return parse_entry(path, text.encode("utf-8", "surrogateescape")).body
+    return parse_text(path, text).body
 
 
 def _is_ours(before: str | None, cursor: Mapping[str, Any]) -> bool:

@@ -35,6 +35,7 @@ from ..runtime.killpoint import kill_point
 from ..runtime.layout import StatePaths, make_private_folder, open_private
 from ..vault.boundary import Consent
 from ..vault.entry import content_hash
+from ..vault.note_text import decode_note
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
 from .boundary import is_outside, outside_write, require_consent, text_outside, without_change
@@ -132,7 +133,7 @@ def text_of(store: VaultStore, path: str) -> str | None:
     if is_outside(path):
         return text_outside(store, path)
     try:
-        return store.read_bytes(path).decode("utf-8", "surrogateescape")
+        return decode_note(store.read_bytes(path))
     except EntryNotFound:
         return None
 

@@ -33,7 +33,7 @@ from ..runtime.paths import resolve_inside
 from ..runtime.settings import Settings
 from ..runtime.slug import free_slug
 from ..tasks.queue.kinds import Json
-from ..vault.entry import Entry, Source, fingerprint, parse_entry
+from ..vault.entry import Entry, Source, fingerprint
 from ..vault.evidence import EVIDENCE_HEADING, LOOKED_UP, NOT_TYPED, PASSED_ON_TAG, SAID
 from ..vault.fields import StoreValue
 from ..vault.pending import is_idea_path
@@ -41,7 +41,7 @@ from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
 from .boundary import is_outside
 from .ideas.ledger import BY_COMMAND, commit_idea, has_own_title, is_titled_otherwise, new_idea_path, slug_of
-from .journal import Change, Journal, text_of
+from .journal import Change, Journal
 from .known_memories import VaultMemories
 from .retrying import retry_edit
 from .semantic_similarity import SemanticSimilarity
@@ -192,7 +192,7 @@ def capture_idea(
             )
             note = Change(path, None, text)
         else:
-            path, before = old.path, text_of(store, old.path) or ""
+            path, before = old.path, old.text
             fields: dict[str, StoreValue] = {"occurrences": old.occurrences + 1, "source": [*old.sources, source]}
             if "surface" in old.extra:
                 fields["surface"] = None  # it was to be asked for, or declined: now the user has said so
@@ -290,16 +290,12 @@ class _Writer:
         path = decision.supersedes or decision.destination
 
         def attempt() -> str:
-            before = text_of(self._store, path)
-            if before is None:
-                raise EntryNotFound(f"there is no entry {path}")
-            return self._strengthen(decision, path, before)
+            return self._strengthen(decision, self._store.read(path))
 
         return retry_edit(attempt)
 
-    def _strengthen(self, decision: RoutedCandidate, path: str, before: str) -> str:
-        candidate = decision.candidate
-        entry = parse_entry(path, before.encode("utf-8", "surrogateescape"))
+    def _strengthen(self, decision: RoutedCandidate, entry: Entry) -> str:
+        candidate, path, before = decision.candidate, entry.path, entry.text
         is_next = is_further_finding(candidate, {source.session for source in entry.sources if source.session})
         fields: dict[str, StoreValue] = {
             "occurrences": entry.occurrences + (not is_next),

@@ -47,7 +47,7 @@ from ..runtime.layout import ALWAYS_LOAD, REVIEW, special_folder
 from ..runtime.settings import Settings
 from ..runtime.slug import slugify
 from ..tasks.queue.enqueue import enqueue
-from ..vault.entry import IN_INBOX, PENDING, Entry, Source, fingerprint, parse_entry
+from ..vault.entry import IN_INBOX, PENDING, Entry, Source, fingerprint
 from ..vault.evidence import PASSED_ON_TAG
 from ..vault.fields import StoreValue
 from ..vault.frontmatter import carry_fields, require_sound
@@ -67,7 +67,7 @@ from .ideas.research_fields import with_research_of, without_research
 from .journal import Act, Change, FolderMove, Journal, Recorded, hash_of, text_of
 from .remembering import free_path, inside_vault
 from .replacing import replaced_now
-from .retrying import retry_edit
+from .retrying import read_seen, retry_edit
 from .stores import DECISION_FOLDERS, vault_store
 
 _USUAL = frozenset({"", ALWAYS_LOAD})
@@ -182,14 +182,10 @@ class Reviewer:
         def attempt() -> DecisionOutcome:
             with self.store.lock():
                 self.journal.recover()
-                before = text_of(self.store, path)
-                if before is None:
-                    raise EntryNotFound(f"{path} does not wait any more")
+                entry = read_seen(self.store, path, expected_hash, "does not wait any more")
                 if special_folder(path) not in DECISION_FOLDERS:
                     raise EntryInvalid(f"{path} does not wait for a decision: it is in no _review or _inbox folder")
-                if expected_hash is not None and hash_of(before) != expected_hash:
-                    raise EditConflict(f"{path} was changed since you saw it: look at it again")
-                decided = self._carry_out(path, before, decision, run, body, expected_old)
+                decided = self._carry_out(entry, decision, run, body, expected_old)
             return self._researched(decided)
 
         return retry_edit(attempt, again=expected_hash is None and expected_old is None)
@@ -362,11 +358,11 @@ class Reviewer:
     # Carrying out
 
     def _carry_out(
-        self, path: str, before: str, decision: Decision, run: str, body: Scrubbed | None, expected_old: str | None
+        self, entry: Entry, decision: Decision, run: str, body: Scrubbed | None, expected_old: str | None
     ) -> DecisionOutcome:
-        entry = parse_entry(path, before.encode("utf-8", "surrogateescape"))
+        path = entry.path
         if not isinstance(decision, Skip):
-            require_sound(before, path)
+            require_sound(entry.text, path)
         if entry.kind == SURFACE_KIND:
             return self._surface(entry, decision, run)
         if entry.kind == GC_KIND and not isinstance(decision, Skip):
@@ -375,13 +371,13 @@ class Reviewer:
             case Left():
                 return DecisionOutcome(path, "skipped", path)
             case PutAway(destination, status):
-                return self._put_away(entry, before, destination, status, run, body)
+                return self._put_away(entry, destination, status, run, body)
             case Accepted() as accepted:
                 old = self._replaced(entry, accepted, decision)
                 marks = _marks(decision)
                 if old is not None:
-                    return self._replace(entry, before, accepted, old, run, body, expected_old, marks)
-                return self._accept(entry, before, accepted, run, body, marks)
+                    return self._replace(entry, accepted, old, run, body, expected_old, marks)
+                return self._accept(entry, accepted, run, body, marks)
 
     def _surface(self, entry: Entry, decision: Decision, run: str) -> DecisionOutcome:
         """May the idea be put into Ideas.md? The answer holds for this one."""
@@ -399,18 +395,17 @@ class Reviewer:
         return decided
 
     def _put_away(
-        self, entry: Entry, before: str, destination: str, status: str, run: str, body: Scrubbed | None
+        self, entry: Entry, destination: str, status: str, run: str, body: Scrubbed | None
     ) -> DecisionOutcome:
         target = free_path(destination, self.store)
         fields = {**_decided(entry), "status": status}
-        text = self.store.render_edit(before, fields, _body_after(entry, body))
-        self._commit([Change(target, None, text), Change(entry.path, before, None)], run, f"{status}: {entry.slug}")
+        text = self.store.render_edit(entry.text, fields, _body_after(entry, body))
+        self._commit([Change(target, None, text), Change(entry.path, entry.text, None)], run, f"{status}: {entry.slug}")
         return DecisionOutcome(entry.path, status, target)
 
     def _accept(
         self,
         entry: Entry,
-        before: str,
         accepted: Accepted,
         run: str,
         body: Scrubbed | None,
@@ -418,11 +413,12 @@ class Reviewer:
     ) -> DecisionOutcome:
         same = self._same_entry(accepted.path, entry)
         if same is not None and body is None:  # What the user made of the text is not known yet.
-            return self._merge(entry, before, same, run, marks)
+            return self._merge(entry, same, run, marks)
         target = free_path(accepted.path, self.store)
         fields = {**_decided(entry), **_placed(target, accepted.status), "guard": None, **marks, "supersedes": None}
-        text = self.store.render_edit(before, fields, _body_after(entry, body))
-        note, proposal, what = Change(target, None, text), Change(entry.path, before, None), f"approved: {entry.slug}"
+        text = self.store.render_edit(entry.text, fields, _body_after(entry, body))
+        note, proposal = Change(target, None, text), Change(entry.path, entry.text, None)
+        what = f"approved: {entry.slug}"
         if is_idea_path(target):
             done = commit_idea(
                 self._settings, self.journal, note, run=run, actor="review", what=what, approved=proposal
@@ -440,11 +436,8 @@ class Reviewer:
         known = other.fingerprint is not None and other.fingerprint == entry.fingerprint
         return other if known and other.effective_status == "active" else None
 
-    def _merge(
-        self, entry: Entry, before: str, other: Entry, run: str, marks: Mapping[str, StoreValue]
-    ) -> DecisionOutcome:
+    def _merge(self, entry: Entry, other: Entry, run: str, marks: Mapping[str, StoreValue]) -> DecisionOutcome:
         """The user holds this already: the entry gets the evidence, the proposal goes to the archive."""
-        other_before = text_of(self.store, other.path) or ""
         fields: dict[str, StoreValue] = {
             "occurrences": other.occurrences + entry.occurrences,
             "source": merged_sources(other.sources, entry.sources),
@@ -453,9 +446,9 @@ class Reviewer:
         archive = free_archive_path(self.store, entry.path)
         reason = Scrubbed.trusted("it was known already", reason="our own words")
         changes = [
-            Change(archive, None, archived_text(self.store, self.journal, before, other.path, reason)),
-            Change(other.path, other_before, self.store.render_edit(other_before, fields)),
-            Change(entry.path, before, None),
+            Change(archive, None, archived_text(self.store, self.journal, entry.text, other.path, reason)),
+            Change(other.path, other.text, self.store.render_edit(other.text, fields)),
+            Change(entry.path, entry.text, None),
         ]
         self._commit(changes, run, f"merged: {entry.slug}")
         return DecisionOutcome(entry.path, "merged", other.path)
@@ -477,7 +470,6 @@ class Reviewer:
     def _replace(
         self,
         entry: Entry,
-        before: str,
         accepted: Accepted,
         old: str,
         run: str,
@@ -485,8 +477,8 @@ class Reviewer:
         expected_old: str | None,
         marks: Mapping[str, StoreValue],
     ) -> DecisionOutcome:
-        old_before, old_entry = require_living(self.store, old)
-        if expected_old is not None and hash_of(old_before) != expected_old:
+        old_entry = require_living(self.store, old)
+        if expected_old is not None and old_entry.content_hash != expected_old:
             raise EditConflict(f"{old}, which it would replace, is not what you saw: compare them again")
         # What an agent evolved is a new text of that entry: links lead to it.
         evolved = entry.written_by_agent and accepted.replaces == entry.supersedes
@@ -495,7 +487,7 @@ class Reviewer:
         archive = free_archive_path(self.store, old)
         if target == old:
             given = {*entry.extra, "aliases", "priority"} - decision_keys(entry) - {"guard"}
-            in_place = carry_fields(old_before, before, given)
+            in_place = carry_fields(old_entry.text, entry.text, given)
             text = self._in_its_place(entry, in_place, old_entry, accepted, archive, body, marks)
         else:
             fields: dict[str, StoreValue] = {
@@ -506,14 +498,16 @@ class Reviewer:
                 "created": self.store.today(),
                 "supersedes": archive,
             }
-            text = self.store.render_edit(before, fields, _body_after(entry, body))
+            text = self.store.render_edit(entry.text, fields, _body_after(entry, body))
         reason = Scrubbed.trusted(f"replaced by {target} in a review", reason="our own words")
-        changes = [Change(archive, None, archived_text(self.store, self.journal, old_before, target, reason))]
+        changes = [Change(archive, None, archived_text(self.store, self.journal, old_entry.text, target, reason))]
         if target == old:
-            changes.append(Change(target, old_before, text))
+            changes.append(Change(target, old_entry.text, text))
         else:
-            changes += [Change(target, None, text), Change(old, old_before, None)]
-        self._commit([*changes, Change(entry.path, before, None)], run, f"superseded {old_entry.slug}: {entry.slug}")
+            changes += [Change(target, None, text), Change(old, old_entry.text, None)]
+        self._commit(
+            [*changes, Change(entry.path, entry.text, None)], run, f"superseded {old_entry.slug}: {entry.slug}"
+        )
         return DecisionOutcome(entry.path, "superseded", target, archive)
 
     def _in_its_place(

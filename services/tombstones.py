@@ -21,8 +21,9 @@ from ..runtime.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFo
 from ..runtime.killpoint import kill_point
 from ..runtime.layout import META, StatePaths
 from ..runtime.paths import original_name
-from ..vault.entry import parse_entry
+from ..vault.entry import parse_text
 from ..vault.marker import is_session_id
+from ..vault.note_text import decode_note
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import MAX_ENTRY_BYTES, VaultStore
 from .journal import hash_of, text_of
@@ -88,7 +89,7 @@ class TakenBack:
             except (EntryInvalid, PathRefused) as error:
                 log.warning("passed over: %s", error)
                 continue
-            found |= evidence_of(data.decode("utf-8", "surrogateescape"))
+            found |= evidence_of(decode_note(data))
         return found
 
     def apart(self, candidates: Sequence[Candidate]) -> tuple[list[Candidate], list[RoutedCandidate]]:
@@ -154,7 +155,7 @@ def identity(evidence: Evidence) -> Evidence:
 
 def evidence_in(path: str, text: str) -> set[Evidence]:
     """What the note at `path` says where it was found, as far as it can be put down."""
-    note = parse_entry(path, text.encode("utf-8", "surrogateescape"))
+    note = parse_text(path, text)
     found = {(source.session, record) for source in note.sources for record in source.records}
     return {each for each in found if _is_writable(each)}
 

@@ -22,7 +22,7 @@ from ..runtime.layout import PROJECTS, RESERVED_NAMES, is_conflict_copy
 from ..runtime.paths import resolve_inside
 from ..runtime.slug import validate_slug
 from ..vault.automemory import FOLDER, INDEX_NAME, TYPES, is_topic_name
-from ..vault.entry import AGENT_SOURCE, Entry, Source, parse_entry
+from ..vault.entry import AGENT_SOURCE, Entry, Source, parse_text
 from ..vault.fields import StoreValue
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
@@ -162,7 +162,7 @@ class Topics:
                 after = self._new(path, slug, body, type_, description, name)
             else:
                 after = self._changed(slug, before, body, type_, description, name, replace, append)
-            entry = parse_entry(path, after.encode("utf-8", "surrogateescape"))
+            entry = parse_text(path, after)
             index = self._index_text()
             line = line_for(_title(entry, slug), slug, _text(entry.extra.get("description")))
             new_index = self._trusted(with_line(index or "", slug, line))
@@ -281,7 +281,7 @@ class Topics:
     ) -> Scrubbed:
         shown = hash_of(before)[:SHOWN_HASH_CHARACTERS]
         if append:
-            old = parse_entry(slug, before.encode("utf-8", "surrogateescape")).body
+            old = parse_text(slug, before).body
             kept = Scrubbed.trusted(old, reason="it was in the vault")
             text = Scrubbed.joined([kept, _body(body)])
             if len(text) > MAX_BODY_CHARACTERS:
@@ -305,7 +305,7 @@ class Topics:
         if description is not None:
             fields["description"] = _line(description, "description")
         if type_ is not None:
-            metadata = parse_entry(slug, before.encode("utf-8", "surrogateescape")).extra.get("metadata")
+            metadata = parse_text(slug, before).extra.get("metadata")
             kept_metadata = metadata if isinstance(metadata, dict) else {}
             fields["metadata"] = {**_scrubbed_values(kept_metadata), "type": scrub(type_)}
         return self._store.render_edit(before, fields, text)

@@ -20,8 +20,9 @@ from ..vault.evidence import PASSED_ON_TAG
 from ..vault.fields import StoreValue
 from ..vault.scrubbed import Scrubbed
 from .evolving import archived_text, free_archive_path
-from .journal import Change, text_of
+from .journal import Change
 from .remembering import free_path
+from .retrying import read_seen
 from .reviewing import Reviewer, merged_sources
 from .semantic_similarity import SemanticSimilarity
 
@@ -234,12 +235,7 @@ class _Doer:
 
     def _text(self, path: str) -> str:
         """The note as it was when the plan was made. Raises EntryNotFound, EditConflict."""
-        text = text_of(self._store, path)
-        if text is None:
-            raise EntryNotFound(f"{path} is gone")
-        if self._store.read(path).content_hash != self._entries[path].content_hash:
-            raise EditConflict(f"{path} was changed meanwhile")
-        return text
+        return read_seen(self._store, path, self._entries[path].content_hash).text
 
     def _commit(self, changes: Sequence[Change], what: str) -> None:
         actor: Literal["review", "triage"] = "review" if self._confirmed else "triage"

@@ -26,19 +26,19 @@ from ...pipelines.watchlist import (
     parts_of,
 )
 from ...runtime.days import parse_local_day
-from ...runtime.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, PathRefused, VaultUnavailable
+from ...runtime.errors import EntryInvalid, EntryNotFound, MemoryVaultError, PathRefused, VaultUnavailable
 from ...runtime.layout import WATCHLIST
 from ...runtime.settings import Settings
 from ...runtime.slug import free_slug
-from ...vault.entry import PATTERN_KIND, Entry, parse_entry
+from ...vault.entry import PATTERN_KIND, Entry
 from ...vault.fields import StoreValue
 from ...vault.header import skim
 from ...vault.scrubbed import Scrubbed
 from ...vault.store import VaultStore
 from ..decision_property import Told, decision_keys, decision_of, tell
-from ..journal import Change, Journal, hash_of, text_of
+from ..journal import Change, Journal
 from ..remembering import free_path
-from ..retrying import retry_edit
+from ..retrying import read_seen, retry_edit
 from ..stores import vault_store
 
 log = logging.getLogger(__name__)
@@ -190,13 +190,7 @@ class Watchlist:
     def _carry_out(
         self, path: str, decision: Decision, reason: Scrubbed | None, run: str, expected_hash: str | None
     ) -> VerdictOutcome:
-        before = text_of(self.store, path)
-        if before is None:
-            raise EntryNotFound(f"{path} is not there any more")
-        if expected_hash is not None and hash_of(before) != expected_hash:
-            raise EditConflict(f"{path} was changed since you saw it: look at it again")
-        today = self.store.today()
-        entry = parse_entry(path, before.encode("utf-8", "surrogateescape"))
+        entry, today = read_seen(self.store, path, expected_hash, "is not there any more"), self.store.today()
         fields: dict[str, StoreValue] = {**dict.fromkeys(decision_keys(entry)), "deferred_until": None}
         if reason:
             fields["reason"] = reason
@@ -209,10 +203,10 @@ class Watchlist:
                 target = free_path(archive_path(path), self.store)
             case Defer(until):
                 fields |= {"status": "pending", "deferred_until": until, "promoted": None}
-        text = self.store.render_edit(before, fields)
-        changes = [Change(path, before, text)]
+        text = self.store.render_edit(entry.text, fields)
+        changes = [Change(path, entry.text, text)]
         if target != path:
-            changes = [Change(target, None, text), Change(path, before, None)]
+            changes = [Change(target, None, text), Change(path, entry.text, None)]
         self.journal.commit(changes, run=run, actor="review", what=f"{verdict}: {'/'.join(parts_of(path))}")
         return VerdictOutcome(path, verdict, target)
 

@@ -27,12 +27,13 @@ from ...runtime.errors import (
 from ...runtime.layout import ARCHIVE, DEFAULT_GROUP
 from ...runtime.slug import free_slug, slugify
 from ...vault.boundary import Consent
-from ...vault.entry import Entry, fingerprint, parse_entry
+from ...vault.entry import Entry, fingerprint, parse_text
 from ...vault.fields import StoreValue
 from ...vault.pending import IDEA_NOTE
 from ...vault.scrubbed import Scrubbed
 from ...vault.store import VaultStore
-from ..journal import Actor, Change, FolderMove, Journal, hash_of, text_of
+from ..journal import Actor, Change, FolderMove, Journal, text_of
+from ..retrying import read_seen
 from .ledger import (
     IDEA_ARCHIVE,
     IDEA_TRASH,
@@ -77,10 +78,8 @@ def put_away(
     store = journal.store
     with store.lock():
         journal.recover()
-        entry = find_idea(store, slug)
-        before, today = text_of(store, entry.path) or "", store.today()
-        if expected_hash is not None and hash_of(before) != expected_hash:
-            raise EditConflict(f"{entry.path} was changed since you saw it: look at it again")
+        entry = read_seen(store, find_idea(store, slug).path, expected_hash)
+        before, today = entry.text, store.today()
         moves: list[FolderMove] = []
         changes: list[Change] = []
         path = entry.path
@@ -188,7 +187,7 @@ def restore(journal: Journal, slug: str, *, ideas_file: Path | None = None) -> I
                 "kept": store.today(),
             }
             changes.append(Change(path, before, store.render_edit(before, fields)))
-            deleted = parse_entry(path, before.encode("utf-8", "surrogateescape"))
+            deleted = parse_text(path, before)
             changes += _tombstones(store, deleted.fingerprint or fingerprint(statement_of(deleted.body)))
         moves, run = [FolderMove(folder, target)], journal.new_run("idea")
         _commit_moved(journal, changes, moves, ideas_file, run=run, actor="idea", what=f"restored: {slug}")
@@ -198,7 +197,7 @@ def restore(journal: Journal, slug: str, *, ideas_file: Path | None = None) -> I
 def _tombstones(store: VaultStore, known_by: str) -> Iterator[Change]:
     for entry in store.readable([path for path in store.walk() if path.startswith(f"{DEFAULT_GROUP}/{ARCHIVE}/idea-")]):
         if entry.fingerprint == known_by and entry.status == "dismissed" and "idea" in entry.extra:
-            yield Change(entry.path, text_of(store, entry.path), None)
+            yield Change(entry.path, entry.text, None)
 
 
 def put_away_ideas(store: VaultStore) -> list[tuple[str, Entry]]:

@@ -45,8 +45,8 @@ from ...vault.scrubbed import Scrubbed
 from ...vault.store import VaultStore
 from ..cursors import Cursors
 from ..decision_property import decision_keys, decision_of
-from ..journal import Change, Journal, hash_of, text_of
-from ..retrying import retry_edit
+from ..journal import Change, Journal, hash_of
+from ..retrying import read_seen, retry_edit
 from .archive import IdeaOutcome, put_away
 from .ledger import find_idea, idea_folder, ideas, link_of, pitch_of, slug_of
 
@@ -139,8 +139,7 @@ def engagements(settings: Settings, store: VaultStore) -> dict[str, tuple[Entry,
 
 def _users_text(store: VaultStore, entry: Entry) -> str:
     """A hash of the note but for what research and the question of Ideas.md write into it, at whatever time they do."""
-    text = text_of(store, entry.path) or ""
-    return hash_of(without_receipt(_OUR_FIELDS.sub("", text)).strip())
+    return hash_of(without_receipt(_OUR_FIELDS.sub("", entry.text)).strip())
 
 
 def _written(entry: Entry) -> date | None:
@@ -307,12 +306,10 @@ def _carry_out(
 
 def _without(store: VaultStore, path: str, slug: str, *, last: bool) -> Change:
     """The list without one idea; without any it goes. A written decision stays until the last one is done."""
-    before = text_of(store, path)
-    if before is None:
-        raise EntryNotFound(f"{path} does not wait any more")
-    entry = store.read(path)
+    entry = read_seen(store, path, gone="does not wait any more")
     body = without_idea(entry.body, slug)
     if not listed(body):
-        return Change(path, before, None)
+        return Change(path, entry.text, None)
     fields = dict.fromkeys(decision_keys(entry)) if last else {}
-    return Change(path, before, store.render_edit(before, fields, Scrubbed.trusted(body, reason="the note's own text")))
+    text = store.render_edit(entry.text, fields, Scrubbed.trusted(body, reason="the note's own text"))
+    return Change(path, entry.text, text)

@@ -44,7 +44,7 @@ from ...runtime.errors import (
 from ...runtime.layout import ARCHIVE, DEFAULT_GROUP, PROJECTS, REVIEW, TRASH
 from ...runtime.settings import Settings
 from ...runtime.slug import free_slug, idea_slug, is_slug, slugify, validate_slug, validate_user_name
-from ...vault.entry import Entry, fingerprint, parse_entry
+from ...vault.entry import Entry, fingerprint, parse_text
 from ...vault.fields import StoreValue
 from ...vault.pending import IDEA_NOTE, INCUBATOR_FOLDER, is_idea_path, question_path
 from ...vault.scrubbed import Scrubbed
@@ -276,11 +276,9 @@ def ask_next(settings: Settings, journal: Journal) -> int:
             if not _may_ask(store):
                 break
             with suppress(EditConflict, EntryExists, EntryInvalid):
-                before = text_of(store, entry.path) or ""
                 # `updated` stays: nobody has come back to the idea.
-                note = Change(
-                    entry.path, before, store.render_edit(before, {"surface": None, "updated": entry.updated})
-                )
+                text = store.render_edit(entry.text, {"surface": None, "updated": entry.updated})
+                note = Change(entry.path, entry.text, text)
                 question = question_change(settings, store, entry)
                 changes = [note] if question is None else [note, question]
                 run = journal.new_run(ASKING_RUN)
@@ -314,7 +312,7 @@ def commit_idea(
     """
     store, consent = journal.store, consent_of(settings, requested=requested, confirmed=approved is not None)
     known = [note] if approved is None else [note, approved]
-    entry = parse_entry(note.path, (note.after or "").encode("utf-8", "surrogateescape"))
+    entry = parse_text(note.path, note.after or "")
     changes = [note]
     for attempt in range(ATTEMPTS):
         if text_of(store, note.path) != note.before:
@@ -357,8 +355,7 @@ def surface(
         change = surface_change(settings, store, entry)
         changes = [change] if change is not None else []
         if entry.extra.get("surface") is not None:
-            before = text_of(store, entry.path) or ""
-            changes.append(Change(entry.path, before, store.render_edit(before, {"surface": None})))
+            changes.append(Change(entry.path, entry.text, store.render_edit(entry.text, {"surface": None})))
         changes += answered_question(store, slug)
         if question not in (None, question_path(slug)) and (asked := text_of(store, question)) is not None:
             changes.append(Change(question, asked, None))
@@ -446,7 +443,6 @@ def _promote(
 ) -> Promotion:
     store, slug, today = journal.store, slug_of(entry.path), journal.store.today()
     path = f"{target}/{IDEA_NOTE}"
-    before = text_of(store, entry.path) or ""
     fields: dict[str, StoreValue] = {
         "status": "active",
         "promoted": today,
@@ -456,7 +452,7 @@ def _promote(
         "project": None,
         "surface": None,
     }
-    changes = [Change(path, before, store.render_edit(before, fields))]
+    changes = [Change(path, entry.text, store.render_edit(entry.text, fields))]
     ideas_file = str(settings.ideas_path)
     listed = text_of(store, ideas_file) if annotate else None
     annotation = "not_writable" if not annotate else "no_ideas_file" if listed is None else "no_section"
