@@ -6,16 +6,12 @@ One way in, `Reviewer.decide`; every change is in the journal, so that the last 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
-from ..index.catalog_reader import CatalogReader
-from ..index.client import RecallClient, ServiceRefused, ServiceUnavailable
-from ..index.engine import RecallEngine, RecallQuery
-from ..index.query import is_significant, word_spans
+from ..index.recall import recall_as_it_is
 from ..pipelines.incubation import GC_KIND, SURFACE_KIND, Answer, listed
-from ..pipelines.likeness import shared_words, statement_of, wording_of
+from ..pipelines.likeness import statement_of
 from ..pipelines.review import (
     Accepted,
     Approve,
@@ -36,9 +32,7 @@ from ..runtime.errors import (
     EditConflict,
     EntryInvalid,
     EntryNotFound,
-    IndexUnavailable,
     MemoryVaultError,
-    PathRefused,
     QueueUnavailable,
     UsageError,
     VaultUnavailable,
@@ -51,13 +45,13 @@ from ..vault.entry import IN_INBOX, PENDING, Entry, Source, fingerprint
 from ..vault.evidence import PASSED_ON_TAG
 from ..vault.fields import StoreValue
 from ..vault.frontmatter import carry_fields, require_sound
-from ..vault.header import skim
 from ..vault.pending import is_idea_path, pending_folder
 from ..vault.registry import HEADER_BYTES
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
 from .boundary import consent_of, is_outside
-from .decision_property import Told, decision_keys, may_be_decided, read_decision, take_back_problem, tell
+from .decision_property import DecisionProblem as DecisionProblem
+from .decision_property import decision_keys, may_be_decided, read_decision, take_back_problem, tell
 from .entry_names import require_living, resolve_entry
 from .evolving import archived_text, free_archive_path
 from .ideas.incubator import answer_listed, parse_listed
@@ -72,7 +66,6 @@ from .stores import DECISION_FOLDERS, vault_store
 
 _USUAL = frozenset({"", ALWAYS_LOAD})
 NEAREST = 5
-MOST_SHARING = 200
 RECALL_SECONDS = 3.0
 
 
@@ -94,16 +87,6 @@ class DecisionOutcome:
 def also_in(outside: str | None) -> str:
     """What to say behind the path of an idea that is listed in a file outside the vault; '' of any other note."""
     return f", and in {outside}" if outside else ""
-
-
-@dataclass(frozen=True)
-class DecisionProblem:
-    """A note whose decision could not be carried out."""
-
-    proposal: str
-    problem: str
-    told: Told = Told.NOT
-    """Whether the note itself says so."""
 
 
 @dataclass(frozen=True)
@@ -271,36 +254,18 @@ class Reviewer:
         return with_research_of(self.store, change.path, change.before, now)
 
     def nearest(self, entry: Entry, most: int = NEAREST) -> list[NearEntry]:
-        """Living entries that speak of the same: by recall where it answers, then by wording."""
-        statement = statement_of(entry.body)
-        found: dict[str, NearEntry] = {}
-        for path in self._recalled(statement, most):
-            with suppress(EntryNotFound, EntryInvalid, PathRefused):
-                found[path] = _near(self.store.read(path))
-        if len(found) < most:
-            asked = wording_of(statement)
-            scored = []
-            for path, head in self.store.heads(HEADER_BYTES, self._sharing_words(statement)):
-                fields, body = skim(head.decode("utf-8", "replace"))
-                living = fields.get("status", "active") == "active" and special_folder(path) in ("", ALWAYS_LOAD)
-                score = shared_words(asked, wording_of(statement_of(body))) if living and path not in found else 0.0
-                if score > 0:
-                    scored.append((-score, path))
-            for _, path in sorted(scored)[: most - len(found)]:
-                with suppress(EntryNotFound, EntryInvalid):
-                    found[path] = _near(self.store.read(path))
-        return list(found.values())[:most]
-
-    def _sharing_words(self, statement: str) -> list[str]:
-        """Notes that may have words of the statement: those the index knows of, and all that it does not know yet."""
-        known: frozenset[str] = frozenset()
-        sharing: list[str] = []
-        words = [word for _, _, word in word_spans(statement) if is_significant(word)]
-        index = Path(self._settings.state.index_db)
-        with suppress(IndexUnavailable), closing(CatalogReader(index)) as reader, reader.snapshot():
-            sharing = reader.active_paths_with_words(words, MOST_SHARING)
-            known = reader.all_paths()
-        return sharing + [path for path in self.store.walk() if path not in known]
+        """Living entries that speak of the same, by recall."""
+        answer = recall_as_it_is(
+            self._settings.state,
+            self.store.vault,
+            statement_of(entry.body),
+            caller="review",
+            timeout_seconds=RECALL_SECONDS,
+            k=most,
+            all_projects=True,
+        )
+        near = self.store.readable(str(hit["path"]) for hit in answer.hits)
+        return [NearEntry(one.path, one.title, statement_of(one.body)) for one in near]
 
     # Decisions in notes
 
@@ -547,21 +512,6 @@ class Reviewer:
     def _commit(self, changes: list[Change], run: str, what: str) -> None:
         self.journal.commit(changes, run=run, actor="review", what=what)
 
-    def _recalled(self, text: str, most: int) -> list[str]:
-        try:
-            with RecallClient(self._settings.state.recall_socket) as client:
-                answer = client.recall(text, timeout_seconds=RECALL_SECONDS, k=most, all_projects=True, caller="review")
-            return [str(hit["path"]) for hit in answer["hits"]]
-        except (ServiceUnavailable, ServiceRefused, KeyError):
-            pass
-        engine = RecallEngine(Path(self._settings.state.index_db), self.store.vault, None)
-        try:
-            return [hit.path for hit in engine.recall(RecallQuery(text, k=most, all_projects=True)).hits]
-        except (IndexUnavailable, OSError):
-            return []
-        finally:
-            engine.close()
-
 
 def _removed(act: Act, path: str) -> bool:
     moved = any(path.startswith(f"{move.path}/") for move in act.moves)
@@ -617,7 +567,3 @@ def _body_after(entry: Entry, body: Scrubbed | None) -> Scrubbed | None:
     if kept == entry.body:
         return None
     return Scrubbed.trusted(kept, reason="the note's own text, or the user's, which the caller scrubbed")
-
-
-def _near(entry: Entry) -> NearEntry:
-    return NearEntry(entry.path, entry.title, statement_of(entry.body))

@@ -35,7 +35,7 @@ from ...vault.fields import StoreValue
 from ...vault.header import skim
 from ...vault.scrubbed import Scrubbed
 from ...vault.store import VaultStore
-from ..decision_property import Told, decision_keys, decision_of, tell
+from ..decision_property import DecisionProblem, decision_keys, decision_of, tell
 from ..journal import Change, Journal
 from ..remembering import free_path
 from ..retrying import read_seen, retry_edit
@@ -111,16 +111,6 @@ class VerdictOutcome:
     """Where it is now."""
 
 
-@dataclass(frozen=True)
-class VerdictProblem:
-    """A note whose decision could not be carried out."""
-
-    path: str
-    problem: str
-    told: Told = Told.NOT
-    """Whether the note itself says so."""
-
-
 class Watchlist:
     """The patterns that wait in one vault, and what the user decides on them."""
 
@@ -135,16 +125,7 @@ class Watchlist:
 
     def all(self) -> list[Entry]:
         """Every note, the archived too."""
-        found = []
-        for path in self.store.walk_special({WATCHLIST}):
-            if is_note(path):
-                try:
-                    found.append(self.store.read(path))
-                except EntryNotFound:
-                    continue
-                except EntryInvalid as error:
-                    self.store.passed_over[path] = str(error)
-        return found
+        return [*self.store.readable(filter(is_note, self.store.walk_special({WATCHLIST})))]
 
     def proposed(self) -> frozenset[str]:
         """Identities of all that has a note: it is never proposed again, whatever was decided."""
@@ -219,10 +200,10 @@ class Watchlist:
             if written is not None and str(written).strip() and not is_archived(entry.path):
                 yield entry.path, str(written).strip()
 
-    def apply_notes(self, still_owned: Callable[[], bool] = lambda: True) -> list[VerdictOutcome | VerdictProblem]:
+    def apply_notes(self, still_owned: Callable[[], bool] = lambda: True) -> list[VerdictOutcome | DecisionProblem]:
         """Carry out what is written in the notes. Raises VaultUnavailable."""
         run = self.journal.new_run("watchlist")
-        results: list[VerdictOutcome | VerdictProblem] = []
+        results: list[VerdictOutcome | DecisionProblem] = []
         for path, written in list(self.decided_notes()):
             if not still_owned():
                 break
@@ -236,7 +217,7 @@ class Watchlist:
             except VaultUnavailable:
                 raise
             except MemoryVaultError as error:
-                results.append(VerdictProblem(path, str(error), tell(self.store, path, str(error))))
+                results.append(DecisionProblem(path, str(error), tell(self.store, path, str(error))))
         return results
 
 
