@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from ..pipelines.review import archive_name
 from ..pipelines.scrub import scrub
 from ..runtime.errors import EntryInvalid, EntryNotFound, PathRefused
 from ..runtime.killpoint import kill_point
@@ -30,6 +29,7 @@ from ..vault.store import VaultStore
 from ..vault.wording import beginning_of, one_line
 from .cursors import Cursors
 from .device import this_device
+from .evolving import free_archive_path
 from .journal import Change, Journal, hash_of, text_of
 from .topics import type_of
 
@@ -162,7 +162,7 @@ class HostMemory:
         if dry_run:
             return ImportOutcome(source, "removed", path)
         self._cursors.set(source, {**cursor, "going": True, "digest": ""})
-        archive = self._archive(path)
+        archive = free_archive_path(self._store, path)
         text = self._store.render_edit(before, {"status": "archived"})
         changes = [Change(archive, None, text), Change(path, before, None)]
         self._journal.commit(changes, run=run, actor="import", what="claude has removed the note")
@@ -216,13 +216,6 @@ class HostMemory:
         folder = f"{PROJECTS}/{file.project}/{FOLDER}"
         slug = free_slug(slugify(file.path.stem), lambda slug: self._store.exists(f"{folder}/{slug}.md"))
         return f"{folder}/{slug}.md"
-
-    def _archive(self, path: str) -> str:
-        day = self._store.today().strftime("%Y%m%d")
-        number = 1
-        while self._store.exists(archive_name(path, day, number)):
-            number += 1
-        return archive_name(path, day, number)
 
     def _text(self, file: InstructionFile, path: str, before: str | None) -> Scrubbed:
         entry = parse_text(file.path.name, file.text)

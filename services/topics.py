@@ -13,7 +13,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from ..pipelines.review import archive_name
 from ..pipelines.scrub import Policy, scrub
 from ..pipelines.topic_index import index_lines, line_for, links_in, over_the_limit, rebuilt, with_line, without_lines
 from ..runtime.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, PathRefused, UsageError
@@ -27,6 +26,7 @@ from ..vault.fields import StoreValue
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
 from ..vault.wording import one_line
+from .evolving import free_archive_path
 from .journal import Actor, Change, Journal, hash_of, text_of
 
 MAX_BODY_CHARACTERS = 100_000
@@ -182,7 +182,7 @@ class Topics:
             before = text_of(self._store, path)
             if before is None:
                 raise EntryNotFound(f"{self.project} has no topic {slug}: {self._words.listing} shows what there is")
-            archive = self._free_archive(path)
+            archive = free_archive_path(self._store, path)
             changes = [Change(archive, None, self._store.render_edit(before, {"status": "archived"}))]
             index = self._index_text()
             if index is not None and (without := without_lines(index, {slug})) != index:
@@ -315,13 +315,6 @@ class Topics:
         twin = next((known for known in self._slugs() if known.lower() == slug.lower()), None)
         if twin is not None:
             raise EntryExists(f"there is a topic {twin}, which some disks can't tell from {slug}: use that name")
-
-    def _free_archive(self, path: str) -> str:
-        day = self._store.today().strftime("%Y%m%d")
-        number = 1
-        while self._store.exists(archive_name(path, day, number)):
-            number += 1
-        return archive_name(path, day, number)
 
     def _commit(self, changes: list[Change], what: str) -> None:
         kill_point("topics-planned")

@@ -119,7 +119,7 @@ def engagements(settings: Settings, store: VaultStore) -> dict[str, tuple[Entry,
     for slug, entry in entries.items():
         before = seen.get(slug, {})
         edited = parse_local_day(before.get("edited"))
-        text = _users_text(store, entry)
+        text = _users_text(entry)
         if before and before.get("hash") != text:
             edited = _modified(store.vault / entry.path)
         recalls = (parse_local_day(before.get("recalled")), recalled.get(slug))
@@ -137,7 +137,7 @@ def engagements(settings: Settings, store: VaultStore) -> dict[str, tuple[Entry,
     return found
 
 
-def _users_text(store: VaultStore, entry: Entry) -> str:
+def _users_text(entry: Entry) -> str:
     """A hash of the note but for what research and the question of Ideas.md write into it, at whatever time they do."""
     return hash_of(without_receipt(_OUR_FIELDS.sub("", entry.text)).strip())
 

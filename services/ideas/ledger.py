@@ -51,7 +51,7 @@ from ...vault.scrubbed import Scrubbed
 from ...vault.store import VaultStore
 from ..boundary import clean_outside, consent_of
 from ..journal import Act, Actor, Change, FolderMove, Journal, text_of
-from ..retrying import ATTEMPTS, retry_edit
+from ..retrying import retry_edit
 
 log = logging.getLogger(__name__)
 
@@ -137,17 +137,13 @@ def became_of(store: VaultStore, slug: str) -> str | None:
 
 def ideas(store: VaultStore) -> Iterator[Entry]:
     """The notes of all ideas in the incubator, by path; those that cannot be read or named are passed over."""
-    for path in store.walk():
-        if is_idea_path(path):
-            try:
-                idea_folder(slug_of(path))
-                entry = store.read(path)
-            except EntryNotFound:
-                continue
-            except EntryInvalid as error:
-                store.passed_over[path] = str(error)
-                continue
-            yield entry
+    for entry in store.readable(filter(is_idea_path, store.walk())):
+        try:
+            idea_folder(slug_of(entry.path))
+        except EntryInvalid as error:
+            store.passed_over[entry.path] = str(error)
+            continue
+        yield entry
 
 
 def link_of(store: VaultStore, path: str) -> str:
@@ -313,29 +309,28 @@ def commit_idea(
     store, consent = journal.store, consent_of(settings, requested=requested, confirmed=approved is not None)
     known = [note] if approved is None else [note, approved]
     entry = parse_text(note.path, note.after or "")
-    changes = [note]
-    for attempt in range(ATTEMPTS):
-        if text_of(store, note.path) != note.before:
-            break  # the note itself is in the way: let the journal say so
+
+    def with_the_list() -> list[Change]:
+        changes = [*known]
+        if consent is not None:
+            section = surface_change(settings, store, entry)
+            changes += [] if section is None else [section]
+            if is_idea_path(note.path):
+                changes += answered_question(store, slug_of(note.path))
+        elif settings.memory.review_mode == "interactive":
+            changes = _asked_or_later(settings, store, note, entry)
+        journal.commit(changes, run=run, actor=actor, what=what, session=session, consent=consent)
+        return changes
+
+    if text_of(store, note.path) == note.before:  # Else the note itself is in the way: the journal says so.
         try:
-            changes = [*known]
-            if consent is not None:
-                section = surface_change(settings, store, entry)
-                changes += [] if section is None else [section]
-                if is_idea_path(note.path):
-                    changes += answered_question(store, slug_of(note.path))
-            elif settings.memory.review_mode == "interactive":
-                changes = _asked_or_later(settings, store, note, entry)
-            journal.commit(changes, run=run, actor=actor, what=what, session=session, consent=consent)
-            return changes
+            return retry_edit(with_the_list)
         except (EditConflict, EntryExists):
-            if attempt == ATTEMPTS - 1:
-                log.warning("%s is being written by another program: not surfaced", settings.ideas_path)
+            log.warning("%s is being written by another program: not surfaced", settings.ideas_path)
         except MemoryVaultError as error:
             if requested:
                 raise
             log.warning("an idea was not surfaced: %s", error)
-            break
     journal.commit(known, run=run, actor=actor, what=what, session=session)
     return known
 
