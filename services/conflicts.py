@@ -106,8 +106,7 @@ def settle_copy(journal: Journal, copy: ConflictCopy, choice: Choice, *, run: st
     if choice == "merged" and (not text or any(mark in text.splitlines() for mark in (_MINE, _THEIRS))):
         raise EntryInvalid("the text is not merged yet: choose between what stands between the marks, and remove them")
     store = journal.store
-    with store.lock():
-        journal.recover()
+    with journal.locked():
         now = next(_read(store, copy.path), None)
         if now is None or now.seen != copy.seen:
             raise EditConflict(f"{copy.note} or its copy was changed since you saw it: look at it again")

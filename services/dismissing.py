@@ -79,8 +79,7 @@ def dismiss(reviewer: Reviewer, path: str, expected_hash: str | None = None) -> 
     """
     store, journal = reviewer.store, reviewer.journal
     run = journal.new_run(RUN)
-    with store.lock():
-        journal.recover()
+    with journal.locked():
         entry = read_seen(store, path)
         if is_dismissed(entry):
             return Dismissed(path, entry.effective_status, was_so=True)
@@ -104,8 +103,7 @@ def edit(reviewer: Reviewer, path: str, body: Scrubbed, expected_hash: str) -> b
     EntryInvalid for a note that is no entry in use, VaultUnavailable; nothing is changed then.
     """
     store, journal = reviewer.store, reviewer.journal
-    with store.lock():
-        journal.recover()
+    with journal.locked():
         entry = read_seen(store, path, expected_hash)
         if pending_folder(path) or reason_against(entry):
             raise EntryInvalid(f"{path} is no entry in use")

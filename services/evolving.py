@@ -54,8 +54,7 @@ def evolve(
     Raises EntryNotFound, EntryInvalid (superseded already), EntryExists (also where it says that already),
     UsageError, EditConflict, VaultUnavailable.
     """
-    with store.lock():
-        journal.recover()
+    with journal.locked():
         entry = require_living(store, old)
         path, status = _place(store, entry, new_slug)
         if path != old and store.exists(path):

@@ -15,7 +15,7 @@ import logging
 import os
 import secrets
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
@@ -177,6 +177,16 @@ class Journal:
         """Whether there is a change for `recover` to end."""
         return self._pending.exists()
 
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the vault's lock over read-check-commit; what a crash interrupted is ended first. Re-entrant.
+
+        Raises PathRefused, VaultUnavailable.
+        """
+        with self._store.lock():
+            self.recover()
+            yield
+
     def stamp(self) -> str:
         """Now, as acts and entries write it."""
         return self._now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -216,8 +226,7 @@ class Journal:
             **({"moves": [{"path": m.path, "to": m.to} for m in moves]} if moves else {}),
             **({"consent": str(consent)} if consent is not None else {}),
         }
-        with self._store.lock():
-            self.recover()
+        with self.locked():
             for change in changes:
                 self._expect(change, moves, consent)
             for move in moves:

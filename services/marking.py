@@ -87,8 +87,7 @@ def mark_guard(reviewer: Reviewer, path: str, guard: str, expected_hash: str | N
 
 def _mark(reviewer: Reviewer, path: str, verdict: str, changes: Changes, expected_hash: str | None) -> Marked:
     store, journal = reviewer.store, reviewer.journal
-    with store.lock():
-        journal.recover()
+    with journal.locked():
         entry = read_seen(store, path, expected_hash)
         if why := reason_against(entry):
             raise EntryInvalid(f"{path} can't be marked: {why}")

@@ -66,8 +66,7 @@ class Migration:
         """Do it. Raises as `plan` does."""
         run = self._journal.new_run("migrate")
         done = []
-        with self._store.lock():
-            self._journal.recover()
+        with self._journal.locked():
             for number, step in enumerate(self._steps(), start=1):
                 if step.told.result == "migrate" and step.told.path is not None:
                     self._journal.commit(

@@ -164,8 +164,7 @@ def capture_idea(
     run, stamp = journal.new_run("idea"), journal.stamp()
     source = Source(BY_COMMAND, session or "", (stamp,))
     said = Candidate("idea", str(summary), "you wrote it down", "user", (stamp,), str(summary), session or "")
-    with store.lock(), SemanticSimilarity(settings) as meaning:
-        journal.recover()
+    with journal.locked(), SemanticSimilarity(settings) as meaning:
         known = [
             entry
             for entry in VaultMemories(store, settings, meaning).entries(said)

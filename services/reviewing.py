@@ -5,7 +5,7 @@ One way in, `Reviewer.decide`; every change is in the journal, so that the last 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -163,8 +163,7 @@ class Reviewer:
         """
 
         def attempt() -> DecisionOutcome:
-            with self.store.lock():
-                self.journal.recover()
+            with self.journal.locked():
                 entry = read_seen(self.store, path, expected_hash, "does not wait any more")
                 if special_folder(path) not in DECISION_FOLDERS:
                     raise EntryInvalid(f"{path} does not wait for a decision: it is in no _review or _inbox folder")
@@ -212,8 +211,7 @@ class Reviewer:
         `expected` is the id of the act that the user saw as the last one: raises EditConflict when it is not, so that
         two windows do not take back two.
         """
-        with self.store.lock():
-            self.journal.recover()
+        with self.journal.locked():
             act = self.last_decision(path)
             if expected is not None and (act is None or act.id != expected):
                 raise EditConflict("that decision is not the last one any more; nothing was taken back")
@@ -287,38 +285,32 @@ class Reviewer:
         for path, written in list(self.decided_notes()):
             if not still_owned():
                 break
-            results += self._apply_note(path, written, run)
+            results += self._apply(path, written, run)
         return results
 
-    def _apply_note(self, path: str, written: str, run: str) -> list[DecisionOutcome | DecisionProblem]:
-        result = self._apply(path, written, run)
-        return result if isinstance(result, list) else [] if result is None else [result]
-
-    def _apply(
-        self, path: str, written: str, run: str
-    ) -> list[DecisionOutcome | DecisionProblem] | DecisionOutcome | DecisionProblem | None:
+    def _apply(self, path: str, written: str, run: str) -> Sequence[DecisionOutcome | DecisionProblem]:
         try:
             entry = self.store.read(path)
             if entry.kind == GC_KIND:
-                return [*self.answer(path, parse_listed(entry, written), run=run)]
+                return self.answer(path, parse_listed(entry, written), run=run)
             decision = parse_decision(written, entry.supersedes)
             if decision is None:
                 raise EntryInvalid(why_none(written))
             decided = self.decide(path, decision, run=run)
         except EntryNotFound as error:
             # The note itself went: someone else decided. Anything else that is missing is a problem of the note.
-            return self._problem(path, str(error)) if self.store.exists(path) else None
+            return self._problem(path, str(error)) if self.store.exists(path) else []
         except VaultUnavailable:
             raise
         except MemoryVaultError as error:
             return self._problem(path, str(error))
         if decided.verdict != "skipped":
-            return decided
+            return [decided]
         take_back_problem(self.store, path)
-        return None
+        return []
 
-    def _problem(self, path: str, problem: str) -> DecisionProblem:
-        return DecisionProblem(path, problem, tell(self.store, path, problem))
+    def _problem(self, path: str, problem: str) -> list[DecisionProblem]:
+        return [DecisionProblem(path, problem, tell(self.store, path, problem))]
 
     # Carrying out
 

@@ -149,8 +149,7 @@ class Topics:
             raise UsageError(f"type {type_!r} is none: use one of {', '.join(TYPES)}")
         if not body.strip():
             raise UsageError("a topic needs a text")
-        with self._store.lock():
-            self._journal.recover()
+        with self._journal.locked():
             path = f"{self.folder}/{slug}.md"
             before = text_of(self._store, path)
             if before is None:
@@ -176,8 +175,7 @@ class Topics:
     def remove(self, slug: str) -> str:
         """Take a topic and its line out; where the file is archived. Raises EntryNotFound."""
         _checked(slug)
-        with self._store.lock():
-            self._journal.recover()
+        with self._journal.locked():
             path = f"{self.folder}/{slug}.md"
             before = text_of(self._store, path)
             if before is None:
@@ -196,8 +194,7 @@ class Topics:
 
     def rebuild_index(self) -> bool:
         """Give each topic its one line and take dead ones out; whether anything had to change."""
-        with self._store.lock():
-            self._journal.recover()
+        with self._journal.locked():
             index = self._index_text()
             lines = {}
             for slug in self._slugs():

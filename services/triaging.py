@@ -109,8 +109,7 @@ def carry_out_step(
 
     Raises EntryNotFound and EditConflict when one of them is gone or another now, EntryInvalid, VaultUnavailable.
     """
-    with reviewer.store.lock():
-        reviewer.journal.recover()
+    with reviewer.journal.locked():
         entries = {}
         for path in _paths(step):
             if special_folder(path) != INBOX:

@@ -190,8 +190,7 @@ class Undo:
 
         Raises BoundaryRefused, EditConflict, EntryInvalid, PathRefused, VaultUnavailable.
         """
-        with self._store.lock():
-            self._journal.recover()
+        with self._journal.locked():
             plan = self.plan(selector)
             if plan.changes:
                 lost = _evidence_lost(plan.changes)

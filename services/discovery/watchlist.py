@@ -162,8 +162,7 @@ class Watchlist:
         parts_of(path)
 
         def decided() -> VerdictOutcome:
-            with self.store.lock():
-                self.journal.recover()
+            with self.journal.locked():
                 return self._carry_out(path, decision, reason, run, expected_hash)
 
         return retry_edit(decided, again=expected_hash is None)

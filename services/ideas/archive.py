@@ -76,34 +76,30 @@ def put_away(
     nowhere. Raises EntryNotFound, EditConflict, VaultUnavailable.
     """
     store = journal.store
-    with store.lock():
-        journal.recover()
+    with journal.locked():
         entry = read_seen(store, find_idea(store, slug).path, expected_hash)
-        before, today = entry.text, store.today()
+        verdict, folder, fields = _put_away_as(answer, store.today())
         moves: list[FolderMove] = []
-        changes: list[Change] = []
-        path = entry.path
-        match answer:
-            case Answer.KEEP:
-                verdict = "kept"
-                changes.append(Change(path, before, store.render_edit(before, {"kept": today})))
-            case Answer.ARCHIVE:
-                verdict = "archived"
-                path = _moved(store, slug, IDEA_ARCHIVE, moves)
-                changes.append(
-                    Change(path, before, store.render_edit(before, {"status": "archived", "archived": today}))
-                )
-            case Answer.DELETE:
-                verdict = "deleted"
-                path = _moved(store, slug, IDEA_TRASH, moves)
-                fields: dict[str, StoreValue] = {"status": "dismissed", "deleted": today}
-                changes.append(Change(path, before, store.render_edit(before, fields)))
-                changes.append(_tombstone(store, entry))
+        path = _moved(store, slug, folder, moves) if folder else entry.path
+        changes = [Change(path, entry.text, store.render_edit(entry.text, fields))]
+        if answer is Answer.DELETE:
+            changes.append(_tombstone(store, entry))
         if moves:
             changes += answered_question(store, slug)
         what = f"{verdict}: {slug}"
         _commit_moved(journal, [*changes, *also], moves, ideas_file, run=run, actor=actor, what=what)
     return IdeaOutcome(slug, verdict, path)
+
+
+def _put_away_as(answer: Answer, today: date) -> tuple[str, str, dict[str, StoreValue]]:
+    """What is said of it, the folder it moves to ('': none), and what its note says then."""
+    match answer:
+        case Answer.KEEP:
+            return "kept", "", {"kept": today}
+        case Answer.ARCHIVE:
+            return "archived", IDEA_ARCHIVE, {"status": "archived", "archived": today}
+        case Answer.DELETE:
+            return "deleted", IDEA_TRASH, {"status": "dismissed", "deleted": today}
 
 
 def _commit_moved(
@@ -168,8 +164,7 @@ def restore(journal: Journal, slug: str, *, ideas_file: Path | None = None) -> I
     """
     store = journal.store
     target = idea_folder(slug)
-    with store.lock():
-        journal.recover()
+    with journal.locked():
         folder = next((f for f in (f"{IDEA_TRASH}/{slug}", f"{IDEA_ARCHIVE}/{slug}") if store.is_taken(f)), None)
         if folder is None:
             unknown = f"no idea {slug} lies in the trash or the archive: `memory idea list --all` shows them"

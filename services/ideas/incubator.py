@@ -216,8 +216,7 @@ def decide_on_idea(
 
     It can be taken back as a review's decision. Raises EntryNotFound, EditConflict, VaultUnavailable.
     """
-    with journal.store.lock():
-        journal.recover()
+    with journal.locked():
         idea = find_idea(journal.store, slug)
         with suppress(EntryNotFound, EntryInvalid):
             if slug in listed(journal.store.read(IDEAS_LIST).body):
@@ -284,8 +283,7 @@ def _carry_out(
     is_last: bool,
 ) -> IdeaOutcome | None:
     """Put one idea away and take it off the list; None where it is gone."""
-    with journal.store.lock():
-        journal.recover()
+    with journal.locked():
         rest = _without(journal.store, path, slug, last=is_last)
         try:
             find_idea(journal.store, slug)

@@ -265,8 +265,7 @@ def ask_next(settings: Settings, journal: Journal) -> int:
     store, asked = journal.store, 0
     if settings.memory.review_mode != "interactive":
         return 0
-    with store.lock():
-        journal.recover()
+    with journal.locked():
         waiting = [entry for entry in ideas(store) if entry.extra.get("surface") == ASK_LATER]
         for entry in sorted(waiting, key=lambda one: (one.surfaced_at or "", one.path)):
             if not _may_ask(store):
@@ -344,8 +343,7 @@ def surface(
     Raises EntryNotFound, EditConflict, BoundaryRefused, VaultUnavailable.
     """
     store = journal.store
-    with store.lock():
-        journal.recover()
+    with journal.locked():
         entry = find_idea(store, slug)
         change = surface_change(settings, store, entry)
         changes = [change] if change is not None else []
@@ -419,8 +417,7 @@ def promote(settings: Settings, journal: Journal, slug: str, *, name: str | None
     target = f"{PROJECTS}/{project}"
 
     def attempt(*, annotate: bool) -> Promotion:
-        with store.lock():
-            journal.recover()
+        with journal.locked():
             entry = find_idea(store, slug)
             if store.is_taken(target):
                 raise EntryExists(f"there is already a project {target}: choose another name with --as")
