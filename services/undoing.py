@@ -17,8 +17,9 @@ from typing import Literal
 from ..pipelines.research import is_as_written
 from ..runtime.errors import MemoryVaultError, UsageError
 from ..vault.boundary import Consent
-from ..vault.entry import RESEARCH_KIND, Entry
+from ..vault.entry import RESEARCH_KIND, Entry, parse_entry
 from ..vault.pending import is_idea_path
+from ..vault.registry import HEADER_BYTES
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
 from ..vault.wording import counted
@@ -303,9 +304,11 @@ class _Work:
 
     def name_the_rest(self, session: str) -> None:
         """Name every note that holds what the session said and is not taken back with it."""
-        for entry in self._store.readable([path for path in self._store.walk() if path not in self._steps]):
-            if _is_mined(entry) and any(source.session == session for source in entry.sources):
-                self._leave(entry.path, Why.HOLDS_MORE)
+        for path, head in self._store.heads(HEADER_BYTES):
+            if path not in self._steps and session.encode() in head:  # To parse all would cost seconds.
+                entry = parse_entry(path, head)
+                if _is_mined(entry) and any(source.session == session for source in entry.sources):
+                    self._leave(path, Why.HOLDS_MORE)
 
     def _fault(self, act: Act, change: Recorded) -> Why | None:
         """Why the file cannot be put back; None: nobody has touched it."""
