@@ -20,7 +20,7 @@ from ..vault.fields import StoreValue
 from ..vault.pending import is_idea_path, pending_folder
 from ..vault.scrubbed import Scrubbed
 from .entry_names import is_living
-from .journal import Change
+from .journal import rewritten
 from .retrying import read_seen
 from .reviewing import Reviewer
 
@@ -89,8 +89,8 @@ def dismiss(reviewer: Reviewer, path: str, expected_hash: str | None = None) -> 
             fields: dict[str, StoreValue] = {"status": DISMISSED}
             if entry.fingerprint is None:  # By it the statement is known again, in whatever kind it comes.
                 fields["fingerprint"] = fingerprint(statement_of(entry.body))
-            change = Change(path, entry.text, store.render_edit(entry.text, fields))
-            journal.commit([change], run=run, actor="review", what=f"dismissed: {entry.slug}")
+            changes = rewritten(entry, store.render_edit(entry.text, fields))
+            journal.commit(changes, run=run, actor="review", what=f"dismissed: {entry.slug}")
             return Dismissed(path, DISMISSED)
     decided = reviewer.decide(path, Reject(), run=run, expected_hash=expected_hash)
     return Dismissed(decided.path, decided.verdict)
@@ -110,6 +110,6 @@ def edit(reviewer: Reviewer, path: str, body: Scrubbed, expected_hash: str) -> b
         if str(body).strip() == entry.body.strip():
             return False
         after = store.render_edit(entry.text, {"fingerprint": fingerprint(statement_of(str(body)))}, body)
-        change, run = Change(path, entry.text, after), journal.new_run(EDIT_RUN)
-        journal.commit([change], run=run, actor="review", what=f"edited: {entry.slug}")
+        run = journal.new_run(EDIT_RUN)
+        journal.commit(rewritten(entry, after), run=run, actor="review", what=f"edited: {entry.slug}")
     return True

@@ -22,7 +22,7 @@ from ..vault.store import VaultStore
 from ..vault.wording import cut
 from .decision_property import decision_keys
 from .entry_names import require_living, resolve_entry
-from .journal import Change, Journal
+from .journal import Change, Journal, rewritten
 
 SETTLED = frozenset({"active", "incubating"})
 """What an evolved entry may be; of another status its own text makes it hold."""
@@ -66,11 +66,7 @@ def evolve(
             entry.text, _new_fields(store, entry, path, status, archive, body), _with_title(entry, body)
         )
         archived = archived_text(store, journal, entry.text, path, reason)
-        changes = [Change(archive, None, archived)]
-        if path == old:
-            changes.append(Change(path, entry.text, text))
-        else:
-            changes += [Change(path, None, text), Change(old, entry.text, None)]
+        changes = [Change(archive, None, archived), *rewritten(entry, text, path)]
         journal.commit(changes, run=journal.new_run("evolve"), actor="evolve", what=f"evolved {entry.slug}")
     return Evolved(path, archive)
 

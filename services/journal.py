@@ -34,7 +34,7 @@ from ..runtime.errors import (
 from ..runtime.killpoint import kill_point
 from ..runtime.layout import StatePaths, make_private_folder, open_private
 from ..vault.boundary import Consent
-from ..vault.entry import content_hash
+from ..vault.entry import Entry, content_hash
 from ..vault.note_text import decode_note
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
@@ -121,6 +121,13 @@ class Act:
     undoes: tuple[str, ...] = ()
     """Ids of acts that this one takes back."""
     moves: tuple[FolderMove, ...] = ()
+
+
+def rewritten(entry: Entry, text: Scrubbed, target: str | None = None) -> list[Change]:
+    """The changes that give an entry's note another text, and with `target` another place."""
+    if target in (None, entry.path):
+        return [Change(entry.path, entry.text, text)]
+    return [Change(target, None, text), Change(entry.path, entry.text, None)]
 
 
 def hash_of(text: str) -> str:

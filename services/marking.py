@@ -15,7 +15,7 @@ from ..vault.entry import GUARDS, Entry
 from ..vault.fields import StoreValue
 from ..vault.pending import is_idea_path, pending_folder
 from .entry_names import is_living
-from .journal import Change
+from .journal import Change, rewritten
 from .remembering import free_path
 from .retrying import read_seen
 from .reviewing import Reviewer
@@ -61,9 +61,7 @@ def mark_always(reviewer: Reviewer, path: str, on: bool, expected_hash: str | No
             group = path.partition(f"{ALWAYS_LOAD}/")[0]
             target = free_path(f"{group}{entry.kind or 'preferences'}/{path.rsplit('/', 1)[-1]}", reviewer.store)
         text = reviewer.store.render_edit(entry.text, {"always_load": on})
-        if target == path:
-            return [Change(path, entry.text, text)]
-        return [Change(target, None, text), Change(path, entry.text, None)]
+        return rewritten(entry, text, target)
 
     return _mark(reviewer, path, verdict, changes, expected_hash)
 
@@ -80,7 +78,7 @@ def mark_guard(reviewer: Reviewer, path: str, guard: str, expected_hash: str | N
         if entry.guard == guard and bool(entry.extra.get("guard")) == bool(guard):
             return []
         fields: Mapping[str, StoreValue] = {"guard": guard or None}
-        return [Change(path, entry.text, reviewer.store.render_edit(entry.text, fields))]
+        return rewritten(entry, reviewer.store.render_edit(entry.text, fields))
 
     return _mark(reviewer, path, f"guard {guard}" if guard else "no guard", changes, expected_hash)
 

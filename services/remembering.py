@@ -41,7 +41,7 @@ from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
 from .boundary import is_outside
 from .ideas.ledger import BY_COMMAND, commit_idea, has_own_title, is_titled_otherwise, new_idea_path, slug_of
-from .journal import Change, Journal
+from .journal import Change, Journal, rewritten
 from .known_memories import VaultMemories
 from .retrying import retry_edit
 from .semantic_similarity import SemanticSimilarity
@@ -294,7 +294,7 @@ class _Writer:
         return retry_edit(attempt)
 
     def _strengthen(self, decision: RoutedCandidate, entry: Entry) -> str:
-        candidate, path, before = decision.candidate, entry.path, entry.text
+        candidate = decision.candidate
         is_next = is_further_finding(candidate, {source.session for source in entry.sources if source.session})
         fields: dict[str, StoreValue] = {
             "occurrences": entry.occurrences + (not is_next),
@@ -308,10 +308,8 @@ class _Writer:
             # What a session found out next about one problem is more than the same again: it may be the cause.
             is_more = candidate.category == "idea" or is_next or _is_other_wording(candidate, entry.body)
             body = _with_evidence(entry.body, candidate) if is_more else None
-            self._commit(
-                [Change(path, before, self._store.render_edit(before, fields, body))], decision, "strengthened"
-            )
-            return path
+            self._commit(rewritten(entry, self._store.render_edit(entry.text, fields, body)), decision, "strengthened")
+            return entry.path
         target = free_path(decision.destination, self._store)
         fields |= {"status": status_at(target)}
         if status_at(target) != entry.effective_status:
@@ -319,8 +317,8 @@ class _Writer:
         new_body = _in_own_words(entry.body) if decision.tier is Tier.HIGH else None
         if _is_other_wording(candidate, entry.body):
             new_body = _with_evidence(new_body or entry.body, candidate)
-        text = self._store.render_edit(before, fields, new_body)
-        self._commit([Change(target, None, text), Change(path, before, None)], decision, "moved on")
+        text = self._store.render_edit(entry.text, fields, new_body)
+        self._commit(rewritten(entry, text, target), decision, "moved on")
         return target
 
     def _commit_idea(self, note: Change, decision: RoutedCandidate) -> None:

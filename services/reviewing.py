@@ -58,7 +58,7 @@ from .ideas.incubator import answer_listed, parse_listed
 from .ideas.ledger import commit_idea, decline, research_key, slug_of, surface, taken_back
 from .ideas.lost_questions import asked_idea
 from .ideas.research_fields import with_research_of, without_research
-from .journal import Act, Change, FolderMove, Journal, Recorded, hash_of, text_of
+from .journal import Act, Change, FolderMove, Journal, Recorded, hash_of, rewritten, text_of
 from .remembering import free_path, inside_vault
 from .replacing import replaced_now
 from .retrying import read_seen, retry_edit
@@ -357,7 +357,7 @@ class Reviewer:
         target = free_path(destination, self.store)
         fields = {**_decided(entry), "status": status}
         text = self.store.render_edit(entry.text, fields, _body_after(entry, body))
-        self._commit([Change(target, None, text), Change(entry.path, entry.text, None)], run, f"{status}: {entry.slug}")
+        self._commit(rewritten(entry, text, target), run, f"{status}: {entry.slug}")
         return DecisionOutcome(entry.path, status, target)
 
     def _accept(
@@ -374,7 +374,7 @@ class Reviewer:
         target = free_path(accepted.path, self.store)
         fields = {**_decided(entry), **_placed(target, accepted.status), "guard": None, **marks, "supersedes": None}
         text = self.store.render_edit(entry.text, fields, _body_after(entry, body))
-        note, proposal = Change(target, None, text), Change(entry.path, entry.text, None)
+        note, proposal = rewritten(entry, text, target)
         what = f"approved: {entry.slug}"
         if is_idea_path(target):
             done = commit_idea(
@@ -457,14 +457,12 @@ class Reviewer:
             }
             text = self.store.render_edit(entry.text, fields, _body_after(entry, body))
         reason = Scrubbed.trusted(f"replaced by {target} in a review", reason="our own words")
-        changes = [Change(archive, None, archived_text(self.store, self.journal, old_entry.text, target, reason))]
-        if target == old:
-            changes.append(Change(target, old_entry.text, text))
-        else:
-            changes += [Change(target, None, text), Change(old, old_entry.text, None)]
-        self._commit(
-            [*changes, Change(entry.path, entry.text, None)], run, f"superseded {old_entry.slug}: {entry.slug}"
-        )
+        changes = [
+            Change(archive, None, archived_text(self.store, self.journal, old_entry.text, target, reason)),
+            *rewritten(old_entry, text, target),
+            Change(entry.path, entry.text, None),
+        ]
+        self._commit(changes, run, f"superseded {old_entry.slug}: {entry.slug}")
         return DecisionOutcome(entry.path, "superseded", target, archive)
 
     def _in_its_place(

@@ -39,7 +39,7 @@ from ..completion import BudgetedCompleter, completer_of
 from ..cursors import Cursors
 from ..spending import BudgetRefused, Cap, SpendingBook
 from ..stores import vault_store
-from .fetch_child import MAX_TEXT_CHARACTERS, Fetch, FetchRequest
+from .fetch_child import MAX_TEXT_CHARACTERS, Fetch, FetchRequest, FetchResult
 from .found_patterns import FoundPatterns
 from .politeness import AskedHost, own_machine
 from .watchlist import CopyRefused, Watchlist
@@ -212,12 +212,8 @@ class Adaptation:
             return None, ""
         address, text = text_address(pattern.url), self._local_text(pattern)
         if address is not None:
-            host = AskedHost(self._hosts, address)
-            if not host.not_before():
-                host.be_polite()
-                result = self._fetch(FetchRequest("text", address))
-                host.remember(result)
-                text = result.text
+            result = self._ask(FetchRequest("text", address))
+            text = text if result is None else result.text
         chosen = self._settings.discovery
         caps = (Cap("tokens", chosen.daily_token_cap, "day"),)
         book = SpendingBook(self._settings.state.state_db, "adaptation")
@@ -229,6 +225,16 @@ class Adaptation:
             log.warning("no second opinion on %s: %s", pattern.key, error)
             return None, text
         return opinion_in(completion.value), text
+
+    def _ask(self, request: FetchRequest) -> FetchResult | None:
+        """What is answered; None where nobody is asked, or the host is to be left alone."""
+        host = AskedHost(self._hosts, request.url)
+        if self._fetch is None or host.not_before():
+            return None
+        host.be_polite()
+        result = self._fetch(request)
+        host.remember(result)
+        return result
 
     def _local_text(self, pattern: Pattern) -> str:
         """The SKILL.md of a pattern from a folder of this machine that the user named; '' of any other."""
@@ -250,13 +256,8 @@ class Adaptation:
         if known is not None and 0 <= time.time() - float(known["at"]) < FACTS_SECONDS:
             return facts_from(known["facts"])
         url = repository_address(self._settings.discovery.github_api, *repository)
-        host = AskedHost(self._hosts, url)
-        if host.not_before():
-            return None
-        host.be_polite()
-        result = self._fetch(FetchRequest("facts", url, allow=own_machine(url)))
-        host.remember(result)
-        if result.problem or not result.facts:
+        result = self._ask(FetchRequest("facts", url, allow=own_machine(url)))
+        if result is None or result.problem or not result.facts:
             return None
         self._facts_known.set(name, {"at": time.time(), "facts": dict(result.facts)})
         return facts_from(result.facts)

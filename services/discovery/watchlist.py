@@ -36,7 +36,7 @@ from ...vault.header import skim
 from ...vault.scrubbed import Scrubbed
 from ...vault.store import VaultStore
 from ..decision_property import DecisionProblem, decision_keys, decision_of, tell
-from ..journal import Change, Journal
+from ..journal import Change, Journal, rewritten
 from ..remembering import free_path
 from ..retrying import read_seen, retry_edit
 from ..stores import vault_store
@@ -184,9 +184,7 @@ class Watchlist:
             case Defer(until):
                 fields |= {"status": "pending", "deferred_until": until, "promoted": None}
         text = self.store.render_edit(entry.text, fields)
-        changes = [Change(path, entry.text, text)]
-        if target != path:
-            changes = [Change(target, None, text), Change(path, entry.text, None)]
+        changes = rewritten(entry, text, target)
         self.journal.commit(changes, run=run, actor="review", what=f"{verdict}: {'/'.join(parts_of(path))}")
         return VerdictOutcome(path, verdict, target)
 
