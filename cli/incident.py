@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from ..index.client import RecallClient, ServiceRefused, ServiceUnavailable
-from ..index.engine import RecallEngine, RecallQuery
-from ..runtime.errors import IndexUnavailable
+from ..index.recall import recall_as_it_is
 from ..services.agent_proposals import AgentProposals
 from ..services.incidents import add, find, propose
 from ..tasks.queue.enqueue import request_indexing
@@ -81,17 +79,7 @@ def _find(args: argparse.Namespace, context: Context) -> int:
 
 def _recalled(question: str, context: Context) -> Sequence[str]:
     wanted = f"kind={INCIDENT} AND (status=active OR status=resolved)"
-    try:
-        with RecallClient(context.state.recall_socket) as client:
-            answer = client.recall(question, k=MOST, filter=wanted, all_projects=True, caller="command")
-            return [str(hit["path"]) for hit in answer["hits"] if hit["score"] > 0]
-    except (ServiceUnavailable, ServiceRefused):
-        pass
-    engine = RecallEngine(context.index_db, context.vault, None)
-    try:
-        hits = engine.recall(RecallQuery(question, k=MOST, filter=wanted, all_projects=True)).hits
-        return [hit.path for hit in hits if hit.score > 0]
-    except IndexUnavailable:
-        return []
-    finally:
-        engine.close()
+    answer = recall_as_it_is(
+        context.state, context.vault, question, caller="command", k=MOST, filter=wanted, all_projects=True
+    )
+    return [str(hit["path"]) for hit in answer.hits if hit["score"] > 0]

@@ -43,7 +43,7 @@ COMMANDS: dict[str, Command] = {
     "undo": Command(
         "undo",
         "take back what MemoryVault wrote by itself",
-        {"--dry-run": READS, "--include-edited": CHANGES, "--of agent": PROPOSES},
+        {"--dry-run": READS, "--of agent": PROPOSES},
     ),
     "always": Command("always", "give an entry to every session at its start, or no more", CHANGES),
     "guard": Command("guard", "have a rule stop the agent when it acts, or only tell it", CHANGES),

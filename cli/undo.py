@@ -13,7 +13,7 @@ from ..runtime.errors import MemoryVaultError, UsageError
 from ..runtime.large_change import forget_large_change
 from ..services.journal import AUTOMATIC, BACKFILL, Journal
 from ..services.tombstones import NOTE, TakenBack
-from ..services.undoing import WRITTEN, LeftRun, Selector, Undo, UndoPlan
+from ..services.undoing import LeftRun, Selector, Undo, UndoPlan, Why
 from ..tasks.queue.enqueue import request_indexing
 from ..vault.marker import REFLECTED, START, list_markers
 from .context import Context
@@ -26,13 +26,13 @@ EPILOG = """example:
   memory undo --since 2h
   memory undo --of migrate --yes
 
-What you decided yourself (review, evolve) is not touched. In an agent's shell it takes back only what agents wrote.
+A note that was changed since is named and stays. In an agent's shell it takes back only what agents wrote.
 """
 
 _AGO = re.compile(r"(\d{1,6})\s*(m|h|d|w)")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-_DONE = {"remove": "removed", "restore": "put back", "weaken": "evidence taken out", "leave": "left", "gone": "gone"}
-_WILL = {**_DONE, "remove": "remove", "weaken": "take evidence out of", "leave": "leave"}
+_DONE = {"remove": "removed", "restore": "put back", "leave": "left", "gone": "gone"}
+_WILL = {**_DONE, "remove": "remove", "leave": "leave"}
 AGENT = "agent"
 """What is taken back `--of` it was written by agents."""
 _RUNS = {
@@ -58,7 +58,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     which.add_argument("--since", metavar="TIME", help="all since then: 90m, 2h, 3d, 2026-07-01, 2026-07-01T10:00")
     parser.add_argument("--of", choices=sorted(AUTOMATIC), help="only what this wrote")
     parser.add_argument("--dry-run", action="store_true", help="show what would be taken back; change nothing")
-    parser.add_argument("--include-edited", action="store_true", help="notes that you have edited since as well")
     parser.add_argument(
         "--yes", action="store_true", help="do not ask; without a terminal nothing is taken back before this"
     )
@@ -70,7 +69,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     store = context.store
     undo = Undo(store, Journal(context.state, store), TakenBack(context.state, store))
     selector = _selector(args, undo)
-    plan = undo.plan(selector, include_edited=args.include_edited)
+    plan = undo.plan(selector)
     if not plan.steps and selector.session is not None and not _is_known(selector.session, undo, context):
         raise MemoryVaultError(f"nothing is known of a session {selector.session!r}: is that its id?")
     if args.dry_run or not plan.changes:
@@ -86,7 +85,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     shown = plan
     if selector.last:  # What was shown, whatever the worker has written since.
         selector = replace(selector, last=False, run=shown.run)
-    plan = undo.carry_out(selector, include_edited=args.include_edited)
+    plan = undo.carry_out(selector)
     plan.later = shown.later
     if args.of is not None:
         forget_large_change(context.state.harness, args.of)
@@ -102,7 +101,7 @@ def _print(plan: UndoPlan, args: argparse.Namespace, *, done: bool) -> int:
         print_json(
             {
                 "done": done,
-                "steps": [{"path": s.path, "step": s.step, "why": s.why, "edited": s.edited} for s in plan.steps],
+                "steps": [{"path": s.path, "step": s.step, "why": s.why} for s in plan.steps],
                 "left": plan.left,
                 **({"run": plan.run, "at": plan.at} if plan.run else {}),
                 **({"later": [{"run": each.run, "at": each.at} for each in plan.later]} if plan.later else {}),
@@ -119,11 +118,10 @@ def _print(plan: UndoPlan, args: argparse.Namespace, *, done: bool) -> int:
             note(f"memory: {_what_is_left(plan.later)}")
     for step in plan.steps:
         print(f"{(_DONE if done else _WILL)[step.step]}: {in_line(step.path)}")
-        if step.why != WRITTEN:  # That is what was asked for, and holds for nearly all.
+        if step.why is not Why.WRITTEN:  # That is what was asked for, and holds for nearly all.
             print(f"    {step.why}")
     if plan.left:
-        left = counted(plan.left, "note stays", "notes stay")
-        note(f"memory: {left}" + ("; --include-edited takes what you have edited as well" if plan.edited else ""))
+        note(f"memory: {counted(plan.left, 'note stays', 'notes stay')}")
     is_last = args.session is None and args.since is None
     if is_last and plan.steps and (args.yes or not done):  # Who was asked has read it before the question.
         which = "this run" if plan.later else "the last run"
@@ -141,8 +139,7 @@ def _what_ran(plan: UndoPlan) -> str:
 def _what_is_left(later: Sequence[LeftRun]) -> str:
     which = f"{_run_called(later[0].run, later[0].at)}," if len(later) == 1 else counted(len(later), "later run")
     verb = "is" if len(later) == 1 else "are"
-    edited = "; --include-edited takes what you have edited as well" if any(each.edited for each in later) else ""
-    return f"{which} {verb} left: you have decided on, moved or edited all that was written{edited}"
+    return f"{which} {verb} left: all that was written was decided on, moved or changed since"
 
 
 def _run_called(run: str, at: str) -> str:

@@ -258,19 +258,6 @@ class CatalogReader:
         )
         return [row[0] for row in self._connection.execute(sql, (kind, since.isoformat()))]
 
-    def active_paths_with_words(self, words: Sequence[str], limit: int) -> list[str]:
-        """Paths of active entries whose first chunk has any of the words, those with the most and rarest first."""
-        if not words:
-            return []
-        match = " OR ".join('"' + word.replace('"', '""') + '"' for word in dict.fromkeys(words))
-        sql = (
-            "SELECT m.path FROM chunk_fts f CROSS JOIN chunk c ON c.rowid = f.rowid "
-            "CROSS JOIN entry_meta m ON m.rowid = c.entry_rowid "
-            "WHERE chunk_fts MATCH ? AND c.ordinal = 0 AND COALESCE(NULLIF(m.status, ''), 'active') = 'active' "
-            "AND m.special IN ('', '_always-load') ORDER BY bm25(chunk_fts) LIMIT ?"
-        )
-        return [row[0] for row in self._connection.execute(sql, (match, limit))]
-
     def days_in_folder(self, special: str) -> dict[str, str]:
         """Day on which each note of this special folder (`_review`) was made, by path; '' for none.
 

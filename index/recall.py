@@ -12,7 +12,7 @@ from ..runtime.errors import UsageError
 from ..runtime.layout import StatePaths
 from ..runtime.settings import Settings
 from ..vault.store import VaultStore
-from .client import RecallClient, ServiceRefused, ServiceUnavailable, ensure_service
+from .client import RECALL_SECONDS, RecallClient, ServiceRefused, ServiceUnavailable, ensure_service
 from .engine import RecallEngine, RecallQuery
 from .filters import named_values, parse_filter
 from .given import paths_given
@@ -96,6 +96,28 @@ def recall_entries(
         engine.close()
     append_receipt(Path(state.receipts), receipt(query, result, caller=caller, project=request["project"]))
     return RecallAnswer(_told_apart([hit.__dict__ for hit in result.hits], given), result.degraded, without)
+
+
+def recall_as_it_is(
+    state: StatePaths, vault: Path, text: str, *, caller: str, timeout_seconds: float = RECALL_SECONDS, **options: Any
+) -> RecallAnswer:
+    """Recall by the service that runs, else in this process; none is started, and no receipt is left but by it.
+
+    `options` are fields of the protocol's recall that a RecallQuery has too.
+    """
+    try:
+        with RecallClient(state.recall_socket) as client:
+            answer = client.recall(text, caller=caller, timeout_seconds=timeout_seconds, **options)
+        return RecallAnswer(tuple(answer["hits"]), tuple(answer["degraded"]))
+    except (ServiceUnavailable, ServiceRefused) as error:
+        without = str(error)
+    engine = RecallEngine(Path(state.index_db), vault, None)
+    try:
+        sets = {name: frozenset(value) for name, value in options.items() if isinstance(value, list)}
+        result = engine.recall(RecallQuery(text, **{**options, **sets}))
+    finally:
+        engine.close()
+    return RecallAnswer(tuple(hit.__dict__ for hit in result.hits), result.degraded, without)
 
 
 def _told_apart(hits: Sequence[Mapping[str, Any]], given: Sequence[str] | None) -> tuple[Mapping[str, Any], ...]:

@@ -6,7 +6,6 @@ strengthened, never written again; what was rejected stays rejected.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -14,7 +13,6 @@ from typing import Literal, Protocol
 
 from ..runtime.layout import DEFAULT_GROUP, INBOX, INCUBATOR, PROJECTS, REVIEW
 from ..runtime.slug import idea_slug, mining_slug, slugify
-from ..vault.evidence import EVIDENCE_HEADING
 from .candidate import Candidate
 
 ReviewMode = Literal["interactive", "auto", "silent"]
@@ -126,8 +124,6 @@ PASSED_ON = "in what may be a text you passed on"
 """Why it has no better tier, and what is told of it wherever it is listed."""
 UNCONFIRMED = "nothing in the session's record says that you typed it"
 """Why a standing rule has no better tier."""
-_ONCE = re.compile(rf"\A(\s*Proposed because: .*; )({ONE_OCCURRENCE}\.)$", re.MULTILINE)
-"""The first line below the heading, as we write it: one like it further down is the user's."""
 MOST_PIECES = 1000
 """Records. An entry with so much evidence gets no more, and is counted no further: every piece that was counted stays
 named, so what is read again is known again, and what is undone is found; and its header stays of a size to read."""
@@ -285,15 +281,6 @@ def group_of(candidate: Candidate) -> str:
     """Where the entry belongs once it is accepted: with its project, or with the user."""
     project = project_of(candidate)
     return f"{PROJECTS}/{project}" if project else DEFAULT_GROUP
-
-
-def at_first(note: str) -> str:
-    """The note's text as it is true once more has come: it "at first" was inferred from one occurrence.
-
-    Notes of earlier releases say so as if it still were. Only that line of ours changes, below its heading.
-    """
-    told, heading, evidence = note.partition(f"\n## {EVIDENCE_HEADING}\n")
-    return told + heading + _ONCE.sub(r"\1at first \2", evidence, count=1)
 
 
 def status_at(destination: str) -> str:

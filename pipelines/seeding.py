@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from ..vault.entry import fingerprint, first_heading, parse_entry
+from ..vault.entry import fingerprint, first_heading, parse_text
 from ..vault.wording import cut
 
 LEAST_SCORE = 2.0
@@ -231,7 +231,7 @@ def index_of(project: str, instructions: Iterable[str], decisions: Iterable[tupl
 
 def memory_in(text: str) -> Proposal | None:
     """Read one of the agent's own topic files: its description, and its body as the detail."""
-    entry = parse_entry("memory.md", text.encode("utf-8", "surrogatepass"))
+    entry = parse_text("memory.md", text)
     metadata = entry.extra.get("metadata")
     nested = metadata.get("type") if isinstance(metadata, dict) else None
     kind = KIND_OF_MEMORY_TYPE.get(str(entry.extra.get("type") or nested or "").lower())

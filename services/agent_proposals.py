@@ -129,10 +129,9 @@ class AgentProposals:
         """The same with a text that is ready, under the fingerprint `key`: a proposal is known again by it."""
         wanted = validate_slug(fields.slug) if fields.slug else title_slug(str(title))
         group = group_of(fields.group, fields.project)
-        with self._store.lock():
-            self._journal.recover()
+        with self._journal.locked():
             old = resolve_entry(self._store, fields.replaces) if fields.replaces else None
-            if old is not None and says_already(require_living(self._store, old)[1], str(text)):
+            if old is not None and says_already(require_living(self._store, old), str(text)):
                 return ProposalOutcome("known already", old)
             for entry in find_by_fingerprint(self._store, key):
                 if kind == "idea" and is_titled_otherwise(entry, str(title), str(text)):

@@ -11,7 +11,7 @@ from typing import Literal
 from ..pipelines.scrub import Policy
 from ..runtime.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, UsageError
 from ..runtime.paths import original_name
-from ..vault.entry import INCIDENT, content_hash, parse_entry
+from ..vault.entry import INCIDENT, content_hash, parse_text
 from ..vault.header import CONFLICT, out_of_use
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
@@ -106,15 +106,14 @@ def settle_copy(journal: Journal, copy: ConflictCopy, choice: Choice, *, run: st
     if choice == "merged" and (not text or any(mark in text.splitlines() for mark in (_MINE, _THEIRS))):
         raise EntryInvalid("the text is not merged yet: choose between what stands between the marks, and remove them")
     store = journal.store
-    with store.lock():
-        journal.recover()
+    with journal.locked():
         now = next(_read(store, copy.path), None)
         if now is None or now.seen != copy.seen:
             raise EditConflict(f"{copy.note} or its copy was changed since you saw it: look at it again")
         changes = [Change(copy.path, copy.theirs, None)]
         if choice == "merged":
             merged = (text or "").rstrip("\n") + "\n"
-            is_incident = parse_entry(copy.note, merged.encode("utf-8", "surrogateescape")).kind == INCIDENT
+            is_incident = parse_text(copy.note, merged).kind == INCIDENT
             clean, _ = scrub_note(merged, Policy.FULL if is_incident else Policy.SECRETS)
             kept: Scrubbed | None = Scrubbed.trusted(clean, reason="scrubbed here, but for names, dates and ids")
         elif choice == "theirs" or copy.mine is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from enum import StrEnum
 
 from ..pipelines.scrub import Policy, scrub
@@ -29,6 +30,17 @@ class Told(StrEnum):
     """Somebody may be writing there: look again after SETTLED_SECONDS."""
     NOT = "not"
     """It was edited just now, or cannot be written."""
+
+
+@dataclass(frozen=True)
+class DecisionProblem:
+    """A note whose decision could not be carried out."""
+
+    proposal: str
+    """Its path; `^` and a key for a line of a list."""
+    problem: str
+    told: Told = Told.NOT
+    """Whether the note itself says so."""
 
 
 def tell(store: VaultStore, path: str, problem: str) -> Told:

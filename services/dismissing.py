@@ -11,16 +11,17 @@ from dataclasses import dataclass
 from ..pipelines.incubation import GC_KIND, SURFACE_KIND
 from ..pipelines.likeness import statement_of
 from ..pipelines.review import Reject
-from ..runtime.errors import EditConflict, EntryInvalid, EntryNotFound
+from ..runtime.errors import EntryInvalid
 from ..runtime.layout import INBOX, REVIEW
 from ..vault.active import is_entry_place
 from ..vault.automemory import INDEX_KIND, TOPIC_KIND
-from ..vault.entry import DISMISSED, PATTERN_KIND, Entry, fingerprint, parse_entry
+from ..vault.entry import DISMISSED, PATTERN_KIND, Entry, fingerprint
 from ..vault.fields import StoreValue
 from ..vault.pending import is_idea_path, pending_folder
 from ..vault.scrubbed import Scrubbed
 from .entry_names import is_living
-from .journal import Change, hash_of, text_of
+from .journal import rewritten
+from .retrying import read_seen
 from .reviewing import Reviewer
 
 RUN = "dismiss"
@@ -78,23 +79,18 @@ def dismiss(reviewer: Reviewer, path: str, expected_hash: str | None = None) -> 
     """
     store, journal = reviewer.store, reviewer.journal
     run = journal.new_run(RUN)
-    with store.lock():
-        journal.recover()
-        before = text_of(store, path)
-        if before is None:
-            raise EntryNotFound(f"{path} is gone")
-        entry = parse_entry(path, before.encode("utf-8", "surrogateescape"))
+    with journal.locked():
+        entry = read_seen(store, path)
         if is_dismissed(entry):
             return Dismissed(path, entry.effective_status, was_so=True)
-        if expected_hash is not None and hash_of(before) != expected_hash:
-            raise EditConflict(f"{path} was changed since you saw it: look at it again")
+        entry = read_seen(store, path, expected_hash)
         require_dismissible(entry)
         if pending_folder(path) not in (REVIEW, INBOX):
             fields: dict[str, StoreValue] = {"status": DISMISSED}
             if entry.fingerprint is None:  # By it the statement is known again, in whatever kind it comes.
                 fields["fingerprint"] = fingerprint(statement_of(entry.body))
-            change = Change(path, before, store.render_edit(before, fields))
-            journal.commit([change], run=run, actor="review", what=f"dismissed: {entry.slug}")
+            changes = rewritten(entry, store.render_edit(entry.text, fields))
+            journal.commit(changes, run=run, actor="review", what=f"dismissed: {entry.slug}")
             return Dismissed(path, DISMISSED)
     decided = reviewer.decide(path, Reject(), run=run, expected_hash=expected_hash)
     return Dismissed(decided.path, decided.verdict)
@@ -107,20 +103,13 @@ def edit(reviewer: Reviewer, path: str, body: Scrubbed, expected_hash: str) -> b
     EntryInvalid for a note that is no entry in use, VaultUnavailable; nothing is changed then.
     """
     store, journal = reviewer.store, reviewer.journal
-    with store.lock():
-        journal.recover()
-        before = text_of(store, path)
-        if before is None:
-            raise EntryNotFound(f"{path} is gone")
-        if hash_of(before) != expected_hash:
-            raise EditConflict(f"{path} was changed since you saw it: look at it again")
-        entry = parse_entry(path, before.encode("utf-8", "surrogateescape"))
+    with journal.locked():
+        entry = read_seen(store, path, expected_hash)
         if pending_folder(path) or reason_against(entry):
             raise EntryInvalid(f"{path} is no entry in use")
         if str(body).strip() == entry.body.strip():
             return False
-        after = store.render_edit(before, {"fingerprint": fingerprint(statement_of(str(body)))}, body)
-        journal.commit(
-            [Change(path, before, after)], run=journal.new_run(EDIT_RUN), actor="review", what=f"edited: {entry.slug}"
-        )
+        after = store.render_edit(entry.text, {"fingerprint": fingerprint(statement_of(str(body)))}, body)
+        run = journal.new_run(EDIT_RUN)
+        journal.commit(rewritten(entry, after), run=run, actor="review", what=f"edited: {entry.slug}")
     return True

@@ -8,11 +8,10 @@ from ..pipelines.review import former_path
 from ..runtime.errors import EntryInvalid, EntryNotFound, UsageError
 from ..runtime.layout import ARCHIVE
 from ..runtime.normal_form import composed
-from ..vault.entry import Entry, parse_entry
+from ..vault.entry import Entry
 from ..vault.frontmatter import require_sound
 from ..vault.store import VaultStore
 from ..vault.wording import one_line
-from .journal import text_of
 
 LIVING = frozenset({"active", "pending", "inbox", "incubating", "resolved"})
 MOST_NAMED = 8
@@ -64,16 +63,16 @@ def is_living(entry: Entry) -> bool:
     return entry.effective_status in LIVING and entry.special != ARCHIVE
 
 
-def require_living(store: VaultStore, path: str) -> tuple[str, Entry]:
-    """Text and entry that may be superseded. Raises EntryNotFound, EntryInvalid."""
-    before = text_of(store, path)
-    if before is None:
-        raise EntryNotFound(f"there is no entry {path}: `memory list` shows what there is")
-    require_sound(before, path)
-    entry = parse_entry(path, before.encode("utf-8", "surrogateescape"))
+def require_living(store: VaultStore, path: str) -> Entry:
+    """The entry that may be superseded. Raises EntryNotFound, EntryInvalid."""
+    try:
+        entry = store.read(path)
+    except EntryNotFound as error:
+        raise EntryNotFound(f"{error}: `memory list` shows what there is") from error
+    require_sound(entry.text, path)
     if not is_living(entry):
         raise EntryInvalid(f"{path} can't be evolved: its status is {entry.effective_status}")
-    return before, entry
+    return entry
 
 
 def _path_called(store: VaultStore, name: str) -> str | None:

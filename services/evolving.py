@@ -22,7 +22,7 @@ from ..vault.store import VaultStore
 from ..vault.wording import cut
 from .decision_property import decision_keys
 from .entry_names import require_living, resolve_entry
-from .journal import Change, Journal
+from .journal import Change, Journal, rewritten
 
 SETTLED = frozenset({"active", "incubating"})
 """What an evolved entry may be; of another status its own text makes it hold."""
@@ -54,9 +54,8 @@ def evolve(
     Raises EntryNotFound, EntryInvalid (superseded already), EntryExists (also where it says that already),
     UsageError, EditConflict, VaultUnavailable.
     """
-    with store.lock():
-        journal.recover()
-        before, entry = require_living(store, old)
+    with journal.locked():
+        entry = require_living(store, old)
         path, status = _place(store, entry, new_slug)
         if path != old and store.exists(path):
             raise EntryExists(f"there is already an entry {path}: choose another --new-slug")
@@ -64,14 +63,10 @@ def evolve(
             raise EntryExists(f"{old} says that already: nothing was changed")
         archive = free_archive_path(store, old)
         text = store.render_edit(
-            before, _new_fields(store, entry, path, status, archive, body), _with_title(entry, body)
+            entry.text, _new_fields(store, entry, path, status, archive, body), _with_title(entry, body)
         )
-        archived = archived_text(store, journal, before, path, reason)
-        changes = [Change(archive, None, archived)]
-        if path == old:
-            changes.append(Change(path, before, text))
-        else:
-            changes += [Change(path, None, text), Change(old, before, None)]
+        archived = archived_text(store, journal, entry.text, path, reason)
+        changes = [Change(archive, None, archived), *rewritten(entry, text, path)]
         journal.commit(changes, run=journal.new_run("evolve"), actor="evolve", what=f"evolved {entry.slug}")
     return Evolved(path, archive)
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from ..pipelines.review import archive_name
 from ..pipelines.scrub import scrub
 from ..runtime.errors import EntryInvalid, EntryNotFound, PathRefused
 from ..runtime.killpoint import kill_point
@@ -23,13 +22,14 @@ from ..runtime.slug import free_slug, slugify
 from ..sources.host_memory import claude_folders
 from ..sources.instructions import InstructionFile, Unread, memory_files
 from ..vault.automemory import INDEX_NAME, TOPIC_KIND
-from ..vault.entry import Entry, Source, parse_entry
+from ..vault.entry import Entry, Source, parse_text
 from ..vault.fields import StoreValue
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
 from ..vault.wording import beginning_of, one_line
 from .cursors import Cursors
 from .device import this_device
+from .evolving import free_archive_path
 from .journal import Change, Journal, hash_of, text_of
 from .topics import type_of
 
@@ -162,7 +162,7 @@ class HostMemory:
         if dry_run:
             return ImportOutcome(source, "removed", path)
         self._cursors.set(source, {**cursor, "going": True, "digest": ""})
-        archive = self._archive(path)
+        archive = free_archive_path(self._store, path)
         text = self._store.render_edit(before, {"status": "archived"})
         changes = [Change(archive, None, text), Change(path, before, None)]
         self._journal.commit(changes, run=run, actor="import", what="claude has removed the note")
@@ -205,7 +205,7 @@ class HostMemory:
     def _is_of_another_device(self, path: str, before: str | None) -> bool:
         if before is None:
             return False
-        device = parse_entry(path, before.encode("utf-8", "surrogateescape")).extra.get(DEVICE)
+        device = parse_text(path, before).extra.get(DEVICE)
         return device is not None and device != self._device
 
     def _is_own_copy(self, before: str, after: Scrubbed) -> bool:
@@ -217,15 +217,8 @@ class HostMemory:
         slug = free_slug(slugify(file.path.stem), lambda slug: self._store.exists(f"{folder}/{slug}.md"))
         return f"{folder}/{slug}.md"
 
-    def _archive(self, path: str) -> str:
-        day = self._store.today().strftime("%Y%m%d")
-        number = 1
-        while self._store.exists(archive_name(path, day, number)):
-            number += 1
-        return archive_name(path, day, number)
-
     def _text(self, file: InstructionFile, path: str, before: str | None) -> Scrubbed:
-        entry = parse_entry(file.path.name, file.text.encode("utf-8", "surrogatepass"))
+        entry = parse_text(file.path.name, file.text)
         kind = type_of(entry)
         description = _short_text(entry.extra.get("description"))
         title = scrub(description or _short_text(entry.extra.get("name")) or f"Notes of Claude Code on {file.project}")
@@ -245,7 +238,7 @@ class HostMemory:
 
 
 def _body(path: str, text: str) -> str:
-    return parse_entry(path, text.encode("utf-8", "surrogateescape")).body
+    return parse_text(path, text).body
 
 
 def _is_ours(before: str | None, cursor: Mapping[str, Any]) -> bool:

@@ -15,7 +15,7 @@ import logging
 import os
 import secrets
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
@@ -34,7 +34,8 @@ from ..runtime.errors import (
 from ..runtime.killpoint import kill_point
 from ..runtime.layout import StatePaths, make_private_folder, open_private
 from ..vault.boundary import Consent
-from ..vault.entry import content_hash
+from ..vault.entry import Entry, content_hash
+from ..vault.note_text import decode_note
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
 from .boundary import is_outside, outside_write, require_consent, text_outside, without_change
@@ -122,6 +123,13 @@ class Act:
     moves: tuple[FolderMove, ...] = ()
 
 
+def rewritten(entry: Entry, text: Scrubbed, target: str | None = None) -> list[Change]:
+    """The changes that give an entry's note another text, and with `target` another place."""
+    if target in (None, entry.path):
+        return [Change(entry.path, entry.text, text)]
+    return [Change(target, None, text), Change(entry.path, entry.text, None)]
+
+
 def hash_of(text: str) -> str:
     """The `content_hash` of the file that holds this text."""
     return content_hash(text.encode("utf-8", "surrogateescape"))
@@ -132,7 +140,7 @@ def text_of(store: VaultStore, path: str) -> str | None:
     if is_outside(path):
         return text_outside(store, path)
     try:
-        return store.read_bytes(path).decode("utf-8", "surrogateescape")
+        return decode_note(store.read_bytes(path))
     except EntryNotFound:
         return None
 
@@ -176,6 +184,16 @@ class Journal:
         """Whether there is a change for `recover` to end."""
         return self._pending.exists()
 
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the vault's lock over read-check-commit; what a crash interrupted is ended first. Re-entrant.
+
+        Raises PathRefused, VaultUnavailable.
+        """
+        with self._store.lock():
+            self.recover()
+            yield
+
     def stamp(self) -> str:
         """Now, as acts and entries write it."""
         return self._now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -215,8 +233,7 @@ class Journal:
             **({"moves": [{"path": m.path, "to": m.to} for m in moves]} if moves else {}),
             **({"consent": str(consent)} if consent is not None else {}),
         }
-        with self._store.lock():
-            self.recover()
+        with self.locked():
             for change in changes:
                 self._expect(change, moves, consent)
             for move in moves:

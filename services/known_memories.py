@@ -138,7 +138,7 @@ class VaultMemories:
         self._by_kind: dict[str, _Wordings] = {}
         """Of the kinds that were asked for: taking every note of a vault apart takes long."""
         for path, head in store.settled_heads(HEADER_BYTES):
-            self._note(path, head)
+            self._note(path, head.decode("utf-8", "replace"))
         store.require_vault()  # a vault that was unmounted half-way has not been searched
 
     def entries(self, candidate: Candidate) -> list[Entry]:
@@ -250,10 +250,9 @@ class VaultMemories:
             if gone.kind in self._by_kind:
                 self._by_kind[gone.kind].discard(gone)
         if text is not None:
-            self._note(path, text.encode("utf-8", "surrogateescape"))
+            self._note(path, text)
 
-    def _note(self, path: str, head: bytes) -> None:
-        text = head.decode("utf-8", "replace")
+    def _note(self, path: str, text: str) -> None:
         fields, body = skim(text)
         parts = split_header(text)
         status = _status_at(path, fields.get("status", ACTIVE).lower())

@@ -8,19 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from ..runtime.errors import EditConflict, EntryInvalid, EntryNotFound
+from ..runtime.errors import EntryInvalid
 from ..runtime.layout import ALWAYS_LOAD, INBOX, REVIEW
 from ..vault.active import is_entry_place
-from ..vault.entry import GUARDS, Entry, parse_entry
+from ..vault.entry import GUARDS, Entry
 from ..vault.fields import StoreValue
 from ..vault.pending import is_idea_path, pending_folder
-from ..vault.scrubbed import Scrubbed
 from .entry_names import is_living
-from .journal import Change, hash_of, text_of
+from .journal import Change, rewritten
 from .remembering import free_path
+from .retrying import read_seen
 from .reviewing import Reviewer
 
-Changes = Callable[[Entry, str], list[Change]]
+Changes = Callable[[Entry], list[Change]]
 RUN = "mark"
 """How the runs of the journal begin in which an entry was marked."""
 
@@ -53,15 +53,15 @@ def mark_always(reviewer: Reviewer, path: str, on: bool, expected_hash: str | No
     """
     verdict = "given to every session" if on else "not given to every session"
 
-    def changes(entry: Entry, before: str) -> list[Change]:
+    def changes(entry: Entry) -> list[Change]:
         if entry.always_load == on:
             return []
         target = path
         if not on and f"/{ALWAYS_LOAD}/" in f"/{path}":
             group = path.partition(f"{ALWAYS_LOAD}/")[0]
             target = free_path(f"{group}{entry.kind or 'preferences'}/{path.rsplit('/', 1)[-1]}", reviewer.store)
-        text = reviewer.store.render_edit(before, {"always_load": on})
-        return [Change(path, before, text)] if target == path else _moved(path, target, before, text)
+        text = reviewer.store.render_edit(entry.text, {"always_load": on})
+        return rewritten(entry, text, target)
 
     return _mark(reviewer, path, verdict, changes, expected_hash)
 
@@ -74,32 +74,22 @@ def mark_guard(reviewer: Reviewer, path: str, guard: str, expected_hash: str | N
     if guard and guard not in GUARDS:
         raise EntryInvalid(f"a guard is one of {', '.join(GUARDS)}, not {guard!r}")
 
-    def changes(entry: Entry, before: str) -> list[Change]:
+    def changes(entry: Entry) -> list[Change]:
         if entry.guard == guard and bool(entry.extra.get("guard")) == bool(guard):
             return []
         fields: Mapping[str, StoreValue] = {"guard": guard or None}
-        return [Change(path, before, reviewer.store.render_edit(before, fields))]
+        return rewritten(entry, reviewer.store.render_edit(entry.text, fields))
 
     return _mark(reviewer, path, f"guard {guard}" if guard else "no guard", changes, expected_hash)
 
 
-def _moved(path: str, target: str, before: str, text: Scrubbed) -> list[Change]:
-    return [Change(target, None, text), Change(path, before, None)]
-
-
 def _mark(reviewer: Reviewer, path: str, verdict: str, changes: Changes, expected_hash: str | None) -> Marked:
     store, journal = reviewer.store, reviewer.journal
-    with store.lock():
-        journal.recover()
-        before = text_of(store, path)
-        if before is None:
-            raise EntryNotFound(f"{path} is gone")
-        if expected_hash is not None and hash_of(before) != expected_hash:
-            raise EditConflict(f"{path} was changed since you saw it: look at it again")
-        entry = parse_entry(path, before.encode("utf-8", "surrogateescape"))
+    with journal.locked():
+        entry = read_seen(store, path, expected_hash)
         if why := reason_against(entry):
             raise EntryInvalid(f"{path} can't be marked: {why}")
-        wanted = changes(entry, before)
+        wanted = changes(entry)
         if not wanted:
             return Marked(path, verdict, was_so=True)
         journal.commit(wanted, run=journal.new_run(RUN), actor="review", what=f"{verdict}: {entry.slug}")

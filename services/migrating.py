@@ -18,7 +18,7 @@ from ..runtime.errors import EntryInvalid
 from ..runtime.killpoint import kill_point
 from ..runtime.slug import free_slug
 from ..sources.contextvault import OldNote, contextvault_notes
-from ..vault.entry import STATUSES, parse_entry
+from ..vault.entry import STATUSES, parse_entry, parse_text
 from ..vault.fields import StoreValue
 from ..vault.registry import HEADER_BYTES
 from ..vault.scrubbed import Scrubbed
@@ -66,8 +66,7 @@ class Migration:
         """Do it. Raises as `plan` does."""
         run = self._journal.new_run("migrate")
         done = []
-        with self._store.lock():
-            self._journal.recover()
+        with self._journal.locked():
             for number, step in enumerate(self._steps(), start=1):
                 if step.told.result == "migrate" and step.told.path is not None:
                     self._journal.commit(
@@ -120,7 +119,7 @@ class Migration:
     def _text(self, old: OldNote, place: NewPlace, slug: str, origin: str) -> Scrubbed:
         """The note with the fields of an entry; its own text, other fields and their order stay byte for byte."""
         clean = scrub(old.text, Policy.SECRETS)
-        entry = parse_entry(old.name, clean.encode("utf-8", "surrogateescape"))
+        entry = parse_text(old.name, clean)
         status = entry.status if entry.status in STATUSES else "active"
         fields: dict[str, StoreValue] = {
             "kind": place.kind,

@@ -11,7 +11,7 @@ from itertools import takewhile
 from typing import Any
 
 from ..runtime.errors import EntryInvalid, VaultUnavailable
-from ..vault.entry import DISMISSED, REJECTED, content_hash, parse_entry
+from ..vault.entry import DISMISSED, REJECTED, content_hash, parse_text
 from ..vault.pending import is_idea_path
 from .boundary import is_outside
 
@@ -87,7 +87,7 @@ def _written(act: Mapping[str, Any]) -> Mapping[str, Any] | None:
     if is_outside(change["path"]) or any(is_idea_path(one["path"]) for one in act["changes"]):
         return None
     try:
-        entry = parse_entry(change["path"], change["after"].encode("utf-8", "surrogateescape"))
+        entry = parse_text(change["path"], change["after"])
     except EntryInvalid:
         return None
     return change if entry.effective_status in _NO else None

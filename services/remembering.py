@@ -20,7 +20,6 @@ from ..pipelines.routing import (
     Action,
     RoutedCandidate,
     Tier,
-    at_first,
     beyond_limit,
     group_of,
     is_further_finding,
@@ -34,7 +33,7 @@ from ..runtime.paths import resolve_inside
 from ..runtime.settings import Settings
 from ..runtime.slug import free_slug
 from ..tasks.queue.kinds import Json
-from ..vault.entry import Entry, Source, fingerprint, parse_entry
+from ..vault.entry import Entry, Source, fingerprint
 from ..vault.evidence import EVIDENCE_HEADING, LOOKED_UP, NOT_TYPED, PASSED_ON_TAG, SAID
 from ..vault.fields import StoreValue
 from ..vault.pending import is_idea_path
@@ -50,7 +49,7 @@ from .ideas.ledger import (
     new_idea_path,
     slug_of,
 )
-from .journal import Change, Journal, text_of
+from .journal import Change, Journal, rewritten, text_of
 from .known_memories import PROBABILITY, Rank, VaultMemories
 from .retrying import retry_edit
 from .semantic_similarity import SemanticSimilarity
@@ -104,9 +103,7 @@ def remember(
     journal.recover()
     if not candidates:
         return MemoryReport()
-    taken_back = TakenBack(settings.state, store)
-    taken_back.carry_over()
-    candidates, gone = taken_back.apart(candidates)
+    candidates, gone = TakenBack(settings.state, store).apart(candidates)
     routed: list[RoutedCandidate] = []
     written: list[str] = []
     counts: Counter[str] = Counter(taken_back=len(gone)) if gone else Counter()
@@ -187,8 +184,7 @@ def capture_idea(
     run, stamp = journal.new_run("idea"), journal.stamp()
     source = Source(BY_COMMAND, session or "", (stamp,))
     said = Candidate("idea", str(summary), "you wrote it down", "user", (stamp,), str(summary), session or "")
-    with store.lock(), SemanticSimilarity(settings) as meaning:
-        journal.recover()
+    with journal.locked(), SemanticSimilarity(settings) as meaning:
         known = [
             entry
             for entry in VaultMemories(store, settings, meaning).entries(said)
@@ -215,7 +211,7 @@ def capture_idea(
             )
             note = Change(path, None, text)
         else:
-            path, before = old.path, text_of(store, old.path) or ""
+            path, before = old.path, old.text
             fields: dict[str, StoreValue] = {"occurrences": old.occurrences + 1, "source": [*old.sources, source]}
             if "surface" in old.extra:
                 fields["surface"] = None  # it was to be asked for, or declined: now the user has said so
@@ -396,17 +392,12 @@ class _Writer:
         path = decision.supersedes or decision.destination
 
         def attempt() -> str:
-            before = text_of(self._store, path)
-            if before is None:
-                raise EntryNotFound(f"there is no entry {path}")
-            return self._strengthen(decision, path, before)
+            return self._strengthen(decision, self._store.read(path))
 
         return retry_edit(attempt)
 
-    def _strengthen(self, decision: RoutedCandidate, path: str, before: str) -> str:
+    def _strengthen(self, decision: RoutedCandidate, entry: Entry) -> str:
         candidate = decision.candidate
-        told = at_first(before)
-        entry = parse_entry(path, told.encode("utf-8", "surrogateescape"))
         is_next = is_further_finding(candidate, {source.session for source in entry.sources if source.session})
         fields: dict[str, StoreValue] = {
             "occurrences": entry.occurrences + (not is_next),
@@ -424,8 +415,8 @@ class _Writer:
             # What a session found out next about one problem is more than the same again: it may be the cause.
             is_more = candidate.category == "idea" or is_next or _is_other_wording(candidate, entry.body)
             body = _with_evidence(entry.body, candidate) if is_more else None
-            self._commit([Change(path, before, self._store.render_edit(told, fields, body))], decision, "strengthened")
-            return path
+            self._commit(rewritten(entry, self._store.render_edit(entry.text, fields, body)), decision, "strengthened")
+            return entry.path
         target = free_path(decision.destination, self._store)
         fields |= {"status": status_at(target)}
         if status_at(target) != entry.effective_status:
@@ -433,8 +424,8 @@ class _Writer:
         new_body = _in_own_words(entry.body) if decision.tier is Tier.HIGH else None
         if _is_other_wording(candidate, entry.body):
             new_body = _with_evidence(new_body or entry.body, candidate)
-        text = self._store.render_edit(told, fields, new_body)
-        self._commit([Change(target, None, text), Change(path, before, None)], decision, "moved on")
+        text = self._store.render_edit(entry.text, fields, new_body)
+        self._commit(rewritten(entry, text, target), decision, "moved on")
         return target
 
     def _commit_idea(self, note: Change, decision: RoutedCandidate) -> None:

@@ -5,17 +5,13 @@ One way in, `Reviewer.decide`; every change is in the journal, so that the last 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
-from ..index.catalog_reader import CatalogReader
-from ..index.client import RecallClient, ServiceRefused, ServiceUnavailable
-from ..index.engine import RecallEngine, RecallQuery
-from ..index.query import is_significant, word_spans
+from ..index.recall import recall_as_it_is
 from ..pipelines.incubation import GC_KIND, SURFACE_KIND, Answer, listed
-from ..pipelines.likeness import shared_words, statement_of, wording_of
+from ..pipelines.likeness import statement_of
 from ..pipelines.review import (
     Accepted,
     Approve,
@@ -32,14 +28,11 @@ from ..pipelines.review import (
     why_none,
     without_replacement_line,
 )
-from ..pipelines.routing import at_first
 from ..runtime.errors import (
     EditConflict,
     EntryInvalid,
     EntryNotFound,
-    IndexUnavailable,
     MemoryVaultError,
-    PathRefused,
     QueueUnavailable,
     UsageError,
     VaultUnavailable,
@@ -48,32 +41,31 @@ from ..runtime.layout import ALWAYS_LOAD, REVIEW, special_folder
 from ..runtime.settings import Settings
 from ..runtime.slug import slugify
 from ..tasks.queue.enqueue import enqueue
-from ..vault.entry import IN_INBOX, PENDING, Entry, Source, fingerprint, parse_entry
+from ..vault.entry import IN_INBOX, PENDING, Entry, Source, fingerprint
 from ..vault.evidence import PASSED_ON_TAG
 from ..vault.fields import StoreValue
 from ..vault.frontmatter import carry_fields, require_sound
-from ..vault.header import skim
 from ..vault.pending import is_idea_path, pending_folder
 from ..vault.registry import HEADER_BYTES
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
 from .boundary import consent_of, is_outside
-from .decision_property import Told, decision_keys, may_be_decided, read_decision, take_back_problem, tell
+from .decision_property import DecisionProblem as DecisionProblem
+from .decision_property import decision_keys, may_be_decided, read_decision, take_back_problem, tell
 from .entry_names import require_living, resolve_entry
 from .evolving import archived_text, free_archive_path
 from .ideas.incubator import answer_listed, parse_listed
 from .ideas.ledger import commit_idea, decline, research_key, slug_of, surface, taken_back
 from .ideas.lost_questions import asked_idea
 from .ideas.research_fields import with_research_of, without_research
-from .journal import Act, Change, FolderMove, Journal, Recorded, hash_of, text_of
+from .journal import Act, Change, FolderMove, Journal, Recorded, hash_of, rewritten, text_of
 from .remembering import free_path, inside_vault
 from .replacing import replaced_now
-from .retrying import retry_edit
+from .retrying import read_seen, retry_edit
 from .stores import DECISION_FOLDERS, vault_store
 
 _USUAL = frozenset({"", ALWAYS_LOAD})
 NEAREST = 5
-MOST_SHARING = 200
 RECALL_SECONDS = 3.0
 
 
@@ -95,16 +87,6 @@ class DecisionOutcome:
 def also_in(outside: str | None) -> str:
     """What to say behind the path of an idea that is listed in a file outside the vault; '' of any other note."""
     return f", and in {outside}" if outside else ""
-
-
-@dataclass(frozen=True)
-class DecisionProblem:
-    """A note whose decision could not be carried out."""
-
-    proposal: str
-    problem: str
-    told: Told = Told.NOT
-    """Whether the note itself says so."""
 
 
 @dataclass(frozen=True)
@@ -181,16 +163,11 @@ class Reviewer:
         """
 
         def attempt() -> DecisionOutcome:
-            with self.store.lock():
-                self.journal.recover()
-                before = text_of(self.store, path)
-                if before is None:
-                    raise EntryNotFound(f"{path} does not wait any more")
+            with self.journal.locked():
+                entry = read_seen(self.store, path, expected_hash, "does not wait any more")
                 if special_folder(path) not in DECISION_FOLDERS:
                     raise EntryInvalid(f"{path} does not wait for a decision: it is in no _review or _inbox folder")
-                if expected_hash is not None and hash_of(before) != expected_hash:
-                    raise EditConflict(f"{path} was changed since you saw it: look at it again")
-                decided = self._carry_out(path, before, decision, run, body, expected_old)
+                decided = self._carry_out(entry, decision, run, body, expected_old)
             return self._researched(decided)
 
         return retry_edit(attempt, again=expected_hash is None and expected_old is None)
@@ -234,8 +211,7 @@ class Reviewer:
         `expected` is the id of the act that the user saw as the last one: raises EditConflict when it is not, so that
         two windows do not take back two.
         """
-        with self.store.lock():
-            self.journal.recover()
+        with self.journal.locked():
             act = self.last_decision(path)
             if expected is not None and (act is None or act.id != expected):
                 raise EditConflict("that decision is not the last one any more; nothing was taken back")
@@ -276,36 +252,18 @@ class Reviewer:
         return with_research_of(self.store, change.path, change.before, now)
 
     def nearest(self, entry: Entry, most: int = NEAREST) -> list[NearEntry]:
-        """Living entries that speak of the same: by recall where it answers, then by wording."""
-        statement = statement_of(entry.body)
-        found: dict[str, NearEntry] = {}
-        for path in self._recalled(statement, most):
-            with suppress(EntryNotFound, EntryInvalid, PathRefused):
-                found[path] = _near(self.store.read(path))
-        if len(found) < most:
-            asked = wording_of(statement)
-            scored = []
-            for path, head in self.store.heads(HEADER_BYTES, self._sharing_words(statement)):
-                fields, body = skim(head.decode("utf-8", "replace"))
-                living = fields.get("status", "active") == "active" and special_folder(path) in ("", ALWAYS_LOAD)
-                score = shared_words(asked, wording_of(statement_of(body))) if living and path not in found else 0.0
-                if score > 0:
-                    scored.append((-score, path))
-            for _, path in sorted(scored)[: most - len(found)]:
-                with suppress(EntryNotFound, EntryInvalid):
-                    found[path] = _near(self.store.read(path))
-        return list(found.values())[:most]
-
-    def _sharing_words(self, statement: str) -> list[str]:
-        """Notes that may have words of the statement: those the index knows of, and all that it does not know yet."""
-        known: frozenset[str] = frozenset()
-        sharing: list[str] = []
-        words = [word for _, _, word in word_spans(statement) if is_significant(word)]
-        index = Path(self._settings.state.index_db)
-        with suppress(IndexUnavailable), closing(CatalogReader(index)) as reader, reader.snapshot():
-            sharing = reader.active_paths_with_words(words, MOST_SHARING)
-            known = reader.all_paths()
-        return sharing + [path for path in self.store.walk() if path not in known]
+        """Living entries that speak of the same, by recall."""
+        answer = recall_as_it_is(
+            self._settings.state,
+            self.store.vault,
+            statement_of(entry.body),
+            caller="review",
+            timeout_seconds=RECALL_SECONDS,
+            k=most,
+            all_projects=True,
+        )
+        near = self.store.readable(str(hit["path"]) for hit in answer.hits)
+        return [NearEntry(one.path, one.title, statement_of(one.body)) for one in near]
 
     # Decisions in notes
 
@@ -327,47 +285,41 @@ class Reviewer:
         for path, written in list(self.decided_notes()):
             if not still_owned():
                 break
-            results += self._apply_note(path, written, run)
+            results += self._apply(path, written, run)
         return results
 
-    def _apply_note(self, path: str, written: str, run: str) -> list[DecisionOutcome | DecisionProblem]:
-        result = self._apply(path, written, run)
-        return result if isinstance(result, list) else [] if result is None else [result]
-
-    def _apply(
-        self, path: str, written: str, run: str
-    ) -> list[DecisionOutcome | DecisionProblem] | DecisionOutcome | DecisionProblem | None:
+    def _apply(self, path: str, written: str, run: str) -> Sequence[DecisionOutcome | DecisionProblem]:
         try:
             entry = self.store.read(path)
             if entry.kind == GC_KIND:
-                return [*self.answer(path, parse_listed(entry, written), run=run)]
+                return self.answer(path, parse_listed(entry, written), run=run)
             decision = parse_decision(written, entry.supersedes)
             if decision is None:
                 raise EntryInvalid(why_none(written))
             decided = self.decide(path, decision, run=run)
         except EntryNotFound as error:
             # The note itself went: someone else decided. Anything else that is missing is a problem of the note.
-            return self._problem(path, str(error)) if self.store.exists(path) else None
+            return self._problem(path, str(error)) if self.store.exists(path) else []
         except VaultUnavailable:
             raise
         except MemoryVaultError as error:
             return self._problem(path, str(error))
         if decided.verdict != "skipped":
-            return decided
+            return [decided]
         take_back_problem(self.store, path)
-        return None
+        return []
 
-    def _problem(self, path: str, problem: str) -> DecisionProblem:
-        return DecisionProblem(path, problem, tell(self.store, path, problem))
+    def _problem(self, path: str, problem: str) -> list[DecisionProblem]:
+        return [DecisionProblem(path, problem, tell(self.store, path, problem))]
 
     # Carrying out
 
     def _carry_out(
-        self, path: str, before: str, decision: Decision, run: str, body: Scrubbed | None, expected_old: str | None
+        self, entry: Entry, decision: Decision, run: str, body: Scrubbed | None, expected_old: str | None
     ) -> DecisionOutcome:
-        entry = parse_entry(path, before.encode("utf-8", "surrogateescape"))
+        path = entry.path
         if not isinstance(decision, Skip):
-            require_sound(before, path)
+            require_sound(entry.text, path)
         if entry.kind == SURFACE_KIND:
             return self._surface(entry, decision, run)
         if entry.kind == GC_KIND and not isinstance(decision, Skip):
@@ -376,13 +328,13 @@ class Reviewer:
             case Left():
                 return DecisionOutcome(path, "skipped", path)
             case PutAway(destination, status):
-                return self._put_away(entry, before, destination, status, run, body)
+                return self._put_away(entry, destination, status, run, body)
             case Accepted() as accepted:
                 old = self._replaced(entry, accepted, decision)
                 marks = _marks(decision)
                 if old is not None:
-                    return self._replace(entry, before, accepted, old, run, body, expected_old, marks)
-                return self._accept(entry, before, accepted, run, body, marks)
+                    return self._replace(entry, accepted, old, run, body, expected_old, marks)
+                return self._accept(entry, accepted, run, body, marks)
 
     def _surface(self, entry: Entry, decision: Decision, run: str) -> DecisionOutcome:
         """May the idea be put into Ideas.md? The answer holds for this one."""
@@ -400,18 +352,17 @@ class Reviewer:
         return decided
 
     def _put_away(
-        self, entry: Entry, before: str, destination: str, status: str, run: str, body: Scrubbed | None
+        self, entry: Entry, destination: str, status: str, run: str, body: Scrubbed | None
     ) -> DecisionOutcome:
         target = free_path(destination, self.store)
         fields = {**_decided(entry), "status": status}
-        text = self.store.render_edit(before, fields, _body_after(entry, body))
-        self._commit([Change(target, None, text), Change(entry.path, before, None)], run, f"{status}: {entry.slug}")
+        text = self.store.render_edit(entry.text, fields, _body_after(entry, body))
+        self._commit(rewritten(entry, text, target), run, f"{status}: {entry.slug}")
         return DecisionOutcome(entry.path, status, target)
 
     def _accept(
         self,
         entry: Entry,
-        before: str,
         accepted: Accepted,
         run: str,
         body: Scrubbed | None,
@@ -419,11 +370,12 @@ class Reviewer:
     ) -> DecisionOutcome:
         same = self._same_entry(accepted.path, entry)
         if same is not None and body is None:  # What the user made of the text is not known yet.
-            return self._merge(entry, before, same, run, marks)
+            return self._merge(entry, same, run, marks)
         target = free_path(accepted.path, self.store)
         fields = {**_decided(entry), **_placed(target, accepted.status), "guard": None, **marks, "supersedes": None}
-        text = self.store.render_edit(before, fields, _body_after(entry, body))
-        note, proposal, what = Change(target, None, text), Change(entry.path, before, None), f"approved: {entry.slug}"
+        text = self.store.render_edit(entry.text, fields, _body_after(entry, body))
+        note, proposal = rewritten(entry, text, target)
+        what = f"approved: {entry.slug}"
         if is_idea_path(target):
             done = commit_idea(
                 self._settings, self.journal, note, run=run, actor="review", what=what, approved=proposal
@@ -441,11 +393,8 @@ class Reviewer:
         known = other.fingerprint is not None and other.fingerprint == entry.fingerprint
         return other if known and other.effective_status == "active" else None
 
-    def _merge(
-        self, entry: Entry, before: str, other: Entry, run: str, marks: Mapping[str, StoreValue]
-    ) -> DecisionOutcome:
+    def _merge(self, entry: Entry, other: Entry, run: str, marks: Mapping[str, StoreValue]) -> DecisionOutcome:
         """The user holds this already: the entry gets the evidence, the proposal goes to the archive."""
-        other_before = text_of(self.store, other.path) or ""
         fields: dict[str, StoreValue] = {
             "occurrences": other.occurrences + entry.occurrences,
             "source": merged_sources(other.sources, entry.sources),
@@ -454,9 +403,9 @@ class Reviewer:
         archive = free_archive_path(self.store, entry.path)
         reason = Scrubbed.trusted("it was known already", reason="our own words")
         changes = [
-            Change(archive, None, archived_text(self.store, self.journal, before, other.path, reason)),
-            Change(other.path, other_before, self.store.render_edit(at_first(other_before), fields)),
-            Change(entry.path, before, None),
+            Change(archive, None, archived_text(self.store, self.journal, entry.text, other.path, reason)),
+            Change(other.path, other.text, self.store.render_edit(other.text, fields)),
+            Change(entry.path, entry.text, None),
         ]
         self._commit(changes, run, f"merged: {entry.slug}")
         return DecisionOutcome(entry.path, "merged", other.path)
@@ -478,7 +427,6 @@ class Reviewer:
     def _replace(
         self,
         entry: Entry,
-        before: str,
         accepted: Accepted,
         old: str,
         run: str,
@@ -486,8 +434,8 @@ class Reviewer:
         expected_old: str | None,
         marks: Mapping[str, StoreValue],
     ) -> DecisionOutcome:
-        old_before, old_entry = require_living(self.store, old)
-        if expected_old is not None and hash_of(old_before) != expected_old:
+        old_entry = require_living(self.store, old)
+        if expected_old is not None and old_entry.content_hash != expected_old:
             raise EditConflict(f"{old}, which it would replace, is not what you saw: compare them again")
         # What an agent evolved is a new text of that entry: links lead to it.
         evolved = entry.written_by_agent and accepted.replaces == entry.supersedes
@@ -496,7 +444,7 @@ class Reviewer:
         archive = free_archive_path(self.store, old)
         if target == old:
             given = {*entry.extra, "aliases", "priority"} - decision_keys(entry) - {"guard"}
-            in_place = carry_fields(old_before, before, given)
+            in_place = carry_fields(old_entry.text, entry.text, given)
             text = self._in_its_place(entry, in_place, old_entry, accepted, archive, body, marks)
         else:
             fields: dict[str, StoreValue] = {
@@ -507,14 +455,14 @@ class Reviewer:
                 "created": self.store.today(),
                 "supersedes": archive,
             }
-            text = self.store.render_edit(before, fields, _body_after(entry, body))
+            text = self.store.render_edit(entry.text, fields, _body_after(entry, body))
         reason = Scrubbed.trusted(f"replaced by {target} in a review", reason="our own words")
-        changes = [Change(archive, None, archived_text(self.store, self.journal, old_before, target, reason))]
-        if target == old:
-            changes.append(Change(target, old_before, text))
-        else:
-            changes += [Change(target, None, text), Change(old, old_before, None)]
-        self._commit([*changes, Change(entry.path, before, None)], run, f"superseded {old_entry.slug}: {entry.slug}")
+        changes = [
+            Change(archive, None, archived_text(self.store, self.journal, old_entry.text, target, reason)),
+            *rewritten(old_entry, text, target),
+            Change(entry.path, entry.text, None),
+        ]
+        self._commit(changes, run, f"superseded {old_entry.slug}: {entry.slug}")
         return DecisionOutcome(entry.path, "superseded", target, archive)
 
     def _in_its_place(
@@ -553,21 +501,6 @@ class Reviewer:
 
     def _commit(self, changes: list[Change], run: str, what: str) -> None:
         self.journal.commit(changes, run=run, actor="review", what=what)
-
-    def _recalled(self, text: str, most: int) -> list[str]:
-        try:
-            with RecallClient(self._settings.state.recall_socket) as client:
-                answer = client.recall(text, timeout_seconds=RECALL_SECONDS, k=most, all_projects=True, caller="review")
-            return [str(hit["path"]) for hit in answer["hits"]]
-        except (ServiceUnavailable, ServiceRefused, KeyError):
-            pass
-        engine = RecallEngine(Path(self._settings.state.index_db), self.store.vault, None)
-        try:
-            return [hit.path for hit in engine.recall(RecallQuery(text, k=most, all_projects=True)).hits]
-        except (IndexUnavailable, OSError):
-            return []
-        finally:
-            engine.close()
 
 
 def _removed(act: Act, path: str) -> bool:
@@ -624,7 +557,3 @@ def _body_after(entry: Entry, body: Scrubbed | None) -> Scrubbed | None:
     if kept == entry.body:
         return None
     return Scrubbed.trusted(kept, reason="the note's own text, or the user's, which the caller scrubbed")
-
-
-def _near(entry: Entry) -> NearEntry:
-    return NearEntry(entry.path, entry.title, statement_of(entry.body))

@@ -33,7 +33,7 @@ from ..runtime.settings import Settings
 from ..tasks.queue import queries
 from ..tasks.queue.damage import back_up, backup_of
 from ..tasks.queue.enqueue import open_ledger
-from ..vault.entry import AGENT_SOURCE, INCIDENT, SKILL_KIND, Entry, parse_entry
+from ..vault.entry import AGENT_SOURCE, INCIDENT, SKILL_KIND, Entry, parse_text
 from ..vault.fields import MACHINE_KEYS
 from ..vault.frontmatter import load_fields, split_fields
 from ..vault.header import split_header
@@ -307,7 +307,7 @@ def _policy_of(path: str, text: str) -> Policy:
     if is_outside(path):
         return Policy.SECRETS
     try:
-        return note_policy(parse_entry(path, text.encode("utf-8", "surrogateescape")))
+        return note_policy(parse_text(path, text))
     except EntryInvalid:
         return Policy.SECRETS
 

@@ -160,8 +160,7 @@ class Seeding:
         """
         run = self._journal.new_run(SCAN)
         written = []
-        with self._store.lock():
-            self._journal.recover()
+        with self._journal.locked():
             memories = VaultMemories(self._store, self._settings)
             for planned in plan.chosen:
                 if _is_known(planned, memories):  # written meanwhile, by another run or a reflection

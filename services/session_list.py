@@ -27,7 +27,7 @@ from ..sources.transcripts.hosts import open_transcript
 from ..tasks.queue.enqueue import open_ledger
 from ..tasks.queue.ledger import Job
 from ..vault.automemory import COST_KIND
-from ..vault.entry import Entry, parse_entry
+from ..vault.entry import Entry, parse_text
 from ..vault.marker import (
     REFLECTED,
     START,
@@ -266,7 +266,7 @@ def _taken_back(settings: Settings, session: str) -> tuple[TakenBackNote, ...]:
         for change in act.changes:
             if change.before is not None and change.path not in found and session in change.before:
                 with suppress(EntryInvalid):
-                    entry = parse_entry(change.path, change.before.encode("utf-8", "surrogateescape"))
+                    entry = parse_text(change.path, change.before)
                     found[change.path] = TakenBackNote(entry.title, change.path, act.at, change.after_hash is None)
     return tuple(found.values())
 

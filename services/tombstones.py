@@ -13,20 +13,19 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import TypeAlias
 
 from ..pipelines.candidate import Candidate
 from ..pipelines.routing import Action, RoutedCandidate, tier_of
-from ..runtime.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, PathRefused, QueueUnavailable
+from ..runtime.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, PathRefused
 from ..runtime.killpoint import kill_point
 from ..runtime.layout import META, StatePaths
 from ..runtime.paths import original_name
-from ..vault.entry import parse_entry
+from ..vault.entry import parse_text
 from ..vault.marker import is_session_id
+from ..vault.note_text import decode_note
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import MAX_ENTRY_BYTES, VaultStore
-from .cursors import Cursors
 from .journal import hash_of, text_of
 from .retrying import retry_edit
 
@@ -46,8 +45,6 @@ again. Delete a line, or this note, and it may be. A line to which something is 
 """
 """The note without a line."""
 WHY = f"you took it back: {NOTE}"
-_OLD_SCAN = "undone"
-"""Scan name under which it stood in state.db, by session, before there was the note."""
 _RECORD = r"[A-Za-z0-9_:-]{1,128}"
 """No dot: what is imported has for its record the name of its file, which may tell what is in it."""
 _LINE = re.compile(rf"[ \t]*[-*+][ \t]+`(?P<session>[A-Za-z0-9._-]{{1,128}})`:(?P<records>(?:[ \t]+`{_RECORD}`)+)\s*")
@@ -63,8 +60,6 @@ class TakenBack:
 
     def __init__(self, state: StatePaths, store: VaultStore) -> None:
         self._store = store
-        self._state_db = Path(state.state_db)
-        self._old = Cursors(state.state_db, _OLD_SCAN)
 
     def add(self, evidence: Iterable[Evidence]) -> set[Evidence]:
         """Put it down, durably; what of it the note did not say before. Call it before the vault is changed: what a
@@ -73,31 +68,19 @@ class TakenBack:
         Raises EditConflict, EntryInvalid, PathRefused, VaultUnavailable; nothing is put down then.
         """
         added = {each for each in evidence if _is_writable(each)}
-        old = self._in_state()
-        if not added and not old:
+        if not added:
             return set()
-        before = self._edit(lambda said: said | added | old)
+        before = self._edit(lambda said: said | added)
         kill_point("taken-back-noted")
-        if old:
-            self._old.forget_all()
         return added - before
 
     def withdraw(self, evidence: Collection[Evidence]) -> None:
         """It was not taken out of the vault after all. Raises as `add` does."""
         self._edit(lambda said: said - set(evidence))
 
-    def carry_over(self) -> None:
-        """Put down in the note what an earlier release left in the state folder. Done again it changes nothing. Raises
-        EditConflict, VaultUnavailable."""
-        try:
-            if self._in_state():
-                self.add(())
-        except (EntryInvalid, PathRefused) as error:
-            log.warning("what was taken back stays in the state folder: %s", error)
-
     def evidence(self) -> set[Evidence]:
         """All of it, as the note and copies that a sync client left beside it say. Raises VaultUnavailable."""
-        found = self._in_state()
+        found: set[Evidence] = set()
         for path in (NOTE, *self._copies()):
             try:
                 data = self._store.read_bytes(path, MAX_ENTRY_BYTES)
@@ -106,7 +89,7 @@ class TakenBack:
             except (EntryInvalid, PathRefused) as error:
                 log.warning("passed over: %s", error)
                 continue
-            found |= evidence_of(data.decode("utf-8", "surrogateescape"))
+            found |= evidence_of(decode_note(data))
         return found
 
     def apart(self, candidates: Sequence[Candidate]) -> tuple[list[Candidate], list[RoutedCandidate]]:
@@ -124,19 +107,6 @@ class TakenBack:
         """As if nothing had been taken back. The user's own lines in the note stay. Raises as `add` does."""
         for note in (NOTE, *self._copies()):
             self._edit(lambda _: set(), note)
-        if self._state_db.exists():
-            self._old.forget_all()
-
-    def _in_state(self) -> set[Evidence]:
-        if not self._state_db.exists():
-            return set()
-        try:
-            rows = self._old.all().items()
-        except QueueUnavailable as error:
-            # What the note says counts all the same, and a reading need not wait for the state folder.
-            log.warning("what an earlier release put down is passed over: %s", error)
-            return set()
-        return {(session, record) for session, value in rows for record in value["records"]}
 
     def _copies(self) -> Iterator[str]:
         with suppress(OSError):
@@ -185,7 +155,7 @@ def identity(evidence: Evidence) -> Evidence:
 
 def evidence_in(path: str, text: str) -> set[Evidence]:
     """What the note at `path` says where it was found, as far as it can be put down."""
-    note = parse_entry(path, text.encode("utf-8", "surrogateescape"))
+    note = parse_text(path, text)
     found = {(source.session, record) for source in note.sources for record in source.records}
     return {each for each in found if _is_writable(each)}
 

@@ -13,7 +13,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from ..pipelines.review import archive_name
 from ..pipelines.scrub import Policy, scrub
 from ..pipelines.topic_index import index_lines, line_for, links_in, over_the_limit, rebuilt, with_line, without_lines
 from ..runtime.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, PathRefused, UsageError
@@ -22,11 +21,12 @@ from ..runtime.layout import PROJECTS, RESERVED_NAMES, is_conflict_copy
 from ..runtime.paths import resolve_inside
 from ..runtime.slug import validate_slug
 from ..vault.automemory import FOLDER, INDEX_NAME, TYPES, is_topic_name
-from ..vault.entry import AGENT_SOURCE, Entry, Source, parse_entry
+from ..vault.entry import AGENT_SOURCE, Entry, Source, parse_text
 from ..vault.fields import StoreValue
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
 from ..vault.wording import one_line
+from .evolving import free_archive_path
 from .journal import Actor, Change, Journal, hash_of, text_of
 
 MAX_BODY_CHARACTERS = 100_000
@@ -149,8 +149,7 @@ class Topics:
             raise UsageError(f"type {type_!r} is none: use one of {', '.join(TYPES)}")
         if not body.strip():
             raise UsageError("a topic needs a text")
-        with self._store.lock():
-            self._journal.recover()
+        with self._journal.locked():
             path = f"{self.folder}/{slug}.md"
             before = text_of(self._store, path)
             if before is None:
@@ -162,7 +161,7 @@ class Topics:
                 after = self._new(path, slug, body, type_, description, name)
             else:
                 after = self._changed(slug, before, body, type_, description, name, replace, append)
-            entry = parse_entry(path, after.encode("utf-8", "surrogateescape"))
+            entry = parse_text(path, after)
             index = self._index_text()
             line = line_for(_title(entry, slug), slug, _text(entry.extra.get("description")))
             new_index = self._trusted(with_line(index or "", slug, line))
@@ -176,13 +175,12 @@ class Topics:
     def remove(self, slug: str) -> str:
         """Take a topic and its line out; where the file is archived. Raises EntryNotFound."""
         _checked(slug)
-        with self._store.lock():
-            self._journal.recover()
+        with self._journal.locked():
             path = f"{self.folder}/{slug}.md"
             before = text_of(self._store, path)
             if before is None:
                 raise EntryNotFound(f"{self.project} has no topic {slug}: {self._words.listing} shows what there is")
-            archive = self._free_archive(path)
+            archive = free_archive_path(self._store, path)
             changes = [Change(archive, None, self._store.render_edit(before, {"status": "archived"}))]
             index = self._index_text()
             if index is not None and (without := without_lines(index, {slug})) != index:
@@ -196,8 +194,7 @@ class Topics:
 
     def rebuild_index(self) -> bool:
         """Give each topic its one line and take dead ones out; whether anything had to change."""
-        with self._store.lock():
-            self._journal.recover()
+        with self._journal.locked():
             index = self._index_text()
             lines = {}
             for slug in self._slugs():
@@ -281,7 +278,7 @@ class Topics:
     ) -> Scrubbed:
         shown = hash_of(before)[:SHOWN_HASH_CHARACTERS]
         if append:
-            old = parse_entry(slug, before.encode("utf-8", "surrogateescape")).body
+            old = parse_text(slug, before).body
             kept = Scrubbed.trusted(old, reason="it was in the vault")
             text = Scrubbed.joined([kept, _body(body)])
             if len(text) > MAX_BODY_CHARACTERS:
@@ -305,7 +302,7 @@ class Topics:
         if description is not None:
             fields["description"] = _line(description, "description")
         if type_ is not None:
-            metadata = parse_entry(slug, before.encode("utf-8", "surrogateescape")).extra.get("metadata")
+            metadata = parse_text(slug, before).extra.get("metadata")
             kept_metadata = metadata if isinstance(metadata, dict) else {}
             fields["metadata"] = {**_scrubbed_values(kept_metadata), "type": scrub(type_)}
         return self._store.render_edit(before, fields, text)
@@ -315,13 +312,6 @@ class Topics:
         twin = next((known for known in self._slugs() if known.lower() == slug.lower()), None)
         if twin is not None:
             raise EntryExists(f"there is a topic {twin}, which some disks can't tell from {slug}: use that name")
-
-    def _free_archive(self, path: str) -> str:
-        day = self._store.today().strftime("%Y%m%d")
-        number = 1
-        while self._store.exists(archive_name(path, day, number)):
-            number += 1
-        return archive_name(path, day, number)
 
     def _commit(self, changes: list[Change], what: str) -> None:
         kill_point("topics-planned")

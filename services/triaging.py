@@ -8,7 +8,7 @@ from typing import Literal
 
 from ..pipelines.likeness import LikenessLimits, is_same, may_be_same, of_two_projects, statement_of, wording_of_saying
 from ..pipelines.review import group_of
-from ..pipelines.routing import at_first, is_widened
+from ..pipelines.routing import is_widened
 from ..pipelines.triage import Expire, InboxItem, Merge, Promote, TriageLimits, TriageStep, triage
 from ..runtime.days import parse_local_day
 from ..runtime.errors import EditConflict, EntryInvalid, EntryNotFound
@@ -20,8 +20,9 @@ from ..vault.evidence import PASSED_ON_TAG
 from ..vault.fields import StoreValue
 from ..vault.scrubbed import Scrubbed
 from .evolving import archived_text, free_archive_path
-from .journal import Change, text_of
+from .journal import Change
 from .remembering import free_path
+from .retrying import read_seen
 from .reviewing import Reviewer, merged_sources
 from .semantic_similarity import SemanticSimilarity
 
@@ -108,8 +109,7 @@ def carry_out_step(
 
     Raises EntryNotFound and EditConflict when one of them is gone or another now, EntryInvalid, VaultUnavailable.
     """
-    with reviewer.store.lock():
-        reviewer.journal.recover()
+    with reviewer.journal.locked():
         entries = {}
         for path in _paths(step):
             if special_folder(path) != INBOX:
@@ -165,7 +165,7 @@ class _Doer:
         fields = {**self._merged_fields(paths), "status": status, "confidence": "MEDIUM"}
         before = self._text(paths[0])
         changes = [
-            Change(target, None, self._store.render_edit(at_first(before), fields)),
+            Change(target, None, self._store.render_edit(before, fields)),
             *self._archived(paths[1:], target),
             Change(paths[0], before, None),
         ]
@@ -186,7 +186,7 @@ class _Doer:
 
     def _merge(self, step: TriageStep, paths: Sequence[str]) -> TriageOutcome:
         keeper, before = self._entries[paths[0]], self._text(paths[0])
-        text = self._store.render_edit(at_first(before), self._merged_fields(paths))
+        text = self._store.render_edit(before, self._merged_fields(paths))
         self._commit(
             [Change(keeper.path, before, text), *self._archived(paths[1:], keeper.path)], f"merged: {keeper.slug}"
         )
@@ -234,12 +234,7 @@ class _Doer:
 
     def _text(self, path: str) -> str:
         """The note as it was when the plan was made. Raises EntryNotFound, EditConflict."""
-        text = text_of(self._store, path)
-        if text is None:
-            raise EntryNotFound(f"{path} is gone")
-        if self._store.read(path).content_hash != self._entries[path].content_hash:
-            raise EditConflict(f"{path} was changed meanwhile")
-        return text
+        return read_seen(self._store, path, self._entries[path].content_hash).text
 
     def _commit(self, changes: Sequence[Change], what: str) -> None:
         actor: Literal["review", "triage"] = "review" if self._confirmed else "triage"

@@ -15,6 +15,7 @@ from ..runtime.layout import ALWAYS_LOAD, special_folder
 from .automemory import TYPES, kind_by_path
 from .frontmatter import load_fields
 from .header import body_of, out_of_use, split_header
+from .note_text import decode_note, encode_note
 from .project import project_of_note
 from .statuses import is_in_use
 from .wording import cut
@@ -110,6 +111,8 @@ class Entry:
     """The text after the frontmatter, without blank lines around it."""
     content_hash: str
     """SHA-256 of the file's bytes, hexadecimal: what `VaultStore.update` expects."""
+    text: str
+    """All that was read of the file, as `decode_note` gives it: what a changed note is made of."""
     extra: Mapping[str, Plain]
     """All other frontmatter; dates as ISO text."""
 
@@ -145,6 +148,11 @@ class Entry:
 def content_hash(data: bytes) -> str:
     """SHA-256 of a file's bytes, hexadecimal."""
     return hashlib.sha256(data).hexdigest()
+
+
+def parse_text(path: str, text: str) -> Entry:
+    """Parse the text of a note, as `Entry.text` has it. Never raises, as `parse_entry`."""
+    return parse_entry(path, encode_note(text))
 
 
 def parse_entry(path: str, data: bytes) -> Entry:
@@ -196,6 +204,7 @@ def parse_entry(path: str, data: bytes) -> Entry:
         name=name,
         body=body,
         content_hash=content_hash(data),
+        text=decode_note(data),
         extra=MappingProxyType(_plain_mapping(fields)),
     )
 

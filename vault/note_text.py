@@ -21,10 +21,20 @@ def normalize_note_text(text: str) -> str:
     return kept + "\n" if kept else ""
 
 
+def encodable(text: str) -> str:
+    """`text` with `?` for surrogates that `encode_note` cannot restore to the bytes they were read from."""
+    return _HALF_PAIRS.sub("?", text)
+
+
 def encode_note(text: str) -> bytes:
     """Encode as UTF-8. Invalid bytes of the file that `text` was read from are restored, other surrogates become
     `?`."""
-    return _HALF_PAIRS.sub("?", text).encode("utf-8", "surrogateescape")
+    return encodable(text).encode("utf-8", "surrogateescape")
+
+
+def decode_note(data: bytes) -> str:
+    """Every byte of a file as text: what is no UTF-8 becomes lone surrogates, which `encode_note` restores."""
+    return data.decode("utf-8", "surrogateescape")
 
 
 def replace_body(text: str, body: str) -> str:

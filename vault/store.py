@@ -52,7 +52,7 @@ from .fields import StoreValue, replace_unencodable, require_scrubbed, validate_
 from .frontmatter import FieldValue, format_header, set_fields
 from .header import extent, is_open
 from .listing import NotePaths, list_folders, list_notes
-from .note_text import encode_note, normalize_line_ends, normalize_note_text, replace_body
+from .note_text import decode_note, encodable, encode_note, normalize_line_ends, normalize_note_text, replace_body
 from .scrubbed import Scrubbed
 
 MAX_ENTRY_BYTES = 8_000_000
@@ -243,8 +243,8 @@ class VaultStore:
     def render_edit(self, text: str, fields: Mapping[str, StoreValue], body: Scrubbed | None = None) -> Scrubbed:
         """A note's text as `update` would leave it. Raises EntryInvalid; TypeError for unscrubbed text."""
         new_body = None if body is None else require_scrubbed("body", body)
-        data = self._edited(encode_note(text), validate_fields(fields, new=False), new_body)
-        return Scrubbed.trusted(data.decode("utf-8", "surrogateescape"), reason="a note, with scrubbed parts put in")
+        changed = self._edited(text, validate_fields(fields, new=False), new_body)
+        return Scrubbed.trusted(changed, reason="a note, with scrubbed parts put in")
 
     def create(self, relative: str, fields: Mapping[str, StoreValue], title: Scrubbed | None, body: Scrubbed) -> Entry:
         """Write a new entry.
@@ -277,7 +277,7 @@ class VaultStore:
         with self.lock():
             path = self._writable(relative)
             data = self._read_expected(path, relative, expected_hash)
-            changed = self._edited(data, checked, new_body)
+            changed = encode_note(self._edited(decode_note(data), checked, new_body))
             if changed != data:
                 self._replace(path, relative, changed, expected_hash)
             return parse_entry(relative, changed)
@@ -299,7 +299,7 @@ class VaultStore:
         with self.lock():
             path = self._writable(relative)
             data = self._read_expected(path, relative, expected_hash)
-            changed = self._edited(data, checked, None)
+            changed = encode_note(self._edited(decode_note(data), checked, None))
             if resolve_inside(self.vault, new_relative) == path:
                 raise EntryExists(f"{relative} and {new_relative} are the same file")
             try:
@@ -350,7 +350,7 @@ class VaultStore:
             data = self._read_file(path, str(path))
         except EntryNotFound:
             return None
-        return data.decode("utf-8", "surrogateescape"), content_hash(data)
+        return decode_note(data), content_hash(data)
 
     def write_outside(
         self, path: Path, text: Scrubbed | None, expected_hash: str | None, approval: Approval | None
@@ -458,14 +458,13 @@ class VaultStore:
 
     # Steps
 
-    def _edited(self, data: bytes, fields: Mapping[str, FieldValue], body: str | None) -> bytes:
-        text = data.decode("utf-8", "surrogateescape")
+    def _edited(self, text: str, fields: Mapping[str, FieldValue], body: str | None) -> str:
         changed = set_fields(text, fields)
         if body is not None:
             changed = replace_body(changed, body)
         if changed != text and "updated" not in fields:
             changed = set_fields(changed, {"updated": self._today()})
-        return encode_note(changed)
+        return encodable(changed)
 
     def _writable(self, relative: str) -> Path:
         """The real file that `relative` names. Raises PathRefused, VaultUnavailable."""

@@ -84,7 +84,7 @@ def _sorted(desk: Desk, form: Mapping[str, str]) -> Notice:
             raise
         raise decided_elsewhere(reviewer, gone, error) from error
     desk.changed()
-    what = done.result if done.path is None or done.result.startswith("left") else f"{done.result}: {done.path}"
+    what = done.result if done.path is None else f"{done.result}: {done.path}"
     return Notice(what + (f" ({counted(len(seen), 'note')})" if len(seen) > 1 else ""))
 
 

@@ -12,9 +12,10 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from ...pipelines.adaptation import DEFAULT_TRUSTED, Confidence, Facts, Judgement, UserSetup, judge
-from ...pipelines.discovery import Pattern, Source, parse_sources
+from ...pipelines.discovery import Pattern, SourcesNote, parse_sources
 from ...pipelines.originality import find_copy
 from ...pipelines.scrub import Policy, scrub
 from ...pipelines.second_opinion import MAX_OUTPUT_TOKENS, SCHEMA, SYSTEM, Opinion, opinion_in, prompt_for
@@ -38,7 +39,7 @@ from ..completion import BudgetedCompleter, completer_of
 from ..cursors import Cursors
 from ..spending import BudgetRefused, Cap, SpendingBook
 from ..stores import vault_store
-from .fetch_child import MAX_TEXT_CHARACTERS, Fetch, FetchRequest
+from .fetch_child import MAX_TEXT_CHARACTERS, Fetch, FetchRequest, FetchResult
 from .found_patterns import FoundPatterns
 from .politeness import AskedHost, own_machine
 from .watchlist import CopyRefused, Watchlist
@@ -106,15 +107,8 @@ class Adaptation:
 
     def seed(self) -> bool:
         """Write the note of trusted owners when there is none; whether it was written. Raises VaultUnavailable."""
-        if self.store.exists(TRUSTED_NOTE):
-            return False
         body = TRUSTED_BODY.format(owners="\n".join(f"- {owner}" for owner in DEFAULT_TRUSTED))
-        title, text = (Scrubbed.trusted(words, reason="our own text") for words in (TRUSTED_TITLE, body))
-        fields: dict[str, StoreValue] = {"kind": "settings", "slug": None, "always_load": None, "status": None}
-        with suppress(EntryExists):
-            self.store.create(TRUSTED_NOTE, fields, title, text)
-            return True
-        return False
+        return seed_note(self.store, TRUSTED_NOTE, TRUSTED_TITLE, body)
 
     def ranked(self) -> list[Pattern]:
         """What waits, the most promising first; what has a note already is left out, and taken down as such."""
@@ -137,50 +131,47 @@ class Adaptation:
     def evaluate(self, pattern: Pattern, still_owned: Callable[[], bool] = lambda: True) -> AdaptationOutcome:
         """Judge one pattern and write its note if it is worth one. Raises VaultUnavailable."""
         slug = title_slug(pattern.title, SLUG_CHARACTERS, fallback="pattern")
+
+        def ended(
+            detail: str, judgement: Judgement | None, verdict: str = "", path: str | None = None
+        ) -> AdaptationOutcome:
+            if verdict:
+                self.found.judge(pattern.key, verdict)
+            return AdaptationOutcome(pattern.key, pattern, slug, judgement, path, detail)
+
         if identity(pattern) in self.watchlist.proposed():
-            self.found.judge(pattern.key, "proposed")
-            return AdaptationOutcome(pattern.key, pattern, slug, None, None, "it has a note already")
-        today = self.store.today()
-        first = judge(pattern, self.held(), None, today)
-        if first.confidence is Confidence.LOW:
-            # No fact about the repository lifts it, so nobody is asked for one.
-            self.found.judge(pattern.key, first.confidence.name)
-            return AdaptationOutcome(pattern.key, pattern, slug, first, None, "not worth a note")
+            return ended("it has a note already", None, "proposed")
+        today, low = self.store.today(), Confidence.LOW
+        judgement = judge(pattern, self.held(), None, today)
+        if judgement.confidence is low:  # No fact about the repository lifts it, so nobody is asked for one.
+            return ended("not worth a note", judgement, low.name)
         facts = self._facts(pattern)
         judgement = judge(pattern, self.held(), facts, today)
-        if judgement.confidence is Confidence.LOW:
-            self.found.judge(pattern.key, judgement.confidence.name)
-            return AdaptationOutcome(pattern.key, pattern, slug, judgement, None, "not worth a note")
+        if judgement.confidence is low:
+            return ended("not worth a note", judgement, low.name)
         opinion, text = self._second_opinion(pattern)
         if opinion is not None and opinion.lowers:
             judgement = lowered(judgement)
-            if judgement.confidence is Confidence.LOW:
-                self.found.judge(pattern.key, judgement.confidence.name)
-                return AdaptationOutcome(
-                    pattern.key, pattern, slug, judgement, None, "not worth a note, says the model"
-                )
+            if judgement.confidence is low:
+                return ended("not worth a note, says the model", judgement, low.name)
         if not still_owned():
-            return AdaptationOutcome(pattern.key, pattern, slug, judgement, None, "the job is no longer ours")
+            return ended("the job is no longer ours", judgement)
         try:
             with self.store.lock():
                 path = self._write_checked(pattern, slug, judgement, facts, opinion, text)
         except (CopyRefused, EntryInvalid, EntryExists) as error:
             log.warning("%s", error)
-            self.found.judge(pattern.key, "refused")
-            return AdaptationOutcome(pattern.key, pattern, slug, judgement, None, str(error))
+            return ended(str(error), judgement, "refused")
         kill_point("adaptation-written")
-        self.found.judge(pattern.key, judgement.confidence.name)
-        return AdaptationOutcome(pattern.key, pattern, slug, judgement, path)
+        return ended("", judgement, judgement.confidence.name, path)
 
     def _write_checked(
         self, pattern: Pattern, slug: str, judgement: Judgement, facts: Facts | None, opinion: Opinion | None, text: str
     ) -> str:
         if opinion is not None and opinion.adopt:
-            taken = find_copy("\n".join(opinion.adopt), [pattern.description, text])
-            if taken is not None:  # judged alone: beside our own words a copied line would be a small share
-                log.warning("the model's words are left out: %s", taken.why)
-                return self._write(pattern, slug, judgement, facts, (), text)
-            try:
+            try:  # Judged alone, too: beside our own words a copied line would be a small share.
+                if taken := find_copy("\n".join(opinion.adopt), [pattern.description, text]):
+                    raise CopyRefused(taken.why)
                 return self._write(pattern, slug, judgement, facts, opinion.adopt, text)
             except CopyRefused as error:
                 log.warning("the model's words are left out: %s", error)
@@ -221,12 +212,8 @@ class Adaptation:
             return None, ""
         address, text = text_address(pattern.url), self._local_text(pattern)
         if address is not None:
-            host = AskedHost(self._hosts, address)
-            if not host.not_before():
-                host.be_polite()
-                result = self._fetch(FetchRequest("text", address))
-                host.remember(result)
-                text = result.text
+            result = self._ask(FetchRequest("text", address))
+            text = text if result is None else result.text
         chosen = self._settings.discovery
         caps = (Cap("tokens", chosen.daily_token_cap, "day"),)
         book = SpendingBook(self._settings.state.state_db, "adaptation")
@@ -239,11 +226,21 @@ class Adaptation:
             return None, text
         return opinion_in(completion.value), text
 
+    def _ask(self, request: FetchRequest) -> FetchResult | None:
+        """What is answered; None where nobody is asked, or the host is to be left alone."""
+        host = AskedHost(self._hosts, request.url)
+        if self._fetch is None or host.not_before():
+            return None
+        host.be_polite()
+        result = self._fetch(request)
+        host.remember(result)
+        return result
+
     def _local_text(self, pattern: Pattern) -> str:
         """The SKILL.md of a pattern from a folder of this machine that the user named; '' of any other."""
         if not pattern.url.startswith("file:"):
             return ""
-        for source in sources_in(self.store):
+        for source in sources_of(self.store).sources:
             if source.kind == "folder" and not source.address and source.slug == pattern.source:
                 folder = Path(expand_home(source.target, self._settings.environment))
                 return skill_text(pattern.url, folder)[:MAX_TEXT_CHARACTERS]
@@ -259,13 +256,8 @@ class Adaptation:
         if known is not None and 0 <= time.time() - float(known["at"]) < FACTS_SECONDS:
             return facts_from(known["facts"])
         url = repository_address(self._settings.discovery.github_api, *repository)
-        host = AskedHost(self._hosts, url)
-        if host.not_before():
-            return None
-        host.be_polite()
-        result = self._fetch(FetchRequest("facts", url, allow=own_machine(url)))
-        host.remember(result)
-        if result.problem or not result.facts:
+        result = self._ask(FetchRequest("facts", url, allow=own_machine(url)))
+        if result is None or result.problem or not result.facts:
             return None
         self._facts_known.set(name, {"at": time.time(), "facts": dict(result.facts)})
         return facts_from(result.facts)
@@ -336,16 +328,25 @@ def choose(settings: Settings, store: VaultStore) -> list[str]:
 
 def is_confirmed(settings: Settings) -> bool:
     """Whether the user has said yes to the sources: without that nothing is asked of anybody."""
-    try:
-        entry = vault_store(settings).read(SOURCES_NOTE)
-    except (EntryNotFound, EntryInvalid):
-        return False
-    return parse_sources(entry.body, entry.extra.get("confirmed")).confirmed
+    return sources_of(vault_store(settings)).confirmed
 
 
-def sources_in(store: VaultStore) -> tuple[Source, ...]:
-    """The sources that the user's note names."""
+def sources_of(store: VaultStore) -> SourcesNote:
+    """What the user's note of sources says; of one that is not there, or cannot be read, nothing."""
     try:
-        return parse_sources(store.read(SOURCES_NOTE).body, None).sources
+        entry = store.read(SOURCES_NOTE)
     except (EntryNotFound, EntryInvalid):
-        return ()
+        return parse_sources("", None)
+    return parse_sources(entry.body, entry.extra.get("confirmed"))
+
+
+def seed_note(
+    store: VaultStore, path: str, title: str, body: str, further: Mapping[str, StoreValue] = MappingProxyType({})
+) -> bool:
+    """Write a note of settings when there is none; whether it was written. Raises VaultUnavailable."""
+    fields: dict[str, StoreValue] = {"kind": "settings", "slug": None, "always_load": None, "status": None, **further}
+    own_title, own_body = (Scrubbed.trusted(text, reason="our own text") for text in (title, body))
+    with suppress(EntryExists):
+        store.create(path, fields, own_title, own_body)
+        return True
+    return False

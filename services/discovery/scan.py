@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import Literal
@@ -25,21 +24,19 @@ from ...pipelines.discovery import (
     remembered,
 )
 from ...runtime.days import local_day
-from ...runtime.errors import EntryExists, EntryInvalid, EntryNotFound, MemoryVaultError, UsageError
+from ...runtime.errors import MemoryVaultError, UsageError
 from ...runtime.killpoint import kill_point
 from ...runtime.layout import expand_home
 from ...runtime.settings import Settings
 from ...sources.discovery.github import raw_address, search_address, tree_address
 from ...tasks.queue.kinds import Json
-from ...vault.entry import Entry
 from ...vault.frontmatter import is_broken
 from ...vault.header import split_header
-from ...vault.scrubbed import Scrubbed
 from ...vault.store import VaultStore
 from ...vault.wording import counted
 from ..cursors import Cursors
 from ..stores import vault_store
-from .adapting import SOURCES_NOTE
+from .adapting import SOURCES_NOTE, seed_note, sources_of
 from .fetch_child import Fetch, FetchRequest, FetchResult
 from .found_patterns import FoundPatterns
 from .politeness import AskedHost, own_machine
@@ -115,14 +112,7 @@ class Discovery:
 
     def seed(self) -> bool:
         """Write the note as a proposal when there is none; whether it was written. Raises VaultUnavailable."""
-        if self.store.exists(SOURCES_NOTE):
-            return False
-        title, body = (Scrubbed.trusted(text, reason="our own text") for text in (SOURCES_TITLE, SOURCES_BODY))
-        fields = {"kind": "settings", "slug": None, "always_load": None, "status": None, "confirmed": False}
-        with suppress(EntryExists):
-            self.store.create(SOURCES_NOTE, fields, title, body)
-            return True
-        return False
+        return seed_note(self.store, SOURCES_NOTE, SOURCES_TITLE, SOURCES_BODY, {"confirmed": False})
 
     def proposed(self) -> SourcesNote:
         """What the note would say that `seed` writes."""
@@ -130,8 +120,9 @@ class Discovery:
 
     def note(self) -> SourcesNote:
         """What the note says. Raises EntryNotFound, EntryInvalid, VaultUnavailable."""
-        read = sources_in(self.store.read(SOURCES_NOTE))
-        text = self.store.read_bytes(SOURCES_NOTE).decode("utf-8", "replace").replace("\r\n", "\n")
+        entry = self.store.read(SOURCES_NOTE)
+        read = parse_sources(entry.body, entry.extra.get("confirmed"))
+        text = entry.text.replace("\r\n", "\n")
         parts = split_header(text)
         if parts is None and text.lstrip("\ufeff").startswith("---"):
             problem = "its properties have no end: put a line of --- below them"
@@ -165,23 +156,16 @@ class Discovery:
             if not still_owned():
                 break
             # A scan takes minutes: what the user has taken back meanwhile is not asked any more.
-            if (allowed := self._confirmed_sources()) is None:
+            current = sources_of(self.store)
+            if not current.confirmed:
                 left = f"no longer confirmed: {counted(len(chosen) - number, 'source was', 'sources were')} not asked"
                 return ScanReport(tuple(reports), (*note.problems, left))
-            if source.identity not in allowed:
+            if source.identity not in {one.identity for one in current.sources}:
                 continue
             if on_source is not None:
                 on_source(source, number, len(chosen))
             reports.append(self._scan(source, everything))
         return ScanReport(tuple(reports), note.problems)
-
-    def _confirmed_sources(self) -> frozenset[str] | None:
-        """Identities of the sources that the note allows now; None when it allows nothing. Raises VaultUnavailable."""
-        try:
-            note = self.note()
-        except (EntryNotFound, EntryInvalid):
-            return None
-        return frozenset(source.identity for source in note.sources) if note.confirmed else None
 
     def _scan(self, source: Source, everything: bool) -> SourceReport:
         name = source.identity
@@ -260,8 +244,3 @@ def sources_called(name: str | None, note: SourcesNote) -> list[Source]:
     if name is not None and not chosen:
         raise UsageError(f"{name} is no source: {', '.join(source.slug for source in note.sources) or 'there is none'}")
     return chosen
-
-
-def sources_in(entry: Entry) -> SourcesNote:
-    """The sources that the note names."""
-    return parse_sources(entry.body, entry.extra.get("confirmed"))

@@ -26,19 +26,19 @@ from ...pipelines.watchlist import (
     parts_of,
 )
 from ...runtime.days import parse_local_day
-from ...runtime.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, PathRefused, VaultUnavailable
+from ...runtime.errors import EntryInvalid, EntryNotFound, MemoryVaultError, PathRefused, VaultUnavailable
 from ...runtime.layout import WATCHLIST
 from ...runtime.settings import Settings
 from ...runtime.slug import free_slug
-from ...vault.entry import PATTERN_KIND, Entry, parse_entry
+from ...vault.entry import PATTERN_KIND, Entry
 from ...vault.fields import StoreValue
 from ...vault.header import skim
 from ...vault.scrubbed import Scrubbed
 from ...vault.store import VaultStore
-from ..decision_property import Told, decision_keys, decision_of, tell
-from ..journal import Change, Journal, hash_of, text_of
+from ..decision_property import DecisionProblem, decision_keys, decision_of, tell
+from ..journal import Change, Journal, rewritten
 from ..remembering import free_path
-from ..retrying import retry_edit
+from ..retrying import read_seen, retry_edit
 from ..stores import vault_store
 
 log = logging.getLogger(__name__)
@@ -111,16 +111,6 @@ class VerdictOutcome:
     """Where it is now."""
 
 
-@dataclass(frozen=True)
-class VerdictProblem:
-    """A note whose decision could not be carried out."""
-
-    path: str
-    problem: str
-    told: Told = Told.NOT
-    """Whether the note itself says so."""
-
-
 class Watchlist:
     """The patterns that wait in one vault, and what the user decides on them."""
 
@@ -135,16 +125,7 @@ class Watchlist:
 
     def all(self) -> list[Entry]:
         """Every note, the archived too."""
-        found = []
-        for path in self.store.walk_special({WATCHLIST}):
-            if is_note(path):
-                try:
-                    found.append(self.store.read(path))
-                except EntryNotFound:
-                    continue
-                except EntryInvalid as error:
-                    self.store.passed_over[path] = str(error)
-        return found
+        return [*self.store.readable(filter(is_note, self.store.walk_special({WATCHLIST})))]
 
     def proposed(self) -> frozenset[str]:
         """Identities of all that has a note: it is never proposed again, whatever was decided."""
@@ -181,8 +162,7 @@ class Watchlist:
         parts_of(path)
 
         def decided() -> VerdictOutcome:
-            with self.store.lock():
-                self.journal.recover()
+            with self.journal.locked():
                 return self._carry_out(path, decision, reason, run, expected_hash)
 
         return retry_edit(decided, again=expected_hash is None)
@@ -190,13 +170,7 @@ class Watchlist:
     def _carry_out(
         self, path: str, decision: Decision, reason: Scrubbed | None, run: str, expected_hash: str | None
     ) -> VerdictOutcome:
-        before = text_of(self.store, path)
-        if before is None:
-            raise EntryNotFound(f"{path} is not there any more")
-        if expected_hash is not None and hash_of(before) != expected_hash:
-            raise EditConflict(f"{path} was changed since you saw it: look at it again")
-        today = self.store.today()
-        entry = parse_entry(path, before.encode("utf-8", "surrogateescape"))
+        entry, today = read_seen(self.store, path, expected_hash, "is not there any more"), self.store.today()
         fields: dict[str, StoreValue] = {**dict.fromkeys(decision_keys(entry)), "deferred_until": None}
         if reason:
             fields["reason"] = reason
@@ -209,10 +183,8 @@ class Watchlist:
                 target = free_path(archive_path(path), self.store)
             case Defer(until):
                 fields |= {"status": "pending", "deferred_until": until, "promoted": None}
-        text = self.store.render_edit(before, fields)
-        changes = [Change(path, before, text)]
-        if target != path:
-            changes = [Change(target, None, text), Change(path, before, None)]
+        text = self.store.render_edit(entry.text, fields)
+        changes = rewritten(entry, text, target)
         self.journal.commit(changes, run=run, actor="review", what=f"{verdict}: {'/'.join(parts_of(path))}")
         return VerdictOutcome(path, verdict, target)
 
@@ -225,10 +197,10 @@ class Watchlist:
             if written is not None and str(written).strip() and not is_archived(entry.path):
                 yield entry.path, str(written).strip()
 
-    def apply_notes(self, still_owned: Callable[[], bool] = lambda: True) -> list[VerdictOutcome | VerdictProblem]:
+    def apply_notes(self, still_owned: Callable[[], bool] = lambda: True) -> list[VerdictOutcome | DecisionProblem]:
         """Carry out what is written in the notes. Raises VaultUnavailable."""
         run = self.journal.new_run("watchlist")
-        results: list[VerdictOutcome | VerdictProblem] = []
+        results: list[VerdictOutcome | DecisionProblem] = []
         for path, written in list(self.decided_notes()):
             if not still_owned():
                 break
@@ -242,7 +214,7 @@ class Watchlist:
             except VaultUnavailable:
                 raise
             except MemoryVaultError as error:
-                results.append(VerdictProblem(path, str(error), tell(self.store, path, str(error))))
+                results.append(DecisionProblem(path, str(error), tell(self.store, path, str(error))))
         return results
 
 

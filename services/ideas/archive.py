@@ -27,12 +27,13 @@ from ...runtime.errors import (
 from ...runtime.layout import ARCHIVE, DEFAULT_GROUP
 from ...runtime.slug import free_slug, slugify
 from ...vault.boundary import Consent
-from ...vault.entry import Entry, fingerprint, parse_entry
+from ...vault.entry import Entry, fingerprint, parse_text
 from ...vault.fields import StoreValue
 from ...vault.pending import IDEA_NOTE
 from ...vault.scrubbed import Scrubbed
 from ...vault.store import VaultStore
-from ..journal import Actor, Change, FolderMove, Journal, hash_of, text_of
+from ..journal import Actor, Change, FolderMove, Journal, text_of
+from ..retrying import read_seen
 from .ledger import (
     IDEA_ARCHIVE,
     IDEA_TRASH,
@@ -75,36 +76,30 @@ def put_away(
     nowhere. Raises EntryNotFound, EditConflict, VaultUnavailable.
     """
     store = journal.store
-    with store.lock():
-        journal.recover()
-        entry = find_idea(store, slug)
-        before, today = text_of(store, entry.path) or "", store.today()
-        if expected_hash is not None and hash_of(before) != expected_hash:
-            raise EditConflict(f"{entry.path} was changed since you saw it: look at it again")
+    with journal.locked():
+        entry = read_seen(store, find_idea(store, slug).path, expected_hash)
+        verdict, folder, fields = _put_away_as(answer, store.today())
         moves: list[FolderMove] = []
-        changes: list[Change] = []
-        path = entry.path
-        match answer:
-            case Answer.KEEP:
-                verdict = "kept"
-                changes.append(Change(path, before, store.render_edit(before, {"kept": today})))
-            case Answer.ARCHIVE:
-                verdict = "archived"
-                path = _moved(store, slug, IDEA_ARCHIVE, moves)
-                changes.append(
-                    Change(path, before, store.render_edit(before, {"status": "archived", "archived": today}))
-                )
-            case Answer.DELETE:
-                verdict = "deleted"
-                path = _moved(store, slug, IDEA_TRASH, moves)
-                fields: dict[str, StoreValue] = {"status": "dismissed", "deleted": today}
-                changes.append(Change(path, before, store.render_edit(before, fields)))
-                changes.append(_tombstone(store, entry))
+        path = _moved(store, slug, folder, moves) if folder else entry.path
+        changes = [Change(path, entry.text, store.render_edit(entry.text, fields))]
+        if answer is Answer.DELETE:
+            changes.append(_tombstone(store, entry))
         if moves:
             changes += answered_question(store, slug)
         what = f"{verdict}: {slug}"
         _commit_moved(journal, [*changes, *also], moves, ideas_file, run=run, actor=actor, what=what)
     return IdeaOutcome(slug, verdict, path)
+
+
+def _put_away_as(answer: Answer, today: date) -> tuple[str, str, dict[str, StoreValue]]:
+    """What is said of it, the folder it moves to ('': none), and what its note says then."""
+    match answer:
+        case Answer.KEEP:
+            return "kept", "", {"kept": today}
+        case Answer.ARCHIVE:
+            return "archived", IDEA_ARCHIVE, {"status": "archived", "archived": today}
+        case Answer.DELETE:
+            return "deleted", IDEA_TRASH, {"status": "dismissed", "deleted": today}
 
 
 def _commit_moved(
@@ -169,8 +164,7 @@ def restore(journal: Journal, slug: str, *, ideas_file: Path | None = None) -> I
     """
     store = journal.store
     target = idea_folder(slug)
-    with store.lock():
-        journal.recover()
+    with journal.locked():
         folder = next((f for f in (f"{IDEA_TRASH}/{slug}", f"{IDEA_ARCHIVE}/{slug}") if store.is_taken(f)), None)
         if folder is None:
             unknown = f"no idea {slug} lies in the trash or the archive: `memory idea list --all` shows them"
@@ -188,7 +182,7 @@ def restore(journal: Journal, slug: str, *, ideas_file: Path | None = None) -> I
                 "kept": store.today(),
             }
             changes.append(Change(path, before, store.render_edit(before, fields)))
-            deleted = parse_entry(path, before.encode("utf-8", "surrogateescape"))
+            deleted = parse_text(path, before)
             changes += _tombstones(store, deleted.fingerprint or fingerprint(statement_of(deleted.body)))
         moves, run = [FolderMove(folder, target)], journal.new_run("idea")
         _commit_moved(journal, changes, moves, ideas_file, run=run, actor="idea", what=f"restored: {slug}")
@@ -198,7 +192,7 @@ def restore(journal: Journal, slug: str, *, ideas_file: Path | None = None) -> I
 def _tombstones(store: VaultStore, known_by: str) -> Iterator[Change]:
     for entry in store.readable([path for path in store.walk() if path.startswith(f"{DEFAULT_GROUP}/{ARCHIVE}/idea-")]):
         if entry.fingerprint == known_by and entry.status == "dismissed" and "idea" in entry.extra:
-            yield Change(entry.path, text_of(store, entry.path), None)
+            yield Change(entry.path, entry.text, None)
 
 
 def put_away_ideas(store: VaultStore) -> list[tuple[str, Entry]]:

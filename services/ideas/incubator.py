@@ -45,8 +45,8 @@ from ...vault.scrubbed import Scrubbed
 from ...vault.store import VaultStore
 from ..cursors import Cursors
 from ..decision_property import decision_keys, decision_of
-from ..journal import Change, Journal, hash_of, text_of
-from ..retrying import retry_edit
+from ..journal import Change, Journal, hash_of
+from ..retrying import read_seen, retry_edit
 from .archive import IdeaOutcome, put_away
 from .ledger import find_idea, idea_folder, ideas, link_of, pitch_of, slug_of
 
@@ -119,7 +119,7 @@ def engagements(settings: Settings, store: VaultStore) -> dict[str, tuple[Entry,
     for slug, entry in entries.items():
         before = seen.get(slug, {})
         edited = parse_local_day(before.get("edited"))
-        text = _users_text(store, entry)
+        text = _users_text(entry)
         if before and before.get("hash") != text:
             edited = _modified(store.vault / entry.path)
         recalls = (parse_local_day(before.get("recalled")), recalled.get(slug))
@@ -137,10 +137,9 @@ def engagements(settings: Settings, store: VaultStore) -> dict[str, tuple[Entry,
     return found
 
 
-def _users_text(store: VaultStore, entry: Entry) -> str:
+def _users_text(entry: Entry) -> str:
     """A hash of the note but for what research and the question of Ideas.md write into it, at whatever time they do."""
-    text = text_of(store, entry.path) or ""
-    return hash_of(without_receipt(_OUR_FIELDS.sub("", text)).strip())
+    return hash_of(without_receipt(_OUR_FIELDS.sub("", entry.text)).strip())
 
 
 def _written(entry: Entry) -> date | None:
@@ -217,8 +216,7 @@ def decide_on_idea(
 
     It can be taken back as a review's decision. Raises EntryNotFound, EditConflict, VaultUnavailable.
     """
-    with journal.store.lock():
-        journal.recover()
+    with journal.locked():
         idea = find_idea(journal.store, slug)
         with suppress(EntryNotFound, EntryInvalid):
             if slug in listed(journal.store.read(IDEAS_LIST).body):
@@ -285,8 +283,7 @@ def _carry_out(
     is_last: bool,
 ) -> IdeaOutcome | None:
     """Put one idea away and take it off the list; None where it is gone."""
-    with journal.store.lock():
-        journal.recover()
+    with journal.locked():
         rest = _without(journal.store, path, slug, last=is_last)
         try:
             find_idea(journal.store, slug)
@@ -307,12 +304,10 @@ def _carry_out(
 
 def _without(store: VaultStore, path: str, slug: str, *, last: bool) -> Change:
     """The list without one idea; without any it goes. A written decision stays until the last one is done."""
-    before = text_of(store, path)
-    if before is None:
-        raise EntryNotFound(f"{path} does not wait any more")
-    entry = store.read(path)
+    entry = read_seen(store, path, gone="does not wait any more")
     body = without_idea(entry.body, slug)
     if not listed(body):
-        return Change(path, before, None)
+        return Change(path, entry.text, None)
     fields = dict.fromkeys(decision_keys(entry)) if last else {}
-    return Change(path, before, store.render_edit(before, fields, Scrubbed.trusted(body, reason="the note's own text")))
+    text = store.render_edit(entry.text, fields, Scrubbed.trusted(body, reason="the note's own text"))
+    return Change(path, entry.text, text)

@@ -44,14 +44,14 @@ from ...runtime.errors import (
 from ...runtime.layout import ARCHIVE, DEFAULT_GROUP, PROJECTS, REVIEW, TRASH
 from ...runtime.settings import Settings
 from ...runtime.slug import free_slug, idea_slug, is_slug, slugify, validate_slug, validate_user_name
-from ...vault.entry import Entry, fingerprint, parse_entry
+from ...vault.entry import Entry, fingerprint, parse_text
 from ...vault.fields import StoreValue
 from ...vault.pending import IDEA_NOTE, INCUBATOR_FOLDER, is_idea_path, question_path
 from ...vault.scrubbed import Scrubbed
 from ...vault.store import VaultStore
 from ..boundary import clean_outside, consent_of
 from ..journal import Act, Actor, Change, FolderMove, Journal, text_of
-from ..retrying import ATTEMPTS, retry_edit
+from ..retrying import retry_edit
 
 log = logging.getLogger(__name__)
 
@@ -137,17 +137,13 @@ def became_of(store: VaultStore, slug: str) -> str | None:
 
 def ideas(store: VaultStore) -> Iterator[Entry]:
     """The notes of all ideas in the incubator, by path; those that cannot be read or named are passed over."""
-    for path in store.walk():
-        if is_idea_path(path):
-            try:
-                idea_folder(slug_of(path))
-                entry = store.read(path)
-            except EntryNotFound:
-                continue
-            except EntryInvalid as error:
-                store.passed_over[path] = str(error)
-                continue
-            yield entry
+    for entry in store.readable(filter(is_idea_path, store.walk())):
+        try:
+            idea_folder(slug_of(entry.path))
+        except EntryInvalid as error:
+            store.passed_over[entry.path] = str(error)
+            continue
+        yield entry
 
 
 def link_of(store: VaultStore, path: str) -> str:
@@ -269,18 +265,15 @@ def ask_next(settings: Settings, journal: Journal) -> int:
     store, asked = journal.store, 0
     if settings.memory.review_mode != "interactive":
         return 0
-    with store.lock():
-        journal.recover()
+    with journal.locked():
         waiting = [entry for entry in ideas(store) if entry.extra.get("surface") == ASK_LATER]
         for entry in sorted(waiting, key=lambda one: (one.surfaced_at or "", one.path)):
             if not _may_ask(store):
                 break
             with suppress(EditConflict, EntryExists, EntryInvalid):
-                before = text_of(store, entry.path) or ""
                 # `updated` stays: nobody has come back to the idea.
-                note = Change(
-                    entry.path, before, store.render_edit(before, {"surface": None, "updated": entry.updated})
-                )
+                text = store.render_edit(entry.text, {"surface": None, "updated": entry.updated})
+                note = Change(entry.path, entry.text, text)
                 question = question_change(settings, store, entry)
                 changes = [note] if question is None else [note, question]
                 run = journal.new_run(ASKING_RUN)
@@ -314,30 +307,29 @@ def commit_idea(
     """
     store, consent = journal.store, consent_of(settings, requested=requested, confirmed=approved is not None)
     known = [note] if approved is None else [note, approved]
-    entry = parse_entry(note.path, (note.after or "").encode("utf-8", "surrogateescape"))
-    changes = [note]
-    for attempt in range(ATTEMPTS):
-        if text_of(store, note.path) != note.before:
-            break  # the note itself is in the way: let the journal say so
+    entry = parse_text(note.path, note.after or "")
+
+    def with_the_list() -> list[Change]:
+        changes = [*known]
+        if consent is not None:
+            section = surface_change(settings, store, entry)
+            changes += [] if section is None else [section]
+            if is_idea_path(note.path):
+                changes += answered_question(store, slug_of(note.path))
+        elif settings.memory.review_mode == "interactive":
+            changes = _asked_or_later(settings, store, note, entry)
+        journal.commit(changes, run=run, actor=actor, what=what, session=session, consent=consent)
+        return changes
+
+    if text_of(store, note.path) == note.before:  # Else the note itself is in the way: the journal says so.
         try:
-            changes = [*known]
-            if consent is not None:
-                section = surface_change(settings, store, entry)
-                changes += [] if section is None else [section]
-                if is_idea_path(note.path):
-                    changes += answered_question(store, slug_of(note.path))
-            elif settings.memory.review_mode == "interactive":
-                changes = _asked_or_later(settings, store, note, entry)
-            journal.commit(changes, run=run, actor=actor, what=what, session=session, consent=consent)
-            return changes
+            return retry_edit(with_the_list)
         except (EditConflict, EntryExists):
-            if attempt == ATTEMPTS - 1:
-                log.warning("%s is being written by another program: not surfaced", settings.ideas_path)
+            log.warning("%s is being written by another program: not surfaced", settings.ideas_path)
         except MemoryVaultError as error:
             if requested:
                 raise
             log.warning("an idea was not surfaced: %s", error)
-            break
     journal.commit(known, run=run, actor=actor, what=what, session=session)
     return known
 
@@ -351,14 +343,12 @@ def surface(
     Raises EntryNotFound, EditConflict, BoundaryRefused, VaultUnavailable.
     """
     store = journal.store
-    with store.lock():
-        journal.recover()
+    with journal.locked():
         entry = find_idea(store, slug)
         change = surface_change(settings, store, entry)
         changes = [change] if change is not None else []
         if entry.extra.get("surface") is not None:
-            before = text_of(store, entry.path) or ""
-            changes.append(Change(entry.path, before, store.render_edit(before, {"surface": None})))
+            changes.append(Change(entry.path, entry.text, store.render_edit(entry.text, {"surface": None})))
         changes += answered_question(store, slug)
         if question not in (None, question_path(slug)) and (asked := text_of(store, question)) is not None:
             changes.append(Change(question, asked, None))
@@ -427,8 +417,7 @@ def promote(settings: Settings, journal: Journal, slug: str, *, name: str | None
     target = f"{PROJECTS}/{project}"
 
     def attempt(*, annotate: bool) -> Promotion:
-        with store.lock():
-            journal.recover()
+        with journal.locked():
             entry = find_idea(store, slug)
             if store.is_taken(target):
                 raise EntryExists(f"there is already a project {target}: choose another name with --as")
@@ -446,7 +435,6 @@ def _promote(
 ) -> Promotion:
     store, slug, today = journal.store, slug_of(entry.path), journal.store.today()
     path = f"{target}/{IDEA_NOTE}"
-    before = text_of(store, entry.path) or ""
     fields: dict[str, StoreValue] = {
         "status": "active",
         "promoted": today,
@@ -456,7 +444,7 @@ def _promote(
         "project": None,
         "surface": None,
     }
-    changes = [Change(path, before, store.render_edit(before, fields))]
+    changes = [Change(path, entry.text, store.render_edit(entry.text, fields))]
     ideas_file = str(settings.ideas_path)
     listed = text_of(store, ideas_file) if annotate else None
     annotation = "not_writable" if not annotate else "no_ideas_file" if listed is None else "no_section"

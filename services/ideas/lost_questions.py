@@ -46,8 +46,7 @@ def settle_lost_questions(settings: Settings, journal: Journal, now: float) -> i
     `now` is Unix time. Raises VaultUnavailable.
     """
     store, settled = journal.store, 0
-    with store.lock():
-        journal.recover()
+    with journal.locked():
         for question in [*_lost(store)]:
             with suppress(
                 EditConflict, EntryExists, EntryInvalid, EntryNotFound, OutsideUnavailable, FileNotFoundError

@@ -48,12 +48,3 @@ def unresearched(settings: Settings, store: VaultStore) -> Iterator[tuple[str, s
             yield note.parent.name, str(idea.extra.get("research_pass") or "")
         elif state == LOCAL and settings.research.network:
             yield note.parent.name, CONSENT_PASS
-
-
-# What is looked for
-
-
-# The child
-
-
-# What is written

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...pipelines.research import receipt_in, with_receipt, without_receipt
 from ...runtime.errors import EntryInvalid
-from ...vault.entry import parse_entry
+from ...vault.entry import parse_text
 from ...vault.fields import StoreValue
 from ...vault.scrubbed import Scrubbed
 from ...vault.store import VaultStore
@@ -14,7 +14,7 @@ FIELDS = ("research", "research_pass")
 
 def without_research(store: VaultStore, path: str, text: str) -> str:
     """An idea's note as it was before anything was looked up about it."""
-    entry = parse_entry(path, text.encode("utf-8", "surrogateescape"))
+    entry = parse_text(path, text)
     body = Scrubbed.trusted(without_receipt(entry.body), reason="it was in the vault before")
     fields: dict[str, StoreValue] = {**dict.fromkeys(FIELDS), "updated": entry.updated}
     try:
@@ -25,7 +25,7 @@ def without_research(store: VaultStore, path: str, text: str) -> str:
 
 def with_research_of(store: VaultStore, path: str, before: str, now: str) -> str:
     """`before`, an idea's note as it was, with what has been looked up since. Raises EntryInvalid."""
-    old, new = (parse_entry(path, text.encode("utf-8", "surrogateescape")) for text in (before, now))
+    old, new = (parse_text(path, text) for text in (before, now))
     receipt = receipt_in(new.body)
     body = Scrubbed.trusted(with_receipt(old.body, receipt) if receipt else old.body, reason="both are in the vault")
     fields: dict[str, StoreValue] = {}

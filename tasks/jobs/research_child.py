@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from ...index.client import RecallClient, ServiceRefused, ServiceUnavailable
 from ...index.engine import (
     BUSY,
     DENSE_LATE,
@@ -30,10 +29,8 @@ from ...index.engine import (
     NO_VECTORS,
     SCAN_INCOMPLETE,
     VAULT_MISSING,
-    RecallEngine,
-    RecallQuery,
 )
-from ...index.recall import DEGRADED_MESSAGES
+from ...index.recall import DEGRADED_MESSAGES, recall_as_it_is
 from ...pipelines.research import (
     RELATED_MEMORIES,
     RELATED_NOTES,
@@ -52,6 +49,7 @@ from ...runtime.errors import MemoryVaultError
 from ...runtime.killpoint import kill_point
 from ...runtime.layout import StatePaths, make_private_folder, open_private
 from ...runtime.settings import load_settings
+from ...runtime.slug import free_slug
 from ...services.completion import BudgetedCompleter, completer_of
 from ...services.cursors import Cursors
 from ...services.discovery.fetch_child import FetchResult
@@ -306,43 +304,35 @@ class Research:
         self._completer = self._model()
         names: list[str] = []
         for link in request.links[: request.fetches]:
-            name = _free_name(f"research-{_words_of_host(link)}", names)
+            names.append(name := free_slug(f"research-{_words_of_host(link)}", names))
             seconds = FETCH_SECONDS + (SUMMARY_SECONDS if self._completer else 0)
             steps.append(_Step(name, seconds, WEB_TOKENS, self._page_step(name, link), web=True))
         known = providers(request.bases)
         room = request.fetches - sum(is_askable(link, request.allow) for link in request.links)
         for engine in [known[name] for name in request.providers if name in known][: max(0, room)]:
             if request.query:
-                name = _free_name(f"research-{engine.name}", names)
+                names.append(name := free_slug(f"research-{engine.name}", names))
                 steps.append(_Step(name, FETCH_SECONDS, WEB_TOKENS, self._search_step(name, engine), web=True))
         return steps
 
     def _memories(self, end: float, tokens: int) -> Finding:
         request = self._request
         text = f"{request.title}\n{request.summary}"[:600]
-        options: dict[str, Any] = {
-            "k": MOST_RELATED,
-            "all_projects": True,
-            "statuses": ["active", "resolved", "incubating"],
-            "exclude_paths": [request.idea],
-        }
-        try:
-            with RecallClient(self._state.recall_socket) as client:
-                seconds = min(RECALL_SECONDS, max(0.1, end - time.monotonic()))
-                answer = client.recall(text, timeout_seconds=seconds, caller=PURPOSE, **options)
-                hits, degraded = answer["hits"], {*answer["degraded"]} & FOR_NOW
-        except (ServiceUnavailable, ServiceRefused) as error:
-            if request.service and not request.last:
-                raise _NoAnswer(f"the vault was not asked: {error}") from error
-            engine = RecallEngine(Path(self._state.index_db), Path(request.vault), None)
-            try:
-                statuses, paths = frozenset(options["statuses"]), frozenset(options["exclude_paths"])
-                query = RecallQuery(text, k=MOST_RELATED, all_projects=True, statuses=statuses, exclude_paths=paths)
-                result = engine.recall(query)
-                hits, degraded = [asdict(hit) for hit in result.hits], {*result.degraded} & FOR_NOW
-            finally:
-                engine.close()
-        by = "; ".join(DEGRADED_MESSAGES[code] for code in sorted(degraded))
+        answer = recall_as_it_is(
+            self._state,
+            Path(request.vault),
+            text,
+            caller=PURPOSE,
+            timeout_seconds=min(RECALL_SECONDS, max(0.1, end - time.monotonic())),
+            k=MOST_RELATED,
+            all_projects=True,
+            statuses=["active", "resolved", "incubating"],
+            exclude_paths=[request.idea],
+        )
+        if answer.without_service and request.service and not request.last:
+            raise _NoAnswer(f"the vault was not asked: {answer.without_service}")
+        hits, lacked = answer.hits, {*answer.degraded} & FOR_NOW
+        by = "; ".join(DEGRADED_MESSAGES[code] for code in sorted(lacked))
         if by and not request.last:
             raise _NoAnswer(f"the vault answered {by}")
         name = Path(request.vault).name
@@ -513,15 +503,6 @@ def _fitting(text: str, tokens: int) -> str:
 def _words_of_host(link: str) -> str:
     host = (urlsplit(link).hostname or "page").removeprefix("www.")
     return "-".join("".join(c if c.isascii() and c.isalnum() else " " for c in host).split())[:60] or "page"
-
-
-def _free_name(name: str, taken: list[str]) -> str:
-    number, free = 1, name
-    while free in taken:
-        number += 1
-        free = f"{name}-{number}"
-    taken.append(free)
-    return free
 
 
 def findings_in(folder: Path) -> list[Finding]:

@@ -117,7 +117,7 @@ def files_of(bed: Bed) -> dict[str, bytes]:
         "reflect --session {forged}", "reflect", "reflect corpus --execute", "reflect corpus --execute --dry-run",
         "reflect --session {forged} --dry-run --miner openai", "import seed --yes", "import migrate contextvault .",
         "review", "review --decide tabs=approve", "review --decide tabs=reject", "review --undo",
-        "vault inbox triage --yes", "undo --yes", "undo --last --yes", "undo --of agent --include-edited --yes",
+        "vault inbox triage --yes", "undo --yes", "undo --last --yes", "undo --of reflection --yes",
         "idea surface maps", "idea archive maps", "idea delete maps", "idea keep maps", "idea restore maps",
         "idea research maps", "vault scrub --apply",
         "vault topics write deploy --project other --type project --description d --body B",

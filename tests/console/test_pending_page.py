@@ -72,11 +72,11 @@ def test_a_page_leaves_out_what_went_meanwhile(bed: Bed) -> None:
     assert ([entry.slug for entry in page.entries], page.number, page.pages) == (["one"], 1, 1)
 
 
-def test_the_nearest_come_from_the_index_and_from_what_it_does_not_know_yet(bed: Bed) -> None:
+def test_the_nearest_come_from_the_index(bed: Bed) -> None:
     bed.note("personal-private/preferences/known.md", "# Known\n\nAlways use npm for packages.", kind="preferences")
     bed.note("personal-private/preferences/far.md", "# Far\n\nCharts have a legend.", kind="preferences")
-    reconcile_now(bed.settings)
     bed.note("personal-private/preferences/fresh.md", "# Fresh\n\nUse yarn for packages.", kind="preferences")
+    reconcile_now(bed.settings)
     near = bed.reviewer.nearest(proposal(bed, "use-pnpm", "Always use pnpm for packages."))
     assert {one.path.rsplit("/", 1)[-1] for one in near} == {"known.md", "fresh.md"}
 

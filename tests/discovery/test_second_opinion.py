@@ -11,7 +11,7 @@ import pytest
 from memoryvault.pipelines.discovery import Pattern
 from memoryvault.pipelines.second_opinion import opinion_in
 from memoryvault.runtime.settings import load_settings
-from memoryvault.services.discovery.adapting import Adaptation, AdaptationOutcome, model_for, sources_in
+from memoryvault.services.discovery.adapting import Adaptation, AdaptationOutcome, model_for, sources_of
 from memoryvault.services.discovery.fetch_child import FetchRequest, FetchResult
 from memoryvault.services.discovery.found_patterns import FoundPatterns
 from memoryvault.services.spending import spent_since
@@ -123,7 +123,7 @@ def test_of_a_folder_of_this_machine_it_is_shown_the_skill_and_of_no_other_place
         )
     (bed.root / "skills/linked-hook").symlink_to(bed.root / "elsewhere/private-hook")
     bed.sources(f"folder: {bed.root / 'skills'}", "list: https://github.com/o/r")
-    own, listed = (source.slug for source in sources_in(bed.store))
+    own, listed = (source.slug for source in sources_of(bed.store).sources)
 
     def prompt_of(place: str, source: str) -> str:
         model, name = Model({"worth": "high", "adopt": []}), place.rpartition("/")[2]

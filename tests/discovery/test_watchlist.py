@@ -15,13 +15,13 @@ from memoryvault.pipelines.adaptation import DEFAULT_TRUSTED, terms_of
 from memoryvault.pipelines.discovery import Pattern
 from memoryvault.pipelines.watchlist import Defer, Dismiss, Promote, known_path, parts_of
 from memoryvault.runtime.errors import EntryNotFound, PathRefused
+from memoryvault.services.decision_property import DecisionProblem
 from memoryvault.services.discovery.adapting import TRUSTED_NOTE, owners_in
 from memoryvault.services.discovery.fetch_child import FetchRequest, FetchResult
 from memoryvault.services.discovery.found_patterns import FoundPatterns
 from memoryvault.services.discovery.watchlist import (
     CopyRefused,
     VerdictOutcome,
-    VerdictProblem,
     Watchlist,
     WatchlistWriter,
 )
@@ -401,7 +401,7 @@ def test_a_decision_that_makes_no_sense_is_told_in_the_note(three: Bed, monkeypa
     monkeypatch.setattr("memoryvault.services.decision_property.SETTLED_SECONDS", 0.0)
     file = edit(three, f"{FOLDER}/source-a/entry-one.md", "hmm")
     (result,) = three.watchlist.apply_notes()
-    assert isinstance(result, VerdictProblem)
+    assert isinstance(result, DecisionProblem)
     assert "decision_error: " in file.read_text("utf-8")
 
 

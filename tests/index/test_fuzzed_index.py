@@ -57,7 +57,6 @@ def look(bed: Bed) -> None:
             reader.list_entries(Scope(), 0, 10)
             reader.count_by_day()
             reader.distinct_values("kind")
-            reader.active_paths_with_words(["walrus"], 5)
     except MemoryVaultError:
         pass
     finally:

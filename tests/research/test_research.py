@@ -13,8 +13,7 @@ from memoryvault.pipelines.review import Reject
 from memoryvault.runtime.errors import EditConflict
 from memoryvault.services.ideas.research_fields import without_research
 from memoryvault.services.indexing import reconcile_now
-from memoryvault.services.note_history import NoteHistory
-from memoryvault.services.undoing import Selector, _Work
+from memoryvault.services.undoing import Selector, Why
 from memoryvault.tasks.jobs import handlers
 from memoryvault.tasks.jobs import research as research_job
 from memoryvault.tasks.jobs.research import WebAccess, plan
@@ -440,24 +439,12 @@ def test_a_note_of_research_that_the_user_edited_is_not_taken_back(bed: Research
 def test_an_idea_with_a_file_of_the_users_beside_it_is_not_taken_back(bed: ResearchBed) -> None:
     folder = mined_and_researched(bed)
     (folder / "sketch.png").write_bytes(b"a drawing")
-    done = bed.bed.undo.carry_out(Selector(last=True), include_edited=True)
+    done = bed.bed.undo.carry_out(Selector(last=True))
     assert (folder / "_index.md").is_file()
-    assert "sketch.png lies beside it: it stays" in {step.why for step in done.steps}
+    assert Why.OWN_FILE in {step.why for step in done.steps}
     (folder / "sketch.png").unlink()
     bed.bed.undo.carry_out(Selector(last=True))
     assert list(folder.parent.rglob("*.md")) == []
-
-
-def test_an_idea_that_lies_elsewhere_now_has_nothing_beside_it(bed: ResearchBed) -> None:
-    folder = mined_and_researched(bed)
-    text = (folder / "_index.md").read_text("utf-8")
-    index = str((folder / "_index.md").relative_to(bed.bed.vault))
-    work = _Work(bed.bed.store, NoteHistory(bed.bed.store, ()), include_edited=False)
-    assert work._own_file_beside(index) is None
-    folder.rename(folder.with_name("elsewhere"))
-    work = _Work(bed.bed.store, NoteHistory(bed.bed.store, ()), include_edited=False)
-    work._will_be[index] = text
-    assert work._own_file_beside(index) is None
 
 
 def test_a_decision_before_the_look_up_is_told_as_one_and_not_as_an_edit(bed: ResearchBed) -> None:
@@ -468,9 +455,8 @@ def test_a_decision_before_the_look_up_is_told_as_one_and_not_as_an_edit(bed: Re
     bed.run(slug=note.parent.name)
     shown = bed.bed.undo.plan(Selector(last=True))
     assert [(step.step, step.why) for step in shown.steps if step.path.endswith("_index.md")] == [
-        ("leave", "you have decided on it since: it stays")
+        ("leave", Why.DECIDED)
     ]
-    assert shown.edited == 0
 
 
 def test_a_decision_before_the_look_up_can_be_taken_back_and_what_was_looked_up_stays(bed: ResearchBed) -> None:

@@ -23,6 +23,7 @@ from memoryvault.pipelines.review import (
 )
 from memoryvault.runtime.errors import EditConflict, EntryInvalid, EntryNotFound, UsageError
 from memoryvault.services.reviewing import DecisionOutcome, DecisionProblem, Reviewer
+from memoryvault.vault.entry import Entry
 from memoryvault.vault.scrubbed import Scrubbed
 
 from .support import CHOICE, RULE, Bed, said
@@ -358,11 +359,11 @@ def test_a_person_who_saves_in_that_very_moment_is_not_overwritten(
     carry_out = Reviewer._carry_out
     saved: list[str] = []
 
-    def meanwhile(self: Reviewer, path: str, before: str, *rest: object) -> DecisionOutcome:
+    def meanwhile(self: Reviewer, entry: Entry, *rest: object) -> DecisionOutcome:
         if not saved:
-            bed.edit(path, "## Evidence", "Saved meanwhile.\n\n## Evidence")
-            saved.append(path)
-        return carry_out(self, path, before, *rest)  # type: ignore[arg-type]
+            bed.edit(entry.path, "## Evidence", "Saved meanwhile.\n\n## Evidence")
+            saved.append(entry.path)
+        return carry_out(self, entry, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Reviewer, "_carry_out", meanwhile)
     decide(bed, proposal, Approve())

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from memoryvault.cli.main import main
 from memoryvault.index.engine import RecallEngine, RecallQuery
 from memoryvault.runtime.errors import EntryInvalid
-from memoryvault.services.cursors import Cursors
 from memoryvault.services.indexing import reconcile_now
 from memoryvault.services.remembering import preview
 from memoryvault.services.tombstones import EMPTY, NOTE, Evidence, TakenBack, evidence_of, text_with
@@ -35,13 +34,6 @@ def taken_back(bed: Bed) -> TakenBack:
 
 def note_of(bed: Bed) -> Path:
     return bed.vault / NOTE
-
-
-def left_in_state(bed: Bed, **records: list[str]) -> Cursors:
-    """As an earlier release put it down."""
-    old = Cursors(bed.settings.state.state_db, "undone")
-    old.set_all({session: {"records": of_session} for session, of_session in records.items()})
-    return old
 
 
 # --- read again, and said anew ---
@@ -209,41 +201,8 @@ def test_recall_never_shows_it(bed: Bed) -> None:
         engine.close()
 
 
-# --- what an earlier release left in the state folder ---
-
-
-def test_what_an_earlier_release_put_down_still_counts_and_is_carried_over_once(bed: Bed) -> None:
-    old = left_in_state(bed, a=["a-record"], b=["never-say-this.md"])
-    assert taken_back(bed).evidence() >= {("a", "a-record")}
-    assert bed.remember(said(RULE, "a")).written == ()
-    assert old.all() == {}
-    assert note_of(bed).read_text("utf-8") == EMPTY + "- `a`: `a-record`\n"
-    bed.edit(NOTE, "- `a`: `a-record`\n", "")
-    assert len(bed.remember(said(RULE, "a")).written) == 1
-
-
-def test_killed_while_it_is_carried_over_nothing_is_lost(bed: Bed) -> None:
-    old = left_in_state(bed, a=["a-record"])
-    code = (
-        "import os\n"
-        "from memoryvault.runtime.settings import load_settings\n"
-        "from memoryvault.services.indexing import vault_store\n"
-        "from memoryvault.services.tombstones import TakenBack\n"
-        "settings = load_settings(os.environ)\n"
-        "TakenBack(settings.state, vault_store(settings)).carry_over()\n"
-    )
-    assert bed.run_python(code, kill_point="vault-before-rename") == -9
-    assert not note_of(bed).exists()
-    assert bed.run_python(code, kill_point="taken-back-noted") == -9
-    assert (taken_back(bed).evidence(), bool(old.all())) == ({("a", "a-record")}, True)
-    assert bed.run_python(code) == 0
-    assert (taken_back(bed).evidence(), old.all()) == ({("a", "a-record")}, {})
-
-
 def test_forgetting_takes_our_lines_out_and_leaves_the_users(bed: Bed) -> None:
-    left_in_state(bed, s2=["r2"])
     taken_back(bed).add(ONE)
-    left_in_state(bed, s3=["r3"])
     taken_back(bed).forget()
     assert taken_back(bed).evidence() == set()
     assert not note_of(bed).exists()

@@ -1,4 +1,4 @@
-"""What the program wrote by itself is taken back; what a person touched is not, unless they say so."""
+"""What the program wrote by itself and nobody has touched since is taken back byte for byte; the rest is named."""
 
 from __future__ import annotations
 
@@ -14,9 +14,12 @@ from memoryvault.cli.main import main
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.pipelines.review import Approve
 from memoryvault.runtime.errors import UsageError
-from memoryvault.services.undoing import Selector, UndoPlan
+from memoryvault.services.journal import Change
+from memoryvault.services.tombstones import TakenBack
+from memoryvault.services.undoing import Selector, UndoPlan, Why
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.vault.marker import Marker, create_marker
+from memoryvault.vault.scrubbed import Scrubbed
 from memoryvault.vault.store import MAX_ENTRY_BYTES
 
 from .support import CHOICE, GUESS, RULE, Bed, said
@@ -25,12 +28,30 @@ LAST = Selector(last=True)
 OTHER = "Never commit on a Friday"
 
 
-def undo(bed: Bed, selector: Selector = LAST, **options: bool) -> UndoPlan:
-    return bed.undo.carry_out(selector, **options)
+NOTED = "personal-private/preferences/always-use-pnpm-not-npm.md"
+PROPOSED = "personal-private/_review/the-release-report-reads-well-as.md"
+WAITING = PROPOSED.replace("_review", "_inbox")
+
+
+def undo(bed: Bed, selector: Selector = LAST) -> UndoPlan:
+    return bed.undo.carry_out(selector)
 
 
 def steps(plan: UndoPlan) -> dict[str, str]:
     return {step.path.rsplit("/", 1)[-1]: step.step for step in plan.steps}
+
+
+def whys(plan: UndoPlan) -> dict[str, Why]:
+    return {step.path: step.why for step in plan.steps}
+
+
+def sessions(bed: Bed, path: str) -> list[str]:
+    return [source.session for source in bed.store.read(path).sources]
+
+
+def listed(bed: Bed) -> set[str]:
+    """The sessions of which `taken-back.md` says something."""
+    return {session for session, _ in TakenBack(bed.settings.state, bed.store).evidence()}
 
 
 def test_the_last_reflection_goes_then_the_one_before(bed: Bed) -> None:
@@ -67,13 +88,87 @@ def test_a_promoted_note_is_put_back_into_the_inbox(bed: Bed) -> None:
     assert bed.files() == before
 
 
-def test_of_one_session_only_its_own_evidence_goes(bed: Bed) -> None:
+def test_what_a_later_session_strengthened_is_named_and_stays(bed: Bed) -> None:
     bed.remember(said(RULE, "a"), said(RULE, "a", OTHER))
     bed.remember(said(RULE, "b"))
+    before = bed.files()[NOTED]
+    plan = undo(bed, Selector(session="a"))
+    assert steps(plan) == {"always-use-pnpm-not-npm.md": "leave", "never-commit-on-a-friday.md": "remove"}
+    assert (whys(plan)[NOTED], plan.left) == (Why.CHANGED, 1)
+    assert bed.files() == {NOTED: before}
+    for session in ("b", "a"):
+        undo(bed, Selector(session=session))
+    assert bed.files() == {}
+    assert listed(bed) == {"a", "b"}
+
+
+def test_a_session_that_came_back_after_another_keeps_what_it_said_first(bed: Bed) -> None:
+    bed.remember(said(RULE, "a"))
+    bed.remember(said(RULE, "b"))
+    before = bed.files()
+    more = Scrubbed(before[NOTED].replace("Always use", "Always and only use"))
+    bed.journal.commit(
+        [Change(NOTED, before[NOTED], more)], run="reflect:3", actor="reflection", what="strengthened", session="a"
+    )
+    plan = undo(bed, Selector(session="a"))
+    assert bed.files() == before
+    assert [(step.step, step.why) for step in plan.steps] == [("restore", Why.CHANGED)]
+
+
+def test_a_note_that_a_later_session_moved_is_named_where_it_is(bed: Bed) -> None:
+    for session in ("a", "b", "c"):
+        bed.remember(said(GUESS, session))
+    assert list(bed.files()) == [PROPOSED]
+    before = bed.files()
+    plan = undo(bed, Selector(session="a"))
+    assert whys(plan) == {WAITING: Why.CHANGED, PROPOSED: Why.HOLDS_MORE}
+    assert (bed.files(), listed(bed)) == (before, set())
+    for session in ("c", "b"):
+        undo(bed, Selector(session=session))
+    assert sessions(bed, WAITING) == ["a"]
     undo(bed, Selector(session="a"))
-    (entry,) = bed.entries()
-    assert [source.session for source in entry.sources] == ["b"]
-    assert entry.occurrences == 1
+    assert bed.files() == {}
+
+
+def test_a_new_note_under_its_old_name_is_not_taken_for_it(bed: Bed) -> None:
+    bed.remember(said(GUESS, "a"))
+    (bed.vault / WAITING).rename(bed.vault / "kept.md")
+    bed.remember(said(GUESS, "b"))
+    before = bed.files()
+    assert undo(bed, Selector(session="a")).changes == []
+    assert bed.files() == before
+
+
+def test_a_decision_that_was_taken_back_is_none(bed: Bed) -> None:
+    bed.remember(CHOICE)
+    bed.reviewer.decide(bed.only("pending").path, Approve(), run="r")
+    bed.reviewer.undo_last()
+    undo(bed)
+    assert bed.files() == {}
+
+
+def test_a_decision_between_two_sessions_stays_decided(bed: Bed) -> None:
+    bed.remember(said(RULE, "a"))
+    text = bed.files()[NOTED]
+    decided = Scrubbed(text.replace("Always use", "Always and only use"))
+    bed.journal.commit([Change(NOTED, text, decided)], run="evolve:1", actor="evolve", what="evolved")
+    bed.remember(said(RULE, "c"))
+    undo(bed, Selector(session="c"))
+    assert whys(undo(bed, Selector(session="a"))) == {NOTED: Why.DECIDED}
+    assert bed.files() == {NOTED: str(decided)}
+
+
+@pytest.mark.parametrize("kill_point", ["taken-back-noted", "journal-pending", "journal-applied", "journal-recorded"])
+def test_killed_in_the_middle_it_is_done_or_can_be_done_again(bed: Bed, kill_point: str) -> None:
+    for session in ("a", "b"):
+        bed.remember(said(RULE, session))
+    code = "from memoryvault.cli.main import main; main(['undo', '--session', 'b', '--yes'])"
+    assert bed.run_python(code, kill_point) == -9
+    bed.journal.recover()
+    undo(bed, Selector(session="b"))
+    assert sessions(bed, NOTED) == ["a"]
+    assert listed(bed) == {"b"}
+    assert len([act for act in bed.journal.acts() if act.actor == "undo"]) == 1
 
 
 def test_since_a_time(bed: Bed) -> None:
@@ -86,15 +181,11 @@ def test_since_a_time(bed: Bed) -> None:
 
 def test_an_edited_note_stays_and_is_named(bed: Bed) -> None:
     bed.remember(said(RULE, "a"), said(RULE, "a", OTHER))
-    edited = "personal-private/preferences/always-use-pnpm-not-npm.md"
-    bed.edit(edited, "## Evidence", "Mine.\n\n## Evidence")
+    bed.edit(NOTED, "## Evidence", "Mine.\n\n## Evidence")
     plan = undo(bed)
-    assert list(bed.files()) == [edited]
+    assert list(bed.files()) == [NOTED]
     assert plan.left == 1
-    assert any("edited" in step.why for step in plan.steps if step.step == "leave")
-    plan = undo(bed, include_edited=True)
-    assert bed.files() == {}
-    assert [step.edited for step in plan.steps] == [True]
+    assert whys(plan)[NOTED] is Why.EDITED
 
 
 def test_what_the_user_decided_on_is_theirs(bed: Bed) -> None:
@@ -102,7 +193,7 @@ def test_what_the_user_decided_on_is_theirs(bed: Bed) -> None:
     bed.reviewer.decide(bed.only("pending").path, Approve(), run="r")
     before = bed.files()
     for selector in (LAST, Selector(session="a")):
-        plan = undo(bed, selector, include_edited=True)
+        plan = undo(bed, selector)
         assert plan.changes == []
         assert bed.files() == before
 
@@ -110,17 +201,15 @@ def test_what_the_user_decided_on_is_theirs(bed: Bed) -> None:
 def test_what_is_not_there_any_more_is_no_note_that_stays(
     bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nor is anything said of where the program itself had it in between, or of edited notes where there are none."""
     for name, value in bed.env.items():
         monkeypatch.setenv(name, value)
-    bed.remember(*(said(GUESS, session) for session in ("a", "b", "c")))
+    bed.remember(CHOICE)
     moved = bed.only("pending").path
     bed.reviewer.decide(moved, Approve(), run="r")
     assert main(["undo", "--dry-run"]) == 0
     shown = capsys.readouterr()
-    assert shown.out.splitlines()[1:] == [f"gone: {moved}", "    you moved, deleted or decided on it"]
+    assert shown.out.splitlines()[1:] == [f"gone: {moved}", f"    {Why.GONE}"]
     assert "stay" not in shown.err
-    assert "--include-edited" not in shown.err
 
 
 def test_a_run_of_which_nothing_can_be_taken_back_does_not_hide_the_ones_before(
@@ -139,18 +228,17 @@ def test_a_run_of_which_nothing_can_be_taken_back_does_not_hide_the_ones_before(
     shown = capsys.readouterr()
     assert shown.out.startswith("written by an earlier run, a reflection, 20")
     assert "memory: a reflection, 20" in shown.err
-    assert "is left: you have decided on, moved or edited all that was written\n" in shown.err
+    assert "is left: all that was written was decided on, moved or changed since\n" in shown.err
     assert steps(undo(bed)) == {"always-use-pnpm-not-npm.md": "leave", "always-sign-the-commits.md": "remove"}
     plan = undo(bed)  # What is left of the second run, the edited note, does not hide the first either.
     assert steps(plan) == {"never-commit-on-a-friday.md": "remove"}
-    assert [each.edited for each in plan.later] == [0, 1]
+    assert len(plan.later) == 2
     (mine,) = [path for path in bed.files() if path != edited]
     assert decided in mine
     for _ in range(2):
         plan = undo(bed)
         assert (plan.changes, plan.later) == ([], []), "what is said of the last run"
         assert list(steps(plan).values()) == ["gone"]
-    assert steps(undo(bed, include_edited=True)) == {"always-use-pnpm-not-npm.md": "remove"}
 
 
 def test_a_user_edit_between_two_sessions_is_kept(bed: Bed) -> None:
@@ -163,7 +251,7 @@ def test_a_user_edit_between_two_sessions_is_kept(bed: Bed) -> None:
     assert bed.files() == edited
 
 
-def test_without_the_journal_the_entries_themselves_say_where_they_come_from(bed: Bed) -> None:
+def test_without_the_journal_what_a_session_said_is_named_and_stays(bed: Bed) -> None:
     bed.remember(said(RULE, "a"), said(RULE, "a", OTHER))
     bed.remember(said(RULE, "b"))
     bed.note("personal-private/preferences/mine.md", "Mine.", kind="preferences")
@@ -171,11 +259,9 @@ def test_without_the_journal_the_entries_themselves_say_where_they_come_from(bed
         file.unlink(missing_ok=True)
     before = bed.files()
     plan = undo(bed, Selector(session="a"))
-    assert bed.files() == before, "whether they were edited can't be told"
+    assert bed.files() == before
+    assert set(whys(plan).values()) == {Why.HOLDS_MORE}
     assert plan.left == 2
-    undo(bed, Selector(session="a"), include_edited=True)
-    left = {entry.slug: [source.session for source in entry.sources] for entry in bed.entries()}
-    assert left == {"always-use-pnpm-not-npm": ["b"], "mine": []}
 
 
 def test_a_note_that_cannot_be_read_does_not_keep_a_session_from_being_taken_back(bed: Bed) -> None:
@@ -188,7 +274,7 @@ def test_a_note_that_cannot_be_read_does_not_keep_a_session_from_being_taken_bac
 def test_a_foreign_note_is_never_touched(bed: Bed) -> None:
     bed.note("personal-private/preferences/mine.md", "Mine.", kind="preferences")
     bed.remember(said(RULE, "a"))
-    undo(bed, Selector(since=datetime(2000, 1, 1, tzinfo=UTC)), include_edited=True)
+    undo(bed, Selector(since=datetime(2000, 1, 1, tzinfo=UTC)))
     assert list(bed.files()) == ["personal-private/preferences/mine.md"]
 
 
@@ -275,15 +361,14 @@ def test_what_holds_for_all_that_is_listed_is_said_once(
     for name, value in bed.env.items():
         monkeypatch.setenv(name, value)
     bed.remember(said(RULE, SESSION), said(RULE, SESSION, OTHER))
-    edited = "personal-private/preferences/always-use-pnpm-not-npm.md"
-    bed.edit(edited, "## Evidence", "Mine.\n\n## Evidence")
+    bed.edit(NOTED, "## Evidence", "Mine.\n\n## Evidence")
     assert main(["undo", "--dry-run"]) == 0
     head, *lines = capsys.readouterr().out.splitlines()
     assert head.startswith("written by the last run, a reflection, 20")
     assert head.endswith("Z: 2 notes of 1 session")
     assert lines == [
-        f"leave: {edited}",
-        "    it was edited since: it stays",
+        f"leave: {NOTED}",
+        f"    {Why.EDITED}",
         "remove: personal-private/preferences/never-commit-on-a-friday.md",
     ]
     assert main(["undo", "--dry-run", "--session", SESSION]) == 0

@@ -187,35 +187,3 @@ def test_what_was_seen_often_is_not_said_to_be_inferred_from_one_occurrence(
     shown = capsys.readouterr().out
     assert ", seen 3 times, noted " in shown
     assert "; at first inferred from one occurrence." in shown
-
-
-def test_a_note_of_an_earlier_release_stays_true_when_more_has_come(bed: Bed) -> None:
-    bed.remember(said(GUESS, "a"))
-    path = bed.only("inbox").path
-    bed.edit(path, "; at first inferred from one occurrence.", "; inferred from one occurrence.")
-    mine = "\n\nProposed because: I like it; inferred from one occurrence.\n"
-    bed.edit(path, "\n\n## Evidence\n", f"{mine}\n## Evidence\n")
-    before = bed.files()[path]
-    bed.remember(said(GUESS, "a"))
-    assert bed.files()[path] == before, "nothing new"
-    bed.remember(said(GUESS, "b"))
-    body = bed.only("inbox").body
-    assert f"{GUESS.reason}; at first inferred from one occurrence." in body
-    assert mine in body, "the user's own words"
-    assert body == before.partition("---\n\n")[2].strip().replace(
-        f"{GUESS.reason}; inferred", f"{GUESS.reason}; at first inferred"
-    )
-
-
-@pytest.mark.parametrize("often", [1, 4])
-def test_a_note_that_takes_in_another_is_no_longer_inferred_from_one_occurrence(bed: Bed, often: int) -> None:
-    for number in range(2):
-        body = (
-            f"The release report reads well as a bullet list{'!' * number}\n\n"
-            "## Evidence\n\nProposed because: r; inferred from one occurrence.\n\n> said\n"
-        )
-        fields = {"kind": "preferences", "status": "inbox", "group": "personal-private", "occurrences": often}
-        bed.note(f"personal-private/_inbox/report-{number}.md", body, **fields)
-    run_triage(bed.settings, bed.reviewer)
-    (entry,) = [entry for entry in bed.entries() if entry.occurrences == 2 * often]
-    assert "Proposed because: r; at first inferred from one occurrence.\n" in entry.body

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoryvault.hooks.entryfile import EntryFile, read_entry_file
-from memoryvault.vault.entry import Source, fingerprint, first_heading, parse_entry
+from memoryvault.vault.entry import Source, fingerprint, first_heading, parse_entry, parse_text
+from memoryvault.vault.note_text import encode_note
 
 
 def entry_of(header: str, body: str = "Body.", path: str = "personal-private/preferences/my-note.md") -> Any:
@@ -292,3 +293,10 @@ def test_a_note_without_a_heading_is_listed_by_its_first_sentence(body: str, tit
     entry = parse_entry("personal-private/_always-load/al.md", f"---\nkind: preferences\n---\n\n{body}\n".encode())
     assert entry.title == title
     assert entry.name == ("Tabs" if title == "Tabs" else "al"), "its index is not made anew, nor does it rank anew"
+
+
+def test_the_text_of_an_entry_is_every_byte_of_its_file() -> None:
+    data = b"\xef\xbb\xbf---\r\nkind: x\r\n---\r\n\r\nbody \xff\xe9\r\n"
+    entry = parse_entry("a.md", data)
+    assert encode_note(entry.text) == data
+    assert parse_text("a.md", entry.text) == entry
