@@ -34,6 +34,7 @@ WRITERS = {
     "cli/settings_file.py": "config.toml, on the user's word",
     "cli/standard_streams.py": "/dev/null",
     "hooks/autostart.py": STATE,
+    "hooks/opencode.py": "the folder of the host's settings",
     "hooks/client.py": STATE,
     "hooks/enqueue.py": STATE,
     "hooks/injected.py": STATE,
