@@ -30,7 +30,7 @@ SAVE = {"cautious": 0.92, "balanced": 0.86, "eager": 0.78}
 PROPOSE = {"cautious": 0.68, "balanced": 0.58, "eager": 0.47}
 """Precision that is wanted on these people, by position of the setting. Right is what either reader would remember."""
 HINT = 0.40
-IDEA, FIX = {"words": 0.3, "model": 0.1}, 0.3
+IDEA, FIX = {"words": 0.3, "model": 0.15}, 0.3
 """Least probabilities. The labelled prompts hold too few to fit them: chosen on our own examples (held_out.jsonl)."""
 LEAST_CHOSEN = 20
 
