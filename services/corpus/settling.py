@@ -238,13 +238,13 @@ def _last_said(pattern: Pattern) -> tuple[float, str, int]:
 
 def _write(pattern: Pattern, store: VaultStore, settings: Settings, check: Callable[[], None], run: str) -> list[str]:
     """Remember each saying of the pattern, under the vault's lock; the paths that are new or changed, in that order."""
-    wording = pattern.candidate.statement
+    wording, typed = pattern.candidate.statement, pattern.candidate.confirmed
     written: list[str] = []
     with store.lock():
         check()
         for host, candidates in _by_host(
-            # One pattern, one note: all of them in the wording of the first.
-            (saying.host, replace(saying.candidate, statement=wording))
+            # One pattern, one note: all of them in the wording of the first, and as sure as that is of who typed it.
+            (saying.host, replace(saying.candidate, statement=wording, confirmed=typed and saying.candidate.confirmed))
             for saying in pattern.sayings
         ):
             written += remember(candidates, store, settings, host=host, run=run).written
