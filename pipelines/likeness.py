@@ -323,9 +323,14 @@ def grouped(items: Sequence[T], same: Callable[[T, T], bool]) -> list[list[T]]:
     return groups
 
 
+def without_heading(body: str) -> str:
+    """Extract a note's text below its heading."""
+    return _HEADING.sub("", body.replace("\r\n", "\n"), count=1).strip()
+
+
 def statement_of(body: str) -> str:
     """Extract the first paragraph of a note below its heading: its statement, of a sentence or two."""
-    text = _HEADING.sub("", body.replace("\r\n", "\n"), count=1).strip()
+    text = without_heading(body)
     paragraph = text.split("\n\n", 1)[0] or body.strip().lstrip("# ").split("\n", 1)[0]
     return " ".join(paragraph.split())[:MAX_STATEMENT_CHARACTERS]
 

@@ -65,7 +65,8 @@ class Known:
     is_counted: bool = False
     """Its evidence holds this saying already: the same words in this session, or a copy of it of the same time."""
     others_words: bool = False
-    """Its text is not the user's: an agent proposed it, a file holds it, a model put it so, or it was passed on."""
+    """Its text is not known to be the user's: an agent proposed it, a file holds it, a model put it so, it was passed
+    on, or no host's record says who typed it; and the candidate does not say the very same."""
 
 
 @dataclass(frozen=True)
@@ -192,7 +193,13 @@ def _strengthened(
     """One more occurrence of `living`, which may be sure enough now to leave the place where it waits."""
     # An idea stays where it is: a promoted one is a project of its own.
     idea = candidate.category == "idea"
-    widened = not idea and living.project is not None and is_widened([living.project, project_of(candidate)])
+    widened = (
+        not idea
+        and living.project is not None
+        and is_widened([living.project, project_of(candidate)])
+        # What another text says elsewhere makes no rule of one project the user's own.
+        and (candidate.role != "user" or (candidate.confirmed and candidate.in_own_voice))
+    )
     occurrences = living.occurrences + (not is_further_finding(candidate, living.sessions))
     is_hint = tier is Tier.LOW and not (candidate.standing_rule or candidate.claimed_rule)
     # A text that is passed on again and again is still somebody else's.
@@ -202,8 +209,11 @@ def _strengthened(
         and is_pattern(occurrences, living.sessions | {candidate.session}, thresholds)
     ):
         tier, why = Tier.MEDIUM, f"seen {occurrences} times"
+    # What is saved unasked is saved in the user's words (`_lives`), also when it is seen often.
     # A rule that is stated outright needs no decision any more, also when the guess at it still waits for one;
     # but whether it replaces another one, only the user knows.
+    if living.others_words and mode == "silent":
+        mode = "interactive"
     waits = living.status == "inbox" or (living.status == "pending" and tier is Tier.HIGH)
     if waits and tier is not Tier.LOW and not idea and living.replaces is None:
         promoted = _moved(living.path, destination_of(candidate, tier, mode, widened=widened or living.project is None))

@@ -24,6 +24,7 @@ from ..pipelines.likeness import (
     shared_words,
     speaks_of_this_project,
     statement_of,
+    without_heading,
     wording_of,
     wording_of_saying,
 )
@@ -34,7 +35,7 @@ from ..runtime.settings import Settings
 from ..runtime.slug import slugify
 from ..vault.active import is_entry_place
 from ..vault.entry import ACTIVE, ARCHIVED, AWAITING_STATUSES, Entry, fingerprint
-from ..vault.evidence import PASSED_ON_TAG
+from ..vault.evidence import WAITING_TAGS, strip_evidence
 from ..vault.header import skim, split_header
 from ..vault.pending import pending_folder
 from ..vault.registry import HEADER_BYTES
@@ -176,7 +177,7 @@ class VaultMemories:
                 project=slugify(entry.project) if entry.project else None,
                 replaces=entry.supersedes if entry.effective_status == "pending" else None,
                 pieces=sum(len(source.records) for source in entry.sources),
-                others_words=_holds_others_words(entry),
+                others_words=_holds_others_words(entry, candidate),
                 is_counted=_is_counted(entry, candidate),
             )
             for entry in found
@@ -379,10 +380,18 @@ def _records(entry: Entry, candidate: Candidate) -> frozenset[str]:
     return frozenset(each for source in entry.sources if source.session == candidate.session for each in source.records)
 
 
-def _holds_others_words(entry: Entry) -> bool:
-    """Is its text not what the user typed? A model may have put it so, with words of the agent's."""
-    is_told = PASSED_ON_TAG in entry.tags or any(not source.session for source in entry.sources)
-    return is_told or is_reworded(entry.body)
+def says_all_of(candidate: Candidate, entry: Entry) -> bool:
+    """Does the candidate say all that the note says above its evidence, in the very words?"""
+    text = without_heading(strip_evidence(entry.body))
+    return fingerprint(own_words(candidate.statement)) == fingerprint(own_words(text))
+
+
+def _holds_others_words(entry: Entry, candidate: Candidate) -> bool:
+    """Has its text words that the user, as far as is known, never typed? A model may have put it so, with words of the
+    agent's; and what no host has confirmed is the user's only where the candidate says the same."""
+    if any(not source.session for source in entry.sources) or is_reworded(entry.body):
+        return True
+    return bool(WAITING_TAGS.intersection(entry.tags)) and not says_all_of(candidate, entry)
 
 
 def _status_at(path: str, status: str) -> str:

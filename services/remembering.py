@@ -34,7 +34,15 @@ from ..runtime.settings import Settings
 from ..runtime.slug import free_slug
 from ..tasks.queue.kinds import Json
 from ..vault.entry import Entry, Source, fingerprint
-from ..vault.evidence import EVIDENCE_HEADING, LOOKED_UP, NOT_TYPED, PASSED_ON_TAG, SAID
+from ..vault.evidence import (
+    EVIDENCE_HEADING,
+    LOOKED_UP,
+    NOT_CONFIRMED_TAG,
+    NOT_TYPED,
+    PASSED_ON_TAG,
+    SAID,
+    WAITING_TAGS,
+)
 from ..vault.fields import StoreValue
 from ..vault.pending import is_idea_path
 from ..vault.scrubbed import Scrubbed
@@ -50,7 +58,7 @@ from .ideas.ledger import (
     slug_of,
 )
 from .journal import Change, Journal, rewritten, text_of
-from .known_memories import PROBABILITY, Rank, VaultMemories
+from .known_memories import PROBABILITY, Rank, VaultMemories, says_all_of
 from .retrying import retry_edit
 from .semantic_similarity import SemanticSimilarity
 from .tombstones import TakenBack
@@ -407,8 +415,9 @@ class _Writer:
             fields["surfaced_at"] = candidate.said_at
             if candidate.category == "idea":
                 fields["surfaced_in_session"] = candidate.session
-        if PASSED_ON_TAG in entry.tags and not candidate.passed_on and _says(candidate, entry):
-            fields |= {"tags": [tag for tag in entry.tags if tag != PASSED_ON_TAG]}
+        if WAITING_TAGS.intersection(entry.tags) and says_all_of(candidate, entry):
+            left = WAITING_TAGS.intersection(_tags(candidate))
+            fields |= {"tags": [tag for tag in entry.tags if tag not in WAITING_TAGS or tag in left]}
         if decision.widened:
             fields |= {"project": None, "group": DEFAULT_GROUP}
         if decision.supersedes is None:
@@ -540,11 +549,6 @@ def _in_own_words(body: str) -> Scrubbed | None:
     return _scrubbed(body.replace(told, own, 1)) if own != told and told in body else None
 
 
-def _says(candidate: Candidate, entry: Entry) -> bool:
-    """Is it said in the very words of the note, and not only nearly so?"""
-    return fingerprint(own_words(candidate.statement)) == fingerprint(own_words(statement_of(entry.body)))
-
-
 def _is_other_wording(candidate: Candidate, body: str) -> bool:
     """Does the user put it in words that the note does not have? Who reviews the note may like them better."""
     said = " ".join(own_words(candidate.statement).lower().split()).rstrip(".!")
@@ -578,8 +582,12 @@ def _body(decision: RoutedCandidate, statement: str) -> str:
 
 
 def _tags(candidate: Candidate) -> list[str]:
-    passed_on = [PASSED_ON_TAG] if candidate.from_user and candidate.passed_on else []
-    return ["correction", *passed_on] if candidate.category == "correction" else passed_on
+    tags = ["correction"] if candidate.category == "correction" else []
+    if candidate.from_user and candidate.passed_on:
+        tags.append(PASSED_ON_TAG)
+    if candidate.from_user and candidate.category != "idea" and not candidate.confirmed:
+        tags.append(NOT_CONFIRMED_TAG)
+    return tags
 
 
 def _scrubbed(text: str) -> Scrubbed:

@@ -16,7 +16,7 @@ from ..runtime.layout import ARCHIVE, DEFAULT_GROUP, INBOX, REVIEW, special_fold
 from ..runtime.settings import Settings
 from ..runtime.slug import slugify, validate_kind, validate_slug
 from ..vault.entry import Entry
-from ..vault.evidence import PASSED_ON_TAG
+from ..vault.evidence import WAITING_TAGS
 from ..vault.fields import StoreValue
 from ..vault.scrubbed import Scrubbed
 from .evolving import archived_text, free_archive_path
@@ -175,8 +175,8 @@ class _Doer:
     def _promoted_path(self, keeper: Entry, paths: Sequence[str]) -> tuple[str | None, str]:
         """To `_review`; to its place when the user has said so, now or once for all; in mode auto nowhere."""
         # Whether it replaces another rule, only the user can say, in any mode.
-        # Nor whether what was only passed on is a memory at all.
-        if self._mode == "interactive" or keeper.supersedes is not None or PASSED_ON_TAG in keeper.tags:
+        # Nor whether what was only passed on, or typed by nobody knows whom, is a memory at all.
+        if self._mode == "interactive" or keeper.supersedes is not None or WAITING_TAGS.intersection(keeper.tags):
             return f"{DEFAULT_GROUP}/{REVIEW}/{keeper.path.rsplit('/', 1)[-1]}", "pending"
         if self._mode == "silent" or self._confirmed:
             wide = is_widened([self._entries[path].project for path in paths])

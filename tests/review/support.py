@@ -33,7 +33,8 @@ RULE = Candidate(
 CHOICE = replace(
     RULE, category="correction", statement="No, use pnpm instead of npm", standing_rule=False, claimed_rule=True
 )
-GUESS = replace(RULE, statement="The release report reads well as a bullet list", standing_rule=False)
+LIST = "The release report reads well as a bullet list"
+GUESS = replace(RULE, statement=LIST, excerpt=LIST, standing_rule=False)
 
 
 @dataclass
