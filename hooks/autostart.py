@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import time
-from _signal import SIGCHLD, SIGHUP, SIGINT, SIGTERM  # type: ignore[import-not-found]
 
+from ..runtime.interpreter import DEFAULT_SIGNALS
 from ..runtime.layout import UNINSTALLED
 
 TYPE_CHECKING = False
@@ -111,7 +111,7 @@ def start(command: str, python: str, run: str, env: dict[str, str]) -> bool:
             file_actions=null,
             setsid=True,
             setsigmask=[],
-            setsigdef=[SIGCHLD, SIGHUP, SIGINT, SIGTERM],
+            setsigdef=DEFAULT_SIGNALS,
         )
     except NotImplementedError:
         _fork_and_run(argv, env)

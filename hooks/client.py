@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 import sys
 import time
-from _thread import RLock, allocate_lock, start_new_thread
 
 from ..runtime import hooklog
+from ..runtime.interpreter import RLock, allocate_lock, start_new_thread
 from ..runtime.snapshot import (
     config_stamp,
     is_switched_off,

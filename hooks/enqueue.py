@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import time
 
+from ..runtime.interpreter import socket_module
 from .sqlite import open_database
 
 SCHEMA_VERSION = 1
@@ -100,12 +101,9 @@ def _insert(queue_db: str, session: str, delay: float | None) -> None:
 
 def ring_worker(wake_socket: str) -> bool:
     """Wake the worker by one datagram; False when none listens. Never blocks, never raises."""
+    sockets = socket_module()
     try:
-        from _socket import AF_UNIX, SOCK_DGRAM, socket
-    except ImportError:
-        from socket import AF_UNIX, SOCK_DGRAM, socket  # type: ignore[assignment]
-    try:
-        bell = socket(AF_UNIX, SOCK_DGRAM)
+        bell = sockets.socket(sockets.AF_UNIX, sockets.SOCK_DGRAM)
         try:
             bell.setblocking(False)
             bell.sendto(b"1", wake_socket)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import time
-from _thread import allocate_lock, start_new_thread
 
+from ..runtime.interpreter import allocate_lock, start_new_thread
 from ..runtime.layout import INDEX_WANTED
 from ..vault.render import render_block, select_hits, status_line
 from .recall_client import RecallCall, format_request, shorten

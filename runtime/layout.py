@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 import sys
 
+from .interpreter import short_hash
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -147,15 +149,6 @@ def _is_foreign(path: str) -> bool:
     return status.st_uid not in (0, os.getuid()) or bool(status.st_mode & 0o002)
 
 
-def _digest(data: bytes) -> str:
-    """16 hexadecimal digits of BLAKE2b."""
-    try:
-        from _blake2 import blake2b  # without hashlib, which loads OpenSSL
-    except ImportError:  # pragma: no cover - an interpreter built without it
-        from hashlib import blake2b
-    return blake2b(data, digest_size=8).hexdigest()
-
-
 def _ascii_words(text: str) -> str:
     kept = "".join(c if c.isascii() and c.isalnum() else " " for c in text.lower())
     return "-".join(kept.split())
@@ -169,7 +162,7 @@ def vault_id(vault_path: str) -> str:
     real = os.path.realpath(vault_path)
     parent, name = os.path.split(real)
     words = _ascii_words(os.path.basename(parent) + " " + name)[:40].strip("-") or "vault"
-    return words + "-" + _digest(os.fsencode(real))
+    return words + "-" + short_hash(os.fsencode(real))
 
 
 def make_private_folder(path: str) -> None:
@@ -267,7 +260,7 @@ class StatePaths:
         if len(os.fsencode(self.run + "/recall.sock")) > SOCKET_PATH_LIMIT_BYTES:
             # A fixed place, not TMPDIR or XDG_RUNTIME_DIR: a hook, a service manager and a terminal
             # have different environments and must still meet at the same socket.
-            self.sockets = _SHARED_SOCKETS + str(os.getuid()) + "/" + _digest(os.fsencode(base))
+            self.sockets = _SHARED_SOCKETS + str(os.getuid()) + "/" + short_hash(os.fsencode(base))
         self.recall_socket = self.sockets + "/recall.sock"
         self.wake_socket = self.sockets + "/wake.sock"
 
