@@ -20,9 +20,10 @@ NOW = "(julianday('now')-2440587.5)*86400.0"
 """Unix seconds by the clock of the database; SQLite before 3.42 has no unixepoch('subsec')."""
 
 PRIORITY = 10
-"""Of `reflect.session`, as in `tasks/queue/kinds.py`."""
+"""Of `reflect.session`."""
 AGING_SECONDS = 60.0
-"""Seconds of waiting that are worth one point of priority in huey's order, as in `tasks/queue/kinds.py`."""
+"""One point of priority is worth this long a wait. A job of priority p overtakes one of priority q only if that has
+waited less than (p - q) * AGING_SECONDS longer, so endless urgent work can't starve the rest."""
 
 _INSERT = (
     "INSERT INTO job(kind, args, unique_key, priority, run_at, created_at)"
