@@ -64,23 +64,6 @@ QUIET_LEVELS = ("warning", "error")
 class Hook:
     """The state of one invocation, for the log line and for the watchdog."""
 
-    __slots__ = (
-        "adapter",
-        "answering",
-        "argv",
-        "budget",
-        "call",
-        "deadline",
-        "ending",
-        "fields",
-        "is_output_partial",
-        "output",
-        "paths",
-        "raw",
-        "settings",
-        "started",
-    )
-
     def __init__(self, argv: list[str]) -> None:
         self.started = _process_start_time()
         self.fields: dict[str, object] = {}

@@ -20,19 +20,6 @@ STDIN_LIMIT_BYTES = 32 * 1024 * 1024
 class HookCall:
     """One invocation of a hook, in terms common to all hosts; a text that is absent is ''."""
 
-    __slots__ = (
-        "agent",
-        "cwd",
-        "event",
-        "host",
-        "moment",
-        "notification",
-        "prompt",
-        "session",
-        "source",
-        "transcript",
-    )
-
     def __init__(self, event: str, host: str) -> None:
         self.event = event
         """Claude Code's name of the event, whatever the host calls it."""
