@@ -10,7 +10,7 @@ import os
 import time
 
 from ..runtime.interpreter import DEFAULT_SIGNALS
-from ..runtime.layout import UNINSTALLED
+from ..runtime.layout import OFFLINE, UNINSTALLED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,13 +33,6 @@ INHERITED_VARIABLES = (
     "XDG_RUNTIME_DIR",
     "XDG_STATE_HOME",
 )
-OFFLINE = {
-    "HF_HUB_DISABLE_TELEMETRY": "1",
-    "HF_HUB_OFFLINE": "1",
-    "TOKENIZERS_PARALLELISM": "false",
-    "TRANSFORMERS_OFFLINE": "1",
-}
-"""As set by `settings.child_environment`: loading the model must not use the network."""
 DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 

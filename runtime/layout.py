@@ -14,6 +14,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+OFFLINE = {
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "HF_HUB_OFFLINE": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+    "TRANSFORMERS_OFFLINE": "1",
+}
+"""For whoever loads a model: its libraries must not use the network."""
 INBOX = "_inbox"
 REVIEW = "_review"
 ARCHIVE = "_archive"
@@ -212,30 +219,6 @@ def leave_socket_folder(socket_path: str) -> None:
 
 class StatePaths:
     """Paths below the state folder of one vault. Building one touches nothing on disk."""
-
-    __slots__ = (
-        "cache",
-        "harness",
-        "index_db",
-        "journal",
-        "log",
-        "log_file",
-        "models",
-        "pending_change",
-        "queue_db",
-        "recall_lock",
-        "recall_socket",
-        "receipts",
-        "root",
-        "run",
-        "sockets",
-        "spool",
-        "state_db",
-        "stop_file",
-        "vault_lock",
-        "wake_socket",
-        "worker_lock",
-    )
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
         self.root = base = os.path.abspath(os.fspath(root))

@@ -19,7 +19,16 @@ from pathlib import Path
 from typing import Any
 
 from .errors import SettingsError
-from .layout import StatePaths, config_path, expand_home, explain_misplacement, home_folder, state_root, vault_id
+from .layout import (
+    OFFLINE,
+    StatePaths,
+    config_path,
+    expand_home,
+    explain_misplacement,
+    home_folder,
+    state_root,
+    vault_id,
+)
 from .settings_table import (
     BY_NAME,
     SECTIONS,
@@ -521,12 +530,6 @@ def snapshot_values(settings: Settings) -> dict[str, str]:
 
 
 _INHERITED = frozenset({"PATH", "HOME", "LANG", "LANGUAGE", "TMPDIR", "TZ", "USER", "LOGNAME"})
-_OFFLINE = {
-    "HF_HUB_OFFLINE": "1",
-    "TRANSFORMERS_OFFLINE": "1",
-    "HF_HUB_DISABLE_TELEMETRY": "1",
-    "TOKENIZERS_PARALLELISM": "false",
-}
 
 
 def child_environment(settings: Settings) -> dict[str, str]:
@@ -548,7 +551,7 @@ def child_environment(settings: Settings) -> dict[str, str]:
     child["MEMORY_STATE_DIR"] = str(settings.state_root)
     if settings.vault_path is not None:
         child["MEMORY_VAULT_PATH"] = str(settings.vault_path)
-    return {**child, **_OFFLINE}
+    return {**child, **OFFLINE}
 
 
 def value_in_force(settings: Settings, name: str) -> Any:
