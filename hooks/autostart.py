@@ -10,7 +10,7 @@ import os
 import time
 
 from ..runtime.interpreter import DEFAULT_SIGNALS
-from ..runtime.layout import OFFLINE, UNINSTALLED
+from ..runtime.layout import OFFLINE, UNINSTALLED, is_inherited
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,21 +18,6 @@ if TYPE_CHECKING:
 
 THROTTLE_SECONDS = 15.0
 """After a start no session starts the same daemon again for so long, whether it failed or not."""
-INHERITED_VARIABLES = (
-    "CLAUDE_CONFIG_DIR",
-    "CODEX_HOME",
-    "HOME",
-    "LANG",
-    "LC_ALL",
-    "LC_CTYPE",
-    "LOGNAME",
-    "TZ",
-    "USER",
-    "XDG_CACHE_HOME",
-    "XDG_CONFIG_HOME",
-    "XDG_RUNTIME_DIR",
-    "XDG_STATE_HOME",
-)
 DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
@@ -41,7 +26,7 @@ def daemon_environment(env: Mapping[str, str], identity: Mapping[str, str], cwd:
 
     PATH keeps its absolute folders outside of `cwd`, so that a project's own `bin` cannot replace a program.
     """
-    clean = {key: env[key] for key in INHERITED_VARIABLES if key in env}
+    clean = {name: value for name, value in env.items() if is_inherited(name)}
     inside = cwd.rstrip("/") + "/" if cwd.rstrip("/") else "\0"
     folders = [
         folder

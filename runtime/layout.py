@@ -14,6 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+_INHERITED = frozenset({"CLAUDE_CONFIG_DIR", "CODEX_HOME", "HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "TZ", "USER"})
 OFFLINE = {
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "HF_HUB_OFFLINE": "1",
@@ -161,6 +162,11 @@ def _ascii_words(text: str) -> str:
     return "-".join(kept.split())
 
 
+def is_inherited(variable: str) -> bool:
+    """Whether the worker, the recall service and their children are given a variable of the environment."""
+    return variable in _INHERITED or variable.startswith(("LC_", "XDG_"))
+
+
 def vault_id(vault_path: str) -> str:
     """Name of a vault's state folder: readable words, then 16 hexadecimal digits, a hash of its real path.
 
@@ -302,19 +308,29 @@ def special_folder(relative_path: str) -> str:
 
 def is_conflict_copy(name: str) -> bool:
     """Is this a file name under which a sync client keeps the other side of a conflict?"""
+    # obsidian-git's list of files with git's marks in them is a copy of none.
+    return original_name(name) is not None or name.lower() == "conflict-files-obsidian-git.md"
+
+
+def original_name(name: str) -> str | None:
+    """The file name of which `name` is a conflict copy; None if it is none."""
     low = name.lower()
     if "conflict" not in low:
-        return False
-    if low == "conflict-files-obsidian-git.md":  # Its list of files with git's marks in them.
-        return True
-    for before in ("(conflicted copy", " conflicted copy"):  # Dropbox, Nextcloud, Obsidian Sync.
-        for rest in low.split(before)[1:]:
-            if not (rest[:1].isalnum() or rest[:1] == "_"):
-                return True
-    if "(sfconflict " in low or "(case conflict)" in low or "(case conflict " in low:  # Seafile, Dropbox.
-        return True
+        return None
     for mark in (".sync-conflict-", "_conflict-"):  # Syncthing, ownCloud: with the date and the time.
-        for rest in low.split(mark)[1:]:
-            if rest[:8].isdecimal() and rest[8:9] == "-" and len(rest) >= 15 and rest[9:15].isdecimal():
-                return True
-    return False
+        start = low.rfind(mark)
+        day, hyphen, rest = low[start + len(mark) :].partition("-")
+        if start > 0 and hyphen and len(day) == 8 and day.isdecimal() and len(rest) >= 6 and rest[:6].isdecimal():
+            return _without(name, start)
+    for mark in ("conflicted copy", "(sfconflict", "(case conflict"):  # Dropbox, Nextcloud, Obsidian Sync; Seafile.
+        start = low.rfind(mark)
+        after = low[start + len(mark) :][:1]
+        if start > 0 and (mark[0] == "(" or low[start - 1] in " (") and not (after.isalnum() or after == "_"):
+            opening = low.rfind("(", 0, start + 1)
+            return _without(name, opening if opening >= 0 and ")" not in low[opening:start] else start)
+    return None
+
+
+def _without(name: str, start: int) -> str | None:
+    stem, dot = name[:start].rstrip(), name.rfind(".")
+    return stem + (name[dot:] if dot > start else "") if stem else None
