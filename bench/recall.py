@@ -13,38 +13,45 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import random
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..index.drain import drain, embed_with
 from ..index.embedder import DEFAULT_MODEL, Embedder, EncodedTexts, load_embedder
 from ..index.evaluation import (
-    BASELINES,
     Document,
     Evaluation,
+    IndexedVault,
     Question,
     Ranking,
     load_documents,
     load_questions,
-    ndcg,
     open_documents,
-    open_vault,
-    recall_at,
 )
+from ..index.query import analyse
+from ..index.ranking import DenseHit, KeywordHit
+from ..index.reconcile import reconcile
+from ..index.scope import Scope
+from ..index.search_reader import SearchReader
+from ..index.store import IndexStore
 from ..vault.gate import EAGERNESS
 
 if TYPE_CHECKING:
     from ..index.embedder import Vectors
 
 REGRESSION = Path(__file__).resolve().parent.parent / "tests" / "recall_regression"
+CANDIDATES = 200
+"""Hits of each retriever alone, for the baselines."""
 K = 10
 INJECTED = 5
 """Hits that a prompt gets."""
@@ -181,7 +188,7 @@ def table(task: Task, evaluation: Evaluation) -> Iterator[str]:
     by_kind: dict[str, dict[str, float]] = {}
     for method in (*BASELINES, OURS):
         found = list(
-            evaluation.rank(task.questions, K) if method == OURS else evaluation.rank_by(method, task.questions, K)
+            evaluation.rank(task.questions, K) if method == OURS else rank_by(evaluation, method, task.questions, K)
         )
         columns = [
             [ndcg(one.ids, one.question.gold, K) for one in found],
@@ -275,6 +282,97 @@ def main(argv: list[str] | None = None) -> int:
                 for line in silence(task, evaluation):
                     print(line, flush=True)
     return 0
+
+
+@contextmanager
+def open_vault(vault: Path, folder: Path, embedder: Embedder | None) -> Iterator[Evaluation]:
+    """Index a vault's notes in `folder`; the ids are the notes' paths, and no question has a group."""
+    paths = sorted(file.relative_to(vault).as_posix() for file in vault.rglob("*.md"))
+    with IndexStore(folder / "index.db") as store:
+        reconcile(store, vault, lambda: iter(paths))
+        if embedder is not None:
+            drain(store, embed_with(embedder), model=embedder.name)
+    yield Evaluation({None: IndexedVault(folder / "index.db", vault, {path: path for path in paths})}, embedder)
+
+
+def rank_by(evaluation: Evaluation, method: str, questions: Iterable[Question], k: int) -> Iterator[Ranking]:
+    """Rank by one retriever alone (`bm25`, `dense`) or the sum of both, each scaled to 0..1 (`sum`)."""
+    for vault, members in evaluation.by_vault(questions):
+        if vault is None:
+            yield from (Ranking(question, (), ()) for question in members)
+            continue
+        reader = SearchReader(vault.index_db)
+        try:
+            for question in members:
+                keyword, dense = _retrieve(reader, question, evaluation.embedder)
+                scores = BASELINES[method](keyword, dense)
+                paths = {rowid: row.path for rowid, row in reader.entries_by_rowid(scores).items()}
+                ranked = sorted(scores, key=lambda rowid: (-scores[rowid], paths[rowid]))[:k]
+                yield Ranking(
+                    question,
+                    tuple(vault.ids[paths[rowid]] for rowid in ranked),
+                    tuple(round(scores[rowid], 6) for rowid in ranked),
+                )
+        finally:
+            reader.close()
+
+
+def _retrieve(
+    reader: SearchReader, question: Question, embedder: Embedder | None
+) -> tuple[list[KeywordHit], list[DenseHit]]:
+    scope = Scope(all_projects=True)
+    query = analyse(question.text)
+    keyword = reader.search_keywords(query.fts_match, scope, CANDIDATES) if query.fts_match else []
+    dense: list[DenseHit] = []
+    model = reader.find_model(embedder.name) if embedder else None
+    if embedder is not None and model is not None:
+        vector = embedder.encode([query.dense_text], query=True)[0].astype("<f4").tobytes()
+        dense = reader.search_vectors(model.model_id, vector, scope, CANDIDATES)
+    return keyword, dense
+
+
+def ndcg(ranked: Sequence[str], gold: frozenset[str], k: int) -> float:
+    """Normalised discounted cumulative gain at k, binary relevance."""
+    gain = sum(1 / math.log2(place + 2) for place, id_ in enumerate(ranked[:k]) if id_ in gold)
+    best = sum(1 / math.log2(place + 2) for place in range(min(k, len(gold))))
+    return gain / best if best else 0.0
+
+
+def recall_at(ranked: Sequence[str], gold: frozenset[str], k: int) -> float:
+    """Share of the gold ids among the first k."""
+    return len(gold.intersection(ranked[:k])) / len(gold) if gold else 0.0
+
+
+def _bm25(keyword: Sequence[KeywordHit], dense: Sequence[DenseHit]) -> dict[int, float]:
+    return _best((hit.entry_rowid, hit.bm25) for hit in keyword)
+
+
+def _dense(keyword: Sequence[KeywordHit], dense: Sequence[DenseHit]) -> dict[int, float]:
+    return _best((hit.entry_rowid, hit.similarity) for hit in dense)
+
+
+def _sum(keyword: Sequence[KeywordHit], dense: Sequence[DenseHit]) -> dict[int, float]:
+    left, right = _scale(_bm25(keyword, dense)), _scale(_dense(keyword, dense))
+    return {rowid: left.get(rowid, 0.0) + right.get(rowid, 0.0) for rowid in left.keys() | right.keys()}
+
+
+BASELINES: Mapping[str, Callable[[Sequence[KeywordHit], Sequence[DenseHit]], dict[int, float]]] = {
+    "bm25": _bm25,
+    "dense": _dense,
+    "sum": _sum,
+}
+
+
+def _best(scores: Iterable[tuple[int, float]]) -> dict[int, float]:
+    best: dict[int, float] = {}
+    for rowid, score in scores:
+        best[rowid] = max(score, best.get(rowid, score))
+    return best
+
+
+def _scale(scores: Mapping[int, float]) -> dict[int, float]:
+    low, high = min(scores.values(), default=0.0), max(scores.values(), default=0.0)
+    return {rowid: (score - low) / (high - low) if high > low else 1.0 for rowid, score in scores.items()}
 
 
 if __name__ == "__main__":

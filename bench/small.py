@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from ..index.embedder import DEFAULT_MODEL, Embedder, load_embedder
-from ..index.evaluation import Question, open_vault
+from ..index.evaluation import Question
 from ..pipelines.skills import Skill, body_of, entry_name, title_of
-from .recall import INJECTED, REGRESSION, Remembering
+from .recall import INJECTED, REGRESSION, Remembering, open_vault
 
 SIZES = (0, 3, 8, 20)
 """Notes of each vault."""

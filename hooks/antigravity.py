@@ -10,7 +10,7 @@ import os
 
 from ..runtime.layout import resolve_within
 from ..vault.marker import is_session_id
-from .claude import extract_question
+from .claude import extract_question as extract_question
 from .payload import HookCall, parse_object, quote, text_of
 
 TYPE_CHECKING = False
@@ -24,17 +24,6 @@ EMPTY_ANSWER = "{}\n"
 EVENTS = {"PreInvocation": "UserPromptSubmit"}
 TAIL_BYTES = 64 * 1024
 _OPEN, _CLOSE = "<USER_REQUEST>", "</USER_REQUEST>"
-
-__all__ = [
-    "ANSWERS",
-    "EMPTY_ANSWER",
-    "EVENTS",
-    "HOST",
-    "extract_question",
-    "format_answer",
-    "read_call",
-    "resolve_transcript",
-]
 
 
 def read_call(event: str, payload: dict[str, Any]) -> HookCall:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 import time
-from _signal import SIGCHLD, SIGHUP, SIGINT, SIGTERM  # type: ignore[import-not-found]
 
-from ..runtime.layout import UNINSTALLED
+from ..runtime.interpreter import DEFAULT_SIGNALS
+from ..runtime.layout import OFFLINE, UNINSTALLED, is_inherited
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,28 +18,6 @@ if TYPE_CHECKING:
 
 THROTTLE_SECONDS = 15.0
 """After a start no session starts the same daemon again for so long, whether it failed or not."""
-INHERITED_VARIABLES = (
-    "CLAUDE_CONFIG_DIR",
-    "CODEX_HOME",
-    "HOME",
-    "LANG",
-    "LC_ALL",
-    "LC_CTYPE",
-    "LOGNAME",
-    "TZ",
-    "USER",
-    "XDG_CACHE_HOME",
-    "XDG_CONFIG_HOME",
-    "XDG_RUNTIME_DIR",
-    "XDG_STATE_HOME",
-)
-OFFLINE = {
-    "HF_HUB_DISABLE_TELEMETRY": "1",
-    "HF_HUB_OFFLINE": "1",
-    "TOKENIZERS_PARALLELISM": "false",
-    "TRANSFORMERS_OFFLINE": "1",
-}
-"""As set by `settings.child_environment`: loading the model must not use the network."""
 DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
@@ -48,7 +26,7 @@ def daemon_environment(env: Mapping[str, str], identity: Mapping[str, str], cwd:
 
     PATH keeps its absolute folders outside of `cwd`, so that a project's own `bin` cannot replace a program.
     """
-    clean = {key: env[key] for key in INHERITED_VARIABLES if key in env}
+    clean = {name: value for name, value in env.items() if is_inherited(name)}
     inside = cwd.rstrip("/") + "/" if cwd.rstrip("/") else "\0"
     folders = [
         folder
@@ -111,7 +89,7 @@ def start(command: str, python: str, run: str, env: dict[str, str]) -> bool:
             file_actions=null,
             setsid=True,
             setsigmask=[],
-            setsigdef=[SIGCHLD, SIGHUP, SIGINT, SIGTERM],
+            setsigdef=DEFAULT_SIGNALS,
         )
     except NotImplementedError:
         _fork_and_run(argv, env)

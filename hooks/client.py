@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 import sys
 import time
-from _thread import RLock, allocate_lock, start_new_thread
 
 from ..runtime import hooklog
+from ..runtime.interpreter import RLock, allocate_lock, start_new_thread
 from ..runtime.snapshot import (
     config_stamp,
     is_switched_off,
@@ -63,23 +63,6 @@ QUIET_LEVELS = ("warning", "error")
 
 class Hook:
     """The state of one invocation, for the log line and for the watchdog."""
-
-    __slots__ = (
-        "adapter",
-        "answering",
-        "argv",
-        "budget",
-        "call",
-        "deadline",
-        "ending",
-        "fields",
-        "is_output_partial",
-        "output",
-        "paths",
-        "raw",
-        "settings",
-        "started",
-    )
 
     def __init__(self, argv: list[str]) -> None:
         self.started = _process_start_time()

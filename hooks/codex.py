@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..runtime.layout import resolve_within
-from .claude import extract_question
+from .claude import extract_question as extract_question
 from .claude import read_call as _read_call
 from .payload import quote, text_of
 
@@ -17,17 +17,6 @@ HOST = "codex"
 ANSWERS = True
 EMPTY_ANSWER = ""
 EVENTS: dict[str, str] = {}
-
-__all__ = [
-    "ANSWERS",
-    "EMPTY_ANSWER",
-    "EVENTS",
-    "HOST",
-    "extract_question",
-    "format_answer",
-    "read_call",
-    "resolve_transcript",
-]
 
 
 def read_call(event: str, payload: dict[str, Any]) -> HookCall:

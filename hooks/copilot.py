@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..runtime.layout import resolve_within
 from ..vault.marker import is_session_id
-from .claude import extract_question
+from .claude import extract_question as extract_question
 from .payload import HookCall, text_of
 
 TYPE_CHECKING = False
@@ -20,17 +20,6 @@ EVENTS = {
     "agentStop": "Stop",
     "sessionEnd": "SessionEnd",
 }
-
-__all__ = [
-    "ANSWERS",
-    "EMPTY_ANSWER",
-    "EVENTS",
-    "HOST",
-    "extract_question",
-    "format_answer",
-    "read_call",
-    "resolve_transcript",
-]
 
 
 def read_call(event: str, payload: dict[str, Any]) -> HookCall:

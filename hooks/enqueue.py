@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import time
 
+from ..runtime.interpreter import socket_module
 from .sqlite import open_database
 
 SCHEMA_VERSION = 1
@@ -19,9 +20,10 @@ NOW = "(julianday('now')-2440587.5)*86400.0"
 """Unix seconds by the clock of the database; SQLite before 3.42 has no unixepoch('subsec')."""
 
 PRIORITY = 10
-"""Of `reflect.session`, as in `tasks/queue/kinds.py`."""
+"""Of `reflect.session`."""
 AGING_SECONDS = 60.0
-"""Seconds of waiting that are worth one point of priority in huey's order, as in `tasks/queue/kinds.py`."""
+"""One point of priority is worth this long a wait. A job of priority p overtakes one of priority q only if that has
+waited less than (p - q) * AGING_SECONDS longer, so endless urgent work can't starve the rest."""
 
 _INSERT = (
     "INSERT INTO job(kind, args, unique_key, priority, run_at, created_at)"
@@ -100,12 +102,9 @@ def _insert(queue_db: str, session: str, delay: float | None) -> None:
 
 def ring_worker(wake_socket: str) -> bool:
     """Wake the worker by one datagram; False when none listens. Never blocks, never raises."""
+    sockets = socket_module()
     try:
-        from _socket import AF_UNIX, SOCK_DGRAM, socket
-    except ImportError:
-        from socket import AF_UNIX, SOCK_DGRAM, socket  # type: ignore[assignment]
-    try:
-        bell = socket(AF_UNIX, SOCK_DGRAM)
+        bell = sockets.socket(sockets.AF_UNIX, sockets.SOCK_DGRAM)
         try:
             bell.setblocking(False)
             bell.sendto(b"1", wake_socket)

@@ -19,25 +19,6 @@ _DATALESS = 0x40000000  # macOS SF_DATALESS: a cloud client has the content, thi
 class EntryFile:
     """One markdown file of the vault, with the fields that `vault.render` asks for."""
 
-    __slots__ = (
-        "always_load",
-        "body",
-        "confidence",
-        "created",
-        "excerpt",
-        "is_whole",
-        "kind",
-        "occurrences",
-        "path",
-        "priority",
-        "project",
-        "session",
-        "slug",
-        "status",
-        "surfaced_at",
-        "updated",
-    )
-
     @property
     def is_in_use(self) -> bool:
         """As far as its status goes."""

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import os
 
+from ..runtime.interpreter import json_scanner
+from ..runtime.interpreter import quote as quote
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
 STDIN_LIMIT_BYTES = 32 * 1024 * 1024
@@ -17,19 +19,6 @@ STDIN_LIMIT_BYTES = 32 * 1024 * 1024
 
 class HookCall:
     """One invocation of a hook, in terms common to all hosts; a text that is absent is ''."""
-
-    __slots__ = (
-        "agent",
-        "cwd",
-        "event",
-        "host",
-        "moment",
-        "notification",
-        "prompt",
-        "session",
-        "source",
-        "transcript",
-    )
 
     def __init__(self, event: str, host: str) -> None:
         self.event = event
@@ -47,23 +36,6 @@ class HookCall:
         """Id of the sub-agent; '' for the main one."""
         self.moment = ""
         """The host's id of this prompt, if it sends one: the same for two installations of a hook."""
-
-
-class _ScannerContext:
-    """The attributes that `_json.make_scanner` reads; control characters in strings are allowed."""
-
-    strict = False
-    object_hook = None
-    object_pairs_hook = None
-    array_hook = None  # Since Python 3.15.
-    parse_float = float
-    parse_int = int
-    memo: dict[str, str] = {}  # noqa: RUF012  The C scanner has its own; it only requires the attribute.
-
-    @staticmethod
-    def parse_constant(name: str) -> None:
-        """Read NaN and the infinities as None: they are no JSON, and no field in use is a number."""
-        return
 
 
 def read_stdin(limit: int = STDIN_LIMIT_BYTES) -> bytes:
@@ -90,37 +62,13 @@ def parse_object(raw: bytes) -> dict[str, Any] | None:
     if not text.startswith("{"):
         return None
     try:
-        scan = _scanner()
-        value, end = scan(text, 0)
+        value, end = json_scanner()(text, 0)
     except Exception:  # noqa: BLE001  Bad JSON has several names (StopIteration, RecursionError, JSONDecodeError).
         return None
     return value if isinstance(value, dict) and end == len(text) else None
-
-
-def quote(text: str) -> str:
-    """Format `text` as a JSON string, ASCII only."""
-    try:
-        from _json import encode_basestring_ascii
-    except ImportError:
-        from json.encoder import encode_basestring_ascii
-    return encode_basestring_ascii(text)
 
 
 def text_of(payload: dict[str, Any], key: str) -> str:
     """The string under `key`; '' when it is absent or of another type."""
     value = payload.get(key)
     return value if isinstance(value, str) else ""
-
-
-def _scanner() -> Callable[[str, int], tuple[Any, int]]:
-    try:
-        from _json import make_scanner
-
-        # A class will do: the scanner only reads attributes.
-        scan: Callable[[str, int], tuple[Any, int]] = make_scanner(_ScannerContext)  # type: ignore[arg-type]
-    except (ImportError, AttributeError):
-        # No C accelerator, or a newer one that reads what we don't have: slower, the same result.
-        from json import JSONDecoder
-
-        return JSONDecoder(strict=False).raw_decode
-    return scan

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import time
-from _thread import allocate_lock, start_new_thread
 
+from ..runtime.interpreter import allocate_lock, start_new_thread
 from ..runtime.layout import INDEX_WANTED
 from ..vault.render import render_block, select_hits, status_line
 from .recall_client import RecallCall, format_request, shorten
@@ -108,18 +108,6 @@ def _await_answer(request: RecallCall, deadline: float, service: str) -> tuple[P
 
 class _OwnSearch:
     """A search without the service, in a thread: the vault's disk may never respond, and the service still may."""
-
-    __slots__ = (
-        "_arguments",
-        "_deadline",
-        "_done",
-        "_hits",
-        "_is_crowded",
-        "_is_started",
-        "_note",
-        "_run",
-        "_start_deadline",
-    )
 
     def __init__(self, question: str, call: HookCall, settings: Mapping[str, str], k: int, started: float) -> None:
         self._deadline = started + SEARCH_DEADLINE_SECONDS

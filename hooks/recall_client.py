@@ -6,6 +6,7 @@ import os
 import sys
 import time
 
+from ..runtime.interpreter import socket_module
 from .payload import parse_object, quote
 
 TYPE_CHECKING = False
@@ -29,12 +30,8 @@ class RecallCall:
 
     def __init__(self, path: str, request: bytes, deadline: float) -> None:
         """Connect and send; raises OSError (FileNotFoundError, ConnectionRefusedError: nobody is there)."""
-        try:
-            from _socket import AF_UNIX, SOCK_STREAM, socket
-        except ImportError:
-            from socket import AF_UNIX, SOCK_STREAM, socket  # type: ignore[assignment]
         self._buffer = b""
-        self._socket: Any = socket(AF_UNIX, SOCK_STREAM)
+        self._socket = _unix_socket()
         self._socket.settimeout(max(deadline - time.monotonic(), 0.001))
         self._socket.connect(path)
         if not _is_ours(self._socket):
@@ -66,12 +63,16 @@ class RecallCall:
         return answer
 
 
+def _unix_socket() -> Any:
+    sockets = socket_module()
+    return sockets.socket(sockets.AF_UNIX, sockets.SOCK_STREAM)
+
+
 def _is_ours(connection: Any) -> bool:
     """Does the process at the other end run as this user? Its answer goes into a prompt."""
     if sys.platform == "linux":
-        from _socket import SO_PEERCRED, SOL_SOCKET
-
-        credentials = connection.getsockopt(SOL_SOCKET, SO_PEERCRED, 12)  # struct ucred: pid, uid, gid
+        sockets = socket_module()
+        credentials = connection.getsockopt(sockets.SOL_SOCKET, sockets.SO_PEERCRED, 12)  # struct ucred: pid, uid, gid
     else:
         # macOS: LOCAL_PEERCRED (1) of level SOL_LOCAL (0), struct xucred: version, uid, …
         credentials = connection.getsockopt(0, 1, 76)
@@ -89,11 +90,7 @@ def format_request(text: str, k: int, cwd: str, session: str, until: float, toke
 
 def is_listening(path: str) -> bool:
     """Does a process accept connections at `path`? A stopped one counts: the kernel accepts for it."""
-    try:
-        from _socket import AF_UNIX, SOCK_STREAM, socket
-    except ImportError:
-        from socket import AF_UNIX, SOCK_STREAM, socket  # type: ignore[assignment]
-    probe: Any = socket(AF_UNIX, SOCK_STREAM)
+    probe = _unix_socket()
     try:
         probe.settimeout(0.02)
         probe.connect(path)

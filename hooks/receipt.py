@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 
+from ..runtime.interpreter import short_hash
 from ..vault.render import estimate_tokens
 from .payload import quote
 from .recall_client import shorten
@@ -54,12 +55,13 @@ def append_action(log_file: str, call: HookCall, paths: list[str], guard: str, m
 def format_receipt(question: str, session: str, answer: PromptAnswer, ms: float, now: float) -> str:
     """A receipt as JSON, with the fields of index/receipts.py but for scores. `ms`: duration; `now`: unix seconds."""
     at = _at(now)
+    query = short_hash(shorten(question).encode("utf-8", "replace"))  # As in index/receipts.py.
     paths = [quote(path) for path in answer.paths]
     hits = ",".join(f'{{"path":{path}}}' for path in paths)
     tokens = estimate_tokens(answer.block) if answer.block else 0
     return (
         f'{{"at":{quote(at)},"caller":"hook alone","session":{quote(session) if session else "null"},"project":null,'
-        f'"query":{quote(_hash(shorten(question)))},"characters":{len(question)},"hits":[{hits}],'
+        f'"query":{quote(query)},"characters":{len(question)},"hits":[{hits}],'
         f'"injected":[{",".join(paths)}],"tokens":{tokens},"ms":{{"total":{ms:.1f}}},'
         f'"degraded":[{quote(answer.note[:MAX_DEGRADED_CHARACTERS])}]}}'
     )
@@ -68,12 +70,3 @@ def format_receipt(question: str, session: str, answer: PromptAnswer, ms: float,
 def _at(now: float) -> str:
     seconds = int(now)
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{int((now - seconds) * 1000):03d}+00:00"
-
-
-def _hash(text: str) -> str:
-    """The same hash as index/receipts.query_hash."""
-    try:
-        from _blake2 import blake2b
-    except ImportError:
-        from hashlib import blake2b
-    return blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..runtime.errors import ModelUnavailable
+from ..runtime.layout import OFFLINE
 from ..vault.render import estimate_tokens
 from .words import WordVectors, pool_word_vectors
 
@@ -34,11 +35,8 @@ CHECKSUM_FILE = "memoryvault.sha256"
 """In a downloaded model's folder: the checksum of model.safetensors when it was downloaded."""
 
 LIBRARY_ENVIRONMENT: Mapping[str, str] = {
-    "HF_HUB_OFFLINE": "1",
-    "TRANSFORMERS_OFFLINE": "1",
-    "HF_HUB_DISABLE_TELEMETRY": "1",
+    **OFFLINE,
     "DO_NOT_TRACK": "1",
-    "TOKENIZERS_PARALLELISM": "false",
     # OpenMP's threads spin while they wait for each other. On a busy machine that took four times the processor time
     # and four times as long; sleeping costs nothing on an idle one.
     "OMP_WAIT_POLICY": "PASSIVE",

@@ -7,7 +7,6 @@ its group: each group is a vault of its own, so that the rarity of a word depend
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,15 +19,7 @@ from ..vault.entry import Entry, parse_entry
 from .drain import drain, embed_with
 from .embedder import Embedder
 from .engine import DEFAULT_EAGERNESS, RecallEngine, RecallQuery
-from .query import analyse
-from .ranking import DenseHit, KeywordHit
-from .reconcile import reconcile
-from .scope import Scope
-from .search_reader import SearchReader
 from .store import IndexStore
-
-CANDIDATES = 200
-"""Hits of each retriever alone, for the baselines."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +54,7 @@ class Ranking:
 
 
 @dataclass(frozen=True)
-class _Vault:
+class IndexedVault:
     """An indexed vault; `ids` by path."""
 
     index_db: Path
@@ -72,11 +63,11 @@ class _Vault:
 
 
 class Evaluation:
-    """Ranks indexed documents by questions. Made by `open_documents` and `open_vault`."""
+    """Ranks indexed documents by questions. Made by `open_documents`."""
 
-    def __init__(self, vaults: Mapping[str | None, _Vault], embedder: Embedder | None) -> None:
+    def __init__(self, vaults: Mapping[str | None, IndexedVault], embedder: Embedder | None) -> None:
         self._vaults = vaults
-        self._embedder = embedder
+        self.embedder = embedder
 
     def rank(
         self,
@@ -87,11 +78,11 @@ class Evaluation:
         apply_threshold: bool = False,
     ) -> Iterator[Ranking]:
         """Rank by the recall engine: with `apply_threshold` as for a prompt, else all hits of a question."""
-        for vault, members in self._by_vault(questions):
+        for vault, members in self.by_vault(questions):
             if vault is None:
                 yield from (Ranking(question, (), ()) for question in members)
                 continue
-            engine = RecallEngine(vault.index_db, vault.vault, self._embedder, eagerness)
+            engine = RecallEngine(vault.index_db, vault.vault, self.embedder, eagerness)
             try:
                 for question in members:
                     query = RecallQuery(
@@ -111,45 +102,13 @@ class Evaluation:
             finally:
                 engine.close()
 
-    def rank_by(self, method: str, questions: Iterable[Question], k: int) -> Iterator[Ranking]:
-        """Rank by one retriever alone (`bm25`, `dense`) or the sum of both, each scaled to 0..1 (`sum`)."""
-        for vault, members in self._by_vault(questions):
-            if vault is None:
-                yield from (Ranking(question, (), ()) for question in members)
-                continue
-            reader = SearchReader(vault.index_db)
-            try:
-                for question in members:
-                    keyword, dense = self._retrieve(reader, question)
-                    scores = _BASELINES[method](keyword, dense)
-                    paths = {rowid: row.path for rowid, row in reader.entries_by_rowid(scores).items()}
-                    ranked = sorted(scores, key=lambda rowid: (-scores[rowid], paths[rowid]))[:k]
-                    yield Ranking(
-                        question,
-                        tuple(vault.ids[paths[rowid]] for rowid in ranked),
-                        tuple(round(scores[rowid], 6) for rowid in ranked),
-                    )
-            finally:
-                reader.close()
-
-    def _by_vault(self, questions: Iterable[Question]) -> Iterator[tuple[_Vault | None, list[Question]]]:
+    def by_vault(self, questions: Iterable[Question]) -> Iterator[tuple[IndexedVault | None, list[Question]]]:
         """Each group's vault (None: it has no documents) and questions, in the order of the groups' first questions."""
         groups: dict[str | None, list[Question]] = {}
         for question in questions:
             groups.setdefault(question.group, []).append(question)
         for group, members in groups.items():
             yield self._vaults.get(group), members
-
-    def _retrieve(self, reader: SearchReader, question: Question) -> tuple[list[KeywordHit], list[DenseHit]]:
-        scope = Scope(all_projects=True)
-        query = analyse(question.text)
-        keyword = reader.search_keywords(query.fts_match, scope, CANDIDATES) if query.fts_match else []
-        dense: list[DenseHit] = []
-        model = reader.find_model(self._embedder.name) if self._embedder else None
-        if self._embedder is not None and model is not None:
-            vector = self._embedder.encode([query.dense_text], query=True)[0].astype("<f4").tobytes()
-            dense = reader.search_vectors(model.model_id, vector, scope, CANDIDATES)
-        return keyword, dense
 
 
 @contextmanager
@@ -167,7 +126,7 @@ def open_documents(
     groups: dict[str | None, list[Document]] = {}
     for document in documents:
         groups.setdefault(document.group, []).append(document)
-    vaults: dict[str | None, _Vault] = {}
+    vaults: dict[str | None, IndexedVault] = {}
     done = 0
     for number, (group, members) in enumerate(groups.items()):
         group_folder = folder / f"{number:05d}"
@@ -180,18 +139,7 @@ def open_documents(
     yield Evaluation(vaults, embedder)
 
 
-@contextmanager
-def open_vault(vault: Path, folder: Path, embedder: Embedder | None) -> Iterator[Evaluation]:
-    """Index a vault's notes in `folder`; the ids are the notes' paths, and no question has a group."""
-    paths = sorted(file.relative_to(vault).as_posix() for file in vault.rglob("*.md"))
-    with IndexStore(folder / "index.db") as store:
-        reconcile(store, vault, lambda: iter(paths))
-        if embedder is not None:
-            drain(store, embed_with(embedder), model=embedder.name)
-    yield Evaluation({None: _Vault(folder / "index.db", vault, {path: path for path in paths})}, embedder)
-
-
-def _index_group(documents: Sequence[Document], folder: Path, embedder: Embedder | None) -> _Vault:
+def _index_group(documents: Sequence[Document], folder: Path, embedder: Embedder | None) -> IndexedVault:
     index_db, vault = folder / "index.db", folder / "MemoryVault"
     ids: dict[str, str] = {}
     with IndexStore(index_db) as store:
@@ -207,7 +155,7 @@ def _index_group(documents: Sequence[Document], folder: Path, embedder: Embedder
                 store.upsert_entry(entry, mtime_ns=state.st_mtime_ns, size=state.st_size)
         if embedder is not None:
             drain(store, embed_with(embedder), model=embedder.name)
-    return _Vault(index_db, vault, ids)
+    return IndexedVault(index_db, vault, ids)
 
 
 def _entry(path: str, document: Document) -> Entry:
@@ -257,18 +205,6 @@ def ranking_json(ranking: Ranking) -> dict[str, Any]:
     }
 
 
-def ndcg(ranked: Sequence[str], gold: frozenset[str], k: int) -> float:
-    """Normalised discounted cumulative gain at k, binary relevance."""
-    gain = sum(1 / math.log2(place + 2) for place, id_ in enumerate(ranked[:k]) if id_ in gold)
-    best = sum(1 / math.log2(place + 2) for place in range(min(k, len(gold))))
-    return gain / best if best else 0.0
-
-
-def recall_at(ranked: Sequence[str], gold: frozenset[str], k: int) -> float:
-    """Share of the gold ids among the first k."""
-    return len(gold.intersection(ranked[:k])) / len(gold) if gold else 0.0
-
-
 def _rows_with_id(path: Path) -> Iterator[tuple[str, str, str | None, dict[str, Any]]]:
     """(line, id, group, row) of every line. Raises UsageError for an id that a group has twice."""
     first: dict[tuple[str | None, str], str] = {}
@@ -314,36 +250,3 @@ def _optional(row: Mapping[str, Any], name: str, where: str) -> str | None:
 def _tags(row: Mapping[str, Any]) -> tuple[str, ...]:
     tags = row.get("tags")
     return tuple(str(tag) for tag in tags) if isinstance(tags, list) else ()
-
-
-def _bm25(keyword: Sequence[KeywordHit], dense: Sequence[DenseHit]) -> dict[int, float]:
-    return _best((hit.entry_rowid, hit.bm25) for hit in keyword)
-
-
-def _dense(keyword: Sequence[KeywordHit], dense: Sequence[DenseHit]) -> dict[int, float]:
-    return _best((hit.entry_rowid, hit.similarity) for hit in dense)
-
-
-def _sum(keyword: Sequence[KeywordHit], dense: Sequence[DenseHit]) -> dict[int, float]:
-    left, right = _scale(_bm25(keyword, dense)), _scale(_dense(keyword, dense))
-    return {rowid: left.get(rowid, 0.0) + right.get(rowid, 0.0) for rowid in left.keys() | right.keys()}
-
-
-_BASELINES: Mapping[str, Callable[[Sequence[KeywordHit], Sequence[DenseHit]], dict[int, float]]] = {
-    "bm25": _bm25,
-    "dense": _dense,
-    "sum": _sum,
-}
-BASELINES = tuple(_BASELINES)
-
-
-def _best(scores: Iterable[tuple[int, float]]) -> dict[int, float]:
-    best: dict[int, float] = {}
-    for rowid, score in scores:
-        best[rowid] = max(score, best.get(rowid, score))
-    return best
-
-
-def _scale(scores: Mapping[int, float]) -> dict[int, float]:
-    low, high = min(scores.values(), default=0.0), max(scores.values(), default=0.0)
-    return {rowid: (score - low) / (high - low) if high > low else 1.0 for rowid, score in scores.items()}

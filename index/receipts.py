@@ -5,7 +5,6 @@ A prompt may hold anything, so only its hash is kept.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from ..runtime.interpreter import short_hash
 from ..vault.wording import counted
 from .engine import Hit, RecallResult, Rejection
 
@@ -22,7 +22,7 @@ TRIAL_CALLER = "doctor"
 
 def query_hash(text: str) -> str:
     """16 hexadecimal digits: enough to tell two prompts apart, nothing to read."""
-    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
+    return short_hash(text.encode("utf-8", "replace"))
 
 
 def receipt(

@@ -34,26 +34,11 @@ HIGH_STARS = 500
 LOW_STARS = 50
 RECENT_DAYS = 365
 PERMISSIVE = frozenset({"MIT", "Apache-2.0", "BSD-3-Clause", "BSD-2-Clause", "ISC", "MPL-2.0"})
-DEFAULT_TRUSTED = [
-    "anthropics",
-    "anthropic",
-    "google",
-    "googleworkspace",
-    "googlecloudplatform",
-    "microsoft",
-    "vercel",
-    "hashicorp",
-    "openai",
-    "cloudflare",
-    "github",
-    "supabase",
-    "redis",
-    "kubernetes",
-    "docker",
-    "pytorch",
-    "huggingface",
-    "modelcontextprotocol",
-]
+_DEFAULT_TRUSTED = (
+    "anthropics anthropic google googleworkspace googlecloudplatform microsoft vercel hashicorp openai cloudflare "
+    "github supabase redis kubernetes docker pytorch huggingface modelcontextprotocol"
+)
+DEFAULT_TRUSTED = _DEFAULT_TRUSTED.split()
 
 
 @dataclass(frozen=True)

@@ -258,6 +258,8 @@ MIN_KEY_CHARS = 10
 
 _DIGITS = re.compile(r"[0-9a-f]{32,}|[0-9A-F]{32,}")
 """Matches a long number, which is no name of code."""
+_NO_SECRETS = "_id id _name name _url url _uri path _file _type _count _ttl tokens _at _field _env"
+_ENDINGS_OF_NO_SECRET = tuple(_NO_SECRETS.split())
 _KEYS_OF_RECORDS = frozenset({"citation_key", "cite_key", "bibtex_key", "foreign_key", "sort_key", "partition_key"})
 """By these a record is found, and nothing is opened. (`primary_key` is none of them: so some clouds call a secret.)"""
 
@@ -282,26 +284,7 @@ def _is_key(name: re.Match[str], value: str, quoted: bool) -> bool:
     whole = (name.group("key") + name.group("after")).lower()
     if whole in _KEYS_OF_RECORDS:
         return False
-    if whole.endswith(
-        (
-            "_id",
-            "id",
-            "_name",
-            "name",
-            "_url",
-            "url",
-            "_uri",
-            "path",
-            "_file",
-            "_type",
-            "_count",
-            "_ttl",
-            "tokens",
-            "_at",
-            "_field",
-            "_env",
-        )
-    ):
+    if whole.endswith(_ENDINGS_OF_NO_SECRET):
         return False
     if " " in value or (not quoted and " is" in name.group("gap")):
         return looks_chosen(value) and " " not in value

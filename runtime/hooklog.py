@@ -5,25 +5,18 @@ from __future__ import annotations
 import os
 import time
 
+from .interpreter import quote
 from .layout import FILE_MODE
 
 MAX_LINE_BYTES = 4000
 """Below PIPE_BUF, so that lines of two processes never mix."""
 
 
-def _quote(text: str) -> str:
-    try:
-        from _json import encode_basestring_ascii
-    except ImportError:  # pragma: no cover - an interpreter without the accelerator
-        from json.encoder import encode_basestring_ascii
-    return str(encode_basestring_ascii(text))
-
-
 def format_line(level: str, event: str, fields: dict[str, object], now: float) -> str:
     """Format `{"time": "2026-07-01T10:00:00.123Z", "level": …, "event": …, "pid": …, <fields>}`, without a newline."""
     seconds = int(now)
     stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{int((now - seconds) * 1000):03d}Z"
-    parts = ['"time": ' + _quote(stamp), '"level": ' + _quote(level), '"event": ' + _quote(event)]
+    parts = ['"time": ' + quote(stamp), '"level": ' + quote(level), '"event": ' + quote(event)]
     parts.append('"pid": ' + str(os.getpid()))
     for name, value in fields.items():
         if value is None or value is True or value is False:
@@ -33,8 +26,8 @@ def format_line(level: str, event: str, fields: dict[str, object], now: float) -
         elif isinstance(value, float) and value == value and abs(value) != float("inf"):
             text = repr(value)
         else:
-            text = _quote(str(value)[:1000])
-        parts.append(_quote(name) + ": " + text)
+            text = quote(str(value)[:1000])
+        parts.append(quote(name) + ": " + text)
     return "{" + ", ".join(parts) + "}"
 
 

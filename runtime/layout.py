@@ -8,10 +8,20 @@ from __future__ import annotations
 import os
 import sys
 
+from .interpreter import short_hash
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+_INHERITED = frozenset({"CLAUDE_CONFIG_DIR", "CODEX_HOME", "HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "TZ", "USER"})
+OFFLINE = {
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "HF_HUB_OFFLINE": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+    "TRANSFORMERS_OFFLINE": "1",
+}
+"""For whoever loads a model: its libraries must not use the network."""
 INBOX = "_inbox"
 REVIEW = "_review"
 ARCHIVE = "_archive"
@@ -145,18 +155,14 @@ def _is_foreign(path: str) -> bool:
     return status.st_uid not in (0, os.getuid()) or bool(status.st_mode & 0o002)
 
 
-def _digest(data: bytes) -> str:
-    """16 hexadecimal digits of BLAKE2b."""
-    try:
-        from _blake2 import blake2b  # without hashlib, which loads OpenSSL
-    except ImportError:  # pragma: no cover - an interpreter built without it
-        from hashlib import blake2b
-    return blake2b(data, digest_size=8).hexdigest()
-
-
 def _ascii_words(text: str) -> str:
     kept = "".join(c if c.isascii() and c.isalnum() else " " for c in text.lower())
     return "-".join(kept.split())
+
+
+def is_inherited(variable: str) -> bool:
+    """Whether the worker, the recall service and their children are given a variable of the environment."""
+    return variable in _INHERITED or variable.startswith(("LC_", "XDG_"))
 
 
 def vault_id(vault_path: str) -> str:
@@ -167,7 +173,7 @@ def vault_id(vault_path: str) -> str:
     real = os.path.realpath(vault_path)
     parent, name = os.path.split(real)
     words = _ascii_words(os.path.basename(parent) + " " + name)[:40].strip("-") or "vault"
-    return words + "-" + _digest(os.fsencode(real))
+    return words + "-" + short_hash(os.fsencode(real))
 
 
 def make_private_folder(path: str) -> None:
@@ -218,30 +224,6 @@ def leave_socket_folder(socket_path: str) -> None:
 class StatePaths:
     """Paths below the state folder of one vault. Building one touches nothing on disk."""
 
-    __slots__ = (
-        "cache",
-        "harness",
-        "index_db",
-        "journal",
-        "log",
-        "log_file",
-        "models",
-        "pending_change",
-        "queue_db",
-        "recall_lock",
-        "recall_socket",
-        "receipts",
-        "root",
-        "run",
-        "sockets",
-        "spool",
-        "state_db",
-        "stop_file",
-        "vault_lock",
-        "wake_socket",
-        "worker_lock",
-    )
-
     def __init__(self, root: str | os.PathLike[str]) -> None:
         self.root = base = os.path.abspath(os.fspath(root))
         self.queue_db = base + "/queue.db"
@@ -265,7 +247,7 @@ class StatePaths:
         if len(os.fsencode(self.run + "/recall.sock")) > SOCKET_PATH_LIMIT_BYTES:
             # A fixed place, not TMPDIR or XDG_RUNTIME_DIR: a hook, a service manager and a terminal
             # have different environments and must still meet at the same socket.
-            self.sockets = _SHARED_SOCKETS + str(os.getuid()) + "/" + _digest(os.fsencode(base))
+            self.sockets = _SHARED_SOCKETS + str(os.getuid()) + "/" + short_hash(os.fsencode(base))
         self.recall_socket = self.sockets + "/recall.sock"
         self.wake_socket = self.sockets + "/wake.sock"
 
@@ -324,19 +306,29 @@ def special_folder(relative_path: str) -> str:
 
 def is_conflict_copy(name: str) -> bool:
     """Is this a file name under which a sync client keeps the other side of a conflict?"""
+    # obsidian-git's list of files with git's marks in them is a copy of none.
+    return original_name(name) is not None or name.lower() == "conflict-files-obsidian-git.md"
+
+
+def original_name(name: str) -> str | None:
+    """The file name of which `name` is a conflict copy; None if it is none."""
     low = name.lower()
     if "conflict" not in low:
-        return False
-    if low == "conflict-files-obsidian-git.md":  # Its list of files with git's marks in them.
-        return True
-    for before in ("(conflicted copy", " conflicted copy"):  # Dropbox, Nextcloud, Obsidian Sync.
-        for rest in low.split(before)[1:]:
-            if not (rest[:1].isalnum() or rest[:1] == "_"):
-                return True
-    if "(sfconflict " in low or "(case conflict)" in low or "(case conflict " in low:  # Seafile, Dropbox.
-        return True
+        return None
     for mark in (".sync-conflict-", "_conflict-"):  # Syncthing, ownCloud: with the date and the time.
-        for rest in low.split(mark)[1:]:
-            if rest[:8].isdecimal() and rest[8:9] == "-" and len(rest) >= 15 and rest[9:15].isdecimal():
-                return True
-    return False
+        start = low.rfind(mark)
+        day, hyphen, rest = low[start + len(mark) :].partition("-")
+        if start > 0 and hyphen and len(day) == 8 and day.isdecimal() and len(rest) >= 6 and rest[:6].isdecimal():
+            return _without(name, start)
+    for mark in ("conflicted copy", "(sfconflict", "(case conflict"):  # Dropbox, Nextcloud, Obsidian Sync; Seafile.
+        start = low.rfind(mark)
+        after = low[start + len(mark) :][:1]
+        if start > 0 and (mark[0] == "(" or low[start - 1] in " (") and not (after.isalnum() or after == "_"):
+            opening = low.rfind("(", 0, start + 1)
+            return _without(name, opening if opening >= 0 and ")" not in low[opening:start] else start)
+    return None
+
+
+def _without(name: str, start: int) -> str | None:
+    stem, dot = name[:start].rstrip(), name.rfind(".")
+    return stem + (name[dot:] if dot > start else "") if stem else None

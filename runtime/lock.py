@@ -16,6 +16,7 @@ from pathlib import Path
 
 from .errors import VaultUnavailable
 from .layout import FILE_MODE, make_private_folder
+from .process_lock import is_at
 
 LOCK_TIMEOUT_SECONDS = 30.0
 _FIRST_WAIT_SECONDS = 0.001
@@ -117,7 +118,7 @@ def _lock(name: str, open_it: Callable[[str], int], timeout_seconds: float) -> i
     while (descriptor := open_it(name)) >= 0:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if _is_still(name, descriptor):
+            if is_at(name, os.fstat(descriptor)):
                 return descriptor
         except BlockingIOError:
             pass
@@ -132,11 +133,3 @@ def _lock(name: str, open_it: Callable[[str], int], timeout_seconds: float) -> i
         time.sleep(wait)
         wait = min(wait * 2, _LONGEST_WAIT_SECONDS)
     return -1
-
-
-def _is_still(name: str, descriptor: int) -> bool:
-    """Is `name` still the file that was opened? If it was deleted, the next process would lock another file."""
-    try:
-        return os.path.samestat(os.stat(name), os.fstat(descriptor))
-    except FileNotFoundError:
-        return False

@@ -22,17 +22,6 @@ SF_DATALESS = 0x4000_0000
 _HAS_FLAGS = hasattr(os.stat_result, "st_flags")
 
 _UNSTORABLE = re.compile(r'[\x00-\x1f\x7f<>:"|?*\\]')
-_COPY_NAMES = tuple(
-    re.compile(rf"(?P<stem>.+?){mark}(?P<ending>\.[A-Za-z0-9]+)", re.IGNORECASE)
-    for mark in (
-        r"\.sync-conflict-\d{8}-\d{6}(?:-\w+)?",
-        r" ?\([^()]*conflicted copy[^()]*\)",
-        r"_conflict-\d{8}-\d{6}",
-        r" ?\(SFConflict [^()]*\)",
-        r" ?\(case conflict[^()]*\)",
-    )
-)
-"""The names that `is_conflict_copy` recognises, with the name of the original."""
 
 
 def require_folder(vault: Path) -> None:
@@ -60,14 +49,6 @@ def ensure_state(state: StatePaths, unavailable: type[MemoryVaultError] = QueueU
             f"the state folder {state.root} cannot be used ({place}: {why}); mend that, or name another place with "
             "MEMORY_STATE_DIR"
         ) from error
-
-
-def original_name(name: str) -> str | None:
-    """The file name of which `name` is a conflict copy; None if it is none."""
-    for pattern in _COPY_NAMES:
-        if match := pattern.fullmatch(name):
-            return f"{match['stem'].rstrip()}{match['ending']}"
-    return None
 
 
 def is_note_name(name: str) -> bool:

@@ -43,7 +43,7 @@ class ProcessLock:
                     return False
                 time.sleep(PAUSE_SECONDS)
                 continue
-            if _is_at(self._path, os.fstat(descriptor)):
+            if is_at(self._path, os.fstat(descriptor)):
                 os.ftruncate(descriptor, 0)
                 os.write(descriptor, b"%d\n" % os.getpid())
                 self._descriptor = descriptor
@@ -59,7 +59,7 @@ class ProcessLock:
         guard = os.open(self._path.with_suffix(".takeover"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
         try:
             fcntl.flock(guard, fcntl.LOCK_EX)
-            if self._refused_by is not None and _is_at(self._path, self._refused_by):
+            if self._refused_by is not None and is_at(self._path, self._refused_by):
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(self._path)
             return self.acquire()
@@ -68,7 +68,7 @@ class ProcessLock:
 
     def is_held(self) -> bool:
         """Whether the file is still the one we hold."""
-        return self._descriptor is not None and _is_at(self._path, os.fstat(self._descriptor))
+        return self._descriptor is not None and is_at(self._path, os.fstat(self._descriptor))
 
     def release(self) -> None:
         """Drop it; the file stays, so that nobody locks a name that is being removed."""
@@ -90,7 +90,7 @@ def lock_holder(path: Path | str) -> int | None:
     return None
 
 
-def _is_at(path: Path, file: os.stat_result) -> bool:
+def is_at(path: Path | str, file: os.stat_result) -> bool:
     """Is it the file that is there now, or one that was replaced or removed?"""
     try:
         return os.path.samestat(os.stat(path), file)

@@ -19,7 +19,17 @@ from pathlib import Path
 from typing import Any
 
 from .errors import SettingsError
-from .layout import StatePaths, config_path, expand_home, explain_misplacement, home_folder, state_root, vault_id
+from .layout import (
+    OFFLINE,
+    StatePaths,
+    config_path,
+    expand_home,
+    explain_misplacement,
+    home_folder,
+    is_inherited,
+    state_root,
+    vault_id,
+)
 from .settings_table import (
     BY_NAME,
     SECTIONS,
@@ -42,25 +52,8 @@ from .settings_table import (
 )
 from .snapshot import OFF_WORDS, config_stamp, read_snapshot, snapshot_path, write_installation, write_snapshot
 
-__all__ = [
-    "BY_NAME",
-    "SECTIONS",
-    "SETTINGS",
-    "PartialSettings",
-    "Setting",
-    "Settings",
-    "as_toml",
-    "child_environment",
-    "compile_snapshot",
-    "load_partial_settings",
-    "load_settings",
-    "render_settings_reference",
-    "seems_switched_off",
-    "snapshot_from_before",
-    "snapshot_values",
-    "value_in_force",
-]
-
+__all__ = ["BY_NAME", "SECTIONS", "SETTINGS", "Setting", "as_toml", "render_settings_reference"]
+"""Passed on from the table."""
 
 MAX_SALVAGED_LINES = 2000
 """Of a file that cannot be parsed."""
@@ -524,15 +517,6 @@ def snapshot_values(settings: Settings) -> dict[str, str]:
     return values
 
 
-_INHERITED = frozenset({"PATH", "HOME", "LANG", "LANGUAGE", "TMPDIR", "TZ", "USER", "LOGNAME"})
-_OFFLINE = {
-    "HF_HUB_OFFLINE": "1",
-    "TRANSFORMERS_OFFLINE": "1",
-    "HF_HUB_DISABLE_TELEMETRY": "1",
-    "TOKENIZERS_PARALLELISM": "false",
-}
-
-
 def child_environment(settings: Settings) -> dict[str, str]:
     """The allow-listed environment of the worker, the recall service and their children.
 
@@ -540,19 +524,16 @@ def child_environment(settings: Settings) -> dict[str, str]:
     passed on resolved, and the others only if they belong to a setting.
     """
     env = settings.environment
-    known = {row.variable for row in SETTINGS if row.variable}
-    child = {
-        name: value
-        for name, value in env.items()
-        if name in _INHERITED or name in known or name.startswith(("LC_", "XDG_"))
-    }
+    # Hooks leave TMPDIR out: a session's may lie in its project.
+    known = {"TMPDIR", *(row.variable for row in SETTINGS if row.variable)}
+    child = {name: value for name, value in env.items() if is_inherited(name) or name in known}
     child.setdefault("HOME", home_folder(env))
     child.setdefault("PATH", os.defpath)
     child["MEMORY_CONFIG"] = str(settings.config_file)
     child["MEMORY_STATE_DIR"] = str(settings.state_root)
     if settings.vault_path is not None:
         child["MEMORY_VAULT_PATH"] = str(settings.vault_path)
-    return {**child, **_OFFLINE}
+    return {**child, **OFFLINE}
 
 
 def value_in_force(settings: Settings, name: str) -> Any:

@@ -10,7 +10,7 @@ from typing import Literal
 
 from ..pipelines.scrub import Policy
 from ..runtime.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, UsageError
-from ..runtime.paths import original_name
+from ..runtime.layout import original_name
 from ..vault.entry import INCIDENT, content_hash, parse_text
 from ..vault.header import CONFLICT, out_of_use
 from ..vault.scrubbed import Scrubbed

@@ -19,8 +19,7 @@ from ..pipelines.candidate import Candidate
 from ..pipelines.routing import Action, RoutedCandidate, tier_of
 from ..runtime.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, PathRefused
 from ..runtime.killpoint import kill_point
-from ..runtime.layout import META, StatePaths
-from ..runtime.paths import original_name
+from ..runtime.layout import META, StatePaths, original_name
 from ..vault.entry import parse_text
 from ..vault.marker import is_session_id
 from ..vault.note_text import decode_note

@@ -17,38 +17,12 @@ from .scrubbed import Scrubbed
 
 StoreValue: TypeAlias = "FieldValue | Source | Sequence[Source]"
 
-MACHINE_KEYS = frozenset(
-    {
-        "kind",
-        "status",
-        "created",
-        "updated",
-        "tags",
-        "group",
-        "slug",
-        "project",
-        "fingerprint",
-        "confidence",
-        "guard",
-        "channel",
-        "source",
-        "surfaced_in_session",
-        "surfaced_at",
-        "supersedes",
-        "superseded_by",
-        "superseded_at",
-        "priority",
-        "promoted",
-        "dismissed",
-        "deferred_until",
-        "archived",
-        "deleted",
-        "kept",
-        "idea",
-        "ideas",
-        "surface",
-    }
+_MACHINE_KEYS = (
+    "kind status created updated tags group slug project fingerprint confidence guard channel source "
+    "surfaced_in_session surfaced_at supersedes superseded_by superseded_at priority promoted dismissed "
+    "deferred_until archived deleted kept idea ideas surface"
 )
+MACHINE_KEYS = frozenset(_MACHINE_KEYS.split())
 """Fields whose text is a name, a path or a date that this program made; text of all others must be Scrubbed."""
 MAX_MACHINE_TEXT_CHARACTERS = 1000
 LINKED_KEYS = frozenset({"supersedes", "superseded_by"})

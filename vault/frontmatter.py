@@ -27,27 +27,11 @@ from .header import (
     split_header,
 )
 
-KEY_ORDER = (
-    "kind",
-    "status",
-    "created",
-    "updated",
-    "tags",
-    "group",
-    "slug",
-    "always_load",
-    "project",
-    "fingerprint",
-    "confidence",
-    "occurrences",
-    "source",
-    "surfaced_in_session",
-    "surfaced_at",
-    "supersedes",
-    "superseded_by",
-    "superseded_at",
-    "superseded_reason",
+_KEY_ORDER = (
+    "kind status created updated tags group slug always_load project fingerprint confidence occurrences source "
+    "surfaced_in_session surfaced_at supersedes superseded_by superseded_at superseded_reason"
 )
+KEY_ORDER = tuple(_KEY_ORDER.split())
 """The design's order. Other keys follow in the order in which they are given."""
 
 Scalar: TypeAlias = str | int | float | bool | dt.date | None

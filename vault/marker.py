@@ -8,8 +8,8 @@ renamed to `.reflected` once the session has ended and its last byte is mined. L
 from __future__ import annotations
 
 import os
-from _thread import get_ident
 
+from ..runtime.interpreter import get_ident
 from ..runtime.layout import FILE_MODE
 from ..runtime.snapshot import escape, unescape
 

@@ -14,16 +14,6 @@ from dataclasses import dataclass
 from itertools import islice
 from urllib.parse import urljoin, urlsplit
 
-from .list_words import (
-    GENERIC,
-    HOUSEKEEPING_SECTION,
-    LICENCE_HOSTS,
-    NAME_COLUMNS,
-    PRIMARY,
-    REMARK_COLUMNS,
-    REMARKS,
-    ends_within_a_sentence,
-)
 from .plain import text_of_html, unescape
 from .source_item import MAX_LISTED, SourceItem, page_address, source_item
 
@@ -68,6 +58,43 @@ _HOUSEKEEPING_PAGES = re.compile(
     r"/sponsors(?:/|$)"
     r"|^(?:/[^/]+){2}/(?:issues|pulls?|stargazers|network|graphs|actions|edit|compare|fork|discussions)(?:/|$)"
 )
+_PRIMARY = "github gitlab git repo repository source code link website site url homepage project"
+PRIMARY = frozenset(_PRIMARY.split()) | frozenset(
+    ["source code", "github repo", "github repository", "project page", "official website", "home page"]
+)
+"""Labels of the link that leads to the thing itself."""
+_GENERIC = "here web docs documentation demo page blog readme view visit open details more npm pypi"
+GENERIC = PRIMARY | frozenset(_GENERIC.split())
+"""Labels that say nothing of what they lead to."""
+_REMARKS = (
+    "author authors maintainer maintainers by owner license licence docs documentation demo video paper blog "
+    "tutorial discord twitter x slack see note related source-of credit credits"
+)
+REMARKS = frozenset(_REMARKS.split()) | frozenset(
+    ["see also", "related to", "created by", "made by", "inspired by", "based on"]
+)
+"""What stands before a link that belongs to an item named elsewhere."""
+_NAME_COLUMNS = (
+    "name tool project skill skills server plugin package resource title library repository repo link url github "
+    "website agent app command hook item extension framework"
+)
+NAME_COLUMNS = frozenset(_NAME_COLUMNS.split())
+REMARK_COLUMNS = REMARKS | frozenset(["stars", "badges", "status", "language", "creator", "maintained-by"])
+
+LICENCE_HOSTS = frozenset(["creativecommons.org", "choosealicense.com", "opensource.org"])
+
+HOUSEKEEPING_SECTION = re.compile(
+    r"(?:licen[cs]e|licensing|(?:table of )?contents|toc|contribut(?:ing|e|ors|ions?)|how to contribute|"
+    r"code of conduct|star history|stargazers|sponsors?|our sponsors|backers)\W*",
+    re.IGNORECASE,
+)
+"""Headings of sections that are about the list."""
+
+_WITHIN = (
+    "a an the this that these see at in on of via from to with for and or by read our your its is are use using "
+    "like visit check check-out follow join"
+)
+_WITHIN_A_SENTENCE = frozenset(_WITHIN.split())
 
 
 @dataclass(frozen=True)
@@ -259,7 +286,7 @@ class _Reader:
             return True
         if generic and _NAME_THEN_WORDS.search(lead):
             return len(_name_in(lead).split()) <= _WORDS_OF_A_NAME
-        return len(lead.split()) <= _WORDS_OF_A_NAME and not ends_within_a_sentence(lead)
+        return len(lead.split()) <= _WORDS_OF_A_NAME and not _ends_within_a_sentence(lead)
 
     def _row(self, row: str, *, grid: bool) -> Iterator[SourceItem]:
         cells = [cell.strip() for cell in _cells(row)]
@@ -500,6 +527,12 @@ def _cells(row: str) -> list[str]:
 
 def _name_in(lead: str) -> str:
     return re.split(r"\s\(?by\s+@", _NAME_THEN_WORDS.split(lead, maxsplit=1)[0], maxsplit=1)[0].strip(" -–—:|·→([,")
+
+
+def _ends_within_a_sentence(words: str) -> bool:
+    """Whether plain words before a link read on into it, as prose does and a name does not."""
+    last = words.casefold().split()[-1:] or [""]
+    return last[0] in _WITHIN_A_SENTENCE
 
 
 def _description(text: str) -> str:

@@ -8,11 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from ...hooks.enqueue import AGING_SECONDS as AGING_SECONDS
+from ...hooks.enqueue import PRIORITY as REFLECTION_PRIORITY
 from ...runtime.errors import MemoryVaultError
-
-AGING_SECONDS = 60.0
-"""One point of priority is worth this long a wait.  A job of priority p overtakes one of priority q only if
-that has waited less than (p - q) * AGING_SECONDS longer, so endless urgent work can't starve the rest."""
 
 Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
 ArgType = Literal["text", "session", "number", "flag", "paths"]
@@ -84,7 +82,7 @@ POLICIES: Mapping[str, KindPolicy] = {
     for policy in (
         # What a live session waits for.
         # A model may be asked about it: reading takes at most 150 s, the asking 280 s.
-        _policy("reflect.session", deadline=480, concurrency=2, priority=10, in_child=True,
+        _policy("reflect.session", deadline=480, concurrency=2, priority=REFLECTION_PRIORITY, in_child=True,
                 required={"session": "session"}),
         _policy("review.apply", deadline=60, priority=10, optional={"path": "text", "decision": "text"}),
         _policy("embed.drain", deadline=600, priority=8, optional={"limit": "number"}),

@@ -18,12 +18,10 @@ from contextlib import closing, suppress
 from functools import cached_property
 from pathlib import Path
 
+from ...hooks.enqueue import NOW as NOW
 from ...runtime.errors import QueueUnavailable, SchemaTooNew
 from ...runtime.killpoint import kill_point
 from ...runtime.paths import explain_file_system
-
-NOW = "(julianday('now')-2440587.5)*86400.0"
-"""Unix seconds with milliseconds; `unixepoch('subsec')` would need SQLite 3.42."""
 
 QUEUE_NAME = "memoryvault"
 """huey's name of our queue, in the column `queue` of its tables."""

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from memoryvault.hooks import payload
+from memoryvault.runtime import interpreter
 from memoryvault.runtime.settings import compile_snapshot
 from memoryvault.runtime.snapshot import read_snapshot, snapshot_path
 from memoryvault.tasks.jobs.upkeep import delete_old
@@ -274,11 +275,11 @@ def test_an_interpreter_that_asks_for_more_to_read_json_fast_reads_it_slowly(
     monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """Python 3.15 asked for one attribute more, and no hook understood its agent."""
-    monkeypatch.delattr(payload._ScannerContext, name)
+    monkeypatch.delattr(interpreter._ScannerContext, name)
     assert payload.parse_object(b'{"prompt": "a\nb", "n": [1, 2.5, null]}') == {"prompt": "a\nb", "n": [1, 2.5, None]}
 
 
 def test_what_the_standard_librarys_reader_of_json_has_is_there_for_the_fast_one() -> None:
     """Those without are read slowly, and a hook has no time for that."""
     asked = vars(json.JSONDecoder()).keys() - {"parse_object", "parse_array", "parse_string", "scan_once"}
-    assert asked <= {name for name in dir(payload._ScannerContext) if not name.startswith("_")}
+    assert asked <= {name for name in dir(interpreter._ScannerContext) if not name.startswith("_")}

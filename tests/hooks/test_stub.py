@@ -46,6 +46,7 @@ OURS = {
     "memoryvault.vault.header",
     "memoryvault.runtime.hooklog",
     "memoryvault.runtime.large_change",
+    "memoryvault.runtime.interpreter",
     "memoryvault.runtime.layout",
     "memoryvault.vault.marker",
     "memoryvault.runtime.normal_form",

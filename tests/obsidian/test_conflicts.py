@@ -12,8 +12,8 @@ import pytest
 from memoryvault.cli.main import main
 from memoryvault.hooks.entryfile import is_entry_name
 from memoryvault.runtime.errors import EditConflict, EntryInvalid, EntryNotFound
-from memoryvault.runtime.layout import is_conflict_copy
-from memoryvault.runtime.paths import is_note_name, original_name
+from memoryvault.runtime.layout import is_conflict_copy, original_name
+from memoryvault.runtime.paths import is_note_name
 from memoryvault.services.conflicts import Choice, find_copy, settle_copy, waiting_copies
 from memoryvault.services.tombstones import EMPTY, evidence_of, text_with
 from memoryvault.services.tombstones import NOTE as TAKEN_BACK
@@ -53,6 +53,12 @@ def test_the_note_beside_a_copy_is_known_by_its_name(name: str) -> None:
     assert not is_note_name(name)
     assert not is_entry_name(name), "hooks agree"
     assert original_name(name) == "a b.md"
+
+
+def test_of_a_copy_of_a_copy_the_copy_is_the_original() -> None:
+    assert original_name("a (conflicted copy 1) (conflicted copy 2).md") == "a (conflicted copy 1).md"
+    twice = "a.sync-conflict-20260101-101010-ABCDEFG.sync-conflict-20260102-101010-ABCDEFG.md"
+    assert original_name(twice) == "a.sync-conflict-20260101-101010-ABCDEFG.md"
 
 
 def test_a_note_in_which_git_left_both_sides_is_told_by_the_review_and_edited_by_no_command(

@@ -15,6 +15,7 @@ LIGHT = (
     "runtime.days",
     "runtime.function_words",
     "runtime.hooklog",
+    "runtime.interpreter",
     "runtime.layout",
     "runtime.normal_form",
     "runtime.safe_text",
