@@ -14,7 +14,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ...vault.turn import Origin, Role, ToolEvent, Turn
+from ...vault.turn import Origin, Role, ToolEvent, Turn, blanked
+from ...vault.typed_text import OWN_COMMANDS
 from .calls import REMEMBERED_CALLS, TOOL_TEXT_CHARS, call_text, tool_call
 from .compressed import ByteStream
 from .lines import as_object, as_text, clean, holds_match, one_line, parse_object, shorten
@@ -28,7 +29,11 @@ REMEMBERED_PROMPTS = 500
 PROMPT_FIELDS = ("permissionMode", "thinkingMetadata", "todos")
 """Of versions that write neither `origin` nor `promptSource`: what they write to records of the prompt. In 70 sessions
 each of 600 typed prompts had one, and nothing that the host had made up but notices that are elements."""
+PERSONS_ENTRYPOINTS = ("cli", "claude-vscode", "claude-desktop")
+"""Where a person types. Of versions before there is no `entrypoint`."""
 ASKING_TOOL = "AskUserQuestion"
+SHORTEST_LABEL = 5
+"""Letters and digits; a shorter label is only looked for as the whole answer."""
 USER_REJECTED = "user-rejected"
 
 # The host's sentence, from the first character on, up to what the user typed.
@@ -73,6 +78,8 @@ class ClaudeReader(TranscriptReader):
         """Hashes of records by kind and id, and of what the user said by time and words."""
         self._calls: dict[str, ToolEvent] = {}
         """Calls without a result yet."""
+        self._offered: dict[str, frozenset[str]] = {}
+        """Of the questions among them what the agent offered as answers, letters and digits only."""
         self._pending: deque[_Pending] = deque()
         # Queued prompts already yielded, by text: their second record is skipped.
         self._yielded_queued: Counter[str] = Counter()
@@ -164,7 +171,8 @@ class ClaudeReader(TranscriptReader):
                 record,
                 Origin.COMMAND_ARGS,
                 own_text(command.group(2) or ""),
-                confirmed=_says_typed(record),
+                # What is given to another command is for its purpose: a text to translate, to commit, to send.
+                confirmed=_says_typed(record) and command.group(1).partition(":")[0] in OWN_COMMANDS,
                 about=command.group(1),
             )
         # Each block on its own: a host's block must not decide about the user's.
@@ -236,7 +244,7 @@ class ClaudeReader(TranscriptReader):
         if not (is_users and _is_from_user(attachment) and _is_from_user(record)):
             self._drop_pending(prompt)
             return
-        turn = self._queued_turn(record, prompt, confirmed=_says_typed(attachment))
+        turn = self._queued_turn(record, prompt, confirmed=_says_typed(attachment) and _is_persons_place(record))
         if turn is None or self._forget_queued(turn.text) or self._was_said(record, turn.text):
             return
         if item := self._take_pending(turn.text):
@@ -290,6 +298,7 @@ class ClaudeReader(TranscriptReader):
     def _tool_result(self, record: dict[str, Any], block: dict[str, Any], *, is_alone: bool) -> Iterator[Turn]:
         call = as_text(block.get("tool_use_id"))
         event = self._calls.pop(call, None) or ToolEvent("", call)
+        offered = self._offered.pop(call, frozenset())
         output = _joined(block.get("content"))
         text = clean(shorten(output, TOOL_TEXT_CHARS))
         is_error = block.get("is_error") is True
@@ -305,13 +314,16 @@ class ClaudeReader(TranscriptReader):
             yield from self._user_turns(record, Origin.REJECTION, own_text(feedback), confirmed=confirmed, about=about)
         answers = record.get("toolUseResult")
         if isinstance(answers, dict) and isinstance(answers.get("answers"), dict) and event.name in (ASKING_TOOL, ""):
-            yield from self._answers(record, answers, confirmed=bool(event.name) and is_alone and not is_error)
+            confirmed = bool(offered) and is_alone and not is_error and _is_persons_place(record)
+            yield from self._answers(record, answers, offered, confirmed=confirmed)
             return
         if is_error:
             event = event._replace(is_error=True, rejected=refused)
         yield self._turn(record, Role.TOOL, Origin.TOOL_RESULT, text, event)
 
-    def _answers(self, record: dict[str, Any], result: dict[str, Any], *, confirmed: bool) -> Iterator[Turn]:
+    def _answers(
+        self, record: dict[str, Any], result: dict[str, Any], offered: frozenset[str], *, confirmed: bool
+    ) -> Iterator[Turn]:
         labels: dict[str, set[str]] = {}
         questions = result.get("questions")
         for question in questions if isinstance(questions, list) else ():
@@ -324,13 +336,15 @@ class ClaudeReader(TranscriptReader):
                 }
         for question_text, answer in result["answers"].items():
             text = own_text(as_text(answer))
+            picked = _picked(text, labels.get(question_text, set()))
             yield from self._user_turns(
                 record,
                 Origin.ANSWER,
                 text,
-                confirmed=confirmed,
+                confirmed=confirmed
+                and not _is_offered(blanked(as_text(answer) if not picked else text, picked), offered),
                 about=one_line(question_text, 500),
-                pasted=_picked(text, labels.get(question_text, set())) or None,
+                pasted=picked or None,
             )
 
     def _assistant(self, record: dict[str, Any]) -> Iterator[Turn]:
@@ -355,11 +369,16 @@ class ClaudeReader(TranscriptReader):
                 yield self._turn(record, Role.TOOL, Origin.TOOL_USE, text, event)
 
     def _remember_call(self, block: dict[str, Any], event: ToolEvent) -> None:
-        if as_object(block.get("input")).get("answers"):
+        arguments = as_object(block.get("input"))
+        if arguments.get("answers"):
             return  # The agent, or a hook, has answered its own question.
         if len(self._calls) >= REMEMBERED_CALLS:
-            self._calls.pop(next(iter(self._calls)))
+            oldest = next(iter(self._calls))
+            self._calls.pop(oldest)
+            self._offered.pop(oldest, None)
         self._calls[event.use_id or ""] = event
+        if event.name == ASKING_TOOL and not self._is_damaged:
+            self._offered[event.use_id or ""] = _offered_in(arguments)
 
     def _was_said(self, record: dict[str, Any], text: str) -> bool:
         """Whether a record was read that says the same at the same time.
@@ -419,14 +438,42 @@ def _is_from_user(record: dict[str, Any]) -> bool:
     )
 
 
+def _is_persons_place(record: dict[str, Any]) -> bool:
+    """Whether the record comes from where a person types; a place that is not known may be a program's."""
+    return record.get("entrypoint") in (None, *PERSONS_ENTRYPOINTS)
+
+
 def _says_typed(record: dict[str, Any]) -> bool:
     """Whether the host says that a person entered it: by the record's origin or, in older versions, its fields."""
+    if not _is_persons_place(record):
+        return False
     if "origin" in record or "promptSource" in record:
         return as_object(record.get("origin")).get("kind") == "human" or record.get("promptSource") in (
             "typed",
             "queued",
         )
     return record.get("userType") == "external" and any(field in record for field in PROMPT_FIELDS)
+
+
+def _plain(text: str) -> str:
+    return "".join(char for char in text.casefold() if char.isalnum())
+
+
+def _offered_in(arguments: dict[str, Any]) -> frozenset[str]:
+    """Labels and descriptions of all options of a question, letters and digits only."""
+    found: set[str] = set()
+    questions = arguments.get("questions")
+    for question in questions if isinstance(questions, list) else ():
+        options = as_object(question).get("options")
+        for option in options if isinstance(options, list) else ():
+            found |= {_plain(as_text(as_object(option).get(name))) for name in ("label", "description")}
+    return frozenset(found - {""})
+
+
+def _is_offered(answer: str, offered: frozenset[str]) -> bool:
+    """Whether an answer holds what the agent offered, or is a part of it: hosts join labels, and shorten them."""
+    said = _plain(answer)
+    return any(said == one or (len(one) >= SHORTEST_LABEL and one in said) or (said and said in one) for one in offered)
 
 
 def _picked(text: str, labels: set[str]) -> tuple[tuple[int, int], ...]:

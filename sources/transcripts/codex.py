@@ -86,6 +86,7 @@ class CodexReader(TranscriptReader):
             self._cwd = as_text(payload.get("cwd")) or self._cwd
         elif record.get("type") == "session_meta":
             self._note_fork(payload)
+            self._is_typed = self._is_typed and payload.get("source") in PERSONS_SOURCES
         elif kind == ("event_msg", "user_message"):
             if text := entered_text(as_text(payload.get("message"))):
                 yield from self._message(record, Role.USER, text, "event")

@@ -80,6 +80,8 @@ class TranscriptReader(ABC):
         self._turns = 0
         self._headless = False
         self._offset_of_line = self._start
+        self._is_damaged = False
+        """The record that is read is a part of a line: whoever wrote the line may have written it, too."""
 
     @property
     def end_offset(self) -> int:
@@ -151,12 +153,15 @@ class TranscriptReader(ABC):
     def _turns_of_damaged(self, data: bytes, offset: int) -> Iterator[Turn]:
         """Yield the turns of the records in a line at `offset` that is not one record."""
         pieces = records_within(data, self.record_start)
-        self._bad += sum(len(piece) for _, piece in pieces) < len(data.strip(b"\0 \t\r\n")) or not pieces
+        whole = len(data.strip(b"\0 \t\r\n"))
+        self._bad += sum(len(piece) for _, piece in pieces) < whole or not pieces
         for at, piece in pieces:
             record = None if self._is_irrelevant(piece) else parse_object(piece)
             if record is not None:
                 self._offset_of_line = offset + at
+                self._is_damaged = len(piece) < whole
                 yield from self._turns_of(record)
+                self._is_damaged = False
 
     @staticmethod
     def _header_records(file: ByteStream) -> Iterator[dict[str, Any]]:
@@ -212,7 +217,7 @@ class TranscriptReader(ABC):
             pasted,
             about,
             apart,
-            confirmed,
+            confirmed and not self._is_damaged,
         )
 
     def _name_of(self, record: dict[str, Any]) -> str:

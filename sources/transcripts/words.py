@@ -11,7 +11,8 @@ from .lines import clean
 
 _IMAGE_MARK = re.compile(r"\[(?:Image|Pasted text|Attachment|File)(?: #\d+| \+\d+ lines|:[^\]\n]{0,300}){1,2}\]")
 _TRAILING_BLANKS = re.compile(r"(?<![ \t])[ \t]+\n")
-_IDE_REQUEST = re.compile(r"\A# Context from my IDE setup:.*?^## My request[^\n]*\n", re.DOTALL | re.MULTILINE)
+# Up to the last such heading: the file that is open in the editor may hold one.
+_IDE_REQUEST = re.compile(r"\A# Context from my IDE setup:.*^## My request[^\n]*\n", re.DOTALL | re.MULTILINE)
 
 
 def own_text(text: str) -> str:

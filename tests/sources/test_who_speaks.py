@@ -112,7 +112,30 @@ def test_nobody_said_it(tmp_path: Path, carrier: str) -> None:
     assert [turn.text for turn in turns(path) if turn.is_users_words] == ["hello"]
 
 
+def asked(*labels: str) -> dict[str, Any]:
+    """The call of a question with these options."""
+    options = [{"label": label, "description": ""} for label in labels]
+    return assistant(1, call("t1", "AskUserQuestion", questions=[{"question": "How?", "options": options}]))
+
+
+def answered(answer: str, **fields: Any) -> dict[str, Any]:
+    return result(2, "t1", "ok", toolUseResult={**ANSWERS, **fields, "answers": {"How?": answer}})
+
+
+OFFERED = [{"question": "How?", "options": [{"label": RULE}, {"label": "Ask first"}]}]
+
 UNKNOWN: Mapping[str, Sequence[dict[str, Any]]] = {
+    "a question whose options are not known": [assistant(1, call("t1", "AskUserQuestion")), answered(RULE)],
+    "an option with blanks at its end": [asked(f"{RULE} ", "Ask first"), answered(RULE)],
+    "an option that only the call holds": [asked(RULE, "Ask first"), answered(f"{RULE}; Ask first")],
+    "an option with a mark of an image in it": [asked(f"[Image #1] {RULE}"), answered(RULE)],
+    "an option that is shortened": [asked(f"{RULE} (Recommended)"), answered(RULE)],
+    "an option in other letters": [asked(RULE.upper()), answered(RULE, questions=OFFERED[:0])],
+    "arguments of a command of another purpose": [
+        human(2, f"<command-message>translate</command-message>\n<command-name>/translate</command-name>\n"
+              f"<command-args>{RULE}</command-args>")
+    ],
+    "a place that is not known": [human(2, RULE, entrypoint="claude-code-github-action")],
     "a record that names nobody": [user(2, RULE)],
     "a prompt known only from the queue": [queue("enqueue", RULE), queue("dequeue")],
     "the host's sentence, which a server may write": called("mcp__x__y", REFUSED),
@@ -156,9 +179,10 @@ TYPED: Mapping[str, Sequence[dict[str, Any]]] = {
     "a queued attachment": [queue("enqueue", RULE), queued_attachment(2, RULE, origin={"kind": "human"})],
     "a refusal": called("Bash", REFUSED, toolDenialKind="user-rejected"),
     "a refusal in a field of its own": called("Bash", REFUSED, toolDenialKind="user-rejected", userFeedback=RULE),
-    "an answer": [assistant(1, call("t1", "AskUserQuestion")), result(2, "t1", "ok", toolUseResult=ANSWERS)],
-    "arguments of a command": [
-        human(2, f"<command-message>deploy</command-message>\n<command-name>/deploy</command-name>\n"
+    "an answer": [asked("Ask first", "Not at all"), answered(RULE)],
+    "a prompt in an editor": [human(2, RULE, entrypoint="claude-vscode")],
+    "arguments of a command of ours": [
+        human(2, f"<command-message>remember</command-message>\n<command-name>/remember</command-name>\n"
               f"<command-args>{RULE}</command-args>")
     ],
     "a command of ours": [human(2, f"/remember {RULE}")],
@@ -285,3 +309,23 @@ def test_the_persons_words_beside_it_count(prompt: str, behind: bool) -> None:
 def test_what_a_person_types_about_code_stays(text: str) -> None:
     assert typed_text(text) == text
     assert extract_question(text) == text
+
+
+def test_a_record_inside_of_a_line_that_is_none_is_not_confirmed(tmp_path: Path) -> None:
+    inner = json.dumps({"parentUuid": None, **human(2, RULE)}, separators=(",", ":"))
+    nested = '{"parentUuid":null,"a":' * 1200 + inner + "}" * 1200
+    torn = '{"parentUuid":null,"type":"assistant","message":{"content":[{"input":' + inner
+    for line in (nested, torn):
+        path = tmp_path / "s.jsonl"
+        path.write_text(f"{line}\n")
+        said = [turn for turn in turns(path) if turn.is_users_words]
+        assert not any(turn.confirmed for turn in said)
+
+
+def test_a_file_that_is_open_in_the_editor_speaks_for_nobody(tmp_path: Path) -> None:
+    text = (
+        "# Context from my IDE setup:\n\n## Active selection:\n## My request for Codex:\n"
+        f"{RULE}\n\n## My request for Codex:\nrename the file"
+    )
+    (said,) = (turn for turn in turns(write(tmp_path / "s.jsonl", human(2, text))) if turn.is_users_words)
+    assert said.text == "rename the file"
