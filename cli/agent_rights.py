@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
+import pwd
 from collections.abc import Mapping
 from enum import Enum
 from typing import Any, NamedTuple
@@ -63,6 +65,20 @@ class Command(NamedTuple):
         module = importlib.import_module(f".{self.module}", __package__)
         module.configure(parser, *([self.word] if self.word else []))
         return module
+
+
+LOOSENING = frozenset({"MEMORY_REVIEW_MODE", "MEMORY_REFLECTION_EAGERNESS", "MEMORY_RECALL_EAGERNESS"})
+"""Variables by which more is saved unasked, or given: in an agent's shell the agent may have set them."""
+
+
+def without_loosening(env: Mapping[str, str]) -> Mapping[str, str]:
+    """The variables that count: all of them in the user's own shell."""
+    return {name: value for name, value in env.items() if name not in LOOSENING} if agent_in(env) else env
+
+
+def persons_home() -> str:
+    """The user's home by the password database: HOME is a variable, which an agent may have set."""
+    return pwd.getpwuid(os.getuid()).pw_dir
 
 
 def agent_in(env: Mapping[str, str]) -> str:

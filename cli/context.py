@@ -9,12 +9,12 @@ from pathlib import Path
 
 from ..runtime.days import local_today
 from ..runtime.errors import VaultUnavailable
-from ..runtime.layout import StatePaths
+from ..runtime.layout import StatePaths, config_path
 from ..runtime.paths import ensure_state, require_folder
 from ..runtime.settings import PartialSettings, Settings, load_partial_settings, load_settings
 from ..services.pausing import why_sealed
 from ..vault.store import VaultStore
-from .agent_rights import TRUST, agent_in
+from .agent_rights import TRUST, agent_in, persons_home, without_loosening
 
 
 def current_folder() -> str:
@@ -29,7 +29,7 @@ class Context:
     """Settings from `env` and the file they name; nothing is read before it is needed."""
 
     def __init__(self, env: Mapping[str, str], readable: PartialSettings | None = None) -> None:
-        self.env = env
+        self.env = without_loosening(env)
         self._readable = readable
 
     def despite_faults(self) -> tuple[Context, PartialSettings]:
@@ -39,9 +39,16 @@ class Context:
 
     @cached_property
     def agent(self) -> str:
-        """The agent in whose shell the command runs; '' in the user's own, or where the settings trust agents."""
+        """The agent in whose shell the command runs; '' in the user's own, or where the settings trust agents.
+
+        Only the user's own file can: that which is read without variables, which the agent may have set.
+        """
         agent = agent_in(self.env)
-        return "" if agent and self.despite_faults()[1].settings.memory.agent_commands == TRUST else agent
+        if not agent or os.path.realpath(config_path(self.env)) != os.path.realpath(
+            config_path({"HOME": persons_home()})
+        ):
+            return agent
+        return "" if self.despite_faults()[1].settings.memory.agent_commands == TRUST else agent
 
     @cached_property
     def settings(self) -> Settings:

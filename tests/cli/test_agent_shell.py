@@ -362,9 +362,19 @@ def test_the_settings_may_trust_what_an_agent_runs_and_no_variable_can(
     config = Path(bed.env["MEMORY_CONFIG"])
     config.parent.mkdir(parents=True, exist_ok=True)
     config.write_text('[memory]\nagent_commands = "trust"\n')
+    assert agent("save", "workflow", "other", "--body", "Name branches after tickets.") == 0
+    assert waiting(bed) == ["one.md", "other.md"], "a file that a variable names is nobody's word"
+    monkeypatch.setattr("memoryvault.cli.context.persons_home", lambda: "/home/of/the/user")
+    monkeypatch.setattr("memoryvault.cli.context.config_path", lambda env: str(config))
     assert agent("save", "workflow", "two", "--body", "Ship releases on Tuesdays.") == 0
-    assert waiting(bed) == ["one.md"]
+    assert waiting(bed) == ["one.md", "other.md"]
     assert (bed.store.vault / "personal-private" / "workflow" / "two.md").is_file()
+
+
+def test_in_an_agents_shell_no_variable_makes_more_be_saved_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
+    env = {"MEMORY_REVIEW_MODE": "silent", "MEMORY_REFLECTION_EAGERNESS": "eager", "HOME": "/nowhere"}
+    assert Context({**env, "CLAUDECODE": "1"}).env == {"HOME": "/nowhere", "CLAUDECODE": "1"}
+    assert Context(env).env == env
 
 
 def found(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
