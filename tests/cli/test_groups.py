@@ -44,6 +44,11 @@ USES = {
     "config hook-command": ["Stop"],
     "jobs schedule": ["pause", "discovery"],
     "jobs list": ["--all"],
+    "jobs show": ["4"],
+    "jobs retry": ["4"],
+    "jobs cancel": ["4"],
+    "jobs pause": ["reflect.corpus"],
+    "jobs resume": ["reflect.corpus"],
     "config show": ["--json"],
 }
 """Words behind a command: those that it needs, or with which it does most; a group alone asks for its help."""
@@ -124,7 +129,7 @@ def test_an_old_name_says_what_it_is_called_now(
 @pytest.mark.parametrize(
     ("line", "now"),
     [
-        ("jobs --watch --interval 2", "jobs list --watch --interval 2"),
+        ("jobs --watch --limit 2", "jobs list --watch --limit 2"),
         ("jobs", "jobs --help"),
         ("config --json", "config show --json"),
         ("jobs --json show 4", "jobs show --json 4"),
