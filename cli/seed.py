@@ -12,7 +12,7 @@ from .arguments import at_least_one
 from .context import Context
 from .named_paths import named_path
 from .output import add_json, counted, cut, note, print_json
-from .terminal import read_line
+from .terminal import says_yes
 
 EPILOG = """example:
   memory import seed ~/src/shop ~/src/blog
@@ -87,7 +87,7 @@ def _is_asked_and_agreed(plan: SeedPlan, args: argparse.Namespace) -> bool:
         return False
     _show(plan, args)
     these = counted(len(plan.chosen), "proposal")
-    if read_line(f"put {these} into the review? [y/N] ").lower() in ("y", "yes"):
+    if says_yes(f"put {these} into the review? [y/N] "):
         return True
     note("memory: nothing was written")
     return False
