@@ -16,7 +16,6 @@ from .arguments import CommandParser, ProgramParser
 from .context import Context
 from .pages import HOW_TO
 from .plain import OutputRefused, disarm_streams
-from .reference import ReferenceAction
 from .standard_streams import discard_outputs, open_closed_streams
 from .terminal import Interrupted
 
@@ -232,12 +231,6 @@ def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"memory {__version__}")
     parser.add_argument("--force", action="store_true", help="write to the vault although memory.enabled is false")
-    parser.add_argument(
-        "--reference",
-        action=ReferenceAction,
-        const=(COMMANDS, GROUPS),
-        help="print what every command takes, as markdown",
-    )
     parser.elsewhere = {**{name.split()[1]: name for name in COMMANDS if " " in name}, **OLD_NAMES}
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=CommandParser)
     asked = [word for word in argv if not word.startswith("-")]
