@@ -6,7 +6,6 @@ import argparse
 from typing import Any
 
 from ..pipelines.adaptation import Confidence, judge
-from ..runtime.errors import UsageError
 from ..services.discovery.adapting import (
     PATTERNS_PER_RUN,
     TRUSTED_NOTE,
@@ -17,6 +16,7 @@ from ..services.discovery.adapting import (
 )
 from ..services.discovery.fetch_child import fetch_in_child
 from ..tasks.queue.enqueue import request_indexing
+from .arguments import at_least_one
 from .context import Context
 from .output import add_json, counted, note, print_json, print_table
 
@@ -31,7 +31,7 @@ NOTHING_WAITS = "nothing waits to be judged: `memory skills discover` looks for 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory skills adapt`."""
     parser.epilog = EPILOG
-    parser.add_argument("--limit", type=int, metavar="N", help=f"judge at most N (default {PATTERNS_PER_RUN})")
+    parser.add_argument("--limit", type=at_least_one, metavar="N", help=f"judge at most N (default {PATTERNS_PER_RUN})")
     parser.add_argument("--skip-network", action="store_true", help="look nothing up on GitHub, ask no model")
     parser.add_argument("--dry-run", action="store_true", help="show the rubric's verdicts; write nothing")
     add_json(parser)
@@ -40,9 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     """Judge what waits."""
     _ = context.state
-    limit = PATTERNS_PER_RUN if args.limit is None else args.limit
-    if limit < 1:
-        raise UsageError("--limit must be at least 1")
+    limit = args.limit or PATTERNS_PER_RUN
     network = not args.skip_network and not args.dry_run and is_confirmed(context.settings)
     fetch = fetch_in_child(context.settings) if network else None
     completer = model_for(context.settings) if network else None

@@ -160,6 +160,13 @@ def is_given(args: argparse.Namespace, option: str) -> bool:
     return value is not None and value is not False and value not in ("", [])
 
 
+def at_least_one(text: str) -> int:
+    """A whole number from 1 on, as the type of an argument."""
+    if not (text.isdecimal() and int(text)):
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number of 1 or more")
+    return int(text)
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
     """The known word that `word` begins or resembles; '' when there is none."""
     known = list(known)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
-import sys
 
-from ..runtime.errors import UsageError
 from ..services.dismissing import dismiss, is_dismissed, require_dismissible
 from ..services.entry_names import find_entry
 from ..services.reviewing import Reviewer
@@ -16,7 +14,7 @@ from .context import Context
 from .list_entries import print_entry
 from .output import add_json, note, print_json
 from .show import NAME
-from .terminal import read_line
+from .terminal import require_word, says_yes
 
 EPILOG = """example:
   memory dismiss tabs
@@ -49,11 +47,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
     require_sound(context.store.read_bytes(entry.path).decode("utf-8", "replace"), entry.path)
     require_dismissible(entry)
     if not args.yes:
-        if args.json or not sys.stdin.isatty():
-            why = "--json asks nothing" if args.json else "standard input is no terminal"
-            raise UsageError(f"nothing was changed: {why}; --yes dismisses {entry.path}")
+        require_word(args, f"dismisses {entry.path}")
         print_entry(entry)
-        if read_line("dismiss this? [y/N] ").lower() not in ("y", "yes"):
+        if not says_yes("dismiss this? [y/N] "):
             note("memory: nothing was changed")
             return 1
     done = dismiss(reviewer, entry.path, entry.content_hash)

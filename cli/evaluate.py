@@ -9,7 +9,8 @@ from pathlib import Path
 
 from ..index.embedder import Embedder, load_embedder, model_name
 from ..index.evaluation import load_documents, load_questions, open_documents, ranking_json
-from ..runtime.errors import ModelUnavailable, UsageError
+from ..runtime.errors import ModelUnavailable
+from .arguments import at_least_one
 from .context import Context
 from .output import add_json, note, print_json
 from .plain import redraw
@@ -27,15 +28,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", choices=("rank",))
     parser.add_argument("--docs", type=Path, required=True, help="JSON lines: id, text, group?")
     parser.add_argument("--queries", type=Path, required=True, help="JSON lines: id, text, group?")
-    parser.add_argument("-k", type=int, default=10, help="how many ids for each question (default 10)")
+    parser.add_argument("-k", type=at_least_one, default=10, help="how many ids for each question (default 10)")
     parser.add_argument("--floor", action="store_true", help="leave out what a prompt hook would not print")
     add_json(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Rank through an index of its own in a temporary folder; the vault is not touched."""
-    if args.k < 1:
-        raise UsageError("-k must be 1 or more")
     documents, questions = load_documents(args.docs), load_questions(args.queries)
     with tempfile.TemporaryDirectory(prefix="memoryvault-eval-") as folder:
         progress = _progress if sys.stderr.isatty() else None

@@ -148,14 +148,6 @@ class Consents:
 
 
 @dataclass(frozen=True)
-class WiredHooks:
-    """The outcome for Claude Code, and for each other host."""
-
-    claude: InstallOutcome
-    others: Mapping[str, InstallOutcome]
-
-
-@dataclass(frozen=True)
 class FirstRun:
     """What the worker has done until `init` ends."""
 
@@ -191,7 +183,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     result = {
         "vault": str(settings.vault_path),
         "settings": str(settings.config_file),
-        **_hooks_json(hooks, with_plugin=setup.with_plugin),
+        **_hooks_json(hooks, settings, with_plugin=setup.with_plugin),
         "stopped": stopped,
         "worker": first.worker,
         "consents": {"research.network": settings.research.network, "discovery": _sources_confirmed(settings)},
@@ -295,20 +287,17 @@ def _told_of_left(settings: Settings) -> str:
 
 def _announce(settings: Settings, vault: Path, hosts: Sequence[str], *, with_plugin: bool, days: int) -> None:
     note(f"memory: the vault is {home_path(vault)}" + ("" if vault.is_dir() else " (it will be made)"))
-    if with_plugin:
-        note("memory: the hooks come with the Claude Code plugin; those in settings.json, if any, are taken out")
-    elif CLAUDE in hosts and set(installed_events(settings)):
-        note(f"memory: hooks of ours are in {home_path(settings_file_of(settings))}; they are brought up to date")
-    elif CLAUDE in hosts:
-        _announce_hooks(settings_file_of(settings))
-    for host in hosts:
-        if host == CLAUDE:
+    for host in sorted(hosts, key=lambda host: host != CLAUDE):
+        if host == CLAUDE and with_plugin:
+            note("memory: the hooks come with the Claude Code plugin; those in settings.json, if any, are taken out")
             continue
-        file = file_of(WIRINGS[host], settings)
-        if wired_events(host, settings):
+        is_claude = host == CLAUDE
+        file = settings_file_of(settings) if is_claude else file_of(WIRINGS[host], settings)
+        if installed_events(settings) if is_claude else wired_events(host, settings):
             note(f"memory: hooks of ours are in {home_path(file)}; they are brought up to date")
         else:
-            _announce_hooks(file)
+            how = ", with a copy of it made first" if os.path.exists(file) else " (it will be made)"
+            note(f"memory: hooks go into {home_path(file)}{how}")
     for host in hosts:
         if is_wanted(host, settings):
             note(f"memory: the skill `{SKILL}` goes into {home_path(skill_folder(host, settings))}")
@@ -325,11 +314,6 @@ def _announce(settings: Settings, vault: Path, hosts: Sequence[str], *, with_plu
         note(f"memory: {paused}")
     elif settings.memory.autostart:
         note("memory: a worker is started; the first hook of a session starts it again when it does not run")
-
-
-def _announce_hooks(file: Path) -> None:
-    how = ", with a copy of it made first" if os.path.exists(file) else " (it will be made)"
-    note(f"memory: hooks go into {home_path(file)}{how}")
 
 
 # Steps
@@ -366,19 +350,18 @@ def _write_settings(vault: Path, consents: Consents, context: Context) -> tuple[
     return settings, stopped
 
 
-def _wire_hosts(setup: SetupPlan, settings: Settings) -> WiredHooks:
+def _wire_hosts(setup: SetupPlan, settings: Settings) -> Mapping[str, InstallOutcome]:
     """The hooks of all hosts that were named, and the skill. Raises SettingsError."""
     try:
-        claude = (
-            _wire(settings, with_plugin=setup.with_plugin)
-            if CLAUDE in setup.hosts
-            else InstallOutcome(settings_file_of(settings), False, None, ())
-        )
-        others = {host: install_for(host, settings) for host in WIRINGS if host in setup.hosts}
+        done = {
+            host: _wire(settings, with_plugin=setup.with_plugin) if host == CLAUDE else install_for(host, settings)
+            for host in HOSTS
+            if host in setup.hosts
+        }
     except HostFileUnwritable as error:
         print(error.by_hand)
         raise
-    warnings = [warning for each in (claude, *others.values()) for warning in each.warnings]
+    warnings = [warning for each in done.values() for warning in each.warnings]
     for host in setup.hosts:
         if is_wanted(host, settings):
             warnings.append(install_skill(host, settings))
@@ -386,7 +369,7 @@ def _wire_hosts(setup: SetupPlan, settings: Settings) -> WiredHooks:
             remove_skill(host, settings)
     for warning in filter(None, warnings):
         note(f"memory: {warning}")
-    return WiredHooks(claude, others)
+    return done
 
 
 def _first_run(settings: Settings, days: int, *, quiet: bool) -> FirstRun:
@@ -469,13 +452,17 @@ def _recall(settings: Settings) -> FirstRecall | None:
 # What is said at the end
 
 
-def _hooks_json(hooks: WiredHooks, *, with_plugin: bool) -> dict[str, Any]:
-    claude, others = hooks.claude, hooks.others
+def _hooks_json(hooks: Mapping[str, InstallOutcome], settings: Settings, *, with_plugin: bool) -> dict[str, Any]:
+    claude = hooks.get(CLAUDE) or InstallOutcome(settings_file_of(settings), False, None, ())
     return {
         "hooks": "plugin" if with_plugin else str(claude.settings_file),
         "changed": claude.changed,
         "backup": str(claude.backup) if claude.backup else None,
-        "hosts": {host: {"file": str(each.settings_file), "changed": each.changed} for host, each in others.items()},
+        "hosts": {
+            host: {"file": str(each.settings_file), "changed": each.changed}
+            for host, each in hooks.items()
+            if host != CLAUDE
+        },
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,7 +17,7 @@ from ..services.pausing import why_nothing_starts
 from ..tasks.queue.enqueue import open_ledger
 from ..tasks.queue.kinds import POLICIES, KindPolicy
 from ..tasks.queue.ledger import STATES, Job, Ledger
-from .arguments import is_given
+from .arguments import at_least_one, is_given
 from .context import Context
 from .output import COLUMN_CHARACTERS, add_json, counted, cut, note, print_json, print_table
 from .plain import redraw
@@ -38,9 +38,9 @@ EPILOGS = {
     "resume": "example:\n  memory jobs resume reflect.corpus\n",
 }
 
+ALL = "all"
 DEFAULT_LIMIT = 50
-DEFAULT_INTERVAL_SECONDS = 1.0
-MOST_INTERVAL_SECONDS = 86_400
+WATCH_SECONDS = 1.0
 LARGEST_ID = 2**63 - 1
 """SQLite's largest whole number."""
 UPKEEP = (
@@ -49,81 +49,63 @@ UPKEEP = (
     "skills.index",
 )  # fmt: skip
 """Kinds that run by themselves, every few minutes or whenever a file changes. Among them nobody finds a session."""
+LIMITS = (
+    "kind", "priority", "concurrency", "deadline_seconds", "attempts", "backoff_base_seconds", "backoff_cap_seconds",
+    "in_child",
+)  # fmt: skip
 TIMES = ("run_at", "created_at", "started_at", "finished_at")
-NOT_GIVEN: Mapping[str, Any] = {
-    **dict.fromkeys(("target", "state", "kind", "limit", "interval")),
-    **dict.fromkeys(("all", "watch"), False),
-}
 
 
 def configure(parser: argparse.ArgumentParser, action: str) -> None:
     """Arguments of `memory jobs …`."""
     parser.epilog = EPILOGS[action]
-    parser.set_defaults(action=action, **NOT_GIVEN)
+    kinds = sorted(POLICIES)
+    parser.set_defaults(action=action)
     if action in ("pause", "resume"):
-        parser.add_argument("target", nargs="?", metavar="KIND", help="as `memory jobs kinds` shows it")
-    elif action in ("show", "retry", "cancel"):
-        of = "a job's number, or `all` for every dead one" if action == "retry" else "a job's number"
-        parser.add_argument("target", nargs="?", metavar="JOB", help=of)
-    if action in ("list", "retry"):
-        whose = "of `all`: " if action == "retry" else ""
+        parser.add_argument("kind", metavar="KIND", choices=kinds, help="as `memory jobs kinds` shows it")
+    elif action == "retry":
         parser.add_argument(
-            "--state", choices=STATES if action == "list" else ("dead",), help=f"{whose}only jobs in it"
+            "job", metavar="JOB", type=_number_or_all, help="a job's number, or `all` for every dead one"
         )
-        parser.add_argument("--kind", help=f"{whose}only jobs of this kind")
-    if action == "list":
-        parser.add_argument(
-            "--all",
-            action="store_true",
-            help="also upkeep that has ended, and trials of the hooks",
-        )
-        parser.add_argument("--limit", type=int, help=f"how many at most (default {DEFAULT_LIMIT})")
+        parser.add_argument("--kind", metavar="KIND", choices=kinds, help="of `all`: only jobs of this kind")
+    elif action in ("show", "cancel"):
+        parser.add_argument("job", metavar="JOB", type=_number, help="a job's number")
+    elif action == "list":
+        parser.add_argument("--state", choices=STATES, help="only jobs in it")
+        parser.add_argument("--kind", metavar="KIND", choices=kinds, help="only jobs of this kind")
+        parser.add_argument("--all", action="store_true", help="also upkeep that has ended, and trials of the hooks")
+        parser.add_argument("--limit", type=at_least_one, help=f"how many at most (default {DEFAULT_LIMIT})")
         parser.add_argument("--watch", action="store_true", help="show what goes on, until Ctrl-C")
-        parser.add_argument(
-            "--interval", type=float, metavar="SECONDS", help=f"of --watch (default {DEFAULT_INTERVAL_SECONDS:g})"
-        )
     add_json(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """List jobs newest first, or act on one job or kind."""
-    limit = DEFAULT_LIMIT if args.limit is None else args.limit
-    interval = DEFAULT_INTERVAL_SECONDS if args.interval is None else args.interval
-    if limit < 1:
-        raise UsageError("--limit must be 1 or more")
-    if not 0 < interval <= MOST_INTERVAL_SECONDS:
-        raise UsageError(f"--interval must be more than 0 and at most {MOST_INTERVAL_SECONDS} seconds")
-    _refuse_what_is_passed_over(args)
-    if args.kind is not None:
-        _known_kind(args.kind)
+    if args.action == "list" and args.watch:
+        for option in ("--state", "--kind", "--all", "--limit", "--json"):
+            if is_given(args, option):
+                raise UsageError(f"--watch is a table of all that goes on: leave {option} out")
+    if args.action == "retry" and args.job != ALL and args.kind:
+        raise UsageError("--kind belongs to `memory jobs retry all`")
     _ = context.kept_state
     if away := context.vault_away:
         note(f"memory: {away}")
     with open_ledger(context.settings) as ledger:
-        if args.watch:
-            return _watch(ledger, context.settings, interval)
         match args.action:
+            case "list" if args.watch:
+                return _watch(ledger, context.settings)
             case "list":
-                _list(args, ledger, min(limit, LARGEST_ID))
+                _list(args, ledger, min(args.limit or DEFAULT_LIMIT, LARGEST_ID))
             case "kinds":
                 _kinds(args, ledger)
             case "pause" | "resume":
                 _pause(args, ledger)
-            case "retry" if args.target == "all":
+            case "retry" if args.job == ALL:
                 _retry_all(args, ledger)
-            case _:
-                _one(args, ledger)
+            case action:
+                act = {"show": ledger.get, "retry": ledger.retry, "cancel": ledger.cancel}[action]
+                _print(args, act(args.job))
     return 0
-
-
-def _refuse_what_is_passed_over(args: argparse.Namespace) -> None:
-    if args.action == "retry" and args.target != "all" and (args.kind or args.state):
-        raise UsageError(f"--{'kind' if args.kind else 'state'} belongs to `memory jobs retry all`")
-    if args.interval is not None and not args.watch:
-        raise UsageError("--interval belongs to --watch")
-    for option in ("--state", "--kind", "--all", "--limit", "--json"):
-        if args.watch and is_given(args, option):
-            raise UsageError(f"--watch is a table of all that goes on: leave {option} out")
 
 
 def _list(args: argparse.Namespace, ledger: Ledger, most: int) -> None:
@@ -167,15 +149,7 @@ def _object(job: Job) -> str:
     return cut(what, COLUMN_CHARACTERS) if kind == job.kind else ""
 
 
-def _one(args: argparse.Namespace, ledger: Ledger) -> None:
-    job_id = _number(args)
-    match args.action:
-        case "retry":
-            job = ledger.retry(job_id)
-        case "cancel":
-            job = ledger.cancel(job_id)
-        case _:
-            job = ledger.get(job_id)
+def _print(args: argparse.Namespace, job: Job) -> None:
     if args.json:
         print_json(_as_json(job))
         return
@@ -230,52 +204,35 @@ def _kinds(args: argparse.Namespace, ledger: Ledger) -> None:
 
 
 def _limits(policy: KindPolicy) -> dict[str, Any]:
-    return {
-        "kind": policy.kind,
-        "priority": policy.priority,
-        "concurrency": policy.concurrency,
-        "deadline_seconds": policy.deadline_seconds,
-        "attempts": policy.attempts,
-        "backoff_base_seconds": policy.backoff_base_seconds,
-        "backoff_cap_seconds": policy.backoff_cap_seconds,
-        "in_child": policy.in_child,
-    }
+    return {name: getattr(policy, name) for name in LIMITS}
 
 
 def _pause(args: argparse.Namespace, ledger: Ledger) -> None:
-    if args.target is None:
-        raise UsageError(f"which kind? memory jobs {args.action} KIND   (memory jobs kinds shows them)")
-    kind = _known_kind(args.target)
-    if args.action == "pause":
-        ledger.pause(kind)
-    else:
-        ledger.resume(kind)
+    pauses = args.action == "pause"
+    (ledger.pause if pauses else ledger.resume)(args.kind)
     if args.json:
-        print_json({"kind": kind, "paused": kind in ledger.paused()})
+        print_json({"kind": args.kind, "paused": pauses})
     else:
-        print(f"{kind}: {'no job of this kind starts until you resume it' if args.action == 'pause' else 'goes on'}")
+        print(f"{args.kind}: {'no job of this kind starts until you resume it' if pauses else 'goes on'}")
 
 
-def _known_kind(kind: str) -> str:
-    if kind not in POLICIES:
-        raise UsageError(f"no job kind {kind!r}; there are: {', '.join(sorted(POLICIES))}")
-    return kind
+def _number(text: str) -> int:
+    """The number of a job, as the type of an argument."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a job's number   (memory jobs list shows them)")
+    if len(text) > len(str(LARGEST_ID)) or int(text) > LARGEST_ID:
+        raise argparse.ArgumentTypeError("there is no job of so large a number   (memory jobs list shows them)")
+    return int(text)
 
 
-def _number(args: argparse.Namespace) -> int:
-    if args.target is None:
-        raise UsageError(f"which job? memory jobs {args.action} ID   (memory jobs list shows them)")
-    if not args.target.isdecimal():
-        raise UsageError(f"{args.target!r} is not a job's number   (memory jobs list shows them)")
-    if len(args.target) > len(str(LARGEST_ID)) or int(args.target) > LARGEST_ID:
-        raise UsageError("there is no job of so large a number   (memory jobs list shows them)")
-    return int(args.target)
+def _number_or_all(text: str) -> int | str:
+    return ALL if text == ALL else _number(text)
 
 
 # ---- the live table
 
 
-def _watch(ledger: Ledger, settings: Settings, interval: float) -> int:
+def _watch(ledger: Ledger, settings: Settings) -> int:
     live = sys.stdout.isatty()
     try:
         while True:
@@ -284,7 +241,7 @@ def _watch(ledger: Ledger, settings: Settings, interval: float) -> int:
                 redraw(frame, frame=True)
             else:
                 print(frame + "\n", flush=True)
-            time.sleep(interval)
+            time.sleep(WATCH_SECONDS)
     except KeyboardInterrupt:
         return 0
 
@@ -322,18 +279,10 @@ def _utc(seconds: float | None) -> str:
 
 
 def _as_json(job: Job) -> dict[str, Any]:
+    plain = ("id", "kind", "args", "unique_key", "state", "attempt", "priority")
     return {
-        "id": job.id,
-        "kind": job.kind,
-        "args": job.args,
-        "unique_key": job.unique_key,
-        "state": job.state,
-        "attempt": job.attempt,
-        "priority": job.priority,
-        "run_at": _utc(job.run_at),
-        "created_at": _utc(job.created_at),
-        "started_at": _utc(job.started_at),
-        "finished_at": _utc(job.finished_at),
+        **{name: getattr(job, name) for name in plain},
+        **{name: _utc(getattr(job, name)) for name in TIMES},
         "error": job.error,
         "history": [dict(step) for step in job.history],
     }

@@ -16,7 +16,6 @@ from .arguments import CommandParser, ProgramParser
 from .context import Context
 from .pages import HOW_TO
 from .plain import OutputRefused, disarm_streams
-from .reference import ReferenceAction
 from .standard_streams import discard_outputs, open_closed_streams
 from .terminal import Interrupted
 
@@ -203,14 +202,14 @@ def subcommands(group: str) -> list[str]:
 def todays_words(words: Sequence[str]) -> tuple[list[str], str]:
     """The command line with the command's name as it is today, and its old name where it had one, else ''.
 
-    Options between a group and its word are put behind the word. A group alone asks for its help, unless its name was a
-    command of its own: then it means that, still.
+    Options between a group and its word are put behind the word. A group alone asks for its help; with options alone it
+    means the command that had its name, if one did.
     """
     at = next((at for at, word in enumerate(words) if not word.startswith("-")), len(words))
     before, rest = [*words[:at]], [*words[at:]]
     if rest and rest[0] in GROUPS:
         group, behind = rest[0], rest[1:]
-        if not behind and group not in OLD_NAMES:
+        if not behind:
             return [*words, "--help"], ""
         if behind and (not behind[0].startswith("-") or behind[0] in ("-h", "--help")):
             return [*words], ""
@@ -232,12 +231,6 @@ def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"memory {__version__}")
     parser.add_argument("--force", action="store_true", help="write to the vault although memory.enabled is false")
-    parser.add_argument(
-        "--reference",
-        action=ReferenceAction,
-        const=(COMMANDS, GROUPS),
-        help="print what every command takes, as markdown",
-    )
     parser.elsewhere = {**{name.split()[1]: name for name in COMMANDS if " " in name}, **OLD_NAMES}
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=CommandParser)
     asked = [word for word in argv if not word.startswith("-")]
@@ -291,8 +284,7 @@ def _run(arguments: Sequence[str]) -> int:
         return 2
     try:
         if old and old not in RUN_BY_PROGRAMS:
-            others = f" (`memory {old} --help`: what else is in the group)" if old in GROUPS else ""
-            _tell(f"`memory {old}` is called `memory {OLD_NAMES[old]}` now{others}")
+            _tell(f"`memory {old}` is called `memory {OLD_NAMES[old]}` now")
         args = build_parser(words).parse_args(words, argparse.Namespace(old_name=old))
         context = _forced() if args.force else Context(os.environ)
         require_allowed(args.command, COMMANDS[args.command], args, context)

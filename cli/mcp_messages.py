@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from types import TracebackType
-from typing import Any, TypeGuard
+from typing import Any
 
-import anyio
+from anyio.abc import ObjectReceiveStream
 from mcp.shared.message import SessionMessage
 from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 from pydantic import ValidationError
@@ -19,7 +18,7 @@ BYTE_ORDER_MARK = "\ufeff"
 """Some programs write one before their first message."""
 
 
-class AnsweredMessages:
+class AnsweredMessages(ObjectReceiveStream["SessionMessage | Exception"]):
     """The messages of a host, as a read stream of the package (`inner`); what is no message is answered on `out`."""
 
     def __init__(self, inner: Any, out: Any) -> None:
@@ -46,23 +45,6 @@ class AnsweredMessages:
     async def aclose(self) -> None:
         """Close the stream below."""
         await self._inner.aclose()
-
-    def __aiter__(self) -> AnsweredMessages:
-        return self
-
-    async def __anext__(self) -> SessionMessage | Exception:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
-
-    async def __aenter__(self) -> AnsweredMessages:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
 
 def _read_again(error: ValidationError) -> SessionMessage | list[JSONRPCError]:
@@ -94,14 +76,12 @@ def _refusals(value: object) -> Iterator[JSONRPCError]:
     """
     several = isinstance(value, list)
     why = "send one message at a time: batches are not read" if several else "this is no request of JSON-RPC 2.0"
-    found = [each.get("id") for each in (value if isinstance(value, list) else [value]) if _may_wait(each)]
-    ids: list[str | int | None] = [each for each in found if isinstance(each, str | int) and not isinstance(each, bool)]
-    for each in ids or [None]:
-        yield _answer(each, INVALID_REQUEST, why)
-
-
-def _may_wait(value: object) -> TypeGuard[dict[str, object]]:
-    return isinstance(value, dict) and ("method" in value or not ("result" in value or "error" in value))
+    ids: list[str | int | None] = []
+    for each in value if isinstance(value, list) else [value]:
+        if isinstance(each, dict) and ("method" in each or each.keys().isdisjoint({"result", "error"})):
+            ids += [id_] if isinstance(id_ := each.get("id"), str | int) and not isinstance(id_, bool) else []
+    for id_ in ids or [None]:
+        yield _answer(id_, INVALID_REQUEST, why)
 
 
 def _answer(request: str | int | None, code: int, message: str) -> JSONRPCError:

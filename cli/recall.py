@@ -20,6 +20,7 @@ from ..runtime.process_lock import lock_holder
 from ..vault.active import PLACE_OF_KIND
 from ..vault.entry import ACTIVE
 from ..vault.project import project_of, project_slug
+from .arguments import at_least_one
 from .context import Context, current_folder
 from .kinds import tell_missing
 from .output import add_json, note, print_json
@@ -47,7 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "query", nargs="?", default="", help="a question, or the words you remember; may be left out with --filter"
     )
-    parser.add_argument("-k", type=int, default=5, help="how many at most (default 5)")
+    parser.add_argument("-k", type=at_least_one, default=5, help="how many at most (default 5)")
     parser.add_argument(
         "--filter", metavar="EXPR", help="kind= status= tag= project= group= created> updated> AND OR NOT"
     )
@@ -64,8 +65,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Print the hits, best first; none is an answer too. Raises VaultUnavailable when there is none and no vault."""
-    if args.k < 1:
-        raise UsageError("-k must be 1 or more")
     if args.k > MAX_K:
         note(f"memory: at most {MAX_K} are given")
         args.k = MAX_K

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..pipelines.incubation import GC_KIND, SURFACE_KIND, Answer, listed, part_of
 from ..pipelines.likeness import statement_of, tells_occasion
@@ -29,7 +29,7 @@ from ..runtime.days import day_of, parse_local_day
 from ..runtime.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, UsageError
 from ..runtime.layout import INBOX, INCUBATOR, REVIEW
 from ..services.action_index import compile_rule
-from ..services.conflicts import Choice, ConflictCopy, notes_in_conflict, settle_copy, waiting_copies
+from ..services.conflicts import ConflictCopy, notes_in_conflict, settle_copy, waiting_copies
 from ..services.entry_names import find_entry
 from ..services.excerpts import excerpts_of, occasion_of
 from ..services.ideas.incubator import parse_listed
@@ -257,61 +257,57 @@ def _says(entry: Entry) -> str:
     return entry.title if entry.kind == "idea" and entry.written_by_agent else statement_of(entry.body)
 
 
+Wish: TypeAlias = "Callable[[str], Iterable[Mapping[str, Any]]]"
+"""Carries a decision out under the name of a run, and gives what became of it."""
+
+
 def _decide_all(args: argparse.Namespace, reviewer: Reviewer, context: Context) -> int:
     """All that are understood are carried out; the exit code is 1 when one could not be."""
-    wanted: list[tuple[str, Decision | Mapping[str, Answer] | tuple[ConflictCopy, Choice]]] = []
-    for item in args.decide:
-        name, separator, words = item.partition("=")
-        if not separator or not name.strip():
-            raise UsageError(f"--decide {item!r}: write SLUG=approve (or keep both, reject, skip, supersede PATH)")
-        chosen = choice_of(reviewer.store, name.strip(), words)
-        if chosen is not None:
-            wanted.append((name.strip(), chosen))
-            continue
-        entry = reviewer.store.read(reviewer.find(name.strip()))
-        if entry.kind == GC_KIND:
-            wanted.append((name.strip(), _answers(item, entry, words)))
-            continue
-        decision = parse_decision(words, entry.supersedes)
-        if decision is None:
-            raise UsageError(f"--decide {item!r}: {why_none(words)}")
-        wanted.append((name.strip(), decision))
+    wanted = [_wish(reviewer, item) for item in args.decide]
     run_name = reviewer.journal.new_run("review")
     results: list[dict[str, Any]] = []
-    failed = False
-    for name, wish in wanted:
+    for name, carry_out in wanted:
         try:
-            if isinstance(wish, tuple):
-                copy, choice = wish
-                path = settle_copy(reviewer.journal, copy, choice, run=run_name)
-                results.append({"slug": name, "proposal": copy.path, "verdict": f"{choice} kept", "path": path})
-                continue
-            if isinstance(wish, Mapping):
-                answered = reviewer.answer(reviewer.find(name), wish, run=run_name)
-                results += [{"slug": name, **one.__dict__} for one in answered]
-                continue
-            decided = reviewer.decide(reviewer.find(name), wish, run=run_name)
-            results.append({"slug": name, **decided.__dict__})
+            results += [{"slug": name, **one} for one in carry_out(run_name)]
         except MemoryVaultError as error:
-            failed = True
             results.append({"slug": name, "error": str(error)})
             note(f"memory: {name}: {error}")
-    if any("error" not in result for result in results):
+    done = [result for result in results if "error" not in result]
+    if done:
         request_indexing(context.settings)
     if args.json:
         print_json(results)
     else:
-        for result in results:
-            if "error" not in result:
-                print(f"{result['verdict']}: {result['path']}{also_in(result.get('listed_in'))}")
-    return 1 if failed else 0
+        for result in done:
+            print(f"{result['verdict']}: {result['path']}{also_in(result.get('listed_in'))}")
+    return 0 if len(done) == len(results) else 1
 
 
-def _answers(item: str, entry: Entry, words: str) -> Mapping[str, Answer]:
-    try:
-        return parse_listed(entry, words)
-    except EntryInvalid as error:
-        raise UsageError(f"--decide {item!r}: {error}") from error
+def _wish(reviewer: Reviewer, item: str) -> tuple[str, Wish]:
+    """The name in `SLUG=DECISION`, and what carries it out. Raises UsageError, EntryNotFound."""
+    name, separator, words = item.partition("=")
+    name = name.strip()
+    if not separator or not name:
+        raise UsageError(f"--decide {item!r}: write SLUG=approve (or keep both, reject, skip, supersede PATH)")
+    if chosen := choice_of(reviewer.store, name, words):
+        copy, choice = chosen
+
+        def settle(run: str) -> list[Mapping[str, Any]]:
+            path = settle_copy(reviewer.journal, copy, choice, run=run)
+            return [{"proposal": copy.path, "verdict": f"{choice} kept", "path": path}]
+
+        return name, settle
+    entry = reviewer.store.read(reviewer.find(name))
+    if entry.kind == GC_KIND:
+        try:
+            answers = parse_listed(entry, words)
+        except EntryInvalid as error:
+            raise UsageError(f"--decide {item!r}: {error}") from error
+        return name, lambda run: map(vars, reviewer.answer(reviewer.find(name), answers, run=run))
+    decision = parse_decision(words, entry.supersedes)
+    if decision is None:
+        raise UsageError(f"--decide {item!r}: {why_none(words)}")
+    return name, lambda run: [vars(reviewer.decide(reviewer.find(name), decision, run=run))]
 
 
 def _undo(args: argparse.Namespace, reviewer: Reviewer, context: Context) -> int:

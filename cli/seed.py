@@ -6,13 +6,13 @@ import argparse
 import sys
 from pathlib import Path
 
-from ..runtime.errors import UsageError
 from ..services.seeding import DEFAULT_MOST, PlannedProposal, Seeding, SeedPlan
 from ..tasks.queue.enqueue import request_indexing
+from .arguments import at_least_one
 from .context import Context
 from .named_paths import named_path
 from .output import add_json, counted, cut, note, print_json
-from .terminal import read_line
+from .terminal import says_yes
 
 EPILOG = """example:
   memory import seed ~/src/shop ~/src/blog
@@ -33,7 +33,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     parser.add_argument("repository", nargs="*", type=Path, help="folders of repositories (default: this one)")
     parser.add_argument("--user", action="store_true", help="your own instructions to every agent as well")
-    parser.add_argument("--most", type=int, default=DEFAULT_MOST, help=f"most proposals (default {DEFAULT_MOST})")
+    parser.add_argument(
+        "--most", type=at_least_one, default=DEFAULT_MOST, help=f"most proposals (default {DEFAULT_MOST})"
+    )
     parser.add_argument("--more", action="store_true", help="also what ranked below the limit in earlier runs")
     parser.add_argument("--again", action="store_true", help="as if no file had been read before")
     parser.add_argument("--left-out", action="store_true", help="list the lines that are not proposed, and why")
@@ -44,8 +46,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Show what would be proposed; with the user's word, put it into the review."""
-    if args.most < 1:
-        raise UsageError(f"--most {args.most}: give a number of at least 1")
     _ = context.state
     seeding = Seeding(context.settings, context.store)
     repositories = [named_path(path) for path in args.repository or ([] if args.user else [Path()])]
@@ -87,7 +87,7 @@ def _is_asked_and_agreed(plan: SeedPlan, args: argparse.Namespace) -> bool:
         return False
     _show(plan, args)
     these = counted(len(plan.chosen), "proposal")
-    if read_line(f"put {these} into the review? [y/N] ").lower() in ("y", "yes"):
+    if says_yes(f"put {these} into the review? [y/N] "):
         return True
     note("memory: nothing was written")
     return False

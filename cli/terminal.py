@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 import termios
 import tty
+
+from ..runtime.errors import UsageError
+
+YES = ("y", "yes")
 
 
 def read_key(question: str) -> str:
@@ -43,30 +48,42 @@ def read_line(question: str) -> str:
         raise Interrupted from None
 
 
+def says_yes(question: str) -> bool:
+    """Ask as `read_line` does; anything but yes is no. Raises Interrupted."""
+    return read_line(question).lower() in YES
+
+
+def require_word(args: argparse.Namespace, what: str) -> None:
+    """Refuse to ask where nobody could answer: `what` says what --yes does. Raises UsageError."""
+    if args.json or not sys.stdin.isatty():
+        why = "--json asks nothing" if args.json else "standard input is no terminal"
+        raise UsageError(f"nothing was changed: {why}; --yes {what}")
+
+
 def read_choice(question: str, most: int) -> int:
     """Ask on stderr for a number from 1 to `most`; 1 for no answer. Raises Interrupted."""
     while True:
-        try:
-            print(question, end="", file=sys.stderr, flush=True)
-            answer = sys.stdin.readline()
-        except KeyboardInterrupt:
-            print(file=sys.stderr)
-            raise Interrupted from None
-        if not answer.strip():
+        answer = _read_beside(question).strip()
+        if not answer:
             return 1
-        if answer.strip().isdecimal() and 1 <= int(answer) <= most:
+        if answer.isdecimal() and 1 <= int(answer) <= most:
             return int(answer)
         print(f"memory: a number from 1 to {most}, or Return for 1", file=sys.stderr)
 
 
 def is_agreed(question: str) -> bool:
     """Ask on stderr; anything but yes is no. Raises Interrupted."""
+    answer = _read_beside(question)
+    if not answer.endswith("\n"):
+        print(file=sys.stderr)
+    return answer.strip().lower() in YES
+
+
+def _read_beside(question: str) -> str:
+    """The answer to a question on stderr, with its end of line. Raises Interrupted."""
     try:
         print(question, end="", file=sys.stderr, flush=True)
-        answer = sys.stdin.readline()
+        return sys.stdin.readline()
     except KeyboardInterrupt:
         print(file=sys.stderr)
         raise Interrupted from None
-    if not answer.endswith("\n"):
-        print(file=sys.stderr)
-    return answer.strip().lower() in ("y", "yes")

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from ..runtime.errors import UsageError
 from ..services.importing import HostMemory
 from ..services.journal import Actor, Journal
-from ..services.topics import Topic, Topics, find_project
+from ..services.topics import Topics, find_project
 from ..tasks.queue.enqueue import request_indexing
 from ..vault.automemory import TYPES
 from ..vault.project import project_of
@@ -27,7 +27,6 @@ EPILOG = """example:
 
 A topic that exists is changed only with --append, or with --replace and the hash that `read` printed.
 """
-ACTIONS = ("list", "read", "write", "rm", "rebuild-index", "lint", "import")
 BELONGS = {
     **dict.fromkeys(
         ("--type", "--description", "--name", "--replace", "--append", "--body", "--body-file"), ("write",)
@@ -67,26 +66,15 @@ def run(args: argparse.Namespace, context: Context) -> int:
     topics = Topics(context.store, Journal(context.state, context.store), project, actor=actor)
     if (args.slug is None) != (args.action in ("list", "rebuild-index", "lint")):
         raise UsageError(f"memory vault topics {args.action} " + ("takes no slug" if args.slug else "needs a slug"))
-    actions = {
-        "list": _list,
-        "read": _read,
-        "write": _write,
-        "rm": _remove,
-        "rebuild-index": _rebuild,
-        "lint": _lint,
-    }
-    return actions[args.action](args, topics, context)
+    return _ON_TOPICS[args.action](args, topics, context)
 
 
 def _list(args: argparse.Namespace, topics: Topics, context: Context) -> int:
     found = topics.all()
     if args.json:
-        print_json([{key: value for key, value in _as_json(topic).items() if key != "body"} for topic in found])
+        print_json([{key: value for key, value in asdict(topic).items() if key != "body"} for topic in found])
     elif found:
-        rows = [
-            (topic.slug, topic.type or "-", topic.updated or "-", cut(topic.description, COLUMN_CHARACTERS))
-            for topic in found
-        ]
+        rows = [(t.slug, t.type or "-", t.updated or "-", cut(t.description, COLUMN_CHARACTERS)) for t in found]
         print_table(("slug", "type", "updated", "says"), rows)
     else:
         print(f"{topics.project} has no topics")
@@ -98,7 +86,7 @@ def _read(args: argparse.Namespace, topics: Topics, context: Context) -> int:
     topic = topics.read(args.slug)
     links = topics.links(topic)
     if args.json:
-        print_json({**_as_json(topic), "links": links})
+        print_json({**asdict(topic), "links": links})
         return 0
     print(f"# {topic.name}\n\n({topic.type or 'no type'}, updated {topic.updated or 'unknown'}, hash {topic.hash})\n")
     print(topic.body)
@@ -119,7 +107,7 @@ def _write(args: argparse.Namespace, topics: Topics, context: Context) -> int:
     )
     request_indexing(context.settings)
     if args.json:
-        print_json(_as_json(topic))
+        print_json(asdict(topic))
     else:
         print(context.vault / topic.path)
     if too_long := topics.over_the_limit():
@@ -177,5 +165,7 @@ def _import(args: argparse.Namespace, context: Context) -> int:
     return 0
 
 
-def _as_json(topic: Topic) -> dict[str, object]:
-    return asdict(topic)
+_ON_TOPICS = {
+    "list": _list, "read": _read, "write": _write, "rm": _remove, "rebuild-index": _rebuild, "lint": _lint,
+}  # fmt: skip
+ACTIONS = (*_ON_TOPICS, "import")

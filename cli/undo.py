@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import re
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -18,7 +17,7 @@ from ..tasks.queue.enqueue import request_indexing
 from ..vault.marker import REFLECTED, START, list_markers
 from .context import Context
 from .output import add_json, counted, in_line, note, print_json
-from .terminal import read_line
+from .terminal import require_word, says_yes
 
 EPILOG = """example:
   memory undo --last --dry-run
@@ -76,10 +75,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return _print(plan, args, done=False)
     if not args.yes:
         _print(plan, args, done=False)
-        if args.json or not sys.stdin.isatty():
-            why = "--json asks nothing" if args.json else "standard input is no terminal"
-            raise UsageError(f"nothing was changed: {why}; --yes takes this back")
-        if read_line("take this back? [y/N] ").lower() not in ("y", "yes"):
+        require_word(args, "takes this back")
+        if not says_yes("take this back? [y/N] "):
             note("memory: nothing was changed")
             return 1
     shown = plan

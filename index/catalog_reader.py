@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import date
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
@@ -249,14 +248,6 @@ class CatalogReader:
         )
         rows = self._connection.execute(sql, (json.dumps(list(kinds)),))
         return {path: (mtime_ns, size) for path, mtime_ns, size in rows}
-
-    def active_paths_of_kind(self, kind: str, since: date) -> list[str]:
-        """Paths of the active entries of this kind that were made since that day, the newest first."""
-        sql = (
-            "SELECT m.path FROM entry_meta m WHERE m.kind = ? AND COALESCE(NULLIF(m.status, ''), 'active') = 'active' "
-            "AND m.created >= ? ORDER BY m.created DESC, m.path"
-        )
-        return [row[0] for row in self._connection.execute(sql, (kind, since.isoformat()))]
 
     def days_in_folder(self, special: str) -> dict[str, str]:
         """Day on which each note of this special folder (`_review`) was made, by path; '' for none.

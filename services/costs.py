@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 
 from ..pipelines.scrub import scrub
@@ -18,9 +18,8 @@ from ..runtime.settings import Settings
 from ..runtime.slug import slugify
 from ..sources.transcripts.usage import SessionUsage, copied_bytes, session_bytes, session_usage
 from ..vault.automemory import COST_KIND
-from ..vault.entry import Entry, Source, parse_entry
+from ..vault.entry import Source, parse_entry
 from ..vault.fields import StoreValue
-from ..vault.header import skim
 from ..vault.marker import REFLECTED, START, Marker, list_markers, marker_path, read_marker
 from ..vault.project import project_of
 from ..vault.registry import HEADER_BYTES
@@ -43,7 +42,6 @@ _FIGURES = (
 )
 _SUMMED = (*_FIGURES[:4], "active_seconds")
 """In the order of CostRow."""
-MOST_DIGITS = 16
 
 
 @dataclass(frozen=True)
@@ -172,63 +170,18 @@ def _write(store: VaultStore, moved: _MovedNotes, marker: Marker, usage: Session
 
 def costs_by_week(store: VaultStore) -> list[CostRow]:
     """Sums of all entries of the kind, the newest week first, within it the dearest project first."""
-    heads = ((path, head) for path, head in store.heads(HEADER_BYTES) if COST_KIND.encode() in head)
-    entries = (parse_entry(path, head) for path, head in heads)
-    return _by_week(
-        _cost_of(entry) for entry in entries if entry.kind == COST_KIND and entry.effective_status == "active"
-    )
-
-
-def costs_of(store: VaultStore, paths: Iterable[str]) -> list[CostRow]:
-    """The same of the entries at these paths, as far as they are there.
-
-    Their headers are skimmed, not parsed, which takes a tenth of the time: a page reads those of many weeks. The
-    project is what the header says.
-    """
-
-    def costs() -> Iterator[_Cost]:
-        for _, head in store.heads(HEADER_BYTES, paths):
-            fields, _ = skim(head.decode("utf-8", "replace"))
-            if fields.get("kind") == COST_KIND and (fields.get("status") or "active") == "active":
-                figures = tuple(_number(fields.get(name, "")) for name in _SUMMED)
-                yield _Cost(fields.get("created", ""), fields.get("project", ""), figures)
-
-    return _by_week(costs())
-
-
-@dataclass(frozen=True)
-class _Cost:
-    """One session; `figures` as _SUMMED names them."""
-
-    created: str
-    project: str
-    figures: tuple[int, ...]
-
-
-def _cost_of(entry: Entry) -> _Cost:
-    values = (entry.extra.get(name) for name in _SUMMED)
-    figures = tuple(value if isinstance(value, int) else 0 for value in values)
-    return _Cost(entry.created or "", entry.project or "", figures)
-
-
-def _number(text: str) -> int:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < MOST_DIGITS else 0
-
-
-def _by_week(costs: Iterable[_Cost]) -> list[CostRow]:
     sums: dict[tuple[str, str], list[int]] = {}
-    for cost in costs:
-        if (week := _week(cost.created)) is None:
+    for path, head in store.heads(HEADER_BYTES):
+        if COST_KIND.encode() not in head:
             continue
-        row = sums.setdefault((week, cost.project), [0] * (1 + len(_SUMMED)))
-        for place, value in enumerate((1, *cost.figures)):
-            row[place] += value
+        entry = parse_entry(path, head)
+        day = parse_local_day(entry.created or "")
+        if entry.kind != COST_KIND or entry.effective_status != "active" or day is None:
+            continue
+        week = (day - timedelta(days=day.weekday())).isoformat()
+        row = sums.setdefault((week, entry.project or ""), [0] * (1 + len(_SUMMED)))
+        for place, value in enumerate((1, *(entry.extra.get(name) for name in _SUMMED))):
+            row[place] += value if isinstance(value, int) else 0
     rows = [CostRow(week, project, *row) for (week, project), row in sums.items()]
     rows.sort(key=lambda row: (-row.output_tokens, row.project))
     return sorted(rows, key=lambda row: row.week, reverse=True)
-
-
-@lru_cache(maxsize=1_000)
-def _week(created: str) -> str | None:
-    day = parse_local_day(created)
-    return None if day is None else (day - timedelta(days=day.weekday())).isoformat()

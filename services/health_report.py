@@ -144,20 +144,23 @@ def health_report(settings: Settings, now: float, is_wired: IsWired, *, count_en
     hooks = hook_times(read_hook_runs(Path(state.log_file), week), week)
     last = last_reflection(state.harness, ledger.reflected_at if ledger else ())
     processes = _find_processes(state)
-    warnings = (
+    warnings = [
         *faults.lines,
         *warnings_of(waiting, last, oldest_waiting(state.harness), hooks, now),
-        *_told(why_no_room(core_left_out(settings), settings.recall.core_words)),
-        *_told(told_of_pause(settings)),
-        *_told(told_of_large_change(state.harness, now) or None),
-        *_told(why_dead(ledger.queue.dead) if ledger else None),
-        *_told(why_silent(ledger.beat, processes.worker.pid, now) if ledger and processes.worker else None),
-        *_told(why_held(ledger.held) if ledger else None),
-        *_told(_why_idle(ledger.queue.due, processes, settings, is_wired) if ledger else None),
-        *(ledger.unheard if ledger else ()),
-    )
+        why_no_room(core_left_out(settings), settings.recall.core_words),
+        told_of_pause(settings),
+        told_of_large_change(state.harness, now),
+    ]
+    if ledger is not None:
+        warnings += (
+            why_dead(ledger.queue.dead),
+            why_silent(ledger.beat, processes.worker.pid, now) if processes.worker else None,
+            why_held(ledger.held),
+            _why_idle(ledger.queue.due, processes, settings, is_wired),
+            ledger.unheard,
+        )
     return HealthReport(
-        warnings=warnings,
+        warnings=tuple(filter(None, warnings)),
         entries=entries,
         waiting=waiting,
         last_reflection=_iso(last) if last else None,
@@ -217,7 +220,7 @@ class _LedgerFigures:
     reflected_at: tuple[float, ...]
     """Unix times."""
     beat: WorkerBeat | None
-    unheard: tuple[str, ...]
+    unheard: str | None
     """The warning that the model had no part in the last one, if so."""
     held: tuple[str, ...]
     """The kinds of job that are paused."""
@@ -249,7 +252,7 @@ def _read_ledger(settings: Settings) -> _LedgerFigures:
         sessions=waiting,
         reflected_at=tuple(job.finished_at for job in done if job.finished_at is not None),
         beat=beat,
-        unheard=tuple(why for job in sessions[:1] if (why := why_unheard(job.history)) is not None),
+        unheard=why_unheard(sessions[0].history) if sessions else None,
         held=held,
         unconfirmed=sum(_count_of("unconfirmed", job) for job in sessions),
     )
@@ -316,10 +319,6 @@ def _why_idle(due: int, processes: Processes, settings: Settings, is_wired: IsWi
     if processes.worker is not None or why_nothing_starts(settings) is not None:
         return None
     return why_idle(due, by_itself=may_start(settings) and is_wired(settings))
-
-
-def _told(warning: str | None) -> tuple[str, ...]:
-    return () if warning is None else (warning,)
 
 
 def _find_processes(state: StatePaths) -> Processes:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 
 from ..runtime.days import local_day
-from .costs import CostRow
 from .hook_log import HookRun, percentile
 
 DAYS = 14
@@ -51,18 +50,6 @@ def growth_by_week(made: Mapping[str, int], today: date, weeks: int = WEEKS) -> 
 def _before(made: Mapping[str, int], end: date) -> int:
     limit = end.isoformat()
     return sum(count for day, count in made.items() if day and day < limit)
-
-
-def costs_of_weeks(rows: Sequence[CostRow], today: date, weeks: int = WEEKS) -> list[tuple[date, int, int]]:
-    """(Monday, sessions, output tokens) of each of the last weeks, the oldest first."""
-    monday = today - timedelta(days=today.weekday())
-    mondays = [monday - timedelta(weeks=back) for back in range(weeks - 1, -1, -1)]
-    sums = {first.isoformat(): [0, 0] for first in mondays}
-    for row in rows:
-        if row.week in sums:
-            sums[row.week][0] += row.sessions
-            sums[row.week][1] += row.output_tokens
-    return [(first, sums[first.isoformat()][0], sums[first.isoformat()][1]) for first in mondays]
 
 
 def last_days(today: date, days: int = DAYS) -> list[date]:

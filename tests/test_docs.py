@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.bench.reference import render_commands_reference
 from memoryvault.cli.main import COMMANDS, GROUPS
-from memoryvault.cli.reference import render_commands_reference
 from memoryvault.runtime.settings import render_settings_reference
 
 from . import recording
@@ -28,7 +28,7 @@ def test_the_settings_reference_is_the_one_the_code_makes() -> None:
 def test_the_commands_reference_is_the_one_the_parsers_make() -> None:
     page = (ROOT / "docs" / "reference" / "commands.md").read_text("utf-8")
     assert render_commands_reference(COMMANDS, GROUPS).strip() in page, (
-        "make it anew: python -m memoryvault --reference > docs/reference/commands.md"
+        "make it anew: python -m memoryvault.bench.reference > docs/reference/commands.md"
     )
     for name in COMMANDS:
         assert f"# memory {name}\n" in page

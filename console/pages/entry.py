@@ -23,7 +23,7 @@ from ...vault.entry import AGENT_SOURCE, GUARDS, Entry, Source
 from ...vault.pending import pending_folder
 from ...vault.store import VaultStore
 from ..desk import Desk, Notice, attempt, undone
-from ..page import Page
+from ..page import Page, routes_of
 
 MOST_ACTS = 50
 MOST_SOURCES = 12
@@ -101,17 +101,7 @@ def _routes(desk: Desk) -> Sequence[Route]:
             agent=AGENT_SOURCE,
         )
 
-    return (
-        Route("/entry", look, methods=["GET"]),
-        Route("/entry/dismiss", dismiss_it, methods=["POST"]),
-        Route("/entry/mark", mark, methods=["POST"]),
-        Route("/entry/edit", edit_it, methods=["POST"]),
-        Route("/entry/edit", look, methods=["GET"]),
-        Route("/entry/undo", undo, methods=["POST"]),
-        Route("/entry/dismiss", look, methods=["GET"]),
-        Route("/entry/mark", look, methods=["GET"]),
-        Route("/entry/undo", look, methods=["GET"]),
-    )
+    return routes_of("/entry", look, dismiss=dismiss_it, mark=mark, edit=edit_it, undo=undo)
 
 
 def _dismissed(desk: Desk, form: Mapping[str, str]) -> Notice:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import asdict
-from datetime import date, timedelta
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +23,11 @@ from ...index.catalog_reader import CatalogReader
 from ...index.on_demand import what_starts_a_worker
 from ...runtime.days import SECONDS_PER_DAY, local_day
 from ...runtime.errors import IndexUnavailable, MemoryVaultError
-from ...services.costs import costs_of
 from ...services.health_report import EntryFigures, health_report, read_entry_figures
 from ...services.hook_log import HOOK_DAYS, HookRun, budget_ms, read_hook_runs
 from ...services.pending_counts import PendingCounts
 from ...services.spending import spent_by_day
-from ...services.trends import DAYS, WEEKS, costs_of_weeks, growth_by_week, hooks_by_day, last_days
-from ...vault.automemory import COST_KIND
+from ...services.trends import DAYS, WEEKS, growth_by_week, hooks_by_day, last_days
 from ...vault.pending import describe_other_places, describe_review
 from ..charts import Chart, Series, bar_chart, line_chart
 from ..desk import Desk
@@ -38,8 +36,6 @@ from ..page import Page
 PROMPT = "UserPromptSubmit"
 WHOLE = "whole"
 """`?view=` of the page with all its parts."""
-MOST_COSTS = 2_000
-"""Sessions whose cost is read for the chart, the newest first: some two dozen a day."""
 
 
 def _routes(desk: Desk) -> Sequence[Route]:
@@ -93,9 +89,7 @@ def _charts(desk: Desk, now: float) -> dict[str, Any]:
     """The values of `health_charts.html`."""
     runs = read_hook_runs(Path(desk.settings.state.log_file), now - DAYS * SECONDS_PER_DAY)
     today = local_day(now)
-    made, costs = _indexed(desk, today - timedelta(weeks=WEEKS))
-    sessions = _sessions(desk, costs[:MOST_COSTS], today, is_cut=len(costs) > MOST_COSTS)
-    return {"charts": [_latency(runs, today), _growth(made, today), _spending(desk, today), sessions]}
+    return {"charts": [_latency(runs, today), _growth(_made(desk), today), _spending(desk, today)]}
 
 
 def _latency(runs: Iterable[HookRun], today: date) -> Chart:
@@ -155,29 +149,12 @@ def _spending(desk: Desk, today: date) -> Chart:
     )
 
 
-def _sessions(desk: Desk, paths: Sequence[str], today: date, *, is_cut: bool) -> Chart:
-    """`paths` of the notes of costs, the newest first; `is_cut`: there are more."""
-    weeks: list[tuple[date, int, int]] = []
-    with suppress(MemoryVaultError):
-        weeks = costs_of_weeks(costs_of(desk.store(), paths), today)
-    total = sum(tokens for _, _, tokens in weeks)
-    return bar_chart(
-        "sessions",
-        "What sessions cost",
-        f"Tokens that agents wrote in your sessions, by week: {total:,} in "
-        + (f"the newest {len(paths):,} sessions; older ones are left out." if is_cut else f"{WEEKS} weeks."),
-        [_day(monday) for monday, _, _ in weeks],
-        [Series("output tokens", [tokens for _, _, tokens in weeks]), Series("sessions", [n for _, n, _ in weeks])],
-        unit="",
-    )
-
-
-def _indexed(desk: Desk, since: date) -> tuple[Mapping[str, int], Sequence[str]]:
-    """Entries made by day, and paths of the notes of what sessions since then cost."""
+def _made(desk: Desk) -> Mapping[str, int]:
+    """Entries made by day."""
     index = Path(desk.settings.state.index_db)
-    with suppress(IndexUnavailable), closing(CatalogReader(index)) as reader, reader.snapshot():
-        return reader.count_by_day(), reader.active_paths_of_kind(COST_KIND, since)
-    return {}, ()
+    with suppress(IndexUnavailable), closing(CatalogReader(index)) as reader:
+        return reader.count_by_day()
+    return {}
 
 
 def _day(day: date) -> str:

@@ -21,7 +21,7 @@ from ...vault.entry import Entry
 from ...vault.pending import IDEAS_LIST, is_idea_path
 from ...vault.store import VaultStore
 from ..desk import Desk, Notice, attempt, decided_elsewhere, page_number, undone
-from ..page import Page
+from ..page import Page, routes_of
 
 ON_A_PAGE = 20
 ANSWERS: Mapping[str, Answer] = {answer.value: answer for answer in Answer}
@@ -42,13 +42,7 @@ def _routes(desk: Desk) -> Sequence[Route]:
         back += [move.to.rsplit("/", 1)[-1] for move in act.moves] if act else []
         return _shown(desk, request, back[0] if back else request.state.form.get("item", ""), said)
 
-    return (
-        Route("/ideas", look, methods=["GET"]),
-        Route("/ideas/decide", decide, methods=["POST"]),
-        Route("/ideas/undo", undo, methods=["POST"]),
-        Route("/ideas/decide", look, methods=["GET"]),
-        Route("/ideas/undo", look, methods=["GET"]),
-    )
+    return routes_of("/ideas", look, decide=decide, undo=undo)
 
 
 def _decided(desk: Desk, form: Mapping[str, str]) -> Notice:

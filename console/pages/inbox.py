@@ -22,7 +22,7 @@ from ...services.reviewing import Reviewer
 from ...services.triaging import carry_out_step, plan_triage
 from ...vault.entry import Entry
 from ..desk import Desk, Notice, attempt, counted, decided_elsewhere, page_number, undone
-from ..page import Page
+from ..page import Listed, Page, page_of, routes_of
 
 ON_A_PAGE = 25
 GROUPS_ON_A_PAGE = 8
@@ -54,12 +54,7 @@ def _routes(desk: Desk) -> Sequence[Route]:
     def undo(request: Request) -> Response:
         return _shown(desk, request, undone(desk, request.state.form.get("act", ""))[0])
 
-    changes = (("sort", sort), ("decide", decide), ("undo", undo))
-    return (
-        Route("/inbox", look, methods=["GET"]),
-        *(Route(f"/inbox/{name}", change, methods=["POST"]) for name, change in changes),
-        *(Route(f"/inbox/{name}", look, methods=["GET"]) for name, _ in changes),
-    )
+    return routes_of("/inbox", look, sort=sort, decide=decide, undo=undo)
 
 
 def _sorted(desk: Desk, form: Mapping[str, str]) -> Notice:
@@ -126,16 +121,12 @@ def _shown(desk: Desk, request: Request, said: Notice | None = None) -> Response
     number = page_number(request)
     ordered = order_pending(desk.settings, reviewer.store, INBOX, paths, search)
     groups: list[_Group] = []
-    queue = PendingPage((), 0, 1, 1)
     if view == "groups":
         groups = _groups(desk, reviewer, ordered)
     if view == "groups" and paths and not groups and request.query_params.get("view") != "groups":
         view = "all"  # Nothing is to be put in order: the page shows the inbox.
     if view == "groups":
-        pages = max(1, -(-len(groups) // GROUPS_ON_A_PAGE))
-        number = min(number, pages)
-        queue = PendingPage((), len(groups), number, pages)
-        groups = groups[(number - 1) * GROUPS_ON_A_PAGE : number * GROUPS_ON_A_PAGE]
+        queue: Listed | PendingPage = page_of(groups, number, GROUPS_ON_A_PAGE)
     else:
         queue = load_pending_page(reviewer.store, ordered, number, ON_A_PAGE)
     return desk.page(
@@ -146,8 +137,8 @@ def _shown(desk: Desk, request: Request, said: Notice | None = None) -> Response
         address=desk.url("inbox", view=view if view == "all" else "", q=search, page=number if number > 1 else ""),
         view=view,
         search=search,
-        groups=groups,
-        rows=[(entry, statement_of(entry.body)) for entry in queue.entries],
+        groups=queue.rows if isinstance(queue, Listed) else [],
+        rows=[(entry, statement_of(entry.body)) for entry in queue.entries] if isinstance(queue, PendingPage) else [],
         statement=lambda entry: statement_of(entry.body),
         queue=queue,
         total=len(paths),

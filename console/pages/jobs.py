@@ -18,10 +18,10 @@ from ...services.pausing import why_nothing_starts
 from ...tasks.jobs.handlers import handlers
 from ...tasks.queue.enqueue import open_ledger
 from ...tasks.queue.kinds import POLICIES
-from ...tasks.queue.ledger import STATES, Job, Ledger
+from ...tasks.queue.ledger import STATES, Ledger
 from ...tasks.queue.scheduler import Scheduler, local_timezone
 from ..desk import Desk, Notice, attempt, counted, page_number
-from ..page import Page
+from ..page import Listed, Page, routes_of
 
 ON_A_PAGE = 25
 VIEWS = ("jobs", "schedules", "kinds")
@@ -39,14 +39,6 @@ class Overview:
     due: int
     delayed: int
     dead: int
-
-
-@dataclass(frozen=True)
-class JobPage:
-    rows: tuple[Job, ...]
-    total: int
-    number: int
-    pages: int
 
 
 @dataclass(frozen=True)
@@ -113,12 +105,7 @@ def _routes(desk: Desk) -> Sequence[Route]:
         form: Mapping[str, str] = request.state.form
         return _shown(desk, request, attempt(lambda: _acted(desk, form)))
 
-    return (
-        Route("/jobs", look, methods=["GET"]),
-        Route("/jobs/live", live, methods=["GET"]),
-        Route("/jobs/act", act, methods=["POST"]),
-        Route("/jobs/act", look, methods=["GET"]),
-    )
+    return (*routes_of("/jobs", look, act=act), Route("/jobs/live", live, methods=["GET"]))
 
 
 def _shown(desk: Desk, request: Request, said: Notice | None = None) -> Response:
@@ -150,24 +137,16 @@ def _values(desk: Desk, asked: JobFilter) -> dict[str, Any]:
         if asked.view == "kinds":
             return {**values, "rows": _kinds(ledger)}
         states = [state for state in STATES if asked.state in ("", state)]
-        most, kind = ON_A_PAGE, asked.kind or None
-        jobs, total = ledger.page(
-            states,
-            kind=kind,
-            text=asked.text,
-            behind=(asked.number - 1) * most,
-            most=most,
-        )
-        pages = max(1, math.ceil(total / most))
-        if asked.number > pages:
+        number = asked.number
+        while True:
             jobs, total = ledger.page(
-                states,
-                kind=kind,
-                text=asked.text,
-                behind=(pages - 1) * most,
-                most=most,
+                states, kind=asked.kind or None, text=asked.text, behind=(number - 1) * ON_A_PAGE, most=ON_A_PAGE
             )
-        listed = JobPage(tuple(jobs), total, min(asked.number, pages), pages)
+            pages = max(1, math.ceil(total / ON_A_PAGE))
+            if number <= pages:
+                break
+            number = pages
+        listed = Listed(jobs, total, number, pages)
         running = ledger.list(["running"], most=MOST_RUNNING)
         return {**values, "listed": listed, "running": running}
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -26,7 +23,7 @@ from ...index.receipts import (
 from ...runtime.errors import UsageError
 from ...services.session_list import session_names
 from ..desk import Desk, Notice, attempt, page_number
-from ..page import Page
+from ..page import Page, page_of, routes_of
 from ..receipts import NO_SESSION, recalls_by_session, receipts_of, stages
 
 SESSIONS_ON_A_PAGE = 30
@@ -36,16 +33,6 @@ REASONS: Mapping[str, str] = {
     "says-the-same": "it says the same as a better one",
     "file-gone": "its file is gone, or may not be shown any more",
 }
-
-
-@dataclass(frozen=True)
-class ReceiptPage:
-    """One page of sessions or of recalls."""
-
-    rows: Sequence[Any]
-    total: int
-    number: int
-    pages: int
 
 
 def _routes(desk: Desk) -> Sequence[Route]:
@@ -58,16 +45,12 @@ def _routes(desk: Desk) -> Sequence[Route]:
         said = attempt(lambda: _marked(desk, form))
         return _one(desk, request, form.get("session", ""), said=said)
 
-    return (
-        Route("/recall", look, methods=["GET"]),
-        Route("/recall/mark", mark, methods=["POST"]),
-        Route("/recall/mark", look, methods=["GET"]),
-    )
+    return routes_of("/recall", look, mark=mark)
 
 
 def _all(desk: Desk, request: Request) -> Response:
     search = request.query_params.get("q", "").strip()[:200]
-    listed = _page(recalls_by_session(desk.settings.state, search), page_number(request), SESSIONS_ON_A_PAGE)
+    listed = page_of(recalls_by_session(desk.settings.state, search), page_number(request), SESSIONS_ON_A_PAGE)
     return desk.page(
         request,
         "recall.html",
@@ -82,7 +65,7 @@ def _all(desk: Desk, request: Request) -> Response:
 def _one(desk: Desk, request: Request, session: str, said: Notice | None = None) -> Response:
     wanted = None if session == NO_SESSION else session
     rows = [one for one in receipts_of(desk.settings.state, wanted or "") if (one["session"] or None) == wanted]
-    listed = _page(rows, page_number(request), RECALLS_ON_A_PAGE)
+    listed = page_of(rows, page_number(request), RECALLS_ON_A_PAGE)
     shown_from = (listed.number - 1) * RECALLS_ON_A_PAGE
     given_before = [count_given_before(one, rows[at + 1 :]) for at, one in enumerate(listed.rows, shown_from)]
     marks = marks_of(read_marks(_marks_file(desk)))
@@ -121,12 +104,6 @@ def _marked(desk: Desk, form: Mapping[str, str]) -> Notice:
 
 def _marks_file(desk: Desk) -> Path:
     return Path(desk.settings.state.log) / "marks.jsonl"
-
-
-def _page(rows: Sequence[Any], number: int, size: int) -> ReceiptPage:
-    pages = max(1, math.ceil(len(rows) / size))
-    number = min(max(1, number), pages)
-    return ReceiptPage(rows[(number - 1) * size : number * size], len(rows), number, pages)
 
 
 PAGE = Page(

@@ -31,7 +31,7 @@ from ...vault.core import is_ban
 from ...vault.entry import ACTIVE, Entry, Source
 from ...vault.pending import describe_review
 from ..desk import Desk, Notice, attempt, decided_elsewhere, name_of, page_number, undone
-from ..page import Page
+from ..page import Page, routes_of
 
 ON_A_PAGE = 20
 MOST_SESSIONS = 3
@@ -87,15 +87,8 @@ def _routes(desk: Desk) -> Sequence[Route]:
         back = [change.path for change in act.changes if special_folder(change.path) == REVIEW] if act else []
         return _shown(desk, request, back[0] if back else form.get("item", ""), said=said)
 
-    return (
-        Route("/review", look, methods=["GET"]),
-        Route("/review/said", around, methods=["GET"]),
-        Route("/review/decide", decide, methods=["POST"]),
-        Route("/review/undo", undo, methods=["POST"]),
-        # Loaded again where scripts are off, a change is looked at and not made once more.
-        Route("/review/decide", look, methods=["GET"]),
-        Route("/review/undo", look, methods=["GET"]),
-    )
+    pages = routes_of("/review", look, decide=decide, undo=undo)
+    return (*pages, Route("/review/said", around, methods=["GET"]))
 
 
 def _exists(desk: Desk, path: str) -> bool:

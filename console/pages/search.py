@@ -24,7 +24,7 @@ from ...runtime.errors import IndexUnavailable, UsageError
 from ...runtime.layout import INBOX, INCUBATOR, REVIEW
 from ...vault.entry import AWAITING_STATUSES, STATUSES
 from ..desk import Desk, Notice, page_number
-from ..page import Page
+from ..page import Listed, Page, page_of
 
 ON_A_PAGE = 20
 MOST_HITS = 100
@@ -33,6 +33,8 @@ PATIENCE_SECONDS = 3.0
 """How long a recall service that is started now may load its model; the answer is by keywords else."""
 WAITING = (INBOX, INCUBATOR, REVIEW)
 LONGEST = 500
+FILTERS = ("kind", "project", "status", "tag", "since", "filter")
+"""Fields of the form beside its words."""
 EXCERPT = 320
 
 
@@ -55,30 +57,13 @@ class SearchForm:
         def field(name: str) -> str:
             return values.get(name, "").strip()[:LONGEST]
 
-        return cls(
-            text=field("q"),
-            kind=field("kind"),
-            project=field("project"),
-            status=field("status"),
-            tag=field("tag"),
-            since=field("since"),
-            filter=field("filter"),
-            is_weak=bool(values.get("weak")),
-        )
+        return cls(text=field("q"), is_weak=bool(values.get("weak")), **{name: field(name) for name in FILTERS})
 
     @property
     def query(self) -> dict[str, str]:
         """The same as an address has it."""
-        return {
-            "q": self.text,
-            "kind": self.kind,
-            "project": self.project,
-            "status": self.status,
-            "tag": self.tag,
-            "since": self.since,
-            "filter": self.filter,
-            "weak": "1" if self.is_weak else "",
-        }
+        filters = {name: getattr(self, name) for name in FILTERS}
+        return {"q": self.text, **filters, "weak": "1" if self.is_weak else ""}
 
     @property
     def since_day(self) -> str:
@@ -90,7 +75,7 @@ class SearchForm:
 
     @property
     def has_filter(self) -> bool:
-        return any((self.kind, self.project, self.status, self.tag, self.since, self.filter))
+        return any(getattr(self, name) for name in FILTERS)
 
     @property
     def expression(self) -> str | None:
@@ -114,13 +99,9 @@ class SearchForm:
 
 
 @dataclass(frozen=True)
-class Results:
+class Results(Listed):
     """One page of hits: mappings with path, title, kind, …, and scores for those that a recall gave."""
 
-    hits: tuple[Mapping[str, Any], ...]
-    total: int
-    number: int
-    pages: int
     remarks: tuple[str, ...] = ()
 
 
@@ -193,10 +174,7 @@ def _recalled(desk: Desk, asked: SearchForm, number: int) -> Results:
         settings, settings.state, asked.text, request, caller="console", patience_seconds=PATIENCE_SECONDS
     )
     remarks = [f"answered {DEGRADED_MESSAGES.get(code, code)}" for code in answer.degraded]
-    pages = max(1, math.ceil(len(answer.hits) / ON_A_PAGE))
-    number = min(max(1, number), pages)
-    shown = answer.hits[(number - 1) * ON_A_PAGE : number * ON_A_PAGE]
-    return Results(tuple(shown), len(answer.hits), number, pages, tuple(remarks))
+    return Results(**vars(page_of(answer.hits, number, ON_A_PAGE)), remarks=tuple(remarks))
 
 
 def _choices(desk: Desk) -> tuple[list[str], list[str]]:

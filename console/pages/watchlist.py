@@ -14,10 +14,9 @@ from ...pipelines.scrub import Policy, scrub
 from ...pipelines.watchlist import DEFER_DAYS, FOLDER, Decision, Defer, Dismiss, Promote, is_archived, parts_of
 from ...runtime.errors import EditConflict, EntryNotFound, PathRefused, UsageError
 from ...services.discovery.watchlist import Watchlist, is_deferred, is_waiting, surest_first
-from ...services.pending_page import PendingPage
 from ...vault.entry import Entry
 from ..desk import Desk, Notice, attempt, decided_elsewhere, page_number, undone
-from ..page import Page
+from ..page import Page, page_of, routes_of
 
 ON_A_PAGE = 20
 MAX_REASON_CHARACTERS = 500
@@ -40,13 +39,7 @@ def _routes(desk: Desk) -> Sequence[Route]:
         here = next((path for path in back if not is_archived(path)), request.state.form.get("item", ""))
         return _shown(desk, request, here, said)
 
-    return (
-        Route("/watchlist", look, methods=["GET"]),
-        Route("/watchlist/decide", decide, methods=["POST"]),
-        Route("/watchlist/undo", undo, methods=["POST"]),
-        Route("/watchlist/decide", look, methods=["GET"]),
-        Route("/watchlist/undo", look, methods=["GET"]),
-    )
+    return routes_of("/watchlist", look, decide=decide, undo=undo)
 
 
 def _decided(desk: Desk, form: Mapping[str, str]) -> Notice:
@@ -104,10 +97,9 @@ def _shown(
     place = next((at for at, note in enumerate(shown) if note.path == wanted), None)
     if place is None and wanted and said is None:
         said = Notice("that pattern does not wait here any more", is_problem=True)
-    pages = max(1, -(-len(shown) // ON_A_PAGE))
-    number = place // ON_A_PAGE + 1 if place is not None else min(page_number(request), pages)
-    rows = shown[(number - 1) * ON_A_PAGE : number * ON_A_PAGE]
-    at = place if place is not None else (number - 1) * ON_A_PAGE
+    queue = page_of(shown, place // ON_A_PAGE + 1 if place is not None else page_number(request), ON_A_PAGE)
+    start = (queue.number - 1) * ON_A_PAGE
+    at = place if place is not None else start
     chosen = shown[at] if shown else None
     typed = typed if place is not None else {}
     return desk.page(
@@ -116,9 +108,9 @@ def _shown(
         page="watchlist",
         said=said,
         address=desk.url("watchlist", item=chosen.path if chosen else "", view=view, q=search),
-        queue=PendingPage((), len(shown), number, pages),
-        start=(number - 1) * ON_A_PAGE + 1,
-        rows=[(note, _name(note), _status(note, today)) for note in rows],
+        queue=queue,
+        start=start + 1,
+        rows=[(note, _name(note), _status(note, today)) for note in queue.rows],
         item=chosen,
         name=_name(chosen) if chosen else "",
         state=_status(chosen, today) if chosen else "",

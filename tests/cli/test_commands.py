@@ -541,11 +541,11 @@ def test_no_option_of_any_command_may_be_cut_short(name: str, capsys: pytest.Cap
     COMMANDS[name].configure(alone)
     actions = alone._actions
     words = [
-        str(next(iter(action.choices or ["x"])))
+        str(next(iter(action.choices or ["1"])))
         for action in actions
         if not action.option_strings and action.nargs not in ("?", "*")
     ]
-    words += [word for action in actions if action.required and (o := action.option_strings) for word in (o[-1], "x")]
+    words += [word for action in actions if action.required and (o := action.option_strings) for word in (o[-1], "1")]
     known = {option for action in actions for option in action.option_strings}
     cut = {option[:-1] for option in known if option.startswith("--")} - known
     assert "--hel" in cut

@@ -219,8 +219,9 @@ def test_a_place_that_cannot_be_is_told_in_one_line(sandbox: ForkedSandbox, comm
     [
         ("jobs show 99999999999999999999", "no job of so large a number"),
         ("jobs list 3", "unrecognized arguments: 3"),
-        ("jobs list --watch --interval nan", "--interval must be"),
-        ("jobs list --watch --interval inf", "--interval must be"),
+        ("jobs list --limit 0", "'0' is no whole number of 1 or more"),
+        ("jobs show x", "'x' is not a job's number"),
+        ("jobs pause nope", "'nope' is none of"),
         ("jobs schedule list nightly", "it shows all of them"),
         ("service logs -n -5", "-n is a number of lines"),
         ("service logs -n 99999999999999999999", "-n is a number of lines"),

@@ -16,10 +16,9 @@ from memoryvault.console.charts import Series, bar_chart, line_chart
 from memoryvault.console.pages import health
 from memoryvault.console.times import ago, lasting, short, size, when_iso
 from memoryvault.runtime.layout import leave_socket_folder, make_socket_folder
-from memoryvault.services.costs import CostRow, costs_by_week, costs_of
 from memoryvault.services.hook_log import HookRun
 from memoryvault.services.spending import SpendingBook
-from memoryvault.services.trends import costs_of_weeks, growth_by_week, hooks_by_day
+from memoryvault.services.trends import growth_by_week, hooks_by_day
 from memoryvault.tests.review.support import Bed
 
 from .support import Front, visible
@@ -31,7 +30,7 @@ TODAY = date(2026, 11, 20)  # a Friday
 def test_an_empty_vault_is_well_and_has_nothing_to_draw(front: Front) -> None:
     text = visible(front.get("health", view="whole"))
     assert "All is well. No worker runs now: memory service up" in text
-    assert text.count("Nothing to draw yet.") == 4
+    assert text.count("Nothing to draw yet.") == 3
 
 
 def test_a_recall_service_that_hangs_is_not_said_to_run(bed: Bed, front: Front) -> None:
@@ -53,9 +52,6 @@ def test_charts_have_a_name_a_description_and_their_figures_as_a_table(bed: Bed,
     now = datetime.now(UTC)
     for number in range(3):
         rule(bed, f"rule-{number}", "Something.", created=(now - timedelta(weeks=number)).date())
-    bed.note(
-        "personal-private/session-cost/s1.md", "# Cost", kind="session-cost", created=now.date(), output_tokens=4321
-    )
     bed.note("_meta/corpus-digest.md", "# What old sessions said", kind="corpus-digest", created=now.date())
     bed.note("personal-private/_review/r.md", "# A proposal", kind="preferences", created=now.date())
     index(bed)
@@ -67,13 +63,13 @@ def test_charts_have_a_name_a_description_and_their_figures_as_a_table(bed: Bed,
     drawings = [
         ElementTree.fromstring(found) for found in re.findall(r"<svg viewBox=.*?</svg>", answer.text, re.DOTALL)
     ]
-    assert len(drawings) == 4
+    assert len(drawings) == 3
     for drawing in drawings:
         assert drawing.get("role") == "img"
         named = {element.get("id"): element.text for element in drawing if element.tag in ("title", "desc")}
         assert all(named[name] for name in str(drawing.get("aria-labelledby")).split())
     text = visible(answer)
-    for figure in ("61", "3 now, 3 more than", "765", "4,321"):
+    for figure in ("61", "3 now, 3 more than", "765"):
         assert figure in text
     assert " style=" not in answer.text
 
@@ -84,7 +80,7 @@ def test_what_looks_at_every_note_is_not_waited_for(bed: Bed, front: Front, monk
 
     rule(bed, "a-rule", "Something.")
     with monkeypatch.context() as patched:
-        for name in ("read_entry_figures", "costs_of", "hooks_by_day"):
+        for name in ("read_entry_figures", "hooks_by_day"):
             patched.setattr(health, name, looks)
         page = front.get("health")
     assert "All is well." in visible(page)
@@ -97,7 +93,7 @@ def test_the_parts_of_the_page_are_pieces_that_need_the_session(bed: Bed, front:
     rule(bed, "a-rule", "Something.")
     charts, entries = front.get("health/charts"), front.get("health/entries")
     assert visible(entries) == "All 1 personal-private 1"
-    assert visible(charts).count("Nothing to draw yet.") == 4
+    assert visible(charts).count("Nothing to draw yet.") == 3
     whole = visible(front.get("health", view="whole"))
     for part in (charts, entries):
         assert "<html" not in part.text
@@ -110,7 +106,7 @@ def test_the_parts_of_the_page_are_pieces_that_need_the_session(bed: Bed, front:
 def test_without_the_vault_the_rest_is_told(bed: Bed, front: Front) -> None:
     bed.vault.rmdir()
     assert visible(front.get("health/entries")) == "They cannot be counted now."
-    assert visible(front.get("health/charts")).count("Nothing to draw yet.") == 4
+    assert visible(front.get("health/charts")).count("Nothing to draw yet.") == 3
     assert "Memory" in visible(front.get("health", view="whole"))
 
 
@@ -133,54 +129,6 @@ def test_growth_counts_what_there_was_at_the_end_of_each_week() -> None:
         (date(2026, 11, 9), 12),
         (date(2026, 11, 16), 13),
     ]
-
-
-def test_costs_of_a_week_are_those_of_all_its_projects() -> None:
-    rows = [CostRow("2026-11-16", project, 1, 0, 7, 0, 0, 0) for project in ("shop", "")]
-    assert costs_of_weeks(rows, TODAY, weeks=2) == [(date(2026, 11, 9), 0, 0), (date(2026, 11, 16), 2, 14)]
-
-
-def test_the_chart_adds_up_what_the_command_does_from_headers_alone(bed: Bed) -> None:
-    paths = []
-    for number, (status, day) in enumerate(
-        [("active", TODAY)] * 3 + [("active", date(2026, 10, 1)), ("archived", TODAY)]
-    ):
-        path = f"personal-projects/shop{number % 2}/session-cost/s{number}.md"
-        figures = {
-            "output_tokens": 100 + number,
-            "input_tokens": 7,
-            "active_seconds": 60,
-            "project": f"shop{number % 2}",
-        }
-        paths.append(bed.note(path, "# Cost", kind="session-cost", status=status, created=day, **figures))
-    linked = bed.vault / "personal-projects/shop0/session-cost/linked.md"
-    elsewhere = bed.root / "elsewhere.md"
-    elsewhere.write_text((bed.vault / paths[0]).read_text())
-    linked.symlink_to(elsewhere)
-    asked = [
-        *paths,
-        "personal-projects/shop0/session-cost/gone.md",
-        linked.relative_to(bed.vault).as_posix(),
-        "../x.md",
-    ]
-    rows = costs_of(bed.store, asked)
-    assert rows == costs_by_week(bed.store)
-    assert [(row.week, row.project, row.sessions, row.output_tokens) for row in rows] == [
-        ("2026-11-16", "shop0", 2, 202),
-        ("2026-11-16", "shop1", 1, 101),
-        ("2026-09-28", "shop1", 1, 103),
-    ]
-
-
-def test_a_sum_of_only_some_sessions_says_so(bed: Bed, front: Front, monkeypatch: pytest.MonkeyPatch) -> None:
-    today = datetime.now(UTC).date()
-    for number, tokens in enumerate((100, 20, 3)):
-        day = today - timedelta(days=number)
-        bed.note(f"x/session-cost/s{number}.md", "# Cost", kind="session-cost", created=day, output_tokens=tokens)
-    index(bed)
-    assert "by week: 123 in 12 weeks." in visible(front.get("health/charts"))
-    monkeypatch.setattr(health, "MOST_COSTS", 2)
-    assert "by week: 120 in the newest 2 sessions; older ones are left out." in visible(front.get("health/charts"))
 
 
 def test_a_line_ends_at_a_gap_and_nothing_leaves_the_drawing() -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from memoryvault.cli import guard, review
+from memoryvault.cli import review
 from memoryvault.cli.main import main
 from memoryvault.hooks.install import actions_installed, install, settings_file_of
 from memoryvault.pipelines.review import Approve
@@ -137,7 +137,7 @@ def answers(monkeypatch: pytest.MonkeyPatch, *lines: str) -> list[str]:
         asked.append(prompt)
         return next(left)
 
-    monkeypatch.setattr(guard, "read_line", answer)
+    monkeypatch.setattr("memoryvault.cli.terminal.read_line", answer)
     monkeypatch.setattr("sys.stdin.isatty", lambda: True)
     return asked
 

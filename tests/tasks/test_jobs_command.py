@@ -114,7 +114,7 @@ def test_a_paused_kind_says_so_until_it_is_resumed(sandbox: Sandbox, ledger: Led
 
 @pytest.mark.parametrize(
     "arguments",
-    [("pause",), ("pause", "nope"), ("list", "--kind", "nope"), ("show", "x"), ("list", "--watch", "--interval", "0")],
+    [("pause",), ("pause", "nope"), ("list", "--kind", "nope"), ("show", "x"), ("list", "--limit", "0")],
 )
 def test_bad_usage_exits_with_2_and_one_line(sandbox: Sandbox, arguments: tuple[str, ...]) -> None:
     done = sandbox.run("jobs", *arguments)
@@ -125,7 +125,7 @@ def test_bad_usage_exits_with_2_and_one_line(sandbox: Sandbox, arguments: tuple[
 def test_the_live_table_ends_with_ctrl_c_and_exit_code_0(sandbox: Sandbox, ledger: Ledger) -> None:
     ledger.enqueue("index.reconcile", unique_key="watched")
     process = subprocess.Popen(
-        [sys.executable, "-m", "memoryvault", "jobs", "list", "--watch", "--interval", "0.1"],
+        [sys.executable, "-m", "memoryvault", "jobs", "list", "--watch"],
         env=sandbox.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert process.stdout is not None

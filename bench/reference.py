@@ -1,14 +1,18 @@
-"""The reference of all commands, made from their parsers: docs/reference/commands.md."""
+"""The reference of all commands, made from their parsers.
+
+`python -m memoryvault.bench.reference > docs/reference/commands.md`
+"""
 
 from __future__ import annotations
 
 import argparse
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .agent_rights import Command
-from .output import JSON_HELP
+from ..cli.agent_rights import Command
+from ..cli.main import COMMANDS, GROUPS
+from ..cli.output import JSON_HELP
 
 
 def render_commands_reference(commands: Mapping[str, Command], groups: Mapping[str, str]) -> str:
@@ -81,12 +85,5 @@ def _sentence(line: str) -> str:
     return f"{line[:1].upper()}{line[1:]}." if line and not line.endswith(".") else line
 
 
-class ReferenceAction(argparse.Action):
-    """`memory --reference`: print and leave, as `--version` does."""
-
-    def __init__(self, option_strings: Sequence[str], dest: str, **options: Any) -> None:
-        super().__init__(option_strings, dest=argparse.SUPPRESS, default=argparse.SUPPRESS, nargs=0, **options)
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        print(render_commands_reference(*self.const), end="")
-        parser.exit()
+if __name__ == "__main__":
+    print(render_commands_reference(COMMANDS, GROUPS), end="")
