@@ -31,14 +31,16 @@ PROMPT_FIELDS = ("permissionMode", "thinkingMetadata", "todos")
 each of 600 typed prompts had one, and nothing that the host had made up but notices that are elements."""
 PERSONS_ENTRYPOINTS = ("cli", "claude-vscode", "claude-desktop")
 """Where a person types. Of versions before there is no `entrypoint`."""
+AGENTS_FIELDS = ("sourceToolAssistantUUID", "agentName", "teamName")
+"""What a record has that a tool or another agent caused."""
 ASKING_TOOL = "AskUserQuestion"
 SHORTEST_LABEL = 5
 """Letters and digits; a shorter label is only looked for as the whole answer."""
 USER_REJECTED = "user-rejected"
 
-# The host's sentence, from the first character on, up to what the user typed.
+# The host's sentence, from the first character on, up to what the user typed; the sentence may hold a command.
 _REFUSED = re.compile(
-    r"The user doesn't want to (?:proceed with this tool use|take this action)[^\n]{0,300}?\bthe user said:\s*"
+    r"The user doesn't want to (?:proceed with this tool use|take this action)[^\n]{0,300}\bthe user said:\s*"
 )
 _REFUSES = "The user doesn't want to "
 # Later versions add a note to the agent behind the user's words.
@@ -177,7 +179,8 @@ class ClaudeReader(TranscriptReader):
             )
         # Each block on its own: a host's block must not decide about the user's.
         elif text := "\n\n".join(own for own in map(entered_text, texts) if own):
-            yield from self._prompt(record, text, confirmed=_says_typed(record) and not results)
+            is_typed = _says_typed(record) and not results and not raw.lstrip().startswith("<command-")
+            yield from self._prompt(record, text, confirmed=is_typed)
 
     def _prompt(self, record: dict[str, Any], text: str, *, confirmed: bool) -> Iterator[Turn]:
         if self._forget_queued(text):
@@ -244,7 +247,10 @@ class ClaudeReader(TranscriptReader):
         if not (is_users and _is_from_user(attachment) and _is_from_user(record)):
             self._drop_pending(prompt)
             return
-        turn = self._queued_turn(record, prompt, confirmed=_says_typed(attachment) and _is_persons_place(record))
+        place = {"entrypoint": record.get("entrypoint")}
+        turn = self._queued_turn(
+            record, prompt, confirmed=_names_origin(attachment) and _says_typed({**attachment, **place})
+        )
         if turn is None or self._forget_queued(turn.text) or self._was_said(record, turn.text):
             return
         if item := self._take_pending(turn.text):
@@ -443,15 +449,21 @@ def _is_persons_place(record: dict[str, Any]) -> bool:
     return record.get("entrypoint") in (None, *PERSONS_ENTRYPOINTS)
 
 
+def _names_origin(record: dict[str, Any]) -> bool:
+    return record.get("origin") is not None or "promptSource" in record
+
+
 def _says_typed(record: dict[str, Any]) -> bool:
     """Whether the host says that a person entered it: by the record's origin or, in older versions, its fields."""
-    if not _is_persons_place(record):
+    # Each flag that a host is known to set in a user's record says that nobody typed it: so may one that is not known.
+    if not _is_persons_place(record) or any(value is True for value in record.values()):
         return False
-    if "origin" in record or "promptSource" in record:
-        return as_object(record.get("origin")).get("kind") == "human" or record.get("promptSource") in (
-            "typed",
-            "queued",
-        )
+    if record.get("userType") not in (None, "external") or any(record.get(name) for name in AGENTS_FIELDS):
+        return False
+    if record.get("origin") is not None:
+        return as_object(record["origin"]).get("kind") == "human"
+    if "promptSource" in record:
+        return record["promptSource"] in ("typed", "queued")
     return record.get("userType") == "external" and any(field in record for field in PROMPT_FIELDS)
 
 

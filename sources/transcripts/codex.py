@@ -122,8 +122,9 @@ class CodexReader(TranscriptReader):
         if before is not None and before[0] != form and before[1] == text:
             return
         if role is Role.USER:
-            pasted = pasted_ranges(text)
-            yield self._turn(record, role, Origin.PROMPT, text, pasted=pasted, confirmed=self._is_typed)
+            # Other kinds of messages, as instructions, are the host's.
+            is_typed = self._is_typed and record["payload"].get("kind") in (None, "plain")
+            yield self._turn(record, role, Origin.PROMPT, text, pasted=pasted_ranges(text), confirmed=is_typed)
         else:
             yield self._turn(record, role, Origin.ASSISTANT, text)
 

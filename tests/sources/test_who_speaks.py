@@ -135,6 +135,12 @@ UNKNOWN: Mapping[str, Sequence[dict[str, Any]]] = {
         human(2, f"<command-message>translate</command-message>\n<command-name>/translate</command-name>\n"
               f"<command-args>{RULE}</command-args>")
     ],
+    "a flag that is not known": [human(2, RULE, isSynthetic=True)],
+    "an origin that is no record": [human(2, RULE, origin="human")],
+    "a team's agent": [human(2, RULE, agentName="lead")],
+    "a user of another type": [human(2, RULE, userType="internal")],
+    "an attachment that names no origin": [queued_attachment(2, RULE, userType="external", permissionMode="default")],
+    "text behind a command": [human(2, f"<command-name>/x</command-name>\n<command-extra>1</command-extra>\n{RULE}")],
     "a place that is not known": [human(2, RULE, entrypoint="claude-code-github-action")],
     "a record that names nobody": [user(2, RULE)],
     "a prompt known only from the queue": [queue("enqueue", RULE), queue("dequeue")],
