@@ -7,8 +7,20 @@ import shlex
 import sys
 from contextlib import suppress
 
-from ..hooks.install import actions_installed, install_actions, may_offer_actions, remember_asked, uninstall_actions
+from ..hooks.install import (
+    InstallOutcome,
+    UninstallOutcome,
+    actions_installed,
+    install_actions,
+    installed_events,
+    may_offer_actions,
+    plugin_installed,
+    remember_asked,
+    uninstall_actions,
+)
+from ..hooks.wiring import hosts_with_actions, wire_actions
 from ..runtime.errors import IndexUnavailable, UsageError
+from ..runtime.settings import Settings
 from ..services.action_index import compile_rule, count_rules
 from ..services.entry_names import find_entry
 from ..services.indexing import reconcile_now
@@ -26,7 +38,7 @@ EPILOG = """example:
   memory guard never-push-to-main ask           have the host ask you each time
   memory guard never-push-to-main deny          refuse it always
   memory guard never-push-to-main off
-  memory guard --on                             wire the hooks of tool calls into Claude Code
+  memory guard --on                             wire the hooks of tool calls into Claude Code, Gemini CLI
   memory guard --off                            take them out again
 
 A rule without a mark is only told, once a session, with the result of the call that it speaks of.
@@ -42,7 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", nargs="?", help="an entry, by its file name, path or title")
     parser.add_argument("mark", nargs="?", choices=(*GUARDS, OFF), help="how it guards")
     act = parser.add_mutually_exclusive_group()
-    act.add_argument("--on", action="store_true", help="wire the hooks of tool calls into Claude Code")
+    act.add_argument("--on", action="store_true", help="wire the hooks of tool calls into Claude Code, and Gemini CLI")
     act.add_argument("--off", action="store_true", help="take them out again; marks stay")
     add_json(parser)
 
@@ -55,19 +67,33 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.on or args.off:
         if args.name is not None:
             raise UsageError("--on and --off are of all rules: leave NAME out, or write `memory guard NAME off`")
-        done = install_actions(context.settings) if args.on else uninstall_actions(context.settings)
+        done = _wire(context.settings, on=args.on)
         remember_asked(context.settings)
+        changed = any(each.changed for each in done)
         if args.json:
-            print_json({"on": args.on, "changed": done.changed, "file": str(done.settings_file)})
+            print_json({"on": args.on, "changed": changed, "file": str(done[0].settings_file)})
         else:
             state = "wired into" if args.on else "taken out of"
-            print(f"hooks of tool calls {'are ' * (not done.changed)}{state} {done.settings_file}")
-            if args.on and done.changed:
+            for each in done:
+                print(f"hooks of tool calls {'are ' * (not each.changed)}{state} {each.settings_file}")
+            if args.on and changed:
                 note(f"memory: {COST}; a session that runs has to be started anew. `memory guard --off` ends it")
         return 0
     if args.mark is None:
         raise UsageError(f"memory guard {shlex.quote(args.name)}: say how it guards: {', '.join(GUARDS)} or {OFF}")
     return _mark(args, context)
+
+
+def _wire(settings: Settings, *, on: bool) -> list[InstallOutcome | UninstallOutcome]:
+    """In each agent that is wired and has events of tool calls; where none is, in Claude Code."""
+    others = [wire_actions(host, settings, on=on) for host in hosts_with_actions(settings)]
+    if on and others and not installed_events(settings) and not plugin_installed(settings):
+        return [*others]
+    return [install_actions(settings) if on else uninstall_actions(settings), *others]
+
+
+def _is_wired(settings: Settings) -> bool:
+    return actions_installed(settings) or any(hosts_with_actions(settings).values())
 
 
 def _mark(args: argparse.Namespace, context: Context) -> int:
@@ -96,7 +122,7 @@ def _mark(args: argparse.Namespace, context: Context) -> int:
 
 
 def _tell(args: argparse.Namespace, context: Context) -> int:
-    on, rules = actions_installed(context.settings), count_rules(context.settings)
+    on, rules = _is_wired(context.settings), count_rules(context.settings)
     if args.json:
         print_json({"on": on, "rules": sum(rules.values()), "guards": {name: rules[name] for name in GUARDS}})
         return 0
@@ -113,7 +139,7 @@ def offer_actions(context: Context, *, asked_for: bool = False) -> None:
     """
     settings = context.settings
     if not may_offer_actions(settings) or not sys.stdin.isatty():
-        if asked_for and not actions_installed(settings):
+        if asked_for and not _is_wired(settings):
             note(f"memory: the hooks of tool calls are not wired: `memory guard --on` ({COST})")
         return
     agreed = read_line(QUESTION).lower() in ("y", "yes")

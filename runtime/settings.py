@@ -130,6 +130,7 @@ class Settings:
             "codex": hosts.codex_home / "sessions",
             "copilot": hosts.copilot_home / "session-state",
             "antigravity": hosts.antigravity_home,
+            "gemini": hosts.gemini_home / "tmp",
         }
 
     @property
@@ -228,6 +229,7 @@ def _places_of(snapshot: Mapping[str, str]) -> dict[str, str]:
         "hosts.codex_home": os.path.dirname(snapshot.get("sessions_codex", "")),
         "hosts.copilot_home": os.path.dirname(snapshot.get("sessions_copilot", "")),
         "hosts.antigravity_home": snapshot.get("sessions_antigravity", ""),
+        "hosts.gemini_home": os.path.dirname(snapshot.get("sessions_gemini", "")),
     }
     return {name: place for name, place in places.items() if place}
 

@@ -349,6 +349,7 @@ class HostsSection:
     antigravity_home: Path = field(
         default=Path("~/.gemini"), metadata=_path("The folder that Antigravity keeps its own in (experimental).")
     )
+    gemini_home: Path = field(default=Path("~/.gemini"), metadata=_path("Gemini CLI's folder."))
 
 
 @dataclass(frozen=True, slots=True)

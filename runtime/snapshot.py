@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-FORMAT = "3"
+FORMAT = "4"
 """Raise it when a key is added that hooks require."""
 
 _OTHER_VARIABLES = ("AGENT_TOOLKIT_EMBEDDING_MODEL", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "IDEAS_SURFACE_PATH")

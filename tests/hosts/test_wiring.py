@@ -35,6 +35,7 @@ OTHERS: Mapping[str, dict[str, Any]] = {
     "codex": {"hooks": {"Stop": [{"hooks": [COMMAND]}], "PreToolUse": [{"matcher": "Bash", "hooks": [COMMAND]}]}},
     "copilot": {"version": 1, "hooks": {"Stop": [{"type": "command", "bash": "notify", "timeoutSec": 3}]}},
     "antigravity": {"lint": {"enabled": False, "PostToolUse": [{"matcher": "x", "hooks": [COMMAND]}]}},
+    "gemini": {"hooks": {"AfterAgent": [{"hooks": [COMMAND]}], "AfterTool": [{"matcher": "x", "hooks": [COMMAND]}]}},
 }
 HOSTS = tuple(WIRINGS)
 LAUNCHER = "/home/dev/.local/state/memoryvault/run/memoryvault-hook"
