@@ -62,7 +62,7 @@ class GeminiReader(TranscriptReader):
                 self._headless = self._headless or record.get("kind", "main") != "main"
             elif record.get("type") == "user":
                 by_program = by_program or _is_by_program(record)
-            last = max(last, as_text(record.get("timestamp")))
+                last = max(last, as_text(record.get("timestamp")))
         project = self.path.parent.parent
         self._cwd = _read_text(project / FOLDER_NAME).strip() or None
         typed = _read_typed(project / TYPED_LIST)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,9 @@ from memoryvault.hooks.skill import install_skill, remove_skill
 from memoryvault.hooks.wiring import hosts_with_actions, install_for, uninstall_for, wire_actions, wired_events
 from memoryvault.runtime.settings import Settings, load_settings
 from memoryvault.services.indexing import reconcile_now
+from memoryvault.sources.transcripts.hosts import host_of, open_transcript
 from memoryvault.vault.marker import Marker, marker_path, read_marker
+from memoryvault.vault.turn import Origin
 
 from ..hooks.support import SESSION, Sandbox, answer_with, recall_service
 from .payloads import gemini, places
@@ -284,3 +288,60 @@ def test_guard_wires_them_where_only_gemini_is_used(
     assert json.loads(capsys.readouterr().out)["on"]
     assert main(["guard", "--off"]) == 0
     assert hosts_with_actions(load_settings(sandbox.env)) == {"gemini": False}
+
+
+# Real payloads and chats, where they are at hand
+
+
+def real(pattern: str) -> list[Path]:
+    data = os.environ.get("MEMORYVAULT_DATA")
+    if not data:
+        pytest.skip("MEMORYVAULT_DATA is not set")
+    files = sorted((Path(data).parent / "fixtures" / "gemini").glob(pattern))
+    assert files, "MEMORYVAULT_DATA is set, but the fixtures beside it are missing"
+    return files
+
+
+@pytest.mark.slow
+def test_every_real_payload_is_answered_and_none_at_a_turns_end(sandbox: Sandbox, told: list[Any]) -> None:
+    for file in real("cli-0.61/hooks/*.json"):
+        text = file.read_text().replace("/home/ada/shop", str(sandbox.project)).replace("/home/ada", str(sandbox.home))
+        event = json.loads(text)["hook_event_name"]
+        done = sandbox.run(event, text.encode(), "--host", "gemini")
+        assert (done.returncode, "Traceback" in done.stderr) == (0, False)
+        if event not in ("SessionStart", "BeforeAgent"):
+            assert done.stdout == "", file.name
+        elif done.stdout:
+            assert set(json.loads(done.stdout)["hookSpecificOutput"]) == {"additionalContext"}
+
+
+def test_real_chats_say_what_the_real_list_says(tmp_path: Path) -> None:
+    """Of each what was confirmed."""
+    expected = {
+        "headless": [],
+        "headless-resumed": [],
+        "interactive": [
+            "I typed this by hand", "second typed prompt READFILE", "third typed prompt RUNSHELL",
+            "fourth typed prompt",
+        ],
+        "interactive.after-clear.full": ["fifth after clear"],
+        "interactive.cancelled-turn": [
+            "look at @notes.txt please", "answer SLOWLY now", "typed in mid turn", "please READSUB", "please RUNSHELL",
+            "no, never make markers",
+        ],
+    }  # fmt: skip
+    folder = tmp_path / "shop" / "chats"
+    folder.mkdir(parents=True)
+    (listed,) = real("cli-0.61/transcripts/logs.json")
+    shutil.copyfile(listed, tmp_path / "shop" / "logs.json")
+    said = {}
+    for file in real("cli-0.61/transcripts/*.jsonl"):
+        copy = folder / f"session-{file.name}"
+        shutil.copyfile(file, copy)
+        assert host_of(copy) == "gemini"
+        reader = open_transcript(copy)
+        turns = [turn for turn in reader if turn.origin is Origin.PROMPT]
+        assert reader.report.bad_lines == 0
+        assert all(turn.confirmed for turn in turns)
+        said[file.name.removesuffix(".jsonl")] = [turn.text for turn in turns]
+    assert said == expected
