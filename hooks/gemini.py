@@ -1,7 +1,7 @@
 """The adapter of Gemini CLI (seen: 0.61): events of other names, and answers as JSON.
 
 What a hook says after `/clear` is lost, so the next prompt brings the opening. Before a tool only a refusal reaches the
-model; other rules, and what cured a failure, come with the tool's result. Nothing is ever printed at a turn's end: the
+model; other rules, and what cured a failure, come with the tool's result. Nothing is ever said at a turn's end: the
 host would take it for a new prompt.
 """
 
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 HOST = "gemini"
 ANSWERS = True
-EMPTY_ANSWER = ""
+EMPTY_ANSWER = "{}\n"
+"""With nothing on standard output the host shows its user what a hook writes to standard error."""
 EVENTS = {
     "BeforeAgent": "UserPromptSubmit",
     "AfterAgent": "Stop",

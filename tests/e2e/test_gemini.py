@@ -86,6 +86,7 @@ def ask(machine: Machine, model: StandInGemini, words: str = QUESTION, *options:
         stdin=subprocess.DEVNULL,
     )
     assert done.returncode == 0, done.stderr
+    assert "Hook system message" not in done.stderr, "what hooks write to standard error is not for the user"
     answer = json.loads(done.stdout)
     assert answer["response"] == ANSWER
     return str(answer["session_id"])
@@ -126,6 +127,8 @@ class Conversation:
             lambda screen: screen.count(ANSWER) > before and "Type your message" in screen, "the answer", seconds=30
         )
         time.sleep(2 * TYPING_PAUSE_SECONDS)  # The hooks of the turn's end.
+        assert "memoryvault:" not in self.terminal.screen(), "what hooks write to standard error is not for the user"
+        assert "relevant entries" not in self.terminal.screen()
 
     def quit(self) -> None:
         self.submit("/quit")
