@@ -19,6 +19,9 @@ VERSION = "1"
 """Of the extension; the host wants one."""
 SERVER = "memory"
 """Name of the tools server in the manifest."""
+SERVER_TIMEOUT_MS = 20_000
+"""For its start and for each call. The host's own, ten minutes, would hold up a session's start for so long where the
+server cannot answer."""
 _ARGUMENTS = ["-I", "-m", "memoryvault", "service", "mcp"]
 
 
@@ -75,7 +78,7 @@ def _is_ours(document: Json) -> bool:
 
 
 def _with_ours(document: Json) -> Json:
-    server = {"command": sys.executable, "args": _ARGUMENTS}
+    server = {"command": sys.executable, "args": _ARGUMENTS, "timeout": SERVER_TIMEOUT_MS}
     return {"name": EXTENSION, "version": VERSION, **document, "mcpServers": {**_servers(document), SERVER: server}}
 
 

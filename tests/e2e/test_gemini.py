@@ -95,10 +95,10 @@ def ask(machine: Machine, model: StandInGemini, words: str = QUESTION, *options:
 class Conversation:
     """The interactive client: `with Conversation(machine, model) as client:` its prompt is there."""
 
-    def __init__(self, machine: Machine, model: StandInGemini) -> None:
-        self._model = model
+    def __init__(self, machine: Machine, model: StandInGemini, *options: str) -> None:
+        self._machine = machine
         env = environment(machine, model)
-        self.terminal = Terminal(command(), env=env, cwd=machine.project, sockets=machine.root)
+        self.terminal = Terminal(command(*options), env=env, cwd=machine.project, sockets=machine.root)
 
     def __enter__(self) -> Conversation:
         self.terminal.__enter__()
@@ -120,19 +120,25 @@ class Conversation:
         self.terminal.press("Enter")
 
     def say(self, words: str) -> None:
-        """Submit, and wait for the answer."""
-        before = self.terminal.screen().count(ANSWER)
+        """Submit, and wait until the turn has ended, its hooks included."""
+        before = self._ended_turns()
         self.submit(words)
-        self.terminal.wait_until(
-            lambda screen: screen.count(ANSWER) > before and "Type your message" in screen, "the answer", seconds=30
-        )
-        time.sleep(2 * TYPING_PAUSE_SECONDS)  # The hooks of the turn's end.
+        self._machine.wait_until(lambda: self._ended_turns() > before, "the end of the turn", seconds=30)
+        time.sleep(2 * TYPING_PAUSE_SECONDS)
         assert "memoryvault:" not in self.terminal.screen(), "what hooks write to standard error is not for the user"
         assert "relevant entries" not in self.terminal.screen()
 
     def quit(self) -> None:
         self.submit("/quit")
-        self.terminal.wait_for_end(seconds=30)
+        for _ in range(10):
+            time.sleep(2 * TYPING_PAUSE_SECONDS)
+            if not self.terminal.is_running():
+                return
+            self.terminal.press("Enter")  # The first one may have chosen it from the list of commands.
+        self.terminal.wait_for_end()
+
+    def _ended_turns(self) -> int:
+        return hooks(self._machine).count(("Stop", "ok"))
 
 
 def hooks(machine: Machine) -> list[tuple[str, str]]:
@@ -207,6 +213,21 @@ def test_after_clear_the_next_prompt_brings_the_opening_and_its_chat_is_read(
     assert len(list_markers(ready.state.harness)) == len(chats(ready)) == 2
     last = max(chats(ready), key=lambda chat: RULE in chat.read_text())
     assert [turn.confirmed for turn in open_transcript(last) if turn.origin is Origin.PROMPT] == [True]
+
+
+def test_a_session_that_is_gone_on_with_is_read_once(ready: Machine, gemini: StandInGemini) -> None:
+    for words, options in ((RULE, ()), ("Never on Fridays.", ("--resume", "latest"))):
+        with Conversation(ready, gemini, *options) as client:
+            client.say(words)
+            client.quit()
+    (chat,) = chats(ready)
+    said = [(turn.text, turn.confirmed) for turn in open_transcript(chat) if turn.origin is Origin.PROMPT]
+    assert said == [(RULE, True), ("Never on Fridays.", True)]
+    assert list_markers(ready.state.harness) == [said_in(chat)]
+
+
+def said_in(chat: Path) -> str:
+    return open_transcript(chat).header().session
 
 
 def test_a_cancelled_turn_says_nothing_twice(ready: Machine, gemini: StandInGemini) -> None:

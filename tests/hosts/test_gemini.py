@@ -224,7 +224,9 @@ def test_the_extension_is_what_the_program_loads(settings: Settings) -> None:
     manifest = json.loads((folder / "gemini-extension.json").read_text())
     assert manifest["name"] == folder.name
     assert manifest["version"]
-    assert manifest["mcpServers"]["memory"]["command"] == sys.executable
+    server = manifest["mcpServers"]["memory"]
+    assert server["command"] == sys.executable
+    assert server["timeout"] <= 30_000, "milliseconds; a server that does not answer holds up the start for so long"
     hooks = json.loads((folder / "hooks" / "hooks.json").read_text())["hooks"]
     assert set(hooks) == {"SessionStart", "BeforeAgent", "AfterAgent", "SessionEnd"}
     for (group,) in hooks.values():
