@@ -218,9 +218,13 @@ def test_after_clear_the_next_prompt_brings_the_opening_and_its_chat_is_read(
 def test_a_session_that_is_gone_on_with_is_read_once(ready: Machine, gemini: StandInGemini) -> None:
     for words, options in ((RULE, ()), ("Never on Fridays.", ("--resume", "latest"))):
         with Conversation(ready, gemini, *options) as client:
+            if options:
+                client.terminal.wait_until(lambda screen: RULE in screen, "the session from before", seconds=30)
+                time.sleep(4 * TYPING_PAUSE_SECONDS)
             client.say(words)
             client.quit()
-    (chat,) = chats(ready)
+    # In another minute than the first start the program leaves a second file, without a prompt, of the same session.
+    (chat,) = (each for each in chats(ready) if RULE in each.read_text())
     said = [(turn.text, turn.confirmed) for turn in open_transcript(chat) if turn.origin is Origin.PROMPT]
     assert said == [(RULE, True), ("Never on Fridays.", True)]
     assert list_markers(ready.state.harness) == [said_in(chat)]
