@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from ..hooks.extension import hooks_are_off
 from ..hooks.wiring import WIRINGS, trusted_by_codex, wired_events
 from ..index.client import RecallClient, ServiceUnavailable, ensure_service
 from ..index.database import load_vectors, open_writer
@@ -170,10 +171,12 @@ def _other_agents(context: Context) -> Finding:
         told.append(f"{wiring.title}: {', '.join(events)}{experimental}")
         if len(events) < len(wiring.events):
             todo.append(f"`memory init --host {host}` puts back what is missing")
+        if host == "gemini" and hooks_are_off(context.settings):
+            todo.append("Gemini's setting hooksConfig.enabled is off: switch it on")
         if host == "codex" and not trusted_by_codex(context.settings):
             todo.append("Codex runs hooks once you trust them: type /hooks in it")
     if not told:
-        return Finding("other agents", "ok", f"none is wired (`memory init --host` wires {', '.join(WIRINGS)})")
+        return Finding("other agents", "ok", "none is wired (`memory init --host` wires others, too)")
     grade: Grade = "note" if todo or "(experimental" in "".join(told) else "ok"
     return Finding("other agents", grade, "; ".join(told), "; ".join(todo))
 

@@ -17,7 +17,7 @@ from ..hooks.install import (
     remember_asked,
     uninstall_actions,
 )
-from ..hooks.wiring import plugin_has_actions, set_plugin_actions
+from ..hooks.wiring import hosts_with_actions, plugin_has_actions, set_plugin_actions, wire_actions
 from ..runtime.errors import IndexUnavailable, UsageError
 from ..runtime.settings import Settings
 from ..services.action_index import compile_rule, count_rules
@@ -36,7 +36,7 @@ EPILOG = """example:
   memory guard never-push-to-main remind     refuse it once a session, with the rule
   memory guard never-push-to-main ask        have the host ask you each time
   memory guard never-push-to-main deny       refuse it always
-  memory guard --on                          wire the tool calls of Claude Code and OpenCode
+  memory guard --on                          wire the tool calls of Claude Code, OpenCode and Gemini
 
 A rule without a mark is told once a session, with the result of the call that it speaks of.
 """
@@ -51,7 +51,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", nargs="?", help="an entry, by its file name, path or title")
     parser.add_argument("mark", nargs="?", choices=(*GUARDS, OFF), help="how it guards")
     act = parser.add_mutually_exclusive_group()
-    act.add_argument("--on", action="store_true", help="wire the hooks of tool calls into Claude Code and OpenCode")
+    act.add_argument("--on", action="store_true", help="wire the hooks of tool calls into all agents that have them")
     act.add_argument("--off", action="store_true", help="take them out again; marks stay")
     add_json(parser)
 
@@ -73,6 +73,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
 def _wire(args: argparse.Namespace, settings: Settings) -> int:
     plugin = set_plugin_actions(settings, on=args.on)
     done: list[InstallOutcome | UninstallOutcome] = [plugin] if plugin is not None else []
+    done += [wire_actions(host, settings, on=args.on) for host in hosts_with_actions(settings)]
     if not done or args.off or claude_is_wired(settings):
         done.append(install_actions(settings) if args.on else uninstall_actions(settings))
     remember_asked(settings)
@@ -125,7 +126,7 @@ def _tell(args: argparse.Namespace, context: Context) -> int:
 
 
 def _is_on(settings: Settings) -> bool:
-    return actions_installed(settings) or plugin_has_actions(settings)
+    return actions_installed(settings) or plugin_has_actions(settings) or any(hosts_with_actions(settings).values())
 
 
 def offer_actions(context: Context, *, asked_for: bool = False) -> None:

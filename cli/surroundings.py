@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from ..hooks.client import adapter_of
 from ..hooks.install import (
     EVENTS,
     STUB,
@@ -207,7 +208,9 @@ def last_hook(context: Context) -> Finding:
 def _absent_events(context: Context, runs: Sequence[HookRun]) -> tuple[str, str] | None:
     """The wired events of every session that never came though others came LEAST_OF_OTHERS times, and those."""
     came = Counter(run.event for run in runs)
-    wired = {event for host in WIRINGS for event in wired_events(host, context.settings)}
+    wired = {
+        adapter_of(host).EVENTS.get(event, event) for host in WIRINGS for event in wired_events(host, context.settings)
+    }
     wired |= {*EVENTS} if plugin_installed(context.settings) else {*installed_events(context.settings)}
     absent = [event for event in EVERY_SESSION if event in wired and not came[event]]
     others = {event: came[event] for event in EVERY_SESSION if came[event] >= LEAST_OF_OTHERS}

@@ -39,8 +39,13 @@ class ActionAnswer:
         """Of the entries that are told."""
 
 
-def answer_call(call: HookCall, payload: Mapping[str, Any], settings: Mapping[str, str]) -> ActionAnswer | None:
-    """What the host is to be told before the call; None for nothing. Raises OSError where it cannot be remembered."""
+def answer_call(
+    call: HookCall, payload: Mapping[str, Any], settings: Mapping[str, str], *, wanted: str = ""
+) -> ActionAnswer | None:
+    """What the host is to be told before the call; None for nothing. Raises OSError where it cannot be remembered.
+
+    `wanted`: 'guards' or 'told' where the host takes refusals and text at different events, '' for both.
+    """
     tool, arguments = payload.get("tool_name"), payload.get("tool_input")
     if not isinstance(tool, str) or not isinstance(arguments, dict):
         return None
@@ -60,12 +65,12 @@ def answer_call(call: HookCall, payload: Mapping[str, Any], settings: Mapping[st
     found = [rule for number in numbers if (rule := parse_object(lines[number + 1])) is not None]
     rules = [rule for rule in found if rule["project"] in ("", project)]
     told = read_told(settings["harness"], call.session)
-    for guard in STRONGEST:
+    for guard in STRONGEST if wanted != "told" else ():
         chosen = [rule for rule in rules if rule["guard"] == guard and (guard != "remind" or _key(rule) not in told)]
         if chosen:
             return _decided(guard, chosen[:MOST_RULES], settings, call)
     new = [rule for rule in rules if rule["guard"] == "" and _key(rule) not in told][:MOST_RULES]
-    if not new:
+    if not new or wanted == "guards":
         return None
     add_told(settings["harness"], call.session, [_key(rule) for rule in new])
     text = "\n".join(["The user's rules on this:", *(f"- {_said(rule)}{rule['text']}" for rule in new)])

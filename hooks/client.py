@@ -59,6 +59,8 @@ LONGEST_START_SECONDS = 60.0
 START_DEADLINE_SECONDS = 0.19
 """A prompt hook that is later than this starts no process: the next one will."""
 QUIET_LEVELS = ("warning", "error")
+LATE_OPENED = ("antigravity", "gemini")
+"""Hosts of which a prompt brings what the session starts with, where nothing has."""
 
 
 class Hook:
@@ -195,7 +197,7 @@ def run(hook: Hook) -> str:
     if call.event in ACTIONS:
         return _act(hook, call, settings, payload)
     is_prompt = call.event != ""
-    if call.host == "antigravity" and event == "UserPromptSubmit" and not _is_opened(call, settings):
+    if call.host in LATE_OPENED and event == "UserPromptSubmit" and not _is_opened(call, settings):
         call.event = "SessionStart"
     if call.event == "SessionStart":
         core_words = int(options.get("--core-words", "-1"))
@@ -228,7 +230,9 @@ def _is_opened(call: HookCall, settings: Mapping[str, str]) -> bool:
 
 def _act(hook: Hook, call: HookCall, settings: Mapping[str, str], payload: Mapping[str, object]) -> str:
     """Tell what rules say of a tool call; '' where nothing was told."""
-    if call.event == "PreToolUse":
+    if hasattr(hook.adapter, "answer_action"):
+        answer_call = hook.adapter.answer_action
+    elif call.event == "PreToolUse":
         from .action import answer_call
     else:
         from .failure import answer_failure as answer_call
@@ -275,6 +279,10 @@ def adapter_of(host: str) -> ModuleType:
         from . import opencode
 
         return opencode
+    if host == "gemini":
+        from . import gemini
+
+        return gemini
     raise ValueError(f"there is no host {host!r}")
 
 
@@ -628,7 +636,7 @@ def _finish_at_deadline(hook: Hook) -> None:
     if call is not None:
         _write_answer(hook, call)
     _answer_empty(hook)
-    if call is not None and (hook.paths or call.host != "antigravity"):  # Else its next call is given the opening.
+    if call is not None and (hook.paths or call.host not in LATE_OPENED):  # Else its next call is given the opening.
         try:
             _note_injected(hook, call)
         except OSError as error:

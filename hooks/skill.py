@@ -15,6 +15,7 @@ from pathlib import Path
 from ..runtime.atomic_file import replace_file
 from ..runtime.layout import OWN_SKILL
 from ..runtime.settings import Settings
+from .extension import extension_folder, remove_empty_folders
 from .install import plugin_installed
 from .wiring import CLAUDE
 
@@ -34,6 +35,7 @@ def skill_folder(host: str, settings: Settings) -> Path:
         "copilot": settings.hosts.copilot_home,
         "antigravity": settings.hosts.antigravity_home / "config",
         "opencode": settings.hosts.opencode_home,
+        "gemini": extension_folder(settings),
     }[host]
     return folder / "skills" / SKILL
 
@@ -83,6 +85,8 @@ def remove_skill(host: str, settings: Settings) -> Path | None:
         folder.rmdir()  # Not where something of the user's is in it.
         if _MADE in written:
             folder.parent.rmdir()
+        if host == "gemini":
+            remove_empty_folders(settings)
     return folder
 
 

@@ -10,13 +10,14 @@ import re
 import shlex
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..runtime.errors import SettingsError
 from ..runtime.settings import Settings
 from . import opencode
+from .extension import extension_folder, has_manifest, hooks_are_off, install_manifest, uninstall_manifest
 from .install import (
     InstallOutcome,
     Json,
@@ -51,6 +52,11 @@ class HostWiring:
     shape: str
     """'groups': event, groups, hooks. 'flat': event, hooks. 'named': our name, event, hooks. 'plugin': no JSON."""
     experimental: bool = False
+    actions: Mapping[str, int] = field(default_factory=dict)
+    """The same of its events of tool calls, wired only by the user's word."""
+    matchers: Mapping[str, str] = field(default_factory=dict)
+    time_unit: int = 1
+    """Of its timeouts, how many make a second."""
 
 
 WIRINGS: Mapping[str, HostWiring] = {
@@ -63,6 +69,7 @@ WIRINGS: Mapping[str, HostWiring] = {
             lambda settings: settings.hosts.codex_home,
             lambda settings: settings.hosts.codex_home / "hooks.json",
             "groups",
+            matchers={"SessionStart": "startup|resume|clear|compact"},
         ),
         HostWiring(
             "copilot",
@@ -89,16 +96,27 @@ WIRINGS: Mapping[str, HostWiring] = {
             lambda settings: settings.hosts.opencode_home / opencode.PLUGIN_FILE,
             "plugin",
         ),
+        HostWiring(
+            "gemini",
+            "Gemini CLI",
+            {"SessionStart": 5, "BeforeAgent": 3, "AfterAgent": 5, "SessionEnd": 5},
+            lambda settings: settings.hosts.gemini_home,
+            lambda settings: extension_folder(settings) / "hooks" / "hooks.json",
+            "groups",
+            actions={"BeforeTool": 5, "AfterTool": 5},
+            matchers=dict.fromkeys(("BeforeTool", "AfterTool"), "run_shell_command|replace|write_file"),
+            time_unit=1000,
+        ),
     )
 }
 HOSTS = (CLAUDE, *WIRINGS)
-CODEX_MATCHER = "startup|resume|clear|compact"
 
 
 def host_argv(host: str, event: str, launcher: str) -> list[str]:
     """The exact argv that `host` runs for its `event`. Raises SettingsError for an event it is not wired to."""
-    if event not in WIRINGS[host].events:
-        raise SettingsError(f"{host} has no hook for {event!r}; the events are {', '.join(WIRINGS[host].events)}")
+    events = (*WIRINGS[host].events, *WIRINGS[host].actions)
+    if event not in events:
+        raise SettingsError(f"{host} has no hook for {event!r}; the events are {', '.join(events)}")
     return [launcher, event, "--host", host]
 
 
@@ -116,7 +134,29 @@ def install_for(host: str, settings: Settings) -> InstallOutcome:
         lambda document: add_entries(wiring, document, launcher),
         lambda document: remove_entries(wiring, document),
     )
+    if host == "gemini":
+        changed = install_manifest(settings) or changed
     return InstallOutcome(path, changed, backup, tuple(warnings))
+
+
+def wire_actions(host: str, settings: Settings, *, on: bool) -> InstallOutcome:
+    """Add the hooks of tool calls to the host's file, or take them out; our others stay. Raises SettingsError."""
+    wiring = WIRINGS[host]
+    path = file_of(wiring, settings)
+    launcher = launcher_in(settings.state_root)
+    write_launcher(launcher)
+    changed, backup = add_to_file(
+        path,
+        lambda document: add_entries(wiring, document, launcher, actions=on),
+        lambda document: remove_entries(wiring, document),
+    )
+    return InstallOutcome(path, changed, backup, ())
+
+
+def hosts_with_actions(settings: Settings) -> dict[str, bool]:
+    """The hosts here that are wired and have events of tool calls: are those wired, too? Raises SettingsError."""
+    wired = {host: wired_events(host, settings) for host, wiring in WIRINGS.items() if wiring.actions}
+    return {host: set(WIRINGS[host].actions) <= set(events) for host, events in wired.items() if events}
 
 
 def uninstall_for(host: str, settings: Settings) -> UninstallOutcome:
@@ -128,17 +168,22 @@ def uninstall_for(host: str, settings: Settings) -> UninstallOutcome:
         except OSError as error:
             raise SettingsError(f"{wiring.file(settings)} cannot be removed: {error.strerror}") from error
         return UninstallOutcome(file_of(wiring, settings), removed, removed)
-    return remove_from_file(
+    outcome = remove_from_file(
         file_of(wiring, settings),
         lambda document: add_entries(wiring, document, launcher_in(settings.state_root)),
         lambda document: remove_entries(wiring, document),
     )
+    if host == "gemini":
+        uninstall_manifest(settings)
+    return outcome
 
 
 def wired_events(host: str, settings: Settings) -> tuple[str, ...]:
     """The events that have a current entry of ours. Raises SettingsError."""
     wiring = WIRINGS[host]
     launcher = launcher_in(settings.state_root)
+    if host == "gemini" and not has_manifest(settings):
+        return ()
     if wiring.shape == "plugin":
         try:
             return tuple(wiring.events) if opencode.is_current(str(wiring.home(settings)), launcher) else ()
@@ -147,7 +192,7 @@ def wired_events(host: str, settings: Settings) -> tuple[str, ...]:
     document = read_settings(file_of(wiring, settings))
     return tuple(
         event
-        for event in wiring.events
+        for event in (*wiring.events, *wiring.actions)
         if any(
             argv_of(entry) == host_argv(host, event, launcher)
             for entry in _entries(_events(wiring, document).get(event))
@@ -198,15 +243,21 @@ def file_of(wiring: HostWiring, settings: Settings) -> Path:
     return Path(os.path.realpath(wiring.file(settings)))
 
 
-def add_entries(wiring: HostWiring, document: Json, launcher: str) -> Json:
-    """`document` with exactly one current entry of ours per event; the order of all others is kept."""
+def add_entries(wiring: HostWiring, document: Json, launcher: str, *, actions: bool | None = None) -> Json:
+    """`document` with exactly one current entry of ours per event; the order of all others is kept.
+
+    `actions`: with those of tool calls; None where the document has them.
+    """
     events = _events(wiring, document)
     ours = [argv_of(entry) for value in events.values() for entry in _entries(value) if is_ours(entry)]
-    if sorted(ours) == sorted(host_argv(wiring.name, event, launcher) for event in wiring.events):
+    if actions is None:
+        actions = any(is_ours(entry) for event in wiring.actions for entry in _entries(events.get(event)))
+    wanted = {**wiring.events, **(wiring.actions if actions else {})}
+    if sorted(ours) == sorted(host_argv(wiring.name, event, launcher) for event in wanted):
         return document
     cleaned = remove_entries(wiring, document)
     events = dict(_events(wiring, cleaned))
-    for event, seconds in wiring.events.items():
+    for event, seconds in wanted.items():
         events[event] = [*events.get(event, []), _entry(wiring, event, seconds, launcher)]
     if wiring.shape == "named":
         return {**cleaned, NAME: {"enabled": True, **events}}
@@ -269,6 +320,8 @@ def _warnings(wiring: HostWiring, settings: Settings) -> Iterator[str]:
         yield f"{wiring.title} seems not to be installed: {home} is not there"
     if wiring.experimental:
         yield f"{wiring.title} is experimental: its hooks were never run against the program itself"
+    if wiring.name == "gemini" and hooks_are_off(settings):
+        yield "Gemini's setting hooksConfig.enabled is off: no hook will run until you switch it on"
     if wiring.name == "codex":
         features = _codex_config(settings).get("features", {})
         if isinstance(features, dict) and False in (features.get("hooks"), features.get("codex_hooks")):
@@ -288,10 +341,10 @@ def _entry(wiring: HostWiring, event: str, seconds: int, launcher: str) -> Json:
     command = shlex.join(host_argv(wiring.name, event, launcher))
     if wiring.shape == "flat":
         return {"type": "command", "bash": command, "timeoutSec": seconds}
-    hook = {"type": "command", "command": command, "timeout": seconds}
+    hook: Json = {"type": "command", "command": command, "timeout": seconds * wiring.time_unit}
     if wiring.shape == "named":
         return hook
-    return {**({"matcher": CODEX_MATCHER} if event == "SessionStart" else {}), "hooks": [hook]}
+    return {**({"matcher": wiring.matchers[event]} if event in wiring.matchers else {}), "hooks": [hook]}
 
 
 def _events(wiring: HostWiring, document: Json) -> Json:

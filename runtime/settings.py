@@ -124,6 +124,7 @@ class Settings:
             "copilot": hosts.copilot_home / "session-state",
             "antigravity": hosts.antigravity_home,
             "opencode": hosts.opencode_data,
+            "gemini": hosts.gemini_home / "tmp",
         }
 
     @property
@@ -224,6 +225,7 @@ def _places_of(snapshot: Mapping[str, str]) -> dict[str, str]:
         "hosts.antigravity_home": snapshot.get("sessions_antigravity", ""),
         "hosts.opencode_home": snapshot.get("opencode_home", ""),
         "hosts.opencode_data": snapshot.get("sessions_opencode", ""),
+        "hosts.gemini_home": os.path.dirname(snapshot.get("sessions_gemini", "")),
     }
     return {name: place for name, place in places.items() if place}
 

@@ -352,6 +352,7 @@ class HostsSection:
     opencode_data: Path = field(
         default=Path("~/.local/share/opencode"), metadata=_path("The folder of OpenCode's database, opencode.db.")
     )
+    gemini_home: Path = field(default=Path("~/.gemini"), metadata=_path("Gemini CLI's folder."))
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,9 @@ MAX_STEPS = 400
 """Most tool steps remembered within one turn of the user; the oldest are forgotten."""
 COMMAND_CHARS = 100
 ERROR_CHARS = 2000
-EDITS = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit", "apply_patch", "str_replace", "create"})
+EDITS = frozenset(
+    {"Edit", "Write", "MultiEdit", "NotebookEdit", "apply_patch", "str_replace", "create", "replace", "write_file"}
+)
 """Tools that change files."""
 _LINE = re.compile(r"[^\n]+")
 _MARKUP = re.compile(r"[*`#>|]+|(?<!\w)_+|_+(?!\w)")

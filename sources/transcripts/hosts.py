@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 
 from ...vault.marker import is_session_id
-from . import antigravity, claude, codex, copilot, opencode
+from . import antigravity, claude, codex, copilot, gemini, opencode
 from .lines import complete_lines, parse_object
 from .reader import TranscriptReader
 
@@ -28,6 +28,8 @@ class TranscriptHost:
     """Glob patterns, under a folder of its sessions, of the one with the id `{session}`."""
     record_types: frozenset[str]
     """Values of a record's `type` that only this host writes."""
+    header_field: str = ""
+    """A field that only this host's headers have, where records of another host have the same types."""
 
 
 HOSTS: Mapping[str, TranscriptHost] = {
@@ -64,6 +66,14 @@ HOSTS: Mapping[str, TranscriptHost] = {
         TranscriptHost(
             "opencode", opencode.OpenCodeReader, opencode.transcript_files, (), frozenset({opencode.HEADER})
         ),
+        TranscriptHost(
+            "gemini",
+            gemini.GeminiReader,
+            gemini.transcript_files,
+            ("*/chats/session-*-{session:.8}.jsonl",),
+            frozenset({"gemini"}),
+            header_field="projectHash",
+        ),
     )
 }
 
@@ -77,7 +87,7 @@ def host_of(path: Path, lines: int | None = SNIFFED_LINES) -> str | None:
         record = None if line.too_long else parse_object(line.data)
         kind = record.get("type") if record else None
         for host in HOSTS.values():
-            if kind in host.record_types:
+            if kind in host.record_types or (record and host.header_field in record):
                 return host.name
     return None
 

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,7 @@ from memoryvault.index.models import wanted_model
 from memoryvault.runtime import hooklog
 from memoryvault.runtime.layout import StatePaths, leave_socket_folder, make_socket_folder
 from memoryvault.runtime.process_lock import ProcessLock, lock_holder
+from memoryvault.runtime.settings import Settings
 from memoryvault.services.device import SETTINGS_NOTE
 from memoryvault.services.health_report import _find_processes, health_report
 from memoryvault.services.stores import open_index
@@ -344,13 +346,14 @@ def test_a_hook_that_failed_last_or_could_not_read_the_agent_is_a_fault(context:
 
 
 @pytest.mark.parametrize(("came", "absent"), [(("SessionStart", "Stop"), "UserPromptSubmit"), (("Stop",), "no User")])
+@pytest.mark.parametrize("wire", [install, partial(install_for, "gemini")], ids=["claude", "gemini"])
 def test_an_event_of_every_session_that_never_came_is_a_fault(
-    context: Context, came: tuple[str, ...], absent: str
+    context: Context, came: tuple[str, ...], absent: str, wire: Callable[[Settings], object]
 ) -> None:
     for event in came * 3:
         line_of_a_hook(context, timedelta(minutes=3), hook=event)
     assert surroundings.last_hook(context).grade == "ok", "nothing is wired that should bring more"
-    install(context.settings)
+    wire(context.settings)
     found = surroundings.last_hook(context)
     assert found.grade == "fault"
     assert absent in found.detail

@@ -16,7 +16,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 CLIENT_FOLDER = REPOSITORY / ".e2e"
 PINS = Path(__file__).resolve().parent / "client"
 STAMP = CLIENT_FOLDER / ".installed"
-NODE_MINIMUM = 18
+NODE_MINIMUM = 20
 INSTALL_SECONDS = 300
 
 
@@ -47,6 +47,15 @@ def opencode_program() -> Path:
     program = CLIENT_FOLDER / "node_modules" / "opencode-linux-x64-baseline" / "bin" / "opencode"
     if not program.exists():
         raise ClientMissing("OpenCode is not installed; run `make e2e` on Linux (x64), which installs it into .e2e/")
+    return program
+
+
+def gemini_program() -> Path:
+    """The fourth installed client, Gemini CLI: a script for Node.js. Raises ClientMissing."""
+    client_binary()
+    program = CLIENT_FOLDER / "node_modules" / "@google" / "gemini-cli" / "bundle" / "gemini.js"
+    if not program.exists():
+        raise ClientMissing("Gemini CLI is not installed; run `make e2e`, which installs it into .e2e/")
     return program
 
 

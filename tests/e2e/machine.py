@@ -144,7 +144,11 @@ class Machine:
     def let_time_pass(self, seconds: float) -> None:
         """Make every transcript and session marker look as if it was last touched so long ago."""
         now = time.time()
-        transcripts = [*self.claude_folder.glob("projects/**/*.jsonl"), *self.home.glob(".codex/sessions/**/*.jsonl")]
+        transcripts = [
+            *self.claude_folder.glob("projects/**/*.jsonl"),
+            *self.home.glob(".codex/sessions/**/*.jsonl"),
+            *self.home.glob(".gemini/tmp/*/chats/*.jsonl"),
+        ]
         for path in (*transcripts, *Path(self.state.harness).iterdir()):
             os.utime(path, (now - seconds, now - seconds))
 

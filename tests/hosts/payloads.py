@@ -23,6 +23,7 @@ def places(sandbox: Sandbox) -> Mapping[str, Path]:
         "copilot": home / ".copilot" / "session-state" / SESSION / "events.jsonl",
         "antigravity": home / ".gemini" / "antigravity" / "brain" / SESSION / ".system_generated" / "logs"
         / "transcript.jsonl",
+        "gemini": home / ".gemini" / "tmp" / "shop" / "chats" / f"session-2026-03-01T10-00-{SESSION[:8]}.jsonl",
     }  # fmt: skip
 
 
@@ -46,6 +47,11 @@ def antigravity(sandbox: Sandbox, **fields: object) -> Payload:
     path = str(places(sandbox)["antigravity"]).replace(str(sandbox.home), "~")
     common = {"conversationId": SESSION, "workspacePaths": [str(sandbox.project)], "transcriptPath": path}
     return {**common, "artifactDirectoryPath": "/nowhere", "modelName": "gemini-0", **fields}
+
+
+def gemini(sandbox: Sandbox, event: str, **fields: object) -> Payload:
+    common = {"session_id": SESSION, "transcript_path": str(places(sandbox)["gemini"]), "cwd": str(sandbox.project)}
+    return {**common, "hook_event_name": event, "timestamp": "2026-03-01T10:00:00.000Z", **fields}
 
 
 def antigravity_typed(sandbox: Sandbox, *prompts: str) -> Path:

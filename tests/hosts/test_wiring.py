@@ -35,6 +35,7 @@ OTHERS: Mapping[str, dict[str, Any]] = {
     "codex": {"hooks": {"Stop": [{"hooks": [COMMAND]}], "PreToolUse": [{"matcher": "Bash", "hooks": [COMMAND]}]}},
     "copilot": {"version": 1, "hooks": {"Stop": [{"type": "command", "bash": "notify", "timeoutSec": 3}]}},
     "antigravity": {"lint": {"enabled": False, "PostToolUse": [{"matcher": "x", "hooks": [COMMAND]}]}},
+    "gemini": {"hooks": {"AfterAgent": [{"hooks": [COMMAND]}], "AfterTool": [{"matcher": "x", "hooks": [COMMAND]}]}},
 }
 HOSTS = tuple(host for host, wiring in WIRINGS.items() if wiring.shape != "plugin")
 """OpenCode's plugin is a file of its own: test_opencode.py."""

@@ -151,6 +151,7 @@ def test_every_host_has_a_folder_and_finds_its_files(tmp_path: Path) -> None:
         "codex": "2026/01/02/rollout-1.jsonl",
         "copilot": "s/events.jsonl",
         "antigravity": "antigravity/brain/s/.system_generated/logs/transcript.jsonl",
+        "gemini": "shop/chats/session-2026-01-02T10-00-0b54a9e2.jsonl",
     }
     # OpenCode's are rows: tests/hosts/test_opencode_transcript.py.
     assert {*names, "opencode"} == set(HOSTS) == set(roots)

@@ -1,0 +1,92 @@
+"""The extension by which Gemini CLI runs our hooks: a folder with a manifest, the hooks, and the skill.
+
+An extension rather than the host's settings: in a folder that the user has not trusted hooks of the settings do not
+run. The hooks' own file is written as any host's (`wiring.py`), the skill as any host's (`skill.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from ..runtime.settings import Settings
+from .install import Json, add_to_file, read_settings, remove_from_file
+
+EXTENSION = "memoryvault"
+VERSION = "1"
+"""Of the extension; the host wants one."""
+SERVER = "memory"
+"""Name of the tools server in the manifest."""
+SERVER_TIMEOUT_MS = 20_000
+"""For its start and for each call. The host's own, ten minutes, would hold up a session's start for so long where the
+server cannot answer."""
+_ARGUMENTS = ["-I", "-m", "memoryvault", "service", "mcp"]
+
+
+def extension_folder(settings: Settings) -> Path:
+    """Where the host looks for extensions of the user's, and ours is."""
+    return settings.hosts.gemini_home / "extensions" / EXTENSION
+
+
+def install_manifest(settings: Settings) -> bool:
+    """Write the manifest, or bring it up to date; whether that changed it. Raises SettingsError."""
+    return add_to_file(_manifest(settings), _with_ours, _without_ours)[0]
+
+
+def uninstall_manifest(settings: Settings) -> None:
+    """Take out what `install_manifest` wrote, and the folders that are empty then. Raises SettingsError."""
+    remove_from_file(_manifest(settings), _with_ours, _without_ours)
+    remove_empty_folders(settings)
+
+
+def has_manifest(settings: Settings) -> bool:
+    """Is there a manifest of ours? Without one the host loads nothing. Raises SettingsError."""
+    return _is_ours(read_settings(_manifest(settings)))
+
+
+def remove_empty_folders(settings: Settings) -> None:
+    """Remove the extension's folders as far as nothing is in them. Never raises."""
+    folder = extension_folder(settings)
+    for each in (folder / "hooks", folder, folder.parent):
+        with suppress(OSError):
+            each.rmdir()
+
+
+def hooks_are_off(settings: Settings) -> bool:
+    """Does the host's own setting keep all hooks from running?"""
+    try:
+        config = json.loads((settings.hosts.gemini_home / "settings.json").read_text("utf-8"))["hooksConfig"]
+        return bool(config["enabled"] is False)
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return False
+
+
+def _manifest(settings: Settings) -> Path:
+    return extension_folder(settings) / "gemini-extension.json"
+
+
+def _servers(document: Json) -> Json:
+    servers = document.get("mcpServers")
+    return servers if isinstance(servers, dict) else {}
+
+
+def _is_ours(document: Json) -> bool:
+    server = _servers(document).get(SERVER)
+    return isinstance(server, dict) and server.get("args") == _ARGUMENTS
+
+
+def _with_ours(document: Json) -> Json:
+    server = {"command": sys.executable, "args": _ARGUMENTS, "timeout": SERVER_TIMEOUT_MS}
+    return {"name": EXTENSION, "version": VERSION, **document, "mcpServers": {**_servers(document), SERVER: server}}
+
+
+def _without_ours(document: Json) -> Json:
+    if not _is_ours(document):
+        return document
+    servers = {name: server for name, server in _servers(document).items() if name != SERVER}
+    rest = {key: value for key, value in document.items() if key != "mcpServers"}
+    if servers:
+        return {**rest, "mcpServers": servers}
+    return {} if rest == {"name": EXTENSION, "version": VERSION} else rest

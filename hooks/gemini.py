@@ -1,0 +1,133 @@
+"""The adapter of Gemini CLI (seen: 0.61): events of other names, and answers as JSON.
+
+What a hook says after `/clear` is lost, so the next prompt brings the opening. Before a tool only a refusal reaches the
+model; other rules, and what cured a failure, come with the tool's result. Nothing is ever said at a turn's end: the
+host would take it for a new prompt.
+"""
+
+from __future__ import annotations
+
+from ..runtime.layout import resolve_within
+from .claude import extract_question as _extract_question
+from .claude import read_call as _read_call
+from .payload import parse_object, quote
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from .action import ActionAnswer
+    from .payload import HookCall
+
+HOST = "gemini"
+ANSWERS = True
+EMPTY_ANSWER = "{}\n"
+"""With nothing on standard output the host shows its user what a hook writes to standard error."""
+EVENTS = {
+    "BeforeAgent": "UserPromptSubmit",
+    "AfterAgent": "Stop",
+    "BeforeTool": "PreToolUse",
+    "AfterTool": "PostToolUseFailure",
+}
+TOOLS = {"run_shell_command": "Bash", "replace": "Edit", "write_file": "Write"}
+"""Its names of the tools that rules speak of, mapped to Claude Code's."""
+REFERENCED = "\n--- Content from referenced files ---"
+"""Between a prompt and the content of the files that it names with `@`."""
+_CONTEXT, _CONTEXT_END = "<hook_context>", "</hook_context>"
+_SHELL, _SHELL_END = "<untrusted_context>\n", "\n</untrusted_context>"
+_SHELL_LINES = ("Exit Code: ", "Signal: ", "Background PIDs: ", "Process Group PGID: ")
+
+__all__ = [
+    "ANSWERS",
+    "EMPTY_ANSWER",
+    "EVENTS",
+    "HOST",
+    "answer_action",
+    "extract_question",
+    "format_answer",
+    "read_call",
+    "resolve_transcript",
+]
+
+
+def read_call(event: str, payload: dict[str, Any]) -> HookCall:
+    """Read `payload` as a call. Its event is '' for the start after `/clear`, of which the model is told nothing."""
+    call = _read_call(event, payload)
+    call.host = HOST
+    call.event = EVENTS.get(call.event, call.event)
+    if call.event == "SessionStart" and call.source == "clear":
+        call.event = ""
+    return call
+
+
+def extract_question(prompt: str) -> str:
+    """The user's own words in a prompt; '' when there are none."""
+    return _extract_question(prompt.partition(REFERENCED)[0])
+
+
+def resolve_transcript(call: HookCall, folders: dict[str, str]) -> str | None:
+    """Real path of the session's chat; None when it is outside of the host's own folder."""
+    return resolve_within(call.transcript, [folders[HOST]])
+
+
+def format_answer(event: str, text: str) -> str:
+    """`text` as the JSON object that the host reads; at a tool call it is what `answer_action` gave."""
+    if not text or event in ("PreToolUse", "PostToolUseFailure"):
+        return text
+    return _context(text)
+
+
+def answer_action(call: HookCall, payload: Mapping[str, Any], settings: Mapping[str, str]) -> ActionAnswer | None:
+    """What the host is to be told of a tool call; None for nothing. Raises OSError where it cannot be remembered."""
+    from .action import ActionAnswer, answer_call
+    from .failure import answer_failure
+
+    tool = payload.get("tool_name")
+    if not isinstance(tool, str) or tool not in TOOLS:
+        return None
+    named = {**payload, "tool_name": TOOLS[tool]}
+    if call.event == "PreToolUse":
+        refused = answer_call(call, named, settings, wanted="guards")
+        if refused is None:
+            return None
+        output = (parse_object(refused.text.encode()) or {})["hookSpecificOutput"]
+        decision, reason = output["permissionDecision"], output["permissionDecisionReason"]
+        text = f'{{"decision":{quote(decision)},"reason":{quote(reason)}}}\n'
+        return ActionAnswer(text, refused.decision, refused.paths)
+    answers = [answer_call(call, named, settings, wanted="told")]
+    response = payload.get("tool_response")
+    content = response.get("llmContent") if isinstance(response, dict) else None
+    if named["tool_name"] == "Bash" and isinstance(content, str):
+        report, failed = read_shell_output(content)
+        if failed:
+            answers.append(answer_failure(call, {**named, "error": report}, settings))
+    said, paths = [], []
+    for answer in answers:
+        if answer is not None:
+            said.append((parse_object(answer.text.encode()) or {})["hookSpecificOutput"]["additionalContext"])
+            paths += answer.paths
+    return ActionAnswer(_context("\n".join(said)), "", paths) if said else None
+
+
+def read_shell_output(output: str) -> tuple[str, bool]:
+    """What a command printed, without what the host and hooks put around it, and whether it failed."""
+    output = without_context(output)
+    if not output.startswith(_SHELL):
+        return output, False
+    lines = output[len(_SHELL) : output.rfind(_SHELL_END)].split("\n")
+    failed = False
+    while lines and lines[-1].startswith(_SHELL_LINES):
+        line = lines.pop()
+        failed = failed or (line.startswith(("Exit Code: ", "Signal: ")) and line != "Exit Code: 0")
+    return "\n".join(lines).removeprefix("Output: "), failed
+
+
+def without_context(output: str) -> str:
+    """A tool's output without what hooks added to it."""
+    at = output.rfind(_CONTEXT) if output.endswith(_CONTEXT_END) else -1
+    return output[:at].rstrip("\n") if at >= 0 else output
+
+
+def _context(text: str) -> str:
+    return f'{{"hookSpecificOutput":{{"additionalContext":{quote(text)}}}}}\n'

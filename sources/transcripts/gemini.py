@@ -1,0 +1,210 @@
+"""Gemini CLI's transcripts: `~/.gemini/tmp/<project>/chats/session-*.jsonl` (seen: 0.61).
+
+A record of type `user` may be a prompt, but also what a hook, a tool or a shell line brought. What a person typed is in
+`logs.json`, beside the folder `chats`: every line entered at the prompt, and nothing of a run with `-p`. So a prompt is
+confirmed by its entry there, by words and time; its `sessionId` is no help, since `/clear` keeps the old one.
+
+When a turn is cancelled the host writes its whole history again, under new ids. What is said again is told by the same
+list: each entry stands for one prompt.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import orjson
+
+from ...hooks.gemini import REFERENCED, read_shell_output, without_context
+from ...vault.turn import Origin, Role, ToolEvent, Turn
+from .calls import TOOL_TEXT_CHARS, call_text, tool_call
+from .compressed import ByteStream
+from .lines import as_object, as_text, clean, lines_from, parse_object, shorten
+from .reader import TranscriptReader
+from .words import entered_text, pasted_ranges
+
+TYPED_LIST = "logs.json"
+FOLDER_NAME = ".project_root"
+"""A file beside it, with the project's folder."""
+_HOOKS = re.compile(r"\s*<hook_context>.*?</hook_context>\s*", re.DOTALL)
+_SHELL_LINE = re.compile(r"I ran the following shell command:\n```sh\n(.*?)\n```", re.DOTALL)
+
+
+class GeminiReader(TranscriptReader):
+    host: ClassVar[str] = "gemini"
+    record_start: ClassVar[bytes] = b'{"id":'
+    record_id: ClassVar[str] = "id"
+
+    def __init__(self, path: Path, offset: int = 0, look_back: bool = True, read_until: int = 0) -> None:
+        super().__init__(path, offset, look_back, read_until)
+        self._typed: dict[str, list[str]] = {}
+        """Times of the entries in the typed list, by their words."""
+        self._said: Counter[str] = Counter()
+        """How often each prompt was read."""
+        self._done: set[str] = set()
+        """Ids of tool calls that were read, and of the agent's messages."""
+
+    @property
+    def needed_from(self) -> int:
+        """See TranscriptReader. Any prompt may be written again."""
+        return 0
+
+    def _read_header(self, records: Iterator[dict[str, Any]]) -> None:
+        start = last = ""
+        by_program = False
+        for record in records:
+            if "projectHash" in record:
+                self.session = as_text(record.get("sessionId")) or self.session
+                start = start or as_text(record.get("startTime"))
+                self._headless = self._headless or record.get("kind", "main") != "main"
+            elif record.get("type") == "user":
+                by_program = by_program or _is_by_program(record)
+                last = max(last, as_text(record.get("timestamp")))
+        project = self.path.parent.parent
+        self._cwd = _read_text(project / FOLDER_NAME).strip() or None
+        typed = _read_typed(project / TYPED_LIST)
+        for at, words in typed or ():
+            if at >= start:
+                self._typed.setdefault(words, []).append(at)
+        is_somebody_there = any(start <= at <= last for at, _ in typed or ())
+        # Without the list it is not known who was there: then nothing is confirmed.
+        self._headless = self._headless or (not is_somebody_there and (by_program or (typed is not None and last > "")))
+
+    def _look_back(self, file: ByteStream) -> None:
+        for line in lines_from(file, 0):
+            if line.offset >= self._start:
+                return
+            record = None if line.too_long or self._is_irrelevant(line.data) else parse_object(line.data)
+            if record is not None:
+                for _ in self._turns_of(record):
+                    pass
+
+    def _is_irrelevant(self, data: bytes) -> bool:
+        return data.startswith((b'{"$set"', b'{"sessionId"'))
+
+    def _turns_of(self, record: dict[str, Any]) -> Iterator[Turn]:
+        if record.get("type") == "user" and not _is_by_program(record):
+            yield from self._prompt(record)
+        elif record.get("type") == "gemini":
+            yield from self._answer(record)
+
+    def _prompt(self, record: dict[str, Any]) -> Iterator[Turn]:
+        sent = _own_words(record.get("content"))
+        shown = _own_words(record.get("displayContent")) or sent
+        if shell := _SHELL_LINE.match(shown):
+            if not self._is_done(f"shell {shown}"):
+                yield self._turn(record, Role.USER, Origin.BASH, clean(shell.group(1)))
+            return
+        words = _plain(shown)
+        time = as_text(record.get("timestamp"))
+        entries = sum(at <= time for at in self._typed.get(words, ()))
+        said = self._said[words]
+        if not words or said >= max(entries, 1):
+            return
+        self._said[words] += 1
+        if _plain(sent) != words:
+            self._said[_plain(sent)] += 1  # As it is written again.
+        if text := entered_text(shown):
+            pasted = pasted_ranges(text)
+            yield self._turn(record, Role.USER, Origin.PROMPT, text, pasted=pasted, confirmed=entries > 0)
+
+    def _answer(self, record: dict[str, Any]) -> Iterator[Turn]:
+        content = record.get("content")
+        if isinstance(content, list) and record.get("tokens") is None:
+            return  # Written again.
+        text = clean(_joined(content)).strip()
+        if text and not self._is_done(f"said {record.get('id')}"):
+            yield self._turn(record, Role.ASSISTANT, Origin.ASSISTANT, text)
+        calls = record.get("toolCalls")
+        for call in calls if isinstance(calls, list) else ():
+            if isinstance(call, dict) and not self._is_done(f"call {call.get('id')}"):
+                yield from self._call(record, call)
+
+    def _call(self, record: dict[str, Any], call: dict[str, Any]) -> Iterator[Turn]:
+        """Yield the call and its outcome, which stand in one record."""
+        arguments = as_object(call.get("args"))
+        event = tool_call(as_text(call.get("id")), as_text(call.get("name")), arguments)
+        yield self._turn(record, Role.TOOL, Origin.TOOL_USE, call_text(event, arguments), tool=event)
+        output = without_context("\n".join(_outputs(call)))
+        failed = False
+        if event.command:
+            output, failed = read_shell_output(output)
+        rejected = call.get("status") == "cancelled"
+        failed = failed or rejected or call.get("status") == "error"
+        result = ToolEvent(event.name, event.use_id, event.command, event.file_path, failed, rejected, event.target)
+        text = clean(shorten(output, TOOL_TEXT_CHARS))
+        yield self._turn(record, Role.TOOL, Origin.TOOL_RESULT, text, tool=result)
+
+    def _is_done(self, name: str) -> bool:
+        known = len(self._done)
+        self._done.add(name)
+        return len(self._done) == known
+
+
+def transcript_files(root: Path) -> Iterator[Path]:
+    """Yield the sessions under `~/.gemini/tmp`, in order of name; those of sub-agents lie in folders of their own."""
+    for path in sorted(root.glob("*/chats/session-*.jsonl")):
+        if path.is_file():
+            yield path
+
+
+def _parts(content: object) -> Iterator[str]:
+    """Yield the texts of a content: a string, or parts."""
+    for part in content if isinstance(content, list) else [content]:
+        yield as_text(part.get("text")) if isinstance(part, dict) else as_text(part)
+
+
+def _joined(content: object) -> str:
+    return "".join(_parts(content))
+
+
+def _own_words(content: object) -> str:
+    """What was entered, where a person entered it: without what the host, or a hook, put beside it."""
+    kept = []
+    for part in _parts(content):
+        if not part.startswith("<session_context>") and not _HOOKS.fullmatch(part):
+            kept.append(part)
+    return "".join(kept).partition(REFERENCED)[0]
+
+
+def _is_by_program(record: dict[str, Any]) -> bool:
+    """Whether what a session starts with stands in the prompt itself, as it does with `-p` alone."""
+    first = next(_parts(record.get("displayContent") or record.get("content")), "")
+    begins = _HOOKS.match(first)
+    return begins is not None and begins.end() < len(first)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def _read_typed(path: Path) -> list[tuple[str, str]] | None:
+    """Read time and words of all that was typed in the project; None where the list is not there or no list."""
+    try:
+        entries = orjson.loads(path.read_bytes())
+    except (OSError, orjson.JSONDecodeError):
+        return None
+    if not isinstance(entries, list):
+        return None
+    return [
+        (as_text(entry.get("timestamp")), _plain(as_text(entry.get("message"))))
+        for entry in entries
+        if isinstance(entry, dict) and entry.get("type") == "user"
+    ]
+
+
+def _outputs(call: dict[str, Any]) -> Iterator[str]:
+    results = call.get("result")
+    for result in results if isinstance(results, list) else ():
+        response = as_object(as_object(as_object(result).get("functionResponse")).get("response"))
+        yield as_text(response.get("output")) or as_text(response.get("error"))

@@ -1,0 +1,338 @@
+"""The extension in the real Gemini CLI: it runs our hooks and tools, and takes their answers for context."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memoryvault.sources.transcripts.hosts import open_transcript
+from memoryvault.vault.marker import list_markers, marker_path, read_marker
+from memoryvault.vault.turn import Origin
+
+from ..support.stand_in_gemini import ANSWER, StandInGemini, texts, tool_results, use_tool
+from .install_client import gemini_program
+from .machine import TYPING_PAUSE_SECONDS, Machine
+from .terminal import Terminal
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+
+RULE = "Always run the linter before you push to the main branch."
+QUESTION = "Do I have to run the linter before I push to main?"
+TYPED_QUESTION = QUESTION.rstrip("?")
+"""The interactive client keeps a question mark for itself."""
+ALWAYS = "Answer in plain language."
+PROPOSAL = "Releases are cut from the trunk on Mondays."
+SETTINGS = {
+    "security": {"auth": {"selectedType": "gemini-api-key"}},
+    "privacy": {"usageStatisticsEnabled": False},
+    "telemetry": {"enabled": False},
+    "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False},
+}
+RAN = "ran.txt"
+PUSH = f"git push origin main; echo ran >> {RAN}"
+
+
+@pytest.fixture
+def gemini(machine: Machine) -> Iterator[StandInGemini]:
+    """A model, and a machine on which Gemini CLI is set up to ask it."""
+    with StandInGemini() as model:
+        folder = machine.home / ".gemini"
+        folder.mkdir()
+        (folder / "settings.json").write_text(json.dumps(SETTINGS))
+        (folder / "trustedFolders.json").write_text(json.dumps({str(machine.project): "TRUST_FOLDER"}))
+        yield model
+
+
+@pytest.fixture
+def ready(machine: Machine, gemini: StandInGemini) -> Machine:
+    """Gemini CLI is wired, and the vault has a rule and an always-load entry."""
+    machine.configure("[memory]\nautostart = false\n\n[session]\nquiet_seconds = 0\n")
+    told = machine.memory("init", "--yes", "--vault", str(machine.vault), "--host", "gemini", "--json")
+    assert json.loads(told)["hosts"]["gemini"]["changed"]
+    machine.memory("save", "preferences", "plain", "--body", ALWAYS, "--always")
+    machine.memory("service", "worker", "--until-idle")
+    return machine
+
+
+def environment(machine: Machine, model: StandInGemini) -> dict[str, str]:
+    own = {"GEMINI_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": model.url, "GEMINI_CLI_NO_RELAUNCH": "true"}
+    return {**machine.base_env, **own, "TERM": "screen-256color"}
+
+
+def command(*options: str) -> list[str]:
+    node = shutil.which("node")
+    assert node is not None
+    return [node, str(gemini_program()), *options]
+
+
+def ask(machine: Machine, model: StandInGemini, words: str = QUESTION, *options: str) -> str:
+    """One turn of `gemini -p`; the id of its session."""
+    done = subprocess.run(
+        command("-p", words, "--output-format", "json", *options),
+        env=environment(machine, model),
+        cwd=machine.project,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Hook system message" not in done.stderr, "what hooks write to standard error is not for the user"
+    answer = json.loads(done.stdout)
+    assert answer["response"] == ANSWER
+    return str(answer["session_id"])
+
+
+class Conversation:
+    """The interactive client: `with Conversation(machine, model) as client:` its prompt is there."""
+
+    def __init__(self, machine: Machine, model: StandInGemini, *options: str) -> None:
+        self._machine = machine
+        env = environment(machine, model)
+        self.terminal = Terminal(command(*options), env=env, cwd=machine.project, sockets=machine.root)
+
+    def __enter__(self) -> Conversation:
+        self.terminal.__enter__()
+        try:
+            self.terminal.wait_until(lambda screen: "Type your message" in screen, "the prompt", seconds=30)
+        except BaseException:
+            self.terminal.__exit__(None, None, None)
+            raise
+        time.sleep(2 * TYPING_PAUSE_SECONDS)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.terminal.__exit__(*error)
+
+    def submit(self, words: str) -> None:
+        self.terminal.type(words)
+        self.terminal.wait_until(lambda screen: words in screen, f"the typed words {words!r}")
+        time.sleep(2 * TYPING_PAUSE_SECONDS)
+        self.terminal.press("Enter")
+
+    def say(self, words: str) -> None:
+        """Submit, and wait until the turn has ended, its hooks included."""
+        before = self._ended_turns()
+        self.submit(words)
+        self._machine.wait_until(lambda: self._ended_turns() > before, "the end of the turn", seconds=30)
+        time.sleep(2 * TYPING_PAUSE_SECONDS)
+        assert "memoryvault:" not in self.terminal.screen(), "what hooks write to standard error is not for the user"
+        assert "relevant entries" not in self.terminal.screen()
+
+    def quit(self) -> None:
+        self.submit("/quit")
+        for _ in range(10):
+            time.sleep(2 * TYPING_PAUSE_SECONDS)
+            if not self.terminal.is_running():
+                return
+            self.terminal.press("Enter")  # The first one may have chosen it from the list of commands.
+        self.terminal.wait_for_end()
+
+    def _ended_turns(self) -> int:
+        return hooks(self._machine).count(("Stop", "ok"))
+
+
+def hooks(machine: Machine) -> list[tuple[str, str]]:
+    return [(record["hook"], record["result"]) for record in machine.log_records() if record.get("event") == "hook"]
+
+
+def chats(machine: Machine) -> list[Path]:
+    return sorted((machine.home / ".gemini" / "tmp").glob("*/chats/session-*.jsonl"), key=os.path.getmtime)
+
+
+def learned(machine: Machine, words: str) -> None:
+    """The rule is an entry in use."""
+    machine.memory("save", "preferences", "learned", "--body", words)
+    machine.memory("service", "worker", "--until-idle")
+
+
+def test_hooks_bring_context_and_record_a_run_which_is_not_mined(ready: Machine, gemini: StandInGemini) -> None:
+    learned(ready, RULE)
+    session = ask(ready, gemini)
+    said = "\n".join(texts(gemini.requests[-1]))
+    assert ALWAYS in said
+    assert RULE in said
+    assert hooks(ready) == [("SessionStart", "ok"), ("UserPromptSubmit", "ok"), ("Stop", "ok"), ("SessionEnd", "ok")]
+    marker = read_marker(marker_path(ready.state.harness, session))
+    assert marker is not None
+    assert (marker.host, marker.transcript) == ("gemini", str(chats(ready)[0]))
+    ready.let_time_pass(7200)
+    ready.memory("service", "worker", "--until-idle")
+    assert len(ready.entries_holding("run the linter")) == 1, "nobody typed there"
+
+
+def test_they_run_in_a_folder_that_is_not_trusted_too(ready: Machine, gemini: StandInGemini) -> None:
+    (ready.home / ".gemini" / "trustedFolders.json").write_text(json.dumps({str(ready.project): "DO_NOT_TRUST"}))
+    with Conversation(ready, gemini) as client:
+        client.say(TYPED_QUESTION)
+    assert any(ALWAYS in text for text in texts(gemini.requests[-1]))
+
+
+def test_what_was_typed_in_one_session_reaches_the_model_in_the_next(ready: Machine, gemini: StandInGemini) -> None:
+    with Conversation(ready, gemini) as client:
+        client.say(RULE)
+        client.quit()
+    ends = [result for hook, result in hooks(ready) if hook == "SessionEnd"]
+    assert ends == ["ok"] * len(ends) != [], "it may be told twice"
+    ready.memory("service", "worker", "--until-idle")
+    (entry,) = ready.entries_holding(RULE.rstrip("."))
+    assert "host: gemini" in ready.entries()[entry]
+    (typed,) = (turn for turn in open_transcript(chats(ready)[0]) if turn.origin is Origin.PROMPT)
+    assert (typed.text, typed.confirmed, typed.cwd) == (RULE, True, str(ready.project))
+    if "_review" in entry:  # Without the model the person confirms it.
+        ready.memory("review", "--decide", f"{Path(entry).stem}=approve")
+        ready.memory("service", "worker", "--until-idle")
+    with Conversation(ready, gemini) as client:
+        client.say(TYPED_QUESTION)
+    assert any("run the linter before you push" in text for text in texts(gemini.requests[-1])[1:])
+
+
+def test_after_clear_the_next_prompt_brings_the_opening_and_its_chat_is_read(
+    ready: Machine, gemini: StandInGemini
+) -> None:
+    with Conversation(ready, gemini) as client:
+        client.say("Good morning.")
+        assert any(ALWAYS in text for text in texts(gemini.requests[-1]))
+        client.submit("/clear")
+        client.terminal.wait_until(lambda screen: ANSWER not in screen, "the screen to be cleared")
+        time.sleep(4 * TYPING_PAUSE_SECONDS)
+        client.say(RULE)
+        request = "\n".join(texts(gemini.requests[-1]))
+        assert "Good morning" not in request
+        assert ALWAYS in request
+        client.quit()
+    assert len(list_markers(ready.state.harness)) == len(chats(ready)) == 2
+    last = max(chats(ready), key=lambda chat: RULE in chat.read_text())
+    assert [turn.confirmed for turn in open_transcript(last) if turn.origin is Origin.PROMPT] == [True]
+
+
+def test_a_session_that_is_gone_on_with_is_read_once(ready: Machine, gemini: StandInGemini) -> None:
+    for words, options in ((RULE, ()), ("Never on Fridays.", ("--resume", "latest"))):
+        with Conversation(ready, gemini, *options) as client:
+            if options:
+                client.terminal.wait_until(lambda screen: RULE in screen, "the session from before", seconds=30)
+                time.sleep(4 * TYPING_PAUSE_SECONDS)
+            client.say(words)
+            client.quit()
+    # In another minute than the first start the program leaves a second file, without a prompt, of the same session.
+    (chat,) = (each for each in chats(ready) if RULE in each.read_text())
+    said = [(turn.text, turn.confirmed) for turn in open_transcript(chat) if turn.origin is Origin.PROMPT]
+    assert said == [(RULE, True), ("Never on Fridays.", True)]
+    assert list_markers(ready.state.harness) == [said_in(chat)]
+
+
+def said_in(chat: Path) -> str:
+    return open_transcript(chat).header().session
+
+
+def test_a_cancelled_turn_says_nothing_twice(ready: Machine, gemini: StandInGemini) -> None:
+    def rule(request: dict[str, Any]) -> dict[str, Any] | None:
+        ask_for = "Please list the files." in texts(request)[-1] or "Please list the files." in texts(request)[-2]
+        return use_tool("run_shell_command", {"command": "touch it", "description": "x"}) if ask_for else None
+
+    gemini.rule = rule
+    with Conversation(ready, gemini) as client:
+        client.say(RULE)
+        client.submit("Please list the files.")
+        client.terminal.wait_until(lambda screen: "Allow" in screen, "the question of permission", seconds=30)
+        time.sleep(TYPING_PAUSE_SECONDS)
+        client.terminal.press("Escape")
+        client.terminal.wait_until(lambda screen: "cancelled" in screen.lower(), "the cancelled turn")
+        time.sleep(2 * TYPING_PAUSE_SECONDS)
+        client.say("Never mind.")
+        client.quit()
+    (chat,) = chats(ready)
+    assert chat.read_text().count(json.dumps(RULE)) > 1, "the program has written it again"
+    said = [turn.text for turn in open_transcript(chat) if turn.origin is Origin.PROMPT]
+    assert said == [RULE, "Please list the files.", "Never mind."]
+
+
+def push_twice(model: StandInGemini) -> None:
+    """A model that pushes, pushes again whatever came of it, and ends."""
+    push = use_tool("run_shell_command", {"command": PUSH, "description": "Push"})
+    model.rule = lambda request: push if len(tool_results(request)) < 2 else None
+
+
+def pushed(machine: Machine, model: StandInGemini) -> tuple[list[str], int]:
+    """What the calls of one turn gave back, and how often the command ran."""
+    (machine.project / RAN).unlink(missing_ok=True)
+    ask(machine, model, "Please publish the branch.", "--approval-mode", "yolo")
+    ran = machine.project / RAN
+    return tool_results(model.requests[-1]), ran.read_text().count("ran") if ran.exists() else 0
+
+
+def test_a_rule_is_told_with_the_result_reminds_once_or_refuses_always(ready: Machine, gemini: StandInGemini) -> None:
+    ready.memory("save", "preferences", "no-push", "--body", "Never push to main.")
+    ready.memory("vault", "reindex")
+    ready.memory("guard", "--on")
+    push_twice(gemini)
+    (first, second), ran = pushed(ready, gemini)
+    assert ran == 2
+    assert "Never push to main." in first
+    assert "Never push to main." not in second, "once a session"
+    ready.memory("guard", "no-push", "remind")
+    (first, second), ran = pushed(ready, gemini)
+    assert ran == 1, "the second call passes"
+    assert "Never push to main." in first
+    assert "run it again" in first
+    assert "Never push to main." not in second
+    ready.memory("guard", "no-push", "deny")
+    results, ran = pushed(ready, gemini)
+    assert ran == 0
+    assert ["Never push to main." in each for each in results] == [True, True]
+    ready.memory("guard", "--off")
+    _, ran = pushed(ready, gemini)
+    assert ran == 2
+
+
+def test_a_command_that_fails_as_before_brings_what_helped(ready: Machine, gemini: StandInGemini) -> None:
+    failing = "echo \"Error: Cannot find module '@shop/ui'\" >&2; exit 1"
+    note = ready.vault / "personal-private" / "_inbox" / "link.md"
+    note.parent.mkdir(parents=True, exist_ok=True)
+    cured = "`echo` failed with “Error: Cannot find module '@shop/ui'”; it passed after `npm run link`"
+    note.write_text(f"---\nkind: fix\nstatus: inbox\n---\n\n{cured}\n")
+    ready.memory("vault", "reindex")
+    ready.memory("guard", "--on")
+    fail = use_tool("run_shell_command", {"command": failing, "description": "Build"})
+    gemini.rule = lambda request: None if tool_results(request) else fail
+    ask(ready, gemini, "Please build.", "--approval-mode", "yolo")
+    (result,) = tool_results(gemini.requests[-1])
+    assert "What helped: `npm run link`" in result
+
+
+def test_a_model_recalls_and_proposes_through_the_extensions_tools(ready: Machine, gemini: StandInGemini) -> None:
+    learned(ready, RULE)
+    calls = [
+        use_tool("mcp_memory_recall", {"query": QUESTION}),
+        use_tool("mcp_memory_save", {"kind": "workflow", "title": "Releases", "text": PROPOSAL}),
+    ]
+    gemini.rule = lambda request: calls.pop(0) if calls else None
+    ask(ready, gemini, "Please look.", "--approval-mode", "yolo")
+    recalled, saved = tool_results(gemini.requests[-1])
+    assert "run the linter before you push" in recalled
+    assert "waits for review" in saved
+    (path,) = ready.entries_holding(PROPOSAL)
+    assert path.startswith("personal-private/_review/")
+    assert "source: agent" in ready.entries()[path]
+
+
+def test_uninstall_leaves_the_program_as_it_was(machine: Machine, gemini: StandInGemini) -> None:
+    folder = machine.home / ".gemini"
+    ask(machine, gemini)
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    folders = {path for path in folder.rglob("*") if path.is_dir()}
+    machine.memory("init", "--yes", "--vault", str(machine.vault), "--host", "gemini")
+    extension = folder / "extensions" / "memoryvault"
+    assert {path.name for path in extension.iterdir()} == {"gemini-extension.json", "hooks", "skills"}
+    machine.memory("uninstall")
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+    assert {path for path in folder.rglob("*") if path.is_dir()} == folders

@@ -1,0 +1,350 @@
+"""Gemini CLI: its events and answers, its extension, and rules at its tool calls."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memoryvault.cli.context import Context
+from memoryvault.cli.doctor import _other_agents
+from memoryvault.cli.main import main
+from memoryvault.hooks import install as install_module
+from memoryvault.hooks.extension import extension_folder
+from memoryvault.hooks.skill import install_skill, remove_skill
+from memoryvault.hooks.wiring import hosts_with_actions, install_for, uninstall_for, wire_actions, wired_events
+from memoryvault.runtime.settings import Settings, load_settings
+from memoryvault.services.indexing import reconcile_now
+from memoryvault.sources.transcripts.hosts import host_of, open_transcript
+from memoryvault.vault.marker import Marker, marker_path, read_marker
+from memoryvault.vault.turn import Origin
+
+from ..hooks.support import SESSION, Sandbox, answer_with, recall_service
+from .payloads import gemini, places
+
+pytestmark = pytest.mark.hurried
+
+WORDS = "Ship new versions on Tuesday mornings only."
+ALWAYS = "plain language"
+PUSH = {"command": "git push origin main", "description": "push"}
+REFUSES = "Never push to main."
+
+
+@pytest.fixture
+def settings(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    monkeypatch.setattr(install_module, "precompile", lambda: None)
+    return load_settings(sandbox.env)
+
+
+@pytest.fixture
+def told(sandbox: Sandbox) -> Any:
+    """A vault with an always-load entry, and a service that recalls one entry for whatever it is asked."""
+    sandbox.state.ensure()
+    sandbox.entry("personal-private/_always-load/plain.md", f"Answer in {ALWAYS}.", always_load="true")
+    sandbox.entry("personal-private/workflow/ship.md", WORDS, kind="workflow")
+    hit = {"path": "personal-private/workflow/ship.md", "slug": "ship", "score": 1.0}
+    answer = answer_with(
+        block=f"# MemoryVault\n\n{WORDS}", status="Loaded 1 relevant entries: ship", paths=[hit["path"]], hits=[hit]
+    )
+    with recall_service(sandbox.state.recall_socket, answer) as requests:
+        yield requests
+
+
+def run(sandbox: Sandbox, event: str, **fields: object) -> dict[str, Any]:
+    """What the hook prints at an event of Gemini's: always an object, or the host shows its user standard error."""
+    done = sandbox.run(event, gemini(sandbox, event, **fields), "--host", "gemini")
+    assert done.returncode == 0
+    return dict(json.loads(done.stdout))
+
+
+def said(sandbox: Sandbox, event: str, **fields: object) -> str:
+    """The context that it brings, and no key more."""
+    answer = run(sandbox, event, **fields)
+    assert set(answer) <= {"hookSpecificOutput"}
+    output = answer.get("hookSpecificOutput", {})
+    assert set(output) <= {"additionalContext"}
+    return str(output.get("additionalContext", ""))
+
+
+def marker(sandbox: Sandbox) -> Marker:
+    found = read_marker(marker_path(sandbox.state.harness, SESSION))
+    assert found is not None
+    return found
+
+
+def spooled(sandbox: Sandbox) -> int:
+    return len(list(Path(sandbox.state.spool).glob("*.json")))
+
+
+# Events
+
+
+def test_start_and_prompt_bring_context_and_the_session_is_recorded(sandbox: Sandbox, told: list[Any]) -> None:
+    assert ALWAYS in said(sandbox, "SessionStart", source="startup")
+    asked = said(sandbox, "BeforeAgent", prompt="when do we ship?")
+    assert WORDS in asked
+    assert ALWAYS not in asked
+    assert (marker(sandbox).host, marker(sandbox).transcript) == ("gemini", str(places(sandbox)["gemini"]))
+    assert marker(sandbox).cwd == str(sandbox.project)
+
+
+@pytest.mark.slow
+@pytest.mark.alone
+def test_after_clear_the_next_prompt_brings_what_a_session_starts_with(sandbox: Sandbox, told: list[Any]) -> None:
+    assert said(sandbox, "SessionStart", source="clear") == "", "the host would lose it"
+    first = said(sandbox, "BeforeAgent", prompt="when do we ship?")
+    assert ALWAYS in first
+    assert WORDS in first
+    assert ALWAYS not in said(sandbox, "BeforeAgent", prompt="and then?", timestamp="2026-03-01T10:05:00.000Z")
+
+
+def test_a_turns_end_says_nothing_since_the_host_would_go_on_with_it(sandbox: Sandbox, told: list[Any]) -> None:
+    for again in (False, True):
+        answer = run(sandbox, "AfterAgent", prompt="x", prompt_response="Noted.", stop_hook_active=again)
+        assert answer == {}
+    assert spooled(sandbox) >= 1
+
+
+def test_an_end_that_is_told_twice_is_no_failure(sandbox: Sandbox, told: list[Any]) -> None:
+    run(sandbox, "SessionStart", source="startup")
+    for _ in range(2):
+        assert run(sandbox, "SessionEnd", reason="exit") == {}
+    assert [line["result"] for line in sandbox.log_lines() if line.get("hook") == "SessionEnd"] == ["ok", "ok"]
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "<hook_context>Answer in French. &lt;b&gt;</hook_context>\n\nwhen do we ship?",
+        "when do we ship?\n--- Content from referenced files ---\nContent from @a.txt:\nship it\n--- End",
+    ],
+)
+def test_a_question_is_what_was_typed(sandbox: Sandbox, told: list[Any], prompt: str) -> None:
+    said(sandbox, "SessionStart", source="startup")
+    said(sandbox, "BeforeAgent", prompt=prompt)
+    assert told[-1]["text"] == "when do we ship?"
+
+
+def test_a_transcript_outside_of_its_own_folder_is_refused(sandbox: Sandbox) -> None:
+    payload = gemini(sandbox, "AfterAgent", transcript_path=str(sandbox.home / ".gemini" / "settings.json"))
+    done = sandbox.run("AfterAgent", payload, "--host", "gemini")
+    assert "transcript refused" in done.stderr
+    assert spooled(sandbox) == 0
+
+
+@pytest.mark.parametrize("raw", [b"", b"{", b"[]", b'{"session_id": 7, "tool_response": []}'])
+@pytest.mark.parametrize("event", ["SessionStart", "BeforeAgent", "AfterAgent", "BeforeTool", "AfterTool"])
+def test_bad_input_fails_no_turn(sandbox: Sandbox, event: str, raw: bytes) -> None:
+    done = sandbox.run(event, raw, "--host", "gemini")
+    assert (done.returncode, done.stdout) == (0, "{}\n")
+    assert "Traceback" not in done.stderr
+
+
+# Tool calls
+
+
+def rule(sandbox: Sandbox, guard: str = "") -> None:
+    sandbox.entry("personal-private/preferences/push.md", REFUSES, guard=guard)
+    reconcile_now(load_settings(sandbox.env))
+
+
+def before(sandbox: Sandbox, **fields: object) -> dict[str, Any]:
+    return run(sandbox, "BeforeTool", tool_name="run_shell_command", tool_input=PUSH, **fields)
+
+
+def after(sandbox: Sandbox, output: str = "Output: (empty)", command: str = PUSH["command"]) -> str:
+    content = f"<untrusted_context>\n{output}\nProcess Group PGID: 4242\n</untrusted_context>"
+    response = {"llmContent": content, "returnDisplay": ""}
+    arguments = {"command": command}
+    return said(sandbox, "AfterTool", tool_name="run_shell_command", tool_input=arguments, tool_response=response)
+
+
+def test_an_unmarked_rule_comes_with_the_result_once_since_before_the_call_nothing_reaches_the_model(
+    sandbox: Sandbox,
+) -> None:
+    rule(sandbox)
+    assert before(sandbox) == {}
+    assert REFUSES in after(sandbox)
+    assert after(sandbox) == ""
+
+
+def test_remind_refuses_once_deny_always_and_ask_has_the_host_ask(sandbox: Sandbox) -> None:
+    rule(sandbox, "remind")
+    refused = before(sandbox)
+    assert refused["decision"] == "deny"
+    assert REFUSES in refused["reason"]
+    assert "run it again" in refused["reason"]
+    assert before(sandbox) == {}
+    assert after(sandbox) == ""
+    rule(sandbox, "deny")
+    assert [before(sandbox)["decision"] for _ in range(2)] == ["deny", "deny"]
+    rule(sandbox, "ask")
+    assert before(sandbox)["decision"] == "ask"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("write_file", {"file_path": "db/schema.sql", "content": "create table x;"}),
+        ("replace", {"file_path": "db/schema.sql", "old_string": "a", "new_string": "b"}),
+    ],
+)
+def test_a_rule_about_a_file_stops_its_change_and_not_its_reading(
+    sandbox: Sandbox, tool: str, arguments: dict[str, str]
+) -> None:
+    sandbox.entry("personal-private/preferences/schema.md", "Never edit `db/schema.sql` by hand.", guard="deny")
+    reconcile_now(load_settings(sandbox.env))
+    assert run(sandbox, "BeforeTool", tool_name=tool, tool_input=arguments)["decision"] == "deny"
+    assert run(sandbox, "BeforeTool", tool_name="read_file", tool_input={"file_path": "db/schema.sql"}) == {}
+
+
+def test_a_command_that_fails_as_before_brings_what_helped_and_another_failure_does_not(sandbox: Sandbox) -> None:
+    cured = "`npm` failed with “Error: Cannot find module '@shop/ui'”; it passed after `npm run link`"
+    sandbox.entry("personal-private/fix/link.md", cured, kind="fix")
+    reconcile_now(load_settings(sandbox.env))
+    failed = "Output: Error: Cannot find module '@shop/ui'\nExit Code: 1"
+    assert after(sandbox, failed.replace("Exit Code: 1", "Exit Code: 0"), "npm test") == ""
+    assert after(sandbox, "Output: 3 of 40 checks did not pass\nExit Code: 1", "npm test") == ""
+    assert "What helped: `npm run link`" in after(sandbox, failed, "npm test")
+
+
+# The extension
+
+
+def test_the_extension_is_what_the_program_loads(settings: Settings) -> None:
+    settings.hosts.gemini_home.mkdir()
+    assert install_for("gemini", settings).warnings == ()
+    assert not install_for("gemini", settings).changed
+    folder = extension_folder(settings)
+    manifest = json.loads((folder / "gemini-extension.json").read_text())
+    assert manifest["name"] == folder.name
+    assert manifest["version"]
+    server = manifest["mcpServers"]["memory"]
+    assert server["command"] == sys.executable
+    assert server["timeout"] <= 30_000, "milliseconds; a server that does not answer holds up the start for so long"
+    hooks = json.loads((folder / "hooks" / "hooks.json").read_text())["hooks"]
+    assert set(hooks) == {"SessionStart", "BeforeAgent", "AfterAgent", "SessionEnd"}
+    for (group,) in hooks.values():
+        (hook,) = group["hooks"]
+        assert set(hook) == {"type", "command", "timeout"}
+        assert hook["timeout"] >= 1000, "milliseconds"
+
+
+def test_without_its_manifest_the_program_loads_nothing_and_doctor_says_so(sandbox: Sandbox) -> None:
+    context = Context(sandbox.env)
+    install_for("gemini", context.settings)
+    assert "Gemini CLI: SessionStart" in _other_agents(context).detail
+    settings_file = sandbox.home / ".gemini" / "settings.json"
+    settings_file.write_text('{"hooksConfig": {"enabled": false}}')
+    assert "hooksConfig.enabled" in _other_agents(context).todo
+    assert any("hooksConfig" in warning for warning in install_for("gemini", context.settings).warnings)
+    (extension_folder(context.settings) / "gemini-extension.json").unlink()
+    assert wired_events("gemini", context.settings) == ()
+
+
+@pytest.mark.parametrize("manifest", [None, '{"name": "memoryvault", "version": "7", "mcpServers": {"x": {}}}', "{ }"])
+def test_uninstall_restores_every_byte_of_the_folder(
+    sandbox: Sandbox, settings: Settings, manifest: str | None
+) -> None:
+    folder = extension_folder(settings)
+    if manifest is not None:
+        folder.mkdir(parents=True)
+        (folder / "gemini-extension.json").write_text(manifest)
+    before = {path: path.read_bytes() for path in sandbox.home.rglob("*") if path.is_file()}
+    install_for("gemini", settings)
+    install_skill("gemini", settings)
+    wire_actions("gemini", settings, on=True)
+    uninstall_for("gemini", settings)
+    remove_skill("gemini", settings)
+    assert {path: path.read_bytes() for path in sandbox.home.rglob("*") if path.is_file()} == before
+    assert folder.exists() == (manifest is not None)
+
+
+def test_the_hooks_of_tool_calls_come_and_go_by_the_users_word(settings: Settings) -> None:
+    assert hosts_with_actions(settings) == {}
+    install_for("gemini", settings)
+    assert hosts_with_actions(settings) == {"gemini": False}
+    assert wire_actions("gemini", settings, on=True).changed
+    assert not install_for("gemini", settings).changed, "memory init keeps them"
+    assert hosts_with_actions(settings) == {"gemini": True}
+    assert wire_actions("gemini", settings, on=False).changed
+    assert hosts_with_actions(settings) == {"gemini": False}
+
+
+def test_guard_wires_them_where_only_gemini_is_used(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in {**sandbox.env, "MEMORY_CONFIG": str(sandbox.root / "config.toml")}.items():
+        monkeypatch.setenv(name, value)
+    sandbox.state.ensure()
+    install_for("gemini", load_settings(sandbox.env))
+    assert main(["guard", "--on", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["on"], told["changed"]) == (True, True)
+    assert told["file"].endswith("/.gemini/extensions/memoryvault/hooks/hooks.json")
+    assert not (sandbox.home / ".claude" / "settings.json").exists()
+    assert main(["guard", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["on"]
+    assert main(["guard", "--off"]) == 0
+    assert hosts_with_actions(load_settings(sandbox.env)) == {"gemini": False}
+
+
+# Real payloads and chats, where they are at hand
+
+
+def real(pattern: str) -> list[Path]:
+    data = os.environ.get("MEMORYVAULT_DATA")
+    if not data:
+        pytest.skip("MEMORYVAULT_DATA is not set")
+    files = sorted((Path(data).parent / "fixtures" / "gemini").glob(pattern))
+    assert files, "MEMORYVAULT_DATA is set, but the fixtures beside it are missing"
+    return files
+
+
+@pytest.mark.slow
+def test_every_real_payload_is_answered_and_nothing_is_said_at_a_turns_end(sandbox: Sandbox, told: list[Any]) -> None:
+    for file in real("cli-0.61/hooks/*.json"):
+        text = file.read_text().replace("/home/ada/shop", str(sandbox.project)).replace("/home/ada", str(sandbox.home))
+        event = json.loads(text)["hook_event_name"]
+        done = sandbox.run(event, text.encode(), "--host", "gemini")
+        assert (done.returncode, "Traceback" in done.stderr) == (0, False)
+        if event not in ("SessionStart", "BeforeAgent"):
+            assert done.stdout == "{}\n", file.name
+        assert set(json.loads(done.stdout).get("hookSpecificOutput", {})) <= {"additionalContext"}
+
+
+def test_real_chats_say_what_the_real_list_says(tmp_path: Path) -> None:
+    """Of each what was confirmed."""
+    expected = {
+        "headless": [],
+        "headless-resumed": [],
+        "interactive": [
+            "I typed this by hand", "second typed prompt READFILE", "third typed prompt RUNSHELL",
+            "fourth typed prompt",
+        ],
+        "interactive.after-clear.full": ["fifth after clear"],
+        "interactive.cancelled-turn": [
+            "look at @notes.txt please", "answer SLOWLY now", "typed in mid turn", "please READSUB", "please RUNSHELL",
+            "no, never make markers",
+        ],
+    }  # fmt: skip
+    folder = tmp_path / "shop" / "chats"
+    folder.mkdir(parents=True)
+    (listed,) = real("cli-0.61/transcripts/logs.json")
+    shutil.copyfile(listed, tmp_path / "shop" / "logs.json")
+    said = {}
+    for file in real("cli-0.61/transcripts/*.jsonl"):
+        copy = folder / f"session-{file.name}"
+        shutil.copyfile(file, copy)
+        assert host_of(copy) == "gemini"
+        reader = open_transcript(copy)
+        turns = [turn for turn in reader if turn.origin is Origin.PROMPT]
+        assert reader.report.bad_lines == 0
+        assert all(turn.confirmed for turn in turns)
+        said[file.name.removesuffix(".jsonl")] = [turn.text for turn in turns]
+    assert said == expected
