@@ -35,6 +35,7 @@ WRITERS = {
     "cli/standard_streams.py": "/dev/null",
     "hooks/autostart.py": STATE,
     "hooks/opencode.py": "the folder of the host's settings",
+    "hooks/extension.py": "the folder of the host's extensions",
     "hooks/client.py": STATE,
     "hooks/enqueue.py": STATE,
     "hooks/injected.py": STATE,
