@@ -20,7 +20,7 @@ from .calls import REMEMBERED_CALLS, TOOL_TEXT_CHARS, call_text, tool_call
 from .compressed import ByteStream
 from .lines import as_object, as_text, clean, holds_match, one_line, parse_object, shorten
 from .reader import TranscriptReader
-from .words import entered_text, own_text, pasted_ranges
+from .words import entered_text, is_offered, offered_in, own_text, pasted_ranges
 
 LOOK_BACK_BYTES = 64 << 10
 """How much is read before the offset to find the queued prompts that the last reading has yielded."""
@@ -34,8 +34,6 @@ PERSONS_ENTRYPOINTS = ("cli", "claude-vscode", "claude-desktop")
 AGENTS_FIELDS = ("sourceToolAssistantUUID", "agentName", "teamName")
 """What a record has that a tool or another agent caused."""
 ASKING_TOOL = "AskUserQuestion"
-SHORTEST_LABEL = 5
-"""Letters and digits; a shorter label is only looked for as the whole answer."""
 USER_REJECTED = "user-rejected"
 
 # The host's sentence, from the first character on, up to what the user typed; the sentence may hold a command.
@@ -348,7 +346,7 @@ class ClaudeReader(TranscriptReader):
                 Origin.ANSWER,
                 text,
                 confirmed=confirmed
-                and not _is_offered(blanked(as_text(answer) if not picked else text, picked), offered),
+                and not is_offered(blanked(as_text(answer) if not picked else text, picked), offered),
                 about=one_line(question_text, 500),
                 pasted=picked or None,
             )
@@ -384,7 +382,7 @@ class ClaudeReader(TranscriptReader):
             self._offered.pop(oldest, None)
         self._calls[event.use_id or ""] = event
         if event.name == ASKING_TOOL and not self._is_damaged:
-            self._offered[event.use_id or ""] = _offered_in(arguments)
+            self._offered[event.use_id or ""] = offered_in(arguments)
 
     def _was_said(self, record: dict[str, Any], text: str) -> bool:
         """Whether a record was read that says the same at the same time.
@@ -465,27 +463,6 @@ def _says_typed(record: dict[str, Any]) -> bool:
     if "promptSource" in record:
         return record["promptSource"] in ("typed", "queued")
     return record.get("userType") == "external" and any(field in record for field in PROMPT_FIELDS)
-
-
-def _plain(text: str) -> str:
-    return "".join(char for char in text.casefold() if char.isalnum())
-
-
-def _offered_in(arguments: dict[str, Any]) -> frozenset[str]:
-    """Labels and descriptions of all options of a question, letters and digits only."""
-    found: set[str] = set()
-    questions = arguments.get("questions")
-    for question in questions if isinstance(questions, list) else ():
-        options = as_object(question).get("options")
-        for option in options if isinstance(options, list) else ():
-            found |= {_plain(as_text(as_object(option).get(name))) for name in ("label", "description")}
-    return frozenset(found - {""})
-
-
-def _is_offered(answer: str, offered: frozenset[str]) -> bool:
-    """Whether an answer holds what the agent offered, or is a part of it: hosts join labels, and shorten them."""
-    said = _plain(answer)
-    return any(said == one or (len(one) >= SHORTEST_LABEL and one in said) or (said and said in one) for one in offered)
 
 
 def _picked(text: str, labels: set[str]) -> tuple[tuple[int, int], ...]:

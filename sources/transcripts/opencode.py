@@ -20,11 +20,12 @@ from typing import Any, ClassVar
 from urllib.parse import quote
 
 from ...vault.turn import Origin, Role, Turn
+from ...vault.typed_text import OWN_COMMANDS
 from .calls import TOOL_TEXT_CHARS, call_text, tool_call
 from .compressed import IN_DATABASE, TranscriptStatus
 from .lines import as_object, as_text, clean, one_line, parse_object, shorten
 from .reader import TranscriptReader
-from .words import entered_text, pasted_ranges
+from .words import entered_text, is_offered, offered_in, pasted_ranges
 
 DATABASE = "opencode.db"
 HEADER = "opencode.session"
@@ -73,7 +74,8 @@ class OpenCodeReader(TranscriptReader):
         if text:
             origin = Origin.COMMAND_ARGS if command else Origin.PROMPT
             about = f"/{as_text(command.get('command'))}" if command else ""
-            confirmed = bool(command) or mark == "typed"
+            # What is given to another command than ours is for its purpose, as a text to translate.
+            confirmed = mark == "typed" or about.partition(":")[0] in OWN_COMMANDS
             pasted = pasted_ranges(text)
             yield self._turn(record, Role.USER, origin, text, about=about, pasted=pasted, confirmed=confirmed)
 
@@ -94,6 +96,7 @@ class OpenCodeReader(TranscriptReader):
         yield self._turn(record, Role.TOOL, Origin.TOOL_RESULT, clean(output), tool=result)
 
     def _answers(self, record: dict[str, Any], questions: object, answers: list[Any]) -> Iterator[Turn]:
+        offered = offered_in({"questions": questions})
         for question, chosen in zip(questions if isinstance(questions, list) else (), answers, strict=False):
             asked = as_object(question)
             options = asked.get("options")
@@ -103,7 +106,9 @@ class OpenCodeReader(TranscriptReader):
                 whole = ((0, len(text)),)  # An option that is only picked is the agent's wording.
                 pasted = whole if all(each in labels for each in picked) else pasted_ranges(text)
                 about = one_line(asked.get("question"), 500)
-                yield self._turn(record, Role.USER, Origin.ANSWER, text, about=about, pasted=pasted, confirmed=True)
+                rest = ", ".join(each for each in picked if each not in labels)
+                typed = bool(offered) and not is_offered(rest, offered)
+                yield self._turn(record, Role.USER, Origin.ANSWER, text, about=about, pasted=pasted, confirmed=typed)
 
 
 def transcript_files(root: Path) -> Iterator[Path]:

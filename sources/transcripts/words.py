@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from ...runtime import private
 from ...vault.typed_text import typed_text, words_to_agent
-from .lines import clean
+from .lines import as_object, as_text, clean
 
 _IMAGE_MARK = re.compile(r"\[(?:Image|Pasted text|Attachment|File)(?: #\d+| \+\d+ lines|:[^\]\n]{0,300}){1,2}\]")
 _TRAILING_BLANKS = re.compile(r"(?<![ \t])[ \t]+\n")
@@ -39,6 +40,31 @@ def entered_text(text: str) -> str:
 def strip_private(text: str) -> str:
     """The text without `<private>` passages. One whose beginning was cut off is taken to begin with the text."""
     return private.strip_private(text) if private.may_have_private_tag(text) else text
+
+
+SHORTEST_LABEL = 5
+"""Letters and digits; a shorter label is only looked for as the whole answer."""
+
+
+def _plain(text: str) -> str:
+    return "".join(char for char in text.casefold() if char.isalnum())
+
+
+def offered_in(arguments: dict[str, Any]) -> frozenset[str]:
+    """Labels and descriptions of all options of a question, letters and digits only."""
+    found: set[str] = set()
+    questions = arguments.get("questions")
+    for question in questions if isinstance(questions, list) else ():
+        options = as_object(question).get("options")
+        for option in options if isinstance(options, list) else ():
+            found |= {_plain(as_text(as_object(option).get(name))) for name in ("label", "description")}
+    return frozenset(found - {""})
+
+
+def is_offered(answer: str, offered: frozenset[str]) -> bool:
+    """Whether an answer holds what the agent offered, or is a part of it: hosts join labels, and shorten them."""
+    said = _plain(answer)
+    return any(said == one or (len(one) >= SHORTEST_LABEL and one in said) or (said and said in one) for one in offered)
 
 
 _FENCE = re.compile(r"^[ \t]{0,3}(`{3,}|~{3,})[^\n]*$", re.MULTILINE)

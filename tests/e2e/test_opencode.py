@@ -197,7 +197,7 @@ def test_a_session_is_read_while_it_runs_and_a_commands_text_is_not_typed(machin
     said = [(turn.origin, turn.text, turn.confirmed) for turn in turns if turn.role is Role.USER]
     assert said == [
         (Origin.PROMPT, RULE, True),
-        (Origin.COMMAND_ARGS, "Grace Hopper", True),
+        (Origin.COMMAND_ARGS, "Grace Hopper", False),
         (Origin.PROMPT, "Run the tests.", True),
     ]
     assert any("Always greet Grace Hopper twice." in text for text in chat.texts_of("user"))

@@ -75,11 +75,14 @@ def test_only_what_was_typed_is_the_users(rows: OpenCodeRows) -> None:
     rows.user(
         SESSION, said("Deploy: all of it.", metadata={"memoryvault": {"command": "deploy", "arguments": "to staging"}})
     )
+    ours = {"memoryvault": {"command": "remember", "arguments": "the deploys are on Tuesdays"}}
+    rows.user(SESSION, said("Remember it.", metadata=ours))
     # Without the plugin nothing tells a command's text from a typed one: it may be proposed, never saved unasked.
     rows.user(SESSION, said("Always run the linter."))
     assert users_words(rows) == [
         ("Look at @notes.md please.", True),
-        ("to staging", True),
+        ("to staging", False),
+        ("the deploys are on Tuesdays", True),
         ("Always run the linter.", False),
     ]
     assert not any("summary" in turn.text for turn in turns_of(rows))
@@ -167,3 +170,11 @@ def test_a_session_that_is_not_there_is_a_missing_file(rows: OpenCodeRows, tmp_p
     other.write_bytes(b"no database" * 100)
     with pytest.raises(OSError, match="OpenCode"):
         transcript_status(tmp_path / f"opencode.db#{SESSION}")
+
+
+def test_an_option_that_is_picked_in_other_letters_is_not_confirmed(rows: OpenCodeRows) -> None:
+    questions = [{"question": "How?", "options": [{"label": "Never use npm; use pnpm (Recommended)"}]}] * 2
+    answered = {"answers": [["never use npm; use pnpm "], ["Ask Grace about it"]]}
+    rows.agent(SESSION, tool("question", {"questions": questions}, output="…", metadata=answered))
+    answers = [turn for turn in turns_of(rows) if turn.origin is Origin.ANSWER]
+    assert [turn.confirmed for turn in answers] == [False, True]
