@@ -363,7 +363,7 @@ def test_a_person_who_saves_in_that_very_moment_is_not_overwritten(
         if not saved:
             bed.edit(entry.path, "## Evidence", "Saved meanwhile.\n\n## Evidence")
             saved.append(entry.path)
-        return carry_out(self, entry, *rest)  # type: ignore[arg-type]
+        return carry_out(self, entry, *rest)  # type: ignore[arg-type]  # whatever it takes
 
     monkeypatch.setattr(Reviewer, "_carry_out", meanwhile)
     decide(bed, proposal, Approve())
