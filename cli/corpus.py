@@ -35,9 +35,9 @@ from ..services.tombstones import TakenBack
 from ..sources.transcripts.corpus import Transcript, claude_cleanup_days
 from ..tasks.queue.enqueue import open_ledger
 from .context import Context
-from .mining_bar import draw_mining
-from .named_paths import named_folder
 from .output import counted, note, print_json
+from .path_arguments import named_folder
+from .progress import draw_mining
 
 WARN_DAYS = 7
 """A transcript that its host deletes within so many days is warned of."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from ..demo.loop import play
 from ..runtime.errors import UsageError
 from .context import Context
-from .named_paths import named_path
+from .path_arguments import named_path
 
 EPILOG = """example:
   memory vault demo                                              with a session that comes along

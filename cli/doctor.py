@@ -29,18 +29,12 @@ from ..services.indexing import drain_now, reconcile_now
 from ..services.pausing import how_to_go_on, why_nothing_starts
 from ..services.stores import open_index
 from ..tasks.queue.enqueue import open_ledger
-from ..tasks.queue.silence import is_silent
 from ..tasks.queue.times import worker_times
 from ..vault.automemory import PROBE_KIND
 from ..vault.listing import list_left_out
 from ..vault.scrubbed import Scrubbed
 from .context import Context
-from .finding import Finding, Grade
-from .output import add_json, counted, in_line, print_json
-from .pages import how_to
-from .processes import stop_background
-from .status_line import StatusLine
-from .surroundings import (
+from .doctor_checks import (
     NAMED,
     clock,
     ending_transcripts,
@@ -54,6 +48,11 @@ from .surroundings import (
     sync_clients,
     vault_and_disk,
 )
+from .finding import Finding, Grade
+from .output import add_json, counted, in_line, print_json
+from .pages import how_to
+from .processes import stop_background
+from .progress import StatusLine
 
 EPILOG = """example:
   memory doctor          exit code 0 when nothing is broken
@@ -196,7 +195,7 @@ def _running_worker(context: Context, process: int) -> Finding:
     """One that was stopped in its terminal, or hangs, keeps its place: no hook starts another."""
     with open_ledger(context.settings) as ledger:
         beat = ledger.worker()
-        if beat is None or beat.pid != process or not is_silent(ledger, worker_times(context.env).lease):
+        if beat is None or beat.pid != process or not ledger.is_worker_silent(worker_times(context.env).lease):
             return Finding("worker", "ok", f"runs as process {process}")
         silent = counted(round(ledger.now() - beat.beat_at), "second")
     another = _what_starts_another(context, "memory service up")
@@ -211,7 +210,7 @@ def _what_starts_another(context: Context, command: str) -> str:
 def _queue(context: Context) -> Finding:
     with open_ledger(context.settings) as ledger:
         backlog = ledger.backlog()
-        dead = len(ledger.list(["dead"]))
+        dead = len(ledger.list_jobs(["dead"]))
         held = ledger.paused()
     detail = f"{backlog.running} running, {backlog.due} due, {backlog.delayed} waiting"
     if dead:

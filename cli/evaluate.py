@@ -13,7 +13,7 @@ from ..runtime.errors import ModelUnavailable
 from .arguments import at_least_one
 from .context import Context
 from .output import add_json, note, print_json
-from .plain import redraw
+from .terminal_safety import redraw
 
 EPILOG = """example:
   memory config eval rank --docs notes.jsonl --queries questions.jsonl -k 10 --json

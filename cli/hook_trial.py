@@ -86,7 +86,7 @@ def _is_failure(line: str) -> bool:
 def _forget(settings: Settings, session: str) -> None:
     """The trial's marker and its job; what is left of a job that was faster finds nothing to mine."""
     with suppress(MemoryVaultError), open_ledger(settings) as ledger:
-        for job in ledger.list(["queued"], kind="reflect.session", most=1000):
+        for job in ledger.list_jobs(["queued"], kind="reflect.session", most=1000):
             if isinstance(job.args, dict) and job.args.get("session") == session:
                 ledger.cancel(job.id, "a trial of the hooks")
     with suppress(OSError):

@@ -11,8 +11,8 @@ from ..runtime.layout import home_folder
 from ..services.skills import all_roots, forget_root, index_skills, is_known_root, remember_root, scan
 from ..tasks.queue.enqueue import request_indexing
 from .context import Context, current_folder
-from .named_paths import named_folder, named_path
 from .output import add_json, counted, note, print_json
+from .path_arguments import named_folder, named_path
 
 EPILOG = """example:
   memory skills index                        plugins, your own skills, the projects you worked in

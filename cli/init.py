@@ -52,11 +52,11 @@ from ..services.stores import vault_store
 from ..tasks.queue.enqueue import enqueue, open_ledger, request_indexing
 from .context import Context
 from .hook_trial import HookTime, try_hooks
-from .mining_bar import draw_mining
-from .named_paths import named_path
 from .output import add_json, counted, cut, home_path, note, print_json
+from .path_arguments import named_path
 from .pending import list_with_commands
 from .processes import ensure_worker, states_in_use, stop_replaced
+from .progress import draw_mining
 from .settings_file import write_setting
 from .terminal import is_agreed, read_choice
 from .vault_choice import choose_vault, require_known, require_place, told_of_empty, vault_in

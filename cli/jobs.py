@@ -20,7 +20,7 @@ from ..tasks.queue.ledger import STATES, Job, Ledger
 from .arguments import at_least_one, is_given
 from .context import Context
 from .output import COLUMN_CHARACTERS, add_json, counted, cut, note, print_json, print_table
-from .plain import redraw
+from .terminal_safety import redraw
 from .times import local_time
 
 EPILOGS = {
@@ -111,7 +111,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
 def _list(args: argparse.Namespace, ledger: Ledger, most: int) -> None:
     upkeep = 0
     if args.all or args.json or args.state or args.kind:
-        found = ledger.list([args.state] if args.state else STATES, kind=args.kind, most=min(most + 1, LARGEST_ID))
+        found = ledger.list_jobs([args.state] if args.state else STATES, kind=args.kind, most=min(most + 1, LARGEST_ID))
     else:
         found, upkeep = ledger.list_without(UPKEEP, f'"{TRIAL_SESSION}', most=min(most + 1, LARGEST_ID))
     jobs = found[:most]
@@ -266,7 +266,7 @@ def _frame(ledger: Ledger, settings: Settings) -> Iterable[str]:
         mark = "  paused" if kind in paused else ""
         running, queued, dead = (found.get(state, 0) for state in ("running", "queued", "dead"))
         yield f"{kind:18} {running:8} {queued:8} {waits:>11} {dead:6}{mark}"
-    jobs = ledger.list(["running"], most=20)
+    jobs = ledger.list_jobs(["running"], most=20)
     if jobs:
         yield ""
         for job in jobs:

@@ -15,9 +15,9 @@ from .agent_rights import Command, Does, require_allowed
 from .arguments import CommandParser, ProgramParser
 from .context import Context
 from .pages import HOW_TO
-from .plain import OutputRefused, disarm_streams
 from .standard_streams import discard_outputs, open_closed_streams
 from .terminal import Interrupted
+from .terminal_safety import OutputRefused, disarm_streams
 
 READS, PROPOSES, CHANGES = Does
 

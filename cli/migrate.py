@@ -11,9 +11,9 @@ from ..services.journal import Journal
 from ..services.migrating import MigratedFile, Migration
 from ..tasks.queue.enqueue import request_indexing
 from .context import Context
-from .named_paths import named_folder
 from .output import add_json, counted, note, print_json
-from .plain import redraw
+from .path_arguments import named_folder
+from .terminal_safety import redraw
 
 EPILOG = """example:
   memory import migrate contextvault ~/ContextVault --dry-run

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..index.embedder import load_embedder, model_name
-from ..index.hub import download, endpoint_of, is_hub_name
+from ..index.model_download import download, endpoint_of, is_hub_name
 from ..index.models import SLOW_QUERY_MS, KnownModel, is_installed, list_models, measure_query_ms, why_not_loaded
 from ..runtime.errors import UsageError
 from ..services.indexing import UPGRADE_KIND
@@ -19,11 +19,11 @@ from ..services.upgrading import ask_for, cancel_all, embed_beside, is_complete,
 from ..tasks.queue.enqueue import open_ledger, request_indexing
 from .arguments import refuse_options_of_others
 from .context import Context
-from .named_paths import named_path
 from .output import add_json, counted, note, print_json, print_table
-from .plain import redraw
+from .path_arguments import named_path
 from .settings_file import write_setting
 from .terminal import is_agreed
+from .terminal_safety import redraw
 
 EPILOG = """example:
   memory config model                                  what is here, and which one answers
@@ -69,7 +69,7 @@ def _list(args: argparse.Namespace, context: Context) -> int:
     with open_ledger(settings) as ledger:
         coming = [
             str(job.args.get("model"))
-            for job in ledger.list(["queued", "running"], kind=UPGRADE_KIND)
+            for job in ledger.list_jobs(["queued", "running"], kind=UPGRADE_KIND)
             if isinstance(job.args, dict)
         ]
     with open_index(settings) as index:

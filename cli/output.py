@@ -12,7 +12,7 @@ from typing import Any
 from ..vault.wording import CUT, one_line
 from ..vault.wording import counted as counted
 from ..vault.wording import cut as cut
-from .plain import line_columns
+from .terminal_safety import line_columns
 
 JSON_HELP = "print JSON for programs"
 

@@ -27,8 +27,8 @@ from ..tasks.queue.enqueue import enqueue, request_indexing
 from . import corpus
 from .arguments import is_given
 from .context import Context, current_folder
-from .named_paths import named_file
 from .output import add_json, counted, note, print_json
+from .path_arguments import named_file
 
 EPILOG = """example:
   memory reflect

@@ -8,7 +8,7 @@ import sys
 from ..services.indexing import drain_now, reconcile_now
 from .context import Context
 from .output import add_json, note, print_json
-from .plain import redraw
+from .terminal_safety import redraw
 
 EPILOG = """example:
   memory vault reindex --rebuild

@@ -7,11 +7,11 @@ import argparse
 from ..hooks.wiring import is_wired
 from ..runtime.process_lock import lock_holder
 from ..services.pausing import resume, told_of_pause
-from ..tasks.queue.doorbell import ring_worker
+from ..tasks.queue.wakeup import wake_worker
 from .context import Context
+from .doctor_checks import hooks_start_worker
 from .output import add_json, note, print_json
 from .pause import switched_place
-from .surroundings import hooks_start_worker
 
 EPILOG = """example:
   memory resume
@@ -31,7 +31,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     settings, state = switched_place(context)
     changed = resume(state)
     still = told_of_pause(settings)
-    ring_worker(state.wake_socket)
+    wake_worker(state.wake_socket)
     if args.json:
         print_json({"paused": still is not None, "changed": changed})
     elif not still:

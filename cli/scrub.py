@@ -13,7 +13,7 @@ from ..services.scrubbing import Found, scrub_everything
 from ..tasks.queue.enqueue import request_indexing
 from .context import Context
 from .output import add_json, counted, note, print_json, print_table
-from .plain import write_bytes
+from .terminal_safety import write_bytes
 
 EPILOG = """example:
   memory vault scrub                    what is where, by kind

@@ -10,8 +10,8 @@ from ..services.seeding import DEFAULT_MOST, PlannedProposal, Seeding, SeedPlan
 from ..tasks.queue.enqueue import request_indexing
 from .arguments import at_least_one
 from .context import Context
-from .named_paths import named_path
 from .output import add_json, counted, cut, note, print_json
+from .path_arguments import named_path
 from .terminal import says_yes
 
 EPILOG = """example:

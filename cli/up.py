@@ -26,8 +26,8 @@ from ..runtime.settings import child_environment
 from ..tasks.queue.times import worker_times
 from .context import Context
 from .output import note
-from .plain import beneath, plain
 from .processes import stop_background
+from .terminal_safety import beneath, plain
 
 EPILOG = """example:
   memory service up             worker and recall service in one terminal; Ctrl-C stops both

@@ -19,9 +19,8 @@ from ..tasks.queue.worker import RunReport
 from ..tasks.queue.worklog import log_to
 from .arguments import is_given
 from .context import Context
-from .headway import headway_line, later_line
 from .output import add_json, counted, note, print_json
-from .status_line import StatusLine
+from .progress import StatusLine, later_line, progress_line
 
 EPILOG = """example:
   memory service worker --until-idle
@@ -99,7 +98,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         report = build_worker(settings, watch=False).run_until_idle(
             timeout_seconds=timeout,
             include_delayed_seconds=settings.session.quiet_seconds,
-            on_progress=(lambda headway: line.show(headway_line(headway))) if line.shown else None,
+            on_progress=(lambda progress: line.show(progress_line(progress))) if line.shown else None,
         )
     if args.json:
         print_json(asdict(report) | {"later": [_as_json(each) for each in report.later]})

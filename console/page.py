@@ -11,15 +11,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from .desk import Desk
+from .context import ConsoleContext
 from .navigation import NavigationItem
 
 
 @dataclass(frozen=True, kw_only=True)
 class Page(NavigationItem):
-    """One page. `desk.page(…, page=name)` makes its answers."""
+    """One page. `context.page(…, page=name)` makes its answers."""
 
-    routes: Callable[[Desk], Sequence[Route]]
+    routes: Callable[[ConsoleContext], Sequence[Route]]
 
 
 Answer = Callable[[Request], Response]

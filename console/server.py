@@ -23,7 +23,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ..runtime.errors import MemoryVaultError
 from ..runtime.settings import Settings
-from .desk import Desk, Notice
+from .context import ConsoleContext, Notice
 from .keys import LINK_SECONDS, Keys
 from .pages import PAGES
 from .safety import Guard
@@ -40,36 +40,36 @@ STATIC = Path(__file__).parent / "static"
 
 def make_app(settings: Settings, keys: Keys, *, authority: str, place: str) -> ASGIApp:
     """The whole console for requests to `http://<authority>/<place>/`; `authority` is host:port as bound."""
-    desk = Desk(settings, place=place, pages=PAGES)
+    context = ConsoleContext(settings, place=place, pages=PAGES)
 
     def home(request: Request) -> Response:
-        return RedirectResponse(desk.url(PAGES[0].name), 303)
+        return RedirectResponse(context.url(PAGES[0].name), 303)
 
     def not_done(request: Request, error: Exception) -> Response:
         assert isinstance(error, MemoryVaultError)
-        return desk.problem(request, error)
+        return context.problem(request, error)
 
     def not_there(request: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 500
         line = "There is no such page." if status == 404 else "This cannot be done here."
         if not hasattr(request.state, "session"):
-            return desk.refused(status, line)
-        return desk.page(request, "problem.html", page="", title="Not found", status=status, said=Notice(line, True))
+            return context.refused(status, line)
+        return context.page(request, "problem.html", page="", title="Not found", status=status, said=Notice(line, True))
 
     def failed(request: Request, error: Exception) -> Response:
         # Starlette raises it again, so that the log has the traceback; the page has none.
-        return desk.refused(500, "Something went wrong in the console; its terminal says what. Nothing was half done.")
+        return context.refused(500, "Something went wrong in the console; its terminal says what. Nothing was changed.")
 
     routes = [
         Mount("/static", StaticFiles(directory=STATIC, follow_symlink=False), name="static"),
         Route("/", home),
-        *(route for page in PAGES for route in page.routes(desk)),
+        *(route for page in PAGES for route in page.routes(context)),
     ]
     app = Starlette(
         routes=[Mount(f"/{place}", routes=routes)],
         exception_handlers={MemoryVaultError: not_done, HTTPException: not_there, 500: failed},
     )
-    return Guard(app, keys, authority=authority, place=place, refuse=desk.refused)
+    return Guard(app, keys, authority=authority, place=place, refuse=context.refused)
 
 
 class PortTaken(MemoryVaultError):

@@ -427,7 +427,7 @@ def _prompt(hook: Hook, call: HookCall, settings: Mapping[str, str], raw: bytes)
 def _record(hook: Hook, call: HookCall, settings: Mapping[str, str], *, at_once: bool) -> str:
     """Handle an event that only records: touch the marker, enqueue a reflection. `at_once`: without a sync, and into
     the spool, which no lock holds up."""
-    from .enqueue import EnqueueOutcome, enqueue_reflection, ring_worker, spool_reflection
+    from .enqueue import EnqueueOutcome, enqueue_reflection, spool_reflection, wake_worker
 
     if not call.session:
         report("memoryvault: no session_id on stdin")
@@ -450,7 +450,7 @@ def _record(hook: Hook, call: HookCall, settings: Mapping[str, str], *, at_once:
     if outcome.why:
         hook.fields["why"] = outcome.why
         report(f"memoryvault: the queue cannot be reached, kept in the spool: {outcome.why}")
-    if delay is None and not ring_worker(settings["wake_socket"]):
+    if delay is None and not wake_worker(settings["wake_socket"]):
         _start_missing(hook, call, settings, worker=True, service=False)
     return refused or "ok"
 
@@ -497,11 +497,11 @@ def _start_missing(hook: Hook, call: HookCall, settings: Mapping[str, str], *, w
     """Start the worker or the recall service if it does not run and the settings allow it. Never raises."""
     if settings["autostart"] != "1" or not settings["python"]:
         return
-    from .enqueue import ring_worker
+    from .enqueue import wake_worker
     from .recall_client import is_listening
 
     missing = []
-    if worker and not ring_worker(settings["wake_socket"]):
+    if worker and not wake_worker(settings["wake_socket"]):
         missing.append("worker")
     if service and not is_listening(settings["recall_socket"]):
         missing.append("serve")

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from ..runtime.errors import IndexUnavailable, ModelUnavailable
 from .embedder import Embedder
+from .late_interaction import pack_words
 from .store import IndexStore, PendingText
-from .words import pack_words
 
 BATCH_TEXTS = 128
 """Texts per call of the embedder: a few seconds of work, so that a kill costs little."""

@@ -31,6 +31,7 @@ from .filescan import scan_files
 from .filters import parse_filter
 from .gating import GATED_ENTRIES, Surroundings, asks, features, log_odds, needed, threshold
 from .languages import is_foreign
+from .late_interaction import match_texts, match_vectors
 from .matrix import Matrix, MatrixCache
 from .query import QueryAnalysis, analyse, refine
 from .query_embedding import QueryEmbedder, QueryEmbedding
@@ -38,7 +39,6 @@ from .ranking import DenseHit, EntryFacts, KeywordHit, ScoredEntry, WordEvidence
 from .scope import Scope
 from .search_reader import KEYWORD_LIMIT, ReaderPool, SearchReader
 from .store import row_of
-from .words import match_texts, match_vectors
 
 # The codes of `degraded`.
 NO_INDEX = "no-index"  # the files were scanned instead

@@ -33,7 +33,6 @@ from .client import RecallClient, ServiceRefused, ServiceUnavailable
 from .daemon import CannotServe, hold_lock, listen, wake_on_signals
 from .embedder import Embedder, load_embedder
 from .engine import DEFAULT_EAGERNESS, NO_INDEX, VECTORS_DAMAGED, Hit, RecallEngine, RecallQuery
-from .given import paths_given
 from .message_reader import MessageReader
 from .models import model_in_force
 from .protocol import (
@@ -52,6 +51,7 @@ from .protocol import (
     strings_field,
     text_field,
 )
+from .recall import paths_given
 from .receipts import append_receipt, receipt
 from .runner import ModelRunner
 from .scope import ON_DEMAND

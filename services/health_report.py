@@ -241,11 +241,11 @@ def _read_ledger(settings: Settings) -> _LedgerFigures:
         dead = sum(count for _, state, count in ledger.live_counts() if state == "dead")
         sessions = [
             job
-            for job in ledger.list(["done"], kind="reflect.session", most=MOST_REFLECTIONS)
+            for job in ledger.list_jobs(["done"], kind="reflect.session", most=MOST_REFLECTIONS)
             if not str(job.args.get("session") if isinstance(job.args, dict) else "").startswith(TRIAL_SESSION)
         ]
         waiting, beat = read_sessions(ledger), ledger.worker()
-        done = [*sessions[:1], *ledger.list(["done"], kind="reflect.corpus", most=1)]
+        done = [*sessions[:1], *ledger.list_jobs(["done"], kind="reflect.corpus", most=1)]
         held = tuple(ledger.paused())
     return _LedgerFigures(
         queue=QueueFigures(backlog.running, backlog.due, backlog.delayed, dead),

@@ -128,7 +128,7 @@ def request_of(settings: Settings, model: str, seconds: float) -> UpgradeRequest
 def ask_for(ledger: Ledger, model: str) -> int | None:
     """Enqueue the change to `model` and cancel what is under way to another; None when one is under way."""
     going_on = None
-    for job in ledger.list(["queued", "running"], kind=UPGRADE_KIND):
+    for job in ledger.list_jobs(["queued", "running"], kind=UPGRADE_KIND):
         if isinstance(job.args, dict) and job.args.get("model") == model:
             going_on = job
         else:
@@ -140,7 +140,7 @@ def ask_for(ledger: Ledger, model: str) -> int | None:
 
 def cancel_all(ledger: Ledger) -> None:
     """Nothing but the model that answers is wanted any more."""
-    for job in ledger.list(["queued", "running"], kind=UPGRADE_KIND):
+    for job in ledger.list_jobs(["queued", "running"], kind=UPGRADE_KIND):
         ledger.cancel(job.id, "the model in force is wanted")
 
 

@@ -36,7 +36,7 @@ def read_sessions(ledger: Ledger) -> SessionFigures:
     """Those of the ledger, but for trials of the hooks. Raises QueueUnavailable."""
     jobs = [
         job
-        for job in ledger.list(["queued", "running"], kind=KIND, most=MOST)
+        for job in ledger.list_jobs(["queued", "running"], kind=KIND, most=MOST)
         if not str(job.args.get("session") if isinstance(job.args, dict) else "").startswith(TRIAL_SESSION)
     ]
     due = [job.run_at for job in jobs if job.state == "queued"]

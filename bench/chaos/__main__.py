@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from .bed import Bed
-from .plain import PlainVerdict, run_plain
+from .huey_baseline import PlainVerdict, run_plain
 from .restarts import RESTARTS, come_and_go
 from .rounds import POINTS, at_point, plan
 from .verdict import Verdict, reckon

@@ -45,11 +45,11 @@ def settle(bed: Bed) -> int:
         worker = bed.worker(None, "--until-idle", "--timeout", "60")
         bed.wait(worker, 90.0)
         with bed.ledger() as ledger:
-            dead = ledger.list(["dead"], most=1000)
+            dead = ledger.list_jobs(["dead"], most=1000)
             for job in dead:
                 ledger.retry(job.id)
             replayed += len(dead)
-            if not dead and not ledger.list(["queued", "running"], most=1):
+            if not dead and not ledger.list_jobs(["queued", "running"], most=1):
                 break
             ledger.advance(3600.0)
             with ledger.transaction() as conn:  # A pause after a failure is not waited for.

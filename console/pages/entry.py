@@ -22,7 +22,7 @@ from ...services.marking import reason_against as reason_against_mark
 from ...vault.entry import AGENT_SOURCE, GUARDS, Entry, Source
 from ...vault.pending import pending_folder
 from ...vault.store import VaultStore
-from ..desk import Desk, Notice, attempt, undone
+from ..context import ConsoleContext, Notice, attempt, undone
 from ..page import Page, routes_of
 
 MOST_ACTS = 50
@@ -43,13 +43,13 @@ class _Step:
         return self.before is not None and self.after is not None and self.before != self.after
 
 
-def _routes(desk: Desk) -> Sequence[Route]:
+def _routes(context: ConsoleContext) -> Sequence[Route]:
     def look(request: Request) -> Response:
         return shown(request, request.query_params.get("path", ""))
 
     def dismiss_it(request: Request) -> Response:
         form: Mapping[str, str] = request.state.form
-        return shown(request, form.get("item", ""), attempt(lambda: _dismissed(desk, form)))
+        return shown(request, form.get("item", ""), attempt(lambda: _dismissed(context, form)))
 
     def mark(request: Request) -> Response:
         form: Mapping[str, str] = request.state.form
@@ -57,7 +57,7 @@ def _routes(desk: Desk) -> Sequence[Route]:
 
         def marked() -> Notice:
             nonlocal path
-            done = _marked(desk, form)
+            done = _marked(context, form)
             path = done.path
             return Notice(f"{done.verdict}{' already' * done.was_so}: {done.path}")
 
@@ -66,25 +66,25 @@ def _routes(desk: Desk) -> Sequence[Route]:
 
     def edit_it(request: Request) -> Response:
         form: Mapping[str, str] = request.state.form
-        said = attempt(lambda: _edited(desk, form))
+        said = attempt(lambda: _edited(context, form))
         return shown(request, form.get("item", ""), said, typed=form.get("body", "") if said.is_problem else "")
 
     def undo(request: Request) -> Response:
         form: Mapping[str, str] = request.state.form
-        return shown(request, form.get("item", ""), undone(desk, form.get("act", ""))[0])
+        return shown(request, form.get("item", ""), undone(context, form.get("act", ""))[0])
 
     def shown(request: Request, path: str, said: Notice | None = None, typed: str = "") -> Response:
-        store = desk.store()
+        store = context.store()
         entry = _find(store, path)
-        last = desk.last_decision.of(desk.reviewer())
-        steps = _history(Journal(desk.settings.state, store), store, entry)
-        return desk.page(
+        last = context.last_decision.of(context.reviewer())
+        steps = _history(Journal(context.settings.state, store), store, entry)
+        return context.page(
             request,
             "entry.html",
             page="entry",
             title=entry.title,
             said=said,
-            address="" if said is None else desk.entry_url(entry.path),
+            address="" if said is None else context.entry_url(entry.path),
             is_edited=bool(typed) or (said is None and request.query_params.get("panel") == "edit"),
             typed=typed,
             # What waits is decided on where it waits.
@@ -95,7 +95,7 @@ def _routes(desk: Desk) -> Sequence[Route]:
             entry=entry,
             steps=steps[:MOST_ACTS],
             more_steps=max(0, len(steps) - MOST_ACTS),
-            evidence=_evidence(desk, entry.sources[:MOST_SOURCES]),
+            evidence=_evidence(context, entry.sources[:MOST_SOURCES]),
             more_evidence=max(0, len(entry.sources) - MOST_SOURCES),
             fields=facts_of(entry),
             agent=AGENT_SOURCE,
@@ -104,31 +104,31 @@ def _routes(desk: Desk) -> Sequence[Route]:
     return routes_of("/entry", look, dismiss=dismiss_it, mark=mark, edit=edit_it, undo=undo)
 
 
-def _dismissed(desk: Desk, form: Mapping[str, str]) -> Notice:
-    done = dismiss(desk.reviewer(), form.get("item", ""), form.get("hash", ""))
-    desk.changed()
+def _dismissed(context: ConsoleContext, form: Mapping[str, str]) -> Notice:
+    done = dismiss(context.reviewer(), form.get("item", ""), form.get("hash", ""))
+    context.changed()
     return Notice(f"{done.status}{' already' if done.was_so else ''}: {done.path}")
 
 
-def _marked(desk: Desk, form: Mapping[str, str]) -> Marked:
-    reviewer, path, seen = desk.reviewer(), form.get("item", ""), form.get("hash", "")
+def _marked(context: ConsoleContext, form: Mapping[str, str]) -> Marked:
+    reviewer, path, seen = context.reviewer(), form.get("item", ""), form.get("hash", "")
     mark = form.get("mark", "")
     if mark in ("always", "not always"):
         done = mark_always(reviewer, path, mark == "always", seen)
     else:
         done = mark_guard(reviewer, path, "" if mark == "off" else mark, seen)
-    desk.changed()
+    context.changed()
     return done
 
 
-def _edited(desk: Desk, form: Mapping[str, str]) -> Notice:
+def _edited(context: ConsoleContext, form: Mapping[str, str]) -> Notice:
     text = form.get("body", "").replace("\r\n", "\n").strip()
     if not text:
         raise UsageError("nothing was left of the text: dismiss it instead")
     body = scrub(text, Policy.SECRETS)
     remark = "; secrets in the text were replaced" if body != text else ""
-    changed = edit(desk.reviewer(), form.get("item", ""), body, form.get("hash", ""))
-    desk.changed()
+    changed = edit(context.reviewer(), form.get("item", ""), body, form.get("hash", ""))
+    context.changed()
     return Notice(f"edited: {form.get('item', '')}{remark}" if changed else "it says that already")
 
 
@@ -176,9 +176,9 @@ def _history(journal: Journal, store: VaultStore, entry: Entry) -> list[_Step]:
     return steps
 
 
-def _evidence(desk: Desk, sources: Sequence[Source]) -> list[tuple[Source, Excerpt | None]]:
+def _evidence(context: ConsoleContext, sources: Sequence[Source]) -> list[tuple[Source, Excerpt | None]]:
     """Each with the piece of its session, None for what no session said."""
-    excerpts = iter(excerpts_of(desk.settings, [source for source in sources if source.session]))
+    excerpts = iter(excerpts_of(context.settings, [source for source in sources if source.session]))
     return [(source, next(excerpts) if source.session else None) for source in sources]
 
 

@@ -30,7 +30,7 @@ from ...services.spending import spent_by_day
 from ...services.trends import DAYS, WEEKS, growth_by_week, hooks_by_day, last_days
 from ...vault.pending import describe_other_places, describe_review
 from ..charts import Chart, Series, bar_chart, line_chart
-from ..desk import Desk
+from ..context import ConsoleContext
 from ..page import Page
 
 PROMPT = "UserPromptSubmit"
@@ -38,31 +38,31 @@ WHOLE = "whole"
 """`?view=` of the page with all its parts."""
 
 
-def _routes(desk: Desk) -> Sequence[Route]:
+def _routes(context: ConsoleContext) -> Sequence[Route]:
     def look(request: Request) -> Response:
         now = time.time()
-        report = health_report(desk.settings, now, is_wired, count_entries=False)
+        report = health_report(context.settings, now, is_wired, count_entries=False)
         is_whole = request.query_params.get("view") == WHOLE
-        return desk.page(
+        return context.page(
             request,
             "health.html",
             page="health",
             pending=report.waiting,
             report=report,
             todo=_to_do(report.waiting) if report.waiting else [],
-            what_starts_a_worker=what_starts_a_worker(desk.settings, is_wired),
+            what_starts_a_worker=what_starts_a_worker(context.settings, is_wired),
             days=HOOK_DAYS,
             now=now,
             whole=WHOLE,
             is_whole=is_whole,
-            **(_entries(desk) | _charts(desk, now) if is_whole else {}),
+            **(_entries(context) | _charts(context, now) if is_whole else {}),
         )
 
     def entries(request: Request) -> Response:
-        return desk.part("health_entries.html", **_entries(desk))
+        return context.part("health_entries.html", **_entries(context))
 
     def charts(request: Request) -> Response:
-        return desk.part("health_charts.html", **_charts(desk, time.time()))
+        return context.part("health_charts.html", **_charts(context, time.time()))
 
     routes = {"/health": look, "/health/entries": entries, "/health/charts": charts}
     return tuple(Route(address, answer, methods=["GET"]) for address, answer in routes.items())
@@ -77,19 +77,19 @@ def _to_do(waiting: PendingCounts) -> list[tuple[str, str]]:
     return [*([(review, "review")] if review else []), *others]
 
 
-def _entries(desk: Desk) -> dict[str, Any]:
+def _entries(context: ConsoleContext) -> dict[str, Any]:
     """The values of `health_entries.html`."""
     figures: EntryFigures | None = None
     with suppress(MemoryVaultError):  # the page itself has said why
-        figures = read_entry_figures(desk.settings)
+        figures = read_entry_figures(context.settings)
     return {"entries": figures}
 
 
-def _charts(desk: Desk, now: float) -> dict[str, Any]:
+def _charts(context: ConsoleContext, now: float) -> dict[str, Any]:
     """The values of `health_charts.html`."""
-    runs = read_hook_runs(Path(desk.settings.state.log_file), now - DAYS * SECONDS_PER_DAY)
+    runs = read_hook_runs(Path(context.settings.state.log_file), now - DAYS * SECONDS_PER_DAY)
     today = local_day(now)
-    return {"charts": [_latency(runs, today), _growth(_made(desk), today), _spending(desk, today)]}
+    return {"charts": [_latency(runs, today), _growth(_made(context), today), _spending(context, today)]}
 
 
 def _latency(runs: Iterable[HookRun], today: date) -> Chart:
@@ -126,11 +126,11 @@ def _growth(made: Mapping[str, int], today: date) -> Chart:
     )
 
 
-def _spending(desk: Desk, today: date) -> Chart:
+def _spending(context: ConsoleContext, today: date) -> Chart:
     days = last_days(today)
     spent: Mapping[str, Mapping[str, int]] = {}
     with suppress(MemoryVaultError):
-        spent = spent_by_day(desk.settings.state.state_db, "tokens", days[0].isoformat())
+        spent = spent_by_day(context.settings.state.state_db, "tokens", days[0].isoformat())
     purposes = sorted({purpose for of in spent.values() for purpose in of})
     sums = [sum(spent.get(day.isoformat(), {}).values()) for day in days]
     return bar_chart(
@@ -149,9 +149,9 @@ def _spending(desk: Desk, today: date) -> Chart:
     )
 
 
-def _made(desk: Desk) -> Mapping[str, int]:
+def _made(context: ConsoleContext) -> Mapping[str, int]:
     """Entries made by day."""
-    index = Path(desk.settings.state.index_db)
+    index = Path(context.settings.state.index_db)
     with suppress(IndexUnavailable), closing(CatalogReader(index)) as reader:
         return reader.count_by_day()
     return {}

@@ -23,7 +23,7 @@ from ...runtime.days import local_today
 from ...runtime.errors import IndexUnavailable, UsageError
 from ...runtime.layout import INBOX, INCUBATOR, REVIEW
 from ...vault.entry import AWAITING_STATUSES, STATUSES
-from ..desk import Desk, Notice, page_number
+from ..context import ConsoleContext, Notice, page_number
 from ..page import Listed, Page, page_of
 
 ON_A_PAGE = 20
@@ -110,17 +110,17 @@ def quoted(value: str) -> str:
     return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _routes(desk: Desk) -> Sequence[Route]:
+def _routes(context: ConsoleContext) -> Sequence[Route]:
     def look(request: Request) -> Response:
         asked = SearchForm.of(request.query_params)
         said = None
         results = Results((), 0, 1, 1)
         try:
-            results = _results(desk, asked, page_number(request))
+            results = _results(context, asked, page_number(request))
         except UsageError as error:
             said = Notice(str(error), is_problem=True)
-        kinds, projects = _choices(desk)
-        return desk.page(
+        kinds, projects = _choices(context)
+        return context.page(
             request,
             "search.html",
             page="search",
@@ -138,15 +138,15 @@ def _routes(desk: Desk) -> Sequence[Route]:
     return (Route("/search", look, methods=["GET"]),)
 
 
-def _results(desk: Desk, asked: SearchForm, number: int) -> Results:
+def _results(context: ConsoleContext, asked: SearchForm, number: int) -> Results:
     # A filter that is wrong is told before anything is asked.
     tree = parse_filter(asked.expression, local_today())
-    require_known(named_values(tree, "status"), desk.store())
+    require_known(named_values(tree, "status"), context.store())
     if asked.text:
-        return _recalled(desk, asked, number)
+        return _recalled(context, asked, number)
     scope = Scope(all_projects=True, include=frozenset(asked.include), filter=tree)
     try:
-        with closing(CatalogReader(Path(desk.settings.state.index_db))) as reader, reader.snapshot():
+        with closing(CatalogReader(Path(context.settings.state.index_db))) as reader, reader.snapshot():
             in_place = not asked.has_filter  # as many as elsewhere are told to be in use
             total = reader.count_entries(scope, in_place=in_place)
             pages = max(1, math.ceil(total / ON_A_PAGE))
@@ -159,7 +159,7 @@ def _results(desk: Desk, asked: SearchForm, number: int) -> Results:
     return Results(hits, total, number, pages)
 
 
-def _recalled(desk: Desk, asked: SearchForm, number: int) -> Results:
+def _recalled(context: ConsoleContext, asked: SearchForm, number: int) -> Results:
     request: dict[str, Any] = {
         "k": MOST_HITS,
         "filter": asked.expression,
@@ -169,7 +169,7 @@ def _recalled(desk: Desk, asked: SearchForm, number: int) -> Results:
         "include": sorted(asked.include),
         "floor": not asked.is_weak,
     }
-    settings = desk.settings
+    settings = context.settings
     answer = recall_entries(
         settings, settings.state, asked.text, request, caller="console", patience_seconds=PATIENCE_SECONDS
     )
@@ -177,9 +177,9 @@ def _recalled(desk: Desk, asked: SearchForm, number: int) -> Results:
     return Results(**vars(page_of(answer.hits, number, ON_A_PAGE)), remarks=tuple(remarks))
 
 
-def _choices(desk: Desk) -> tuple[list[str], list[str]]:
+def _choices(context: ConsoleContext) -> tuple[list[str], list[str]]:
     """Kinds and projects that there are."""
-    index = Path(desk.settings.state.index_db)
+    index = Path(context.settings.state.index_db)
     with suppress(IndexUnavailable), closing(CatalogReader(index)) as reader, reader.snapshot():
         return reader.distinct_values("kind"), reader.distinct_values("project")
     return [], []

@@ -232,7 +232,7 @@ def progress_of(ledger: Ledger, run: BackfillRun) -> Progress:
     """Count how far the run is now."""
     states: Counter[str] = Counter()
     found: Counter[str] = Counter()
-    for job in ledger.list(kind=KIND, most=MOST_JOBS):
+    for job in ledger.list_jobs(kind=KIND, most=MOST_JOBS):
         if job.id in run.jobs:
             states[job.state] += 1
             for step in job.history:
@@ -252,5 +252,5 @@ def progress_of(ledger: Ledger, run: BackfillRun) -> Progress:
 def queued_count(ledger: Ledger, plan: Plan) -> int:
     """Count the plan's transcripts that are in the queue already."""
     wanted = {each.identity for each in plan.to_mine}
-    jobs = ledger.list(["queued", "running"], kind=KIND, most=MOST_JOBS)
+    jobs = ledger.list_jobs(["queued", "running"], kind=KIND, most=MOST_JOBS)
     return len(wanted & {str(job.args.get("identity")) for job in jobs if isinstance(job.args, dict)})

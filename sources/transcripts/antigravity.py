@@ -17,7 +17,7 @@ from ...vault.turn import Origin, Role, ToolEvent, Turn
 from .calls import TOOL_TEXT_CHARS, call_text, tool_call
 from .lines import as_text, clean, shorten
 from .reader import JSON_COLONS, TranscriptReader
-from .words import entered_text, pasted_ranges
+from .whose_words import entered_text, pasted_ranges
 
 LOG = Path(".system_generated", "logs", "transcript.jsonl")
 _STEP = "step:"

@@ -20,7 +20,7 @@ from .calls import REMEMBERED_CALLS, TOOL_TEXT_CHARS, call_text, tool_call
 from .compressed import ByteStream
 from .lines import as_object, as_text, clean, holds_match, one_line, parse_object, shorten
 from .reader import TranscriptReader
-from .words import entered_text, is_offered, offered_in, own_text, pasted_ranges
+from .whose_words import entered_text, is_offered, offered_in, own_text, pasted_ranges
 
 LOOK_BACK_BYTES = 64 << 10
 """How much is read before the offset to find the queued prompts that the last reading has yielded."""

@@ -18,7 +18,7 @@ from .calls import REMEMBERED_CALLS, TOOL_TEXT_CHARS, call_text, tool_call
 from .compressed import SUFFIX
 from .lines import as_text, clean, shorten
 from .reader import TranscriptReader
-from .words import entered_text, pasted_ranges
+from .whose_words import entered_text, pasted_ranges
 
 _SILENT = re.compile(rb'"type":"(?:token_count|reasoning|world_state|compacted|agent_reasoning)"')
 _EXIT_CODE = re.compile(r"(?:Process exited with code|Exit code:)\s*(-?\d+)")

@@ -11,7 +11,7 @@ from ...vault.turn import Origin, Role, ToolEvent, Turn
 from .calls import REMEMBERED_CALLS, TOOL_TEXT_CHARS, call_text, tool_call
 from .lines import as_object, as_text, clean, shorten
 from .reader import TranscriptReader
-from .words import entered_text, pasted_ranges
+from .whose_words import entered_text, pasted_ranges
 
 _SILENT = re.compile(rb'\A\{"type":"(?:hook|system|session\.(?!start|resume))')
 

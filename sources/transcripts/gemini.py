@@ -24,7 +24,7 @@ from .calls import TOOL_TEXT_CHARS, call_text, tool_call
 from .compressed import ByteStream
 from .lines import as_object, as_text, clean, lines_from, parse_object, shorten
 from .reader import TranscriptReader
-from .words import entered_text, pasted_ranges
+from .whose_words import entered_text, pasted_ranges
 
 TYPED_LIST = "logs.json"
 FOLDER_NAME = ".project_root"

@@ -25,7 +25,7 @@ from .calls import TOOL_TEXT_CHARS, call_text, tool_call
 from .compressed import IN_DATABASE, TranscriptStatus
 from .lines import as_object, as_text, clean, one_line, parse_object, shorten
 from .reader import TranscriptReader
-from .words import entered_text, is_offered, offered_in, pasted_ranges
+from .whose_words import entered_text, is_offered, offered_in, pasted_ranges
 
 DATABASE = "opencode.db"
 HEADER = "opencode.session"

@@ -14,7 +14,7 @@ from ...vault.turn import Origin, Role, ToolEvent, Turn
 from .apart import apart_ranges
 from .compressed import ByteStream, open_bytes
 from .lines import as_text, begins_line, lines_from, parse_object, records_within
-from .words import strip_private
+from .whose_words import strip_private
 
 JSON_COLONS = (":", ": ")
 """Between a field and its value: hosts write the first."""

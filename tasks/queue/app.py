@@ -1,7 +1,7 @@
 """The huey application: every job runs as huey's task `memoryvault.run(job_id)`.
 
 huey brings the consumer, its worker threads and their supervision; the ledger decides what runs.  So the
-storage takes a doorbell off huey's table in the transaction that claims the job: a killed worker leaves a
+storage takes a message off huey's table in the transaction that claims the job: a killed worker leaves a
 lease that expires, never a message that is gone.
 """
 
@@ -22,10 +22,10 @@ from huey.serializer import Serializer
 from huey.storage import SqliteStorage
 
 from ...runtime.errors import QueueUnavailable
-from .doorbell import Bell
 from .ledger import Claim, Ledger
 from .records import job_id_of
 from .schema import QUEUE_NAME, TASK_NAME
+from .wakeup import Wakeup
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ class JsonSerializer(Serializer):  # type: ignore[misc]
 class Claiming:
     """How a storage claims: for whom, for how long, and when not."""
 
-    bell: Bell
+    wakeup: Wakeup
     owner: Callable[[], str]
     """A fresh owner for each claim."""
     lease_seconds: float
@@ -66,7 +66,7 @@ class Claiming:
 
 
 class LedgerStorage(SqliteStorage):  # type: ignore[misc]
-    """huey's SQLite storage in queue.db: `dequeue` claims the job in the ledger and waits on the bell."""
+    """huey's SQLite storage in queue.db: `dequeue` claims the job in the ledger and waits for a wake-up."""
 
     blocking = True  # `dequeue` waits by itself; huey's own polling backs off to ten seconds.
 
@@ -74,7 +74,7 @@ class LedgerStorage(SqliteStorage):  # type: ignore[misc]
         # schema.py has made the tables: huey's own DDL would take an exclusive lock at every start.
         super().__init__(name, filename=str(ledger.path), create_tables=False, fsync=True)
         self._ledger = ledger
-        self._bell = claiming.bell
+        self._wakeup = claiming.wakeup
         self._owner = claiming.owner
         self._lease_seconds = claiming.lease_seconds
         self._poll_seconds = claiming.poll_seconds
@@ -86,7 +86,7 @@ class LedgerStorage(SqliteStorage):  # type: ignore[misc]
 
     def enqueue(self, data: bytes, priority: float | None = None) -> None:
         super().enqueue(data, priority)
-        self._bell.ring()
+        self._wakeup.wake()
 
     def dequeue(self) -> bytes | None:
         message: bytes | None = getattr(self._ahead, "message", None)
@@ -98,7 +98,7 @@ class LedgerStorage(SqliteStorage):  # type: ignore[misc]
             claim = None if job_id is None else self.pop_claim(job_id)
             if claim is not None:
                 self.give_back(claim)
-        rings = self._bell.rings
+        calls = self._wakeup.calls
         if not self._closed():
             taken = self._take()
             if taken is not None:
@@ -106,12 +106,12 @@ class LedgerStorage(SqliteStorage):  # type: ignore[misc]
                 with self._claims_lock:
                     self._claims[claim.job_id] = claim
                 return message
-        self._bell.wait(rings, self._poll_seconds)
+        self._wakeup.wait(calls, self._poll_seconds)
         return None
 
     def _take(self) -> tuple[bytes, Claim] | None:
         try:
-            taken = self._ledger.take_doorbell(self._owner, self._lease_seconds)
+            taken = self._ledger.take_message(self._owner, self._lease_seconds)
         except QueueUnavailable as error:
             if not self._was_away(True):  # Said once, not by every thread at every look.
                 log.warning("can't take a job: %s", error)
@@ -135,7 +135,7 @@ class LedgerStorage(SqliteStorage):  # type: ignore[misc]
         with self._ledger.transaction():
             ended = end()
             if not self._closed():
-                taken = self._ledger.take_doorbell(self._owner, self._lease_seconds)
+                taken = self._ledger.take_message(self._owner, self._lease_seconds)
         if taken is not None:
             message, claim = taken
             with self._claims_lock:
@@ -145,7 +145,7 @@ class LedgerStorage(SqliteStorage):  # type: ignore[misc]
 
     def wake(self) -> None:
         """Let the threads look whether they are to end."""
-        self._bell.ring()
+        self._wakeup.wake()
 
     def unstarted(self) -> list[Claim]:
         """Claims that nobody has begun to run; once the threads have ended nobody will."""
@@ -162,7 +162,7 @@ class LedgerStorage(SqliteStorage):  # type: ignore[misc]
             log.warning("job %d keeps its lease until it expires: %s", claim.job_id, error)
 
     def pop_claim(self, job_id: int) -> Claim | None:
-        """The claim that came with the doorbell of this job, once."""
+        """The claim that came with the message of this job, once."""
         with self._claims_lock:
             return self._claims.pop(job_id, None)
 

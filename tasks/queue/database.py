@@ -35,17 +35,17 @@ class QueueDatabase:
         clock: Callable[[], float] | None,
         busy_seconds: float,
         create: bool,
-        bell: Callable[[], None] | None,
+        wakeup: Callable[[], None] | None,
     ) -> None:
         self.path = Path(path)
-        self.bell = bell
-        """Called after each commit that rang a doorbell."""
+        self.wakeup = wakeup
+        """Called after each commit that sent a message."""
         self.damaged = False
         """Set once SQLite has found the file broken."""
         self._clock = clock
         self._lock = threading.RLock()
         self._depth = 0
-        self._ring_after_commit = False
+        self._wake_after_commit = False
         self._durable = False
         self._now: float | None = None
         self._busy_seconds = busy_seconds
@@ -75,7 +75,7 @@ class QueueDatabase:
             self._conn.execute(f"PRAGMA synchronous = {'full' if durable else 'normal'}")
             self._durable = durable
         self._patiently("BEGIN IMMEDIATE")
-        self._ring_after_commit = False
+        self._wake_after_commit = False
         self._now = None
 
     def _patiently(self, sql: str, parameters: Mapping[str, object] | None = None) -> sqlite3.Cursor:
@@ -196,7 +196,7 @@ class _Transaction:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         database = self._database
-        ring = False
+        wake = False
         try:
             if not self._outermost:
                 return
@@ -204,7 +204,7 @@ class _Transaction:
                 if error is None:
                     kill_point("before-commit")
                     database._conn.execute("COMMIT")
-                    ring = database._ring_after_commit
+                    wake = database._wake_after_commit
             except DATABASE_ERRORS as failure:
                 error = failure
             if error is not None:
@@ -220,5 +220,5 @@ class _Transaction:
         finally:
             database._depth -= 1
             database._lock.release()
-        if ring and database.bell is not None:
-            database.bell()
+        if wake and database.wakeup is not None:
+            database.wakeup()

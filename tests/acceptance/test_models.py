@@ -16,7 +16,7 @@ from memoryvault.demo.sandbox import Sandbox
 from memoryvault.index.client import RecallClient
 from memoryvault.index.drain import drain, embed_with
 from memoryvault.index.embedder import CHECKSUM_FILE, DEFAULT_MODEL, Embedder, load_embedder, locate_model
-from memoryvault.index.hub import download
+from memoryvault.index.model_download import download
 from memoryvault.index.store import IndexStore
 from memoryvault.runtime.layout import StatePaths
 from memoryvault.runtime.settings import load_settings

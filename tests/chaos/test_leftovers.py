@@ -17,7 +17,7 @@ import pytest
 from memoryvault.bench.chaos.bed import Bed, Session
 from memoryvault.bench.chaos.restarts import KILLED, come_and_go
 from memoryvault.hooks.enqueue import enqueue_reflection
-from memoryvault.tasks.queue.doorbell import ring_worker
+from memoryvault.tasks.queue.wakeup import wake_worker
 from memoryvault.vault.marker import touch_marker
 
 EVENTS = 2_000
@@ -59,7 +59,7 @@ def events(bed: Bed, session: Session, count: int) -> None:
     for number in range(count):
         touch_marker(bed.state.harness, session.id)
         enqueue_reflection(bed.state.queue_db, bed.state.spool, session.id, 90.0 if number % 10 else None)
-        ring_worker(bed.state.wake_socket)
+        wake_worker(bed.state.wake_socket)
     gc.collect()  # Within the test, whose mark says what comes of it.
 
 

@@ -117,9 +117,9 @@ def test_jobs_are_enqueued_once_and_behind_fresh_sessions(bed: Bed, projects: Pa
     enqueue_corpus(bed.settings, plan)
     enqueue_corpus(bed.settings, plan)
     with open_ledger(bed.settings) as ledger:
-        jobs = ledger.list(kind=KIND)
+        jobs = ledger.list_jobs(kind=KIND)
         ledger.enqueue("reflect.session", {"session": "fresh"})
-        taken = ledger.take_doorbell(lambda: "me", 30.0)
+        taken = ledger.take_message(lambda: "me", 30.0)
     assert len(jobs) == 3
     assert taken is not None
     assert taken[1].kind == "reflect.session"
@@ -138,7 +138,7 @@ def test_the_newest_are_mined_first(bed: Bed, projects: Path) -> None:
     run = enqueue_corpus(bed.settings, plan)
     assert run is not None
     with open_ledger(bed.settings) as ledger:
-        taken = ledger.take_doorbell(lambda: "me", 30.0)
+        taken = ledger.take_message(lambda: "me", 30.0)
     assert taken is not None
     assert run.jobs[taken[1].job_id].path == paths[-1]
 
@@ -282,7 +282,7 @@ def test_how_far_it_is_holds_for_jobs_that_an_earlier_run_had_enqueued(bed: Bed,
     run = enqueue_corpus(bed.settings, plan)
     assert run is not None
     with open_ledger(bed.settings) as ledger:
-        assert (queued_count(ledger, plan), len(ledger.list(kind=KIND))) == (4, 4)
+        assert (queued_count(ledger, plan), len(ledger.list_jobs(kind=KIND))) == (4, 4)
         before = progress_of(ledger, run)
         assert (before.mined, before.sessions, before.is_done, before.paused) == (0, 4, False, False)
         first, second, third, fourth = run.jobs

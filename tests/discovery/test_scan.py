@@ -539,7 +539,7 @@ def test_a_page_that_is_missing_waits_for_the_next_week_even_if_it_is_the_only_s
 
 def waiting_scans(bed: Bed) -> list[Job]:
     with open_ledger(bed.settings) as ledger:
-        return ledger.list(["queued"], kind="discover.scan")
+        return ledger.list_jobs(["queued"], kind="discover.scan")
 
 
 @pytest.mark.slow

@@ -268,7 +268,7 @@ def test_of_two_hundred_sessions_that_end_at_once_on_a_busy_machine_none_is_lost
             process.wait()
     with Ledger(sandbox.state.queue_db) as ledger:
         Spool(sandbox.state.spool, ledger).ingest()
-        jobs = {job.unique_key for job in ledger.list(most=1000)}
+        jobs = {job.unique_key for job in ledger.list_jobs(most=1000)}
     sessions = {f"session-{number}" for number in range(SESSIONS_AT_ONCE)}
     assert sessions - set(list_markers(sandbox.state.harness)) == set()
     assert {f"reflect.session:{session}" for session in sessions} - jobs == set()

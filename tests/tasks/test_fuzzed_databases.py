@@ -41,7 +41,7 @@ def filled_queue(state: StatePaths) -> bytes:
     with Ledger(state.queue_db) as ledger:
         for number in range(20):
             ledger.enqueue("markers.gc", {"slot": f"slot-{number}"})
-            claim = ledger.take_doorbell(lambda: "somebody", 30.0)
+            claim = ledger.take_message(lambda: "somebody", 30.0)
             assert claim is not None
             ledger.complete(claim[1], {"removed": number})
         ledger.record_dead("spool.ingest", "{}", "it was no job")
@@ -84,7 +84,7 @@ def work(state: StatePaths) -> None:
 def look(state: StatePaths) -> None:
     """As commands do; each says in a line that the file can't be used, or answers."""
     views: list[Callable[[Ledger], object]] = [
-        lambda ledger: ledger.list(most=100),
+        lambda ledger: ledger.list_jobs(most=100),
         lambda ledger: ledger.page(most=10, text="slot"),
         lambda ledger: ledger.counts(),
         lambda ledger: ledger.of_session("first"),

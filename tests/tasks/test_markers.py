@@ -54,8 +54,8 @@ def silent_session(settings: Settings, folder: Path, hours: float) -> Path:
 
 def run_one(ledger: Ledger, kind: str, handler: Handler) -> None:
     """Run the next job, which is of this kind."""
-    ledger.ring_due()
-    taken = ledger.take_doorbell(lambda: "test", 30.0)
+    ledger.send_due()
+    taken = ledger.take_message(lambda: "test", 30.0)
     assert taken is not None
     Executor(ledger, {kind: handler}, 30.0).run(taken[1])
 
@@ -64,7 +64,7 @@ def swept(ledger: Ledger, sweep: Handler) -> int:
     """How many sessions wait to be mined after a sweep."""
     ledger.enqueue("recover.orphans")
     run_one(ledger, "recover.orphans", sweep)
-    return len(ledger.list(["queued"], kind="reflect.session"))
+    return len(ledger.list_jobs(["queued"], kind="reflect.session"))
 
 
 def dying(reason: str) -> Handler:

@@ -49,7 +49,7 @@ def scheduler(ledger: Ledger, *schedules: Schedule) -> Scheduler:
 
 def keys(ledger: Ledger) -> list[str | None]:
     """The slots enqueued, oldest first."""
-    return [job.unique_key for job in reversed(ledger.list())]
+    return [job.unique_key for job in reversed(ledger.list_jobs())]
 
 
 def test_a_slot_is_enqueued_once_over_restarts_and_by_two_workers(ledger: Ledger, clock: Clock) -> None:
@@ -60,7 +60,7 @@ def test_a_slot_is_enqueued_once_over_restarts_and_by_two_workers(ledger: Ledger
     clock.time += timedelta(minutes=4)
     assert scheduler(ledger, SWEEP).tick() == 1
     assert keys(ledger) == ["sweep:2027-03-10T12:00Z", "sweep:2027-03-10T12:05Z"]
-    assert ledger.list()[0].args == {"key": "k", "slot": "sweep:2027-03-10T12:05Z"}
+    assert ledger.list_jobs()[0].args == {"key": "k", "slot": "sweep:2027-03-10T12:05Z"}
 
 
 def test_asleep_over_sunday_three_it_runs_once_on_waking(ledger: Ledger, clock: Clock) -> None:
@@ -77,7 +77,7 @@ def test_jitter_delays_the_start_not_the_slot(ledger: Ledger, clock: Clock) -> N
     scheduler(ledger, WEEKLY).tick()
     clock.time = datetime(2027, 3, 14, 3, 0, tzinfo=UTC)
     assert scheduler(ledger, WEEKLY).tick() == 1
-    (job,) = ledger.list()
+    (job,) = ledger.list_jobs()
     assert clock() < job.run_at <= clock() + 600
 
 
@@ -106,7 +106,7 @@ def test_a_slot_is_passed_over_while_the_one_before_has_not_ended(ledger: Ledger
     scheduler(ledger, skipping).tick()
     clock.time += timedelta(minutes=5)
     assert scheduler(ledger, skipping).tick() == 0
-    taken = ledger.take_doorbell(lambda: "a", 30)
+    taken = ledger.take_message(lambda: "a", 30)
     assert taken is not None
     clock.time += timedelta(minutes=5)
     assert scheduler(ledger, skipping).tick() == 0
@@ -136,7 +136,7 @@ def test_what_has_not_run_has_no_last_time(ledger: Ledger, clock: Clock) -> None
     parts = scheduler(ledger, SWEEP, Schedule("daily", "0 4 * * *", "effect"))
     parts.tick()
     assert [status.last_run for status in parts.status()] == [None, None]
-    taken = ledger.take_doorbell(lambda: "a", 30)
+    taken = ledger.take_message(lambda: "a", 30)
     assert taken is not None
     assert [status.last_run for status in parts.status()] == [begun, None]
     ledger.complete(taken[1])
@@ -144,7 +144,7 @@ def test_what_has_not_run_has_no_last_time(ledger: Ledger, clock: Clock) -> None
     parts.tick()
     assert [status.last_run for status in parts.status()] == [begun, None], "the next one waits"
     parts.run_now("daily")
-    while ledger.take_doorbell(lambda: "a", 30) is not None:
+    while ledger.take_message(lambda: "a", 30) is not None:
         pass
     assert [status.last_run for status in parts.status()] == [clock.time, clock.time]
 
@@ -167,7 +167,7 @@ def test_the_slots_of_a_worker_follow_a_laptop_into_another_time_zone(
             clock.time = datetime(2027, 3, 11, hour, 1, tzinfo=UTC)
             parts.tick()
             assert keys(ledger) == slots
-            if (taken := ledger.take_doorbell(lambda: "a", 30)) is not None:
+            if (taken := ledger.take_message(lambda: "a", 30)) is not None:
                 ledger.complete(taken[1])
         assert time.localtime(clock()).tm_hour == 4, "and so do the days of notes"
     finally:

@@ -78,7 +78,7 @@ class LastDecision:
             return self._known[1]
 
 
-class Desk:
+class ConsoleContext:
     """Shared by all requests of one console."""
 
     def __init__(self, settings: Settings, *, place: str, pages: Sequence[NavigationItem] = ()) -> None:
@@ -215,16 +215,16 @@ def decided_elsewhere(reviewer: Reviewer, path: str, error: MemoryVaultError) ->
     return EntryNotFound(f"that was decided elsewhere already ({act.what}); nothing was done twice")
 
 
-def undone(desk: Desk, act_id: str) -> tuple[Notice, Act | None]:
+def undone(context: ConsoleContext, act_id: str) -> tuple[Notice, Act | None]:
     """Take the last decision back, if it is still the one that was shown; the act that did it."""
-    reviewer = desk.reviewer()
+    reviewer = context.reviewer()
     try:
         act = reviewer.undo_last(act_id or None)
     except MemoryVaultError as error:
         return Notice(str(error), is_problem=True), None
     if act is None:
         return Notice("there is no decision to take back", is_problem=True), None
-    desk.changed()
+    context.changed()
     return Notice(act.what), act
 
 

@@ -1,0 +1,140 @@
+"""Progress at a terminal: what is being done, the mining bar, and the jobs that are left."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from ..services.corpus.backfill import KIND, Progress
+from ..tasks.queue.progress import RunProgress
+from ..tasks.queue.records import DueLater
+from .output import counted, note
+from .terminal_safety import line_columns, redraw
+
+_MINING = ("session to mine", "sessions to mine")
+_INDEXING = ("pass over the index", "passes over the index")
+NAMES: Mapping[str, tuple[str, str]] = {
+    "reflect.session": _MINING,
+    "reflect.corpus": _MINING,
+    "review.apply": ("look for decisions of yours", "looks for decisions of yours"),
+    "research.idea": ("idea to look up", "ideas to look up"),
+    "discover.scan": ("source to look through", "sources to look through"),
+    "adapt.evaluate": ("find to judge", "finds to judge"),
+    "memory.import": ("look for memories of your agent", "looks for memories of your agent"),
+    "index.reconcile": _INDEXING,
+    "embed.drain": _INDEXING,
+    "model.upgrade": ("change of the model", "changes of the model"),
+    "dashboard.write": ("dashboard note to write", "dashboard notes to write"),
+}
+"""Kind of a job -> one, many. The order is that in which they are told; kinds that are not here are `others`."""
+_OTHERS = ("other", "others")
+BAR = 25
+MARK_SECONDS = 0.4
+"""So long the mark stays in its place."""
+
+
+class StatusLine:
+    """On stderr, where that is a terminal; elsewhere nothing is shown. At the block's end it is gone. Threads may
+    share it."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._shown = sys.stderr.isatty() and not quiet
+        self._drawn = False
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> StatusLine:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.clear()
+
+    @property
+    def shown(self) -> bool:
+        """Whether anybody sees it: else there is no need to find out what it would say."""
+        return self._shown
+
+    def show(self, text: str) -> None:
+        """In place of what it showed before."""
+        if self._shown:
+            with self._lock:
+                redraw(text)
+                self._drawn = True
+
+    def clear(self) -> None:
+        """Leave the line empty, for what is printed next."""
+        with self._lock:
+            self._clear()
+
+    def note(self, line: str) -> None:
+        """A remark that stays, on stderr whatever that is."""
+        with self._lock:
+            self._clear()
+            note(line)
+
+    def _clear(self) -> None:
+        if self._drawn:
+            redraw("", end="\r")
+            self._drawn = False
+
+
+def draw_mining(
+    progress: Progress, *, has_worker: bool = True, paused: bool = False, seconds: float | None = None
+) -> None:
+    """On stderr's line. What keeps the bar where it is stands beside it: no worker runs, or all is `paused`. With the
+    `seconds` since it began a mark runs through what is left: of a long session the number stands still for a while."""
+    share = progress.finished / max(progress.sessions, 1)
+    said = f" {share:4.0%} {progress.finished}/{progress.sessions} sessions"
+    if paused:
+        said += ", paused (memory resume)"
+    elif progress.paused:
+        said += f", paused (memory jobs resume {KIND})"
+    elif not has_worker:
+        said += ", no worker runs (memory service up)"
+    if seconds is not None:
+        said += f", {seconds:.0f} s"
+    width = max(0, min(BAR, line_columns() - len(said) - len("mining []")))
+    done = int(share * width)
+    bar = "#" * done + " " * (width - done)
+    if seconds is not None and done < width:
+        mark = done + int(seconds / MARK_SECONDS) % (width - done)
+        bar = bar[:mark] + ">" + bar[mark + 1 :]
+    bar = f"mining [{bar}]" if width else "mining"
+    redraw(f"{bar}{said}")
+
+
+def progress_line(progress: RunProgress) -> str:
+    """`working for 34 s: 5 done, left: 9 sessions to mine, 2 ideas to look up`."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for kind, number in progress.left.items():
+        counts[NAMES.get(kind, _OTHERS)] += number
+    names = [*dict.fromkeys(NAMES.values()), _OTHERS]
+    left = [counted(counts[name], *name) for name in names if counts[name]]
+    by = "the worker that is running works" if progress.elsewhere else "working"
+    done = [] if progress.elsewhere else [f"{progress.done:,} done"]
+    return f"{by} for {progress.seconds:.0f} s: {', '.join([*done, 'left: ' + ', '.join(left) if left else 'ending'])}"
+
+
+def later_line(later: Iterable[DueLater], now: datetime, *, running: bool) -> str:
+    """`due later: 2 ideas to look up (from 14:05), 1 other (15:00); a running worker does that (`memory service up`)`;
+    '' if nothing is. `now` has the zone in which times are told; `running`: a worker is."""
+    found: dict[tuple[str, str], tuple[int, float]] = {}
+    for each in later:
+        name = NAMES.get(each.kind, _OTHERS)
+        jobs, first_at = found.get(name, (0, each.first_at))
+        found[name] = jobs + each.jobs, min(first_at, each.first_at)
+    if not found:
+        return ""
+    told = [
+        f"{counted(jobs, *name)} ({'from ' if jobs > 1 else ''}{_clock(first_at, now)})"
+        for name, (jobs, first_at) in sorted(found.items(), key=lambda item: item[1][1])
+    ]
+    who = "the worker that is running does that" if running else "a running worker does that (`memory service up`)"
+    return f"due later: {', '.join(told)}; {who}"
+
+
+def _clock(moment: float, now: datetime) -> str:
+    then = datetime.fromtimestamp(moment, now.tzinfo)
+    return f"{then:%H:%M}" if then.date() == now.date() else f"{then:%Y-%m-%d %H:%M}"
