@@ -70,7 +70,7 @@ def ask_about_copies(
                     text = drafts.edit(copy.path, copy.both())
                     if text is None:
                         print("nothing was changed")
-                        drafts.tell_kept(copy.path)
+                        drafts.report_kept(copy.path)
                         continue
                     verdict = _settled("merged", settle_copy(journal, copy, "merged", run=run, text=text))
                     drafts.used(copy.path)
@@ -90,11 +90,11 @@ def ask_about_copies(
                     continue
         except EditConflict as error:
             print(f"{error}; here it is as it is now")
-            drafts.tell_kept(copy.path)
+            drafts.report_kept(copy.path)
             continue
         except MemoryVaultError as error:
             print(f"not done: {error}")
-            drafts.tell_kept(copy.path)
+            drafts.report_kept(copy.path)
             continue
         changed = True
         steps.decided(at, verdict)

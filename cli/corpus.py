@@ -30,8 +30,8 @@ from ..services.corpus.backfill import (
 )
 from ..services.corpus.estimate import model_cost
 from ..services.corpus.store import CorpusStore
-from ..services.pausing import told_of_pause, why_nothing_starts
-from ..services.tombstones import TakenBack
+from ..services.pausing import pause_notice, why_nothing_starts
+from ..services.tombstones import Tombstones
 from ..sources.transcripts.corpus import Transcript, claude_cleanup_days
 from ..tasks.queue.enqueue import open_ledger
 from .context import Context
@@ -110,7 +110,7 @@ def _report(
     if args.reset:
         there = Path(settings.state.state_db).exists()
         report["forgets"] = len(CorpusStore(settings.state).cursors()) if there else 0
-        taken_back = TakenBack(settings.state, context.store)
+        taken_back = Tombstones(context.store)
         report["forgets_taken_back"] = len({session for session, _ in taken_back.evidence()})
     try:
         # What is mined without the model stays so: better told now than after the last session.
@@ -136,7 +136,7 @@ def _execute(
         with open_ledger(settings):
             pass  # A backfill that cannot be queued forgets nothing.
         # First: where the vault is away or read-only, nothing is forgotten.
-        TakenBack(settings.state, context.store).forget()
+        Tombstones(context.store).forget()
         CorpusStore(settings.state).forget()
     run_queued = enqueue_corpus(settings, plan, root=root)
     report["run"] = run_queued.name if run_queued is not None else ""
@@ -168,7 +168,7 @@ def _forgetting(report: Mapping[str, Any], what: str) -> str:
 
 def _why_it_waits(settings: Settings) -> str | None:
     """What keeps the worker from doing it now; None where nothing does."""
-    return told_of_pause(settings) or (None if _has_worker(settings) else NO_WORKER)
+    return pause_notice(settings) or (None if _has_worker(settings) else NO_WORKER)
 
 
 def _has_worker(settings: Settings) -> bool:

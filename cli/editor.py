@@ -89,7 +89,7 @@ class Drafts:
             with suppress(OSError):
                 file.unlink()
 
-    def tell_kept(self, path: str) -> bool:
+    def report_kept(self, path: str) -> bool:
         """Whether there is such a text, which is said."""
         if path in self._files:
             print(_KEPT)

@@ -15,7 +15,7 @@ from ..tasks.queue.enqueue import request_indexing
 from ..vault.entry import INCIDENT
 from .context import Context
 from .output import add_json, note, print_json
-from .proposed import tell_proposed
+from .proposed import report_proposed
 from .save import read_body
 from .show import NAME
 
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         if args.new_slug is not None:
             raise UsageError("what an agent evolves keeps its name: leave --new-slug out")
         proposed = AgentProposals(context.settings, store, journal).propose_evolved(old, body, reason)
-        return tell_proposed(proposed, context, as_json=args.json)
+        return report_proposed(proposed, context, as_json=args.json)
     policy = Policy.FULL if store.read(old).kind == INCIDENT else Policy.SECRETS
     text = scrub(body, policy)
     if policy is Policy.SECRETS and text.rstrip("\n") != body.rstrip("\n"):

@@ -35,8 +35,8 @@ class HookTime:
 
 def try_hooks(settings: Settings, env: Mapping[str, str], prompt: str | None = None) -> list[HookTime]:
     """Run every hook once; [] where hooks are switched off. Raises OSError when one cannot be started."""
-    harness = Path(settings.state.harness)
-    if not settings.memory.enabled or (harness / "STOP").exists():
+    markers = Path(settings.state.markers)
+    if not settings.memory.enabled or (markers / "STOP").exists():
         return []
     launcher = launcher_in(settings.state_root)
     write_launcher(launcher)  # With the plugin nothing else needs one.
@@ -90,6 +90,6 @@ def _forget(settings: Settings, session: str) -> None:
             if isinstance(job.args, dict) and job.args.get("session") == session:
                 ledger.cancel(job.id, "a trial of the hooks")
     with suppress(OSError):
-        for name in os.listdir(settings.state.harness):
+        for name in os.listdir(settings.state.markers):
             if session in name:
-                (Path(settings.state.harness) / name).unlink(missing_ok=True)
+                (Path(settings.state.markers) / name).unlink(missing_ok=True)

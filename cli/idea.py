@@ -34,8 +34,8 @@ from ..tasks.queue.enqueue import enqueue, request_indexing
 from ..vault.entry import Entry, first_sentence
 from ..vault.pending import IDEAS_LIST
 from .context import Context
-from .output import COLUMN_CHARACTERS, add_json, counted, cut, note, print_json, print_table, tell_passed_over
-from .proposed import tell_proposed
+from .output import COLUMN_CHARACTERS, add_json, counted, cut, note, print_json, print_table, report_passed_over
+from .proposed import report_proposed
 from .save import is_sentence
 
 EPILOG = """example:
@@ -109,7 +109,7 @@ def _capture(title: str, summary: str, args: argparse.Namespace, context: Contex
         raise UsageError("an idea needs a title and a summary, and one of them is empty")
     if context.agent:
         proposed = AgentProposals(context.settings, context.store).propose("idea", title, summary)
-        return tell_proposed(proposed, context, as_json=args.json)
+        return report_proposed(proposed, context, as_json=args.json)
     clean = (scrub(" ".join(title.split()), Policy.SECRETS), scrub(summary.strip(), Policy.SECRETS))
     if clean != (" ".join(title.split()), summary.strip()):
         note("memory: secrets in the text were replaced before saving")
@@ -159,7 +159,7 @@ def _list(args: argparse.Namespace, context: Context) -> int:
         print_table(("slug", "status", "since", "seen", "in Ideas.md", "says"), rows)
     else:
         print('there are no ideas: memory idea "TITLE" "SUMMARY" writes one down')
-    tell_passed_over(context.store.passed_over)
+    report_passed_over(context.store.passed_over)
     return 0
 
 

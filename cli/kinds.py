@@ -18,7 +18,7 @@ def kinds_of(store: VaultStore) -> set[str]:
     return {entry.kind.lower() for entry in store.readable() if entry.kind}
 
 
-def tell_missing(asked: Iterable[str], store: VaultStore) -> None:
+def report_missing(asked: Iterable[str], store: VaultStore) -> None:
     """Name the kinds that there are where no entry is of one that was asked for."""
     asked = list(asked)
     there = kinds_of(store) if asked else set()
@@ -52,7 +52,7 @@ def _singular(kind: str) -> str:
     return kind.removesuffix("s").removesuffix("e")
 
 
-def tell_meant(kind: str, meant: str) -> None:
+def report_meant(kind: str, meant: str) -> None:
     """Say that what was saved has a new kind."""
     if meant:
         note(

@@ -17,7 +17,7 @@ from ..pipelines.likeness import statement_of
 from ..runtime.days import effective_day
 from ..runtime.errors import UsageError
 from ..runtime.layout import INBOX, INCUBATOR, REVIEW
-from ..services.waiting_sessions import told_of_sessions
+from ..services.waiting_sessions import waiting_sessions_notice
 from ..vault.active import EXPLICIT_KINDS, PLACE_OF_KIND, has_content, is_entry, is_entry_place
 from ..vault.automemory import COST_KIND
 from ..vault.entry import ACTIVE, AWAITING_STATUSES, STATUSES, Entry
@@ -25,7 +25,7 @@ from ..vault.pending import describe_pending, group_by_place
 from ..vault.project import project_slug
 from .context import Context
 from .kinds import say_missing
-from .output import add_json, fitted, in_line, note, print_json, tell_passed_over
+from .output import add_json, fitted, in_line, note, print_json, report_passed_over
 
 EPILOG = """example:
   memory list --kind preferences --tag release
@@ -71,8 +71,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if hidden := _hidden(args, notes, wished):
         told = ", ".join(f"{count:,} {status}" for status, count in sorted(hidden.items()))
         note(f"memory: not in use, and not shown: {told} (--status {min(hidden) if len(hidden) == 1 else 'all'})")
-    tell_passed_over(store.passed_over)
-    if not args.json and (told := told_of_sessions(context.settings, is_wired)):
+    report_passed_over(store.passed_over)
+    if not args.json and (told := waiting_sessions_notice(context.settings, is_wired)):
         note(f"memory: {told}")
     return 0
 

@@ -34,7 +34,7 @@ def print_json(value: Any) -> None:
     sys.stdout.write("\n")
 
 
-def tell_passed_over(problems: Mapping[str, str]) -> None:
+def report_passed_over(problems: Mapping[str, str]) -> None:
     """What a list could not read, `VaultStore.passed_over`, below what it could."""
     for problem in problems.values():
         note(f"memory: {problem}")

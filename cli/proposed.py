@@ -9,7 +9,7 @@ from .context import Context
 from .output import note, print_json
 
 
-def tell_proposed(
+def report_proposed(
     proposed: ProposalOutcome, context: Context, *, as_json: bool, known: str = "nothing was written"
 ) -> int:
     """Print what became of a proposal, and say why it is only one; the exit code. Raises EntryInvalid."""

@@ -22,7 +22,7 @@ from ..vault.entry import ACTIVE
 from ..vault.project import project_of, project_slug
 from .arguments import at_least_one
 from .context import Context, current_folder
-from .kinds import tell_missing
+from .kinds import report_missing
 from .output import add_json, note, print_json
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
             whose = f"of {request['project']} and {none}" if request["project"] else "that belong to no project"
             note(f"memory: looked at entries {whose}; --all-projects asks all")
         if tree is not None:
-            tell_missing(named_values(tree, "kind"), context.store)
+            report_missing(named_values(tree, "kind"), context.store)
     if sorted(answer.hits, key=lambda hit: -hit["score"]) != list(answer.hits) and request["project"]:
         note(f"memory: what belongs to {request['project']} comes first, whatever its score")
     for hit in hits:
@@ -159,10 +159,10 @@ def _see_what_is_new(context: Context) -> None:
     if lock_holder(state.worker_lock) is not None or not Path(state.index_db).exists():
         return
     from ..services.indexing import reconcile_now  # their imports cost more than asking does
-    from .vault_choice import told_of_empty
+    from .vault_choice import empty_vault_notice
 
     with suppress(MemoryVaultError, OSError):  # The answer says what it was made from.
-        if not told_of_empty(context.vault, Path(state.index_db)):  # Its disk may not be mounted.
+        if not empty_vault_notice(context.vault, Path(state.index_db)):  # Its disk may not be mounted.
             reconcile_now(context.settings)
 
 

@@ -6,7 +6,7 @@ import argparse
 
 from ..hooks.wiring import is_wired
 from ..runtime.process_lock import lock_holder
-from ..services.pausing import resume, told_of_pause
+from ..services.pausing import pause_notice, resume
 from ..tasks.queue.wakeup import wake_worker
 from .context import Context
 from .doctor_checks import hooks_start_worker
@@ -30,7 +30,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     """Go on; where nothing was paused, nothing changes. Exit code 1 while a setting still keeps all from starting."""
     settings, state = switched_place(context)
     changed = resume(state)
-    still = told_of_pause(settings)
+    still = pause_notice(settings)
     wake_worker(state.wake_socket)
     if args.json:
         print_json({"paused": still is not None, "changed": changed})

@@ -422,12 +422,12 @@ class _Dialogue:
                     print(f"press one of: {' '.join(keys)}")
         except EditConflict as error:
             print(f"{error}; here it is as it is now")
-            self._drafts.tell_kept(entry.path)
+            self._drafts.report_kept(entry.path)
         except EntryNotFound as error:
             print(str(error))
         except MemoryVaultError as error:
             print(f"not done: {error}")
-            if not self._drafts.tell_kept(entry.path):
+            if not self._drafts.report_kept(entry.path):
                 self._skip()
         return True
 
@@ -505,14 +505,14 @@ class _Dialogue:
             print("nothing was changed")
             if text is not None:
                 self._drafts.used(entry.path)
-            self._drafts.tell_kept(entry.path)
+            self._drafts.report_kept(entry.path)
             return
         clean = scrub(text.strip(), Policy.FULL if entry.kind == INCIDENT else Policy.SECRETS)
         if clean != text.strip():
             print("secrets in the text were replaced")
         decision = self._approval(entry)
         if decision is None:
-            self._drafts.tell_kept(entry.path)
+            self._drafts.report_kept(entry.path)
             return
         self._decide(entry, decision, clean)
         self._drafts.used(entry.path)

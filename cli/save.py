@@ -22,9 +22,9 @@ from ..tasks.queue.enqueue import request_indexing
 from ..vault.entry import ACTIVE, INCIDENT, Entry
 from ..vault.project import project_of, project_slug
 from .context import Context, current_folder
-from .kinds import meant_kind, tell_meant
+from .kinds import meant_kind, report_meant
 from .output import add_json, note, print_json
-from .proposed import tell_proposed
+from .proposed import report_proposed
 
 EPILOG = """example:
   memory save 'Release notes are bullet points.'
@@ -87,7 +87,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     meant = meant_kind(args.kind, group, context.store)
     if context.agent:
         code = _propose(args, body, project, context)
-        tell_meant(args.kind, meant)
+        report_meant(args.kind, meant)
         return code
     # What a user writes down on purpose may name people and places; a secret is never wanted in a note.
     # A failure report is copied from logs, so it gets the full scrub.
@@ -131,7 +131,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     for one in like:
         status = "" if one.effective_status == ACTIVE else f" ({one.effective_status})"
         note(f"memory: saved beside one that says nearly the same: {one.path}{status}")
-    tell_meant(args.kind, meant)
+    report_meant(args.kind, meant)
     return 0
 
 
@@ -162,7 +162,7 @@ def _propose(args: argparse.Namespace, body: str, project: str | None, context: 
     title = args.title or args.slug.replace("-", " ").capitalize()
     fields = ProposalFields(args.slug, [tag.strip() for tag in args.tags.split(",")], args.group, project)
     proposed = AgentProposals(context.settings, context.store).propose(args.kind, title, body, fields)
-    return tell_proposed(proposed, context, as_json=args.json)
+    return report_proposed(proposed, context, as_json=args.json)
 
 
 def read_body(args: argparse.Namespace) -> str:

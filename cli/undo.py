@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from ..runtime.errors import MemoryVaultError, UsageError
 from ..runtime.large_change import forget_large_change
 from ..services.journal import AUTOMATIC, BACKFILL, Journal
-from ..services.tombstones import NOTE, TakenBack
+from ..services.tombstones import NOTE, Tombstones
 from ..services.undoing import LeftRun, Selector, Undo, UndoPlan, Why
 from ..tasks.queue.enqueue import request_indexing
 from ..vault.marker import REFLECTED, START, list_markers
@@ -66,7 +66,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     """Show what would be taken back; ask, or without a terminal refuse unless --yes is given; do it."""
     store = context.store
-    undo = Undo(store, Journal(context.state, store), TakenBack(context.state, store))
+    undo = Undo(store, Journal(context.state, store), Tombstones(store))
     selector = _selector(args, undo)
     plan = undo.plan(selector)
     if not plan.steps and selector.session is not None and not _is_known(selector.session, undo, context):
@@ -85,7 +85,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     plan = undo.carry_out(selector)
     plan.later = shown.later
     if args.of is not None:
-        forget_large_change(context.state.harness, args.of)
+        forget_large_change(context.state.markers, args.of)
     request_indexing(context.settings)
     status = _print(plan, args, done=True)
     if plan.lost_of and not args.json:
@@ -149,7 +149,7 @@ def _is_known(session: str, undo: Undo, context: Context) -> bool:
     from ..services.corpus.store import CorpusStore  # its imports cost as much as all of undo's
 
     state = context.state
-    seen = {id_ for kept in (START, REFLECTED) for id_ in list_markers(state.harness, kept)}
+    seen = {id_ for kept in (START, REFLECTED) for id_ in list_markers(state.markers, kept)}
     seen |= CorpusStore(state).sessions().keys()
     return any(id_.startswith(session) for id_ in seen) or undo.knows_session(session)
 

@@ -120,7 +120,7 @@ def _tell(done: Uninstalled, context: Context, *, is_claude_known: bool) -> None
     else:
         print("your vault stays where it is" + (f": {home_path(vault)}" if vault else ""))
     root = context.settings.state_root
-    states = sorted(folder for folder in _folders_in(root) if (folder / "harness").is_dir())
+    states = sorted(folder for folder in _folders_in(root) if (folder / "markers").is_dir())
     kept = [place for place in (context.settings.config_file, *states, root) if place.exists()]
     if kept:
         print("settings and state stay too; delete them if you don't come back:")

@@ -46,7 +46,7 @@ def require_known(vault: Path, index_db: Path) -> None:
         )
 
 
-def told_of_empty(vault: Path, index_db: Path) -> str:
+def empty_vault_notice(vault: Path, index_db: Path) -> str:
     """What to tell of a vault that was indexed and is an empty folder now, as the place is where a disk is mounted;
     '' of any other, and of one that cannot be looked into."""
     try:

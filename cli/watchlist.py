@@ -16,7 +16,7 @@ from ..tasks.queue.enqueue import request_indexing
 from ..vault.entry import Entry
 from .arguments import refuse_options_of_others
 from .context import Context
-from .output import add_json, note, print_json, print_table, tell_passed_over
+from .output import add_json, note, print_json, print_table, report_passed_over
 from .terminal import read_key
 
 EPILOG = """example:
@@ -54,7 +54,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         if args.action == "review":
             return _review(args, context, watchlist, today)
         listed = _list(args, watchlist.all() if args.all else watchlist.waiting(today), today)
-        tell_passed_over(context.store.passed_over)
+        report_passed_over(context.store.passed_over)
         return listed
     source, pattern = _names(args)
     decision = _decision(args, today)

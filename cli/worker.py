@@ -11,7 +11,7 @@ from ..runtime.errors import SettingsError, UsageError
 from ..runtime.priority import lower_priority
 from ..runtime.settings import Settings, load_settings, seems_switched_off
 from ..runtime.snapshot import config_stamp
-from ..services.pausing import told_of_pause
+from ..services.pausing import pause_notice
 from ..tasks.jobs.wiring import build_worker
 from ..tasks.queue.records import DueLater
 from ..tasks.queue.scheduler import local_timezone
@@ -90,7 +90,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         _ = context.state
         lower_priority()  # Nobody waits for it.
         return _run_forever(settings)
-    if paused := told_of_pause(settings):
+    if paused := pause_notice(settings):
         note(f"memory: {paused}")
     timeout = DEFAULT_TIMEOUT_SECONDS if args.timeout is None else args.timeout
     with StatusLine() as line:
@@ -103,7 +103,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.json:
         print_json(asdict(report) | {"later": [_as_json(each) for each in report.later]})
     else:
-        _print(report, paused=told_of_pause(settings) is not None)
+        _print(report, paused=pause_notice(settings) is not None)
     if report.timed_out:  # Or it was told to leave.
         note("memory: it ended before all was done; `memory service worker --until-idle` goes on with the rest")
     return 1 if report.dead or report.timed_out else 0

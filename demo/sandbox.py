@@ -59,7 +59,7 @@ class Sandbox:
     @property
     def state(self) -> Path:
         """The state folder of the vault; there once a command has run."""
-        (folder,) = (path for path in (self.root / "state").iterdir() if (path / "harness").is_dir())
+        (folder,) = (path for path in (self.root / "state").iterdir() if (path / "markers").is_dir())
         return folder
 
     @property

@@ -184,7 +184,7 @@ def run(hook: Hook) -> str:
     if not settings["state"]:
         report("memoryvault: no vault is set: run `memory init`, or set MEMORY_VAULT_PATH")
         return ""
-    if os.path.exists(f"{settings['harness']}/STOP"):
+    if os.path.exists(f"{settings['markers']}/STOP"):
         return ""
     from ..vault.project import is_left_out
 
@@ -225,7 +225,7 @@ def _is_opened(call: HookCall, settings: Mapping[str, str]) -> bool:
     """Was the session given what it starts with? Not where the call that should have been ran out of time."""
     from .injected import is_recorded
 
-    return not call.session or is_recorded(settings["harness"], call.session)
+    return not call.session or is_recorded(settings["markers"], call.session)
 
 
 def _act(hook: Hook, call: HookCall, settings: Mapping[str, str], payload: Mapping[str, object]) -> str:
@@ -328,19 +328,19 @@ def _session_start(hook: Hook, call: HookCall, settings: Mapping[str, str], raw:
     from .once import claim_event, delete_old_claims
     from .session_start import OpeningRequest, build_opening
 
-    harness, run_folder = settings["harness"], f"{settings['state']}/run"
+    markers, run_folder = settings["markers"], f"{settings['state']}/run"
     try:
         refused = _touch_session(hook, call, settings)
-        if not claim_event(run_folder, call.event, call.session, call.moment, raw):
+        if not claim_event(run_folder, call.event, call.session, call.prompt_id, raw):
             return "duplicate"
         if call.session:
-            forget_end(harness, call.session)
+            forget_end(markers, call.session)
         if call.session and call.source in ("compact", "clear"):
             from .action import forget_told
             from .injected import clear_injected
 
-            clear_injected(harness, call.session)
-            forget_told(harness, call.session)
+            clear_injected(markers, call.session)
+            forget_told(markers, call.session)
     except OSError as error:
         refused = _report_unwritable(hook, error)
     if not hook.adapter.ANSWERS:
@@ -389,7 +389,7 @@ def _prompt(hook: Hook, call: HookCall, settings: Mapping[str, str], raw: bytes)
         return "no prompt"
     try:
         refused = _touch_session(hook, call, settings)
-        if not claim_event(f"{settings['state']}/run", call.event, call.session, call.moment, raw):
+        if not claim_event(f"{settings['state']}/run", call.event, call.session, call.prompt_id, raw):
             return "duplicate"
     except OSError as error:
         refused = _report_unwritable(hook, error)
@@ -440,7 +440,7 @@ def _record(hook: Hook, call: HookCall, settings: Mapping[str, str], *, at_once:
     if refused.startswith("transcript"):
         return refused
     if call.event == "SessionEnd" and not refused:
-        note_end(settings["harness"], call.session)
+        note_end(settings["markers"], call.session)
     if at_once:
         spool_reflection(settings["spool"], call.session, delay)
         outcome = EnqueueOutcome("spool")
@@ -464,8 +464,8 @@ def _touch_session(hook: Hook, call: HookCall, settings: Mapping[str, str], *, s
         hook.fields["transcript"] = call.transcript
         report(f"memoryvault: transcript refused, it is outside the agent's own folder: {call.transcript}")
         return "transcript refused"
-    harness = settings["harness"]
-    if touch_marker(harness, call.session):
+    markers = settings["markers"]
+    if touch_marker(markers, call.session):
         return ""
     if not transcript:  # The host has not named it yet; one of the next events does.
         return "transcript not named yet"
@@ -478,12 +478,12 @@ def _touch_session(hook: Hook, call: HookCall, settings: Mapping[str, str], *, s
         host=call.host,
     )
     try:
-        create_marker(harness, marker, synced=synced)
+        create_marker(markers, marker, synced=synced)
     except FileNotFoundError:  # The first hook ever for this vault.
         from ..runtime.layout import StatePaths
 
         StatePaths(settings["state"]).ensure()
-        create_marker(harness, marker, synced=synced)
+        create_marker(markers, marker, synced=synced)
     return ""
 
 
@@ -541,7 +541,7 @@ def _note_injected(hook: Hook, call: HookCall) -> None:
     # At a start also that there were none: a prompt then gets the always-load entries that were not printed.
     # A hook that started too late has no settings, or they say that it shall do nothing.
     if call.session and hook.settings and (paths or call.event == "SessionStart"):
-        add_injected(hook.settings["harness"], call.session, paths)
+        add_injected(hook.settings["markers"], call.session, paths)
 
 
 def _write_stdout(hook: Hook, text: str) -> None:
@@ -610,7 +610,7 @@ def _read_settings_at_deadline(hook: Hook) -> None:
     settings = hook.settings or read_snapshot(os.environ)
     if hook.settings or settings is None or settings["enabled"] != "1" or not settings["state"]:
         return
-    if is_switched_off(os.environ) or os.path.exists(f"{settings['harness']}/STOP"):
+    if is_switched_off(os.environ) or os.path.exists(f"{settings['markers']}/STOP"):
         return
     hook.settings = settings
     if hook.call is None:
@@ -630,7 +630,7 @@ def _finish_at_deadline(hook: Hook) -> None:
         try:
             _record(hook, call, hook.settings, at_once=True)
             if call.session:
-                remove_temporaries(hook.settings["harness"], call.session)
+                remove_temporaries(hook.settings["markers"], call.session)
         except OSError as error:
             hook.fields["error"] = str(error)
     if call is not None:

@@ -210,9 +210,9 @@ def _search(question: str, call: HookCall, settings: Mapping[str, str], k: int, 
     deadline = started + SEARCH_DEADLINE_SECONDS
     if time.monotonic() >= deadline:
         return FallbackHits([], "time budget exceeded", False)
-    shown = read_injected(settings["harness"], call.session) if call.session else set()
+    shown = read_injected(settings["markers"], call.session) if call.session else set()
     query = FallbackQuery(shorten(question), settings["vault"], project_of(call.cwd), k, shown, deadline)
-    query.search_always_load = bool(call.session) and is_recorded(settings["harness"], call.session)
+    query.search_always_load = bool(call.session) and is_recorded(settings["markers"], call.session)
     query.eagerness = settings.get("eagerness") or query.eagerness
     hits = search(query, settings["index_db"])
     if hits.degraded.endswith(SEARCHED_FILES):

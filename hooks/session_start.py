@@ -6,7 +6,7 @@ import os
 import time
 
 from ..runtime.days import SECONDS_PER_DAY
-from ..runtime.large_change import told_of_large_change
+from ..runtime.large_change import large_change_notice
 from ..runtime.layout import ALWAYS_LOAD, PROJECTS
 from ..vault.automemory import FOLDER, INDEX_NAME, is_topic_name, render_index_block
 from ..vault.marker import REFLECTED, START, list_markers, marker_path
@@ -38,11 +38,11 @@ FLAGGED = (
 class OpeningRequest:
     """Which session starts, and what it may be shown."""
 
-    __slots__ = ("auto_memory", "deadline", "harness", "index_db", "project", "session", "vault", "words")
+    __slots__ = ("auto_memory", "deadline", "index_db", "markers", "project", "session", "vault", "words")
 
     def __init__(self, settings: Mapping[str, str], session: str, project: str, words: int, deadline: float) -> None:
         self.vault = settings["vault"]
-        self.harness = settings["harness"]
+        self.markers = settings["markers"]
         self.index_db = settings["index_db"]
         """Knows the always-load entries outside of `_always-load`; the file need not be there."""
         self.auto_memory = settings.get("auto_memory") != "0"
@@ -99,7 +99,7 @@ def build_opening(
     paths = [entry.path for entry in shown]
     publish(text.strip(), paths)
     is_index_shown = request.auto_memory and not host_loads_notes(notes_folder(vault, project))
-    reminder = format_reminder(vault, request.harness, request.session)
+    reminder = format_reminder(vault, request.markers, request.session)
     room = HOST_CHARACTERS - len(text) - len(reminder)
     index = read_project_index(vault, project, room) if is_index_shown else ""
     parts = [text.strip(), index, reminder]
@@ -168,7 +168,7 @@ def read_project_index(vault: str, project: str, room: int) -> str:
     return render_index_block(body, path, topics, room, is_whole=is_whole)
 
 
-def format_reminder(vault: str, harness: str, session: str) -> str:
+def format_reminder(vault: str, markers: str, session: str) -> str:
     """One line if something waits for the user or nothing has been reflected for SILENT_DAYS, else ''."""
     counts = {place: len(paths) for place, paths in group_by_place(find_pending_notes(vault)).items()}
     parts = []
@@ -179,21 +179,21 @@ def format_reminder(vault: str, harness: str, session: str) -> str:
         parts.append(f"the inbox holds {counts['inbox']} entries (`memory vault inbox`)")
     if counts["ideas"] > INCUBATOR_LIMIT:
         parts.append(f"the incubator holds {counts['ideas']} ideas (`memory idea list`)")
-    if change := told_of_large_change(harness, time.time()):
+    if change := large_change_notice(markers, time.time()):
         parts.append(change)
-    days = count_silent_days(harness, session, time.time())
+    days = count_silent_days(markers, session, time.time())
     if days >= SILENT_DAYS:
         parts.append(f"nothing was reflected for {days} days (`memory doctor`)")
     return f"MemoryVault: {'; '.join(parts)}." if parts else ""
 
 
-def count_silent_days(harness: str, session: str, now: float) -> int:
+def count_silent_days(markers: str, session: str, now: float) -> int:
     """Whole days since a session was last reflected or, if none ever was, since the oldest one's last event; else 0."""
     try:
-        reflected = [_age(marker_path(harness, sid, REFLECTED), now) for sid in list_markers(harness, REFLECTED)]
+        reflected = [_age(marker_path(markers, sid, REFLECTED), now) for sid in list_markers(markers, REFLECTED)]
         if reflected:
             return int(min(reflected) // SECONDS_PER_DAY)
-        unreflected = [_age(marker_path(harness, sid), now) for sid in list_markers(harness, START) if sid != session]
+        unreflected = [_age(marker_path(markers, sid), now) for sid in list_markers(markers, START) if sid != session]
     except OSError:
         return 0
     return int(max(unreflected, default=0.0) // SECONDS_PER_DAY)

@@ -531,7 +531,7 @@ class RecallService:
     def _injected_paths(self, session: str) -> set[str] | None:
         """Paths of the entries that the session was given before; None when nothing is known of it."""
         try:
-            data = Path(self._config.state.harness, f"injected-{session}").read_bytes()
+            data = Path(self._config.state.markers, f"injected-{session}").read_bytes()
         except OSError:
             return None
         return {line.decode("utf-8", "surrogateescape") for line in data.split(b"\n") if line}

@@ -514,7 +514,7 @@ def snapshot_values(settings: Settings) -> dict[str, str]:
     }
     state = settings.state if settings.vault_path is not None else None
     values["state"] = state.root if state is not None else ""
-    for name in ("queue_db", "index_db", "harness", "spool", "log_file", "recall_socket", "wake_socket"):
+    for name in ("queue_db", "index_db", "markers", "spool", "log_file", "recall_socket", "wake_socket"):
         values[name] = getattr(state, name) if state is not None else ""
     return values
 

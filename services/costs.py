@@ -95,11 +95,11 @@ def note_costs(settings: Settings, store: VaultStore) -> int:
 def _markers(settings: Settings) -> dict[str, Marker]:
     """The markers of sessions whose transcripts lie where they should, by session, the earliest session first."""
     roots = [str(root) for root in settings.transcript_folders]
-    harness = settings.state.harness
+    markers = settings.state.markers
     found = []
     for state in (START, REFLECTED):
-        for session in list_markers(harness, state):
-            marker = read_marker(marker_path(harness, session, state))
+        for session in list_markers(markers, state):
+            marker = read_marker(marker_path(markers, session, state))
             if marker is not None and resolve_within(marker.transcript, roots) is not None:
                 found.append(marker)
     return {marker.session_id: marker for marker in sorted(found, key=_age)}

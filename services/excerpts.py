@@ -108,7 +108,7 @@ def find_transcripts(settings: Settings, sessions: Collection[str]) -> dict[str,
     found: dict[str, Path] = {}
     for session in filter(is_session_id, sessions):
         for state in (START, REFLECTED):
-            marker = read_marker(marker_path(settings.state.harness, session, state))
+            marker = read_marker(marker_path(settings.state.markers, session, state))
             if marker is None or resolve_within(marker.transcript, folders) is None:
                 continue
             if is_there(marker.transcript):

@@ -24,7 +24,7 @@ from ..index.on_demand import IsWired, may_start
 from ..index.receipts import marks_of, read_marks
 from ..index.store import IndexStats
 from ..runtime.errors import MemoryVaultError
-from ..runtime.large_change import told_of_large_change
+from ..runtime.large_change import large_change_notice
 from ..runtime.layout import StatePaths
 from ..runtime.process_lock import lock_holder
 from ..runtime.settings import Settings
@@ -36,7 +36,7 @@ from ..vault.marker import REFLECTED, START, list_markers, marker_path
 from .active_counts import ActiveCounts, count_active, count_active_and_pending
 from .health_warnings import warnings_of, why_dead, why_held, why_idle, why_no_room, why_silent, why_unheard
 from .hook_log import TRIAL_SESSION, HookTimes, hook_times, read_hook_runs, week_before
-from .pausing import told_of_pause, why_nothing_starts
+from .pausing import pause_notice, why_nothing_starts
 from .pending_counts import PendingCounts, count_pending
 from .spending import SpendingReport, spending_report
 from .stores import open_index, vault_store
@@ -142,14 +142,14 @@ def health_report(settings: Settings, now: float, is_wired: IsWired, *, count_en
     index = faults.read(lambda: _read_index(settings))
     spending = faults.read(lambda: spending_report(state.state_db, now))
     hooks = hook_times(read_hook_runs(Path(state.log_file), week), week)
-    last = last_reflection(state.harness, ledger.reflected_at if ledger else ())
+    last = last_reflection(state.markers, ledger.reflected_at if ledger else ())
     processes = _find_processes(state)
     warnings = [
         *faults.lines,
-        *warnings_of(waiting, last, oldest_waiting(state.harness), hooks, now),
+        *warnings_of(waiting, last, oldest_waiting(state.markers), hooks, now),
         why_no_room(core_left_out(settings), settings.recall.core_words),
-        told_of_pause(settings),
-        told_of_large_change(state.harness, now),
+        pause_notice(settings),
+        large_change_notice(state.markers, now),
     ]
     if ledger is not None:
         warnings += (
@@ -293,23 +293,23 @@ def _read_marks(state: StatePaths) -> MarkFigures:
     return MarkFigures(useful=useful, noise=len(marks) - useful)
 
 
-def last_reflection(harness: str, done: Iterable[float]) -> float | None:
+def last_reflection(markers: str, done: Iterable[float]) -> float | None:
     """Unix time at which a session was last reflected; `done` are times of such jobs."""
     times = [*done]
-    for session in list_markers(harness, REFLECTED):
+    for session in list_markers(markers, REFLECTED):
         try:
-            times.append(os.stat(marker_path(harness, session, REFLECTED)).st_mtime)
+            times.append(os.stat(marker_path(markers, session, REFLECTED)).st_mtime)
         except OSError:
             continue
     return max(times, default=None)
 
 
-def oldest_waiting(harness: str) -> float | None:
+def oldest_waiting(markers: str) -> float | None:
     """Unix time of the last event of the session that has waited longest for its reflection."""
     times = []
-    for session in list_markers(harness, START):
+    for session in list_markers(markers, START):
         try:
-            times.append(os.stat(marker_path(harness, session, START)).st_mtime)
+            times.append(os.stat(marker_path(markers, session, START)).st_mtime)
         except OSError:
             continue
     return min(times, default=None)

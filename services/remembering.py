@@ -61,7 +61,7 @@ from .journal import Change, Journal, rewritten, text_of
 from .known_memories import PROBABILITY, Rank, VaultMemories, says_all_of
 from .retrying import retry_edit
 from .semantic_similarity import SemanticSimilarity
-from .tombstones import TakenBack
+from .tombstones import Tombstones
 
 log = logging.getLogger(__name__)
 
@@ -89,7 +89,7 @@ def preview(candidates: Sequence[Candidate], store: VaultStore, settings: Settin
         return ()
     with SemanticSimilarity(settings) as meaning:
         known = VaultMemories(store, settings, meaning, by_problem=True)
-        candidates, gone = TakenBack(settings.state, store).apart(candidates)
+        candidates, gone = Tombstones(store).separate(candidates)
         return (*(_route(candidate, known, settings) for candidate in candidates), *gone)
 
 
@@ -111,7 +111,7 @@ def remember(
     journal.recover()
     if not candidates:
         return MemoryReport()
-    candidates, gone = TakenBack(settings.state, store).apart(candidates)
+    candidates, gone = Tombstones(store).separate(candidates)
     routed: list[RoutedCandidate] = []
     written: list[str] = []
     counts: Counter[str] = Counter(taken_back=len(gone)) if gone else Counter()

@@ -51,7 +51,7 @@ from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
 from .boundary import consent_of, is_outside
 from .decision_property import DecisionProblem as DecisionProblem
-from .decision_property import decision_keys, may_be_decided, read_decision, take_back_problem, tell
+from .decision_property import clear_problem, decision_keys, may_be_decided, read_decision, report_problem
 from .entry_names import require_living, resolve_entry
 from .evolving import archived_text, free_archive_path
 from .ideas.incubator import answer_listed, parse_listed
@@ -306,11 +306,11 @@ class Reviewer:
             return self._problem(path, str(error))
         if decided.verdict != "skipped":
             return [decided]
-        take_back_problem(self.store, path)
+        clear_problem(self.store, path)
         return []
 
     def _problem(self, path: str, problem: str) -> list[DecisionProblem]:
-        return [DecisionProblem(path, problem, tell(self.store, path, problem))]
+        return [DecisionProblem(path, problem, report_problem(self.store, path, problem))]
 
     # Carrying out
 

@@ -207,11 +207,11 @@ def _first_words(row: SessionRow) -> str:
 
 def _rows(settings: Settings, learned: Mapping[str, tuple[int, str]]) -> list[SessionRow]:
     """All, the last first; markers are only looked at, not read."""
-    harness = settings.state.harness
+    markers = settings.state.markers
     rows: dict[str, SessionRow] = {}
     for state in (REFLECTED, START):
-        for session in list_markers(harness, state):
-            at = last_event_at(marker_path(harness, session, state))
+        for session in list_markers(markers, state):
+            at = last_event_at(marker_path(markers, session, state))
             if at is not None:
                 rows[session] = SessionRow(session, at, state, learned.get(session, (0, ""))[0])
     for session, old in _old(settings).items():
@@ -283,9 +283,9 @@ def _read(settings: Settings, path: str) -> Entry | None:
 
 def _with_markers(settings: Settings, rows: Iterable[SessionRow]) -> list[SessionRow]:
     """The rows, those that have a marker with what it says."""
-    harness = settings.state.harness  # once: it is the hash of the vault's real path
+    markers = settings.state.markers  # once: it is the hash of the vault's real path
     return [
-        replace(row, marker=read_marker(marker_path(harness, row.id, row.state)))
+        replace(row, marker=read_marker(marker_path(markers, row.id, row.state)))
         if row.marker is None and row.state in (START, REFLECTED)
         else row
         for row in rows

@@ -87,45 +87,45 @@ class SweepResult:
     dead_pointers: tuple[str, ...]
 
 
-def sweep(harness: str, roots: Sequence[str], *, now: float, idle_seconds: float, crash_seconds: float) -> SweepResult:
+def sweep(markers: str, roots: Sequence[str], *, now: float, idle_seconds: float, crash_seconds: float) -> SweepResult:
     """Look at every open marker; finished and dead ones are put away, those to mine are returned. `roots` are the
     folders in which hosts keep transcripts.
 
     A transcript that grew without a hook (a host that was killed while writing) counts as a sign of life.
     """
     found: dict[Verdict, list[Unmined]] = {verdict: [] for verdict in Verdict}
-    for session in list_markers(harness, REFLECTED):
+    for session in list_markers(markers, REFLECTED):
         # The host writes asynchronously: its last lines may come after the session was mined and put away.
-        if _has_changed(marker_path(harness, session, REFLECTED), roots):
-            resume_marker(harness, session)
-    for session in list_markers(harness):
+        if _has_changed(marker_path(markers, session, REFLECTED), roots):
+            resume_marker(markers, session)
+    for session in list_markers(markers):
         # What is wrong with the place of one session (too long a name, say) must not hide the others.
         with contextlib.suppress(OSError, ValueError):
-            if looked := _look_at(harness, session, roots, now, idle_seconds, crash_seconds):
+            if looked := _look_at(markers, session, roots, now, idle_seconds, crash_seconds):
                 verdict, unmined = looked
                 found[verdict].append(unmined)
     finished, dead_pointers = (
         tuple(each.session for each in found[verdict]) for verdict in (Verdict.FINISHED, Verdict.DEAD_POINTER)
     )
     for session in finished:
-        mark_reflected(harness, session)
-        forget_end(harness, session)
+        mark_reflected(markers, session)
+        forget_end(markers, session)
     for session in dead_pointers:
-        remove_marker(harness, session, START)
+        remove_marker(markers, session, START)
     return SweepResult(tuple(found[Verdict.MINE]), finished, dead_pointers)
 
 
 def _look_at(
-    harness: str, session: str, roots: Sequence[str], now: float, idle_seconds: float, crash_seconds: float
+    markers: str, session: str, roots: Sequence[str], now: float, idle_seconds: float, crash_seconds: float
 ) -> tuple[Verdict, Unmined] | None:
     """The verdict on one session's open marker; None where it is gone or damaged. Raises OSError, ValueError."""
-    path = marker_path(harness, session)
+    path = marker_path(markers, session)
     marker, event_at = read_marker(path), last_event_at(path)
     if marker is None or event_at is None:
         return None
     if event_at > now + FUTURE_SECONDS:
         event_at = _from_now_on(path, now)
-    marker = follow_transcript(harness, marker, roots)
+    marker = follow_transcript(markers, marker, roots)
     size: int | None = None
     is_gone = False
     try:
@@ -152,7 +152,7 @@ def _from_now_on(path: str, now: float) -> float:
     return now
 
 
-def follow_transcript(harness: str, marker: Marker, roots: Sequence[str]) -> Marker:
+def follow_transcript(markers: str, marker: Marker, roots: Sequence[str]) -> Marker:
     """Have the marker name the place that its transcript was moved to: who moves or renames a project's folder moves
     the host's folder of it too, and the session goes on there; Codex compresses one that nobody goes on with. Raises
     OSError.
@@ -168,11 +168,11 @@ def follow_transcript(harness: str, marker: Marker, roots: Sequence[str]) -> Mar
     if found is None and compressed.is_file():
         found = compressed
     known = None if found is None else resolve_within(str(found), roots)
-    newest = read_marker(marker_path(harness, marker.session_id))  # A job may have mined on during the search.
+    newest = read_marker(marker_path(markers, marker.session_id))  # A job may have mined on during the search.
     if known is None or newest is None or newest.transcript != marker.transcript:
         return newest or marker
     moved = newest.with_transcript(known)
-    rewrite_marker(harness, moved)
+    rewrite_marker(markers, moved)
     return moved
 
 
@@ -206,18 +206,18 @@ def _has_changed(path: str, roots: Sequence[str]) -> bool:
         return False
 
 
-def collect_old_markers(harness: str, *, now: float, days: int) -> int:
+def collect_old_markers(markers: str, *, now: float, days: int) -> int:
     """Delete what belongs to sessions that were reflected more than `days` ago; how many files went.
 
     An open marker is not old: what it points to was not mined yet.
     """
     limit = now - days * SECONDS_PER_DAY
     gone = 0
-    for session in list_markers(harness, REFLECTED):
-        event_at = last_event_at(marker_path(harness, session, REFLECTED))
+    for session in list_markers(markers, REFLECTED):
+        event_at = last_event_at(marker_path(markers, session, REFLECTED))
         if event_at is not None and event_at < limit:
-            gone += remove_marker(harness, session, REFLECTED)
-    for leftover in (*Path(harness).glob("injected-*"), *Path(harness).glob("told-*"), *Path(harness).glob("ended-*")):
+            gone += remove_marker(markers, session, REFLECTED)
+    for leftover in (*Path(markers).glob("injected-*"), *Path(markers).glob("told-*"), *Path(markers).glob("ended-*")):
         try:
             if leftover.stat().st_mtime < limit:
                 leftover.unlink()

@@ -141,11 +141,11 @@ def all_roots(
 
 
 def _session_folders(settings: Settings) -> set[str]:
-    harness = settings.state.harness
+    folder = settings.state.markers
     markers = (
-        read_marker(marker_path(harness, session, state))
+        read_marker(marker_path(folder, session, state))
         for state in (START, REFLECTED)
-        for session in list_markers(harness, state)
+        for session in list_markers(folder, state)
     )
     return {marker.cwd for marker in markers if marker is not None}
 

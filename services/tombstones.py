@@ -19,7 +19,7 @@ from ..pipelines.candidate import Candidate
 from ..pipelines.routing import Action, RoutedCandidate, tier_of
 from ..runtime.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, PathRefused
 from ..runtime.killpoint import kill_point
-from ..runtime.layout import META, StatePaths, original_name
+from ..runtime.layout import META, original_name
 from ..vault.entry import parse_text
 from ..vault.marker import is_session_id
 from ..vault.note_text import decode_note
@@ -54,10 +54,10 @@ Evidence: TypeAlias = "tuple[str, str]"
 """Session and record."""
 
 
-class TakenBack:
-    """The evidence that was taken out of the vault."""
+class Tombstones:
+    """The evidence that the user took out of the vault by `memory undo`; mining does not write it again."""
 
-    def __init__(self, state: StatePaths, store: VaultStore) -> None:
+    def __init__(self, store: VaultStore) -> None:
         self._store = store
 
     def add(self, evidence: Iterable[Evidence]) -> set[Evidence]:
@@ -91,7 +91,7 @@ class TakenBack:
             found |= evidence_of(decode_note(data))
         return found
 
-    def apart(self, candidates: Sequence[Candidate]) -> tuple[list[Candidate], list[RoutedCandidate]]:
+    def separate(self, candidates: Sequence[Candidate]) -> tuple[list[Candidate], list[RoutedCandidate]]:
         """What may be written, and the decisions on what was taken back. Raises VaultUnavailable."""
         known = {identity(each) for each in self.evidence()} if candidates else set()
         kept = [each for each in candidates if said_by(each) not in known]

@@ -86,7 +86,7 @@ def run_triage(
     reviewer.journal.recover()
     steps, entries = plan_triage(settings, reviewer)
     run = reviewer.journal.new_run("triage")
-    doer = _Doer(settings, reviewer, entries, run, confirmed=ask is not None)
+    doer = _Runner(settings, reviewer, entries, run, confirmed=ask is not None)
     results = []
     for step in steps:
         answer: Answer = ask(step, entries) if ask is not None else "yes"
@@ -117,7 +117,7 @@ def carry_out_step(
             entries[path] = reviewer.store.read(path)
             if entries[path].content_hash != seen.get(path):
                 raise EditConflict(f"{path} was changed since you saw it: look at it again")
-        doer = _Doer(settings, reviewer, entries, reviewer.journal.new_run("triage"), confirmed=True)
+        doer = _Runner(settings, reviewer, entries, reviewer.journal.new_run("triage"), confirmed=True)
         return doer.reject(step) if answer == "reject" else doer.do(step)
 
 
@@ -125,7 +125,7 @@ def _paths(step: TriageStep) -> list[str]:
     return [step.path] if isinstance(step, Expire) else list(step.paths)
 
 
-class _Doer:
+class _Runner:
     """One run over the inbox."""
 
     def __init__(

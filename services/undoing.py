@@ -27,7 +27,7 @@ from .boundary import is_outside
 from .ideas.ledger import is_asking, taken_back
 from .ideas.research_fields import without_research
 from .journal import AUTOMATIC, Act, Change, Journal, Recorded, hash_of, text_of
-from .tombstones import Evidence, TakenBack, evidence_in
+from .tombstones import Evidence, Tombstones, evidence_in
 
 Step = Literal["remove", "restore", "leave", "gone"]
 """What happens to a file; gone: nothing, it is not there any more."""
@@ -110,7 +110,7 @@ class UndoPlan:
 class Undo:
     """Plans an undo and carries it out."""
 
-    def __init__(self, store: VaultStore, journal: Journal, taken_back: TakenBack) -> None:
+    def __init__(self, store: VaultStore, journal: Journal, taken_back: Tombstones) -> None:
         self._store = store
         self._journal = journal
         self._taken_back = taken_back
@@ -123,7 +123,7 @@ class Undo:
         if selector.last:
             return self._plan_last(acts, past, selector.actor)
         selected = _selected(acts, selector)
-        work = _Work(self._store, past)
+        work = _PlanBuilder(self._store, past)
         for act in reversed(selected):
             work.take_back(act)
         if selector.session is not None and selector.actor is None:
@@ -142,7 +142,7 @@ class Undo:
         later: list[LeftRun] = []
         last: UndoPlan | None = None
         for run, newest_first in runs.items():
-            work = _Work(self._store, past)
+            work = _PlanBuilder(self._store, past)
             for act in newest_first:
                 work.take_back(act)
             plan = work.plan()
@@ -275,7 +275,7 @@ class _Past:
         return self._disk[path]
 
 
-class _Work:
+class _PlanBuilder:
     """The vault as it will be, while acts are taken back, the newest first."""
 
     def __init__(self, store: VaultStore, past: _Past) -> None:

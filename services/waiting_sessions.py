@@ -44,7 +44,7 @@ def read_sessions(ledger: Ledger) -> SessionFigures:
     return SessionFigures(len(due), first, len(jobs) - len(due), KIND in ledger.paused())
 
 
-def told_of_sessions(settings: Settings, is_wired: IsWired) -> str:
+def waiting_sessions_notice(settings: Settings, is_wired: IsWired) -> str:
     """`describe_sessions` of this vault's queue; '' also where that cannot be read."""
     if not Path(settings.state.queue_db).exists():
         return ""

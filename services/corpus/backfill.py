@@ -164,12 +164,12 @@ def _is_of_project(transcript: Transcript, project: str) -> bool:
 
 def live_transcripts(settings: Settings) -> frozenset[str]:
     """Session ids and real paths of all transcripts that have a marker, mined to their end or not."""
-    harness = settings.state.harness
+    markers = settings.state.markers
     live = set()
     for state in (START, REFLECTED):
-        for session in list_markers(harness, state):
+        for session in list_markers(markers, state):
             live.add(session)
-            marker = read_marker(marker_path(harness, session, state))
+            marker = read_marker(marker_path(markers, session, state))
             if marker is not None and marker.transcript:
                 live.add(os.path.realpath(marker.transcript))
     return frozenset(live)

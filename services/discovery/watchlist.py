@@ -35,7 +35,7 @@ from ...vault.fields import StoreValue
 from ...vault.header import skim
 from ...vault.scrubbed import Scrubbed
 from ...vault.store import VaultStore
-from ..decision_property import DecisionProblem, decision_keys, decision_of, tell
+from ..decision_property import DecisionProblem, decision_keys, decision_of, report_problem
 from ..journal import Change, Journal, rewritten
 from ..remembering import free_path
 from ..retrying import read_seen, retry_edit
@@ -214,7 +214,7 @@ class Watchlist:
             except VaultUnavailable:
                 raise
             except MemoryVaultError as error:
-                results.append(DecisionProblem(path, str(error), tell(self.store, path, str(error))))
+                results.append(DecisionProblem(path, str(error), report_problem(self.store, path, str(error))))
         return results
 
 

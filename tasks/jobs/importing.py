@@ -28,7 +28,7 @@ def import_handler(settings: Settings) -> Handler:
             raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error
         counts = Counter(one.result for one in results)
         note_large_change(
-            settings.state.harness, counts["removed"], "archived: Claude Code has deleted its own", "import"
+            settings.state.markers, counts["removed"], "archived: Claude Code has deleted its own", "import"
         )
         if counts["imported"] or counts["updated"] or counts["removed"]:
             job.enqueue("index.reconcile", {}, unique_key="index.reconcile")

@@ -36,7 +36,7 @@ def recover_handler(settings: Settings) -> Handler:
 
     def handle(job: RunningJob) -> Mapping[str, Json]:
         result = sweep(
-            settings.state.harness,
+            settings.state.markers,
             roots,
             now=time.time(),
             idle_seconds=IDLE_SECONDS,
@@ -79,6 +79,6 @@ def collect_handler(settings: Settings) -> Handler:
 
     def handle(job: RunningJob) -> Mapping[str, Json]:
         job.check_owned()
-        return {"deleted": collect_old_markers(settings.state.harness, now=time.time(), days=MARKER_DAYS)}
+        return {"deleted": collect_old_markers(settings.state.markers, now=time.time(), days=MARKER_DAYS)}
 
     return handle

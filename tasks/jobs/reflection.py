@@ -48,11 +48,11 @@ def reflect_handler(settings: Settings) -> Handler:
 
     def handle(job: RunningJob) -> Mapping[str, Json]:
         session = str(job.args["session"])
-        marker = read_marker(marker_path(settings.state.harness, session))
+        marker = read_marker(marker_path(settings.state.markers, session))
         if marker is None:
             return {"nothing": "no open marker: mined already"}
         roots = [str(root) for root in settings.transcript_folders]
-        marker = follow_transcript(settings.state.harness, marker, roots)
+        marker = follow_transcript(settings.state.markers, marker, roots)
         if resolve_within(marker.transcript, roots) is None:
             raise Dead(OUTSIDE)
         if not is_there(marker.transcript):
@@ -160,23 +160,23 @@ def _mine_in_child(settings: Settings, job: RunningJob, marker: Marker) -> Mined
 
 def _pass_over(settings: Settings, marker: Marker) -> None:
     """Nothing that the session has said until now is mined, even where its project is let in again."""
-    harness = settings.state.harness
-    rewrite_marker(harness, marker.with_offset(transcript_status(marker.transcript).size))
-    if has_ended(harness, marker.session_id):
-        mark_reflected(harness, marker.session_id)
-        forget_end(harness, marker.session_id)
+    markers = settings.state.markers
+    rewrite_marker(markers, marker.with_offset(transcript_status(marker.transcript).size))
+    if has_ended(markers, marker.session_id):
+        mark_reflected(markers, marker.session_id)
+        forget_end(markers, marker.session_id)
 
 
 def _advance(settings: Settings, marker: Marker, mined: Mined) -> None:
     """Advance the marker's offset; mark a session as reflected once it has ended and is mined to its last byte."""
-    harness = settings.state.harness
-    if read_marker(marker_path(harness, marker.session_id)) is None:
+    markers = settings.state.markers
+    if read_marker(marker_path(markers, marker.session_id)) is None:
         return
-    rewrite_marker(harness, marker.with_offset(mined.mined_until, mined.context_offset, mined.last_agent_offset))
+    rewrite_marker(markers, marker.with_offset(mined.mined_until, mined.context_offset, mined.last_agent_offset))
     try:
         at_the_end = transcript_status(marker.transcript).size <= mined.mined_until
     except FileNotFoundError:
         return
-    if at_the_end and has_ended(harness, marker.session_id):
-        mark_reflected(harness, marker.session_id)
-        forget_end(harness, marker.session_id)
+    if at_the_end and has_ended(markers, marker.session_id):
+        mark_reflected(markers, marker.session_id)
+        forget_end(markers, marker.session_id)

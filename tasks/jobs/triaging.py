@@ -27,7 +27,7 @@ def triage_handler(settings: Settings) -> Handler:
         for result in results:
             name = result.result.split(":", 1)[0]
             counts[name] = int(str(counts.get(name, 0))) + 1
-        note_large_change(settings.state.harness, len(results), "put elsewhere from the inbox", "triage")
+        note_large_change(settings.state.markers, len(results), "put elsewhere from the inbox", "triage")
         if results:
             job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
         return counts

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from ...runtime.errors import MemoryVaultError, VaultUnavailable
 from ...runtime.settings import Settings
-from ...services.decision_property import SETTLED_SECONDS, Told
+from ...services.decision_property import SETTLED_SECONDS, Reported
 from ...services.device import acting_device, acts_here
 from ...services.discovery.watchlist import VerdictOutcome, Watchlist
 from ...services.ideas.lost_questions import settle_lost_questions
@@ -48,7 +48,7 @@ class DecisionsAtStart:
 
 def _where_told(problem: DecisionProblem) -> str:
     """Where the user finds why: a note says it in itself if it can be written."""
-    if problem.told is Told.NOW:
+    if problem.reported is Reported.NOW:
         return "it says why itself"
     # No command that decides: what the user wants is not known here.
     return "`memory review` says why when it is decided there"
@@ -72,13 +72,15 @@ def apply_handler(settings: Settings) -> Handler:
         done = [result for result in results if isinstance(result, DecisionOutcome)]
         problems = [result for result in results if isinstance(result, DecisionProblem)]
         for problem in problems:
-            if problem.told in (Told.NOW, Told.NOT):
+            if problem.reported in (Reported.NOW, Reported.NOT):
                 # What is wrong would quote here what the user wrote.
                 log.warning("%s: its decision could not be carried out; %s", problem.proposal, _where_told(problem))
         decided = len(done) + sum(isinstance(result, VerdictOutcome) for result in listed)
         unclear = len(problems) + len(listed) - (decided - len(done))
         if any(
-            problem.told is Told.LATER for problem in [*problems, *listed] if not isinstance(problem, VerdictOutcome)
+            problem.reported is Reported.LATER
+            for problem in [*problems, *listed]
+            if not isinstance(problem, VerdictOutcome)
         ):
             # Nothing changes in the note until it has told what is wrong, so the watcher would not ask again.
             job.enqueue("review.apply", {}, unique_key=APPLY_KEY, delay_seconds=SETTLED_SECONDS)

@@ -273,13 +273,13 @@ def test_the_trial_of_the_hooks_leaves_no_session_behind(tmp_path: Path) -> None
         pass
     compile_snapshot(sandbox.environment)
     assert [time.event for time in try_hooks(settings, sandbox.environment)] == list(EVENTS)
-    assert os.listdir(settings.state.harness) == []
+    assert os.listdir(settings.state.markers) == []
     with open_ledger(settings) as ledger:
         assert ledger.list_jobs(["queued", "running"]) == []
     assert list(read_hook_runs(Path(settings.state.log_file), 0.0)) == [], (
         "no user's hooks: neither doctor nor health counts"
     )
-    (Path(settings.state.harness) / "STOP").touch()
+    (Path(settings.state.markers) / "STOP").touch()
     assert try_hooks(settings, sandbox.environment) == []
 
 

@@ -193,7 +193,7 @@ def test_a_session_whose_only_hook_is_cut_off_while_its_marker_is_synced_is_mine
     stub = changed_hooks(sandbox, "vault/marker.py", "os.fsync(file.fileno())", "__import__('time').sleep(5)")
     for number in range(5):  # One that got its first core late is cut off before it knows its session.
         session, _ = run_until_cut_off(sandbox, stub, *[f"only-{number}-{attempt}" for attempt in range(5)])
-        marker = read_marker(marker_path(sandbox.state.harness, session))
+        marker = read_marker(marker_path(sandbox.state.markers, session))
         if marker is not None:
             break
     assert marker is not None
@@ -225,7 +225,7 @@ def test_hooks_and_worker_agree_on_the_schema() -> None:
 
 def test_the_first_hook_writes_the_marker_and_later_ones_touch_it(sandbox: Sandbox) -> None:
     sandbox.run("SessionStart", sandbox.payload(source="compact"))
-    path = marker_path(sandbox.state.harness, SESSION)
+    path = marker_path(sandbox.state.markers, SESSION)
     marker = read_marker(path)
     assert marker is not None
     assert (marker.source, marker.host, marker.offset) == ("compact", "claude", 0)
@@ -239,15 +239,15 @@ def test_the_first_hook_writes_the_marker_and_later_ones_touch_it(sandbox: Sandb
 
 def test_a_reflected_session_that_goes_on_is_taken_back_with_its_offset(sandbox: Sandbox) -> None:
     sandbox.state.ensure()
-    harness = sandbox.state.harness
-    create_marker(harness, Marker(SESSION, transcript=str(sandbox.transcript)))
-    rewrite_marker(harness, Marker(SESSION, transcript=str(sandbox.transcript), offset=77))
-    mark_reflected(harness, SESSION)
+    markers = sandbox.state.markers
+    create_marker(markers, Marker(SESSION, transcript=str(sandbox.transcript)))
+    rewrite_marker(markers, Marker(SESSION, transcript=str(sandbox.transcript), offset=77))
+    mark_reflected(markers, SESSION)
     sandbox.run("UserPromptSubmit", sandbox.payload(prompt="go on"))
-    marker = read_marker(marker_path(harness, SESSION))
+    marker = read_marker(marker_path(markers, SESSION))
     assert marker is not None
     assert marker.offset == 77
-    assert not os.path.exists(marker_path(harness, SESSION, REFLECTED))
+    assert not os.path.exists(marker_path(markers, SESSION, REFLECTED))
 
 
 @pytest.mark.parametrize("place", ["elsewhere", "dots", "link", "relative", "root itself"])
@@ -267,14 +267,14 @@ def test_a_transcript_outside_the_agents_folder_is_refused_and_logged(sandbox: S
     assert done.returncode == 0
     assert "transcript refused" in done.stderr
     sandbox.state.ensure()
-    assert os.listdir(sandbox.state.harness) == []
+    assert os.listdir(sandbox.state.markers) == []
     assert os.listdir(sandbox.state.spool) == []
 
 
 def test_a_payload_without_a_transcript_gets_the_hosts_own_naming(sandbox: Sandbox) -> None:
     payload = {"session_id": SESSION, "cwd": "/home/dev/my_project.v2"}
     sandbox.run("Stop", payload)
-    marker = read_marker(marker_path(sandbox.state.harness, SESSION))
+    marker = read_marker(marker_path(sandbox.state.markers, SESSION))
     assert marker is not None
     assert marker.transcript.endswith(f"/.claude/projects/-home-dev-my-project-v2/{SESSION}.jsonl")
 

@@ -96,7 +96,7 @@ def test_the_services_block_is_printed_and_its_status_told_to_the_user_alone(vau
     assert (request["op"], request["session"], request["cwd"]) == ("recall", SESSION, str(vault.project))
     assert (request["k"], request["token_budget"], request["render"]) == (5, 2000, True)
     assert 0 < request["budget_ms"] <= 255 * patience()
-    assert read_injected(vault.state.harness, SESSION) == {"a.md"}
+    assert read_injected(vault.state.markers, SESSION) == {"a.md"}
 
 
 def counted(sandbox: Sandbox) -> list[object]:

@@ -94,7 +94,7 @@ def test_a_rule_by_its_flag_or_in_a_subfolder_is_loaded_once_it_is_indexed(sandb
     assert {path for path in paths | others if f"Body of {path}." in stdout} == set(paths)
     assert "Unflagged since." not in stdout
     assert f"Loaded {len(paths)} " in stderr
-    assert read_injected(sandbox.state.harness, SESSION) == set(paths)
+    assert read_injected(sandbox.state.markers, SESSION) == set(paths)
 
 
 @pytest.mark.parametrize("damage", ["no database at all", ""])
@@ -227,7 +227,7 @@ def test_the_rules_are_printed_when_the_rest_can_not_be_read_in_time(sandbox: Sa
     assert done.stdout.count("The rule.") == 1
     assert "time budget exceeded" in done.stderr
     # What was said then is what the session holds, and is not said with its first prompt again.
-    assert read_injected(sandbox.state.harness, SESSION) == {"personal/_always-load/rule.md"}
+    assert read_injected(sandbox.state.markers, SESSION) == {"personal/_always-load/rule.md"}
 
 
 def test_the_projects_memory_index_is_shown_up_to_its_limit(sandbox: Sandbox) -> None:
@@ -346,15 +346,15 @@ def test_below_the_limits_nothing_is_said(sandbox: Sandbox) -> None:
 
 def test_a_week_without_reflection_is_told(sandbox: Sandbox) -> None:
     sandbox.state.ensure()
-    harness = sandbox.state.harness
-    create_marker(harness, Marker("old"))
+    markers = sandbox.state.markers
+    create_marker(markers, Marker("old"))
     eight_days_ago = time.time() - 8 * 86_400
-    os.utime(marker_path(harness, "old"), (eight_days_ago, eight_days_ago))
+    os.utime(marker_path(markers, "old"), (eight_days_ago, eight_days_ago))
     assert "nothing was reflected for 8 days" in start(sandbox)[0]
-    mark_reflected(harness, "old")
+    mark_reflected(markers, "old")
     assert "nothing was reflected for 8 days" in start(sandbox, session_id="s2")[0]
-    create_marker(harness, Marker("new"))
-    mark_reflected(harness, "new")
+    create_marker(markers, Marker("new"))
+    mark_reflected(markers, "new")
     assert start(sandbox, session_id="s3")[0] == ""
 
 

@@ -270,5 +270,5 @@ def test_of_two_hundred_sessions_that_end_at_once_on_a_busy_machine_none_is_lost
         Spool(sandbox.state.spool, ledger).ingest()
         jobs = {job.unique_key for job in ledger.list_jobs(most=1000)}
     sessions = {f"session-{number}" for number in range(SESSIONS_AT_ONCE)}
-    assert sessions - set(list_markers(sandbox.state.harness)) == set()
+    assert sessions - set(list_markers(sandbox.state.markers)) == set()
     assert {f"reflect.session:{session}" for session in sessions} - jobs == set()

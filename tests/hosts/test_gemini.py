@@ -72,7 +72,7 @@ def said(sandbox: Sandbox, event: str, **fields: object) -> str:
 
 
 def marker(sandbox: Sandbox) -> Marker:
-    found = read_marker(marker_path(sandbox.state.harness, SESSION))
+    found = read_marker(marker_path(sandbox.state.markers, SESSION))
     assert found is not None
     return found
 

@@ -175,7 +175,7 @@ def test_a_session_is_given_the_same_as_elsewhere_and_recorded_by_its_name_in_th
     child = payload(sandbox, prompt="look around", agent_id="ses_child")
     assert sandbox.run("UserPromptSubmit", child, *host).stdout == "", "a sub-agent's prompt is nobody's words"
     assert sandbox.run("Stop", payload(sandbox), *host).stdout == ""
-    marker = read_marker(marker_path(sandbox.state.harness, SESSION))
+    marker = read_marker(marker_path(sandbox.state.markers, SESSION))
     assert marker is not None
     database = sandbox.home / ".local" / "share" / "opencode" / "opencode.db"
     assert (marker.host, marker.transcript) == ("opencode", f"{database}#{SESSION}")

@@ -46,7 +46,7 @@ def notes(bed: Bed) -> Bed:
     )
     bed.write(
         f"{private}/workflow/release-pair.md",
-        "Toolkit and harness ship as coordinated release pairs.",
+        "Toolkit and markers ship as coordinated release pairs.",
         tags="[release, coordination]",
         **active,
     )

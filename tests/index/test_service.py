@@ -180,7 +180,7 @@ def test_a_budget_that_the_model_cannot_keep_is_answered_from_keywords_in_time(
 def test_what_the_session_holds_is_not_given_again_until_it_forgets(vault_of_two: Bed, service: Start) -> None:
     rule = vault_of_two.write("personal-private/_always-load/pnpm-always.md", "Always pnpm.", status="active")
     vault_of_two.index()
-    injected = os.path.join(vault_of_two.state.harness, "injected-s-1")
+    injected = os.path.join(vault_of_two.state.markers, "injected-s-1")
     with open(injected, "w") as file:
         file.write(f"personal-private/preferences/use-pnpm.md\n{rule.relative_to(vault_of_two.vault)}\n")
     running = service("--no-model")
@@ -200,7 +200,7 @@ def test_a_rule_that_did_not_fit_the_sessions_start_is_recalled(vault_of_two: Be
     vault_of_two.write("personal-private/_always-load/omitted.md", "We use pnpm in the shop.", status="active")
     vault_of_two.write("personal-private/fix/flagged.md", "We use pnpm in the yard.", always_load="true")
     vault_of_two.index()
-    with open(os.path.join(vault_of_two.state.harness, "injected-s-1"), "w") as file:
+    with open(os.path.join(vault_of_two.state.markers, "injected-s-1"), "w") as file:
         file.write("personal-private/_always-load/said.md\n")
     running = service("--no-model")
     running.wait_until_listening()

@@ -179,8 +179,8 @@ def mark(state: StatePaths, session: str, *, size: int, offset: int) -> None:
     """The marker of an ended session whose transcript has `size` bytes, `offset` of them mined."""
     transcript = Path(state.root, f"{session}.jsonl")
     transcript.write_bytes(b"x" * size)
-    create_marker(state.harness, Marker(session, transcript=str(transcript), offset=offset))
-    note_end(state.harness, session)
+    create_marker(state.markers, Marker(session, transcript=str(transcript), offset=offset))
+    note_end(state.markers, session)
 
 
 def test_a_deleted_queue_is_made_again_from_the_markers(state: StatePaths) -> None:

@@ -48,8 +48,8 @@ def filled_queue(state: StatePaths) -> bytes:
         for session in SESSIONS:
             transcript = Path(state.root, f"{session}.jsonl")
             transcript.write_bytes(b"x" * SIZE)
-            create_marker(state.harness, Marker(session, transcript=str(transcript)))
-            note_end(state.harness, session)
+            create_marker(state.markers, Marker(session, transcript=str(transcript)))
+            note_end(state.markers, session)
             ledger.enqueue("reflect.session", {"session": session}, unique_key=f"reflect.session:{session}")
         ledger.enqueue("dashboard.write", {}, unique_key="dashboard.write", delay_seconds=3600)
         ledger.pause("discover.scan")
@@ -61,15 +61,15 @@ def filled_queue(state: StatePaths) -> bytes:
 
 def mine(state: StatePaths) -> Callable[[RunningJob], None]:
     def handler(job: RunningJob) -> None:
-        marker = read_marker(marker_path(state.harness, str(job.args["session"])))
+        marker = read_marker(marker_path(state.markers, str(job.args["session"])))
         if marker is not None:
-            rewrite_marker(state.harness, marker.with_offset(SIZE))
+            rewrite_marker(state.markers, marker.with_offset(SIZE))
 
     return handler
 
 
 def mined(state: StatePaths) -> list[str]:
-    markers = (read_marker(marker_path(state.harness, session)) for session in SESSIONS)
+    markers = (read_marker(marker_path(state.markers, session)) for session in SESSIONS)
     return [marker.session_id for marker in markers if marker is not None and marker.offset == SIZE]
 
 
@@ -105,9 +105,9 @@ def test_a_damaged_queue_stops_nobody_and_loses_no_session(tmp_path: Path, part:
         state = StatePaths(tmp_path / "state")
         shutil.copytree(whole, state.root)
         for session in SESSIONS:
-            marker = read_marker(marker_path(state.harness, session))
+            marker = read_marker(marker_path(state.markers, session))
             assert marker is not None
-            rewrite_marker(state.harness, marker)
+            rewrite_marker(state.markers, marker)
         Path(state.queue_db).write_bytes(damaged(data, random.Random(f"queue {number}")))
         try:
             look(state)

@@ -45,9 +45,9 @@ def silent_session(settings: Settings, folder: Path, hours: float) -> Path:
     transcript = folder / "-p" / "poison.jsonl"
     transcript.parent.mkdir(parents=True, exist_ok=True)
     transcript.write_text("{}\n", "utf-8")
-    create_marker(settings.state.harness, Marker("poison", transcript=str(transcript), host="claude"))
+    create_marker(settings.state.markers, Marker("poison", transcript=str(transcript), host="claude"))
     then = time.time() - hours * AN_HOUR
-    for path in (str(transcript), marker_path(settings.state.harness, "poison")):
+    for path in (str(transcript), marker_path(settings.state.markers, "poison")):
         os.utime(path, (then, then))
     return transcript
 

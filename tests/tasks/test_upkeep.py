@@ -59,7 +59,7 @@ def test_only_what_is_old_is_deleted(state: StatePaths) -> None:
         "log/memoryvault.log": old, "log/memoryvault.log.20270101": old, "log/receipts.jsonl.20270301": new,
         "queue.db.damaged-20270101T000000Z": old, "queue.db": old,
         "index.db.corrupt-20270101T000000": old, "index.db.corrupt-20270101T000000-wal": old, "index.db": old,
-        "spool/1-1.json.tmp": old, "spool/1-2.json": old, "harness/.s.1.tmp": old,
+        "spool/1-1.json.tmp": old, "spool/1-2.json": old, "markers/.s.1.tmp": old,
     }.items():  # fmt: skip
         Path(state.root, name).touch()
         os.utime(Path(state.root, name), (when, when))
