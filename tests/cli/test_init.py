@@ -85,10 +85,10 @@ def test_init_ends_with_a_memory_of_a_session_from_before_and_uninstall_with_not
     assert again["recall"] == said["recall"]
     assert settings_file.read_bytes() == once
 
-    notes = sorted(live.vault.rglob("*.md"))
+    notes = set(live.vault.rglob("*.md"))
     live.memory("uninstall")
     assert settings_file.read_bytes() == OTHERS
-    assert sorted(live.vault.rglob("*.md")) == notes
+    assert notes <= set(live.vault.rglob("*.md")), "the worker may have written more until it was stopped"
     state = load_settings(live.environment).state
     assert (lock_holder(state.worker_lock), lock_holder(state.recall_lock)) == (None, None)
 
