@@ -54,7 +54,7 @@ class PromptAnswer:
         self.note = note
         """What was missing, '' when nothing was."""
         self.service = service
-        """'ok', 'absent', 'slow', 'too busy', 'not asked' or 'broken (why)'."""
+        """'ok', 'absent', 'slow', 'not asked' or 'broken (why)'."""
         self.found = found
         """For the log: how many entries were found by meaning (`vec_hits`), by words (`grep_hits`), and both ways."""
 
@@ -103,7 +103,7 @@ def _await_answer(request: RecallCall, deadline: float, service: str) -> tuple[P
     answer = _parse_answer(response)
     if answer is not None:
         return answer, "ok"
-    return None, "too busy" if response.get("late") is True else "broken (it reported an error)"
+    return None, "broken (it reported an error)"
 
 
 class _OwnSearch:

@@ -37,7 +37,7 @@ from .query import QueryAnalysis, analyse, refine
 from .query_embedding import QueryEmbedder, QueryEmbedding
 from .ranking import DenseHit, EntryFacts, KeywordHit, ScoredEntry, WordEvidence, fuse, fuse_by_kind, is_near_duplicate
 from .scope import Scope
-from .search_reader import KEYWORD_LIMIT, ReaderPool, SearchReader
+from .search_reader import ReaderPool, SearchReader
 from .store import row_of
 
 # The codes of `degraded`.
@@ -51,7 +51,6 @@ VECTORS_DAMAGED = "vectors-damaged"
 DENSE_LATE = "dense-late"
 MODEL_UNREAD = "model-unread"  # most of the question's letters are not in the model's vocabulary
 KEYWORD_LATE = "keyword-late"
-BUSY = "busy"  # too many recalls at once: only the rarest words were searched
 FILES_LATE = "files-late"  # the disk did not answer in time: hits are shown as they were indexed
 VAULT_MISSING = "vault-missing"  # likewise, since there are no files
 
@@ -65,8 +64,6 @@ DEFAULT_EAGERNESS = EAGERNESS[1]
 QUESTION_LENIENCE = 2.5
 """Log-odds by which a question to the vault is answered more readily than a prompt gets an entry unasked."""
 POOLED_READERS = 4
-REDUCED_PASSAGES, REDUCED_HITS = 1_000, 20
-"""What a reduced recall scores and keeps: an eighth of the work of a full one."""
 _RETRIEVAL_SHARE, _FILES_SHARE = 0.75, 0.85
 """Shares of the budget after which retrieval and the check of the files end; the rest is for sending the answer."""
 
@@ -161,7 +158,6 @@ class _RecallState:
     """When retrieval must have ended (monotonic seconds), None without a budget."""
     files_deadline: float | None
     """When the check of the files must have ended."""
-    is_reduced: bool = False
     degraded: list[str] = field(default_factory=list)
     timings: dict[str, float] = field(default_factory=dict)
     rejections: list[Rejection] = field(default_factory=list)
@@ -261,11 +257,8 @@ class RecallEngine:
         if self._matrices is not None:
             self._matrices.wait_until_filled(seconds)
 
-    def recall(self, query: RecallQuery, *, budget_ms: float | None = None, is_reduced: bool = False) -> RecallResult:
-        """Return the best hits within `budget_ms` (None: without a deadline). Raises UsageError for a bad filter.
-
-        `is_reduced`: search by the rarest words alone, which costs little, for when there is no time for more.
-        """
+    def recall(self, query: RecallQuery, *, budget_ms: float | None = None) -> RecallResult:
+        """Return the best hits within `budget_ms` (None: without a deadline). Raises UsageError for a bad filter."""
         started = time.perf_counter()
         scope = Scope(
             project=query.project,
@@ -283,7 +276,7 @@ class RecallEngine:
         deadline, files_deadline = (
             None if budget_ms is None else now + budget_ms * share / 1000 for share in (_RETRIEVAL_SHARE, _FILES_SHARE)
         )
-        state = _RecallState(query, analyse(query.text), scope, deadline, files_deadline, is_reduced)
+        state = _RecallState(query, analyse(query.text), scope, deadline, files_deadline)
         hits: list[Hit] = []
         if query.k > 0:
             try:
@@ -324,9 +317,7 @@ class RecallEngine:
         """Run the keyword retriever while the question is being embedded, then the dense one."""
         future = self._start_embedding(reader, state)
         with state.stage("refine"):
-            state.analysis = refine(
-                state.analysis, reader.vocabulary, *([REDUCED_PASSAGES] if state.is_reduced else [])
-            )
+            state.analysis = refine(state.analysis, reader.vocabulary)
         keyword = self._search_keywords(reader, state)
         state.by_words = frozenset(hit.entry_rowid for hit in keyword)
         embedding = self._await_embedding(state, future)
@@ -340,17 +331,13 @@ class RecallEngine:
         with state.stage("keyword"):
             try:
                 with reader.interrupt_at(state.deadline):
-                    limit = REDUCED_HITS if state.is_reduced else KEYWORD_LIMIT
-                    return reader.search_keywords(state.analysis.fts_match, state.scope, limit)
+                    return reader.search_keywords(state.analysis.fts_match, state.scope)
             except apsw.InterruptError:
                 state.mark_degraded(KEYWORD_LATE)
                 return []
 
     def _start_embedding(self, reader: SearchReader, state: _RecallState) -> Future[QueryEmbedding] | None:
         """Start to embed the question and to search its nearest passages in memory; None where that cannot be done."""
-        if state.is_reduced:
-            state.mark_degraded(BUSY)
-            return None
         if self._embedder is None:
             state.mark_degraded(NO_MODEL)
             return None

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
-from ..runtime.errors import MemoryVaultError, ModelUnavailable, RecallLate, UsageError
+from ..runtime.errors import MemoryVaultError, ModelUnavailable, UsageError
 from ..runtime.killpoint import kill_point
 from ..runtime.layout import INDEX_WANTED, StatePaths, leave_socket_folder
 from ..runtime.paths import ensure_state
@@ -28,7 +28,6 @@ from ..runtime.priority import lower_priority
 from ..vault.active import EXPLICIT_KINDS
 from ..vault.project import project_of
 from ..vault.render import render_block, select_hits, status_line
-from .admission import Admission, Effort
 from .client import RecallClient, ServiceRefused, ServiceUnavailable
 from .daemon import CannotServe, hold_lock, listen, wake_on_signals
 from .embedder import Embedder, load_embedder
@@ -183,7 +182,6 @@ class RecallService:
         """When each became idle (monotonic seconds); _BUSY while its thread answers a request or is about to end."""
         self._answering = 0
         self._lock = threading.Lock()
-        self._admission = Admission()
         self._load_model = load
         self._messages = MessageReader(Path(config.state.models))
         self._runner = self._run_model(self._model_in_force())
@@ -336,8 +334,6 @@ class RecallService:
                 raise UsageError(f"unknown op {message.get('op')!r}")
             fields, afterwards = operation(message)
             return {"v": VERSION, "ok": True, **fields}, afterwards
-        except RecallLate as error:
-            return _refusal(str(error)) | {"late": True}, None
         except MemoryVaultError as error:
             return _refusal(str(error)), None
         except Exception as error:  # noqa: BLE001 - a bug in one request must not end the service
@@ -444,14 +440,13 @@ class RecallService:
         prompt_k = number_field(message, "prompt_k", None)
         answer: dict[str, Any] = {}
         self._runner.hold_batches()
-        with self._admission.admit(deadline) as effort:
-            if effort is Effort.NONE:
-                raise RecallLate("too much is asked at once: the time for this question is over")
-            left_ms = None if deadline is None else (deadline - time.monotonic()) * 1000
-            result = self._engine.recall(query, budget_ms=left_ms, is_reduced=effort is Effort.REDUCED)
-            if prompt_k is not None:
-                k = int(max(0, min(MAX_K, prompt_k)))
-                answer["given"] = paths_given(self._engine, query, k, token_budget, self._runner.count_tokens)
+        left_ms = None if deadline is None else (deadline - time.monotonic()) * 1000
+        if left_ms is not None and left_ms <= 0:
+            raise UsageError("the time for this question is over")
+        result = self._engine.recall(query, budget_ms=left_ms)
+        if prompt_k is not None:
+            k = int(max(0, min(MAX_K, prompt_k)))
+            answer["given"] = paths_given(self._engine, query, k, token_budget, self._runner.count_tokens)
         shown = list(result.hits)
         if not {NO_INDEX, VECTORS_DAMAGED}.isdisjoint(result.degraded):
             with contextlib.suppress(OSError):
@@ -462,8 +457,7 @@ class RecallService:
             shown = select_hits(result.hits, token_budget, count)
             answer["block"] = render_block(shown, 0)
             if self._config.unreviewed:
-                vault, reduced = self._config.vault, effort is Effort.REDUCED
-                waiting = recall_unreviewed(self._engine, vault, query, deadline, reduced)
+                waiting = recall_unreviewed(self._engine, self._config.vault, query, deadline)
                 answer["block"] += ("\n" if shown and waiting else "") + render_unreviewed(waiting)
                 shown += waiting
             answer["status"] = status_line(hit.slug for hit in shown)

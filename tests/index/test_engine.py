@@ -536,15 +536,6 @@ def test_a_question_in_letters_that_the_model_lacks_is_answered_by_keywords(bed:
     assert bed.recall("passwords").degraded == ()
 
 
-def test_in_a_hurry_the_rarest_words_decide_and_it_is_said(notes: Bed) -> None:
-    engine = notes.engine()
-    query = RecallQuery("release pair", apply_threshold=False)
-    whole, reduced = engine.recall(query), engine.recall(query, is_reduced=True)
-    assert slugs(reduced)[:1] == slugs(whole)[:1] != []
-    assert reduced.degraded == ("busy",)
-    assert "dense" not in reduced.timings_ms
-
-
 def test_a_question_is_embedded_once(notes: Bed) -> None:
     engine = notes.engine()
     notes.embedder.calls.clear()
