@@ -11,23 +11,24 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 
 import apsw
 
+from ..hooks.search import FallbackQuery, search
 from ..runtime.days import local_today
 from ..runtime.errors import IndexUnavailable, ModelUnavailable
+from ..runtime.paths import read_regular
 from ..vault.active import EXPLICIT_KINDS
 from ..vault.entry import SKILL_KIND, Entry, parse_entry
 from ..vault.gate import EAGERNESS, note_features, surely
 from .catalog_reader import EntryRow, StoredChunk
 from .chunking import chunk_entry
 from .embedder import Embedder, ModelLoading
-from .file_check import FileCheck, FileChecker, FileStatus
-from .filescan import scan_files
+from .file_check import MAX_FILE_BYTES, FileCheck, FileChecker, FileStatus
 from .filters import parse_filter
 from .gating import GATED_ENTRIES, Surroundings, asks, features, log_odds, needed, threshold
 from .languages import is_foreign
@@ -41,8 +42,7 @@ from .search_reader import ReaderPool, SearchReader
 from .store import row_of
 
 # The codes of `degraded`.
-NO_INDEX = "no-index"  # the files were scanned instead
-SCAN_INCOMPLETE = "scan-incomplete"
+NO_INDEX = "no-index"  # the files were searched instead
 NO_MODEL = "no-model"
 MODEL_LOADING = "model-loading"
 NO_EXTENSION = "no-extension"  # sqlite-vec cannot be loaded
@@ -64,6 +64,8 @@ DEFAULT_EAGERNESS = EAGERNESS[1]
 QUESTION_LENIENCE = 2.5
 """Log-odds by which a question to the vault is answered more readily than a prompt gets an entry unasked."""
 POOLED_READERS = 4
+FILES_SECONDS = 1.0
+"""How long the notes' files are searched, for a recall without a deadline, where there is no index."""
 _RETRIEVAL_SHARE, _FILES_SHARE = 0.75, 0.85
 """Shares of the budget after which retrieval and the check of the files end; the rest is for sending the answer."""
 
@@ -584,33 +586,27 @@ class RecallEngine:
     # From the files
 
     def _search_files(self, state: _RecallState) -> list[Hit]:
+        """Search the notes' files by words, as a hook without the service does. Finds entries in use alone."""
         if not self._vault.is_dir():
             state.mark_degraded(VAULT_MISSING)
             return []
-        left = state.seconds_left()
-        scan = scan_files(self._vault, state.analysis, state.scope, **({} if left is None else {"seconds": left}))
-        if not scan.is_complete:
-            state.mark_degraded(SCAN_INCOMPLETE)
-        around = Surroundings(scan.total, scan.total, scan.counts, ())
-        ranked = []
-        for number, match in enumerate(scan.entries):
-            is_skill = match.entry.kind == state.separate_kind
-            keyword, coverage = round(match.score, 6), match.coverage
-            scored = ScoredEntry(number, number, match.score, None, keyword, coverage=coverage, is_skill=is_skill)
-            if number < GATED_ENTRIES:
-                note = note_features(match.entry.kind, match.entry.confidence)
-                pair = features(state.analysis, scored, match.text, None, note, around)
-                scored = replace(scored, log_odds=log_odds(pair))
-            ranked.append(scored)
-        # A user who asks gets whatever there is; a prompt only what it needs.
-        if state.query.apply_threshold and state.query.is_prompt:
-            ranked = self._select_needed(state, ranked[:GATED_ENTRIES])
+        query, left = state.query, state.seconds_left()
+        deadline = time.monotonic() + (FILES_SECONDS if left is None else left)
+        project = None if state.scope.any_project else query.project or ""
+        asked = FallbackQuery(
+            state.analysis.text, str(self._vault), project, query.k, set(query.exclude_paths), deadline
+        )
+        asked.eagerness = self._eagerness
+        asked.search_always_load = not query.exclude_always_load
+        asked.is_gated = query.is_prompt and query.apply_threshold
         hits = []
-        for scored in ranked[: state.query.k]:
-            entry = scan.entries[scored.entry_rowid].entry
-            best = max(chunk_entry(entry), key=lambda c: (_count_words(c.body, state.analysis), -c.ordinal))
-            session = entry.sources[0].session if entry.sources else None
-            hits.append(_make_hit(entry, session, StoredChunk(best.ordinal, best.body), scored))
+        for found in search(asked, "").hits:
+            with suppress(OSError):
+                entry = parse_entry(found.path, read_regular(self._vault / found.path, MAX_FILE_BYTES)[0])
+                if state.scope.admits(row_of(entry)):
+                    best = max(chunk_entry(entry), key=lambda c: (_count_words(c.body, state.analysis), -c.ordinal))
+                    session = entry.sources[0].session if entry.sources else None
+                    hits.append(_make_hit(entry, session, StoredChunk(best.ordinal, best.body), None))
         return hits
 
 

@@ -14,9 +14,6 @@ import pytest
 
 from memoryvault.index import database, schema
 from memoryvault.index.drain import drain, embed_with
-from memoryvault.index.filescan import scan_files
-from memoryvault.index.query import analyse
-from memoryvault.index.scope import Scope
 from memoryvault.index.search_reader import SearchReader
 from memoryvault.index.store import IndexStore, open_or_rebuild, special_folder
 from memoryvault.runtime.errors import IndexUnavailable, SchemaTooNew
@@ -200,13 +197,6 @@ def test_a_migration_that_sqlite_takes_back_by_itself_says_why(bed: Bed) -> None
     connection.close()
     with pytest.raises(database.IndexDamaged, match="no space is left"):
         IndexStore(bed.index_db)
-
-
-def test_a_file_whose_header_goes_on_beyond_what_is_scanned_is_left_out(tmp_path: Path) -> None:
-    """What it says of its status and project is not known."""
-    (tmp_path / "a.md").write_text(f"---\nstatus: superseded\nproject: other\nx: {'y' * 300_000}\n---\n\nKettle.\n")
-    scan = scan_files(tmp_path, analyse("superseded kettle"), Scope(project="mine"))
-    assert (scan.entries, scan.is_complete) == ([], True)
 
 
 def test_a_newer_schema_is_refused_in_one_line(tmp_path: Path) -> None:
