@@ -136,38 +136,23 @@ def started_by(argv: Sequence[object]) -> tuple[str, str] | None:
 
     Of a stub that an installer moved with its version of Python, the present path.
     """
-    if _is_launcher(argv):
-        try:
-            lines = Path(str(argv[0])).read_text("utf-8", "surrogateescape").splitlines()
-            (python,), (stub,) = (
-                shlex.split(next(line for line in lines if line.startswith(name)).removeprefix(name))
-                for name in ("python=", "stub=")
-            )
-        except (OSError, ValueError, StopIteration):
-            return None
-    elif split := split_hook_argv(argv):
-        python, stub = str(argv[0]), split[0]
-    else:
+    if not is_launched(argv):
+        return None
+    try:
+        lines = Path(str(argv[0])).read_text("utf-8", "surrogateescape").splitlines()
+        (python,), (stub,) = (
+            shlex.split(next(line for line in lines if line.startswith(name)).removeprefix(name))
+            for name in ("python=", "stub=")
+        )
+    except (OSError, ValueError, StopIteration):
         return None
     venv, lib, rest = stub.rpartition("/lib/python")
     moved = "{}{}{}.{}/{}".format(venv, lib, *sys.version_info[:2], rest.partition("/")[2])
     return python, moved if lib and not os.access(stub, os.R_OK) and os.access(moved, os.R_OK) else stub
 
 
-def split_hook_argv(argv: Sequence[object]) -> tuple[str, list[object]] | None:
-    """The file that an argv of ours starts, at whatever place, and the words after it; None where it is not ours.
-
-    Earlier versions had Python open the stub itself, or run a line of code (`-c`) that did.
-    """
-    if _is_launcher(argv):
-        return str(argv[0]), list(argv[1:])
-    rest = list(argv[3:]) if list(argv[1:3]) == ["-I", "-S"] else []
-    if rest[:1] == ["-c"]:
-        del rest[:2]
-    return (str(rest[0]), rest[1:]) if rest and str(rest[0]).endswith("/hooks/stub.py") else None
-
-
-def _is_launcher(argv: Sequence[object]) -> bool:
+def is_launched(argv: Sequence[object]) -> bool:
+    """Whether this argv runs a launcher of ours, whatever the state folder it is in."""
     return bool(argv) and str(argv[0]).endswith(f"/run/{LAUNCHER}")
 
 
@@ -409,8 +394,8 @@ def argv_of(entry: object) -> list[str]:
 
 def is_ours(hook: object) -> bool:
     """Is this an entry of ours, whatever folder the package was installed in then?"""
-    ours = split_hook_argv(argv_of(hook))
-    return ours is not None and len(ours[1]) > 0 and ours[1][0] in (*EVENTS, *ACTION_EVENTS)
+    argv = argv_of(hook)
+    return is_launched(argv) and argv[1:2] != [] and argv[1] in (*EVENTS, *ACTION_EVENTS)
 
 
 def with_hooks(document: Json, launcher: str) -> Json:

@@ -25,12 +25,12 @@ from .install import (
     add_to_file,
     argv_of,
     installed_events,
+    is_launched,
     launcher_in,
     plugin_installed,
     precompile,
     read_settings,
     remove_from_file,
-    split_hook_argv,
     write_launcher,
 )
 
@@ -287,8 +287,8 @@ def remove_entries(wiring: HostWiring, document: Json) -> Json:
 
 def is_ours(entry: object) -> bool:
     """Is this an entry of ours, whatever folder the package was installed in then?"""
-    ours = split_hook_argv(argv_of(entry))
-    return ours is not None and len(ours[1]) == 3 and ours[1][1] == "--host"
+    argv = argv_of(entry)
+    return is_launched(argv) and len(argv) == 4 and argv[2] == "--host"
 
 
 def trusted_by_codex(settings: Settings) -> bool:

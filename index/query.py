@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from ..runtime.cjk import cut_cjk, function_letters, without_chance_pairs
-from ..runtime.function_words import CHATTER, STOP_WORDS, foreign_function_words
+from ..runtime.function_words import CHATTER, foreign_function_words
 from ..runtime.function_words import is_significant as is_significant
 from ..runtime.normal_form import normal_form
 from .stemming import stem
@@ -118,7 +118,7 @@ def analyse(text: str) -> QueryAnalysis:
 
 def _significant_words(text: str) -> list[str]:
     spans = list(word_spans(text))
-    foreign = foreign_function_words([word for _, _, word in spans], STOP_WORDS)
+    foreign = foreign_function_words([word for _, _, word in spans])
     grammar = function_letters(text)
     return [
         word

@@ -267,26 +267,6 @@ def test_hooks_of_an_older_installation_are_replaced(settings: Settings) -> None
     assert path.read_text() == "{}"
 
 
-@pytest.mark.parametrize("code", [[], ["-c", "import os, sys; print()"]])
-def test_hooks_of_versions_that_named_the_stub_are_known(settings: Settings, code: list[str]) -> None:
-    path = settings_file_of(settings)
-    path.write_text("{}")
-    install(settings, now=NOW)
-    current = json.loads(path.read_text())
-    older = json.loads(path.read_text())
-    for groups in older["hooks"].values():
-        hook = groups[0]["hooks"][0]
-        event = hook["command"].split()[-1]
-        hook |= {"command": "/venv/bin/python", "args": ["-I", "-S", *code, "/old/place/hooks/stub.py", event]}
-    path.write_text(json.dumps(older))
-    assert set(installed_events(settings)) == set(EVENTS)
-    assert install(settings).changed
-    assert json.loads(path.read_text()) == current
-    path.write_text(json.dumps(older))
-    assert uninstall(settings).restored
-    assert path.read_text() == "{}"
-
-
 @pytest.mark.parametrize("content", ["{", "[]", '{"hooks": []}', '{"hooks": {"Stop": {}}}', "\x00"])
 def test_a_file_that_is_not_understood_is_not_touched(settings: Settings, content: str) -> None:
     path = settings_file_of(settings)

@@ -152,28 +152,6 @@ def test_an_older_version_leaves_what_a_newer_one_made_and_the_newer_one_improve
     assert walk_as(newer) == (0, 3)
 
 
-def test_words_of_chinese_notes_that_were_embedded_as_whole_runs_are_forgotten(bed: Bed) -> None:
-    bed.write("zh.md", "数据库密码保存在密码管理器里。")
-    bed.write("en.md", "The password is in the manager — see “Secrets” → vault ✓ 🔑.")
-    bed.index()
-    bed.embed()
-    bed.close_store()
-    connection = apsw.Connection(str(bed.index_db))
-    connection.execute("PRAGMA user_version = 4")
-    connection.execute("PRAGMA application_id = 2")
-    connection.close()
-    bed.index()
-    bed.close_store()
-    connection = apsw.Connection(str(bed.index_db))
-    rows = connection.execute(
-        "SELECT p.embed_text, length(e.words) FROM embedding e JOIN passage p ON p.id = passage_id"
-    )
-    kept = {"zh" if "数据" in text else "en": length for text, length in rows}
-    connection.close()
-    assert kept["zh"] == 0
-    assert kept["en"] > 0
-
-
 def test_a_migration_that_fails_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = schema.Migration(1, ("CREATE TABLE half (a)", "NOT SQL"))
     monkeypatch.setattr(schema, "MIGRATIONS", (broken,))
