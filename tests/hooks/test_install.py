@@ -16,18 +16,19 @@ from hypothesis import strategies as st
 
 from memoryvault.hooks import install as module
 from memoryvault.hooks.install import (
+    CLAUDE,
     EVENTS,
     STUB,
+    add_entries,
     hook_argv,
     install,
     installed_events,
     launcher_in,
     plugin_installed,
+    remove_entries,
     settings_file_of,
     switched_off,
     uninstall,
-    with_hooks,
-    without_hooks,
 )
 from memoryvault.runtime.errors import SettingsError
 from memoryvault.runtime.settings import Settings, load_settings
@@ -330,9 +331,9 @@ def test_taking_out_undoes_putting_in(rest: dict[str, Any], hooks: dict[str, Any
     document = rest if hooks is None else {**rest, "hooks": hooks}
     if "hooks" in rest and hooks is None:
         return
-    installed = with_hooks(document, "/state/run/memoryvault-hook")
-    assert with_hooks(installed, "/state/run/memoryvault-hook") == installed
-    undone = without_hooks(installed)
+    installed = add_entries(CLAUDE, document, "/state/run/memoryvault-hook")
+    assert add_entries(CLAUDE, installed, "/state/run/memoryvault-hook") == installed
+    undone = remove_entries(CLAUDE, installed)
     empty = {event for event, groups in (hooks or {}).items() if not groups}
     expected = {key: value for key, value in (hooks or {}).items() if key not in empty}
     assert {k: v for k, v in undone.get("hooks", {}).items() if v} == expected

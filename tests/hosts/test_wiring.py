@@ -12,13 +12,11 @@ import pytest
 
 from memoryvault.cli.main import main
 from memoryvault.hooks import install as install_module
-from memoryvault.hooks.install import launcher_in
+from memoryvault.hooks.install import add_entries, launcher_in, remove_entries
 from memoryvault.hooks.wiring import (
     WIRINGS,
-    add_entries,
     host_argv,
     install_for,
-    remove_entries,
     trusted_by_codex,
     uninstall_for,
     wired_events,
