@@ -109,7 +109,7 @@ class HostWiring:
         return [launcher, event] if self.is_default else [launcher, event, "--host", self.name]
 
 
-CLAUDE = HostWiring(
+CLAUDE_WIRING = HostWiring(
     "claude",
     "Claude Code",
     TIMEOUT_SECONDS,
@@ -159,7 +159,7 @@ def hook_argv(event: str, launcher: str) -> list[str]:
     """The exact argv that Claude Code runs for `event`, whatever the vault. Raises SettingsError for an unknown one."""
     if event not in (*EVENTS, *ACTION_EVENTS):
         raise SettingsError(f"there is no hook for {event!r}; the events are {', '.join((*EVENTS, *ACTION_EVENTS))}")
-    return CLAUDE.argv(event, launcher)
+    return CLAUDE_WIRING.argv(event, launcher)
 
 
 def write_launcher(launcher: str) -> None:
@@ -199,7 +199,7 @@ def is_launched(argv: Sequence[object]) -> bool:
 
 def settings_file_of(settings: Settings) -> Path:
     """Path of Claude Code's own settings; of a symbolic link (dotfiles), the real path."""
-    return file_of(CLAUDE, settings)
+    return file_of(CLAUDE_WIRING, settings)
 
 
 def install(settings: Settings, *, now: datetime | None = None) -> InstallOutcome:
@@ -221,7 +221,7 @@ def _install(settings: Settings, add: Callable[..., Json], now: datetime | None 
     launcher = launcher_in(settings.state_root)
     write_launcher(launcher)
     changed, backup = add_to_file(
-        path, lambda document: add(CLAUDE, document, launcher), partial(remove_entries, CLAUDE), now=now
+        path, lambda document: add(CLAUDE_WIRING, document, launcher), partial(remove_entries, CLAUDE_WIRING), now=now
     )
     return InstallOutcome(path, changed, backup, warnings)
 
@@ -230,9 +230,9 @@ def uninstall_actions(settings: Settings) -> UninstallOutcome:
     """Remove the hooks of tool calls and leave our others. Raises as `uninstall`."""
     path = settings_file_of(settings)
     before, document = _read(path)
-    if events_with_ours(CLAUDE, document) <= {*ACTION_EVENTS}:  # The plugin brings the others.
+    if events_with_ours(CLAUDE_WIRING, document) <= {*ACTION_EVENTS}:  # The plugin brings the others.
         return _uninstall(settings, actions=True, others=False)
-    updated = remove_entries(CLAUDE, document, ACTION_EVENTS)
+    updated = remove_entries(CLAUDE_WIRING, document, ACTION_EVENTS)
     if updated == document:
         return UninstallOutcome(path, False, False)
     _replace_or_refuse(path, before, _dump(updated, before))
@@ -241,7 +241,7 @@ def uninstall_actions(settings: Settings) -> UninstallOutcome:
 
 def actions_installed(settings: Settings) -> bool:
     """Are the hooks of tool calls in settings.json? Raises SettingsError."""
-    return events_with_ours(CLAUDE, read_settings(settings_file_of(settings))).issuperset(ACTION_EVENTS)
+    return events_with_ours(CLAUDE_WIRING, read_settings(settings_file_of(settings))).issuperset(ACTION_EVENTS)
 
 
 def may_offer_actions(settings: Settings) -> bool:
@@ -314,8 +314,8 @@ def _uninstall(settings: Settings, **added: bool) -> UninstallOutcome:
     launcher = launcher_in(settings.state_root)
     return remove_from_file(
         settings_file_of(settings),
-        lambda document: add_entries(CLAUDE, document, launcher, **added),
-        partial(remove_entries, CLAUDE),
+        lambda document: add_entries(CLAUDE_WIRING, document, launcher, **added),
+        partial(remove_entries, CLAUDE_WIRING),
     )
 
 
@@ -365,7 +365,7 @@ def read_settings(path: Path) -> Json:
 
 def installed_events(settings: Settings) -> dict[str, list[str]]:
     """Our argv by event, as settings.json has them. Raises SettingsError."""
-    events = events_of(CLAUDE, read_settings(settings_file_of(settings)))
+    events = events_of(CLAUDE_WIRING, read_settings(settings_file_of(settings)))
     return {event: argv_of(entry) for event, value in events.items() for entry in entries_of(value) if is_ours(entry)}
 
 
@@ -591,7 +591,7 @@ def _same_settings(data: bytes, document: Json, there_and_back: Callable[[Json],
 
 def _without_empty(document: Json) -> Json:
     """The settings without events that have no hooks, and without `hooks` if it has no events."""
-    hooks = {event: groups for event, groups in events_of(CLAUDE, document).items() if groups}
+    hooks = {event: groups for event, groups in events_of(CLAUDE_WIRING, document).items() if groups}
     rest = {key: value for key, value in document.items() if key != "hooks"}
     return {**rest, "hooks": hooks} if hooks else rest
 

@@ -72,7 +72,6 @@ has its thread, and a ping needs no model."""
 EMBED_WAIT_SECONDS = 60.0
 """How long a batch waits for the model to be loaded."""
 _TICK_SECONDS = 0.5
-_BUSY = float("inf")
 _DESCRIPTOR_RETRY_SECONDS = 0.1
 
 
@@ -178,8 +177,7 @@ class RecallService:
             end.setblocking(False)
         self._outcome: Outcome | None = None
         self._last_used = time.monotonic()
-        self._connections: dict[socket.socket, float] = {}
-        """When each became idle (monotonic seconds); _BUSY while its thread answers a request or is about to end."""
+        self._connections: set[socket.socket] = set()
         self._answering = 0
         self._lock = threading.Lock()
         self._load_model = load
@@ -252,22 +250,12 @@ class RecallService:
             connection.close()
             return
         with self._lock:
-            if len(self._connections) >= MAX_CONNECTIONS and not self._make_room():
+            if len(self._connections) >= MAX_CONNECTIONS:
                 connection.close()
                 return
-            self._connections[connection] = time.monotonic()
+            self._connections.add(connection)
         connection.settimeout(self._config.connection_seconds)
         threading.Thread(target=self._converse, args=(connection,), name="client", daemon=True).start()
-
-    def _make_room(self) -> bool:
-        """Close the connection that has been idle longest; False when all are busy. To be called under the lock."""
-        oldest = min(self._connections, key=lambda connection: self._connections[connection])
-        if self._connections[oldest] == _BUSY:
-            return False
-        self._connections[oldest] = _BUSY
-        with contextlib.suppress(OSError):
-            oldest.shutdown(socket.SHUT_RDWR)
-        return True
 
     def _check_state(self) -> None:
         """Put a model that has been loaded in force; end when idle, or when the socket is no longer ours."""
@@ -297,13 +285,9 @@ class RecallService:
         try:
             while (line := reader.read_line()) is not None:
                 with self._lock:
-                    if self._connections[connection] == _BUSY:
-                        break  # closed by _make_room
-                    self._connections[connection] = _BUSY
                     self._answering += 1
                 try:
                     answer, afterwards = self._answer(line)
-                    self._connections[connection] = time.monotonic()  # idle: a client may not read the answer
                     connection.sendall(encode(answer))
                     if afterwards is not None:
                         afterwards()
@@ -317,7 +301,7 @@ class RecallService:
             pass  # the client hung up, was idle too long or does not read
         finally:
             with self._lock:
-                self._connections.pop(connection, None)
+                self._connections.discard(connection)
             connection.close()
 
     def _answer(self, line: bytes) -> _Answer:

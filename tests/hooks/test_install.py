@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from memoryvault.hooks import install as module
 from memoryvault.hooks.install import (
-    CLAUDE,
+    CLAUDE_WIRING,
     EVENTS,
     STUB,
     add_entries,
@@ -331,9 +331,9 @@ def test_taking_out_undoes_putting_in(rest: dict[str, Any], hooks: dict[str, Any
     document = rest if hooks is None else {**rest, "hooks": hooks}
     if "hooks" in rest and hooks is None:
         return
-    installed = add_entries(CLAUDE, document, "/state/run/memoryvault-hook")
-    assert add_entries(CLAUDE, installed, "/state/run/memoryvault-hook") == installed
-    undone = remove_entries(CLAUDE, installed)
+    installed = add_entries(CLAUDE_WIRING, document, "/state/run/memoryvault-hook")
+    assert add_entries(CLAUDE_WIRING, installed, "/state/run/memoryvault-hook") == installed
+    undone = remove_entries(CLAUDE_WIRING, installed)
     empty = {event for event, groups in (hooks or {}).items() if not groups}
     expected = {key: value for key, value in (hooks or {}).items() if key not in empty}
     assert {k: v for k, v in undone.get("hooks", {}).items() if v} == expected

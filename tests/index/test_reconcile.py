@@ -285,19 +285,6 @@ def test_where_nothing_can_be_watched_it_polls(bed: Bed) -> None:
     assert watch.errors
 
 
-@pytest.mark.hurried
-def test_a_vault_that_is_unmounted_and_comes_back_is_watched_again(bed: Bed) -> None:
-    bed.write("a.md", "One.")
-    bed.index()
-    with watching(bed, poll_seconds=0.2) as watch:
-        bed.vault.rename(bed.root / "elsewhere")
-        assert within_five_seconds(lambda: watch.watcher.polling)
-        (bed.root / "elsewhere").rename(bed.vault)
-        assert within_five_seconds(lambda: not watch.watcher.polling)
-        bed.write("b.md", "Two.")
-        assert within_five_seconds(lambda: set(bed.store.files()) == {"a.md", "b.md"})
-
-
 @pytest.mark.slow
 def test_a_folder_that_left_and_came_back_is_watched_without_a_warning(bed: Bed, tmp_path: Path) -> None:
     """A warning ends the test, and here the watching thread."""

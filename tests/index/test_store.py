@@ -109,24 +109,6 @@ def test_an_old_table_gains_the_columns_it_lacks_and_a_second_run_changes_nothin
     connection.close()
 
 
-def test_what_an_older_version_made_of_the_files_is_made_anew_at_the_next_walk(bed: Bed) -> None:
-    for name in ("a.md", "b.md"):
-        os.utime(bed.write(name, "# Its title\n\nText."), (1.7e9, 1.7e9))
-    bed.index()
-    bed.close_store()
-    connection = apsw.Connection(str(bed.index_db))
-    connection.execute("UPDATE entry_meta SET title = 'As it was made before'")
-    connection.close()
-    assert (bed.index().unchanged, row(bed, "a.md", "title")) == (2, ("As it was made before",))
-    bed.close_store()
-    connection = apsw.Connection(str(bed.index_db))
-    connection.execute("UPDATE entry_meta SET derivation = derivation - 1")
-    connection.close()
-    assert (bed.index().changed, row(bed, "a.md", "title")) == (2, ("Its title",))
-    bed.close_store()
-    assert bed.index().unchanged == 2, "once"
-
-
 def test_an_older_version_leaves_what_a_newer_one_made_and_the_newer_one_improves_on_the_rest_once(
     bed: Bed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
