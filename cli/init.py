@@ -17,6 +17,7 @@ from typing import Any
 from ..hooks.install import (
     HostFileUnwritable,
     InstallOutcome,
+    file_of,
     install,
     installed_events,
     plugin_installed,
@@ -24,7 +25,7 @@ from ..hooks.install import (
     uninstall,
 )
 from ..hooks.skill import SKILL, install_skill, is_wanted, remove_skill, skill_folder
-from ..hooks.wiring import CLAUDE, HOSTS, WIRINGS, file_of, install_for, wired_events
+from ..hooks.wiring import CLAUDE, HOSTS, WIRINGS, install_for, wired_events
 from ..index.client import ServiceUnavailable, ensure_service
 from ..index.models import is_installed
 from ..index.on_demand import allow_starts

@@ -40,7 +40,6 @@ from ..tasks.queue.enqueue import request_indexing
 from ..vault.active import EXPLICIT_KINDS, is_entry
 from ..vault.entry import ACTIVE, RESEARCH_KIND, Entry
 from ..vault.project import project_of
-from ..vault.registry import readable
 from .context import Context, current_folder
 from .mcp_messages import AnsweredMessages
 from .standard_streams import discard_outputs
@@ -421,7 +420,7 @@ class _Tools:
         return [entry for entry in self._living(paths) if entry.project in (None, self._project)]
 
     def _living(self, paths: Iterable[str]) -> Iterator[Entry]:
-        for entry in readable(self._context.store, filter(is_text, paths)):
+        for entry in self._context.store.readable(filter(is_text, paths)):
             if entry.effective_status == "active" and entry.special in ("", ALWAYS_LOAD):
                 yield entry
 

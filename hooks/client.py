@@ -59,6 +59,8 @@ LONGEST_START_SECONDS = 60.0
 START_DEADLINE_SECONDS = 0.19
 """A prompt hook that is later than this starts no process: the next one will."""
 QUIET_LEVELS = ("warning", "error")
+HOSTS = ("claude", "codex", "copilot", "antigravity", "opencode", "gemini")
+"""Each has an adapter: a module of this package with its name."""
 LATE_OPENED = ("antigravity", "gemini")
 """Hosts of which a prompt brings what the session starts with, where nothing has."""
 
@@ -119,23 +121,11 @@ def _process_start_time() -> float:
     try:
         with open("/proc/self/stat", "rb", buffering=0) as file:
             ticks = int(file.read().rpartition(b")")[2].split()[19])  # `starttime`, see proc(5)
-        began = (ticks + 0.5) / os.sysconf("SC_CLK_TCK") - _suspended_seconds()
+        age = time.clock_gettime(time.CLOCK_BOOTTIME) - (ticks + 0.5) / os.sysconf("SC_CLK_TCK")
+        began = time.monotonic() - age
     except (OSError, ValueError, IndexError, AttributeError):
         return started
     return min(started, began) if 0 <= now - began < LONGEST_START_SECONDS else started
-
-
-def _suspended_seconds() -> float:
-    """Seconds by which the clock since boot is ahead of the monotonic one: how long the machine was suspended.
-
-    Between two readings a busy machine may take the core away, for longer than what is measured: the least of several
-    differences is the right one.
-    """
-    least = float("inf")
-    for _ in range(3):
-        monotonic = time.monotonic()
-        least = min(least, time.clock_gettime(time.CLOCK_BOOTTIME) - monotonic)
-    return least
 
 
 def main(argv: list[str]) -> NoReturn:
@@ -260,30 +250,11 @@ def _is_nothing(call: HookCall) -> bool:
 
 
 def adapter_of(host: str) -> ModuleType:
-    """The adapter module of the host that `--host` names. Raises ValueError for an unknown one."""
-    if host == claude.HOST:
-        return claude
-    if host == "codex":
-        from . import codex
-
-        return codex
-    if host == "copilot":
-        from . import copilot
-
-        return copilot
-    if host == "antigravity":
-        from . import antigravity
-
-        return antigravity
-    if host == "opencode":
-        from . import opencode
-
-        return opencode
-    if host == "gemini":
-        from . import gemini
-
-        return gemini
-    raise ValueError(f"there is no host {host!r}")
+    """Return the adapter module of the host that `--host` names. Raises ValueError for an unknown one."""
+    if host not in HOSTS:
+        raise ValueError(f"there is no host {host!r}")
+    adapter: ModuleType = __import__(f"{__package__}.{host}", fromlist=[host])
+    return adapter
 
 
 def report(line: str) -> None:
@@ -326,7 +297,7 @@ def _settings(hook: Hook, env: Mapping[str, str]) -> Mapping[str, str]:
 def _session_start(hook: Hook, call: HookCall, settings: Mapping[str, str], raw: bytes, core_words: int) -> str:
     from ..vault.project import project_of
     from .once import claim_event, delete_old_claims
-    from .session_start import OpeningRequest, build_opening
+    from .session_start import build_opening
 
     markers, run_folder = settings["markers"], f"{settings['state']}/run"
     try:
@@ -350,9 +321,12 @@ def _session_start(hook: Hook, call: HookCall, settings: Mapping[str, str], raw:
     if core_words < 0:
         core_words = int(settings["core_words"])
     reading_until = hook.started + hook.budget * (0.35 if hook.is_output_partial else 0.7)
-    request = OpeningRequest(settings, call.session, project_of(call.cwd), core_words, reading_until)
     opening = build_opening(
-        request,
+        settings,
+        call.session,
+        project_of(call.cwd),
+        core_words,
+        reading_until,
         publish=hook.set_output,
         host_loads_notes=lambda folder: (
             hook.adapter is claude and claude.host_loads_notes(folder, call.transcript, settings["claude_config_dir"])
@@ -427,7 +401,7 @@ def _prompt(hook: Hook, call: HookCall, settings: Mapping[str, str], raw: bytes)
 def _record(hook: Hook, call: HookCall, settings: Mapping[str, str], *, at_once: bool) -> str:
     """Handle an event that only records: touch the marker, enqueue a reflection. `at_once`: without a sync, and into
     the spool, which no lock holds up."""
-    from .enqueue import EnqueueOutcome, enqueue_reflection, spool_reflection, wake_worker
+    from .enqueue import enqueue_reflection, spool_reflection, wake_worker
 
     if not call.session:
         report("memoryvault: no session_id on stdin")
@@ -441,15 +415,15 @@ def _record(hook: Hook, call: HookCall, settings: Mapping[str, str], *, at_once:
         return refused
     if call.event == "SessionEnd" and not refused:
         note_end(settings["markers"], call.session)
+    why = ""
     if at_once:
         spool_reflection(settings["spool"], call.session, delay)
-        outcome = EnqueueOutcome("spool")
     else:
-        outcome = enqueue_reflection(settings["queue_db"], settings["spool"], call.session, delay)
-    hook.fields["enqueued"] = outcome.where
-    if outcome.why:
-        hook.fields["why"] = outcome.why
-        report(f"memoryvault: the queue cannot be reached, kept in the spool: {outcome.why}")
+        why = enqueue_reflection(settings["queue_db"], settings["spool"], call.session, delay)
+    hook.fields["enqueued"] = "spool" if at_once or why else "queue"
+    if why:
+        hook.fields["why"] = why
+        report(f"memoryvault: the queue cannot be reached, kept in the spool: {why}")
     if delay is None and not wake_worker(settings["wake_socket"]):
         _start_missing(hook, call, settings, worker=True, service=False)
     return refused or "ok"

@@ -37,27 +37,18 @@ RING = f"INSERT INTO task(queue, data, priority) VALUES('memoryvault', ?, {PRIOR
 MARK_SENT = f"UPDATE job SET sent_at = {NOW} WHERE id = ?"
 
 
-class EnqueueOutcome:
-    """Where a job was put: `where` is 'queue' or 'spool'; `why`: the error that kept it from the queue, or ''."""
-
-    __slots__ = ("where", "why")
-
-    def __init__(self, where: str, why: str = "") -> None:
-        self.where = where
-        self.why = why
-
-
-def enqueue_reflection(queue_db: str, spool: str, session: str, delay: float | None) -> EnqueueOutcome:
+def enqueue_reflection(queue_db: str, spool: str, session: str, delay: float | None) -> str:
     """Enqueue the reflection of `session` (a valid id): in `delay` seconds from now, or at once when None.
 
-    Raises OSError only when neither the queue nor the spool can be written.
+    Returns '', or the error that kept the job from the queue and put it into the spool. Raises OSError only when
+    neither can be written.
     """
     try:
         _insert(queue_db, session, delay)
     except Exception as error:  # noqa: BLE001  Whatever is wrong with the queue, the spool keeps the job.
         spool_reflection(spool, session, delay)
-        return EnqueueOutcome("spool", f"{type(error).__name__}: {error}")
-    return EnqueueOutcome("queue")
+        return f"{type(error).__name__}: {error}"
+    return ""
 
 
 def spool_reflection(spool: str, session: str, delay: float | None) -> None:

@@ -28,8 +28,6 @@ DEGRADED_MESSAGES: Mapping[str, str] = {
     "no-extension": "by keywords only: sqlite-vec cannot be loaded",
     "vectors-damaged": "by keywords only: the vectors are damaged (`memory vault reindex` makes them anew)",
     "no-index": "by reading the files: there is no index yet, or it cannot be used",
-    "scan-incomplete": "from a part of the files: there are too many to read them all",
-    "busy": "by the rarest words alone: too much was asked at once",
     "dense-late": "by keywords only: the model was late",
     "model-unread": "by keywords only: the model does not know these letters (docs/how-to/models.md)",
     "keyword-late": "by meaning only: the keyword search was late",

@@ -29,12 +29,10 @@ MIN_BUDGET_MS = 40.0
 HEADING = "Said by the user in earlier sessions and not confirmed since; ask before you rely on it:"
 
 
-def recall_unreviewed(
-    engine: RecallEngine, vault: Path, query: RecallQuery, deadline: float | None, is_reduced: bool
-) -> Sequence[Hit]:
+def recall_unreviewed(engine: RecallEngine, vault: Path, query: RecallQuery, deadline: float | None) -> Sequence[Hit]:
     """At most MOST hits for the prompt `query`, best first; none where there is no time (`deadline`, monotonic)."""
     left_ms = None if deadline is None else (deadline - time.monotonic()) * 1000
-    if is_reduced or (left_ms is not None and left_ms < MIN_BUDGET_MS):
+    if left_ms is not None and left_ms < MIN_BUDGET_MS:
         return ()
     waiting = frozenset(STRONG)
     asked = replace(query, k=CANDIDATES, statuses=waiting, include=FOLDERS)

@@ -32,7 +32,7 @@ from ..vault.entry import (
     fingerprint,
 )
 from ..vault.evidence import EVIDENCE_HEADING
-from ..vault.registry import find_by_fingerprint, readable
+from ..vault.registry import find_by_fingerprint
 from ..vault.render import RULE_KINDS
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
@@ -171,7 +171,7 @@ class AgentProposals:
 
     def _refuse_a_flood(self) -> None:
         in_review = (path for path in self._store.walk() if f"/{REVIEW}/" in f"/{path}")
-        waiting = sum(entry.written_by_agent for entry in readable(self._store, in_review))
+        waiting = sum(entry.written_by_agent for entry in self._store.readable(in_review))
         if waiting >= MOST_WAITING:
             raise UsageError(f"{waiting} proposals of agents wait already: the user decides on some first")
 

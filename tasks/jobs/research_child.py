@@ -21,13 +21,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ...index.engine import (
-    BUSY,
     DENSE_LATE,
     FILES_LATE,
     KEYWORD_LATE,
     MODEL_LOADING,
     NO_VECTORS,
-    SCAN_INCOMPLETE,
     VAULT_MISSING,
 )
 from ...index.recall import DEGRADED_MESSAGES, recall_as_it_is
@@ -78,9 +76,7 @@ SUMMARY_PROMPT_TOKENS = 600
 MOST_RELATED = 6
 RECALL_SECONDS = 15.0
 EXCERPT_CHARACTERS = 220
-FOR_NOW = frozenset(
-    {MODEL_LOADING, NO_VECTORS, BUSY, DENSE_LATE, KEYWORD_LATE, FILES_LATE, SCAN_INCOMPLETE, VAULT_MISSING}
-)
+FOR_NOW = frozenset({MODEL_LOADING, NO_VECTORS, DENSE_LATE, KEYWORD_LATE, FILES_LATE, VAULT_MISSING})
 """What an answer of the vault lacked that the next one may have: such an answer is none."""
 REQUESTS_FILE = "requests.txt"
 """Every address that was asked, written before it was."""
