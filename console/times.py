@@ -62,11 +62,3 @@ def size(number: float) -> str:
     if number < 1e6:
         return f"{number / 1e3:.0f} kB"
     return f"{number / 1e6:,.1f} MB"
-
-
-def short(number: float) -> str:
-    """A figure for the axis of a chart: `0`, `250`, `1.2k`, `3M`."""
-    for limit, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if number >= limit:
-            return f"{number / limit:.1f}".rstrip("0").rstrip(".") + unit
-    return f"{number:g}"
