@@ -30,7 +30,6 @@ NOTHING_WAITS = "nothing waits to be judged: `memory skills discover` looks for 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory skills adapt`."""
-    parser.epilog = EPILOG
     parser.add_argument("--limit", type=at_least_one, metavar="N", help=f"judge at most N (default {PATTERNS_PER_RUN})")
     parser.add_argument("--skip-network", action="store_true", help="look nothing up on GitHub, ask no model")
     parser.add_argument("--dry-run", action="store_true", help="show the rubric's verdicts; write nothing")

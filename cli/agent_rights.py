@@ -51,7 +51,7 @@ class Command(NamedTuple):
     """A command of `memory`."""
 
     module: str
-    """In this package, with `configure(parser)` and `run(args, context) -> int`."""
+    """In this package, with `EPILOG`, `configure(parser)` and `run(args, context) -> int`."""
     line: str
     """What it does, for the help."""
     does: Does | Mapping[str, Does]
@@ -61,8 +61,9 @@ class Command(NamedTuple):
     """Which of the module's commands it is, where the module has several: then it is `configure(parser, word)`."""
 
     def configure(self, parser: argparse.ArgumentParser) -> Any:
-        """Define its arguments; its module."""
+        """Define the arguments and the epilog of `parser`. Return the command's module."""
         module = importlib.import_module(f".{self.module}", __package__)
+        parser.epilog = module.EPILOGS[self.word] if self.word else module.EPILOG
         module.configure(parser, *([self.word] if self.word else []))
         return module
 

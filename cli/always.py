@@ -23,7 +23,6 @@ What a session's start has no room for (`recall.core_words`) is named in `memory
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory always`."""
-    parser.epilog = EPILOG
     parser.add_argument("name", metavar="NAME", help=NAME)
     parser.add_argument("--off", action="store_true", help="do not give it to every session any more")
     add_json(parser)

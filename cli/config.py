@@ -17,7 +17,6 @@ EPILOG = """example:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory config show`."""
-    parser.epilog = EPILOG
     parser.add_argument("--reference", action="store_true", help="print what each setting means")
     add_json(parser)
 

@@ -27,7 +27,6 @@ DOOR = "console-{pid}.html"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory console`."""
-    parser.epilog = EPILOG
     parser.add_argument("--port", type=int, default=0, help=f"{FIRST_PORT} to {LAST_PORT}; without it a free one")
     parser.add_argument("--no-browser", action="store_true", help="open none; print the link")
 

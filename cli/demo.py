@@ -18,7 +18,6 @@ EPILOG = """example:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory vault demo`."""
-    parser.epilog = EPILOG
     parser.add_argument("session", nargs="?", type=Path, metavar="TRANSCRIPT", help="a transcript of Claude Code")
 
 

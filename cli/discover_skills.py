@@ -24,7 +24,6 @@ The sources stand in {SOURCES_NOTE}. Nothing is fetched before that note says `c
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory skills discover`."""
-    parser.epilog = EPILOG
     parser.add_argument("--dry-run", action="store_true", help="show the sources; ask nobody, write nothing")
     parser.add_argument("--source", metavar="NAME", help="only this one, by the name that --dry-run shows")
     parser.add_argument("--all", action="store_true", help="propose also what was there at a source's first scan")

@@ -26,7 +26,6 @@ The note stays where it is, with `status: dismissed`; what waits for a decision 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory dismiss`."""
-    parser.epilog = EPILOG
     parser.add_argument("name", metavar="NAME", help=NAME)
     parser.add_argument("--yes", action="store_true", help="do not ask; without a terminal nothing is done before this")
     add_json(parser)

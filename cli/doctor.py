@@ -36,6 +36,8 @@ from ..vault.scrubbed import Scrubbed
 from .context import Context
 from .doctor_checks import (
     NAMED,
+    Finding,
+    Grade,
     clock,
     ending_transcripts,
     headers,
@@ -48,7 +50,6 @@ from .doctor_checks import (
     sync_clients,
     vault_and_disk,
 )
-from .finding import Finding, Grade
 from .output import add_json, counted, in_line, print_json
 from .pages import how_to
 from .processes import stop_background
@@ -85,7 +86,6 @@ TODO_OF_ERRNO = {
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory doctor`."""
-    parser.epilog = EPILOG
     add_json(parser)
 
 

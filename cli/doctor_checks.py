@@ -10,8 +10,10 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal
 
 from ..hooks.client import adapter_of
 from ..hooks.install import (
@@ -38,7 +40,6 @@ from ..vault.header import TEMPLATES
 from ..vault.listing import list_notes
 from .context import Context
 from .corpus import WARN_DAYS, ending_soon
-from .finding import Finding
 
 LOW_DISK_BYTES = 200 * 1024 * 1024
 CLOCK_SECONDS = 120.0
@@ -54,6 +55,18 @@ NAMED = 3
 EVERY_SESSION = ("SessionStart", "UserPromptSubmit", "Stop")
 """Events that each session with a prompt brings."""
 LEAST_OF_OTHERS = 3
+
+Grade = Literal["ok", "note", "fault"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one test found; `todo` is what the user should do, '' for nothing."""
+
+    what: str
+    grade: Grade
+    detail: str
+    todo: str = ""
 
 
 def vault_and_disk(context: Context) -> Finding:

@@ -24,7 +24,6 @@ A question sees the documents of its group, with the model and eagerness of your
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory config eval`."""
-    parser.epilog = EPILOG
     parser.add_argument("action", choices=("rank",))
     parser.add_argument("--docs", type=Path, required=True, help="JSON lines: id, text, group?")
     parser.add_argument("--queries", type=Path, required=True, help="JSON lines: id, text, group?")

@@ -27,7 +27,6 @@ EPILOG = """example:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory evolve`."""
-    parser.epilog = EPILOG
     parser.add_argument("old", metavar="OLD", help=NAME)
     parser.add_argument("words", metavar="TEXT REASON", nargs="*", help="the same as --body and --reason")
     parser.add_argument("--reason", default=None, help="why it holds no longer")

@@ -47,7 +47,6 @@ OFF = "off"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory guard`."""
-    parser.epilog = EPILOG
     parser.add_argument("name", metavar="NAME", nargs="?", help="an entry, by its file name, path or title")
     parser.add_argument("mark", nargs="?", choices=(*GUARDS, OFF), help="how it guards")
     act = parser.add_mutually_exclusive_group()

@@ -29,7 +29,6 @@ RESEARCH = "research"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory health`."""
-    parser.epilog = EPILOG
     parser.add_argument("--costs", action="store_true", help="what sessions cost, by week and project")
     add_json(parser)
 

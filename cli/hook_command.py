@@ -20,7 +20,6 @@ EPILOG = """example:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory config hook-command`."""
-    parser.epilog = EPILOG
     parser.add_argument(
         "event", metavar="EVENT", help=f"as the host calls it; Claude Code: {', '.join((*EVENTS, *ACTION_EVENTS))}"
     )

@@ -54,7 +54,6 @@ EPILOG = """example:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory idea`."""
-    parser.epilog = EPILOG
     parser.add_argument(
         "words",
         nargs="+",

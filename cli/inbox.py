@@ -34,7 +34,6 @@ _NAMES: Mapping[type[Any], str] = {Promote: "promote", Merge: "merge", Expire: "
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory vault inbox`."""
-    parser.epilog = EPILOG
     parser.add_argument("action", nargs="?", default="list", choices=("list", "triage"))
     parser.add_argument("--dry-run", action="store_true", help="triage: show the steps; change nothing")
     parser.add_argument("--yes", action="store_true", help="triage: do not ask")

@@ -31,7 +31,6 @@ MOST = 5
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory vault incident`."""
-    parser.epilog = EPILOG
     parser.add_argument("action", choices=("add", "find"))
     body = parser.add_mutually_exclusive_group()
     body.add_argument("--body", default=None, help="the message and the stack")

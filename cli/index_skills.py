@@ -22,7 +22,6 @@ EPILOG = """example:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory skills index`."""
-    parser.epilog = EPILOG
     parser.add_argument(
         "--path", type=Path, action="append", default=[], metavar="DIR", help="also index this folder; may be repeated"
     )

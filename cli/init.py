@@ -96,7 +96,6 @@ def folder_named(text: str) -> Path:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory init`."""
-    parser.epilog = EPILOG
     parser.add_argument(
         "--vault",
         type=folder_named,

@@ -40,7 +40,6 @@ REASONS = {
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory vault inspect`."""
-    parser.epilog = EPILOG
     parser.add_argument("session", nargs="?", default="last", help="a session id or its beginning, or `last`")
     mark = parser.add_mutually_exclusive_group()
     mark.add_argument("--useful", metavar="SLUG", help="mark a hit as useful, in the newest recall that has it")

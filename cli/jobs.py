@@ -19,9 +19,8 @@ from ..tasks.queue.kinds import POLICIES, KindPolicy
 from ..tasks.queue.ledger import STATES, Job, Ledger
 from .arguments import at_least_one, is_given
 from .context import Context
-from .output import COLUMN_CHARACTERS, add_json, counted, cut, note, print_json, print_table
+from .output import COLUMN_CHARACTERS, add_json, counted, cut, local_time, note, print_json, print_table
 from .terminal_safety import redraw
-from .times import local_time
 
 EPILOGS = {
     "list": """example:
@@ -58,7 +57,6 @@ TIMES = ("run_at", "created_at", "started_at", "finished_at")
 
 def configure(parser: argparse.ArgumentParser, action: str) -> None:
     """Arguments of `memory jobs …`."""
-    parser.epilog = EPILOGS[action]
     kinds = sorted(POLICIES)
     parser.set_defaults(action=action)
     if action in ("pause", "resume"):

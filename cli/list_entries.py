@@ -41,7 +41,6 @@ ON_REQUEST = EXPLICIT_KINDS | {SURFACE_KIND, GC_KIND}
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory list`."""
-    parser.epilog = EPILOG
     parser.add_argument("--kind", help="only this kind")
     parser.add_argument("--tag", help="only with this tag")
     parser.add_argument("--project", help="only of this project")

@@ -29,7 +29,6 @@ _SHOWN_ELSEWHERE = ("time", "level", "event", "message", "pid")
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory service logs`."""
-    parser.epilog = EPILOG
     parser.add_argument("-n", "--lines", type=int, default=20, metavar="N", help="how many lines (default 20)")
     parser.add_argument("-f", "--follow", action="store_true", help="go on until Ctrl-C")
     parser.add_argument("--event", default="", help="only events that begin with this")

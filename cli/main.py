@@ -12,7 +12,7 @@ from typing import Any
 from .. import __version__
 from ..runtime.errors import MemoryVaultError, UsageError
 from .agent_rights import Command, Does, require_allowed
-from .arguments import CommandParser, ProgramParser
+from .arguments import CommandParser, OneLineParser
 from .context import Context
 from .pages import HOW_TO
 from .standard_streams import discard_outputs, open_closed_streams
@@ -223,7 +223,7 @@ def todays_words(words: Sequence[str]) -> tuple[list[str], str]:
 def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     """The parser; only the asked command's arguments are defined, the others by name and help line. It knows the names
     of today alone (`todays_words`)."""
-    parser = ProgramParser(
+    parser = OneLineParser(
         prog="memory",
         description="MemoryVault: permanent, local memory for coding agents.",
         epilog=EPILOG.format(pages=HOW_TO),

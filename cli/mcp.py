@@ -80,7 +80,6 @@ Result = dict[str, Any]
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory service mcp`."""
-    parser.epilog = EPILOG
 
 
 def run(args: argparse.Namespace, context: Context) -> int:

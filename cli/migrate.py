@@ -25,7 +25,6 @@ The old files are only read. Run again, it takes what has come since.
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory import migrate`."""
-    parser.epilog = EPILOG
     parser.add_argument("system", choices=("contextvault",), help="what the folder is")
     parser.add_argument("path", type=Path, help="the folder, with domains/ and projects/ in it")
     parser.add_argument("--dry-run", action="store_true", help="show what would be written; change nothing")

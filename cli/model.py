@@ -38,7 +38,6 @@ NO_LIMIT_SECONDS = 1e9
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory config model`."""
-    parser.epilog = EPILOG
     parser.add_argument("action", nargs="?", default="list", choices=("list", "use"))
     parser.add_argument("model", nargs="?", help="a model's name on the hub, or a folder (use)")
     parser.add_argument("--yes", action="store_true", help="download without asking")

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from ..vault.wording import CUT, one_line
@@ -54,6 +55,14 @@ def home_path(path: str | os.PathLike[str]) -> str:
     home, named = os.path.expanduser("~"), os.fspath(path)
     inside = home != "/" and (named + "/").startswith(home.rstrip("/") + "/")
     return "~" + named[len(home.rstrip("/")) :] if inside else named
+
+
+def local_time(moment: datetime | float | None) -> str:
+    """`Mon 2026-11-23 07:10:05` of this machine's zone; '-' for none. A number is Unix seconds."""
+    if moment is None:
+        return "-"
+    aware = moment.astimezone() if isinstance(moment, datetime) else datetime.fromtimestamp(moment).astimezone()
+    return f"{aware:%a %Y-%m-%d %H:%M:%S}"
 
 
 def in_line(text: str) -> str:

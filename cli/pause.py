@@ -10,8 +10,7 @@ from ..runtime.settings import Settings
 from ..services.pausing import pause, paused_since
 from ..tasks.queue.enqueue import open_ledger
 from .context import Context
-from .output import add_json, counted, note, print_json
-from .times import local_time
+from .output import add_json, counted, local_time, note, print_json
 
 EPILOG = """example:
   memory pause
@@ -28,7 +27,6 @@ One kind of job alone: `memory jobs pause KIND`. What runs at set times: `memory
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory pause`."""
-    parser.epilog = EPILOG
     add_json(parser)
 
 

@@ -44,7 +44,6 @@ NO_MODEL, BY_WORDS = "no-model", "by keywords only"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory recall`."""
-    parser.epilog = EPILOG
     parser.add_argument(
         "query", nargs="?", default="", help="a question, or the words you remember; may be left out with --filter"
     )

@@ -41,7 +41,6 @@ EPILOG = """example:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory reflect`."""
-    parser.epilog = EPILOG
     parser.add_argument(
         "what", nargs="?", type=_no_path, choices=("corpus",), help="corpus: all old sessions on this machine"
     )

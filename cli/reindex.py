@@ -17,7 +17,6 @@ EPILOG = """example:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory vault reindex`."""
-    parser.epilog = EPILOG
     parser.add_argument("--rebuild", action="store_true", help="throw the index away first")
     add_json(parser)
 

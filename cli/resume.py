@@ -22,7 +22,6 @@ UNWIRED = "no session is recorded, as no agent is wired (`memory init`)"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory resume`."""
-    parser.epilog = EPILOG
     add_json(parser)
 
 

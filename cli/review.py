@@ -96,7 +96,6 @@ RESEARCH_IS_LOCAL = (
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory review`."""
-    parser.epilog = EPILOG
     act = parser.add_mutually_exclusive_group()
     act.add_argument("--list", action="store_true", help="show what waits")
     parser.add_argument("--inbox", action="store_true", help="the inbox instead of what waits for review")

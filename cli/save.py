@@ -35,7 +35,6 @@ EPILOG = """example:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory save`."""
-    parser.epilog = EPILOG
     parser.add_argument(
         "kind",
         metavar="kind | TEXT",

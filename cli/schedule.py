@@ -11,8 +11,7 @@ from ..tasks.jobs.handlers import handlers
 from ..tasks.queue.enqueue import open_ledger
 from ..tasks.queue.scheduler import Scheduler, ScheduleStatus, local_timezone
 from .context import Context
-from .output import add_json, note, print_json, print_table
-from .times import local_time
+from .output import add_json, local_time, note, print_json, print_table
 
 EPILOG = """example:
   memory jobs schedule                  every schedule, when it ran last (-: not yet) and runs next
@@ -23,7 +22,6 @@ EPILOG = """example:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory jobs schedule`."""
-    parser.epilog = EPILOG
     parser.add_argument("action", nargs="?", default="list", choices=("list", "run", "pause", "resume"))
     parser.add_argument("name", nargs="?", help="of the schedule (run, pause, resume)")
     add_json(parser)

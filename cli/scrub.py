@@ -29,7 +29,6 @@ MOST_NAMED = 10
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory vault scrub`."""
-    parser.epilog = EPILOG
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--apply", action="store_true", help="replace what is found")
     how.add_argument("--stdin", action="store_true", help="scrub standard input to standard output; touch no file")

@@ -30,7 +30,6 @@ FEW = 5
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory import seed`."""
-    parser.epilog = EPILOG
     parser.add_argument("repository", nargs="*", type=Path, help="folders of repositories (default: this one)")
     parser.add_argument("--user", action="store_true", help="your own instructions to every agent as well")
     parser.add_argument(

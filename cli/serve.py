@@ -21,7 +21,6 @@ EPILOG = """example:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory service serve`."""
-    parser.epilog = EPILOG
     parser.add_argument(
         "--stay", action="store_true", help="stay however long nobody asks, as under `memory service up`"
     )

@@ -21,7 +21,6 @@ EPILOGS = {
 
 def configure(parser: argparse.ArgumentParser, action: str) -> None:
     """Arguments of `memory service install`, `status` and `remove`, which are none."""
-    parser.epilog = EPILOGS[action]
     parser.set_defaults(action=action)
     add_json(parser)
 

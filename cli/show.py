@@ -21,7 +21,6 @@ NAME = "the entry: its path, its file name, or its title"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory show`."""
-    parser.epilog = EPILOG
     parser.add_argument("name", metavar="NAME", help=NAME)
     add_json(parser)
 

@@ -44,7 +44,6 @@ _RUNS = {
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory undo`."""
-    parser.epilog = EPILOG
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
         "--last",

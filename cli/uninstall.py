@@ -42,7 +42,6 @@ class Uninstalled:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory uninstall`."""
-    parser.epilog = EPILOG
     add_json(parser)
 
 

@@ -31,7 +31,6 @@ KEYS = "[p]romote  [d]ismiss  de[f]er  [s]kip  [q]uit "
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory skills watchlist`."""
-    parser.epilog = EPILOG
     parser.add_argument("action", nargs="?", default="list", choices=("list", "review", "promote", "dismiss", "defer"))
     parser.add_argument("source", nargs="?", help="as `list` shows it")
     parser.add_argument("pattern", nargs="?", help="as `list` shows it")

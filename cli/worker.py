@@ -65,7 +65,6 @@ class SettingsInForce:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory service worker`."""
-    parser.epilog = EPILOG
     parser.add_argument(
         "--until-idle",
         action="store_true",
