@@ -1,4 +1,4 @@
-"""`memory skills adapt`: judge what was found, and put what is worth adopting on the watchlist."""
+"""`memory skills adapt`: judge found skills, and put those worth adopting on the watchlist."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Judge what waits."""
+    """Judge the skills that wait."""
     _ = context.state
     limit = args.limit or PATTERNS_PER_RUN
     network = not args.skip_network and not args.dry_run and is_confirmed(context.settings)

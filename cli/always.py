@@ -1,4 +1,4 @@
-"""`memory always`: an entry that holds for all work is given to every session at its start."""
+"""`memory always`: give an entry to every session at its start."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Mark the entry."""
+    """Set or remove the mark `always_load`."""
     reviewer = Reviewer(context.settings, context.store)
     _ = context.state
     entry = find_entry(context.store, args.name)

@@ -1,4 +1,4 @@
-"""`memory config show`: the settings in force, and what each means."""
+"""`memory config show`: print the settings in force, or the reference."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Print the settings; a bad value in the file is named with its line."""
+    """Print the settings. Raises SettingsError with the line of a bad value."""
     if args.reference:
         if args.json:
             raise UsageError("--reference prints markdown: leave --json out")

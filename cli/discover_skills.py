@@ -1,4 +1,4 @@
-"""`memory skills discover`: what is new in the sources that the user has confirmed."""
+"""`memory skills discover`: scan the confirmed sources for new skills."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Scan; 1 when a source could not be read."""
+    """Scan; return 1 if a source could not be read."""
     _ = context.state
     discovery = Discovery(context.settings, fetch_in_child(context.settings), context.store)
     is_new = not context.store.exists(SOURCES_NOTE)

@@ -1,4 +1,4 @@
-"""`memory dismiss`: an entry that is wrong is not recalled any more, and not proposed again."""
+"""`memory dismiss`: mark a wrong entry, so that it is neither recalled nor proposed again."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Show the entry; ask, or without a terminal refuse unless --yes is given; dismiss it."""
+    """Show the entry, ask unless --yes is given, and dismiss it."""
     reviewer = Reviewer(context.settings, context.store)
     _ = context.state
     reviewer.journal.recover()

@@ -1,4 +1,4 @@
-"""`memory config eval`: the recall engine on documents and questions of your own."""
+"""`memory config eval`: rank your own documents for your own questions with the recall engine."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Rank through an index of its own in a temporary folder; the vault is not touched."""
+    """Rank with an index in a temporary folder; the vault is not touched."""
     documents, questions = load_documents(args.docs), load_questions(args.queries)
     with tempfile.TemporaryDirectory(prefix="memoryvault-eval-") as folder:
         progress = _progress if sys.stderr.isatty() else None
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 
 def _embedder(context: Context) -> Embedder | None:
-    """The model of the settings; None, said on stderr, when there is none."""
+    """The model of the settings; None, with a line on stderr, if there is none."""
     settings = context.settings
     models = Path(settings.state.models) if settings.vault_path else settings.state_root / "models"
     try:

@@ -1,4 +1,4 @@
-"""`memory config hook-command`: what an agent host runs for an event."""
+"""`memory config hook-command`: print the command that an agent host runs for an event."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Print the argv, as JSON or as one shell line; the launcher that it names is there then."""
-    _, readable = context.despite_faults()  # The command is the same whatever the settings say.
+    """Write the launcher, and print the argv that starts it, as JSON or as one shell line."""
+    _, readable = context.despite_faults()  # The command does not depend on the settings.
     for fault in readable.faults:
         note(f"memory: {fault}")
     launcher = launcher_in(state_root(context.env))

@@ -1,4 +1,4 @@
-"""`memory vault inbox`: what was inferred once, and putting it in order."""
+"""`memory vault inbox`: list what was inferred once, or triage it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """List the inbox, or put it in order."""
+    """List or triage the inbox."""
     refuse_options_of_others(args, {"--dry-run": ("triage",), "--yes": ("triage",)})
     _ = context.state
     reviewer = Reviewer(context.settings, context.store)

@@ -1,4 +1,4 @@
-"""`memory jobs …`: what the ledger holds, the limits of each kind, and the user's hand on both."""
+"""`memory jobs …`: list, retry and cancel jobs; show, pause and resume kinds."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ ALL = "all"
 DEFAULT_LIMIT = 50
 WATCH_SECONDS = 1.0
 LARGEST_ID = 2**63 - 1
-"""SQLite's largest whole number."""
+"""The largest integer of SQLite."""
 UPKEEP = (
     "spool.ingest", "recover.orphans", "index.reconcile", "embed.drain", "review.apply", "dashboard.write",
     "inbox.triage", "memory.import", "session.cost", "markers.gc", "logs.rotate", "incubator.gc",
     "skills.index",
 )  # fmt: skip
-"""Kinds that run by themselves, every few minutes or whenever a file changes. Among them nobody finds a session."""
+"""Kinds that run every few minutes or after each change of a file; a list hides them once they have ended."""
 LIMITS = (
     "kind", "priority", "concurrency", "deadline_seconds", "attempts", "backoff_base_seconds", "backoff_cap_seconds",
     "in_child",
@@ -140,7 +140,7 @@ def _list(args: argparse.Namespace, ledger: Ledger, most: int) -> None:
 
 
 def _object(job: Job) -> str:
-    """What it works on: a session, else an idea, a model … of its key; '' where there is one job of its kind."""
+    """What the job works on: its session, else the idea, model … in its key; '' if there is one job of the kind."""
     if isinstance(job.args, dict) and isinstance(session := job.args.get("session"), str):
         return cut(session, COLUMN_CHARACTERS)
     kind, _, what = (job.unique_key or "").partition(":")

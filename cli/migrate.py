@@ -1,4 +1,4 @@
-"""`memory import migrate`: the notes of an older system become entries."""
+"""`memory import migrate`: copy the notes of an older system into the vault."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Copy the notes into the vault, each in its new place."""
+    """Copy the notes into the vault."""
     migration = Migration(named_folder(args.path), context.store, Journal(context.state, context.store))
     if args.dry_run:
         done = migration.plan()

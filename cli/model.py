@@ -1,4 +1,4 @@
-"""`memory config model`: which embedding model answers, and the change to another one."""
+"""`memory config model`: show the embedding models, and change to another."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ EPILOG = """example:
 """
 
 KNOWN_MEGABYTES = {"BAAI/bge-large-en-v1.5": 1340, "BAAI/bge-base-en-v1.5": 440, "BAAI/bge-small-en-v1.5": 134}
-"""Said before anything is asked of the hub, which knows the size of any other."""
+"""Download sizes, shown before the first request to the hub."""
 NO_LIMIT_SECONDS = 1e9
 
 
@@ -76,7 +76,7 @@ def _list(args: argparse.Namespace, context: Context) -> int:
         in_force = answering or wanted
         known = list_models(Path(context.state.models), index.vector_models(), in_force, [wanted, *coming])
         models = [replace(model, in_force=model.name == answering) for model in known]
-        # One that is being prepared has no vector yet while the worker loads it.
+        # A requested model has no vectors while the worker loads it.
         to_do = {
             model.name: index.pending_count(model.name) for model in models if model.embedded or model.name in coming
         }
@@ -123,7 +123,7 @@ def _use(args: argparse.Namespace, context: Context) -> int:
         raise UsageError(f"{variable} is set to {settings.embedding.model} and wins: unset it, or set it to {name}")
     with open_index(settings) as index:
         if not index.has_vectors:
-            # Said before a gigabyte is fetched in vain, and before the settings name what cannot answer.
+            # Checked before a gigabyte is downloaded in vain, and before the settings name the model.
             raise UsageError("sqlite-vec cannot be loaded here: recall works on keywords only, with whatever model")
     if not is_installed(name, models):
         if not (is_hub_name(name) or os.path.isabs(name)):
@@ -161,12 +161,12 @@ def _use(args: argparse.Namespace, context: Context) -> int:
 
 
 def _change(args: argparse.Namespace, context: Context, name: str) -> dict[str, Any]:
-    """Change over now if no vector is missing (an undo, an empty vault), else have the worker prepare it."""
+    """Switch now if no vector is missing (an empty vault, an earlier model), else have the worker embed first."""
     settings = context.settings
     with open_index(settings) as index:
         before, to_do = index.in_force(), index.pending_count(name)
     if before is None:
-        # Nothing answers by meaning yet, so there is nothing to keep: the next drain embeds with this one.
+        # No model answers yet, so there is nothing to keep: the next drain embeds with this one.
         put_in_force(settings, name)
         request_indexing(settings)
         return {"in_force": True, "before": None, "to_do": to_do, "job": None}
@@ -184,7 +184,7 @@ def _change(args: argparse.Namespace, context: Context, name: str) -> dict[str, 
 
 
 def _fetched(args: argparse.Namespace, context: Context, name: str) -> bool:
-    """Ask, then download; False when the answer was no. Nothing is requested before the answer."""
+    """Ask, then download; False if the answer was no. No request is sent before the answer."""
     endpoint = endpoint_of(context.env)
     size = f", about {KNOWN_MEGABYTES[name]} MB" if name in KNOWN_MEGABYTES else ""
     note(f"memory: {name} is not on this machine; it would be downloaded from {endpoint}{size}")

@@ -1,4 +1,4 @@
-"""`memory vault reindex`: bring the index in step with the files, or make it anew."""
+"""`memory vault reindex`: update the index from the files, or rebuild it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Reconcile and embed now, in this process; interrupted, the next run goes on where it was."""
+    """Reconcile and embed in this process; after an interruption the next run continues."""
     _ = context.state
     report = reconcile_now(context.settings, full=args.rebuild)
     drained = drain_now(context.settings, on_progress=_progress if sys.stderr.isatty() else None)

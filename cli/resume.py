@@ -1,4 +1,4 @@
-"""`memory resume`: what `memory pause` began ends."""
+"""`memory resume`: end a `memory pause`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Go on; where nothing was paused, nothing changes. Exit code 1 while a setting still keeps all from starting."""
+    """Resume; without a pause nothing changes. Return 1 while a setting still stops everything."""
     settings, state = switched_place(context)
     changed = resume(state)
     still = pause_notice(settings)

@@ -1,4 +1,4 @@
-"""`memory jobs schedule`: what runs when; run it now, pause it, resume it."""
+"""`memory jobs schedule`: list schedules; run, pause or resume one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """List the schedules, or act on one. Times are of this machine's time zone."""
+    """List the schedules, or act on one. Times are local."""
     if args.action == "list" and args.name is not None:
         raise UsageError(f"memory jobs schedule list takes no {args.name!r}: it shows all of them")
     _ = context.kept_state

@@ -1,4 +1,4 @@
-"""`memory import seed`: proposals from what your repositories already tell an agent."""
+"""`memory import seed`: propose entries from the instruction files of repositories."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ All goes to the review (`memory review`), nothing is saved; `memory undo --of se
 STATEMENT_CHARACTERS = 200
 LEFT_CHARACTERS = 100
 FEW = 5
-"""So many lines that are not proposed are named unasked."""
+"""Up to how many lines that are not proposed are listed without --left-out."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -44,7 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Show what would be proposed; with the user's word, put it into the review."""
+    """Show the proposals, and with consent put them into the review."""
     _ = context.state
     seeding = Seeding(context.settings, context.store)
     repositories = [named_path(path) for path in args.repository or ([] if args.user else [Path()])]
@@ -73,7 +73,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if agreed:
         _tell_written(plan, written, args)
     elif sys.stdin.isatty() and plan.chosen and not args.dry_run:
-        return 1  # It was asked, and the answer was no.
+        return 1  # The answer was no.
     else:
         _show(plan, args)
         if plan.chosen:

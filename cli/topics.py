@@ -1,4 +1,4 @@
-"""`memory vault topics`: the agent's own notes about a project."""
+"""`memory vault topics`: read and write the agent's own notes about a project."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`memory undo`: take back what MemoryVault wrote by itself."""
+"""`memory undo`: revert what MemoryVault wrote by itself."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _DONE = {"remove": "removed", "restore": "put back", "leave": "left", "gone": "gone"}
 _WILL = {**_DONE, "remove": "remove", "leave": "leave"}
 AGENT = "agent"
-"""What is taken back `--of` it was written by agents."""
+"""Value of `--of` for what agents wrote."""
 _RUNS = {
     BACKFILL: "a backfill of old sessions (memory reflect corpus)",
     "reflect": "a reflection",
     AGENT: "a proposal of an agent",
 }
-"""By how their names begin; the others are called by that."""
+"""First part of a run's name -> its description; other runs are described by that part."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -63,7 +63,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Show what would be taken back; ask, or without a terminal refuse unless --yes is given; do it."""
+    """Show what would be reverted, ask unless --yes is given, and revert it."""
     store = context.store
     undo = Undo(store, Journal(context.state, store), Tombstones(store))
     selector = _selector(args, undo)
@@ -79,7 +79,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
             note("memory: nothing was changed")
             return 1
     shown = plan
-    if selector.last:  # What was shown, whatever the worker has written since.
+    if selector.last:  # The run that was shown, although the worker may have written since.
         selector = replace(selector, last=False, run=shown.run)
     plan = undo.carry_out(selector)
     plan.later = shown.later
@@ -114,12 +114,12 @@ def _print(plan: UndoPlan, args: argparse.Namespace, *, done: bool) -> int:
             note(f"memory: {_what_is_left(plan.later)}")
     for step in plan.steps:
         print(f"{(_DONE if done else _WILL)[step.step]}: {in_line(step.path)}")
-        if step.why is not Why.WRITTEN:  # That is what was asked for, and holds for nearly all.
+        if step.why is not Why.WRITTEN:  # The usual reason is not printed.
             print(f"    {step.why}")
     if plan.left:
         note(f"memory: {counted(plan.left, 'note stays', 'notes stay')}")
     is_last = args.session is None and args.since is None
-    if is_last and plan.steps and (args.yes or not done):  # Who was asked has read it before the question.
+    if is_last and plan.steps and (args.yes or not done):  # Otherwise it was printed before the question.
         which = "this run" if plan.later else "the last run"
         note(f"memory: this is {which} only; --since 1h or --session ID takes back more")
     return 0
@@ -144,8 +144,8 @@ def _run_called(run: str, at: str) -> str:
 
 
 def _is_known(session: str, undo: Undo, context: Context) -> bool:
-    """Whether it was ever seen: one that was mined to no effect is no mistake."""
-    from ..services.corpus.store import CorpusStore  # its imports cost as much as all of undo's
+    """Whether the session was ever recorded or mined, also to no effect."""
+    from ..services.corpus.store import CorpusStore  # imported here: as slow as all of undo
 
     state = context.state
     seen = {id_ for kept in (START, REFLECTED) for id_ in list_markers(state.markers, kept)}
@@ -167,7 +167,7 @@ def _selector(args: argparse.Namespace, undo: Undo) -> Selector:
 
 
 def _time(text: str) -> datetime:
-    """A time, in the local zone where it names none, or so long ago. Raises UsageError."""
+    """Parse an age (2h) or a time, in the local zone if it names none. Raises UsageError."""
     ago = _AGO.fullmatch(text.strip())
     if ago is not None:
         return datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})

@@ -1,4 +1,4 @@
-"""`memory skills watchlist`: decide on patterns to adopt."""
+"""`memory skills watchlist`: list patterns to adopt, and decide on them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Receipts of recalls as the page tells them: by session, the last first. They last for 30 days on this device."""
+"""Receipts of recalls, by session or newest first. They are kept for 30 days on this device."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ..runtime.layout import StatePaths
 from ..services.hook_log import TRIAL_SESSION
 
 MOST_BYTES = 64_000_000
-"""Of the newest receipts; a receipt has one to two thousand bytes."""
+"""How much of the newest receipts is read; one has 1,000 to 2,000 bytes."""
 NO_SESSION = "none"
-"""Stands for the session of recalls by commands, agents' tools and this console."""
+"""Stands for the session of recalls by commands, tools and the console, which have none."""
 
 
 @dataclass
 class Recalls:
-    """What one session was given. `last` is ISO, UTC."""
+    """The recalls of one session. `last` is ISO, UTC."""
 
     session: str
     last: str = ""
@@ -32,23 +32,23 @@ class Recalls:
     slow_ms: float = 0.0
     degraded: int = 0
     given: str = ""
-    """Path of the entry that was given last."""
+    """Path of the entry that was given most recently."""
 
 
 def receipts_of(state: StatePaths, holding: str = "") -> Iterator[dict[str, Any]]:
-    """All that are kept and have the text `holding` as a value, the newest first, each with every field (`_shaped`).
+    """All receipts that have the text `holding` as a value, newest first, in the form of `_shaped`.
 
-    A torn or foreign line is left out.
+    Invalid lines are left out.
     """
     mark = orjson.dumps(holding) if holding else b""
     return map(_shaped, _rows(state, lambda line: mark in line))
 
 
 def recalls_by_session(state: StatePaths, search: str = "") -> list[Recalls]:
-    """One line for each session, the last recalled first; `search` is a part of the id, the project or a path."""
+    """One row for each session, newest first; `search`: part of the id, the project or a path."""
     found: dict[str, Recalls] = {}
     sought = search.lower()
-    # Of thousands of receipts this page shows sums: only what they are made of is brought into shape.
+    # The page shows sums of thousands of receipts, so only the fields that it needs are checked.
     for row in _rows(state, partial(_may_have, sought.encode("utf-8", "surrogatepass"))):
         if sought and not _has(row, sought):
             continue
@@ -80,8 +80,7 @@ _SCORES = ("score", "dense", "keyword", "answers", "ordinal")
 
 
 def _rows(state: StatePaths, is_wanted: Callable[[bytes], bool]) -> Iterator[dict[str, Any]]:
-    """The receipts in wanted lines as they were written, the newest first; a torn or foreign line is left out, and
-    what a trial of the hooks asked."""
+    """The receipts in wanted lines as written, newest first, without invalid lines and trials of the hooks."""
     current = Path(state.receipts)
     left = MOST_BYTES
     for file in (current, *sorted(current.parent.glob(current.name + ".*"), reverse=True)):
@@ -104,18 +103,20 @@ def _rows(state: StatePaths, is_wanted: Callable[[bytes], bool]) -> Iterator[dic
 
 
 def _is_trial(row: Mapping[str, Any]) -> bool:
-    """Was it asked by a hook that `memory init` tried out?"""
+    """Whether a trial of the hooks by `memory init` caused the receipt."""
     return str(row.get("session")).startswith(TRIAL_SESSION)
 
 
 def _may_have(sought: bytes, line: bytes) -> bool:
-    """May a text in this line hold `sought`, in lower case? Most lines tell it unparsed; not those with escapes, nor
-    with letters beyond ASCII, whose lower case may be ASCII (the Kelvin sign's is a k)."""
+    """Whether a text in the line may contain `sought` (lower case), without parsing it.
+
+    True for lines with escapes or letters beyond ASCII, whose lower case may be ASCII (the Kelvin sign's is k).
+    """
     return sought in line.lower() or b"\\" in line or not line.isascii()
 
 
 def _shaped(row: Mapping[str, Any]) -> dict[str, Any]:
-    """With every field of a receipt, of its type or None: older versions wrote fewer, and files may be edited."""
+    """The receipt with every field, each of its type or None: older versions wrote fewer, and files may be edited."""
     hits, refused = (
         [
             {

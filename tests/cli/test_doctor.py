@@ -113,7 +113,7 @@ def test_that_all_is_switched_off_is_told_with_what_switches_it_on(context: Cont
 
 def test_a_worker_that_gives_no_sign_of_life_is_a_fault(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     """As one that was stopped by Ctrl-Z in its terminal: it keeps its lock, and no hook starts another."""
-    monkeypatch.setattr("memoryvault.tasks.queue.silence.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("memoryvault.tasks.queue.ledger_views.time.sleep", lambda seconds: None)
     lock = ProcessLock(context.state.worker_lock)
     assert lock.acquire()
     with open_ledger(context.settings) as ledger:
