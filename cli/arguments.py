@@ -6,8 +6,10 @@ A name that other tools use for a command, its word or its option is answered wi
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Collection, Iterable, Mapping
 from copy import copy
+from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
@@ -46,6 +48,10 @@ WORDS: Mapping[str, tuple[str, ...]] = {
 
 OPTIONS: Mapping[str, str] = dict.fromkeys(("--text", "--content", "--message"), "--body")
 """Other option -> our option, which a command may have."""
+
+
+_AGE = re.compile(r"(\d{1,5})\s*([mhdw])")
+_AGE_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 class OneLineParser(argparse.ArgumentParser):
@@ -149,6 +155,16 @@ def at_least_one(text: str) -> int:
     if not (text.isdecimal() and int(text)):
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number of 1 or more")
     return int(text)
+
+
+def past_time(option: str, text: str) -> datetime:
+    """Parse an age (`2h`) or an ISO time, local if it names no zone; for the value of `option`. Raises UsageError."""
+    if ago := _AGE.fullmatch(text.strip()):
+        return datetime.now(UTC) - timedelta(**{_AGE_UNITS[ago[2]]: int(ago[1])})
+    try:
+        return datetime.fromisoformat(text.strip()).astimezone()
+    except ValueError as error:
+        raise UsageError(f"{option}: {text!r} is no time; write 90m, 2h, 3d, 2026-07-01 or 2026-07-01T10:00") from error
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

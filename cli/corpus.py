@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
-from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
 from ..runtime.days import SECONDS_PER_DAY
-from ..runtime.errors import QueueUnavailable, SettingsError, UsageError
+from ..runtime.errors import QueueUnavailable, SettingsError
 from ..runtime.process_lock import lock_holder
 from ..runtime.settings import Settings
 from ..services.completion import completer_of
@@ -34,6 +32,7 @@ from ..services.pausing import pause_notice, why_nothing_starts
 from ..services.tombstones import Tombstones
 from ..sources.transcripts.corpus import Transcript, claude_cleanup_days
 from ..tasks.queue.enqueue import open_ledger
+from .arguments import past_time
 from .context import Context
 from .output import counted, note, print_json
 from .path_arguments import named_folder
@@ -46,13 +45,12 @@ NAMED = 3
 """How many unreadable files are named; the rest is counted."""
 POLL_SECONDS = 0.4
 NO_WORKER = "no worker runs now: it is done as soon as one does (memory service up, or memory service worker)"
-_DAYS_AGO = re.compile(r"(\d{1,5})d")
 
 
 def configure(group: Any) -> None:
     """Add the arguments of `corpus` alone."""
     group.add_argument("--root", type=Path, metavar="DIR", help="transcripts in this folder, not the hosts' own")
-    group.add_argument("--since", metavar="DATE", help="only those written to since 2026-01-31, or 90d")
+    group.add_argument("--since", metavar="DATE", help="only those written to since 2026-01-31, or 90d, 2w")
     group.add_argument("--project", metavar="NAME", help="only sessions of this project")
     group.add_argument("--execute", action="store_true", help="do it; else only say what it would take")
     group.add_argument(
@@ -67,7 +65,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     settings = context.settings
     _ = context.store  # Raises if there is no vault.
     root = named_folder(args.root) if args.root is not None else None
-    since = _since(args.since) if args.since else None
+    since = past_time("--since", args.since).timestamp() if args.since else None
     plan = plan_corpus(settings, root=root, since=since, project=args.project, remine=args.reset)
     ending = ending_soon(plan, settings) if root is None else []
     report = _report(args, context, plan, ending)
@@ -185,16 +183,6 @@ def _already_queued(plan: Plan, settings: Settings) -> int:
             return queued_count(ledger, plan)
     except QueueUnavailable:
         return 0  # A dry run works without the queue.
-
-
-def _since(text: str) -> float:
-    """Parse --since into Unix seconds. Raises UsageError."""
-    if days := _DAYS_AGO.fullmatch(text):
-        return time.time() - int(days[1]) * SECONDS_PER_DAY
-    try:
-        return datetime.combine(date.fromisoformat(text), datetime.min.time()).astimezone().timestamp()
-    except ValueError as error:
-        raise UsageError(f"--since takes a date (2026-01-31) or days (90d), not {text!r}") from error
 
 
 def ending_soon(plan: Plan, settings: Settings) -> list[tuple[Transcript, float]]:

@@ -14,7 +14,7 @@ from .context import Context
 from .list_entries import print_entry
 from .output import add_json, note, print_json
 from .show import NAME
-from .terminal import require_word, says_yes
+from .terminal import is_agreed, require_word
 
 EPILOG = """example:
   memory dismiss tabs
@@ -48,7 +48,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if not args.yes:
         require_word(args, f"dismisses {entry.path}")
         print_entry(entry)
-        if not says_yes("dismiss this? [y/N] "):
+        if not is_agreed("dismiss this? [y/N] "):
             note("memory: nothing was changed")
             return 1
     done = dismiss(reviewer, entry.path, entry.content_hash)

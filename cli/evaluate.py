@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
 from ..index.embedder import Embedder, load_embedder, model_name
@@ -13,7 +14,7 @@ from ..runtime.errors import ModelUnavailable
 from .arguments import at_least_one
 from .context import Context
 from .output import add_json, note, print_json
-from .terminal_safety import redraw
+from .progress import draw_share
 
 EPILOG = """example:
   memory config eval rank --docs notes.jsonl --queries questions.jsonl -k 10 --json
@@ -36,7 +37,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     """Rank with an index in a temporary folder; the vault is not touched."""
     documents, questions = load_documents(args.docs), load_questions(args.queries)
     with tempfile.TemporaryDirectory(prefix="memoryvault-eval-") as folder:
-        progress = _progress if sys.stderr.isatty() else None
+        progress = partial(draw_share, "indexing") if sys.stderr.isatty() else None
         with open_documents(documents, Path(folder), _embedder(context), on_progress=progress) as evaluation:
             order = {(question.group, question.id): place for place, question in enumerate(questions)}
             ranked = evaluation.rank(
@@ -60,7 +61,3 @@ def _embedder(context: Context) -> Embedder | None:
     except ModelUnavailable as error:
         note(f"memory: by keywords only: {error}")
         return None
-
-
-def _progress(done: int, total: int) -> None:
-    redraw(f"indexing {done}/{total}", end="\n" if done >= total else "")

@@ -29,7 +29,7 @@ from ..tasks.queue.enqueue import request_indexing
 from ..vault.entry import GUARDS
 from .context import Context
 from .output import add_json, note, print_json
-from .terminal import says_yes
+from .terminal import is_agreed
 
 EPILOG = """example:
   memory guard                               what is wired, and by how many rules
@@ -138,7 +138,7 @@ def offer_actions(context: Context, *, asked_for: bool = False) -> None:
         if asked_for and not _is_on(settings):
             note(f"memory: the hooks of tool calls are not wired: `memory guard --on` ({COST})")
         return
-    agreed = says_yes(QUESTION)
+    agreed = is_agreed(QUESTION)
     remember_asked(settings)
     if agreed:
         done = install_actions(settings)

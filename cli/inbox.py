@@ -21,7 +21,7 @@ from .arguments import refuse_options_of_others
 from .context import Context
 from .output import COLUMN_CHARACTERS, add_json, counted, cut, in_line, note, print_json, print_table
 from .review import day_said, entry_as_json, unreadable_as_json
-from .terminal import read_key
+from .terminal import LEAVE, read_key
 
 EPILOG = """example:
   memory vault inbox triage              asks for each step: promote, merge, expire
@@ -119,7 +119,7 @@ def _show(args: argparse.Namespace, steps: list[TriageStep], entries: Mapping[st
 def _ask(step: TriageStep, entries: Mapping[str, Entry]) -> Answer:
     print(_in_words(step, entries))
     key = read_key("[y]es  [r]eject for good  [s]kip ")
-    if key in ("q", "\x03", "\x04", ""):
+    if key in LEAVE:
         return "stop"
     return {"y": "yes", "r": "reject"}.get(key, "skip")  # type: ignore[return-value]
 

@@ -9,8 +9,8 @@ from ..vault.entry import INCIDENT
 from ..vault.store import VaultStore
 from .output import note
 
-LIKE = 0.8
-"""difflib ratio from which two kinds count as the same, misspelt."""
+LIKE = 0.75
+"""difflib ratio from which two kinds count as the same, misspelt: that of `fix` and `fixes`."""
 
 
 def kinds_of(store: VaultStore) -> set[str]:
@@ -44,12 +44,7 @@ def meant_kind(kind: str, group: str, store: VaultStore) -> str:
     if kind in there:
         return ""
     known = sorted(built_in | there)
-    of_another_number = [each for each in known if _singular(each) == _singular(kind)]
-    return next(iter([*of_another_number, *get_close_matches(kind, known, n=1, cutoff=LIKE)]), "")
-
-
-def _singular(kind: str) -> str:
-    return kind.removesuffix("s").removesuffix("e")
+    return next(iter(get_close_matches(kind, known, n=1, cutoff=LIKE)), "")
 
 
 def report_meant(kind: str, meant: str) -> None:

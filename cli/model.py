@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,9 @@ from .arguments import refuse_options_of_others
 from .context import Context
 from .output import add_json, counted, note, print_json, print_table
 from .path_arguments import named_path
+from .progress import draw_share
 from .settings_file import write_setting
 from .terminal import is_agreed
-from .terminal_safety import redraw
 
 EPILOG = """example:
   memory config model                                  what is here, and which one answers
@@ -171,7 +172,7 @@ def _change(args: argparse.Namespace, context: Context, name: str) -> dict[str, 
         request_indexing(settings)
         return {"in_force": True, "before": None, "to_do": to_do, "job": None}
     if to_do and args.now:
-        progress = _progress("embedding", 1) if sys.stderr.isatty() else None
+        progress = partial(draw_share, "embedding") if sys.stderr.isatty() else None
         complete = is_complete(embed_beside(request_of(settings, name, NO_LIMIT_SECONDS), on_progress=progress))
         to_do = 0 if complete else to_do
     with open_ledger(settings) as ledger:
@@ -192,7 +193,7 @@ def _fetched(args: argparse.Namespace, context: Context, name: str) -> bool:
     if not args.yes and not _agreed():
         note("memory: nothing was downloaded, nothing was changed")
         return False
-    progress = _progress("downloading", 1_000_000) if sys.stderr.isatty() else None
+    progress = partial(draw_share, "downloading, MB", unit=1_000_000) if sys.stderr.isatty() else None
     folder = download(name, Path(context.state.models), endpoint, progress)
     note(f"memory: {name} is in {folder}, its checksum is the hub's")
     return True
@@ -206,19 +207,3 @@ def _agreed() -> bool:
 
 def _is_path(text: str) -> bool:
     return text.startswith((".", "/")) or text.count("/") > 1 or os.path.isfile(os.path.join(text, "config.json"))
-
-
-def _progress(what: str, unit: int) -> Any:
-    last = -1
-
-    def told(done: int, total: int) -> None:
-        nonlocal last
-        share = int(100 * done / max(total, 1))
-        if share != last or done >= total:
-            last = share
-            bar = "#" * (share // 4)
-            end = "\n" if done >= total else ""
-            size = f"{done // unit}/{total // unit}{' MB' if unit > 1 else ''}"
-            redraw(f"{what} [{bar:<25}] {share:3d}% {size}", end=end)
-
-    return told

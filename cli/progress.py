@@ -79,6 +79,13 @@ class StatusLine:
             self._drawn = False
 
 
+def draw_share(what: str, done: int, total: int, unit: int = 1) -> None:
+    """Draw `embedding [##########               ]  40% 4/10` on stderr's line, in units of `unit`; end it when done."""
+    share = done / max(total, 1)
+    end = "\n" if done >= total else ""
+    redraw(f"{what} [{'#' * int(share * BAR):<{BAR}}] {share:4.0%} {done // unit}/{total // unit}", end=end)
+
+
 def draw_mining(
     progress: Progress, *, has_worker: bool = True, paused: bool = False, seconds: float | None = None
 ) -> None:

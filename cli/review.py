@@ -52,7 +52,7 @@ from .output import add_json, counted, cut, in_line, note, print_json, print_tab
 from .pending import list_other_places
 from .review_steps import SKIPPED, Steps, summarize
 from .settings_file import write_setting
-from .terminal import Interrupted, read_key, read_line
+from .terminal import LEAVE, Interrupted, read_key, read_line
 
 EPILOG = """example:
   memory review                                      asks about one after the other, by key
@@ -444,9 +444,9 @@ class _Dialogue:
             self._arrived = False
         slug = slugs[self._idea]
         print("\n".join(f"    {line}" for line in part_of(entry.body, slug)))
-        while (key := read_key(IDEA_KEYS)) not in ANSWERS and key not in _LEAVE and key not in _SKIP and key != "u":
+        while (key := read_key(IDEA_KEYS)) not in ANSWERS and key not in LEAVE and key not in _SKIP and key != "u":
             print("press one of: k a d s u q")
-        if key in _LEAVE:
+        if key in LEAVE:
             return False
         if key == "u":
             self._undo()
@@ -522,7 +522,7 @@ class _Dialogue:
         if replaced is None:
             return Approve()
         print(f"it would replace {replaced}")
-        answers: Mapping[str, Decision | None] = {"a": Approve(), "b": KeepBoth(), "n": None, **dict.fromkeys(_LEAVE)}
+        answers: Mapping[str, Decision | None] = {"a": Approve(), "b": KeepBoth(), "n": None, **dict.fromkeys(LEAVE)}
         while (key := read_key(REPLACES_KEYS)) not in answers:
             print("press one of: a b n")
         return answers[key]
@@ -563,5 +563,4 @@ class _Dialogue:
             self._go_to(*place)
 
 
-_LEAVE = frozenset({"q", "\x03", "\x04", ""})
 _SKIP = frozenset({"s", "\r", "\n", " "})

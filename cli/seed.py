@@ -12,7 +12,7 @@ from .arguments import at_least_one
 from .context import Context
 from .output import add_json, counted, cut, note, print_json
 from .path_arguments import named_path
-from .terminal import says_yes
+from .terminal import is_agreed
 
 EPILOG = """example:
   memory import seed ~/src/shop ~/src/blog
@@ -86,7 +86,7 @@ def _is_asked_and_agreed(plan: SeedPlan, args: argparse.Namespace) -> bool:
         return False
     _show(plan, args)
     these = counted(len(plan.chosen), "proposal")
-    if says_yes(f"put {these} into the review? [y/N] "):
+    if is_agreed(f"put {these} into the review? [y/N] "):
         return True
     note("memory: nothing was written")
     return False

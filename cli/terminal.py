@@ -11,6 +11,8 @@ import tty
 from ..runtime.errors import UsageError
 
 YES = ("y", "yes")
+LEAVE = frozenset({"q", "\x03", "\x04", ""})
+"""Keys that leave a dialogue: q, Ctrl-C, Ctrl-D, the end of input."""
 
 
 def read_key(question: str) -> str:
@@ -46,11 +48,6 @@ def read_line(question: str) -> str:
     except KeyboardInterrupt:
         print()
         raise Interrupted from None
-
-
-def says_yes(question: str) -> bool:
-    """Whether the answer on stdin is yes. Raises Interrupted."""
-    return read_line(question).lower() in YES
 
 
 def require_word(args: argparse.Namespace, what: str) -> None:

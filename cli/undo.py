@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 
 from ..runtime.errors import MemoryVaultError, UsageError
 from ..runtime.large_change import forget_large_change
@@ -15,9 +13,10 @@ from ..services.tombstones import NOTE, Tombstones
 from ..services.undoing import LeftRun, Selector, Undo, UndoPlan, Why
 from ..tasks.queue.enqueue import request_indexing
 from ..vault.marker import REFLECTED, START, list_markers
+from .arguments import past_time
 from .context import Context
 from .output import add_json, counted, in_line, note, print_json
-from .terminal import require_word, says_yes
+from .terminal import is_agreed, require_word
 
 EPILOG = """example:
   memory undo --last --dry-run
@@ -28,8 +27,6 @@ EPILOG = """example:
 A note that was changed since is named and stays. In an agent's shell it takes back only what agents wrote.
 """
 
-_AGO = re.compile(r"(\d{1,6})\s*(m|h|d|w)")
-_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _DONE = {"remove": "removed", "restore": "put back", "leave": "left", "gone": "gone"}
 _WILL = {**_DONE, "remove": "remove", "leave": "leave"}
 AGENT = "agent"
@@ -75,7 +72,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if not args.yes:
         _print(plan, args, done=False)
         require_word(args, "takes this back")
-        if not says_yes("take this back? [y/N] "):
+        if not is_agreed("take this back? [y/N] "):
             note("memory: nothing was changed")
             return 1
     shown = plan
@@ -162,16 +159,5 @@ def _selector(args: argparse.Namespace, undo: Undo) -> Selector:
             note(f"memory: session {session}")
         return Selector(session=session, actor=args.of)
     if args.since is not None:
-        return Selector(since=_time(args.since), actor=args.of)
+        return Selector(since=past_time("--since", args.since), actor=args.of)
     return Selector(last=True, actor=args.of)
-
-
-def _time(text: str) -> datetime:
-    """Parse an age (2h) or a time, in the local zone if it names none. Raises UsageError."""
-    ago = _AGO.fullmatch(text.strip())
-    if ago is not None:
-        return datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
-    try:
-        return datetime.fromisoformat(text.strip()).astimezone()
-    except ValueError as error:
-        raise UsageError(f"{text!r} is no time; write 90m, 2h, 3d, 2026-07-01 or 2026-07-01T10:00") from error

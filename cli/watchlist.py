@@ -17,7 +17,7 @@ from ..vault.entry import Entry
 from .arguments import refuse_options_of_others
 from .context import Context
 from .output import add_json, note, print_json, print_table, report_passed_over
-from .terminal import read_key
+from .terminal import LEAVE, read_key
 
 EPILOG = """example:
   memory skills watchlist                                        what waits
@@ -170,7 +170,7 @@ def _ask(watchlist: Watchlist, entry: Entry, today: date, run_name: str) -> str:
     }
     while True:
         key = read_key(KEYS)
-        if key in ("q", "\x03", "\x04", ""):
+        if key in LEAVE:
             return "quit"
         if key == "s":
             return "skip"
