@@ -173,21 +173,6 @@ def spent_since(path: Path | str, since: str) -> tuple[SpendingSum, ...]:
     )
 
 
-def spent_by_day(path: Path | str, unit: Unit, since: str) -> dict[str, dict[str, int]]:
-    """What was spent of the unit, by day and purpose, since that local date (YYYY-MM-DD)."""
-    if not Path(path).exists():
-        return {}
-    found: dict[str, dict[str, int]] = {}
-    with state_transaction(path) as conn:
-        for day, purpose, total in conn.execute(
-            "SELECT day, purpose, sum(coalesce(spent, reserved)) FROM spending"
-            " WHERE unit = ? AND day >= ? GROUP BY day, purpose",
-            (unit, since),
-        ):
-            found.setdefault(day, {})[purpose] = int(total)
-    return found
-
-
 def spending_report(path: Path | str, now: float) -> SpendingReport:
     """The sums of every purpose and unit, for `memory health`."""
     today = _day(now)

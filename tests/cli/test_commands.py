@@ -570,7 +570,6 @@ def test_no_option_of_any_command_may_be_cut_short(name: str, capsys: pytest.Cap
         (("undo", "--of", "migrat"), "did you mean 'migrate'?"),
         (("undo", "--dryrun"), "did you mean --dry-run?"),
         (("--frob", "list"), "unrecognized arguments: --frob"),
-        (("--verion",), "memory: unrecognized arguments: --verion; did you mean --version?"),
         (("recall", "how", "do", "we"), "do we; several words that belong together stand in quotes"),
         (
             ("save", "fix", "a-slug", "Always this"),

@@ -33,7 +33,7 @@ from memoryvault.cli.doctor import (
     _service,
     _worker,
 )
-from memoryvault.cli.finding import Finding
+from memoryvault.cli.doctor_checks import Finding
 from memoryvault.cli.pages import how_to
 from memoryvault.cli.processes import stop_background
 from memoryvault.demo.sandbox import Sandbox

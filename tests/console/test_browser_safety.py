@@ -246,7 +246,6 @@ SHOWN: Mapping[str, tuple[str, ...]] = {
     "jobs?view=kinds": (),
     "health": ("hook", "purpose"),
     "health?view=whole": ("hook", "purpose"),
-    "health/charts": ("purpose",),
     "health/entries": (),
     "watchlist": (),
     "search?status=any": (),

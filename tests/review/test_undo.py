@@ -397,7 +397,7 @@ def test_what_was_shown_is_taken_back_though_something_was_written_before_the_an
         bed.remember(said(RULE, "since", OTHER))
         return "y"
 
-    monkeypatch.setattr("memoryvault.cli.terminal.read_line", answer)
+    monkeypatch.setattr("memoryvault.cli.terminal._read_beside", answer)
     monkeypatch.setattr("sys.stdin.isatty", lambda: True)
     assert main(["undo"]) == 0
     shown, done = (line for line in capsys.readouterr().out.splitlines() if line.startswith("written by"))

@@ -15,7 +15,7 @@ import pytest
 
 from memoryvault.cli.context import Context
 from memoryvault.cli.doctor import CHECKS
-from memoryvault.cli.finding import Finding
+from memoryvault.cli.doctor_checks import Finding
 from memoryvault.pipelines.candidate import Candidate
 from memoryvault.pipelines.reading import model_windows
 from memoryvault.runtime.errors import SettingsError
