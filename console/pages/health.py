@@ -23,7 +23,8 @@ from ...index.catalog_reader import CatalogReader
 from ...index.on_demand import what_starts_a_worker
 from ...runtime.days import SECONDS_PER_DAY, local_day
 from ...runtime.errors import IndexUnavailable, MemoryVaultError
-from ...services.health_report import EntryFigures, health_report, read_entry_figures
+from ...services.active_counts import ActiveCounts, count_active
+from ...services.health_report import health_report
 from ...services.hook_log import HOOK_DAYS, HookRun, budget_ms, read_hook_runs
 from ...services.pending_counts import PendingCounts
 from ...services.spending import spent_by_day
@@ -79,10 +80,10 @@ def _to_do(waiting: PendingCounts) -> list[tuple[str, str]]:
 
 def _entries(context: ConsoleContext) -> dict[str, Any]:
     """The values of `health_entries.html`."""
-    figures: EntryFigures | None = None
-    with suppress(MemoryVaultError):  # the page itself has said why
-        figures = read_entry_figures(context.settings)
-    return {"entries": figures}
+    counts: ActiveCounts | None = None
+    with suppress(MemoryVaultError):  # The page itself has said why.
+        counts = count_active(context.settings, context.store())
+    return {"entries": counts}
 
 
 def _charts(context: ConsoleContext, now: float) -> dict[str, Any]:

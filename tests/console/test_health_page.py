@@ -80,7 +80,7 @@ def test_what_looks_at_every_note_is_not_waited_for(bed: Bed, front: Front, monk
 
     rule(bed, "a-rule", "Something.")
     with monkeypatch.context() as patched:
-        for name in ("read_entry_figures", "hooks_by_day"):
+        for name in ("count_active", "hooks_by_day"):
             patched.setattr(health, name, looks)
         page = front.get("health")
     assert "All is well." in visible(page)
