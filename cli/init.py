@@ -505,7 +505,7 @@ def _report(
         _tell_history(plan, progress, model=_model_is_here(settings), paused=paused)
     store = vault_store(settings)
     pending = count_pending(store)
-    in_use = counted(count_active(settings, store).entries, "entry is", "entries are")
+    in_use = counted(count_active(settings, store).in_use, "entry is", "entries are")
     unread = bool(plan.to_mine) and not (progress is not None and progress.is_done)
     waiting = ", ".join(list_with_commands(pending)) or ("nothing yet" if unread else "nothing")
     print(f"{in_use} in use; for you to look at: {waiting}")

@@ -45,14 +45,13 @@ def run(args: argparse.Namespace, context: Context) -> int:
         print_json([_as_json(row, row.schedule.kind in able) for row in rows])
         return 0
     print_table(
-        ("schedule", "cron", "last", "next", "catch-up", "what it does"),
+        ("schedule", "cron", "last", "next", "what it does"),
         [
             (
                 row.schedule.name,
                 row.schedule.cron,
                 local_time(row.last_run),
                 _next(row, row.schedule.kind in able),
-                row.schedule.catch_up,
                 row.schedule.doc,
             )
             for row in rows
@@ -96,8 +95,6 @@ def _as_json(row: ScheduleStatus, able: bool) -> dict[str, Any]:
         "last": row.last_run.isoformat() if row.last_run else None,
         "next": row.next_slot.isoformat() if able and not row.paused else None,
         "paused": row.paused,
-        "catch_up": row.schedule.catch_up,
-        "overlap": row.schedule.overlap,
         "jitter_seconds": row.schedule.jitter_seconds,
         "in_this_version": able,
         "doc": row.schedule.doc,

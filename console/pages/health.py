@@ -19,7 +19,8 @@ from starlette.routing import Route
 from ...hooks.wiring import is_wired
 from ...index.on_demand import what_starts_a_worker
 from ...runtime.errors import MemoryVaultError
-from ...services.health_report import EntryFigures, health_report, read_entry_figures
+from ...services.active_counts import ActiveCounts, count_active
+from ...services.health_report import health_report
 from ...services.hook_log import HOOK_DAYS
 from ...services.pending_counts import PendingCounts
 from ...vault.pending import describe_other_places, describe_review
@@ -67,10 +68,10 @@ def _to_do(waiting: PendingCounts) -> list[tuple[str, str]]:
 
 def _entries(context: ConsoleContext) -> dict[str, Any]:
     """The values of `health_entries.html`."""
-    figures: EntryFigures | None = None
-    with suppress(MemoryVaultError):  # the page itself has said why
-        figures = read_entry_figures(context.settings)
-    return {"entries": figures}
+    counts: ActiveCounts | None = None
+    with suppress(MemoryVaultError):  # The page itself has said why.
+        counts = count_active(context.settings, context.store())
+    return {"entries": counts}
 
 
 PAGE = Page(name="health", title="Health", key="h", routes=_routes)

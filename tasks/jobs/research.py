@@ -280,7 +280,6 @@ def _write(settings: Settings, job: RunningJob, request: ResearchRequest, path: 
         for finding in findings:
             if finding.body:
                 _write_note(store, path.rpartition("/")[0], finding, replace_old=bool(pass_))
-                kill_point("research-note-written")
         _write_receipt(settings, store, request, path, pass_, state, findings)
         unlink_deleted(store, [path.rpartition("/")[0]])
         kill_point("after-effect")

@@ -256,7 +256,6 @@ class Research:
             {"seconds": seconds, "tokens": tokens},
             [request.cap("seconds"), request.cap("tokens")],
         )
-        kill_point("research-reserved")
         started = time.monotonic()
         spent = 0
         try:
@@ -273,7 +272,6 @@ class Research:
                 overran=finding.overran or ("tokens" if short else ""),
             )
             self._keep(finding)
-            kill_point("research-kept")
             return finding.overran
         finally:
             elapsed = min(seconds, math.ceil(time.monotonic() - started))
@@ -417,7 +415,7 @@ class Research:
                 self._fetch = self._book.reserve(request.subject, {"fetches": 1}, [request.cap("fetches")])
             with open(self._folder / REQUESTS_FILE, "a", encoding="utf-8", opener=open_private) as file:
                 file.write(shown_link(url, [*request.allow, *request.searxng_allow]) + "\n")
-            kill_point("research-request")
+            kill_point("mid-child")
 
         limits = Limits(total_seconds=max(0.1, min(FETCH_SECONDS, end - time.monotonic())))
         return Fetcher(limits, before_request=before, allow=allow)

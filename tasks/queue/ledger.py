@@ -173,7 +173,7 @@ class Ledger(LedgerViews):
         Returns huey's message and the claim, or None if nothing can be claimed.  Messages of jobs that
         can't be claimed now are removed on the way.  `owner` gives a fresh owner for each claim.
         """
-        while self._depth or self.read(queries.ANY_MESSAGE):  # An idle look costs no write lock.
+        while self.read(queries.ANY_MESSAGE):  # An idle look takes no write lock.
             kill_point("before-claim")
             with self.transaction() as conn:
                 for _ in range(STALE_MESSAGES_PER_TRANSACTION):

@@ -189,7 +189,7 @@ class Worker:
                 self._leaving = False
         except WorkerRunning:
             return self._wait_for_other(started, until, include_delayed_seconds, on_progress)
-        count = self._executor.tally.outcomes
+        count = self._executor.outcomes
         return RunReport(
             done=count["done"],
             retried=count["retried"],
@@ -226,7 +226,7 @@ class Worker:
                 if not self._executor.running() and self._is_idle(ledger, include_delayed):
                     return False
                 if reporter.is_due():
-                    reporter.report(ledger, done=self._executor.tally.outcomes["done"])
+                    reporter.report(ledger, done=self._executor.outcomes["done"])
             except QueueUnavailable as error:
                 log.warning("waiting: %s", error)
             self._executor.wait_for_an_end(IDLE_POLL_SECONDS)

@@ -42,7 +42,7 @@ def test_what_looks_at_every_note_is_not_waited_for(bed: Bed, front: Front, monk
 
     rule(bed, "a-rule", "Something.")
     with monkeypatch.context() as patched:
-        patched.setattr(health, "read_entry_figures", looks)
+        patched.setattr(health, "count_active", looks)
         page = front.get("health")
     assert "All is well." in visible(page)
     assert re.search(r'hx-get="[^"]*/health/entries" hx-trigger="load"', page.text)

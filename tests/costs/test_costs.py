@@ -381,7 +381,7 @@ def test_sums_by_week_and_project(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("point", ["vault-before-rename", "cost-written"])
+@pytest.mark.parametrize("point", ["vault-before-rename", "vault-before-rename@2"])
 def test_a_run_that_is_killed_counts_nothing_twice(bed: Bed, point: str) -> None:
     transcript(bed, answer("a", 0))
     transcript(bed, answer("b", 0), session="s2")

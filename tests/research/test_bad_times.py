@@ -260,19 +260,7 @@ def test_when_the_network_comes_back_the_rest_is_looked_up(online: ResearchBed, 
 @pytest.mark.once
 @pytest.mark.parametrize(
     "point",
-    [
-        "research-reserved",
-        "research-reserved@3",
-        "research-kept",
-        "research-kept@2",
-        "research-request",
-        "research-request@2",
-        "before-effect",
-        "research-note-written",
-        "research-note-written@3",
-        "vault-before-rename@2",
-        "after-effect",
-    ],
+    ["mid-child", "mid-child@2", "before-effect", "vault-before-rename@2", "vault-before-rename@4", "after-effect"],
 )
 def test_killed_anywhere_the_budget_holds_and_nothing_is_doubled(online: ResearchBed, web: Site, point: str) -> None:
     online.idea()

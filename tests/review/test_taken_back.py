@@ -225,7 +225,7 @@ def test_it_is_put_down_before_the_vault_is_changed(bed: Bed) -> None:
         "Bed(Path.cwd(), os.environ).undo.carry_out(Selector(last=True))\n"
     )
     before = bed.files()
-    assert bed.run_python(code, kill_point="taken-back-noted") == -9
+    assert bed.run_python(code, kill_point="journal-pending") == -9
     assert (bed.files(), taken_back(bed).evidence()) == (before, {("a", "a-record")})
     assert bed.run_python(code) == 0
     assert (bed.files(), taken_back(bed).evidence()) == ({}, {("a", "a-record")})

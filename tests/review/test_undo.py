@@ -158,7 +158,7 @@ def test_a_decision_between_two_sessions_stays_decided(bed: Bed) -> None:
     assert bed.files() == {NOTED: str(decided)}
 
 
-@pytest.mark.parametrize("kill_point", ["taken-back-noted", "journal-pending", "journal-applied", "journal-recorded"])
+@pytest.mark.parametrize("kill_point", ["journal-pending", "journal-applied", "journal-recorded"])
 def test_killed_in_the_middle_it_is_done_or_can_be_done_again(bed: Bed, kill_point: str) -> None:
     for session in ("a", "b"):
         bed.remember(said(RULE, session))

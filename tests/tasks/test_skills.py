@@ -187,7 +187,7 @@ def test_the_label_stands_in_the_same_chunk_as_the_words(bed: Bed) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("point", ["skills-step@2", "vault-before-rename", "skills-moved"])
+@pytest.mark.parametrize("point", ["vault-before-rename", "vault-before-rename@2"])
 def test_a_kill_in_between_is_mended_by_the_next_run(bed: Bed, repo: Path, point: str) -> None:
     index(bed)
     bed.edit("personal-skills/my-skills--alpha.md", "Source:", "Mine.\n\nSource:")
