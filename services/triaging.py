@@ -16,7 +16,7 @@ from ..runtime.layout import ARCHIVE, DEFAULT_GROUP, INBOX, REVIEW, special_fold
 from ..runtime.settings import Settings
 from ..runtime.slug import slugify, validate_kind, validate_slug
 from ..vault.entry import Entry
-from ..vault.evidence import WAITING_TAGS
+from ..vault.evidence import NOT_CONFIRMED_TAG
 from ..vault.fields import StoreValue
 from ..vault.scrubbed import Scrubbed
 from .evolving import archived_text, free_archive_path
@@ -175,8 +175,8 @@ class _Runner:
     def _promoted_path(self, keeper: Entry, paths: Sequence[str]) -> tuple[str | None, str]:
         """To `_review`; to its place when the user has said so, now or once for all; in mode auto nowhere."""
         # Whether it replaces another rule, only the user can say, in any mode.
-        # Nor whether what was only passed on, or typed by nobody knows whom, is a memory at all.
-        if self._mode == "interactive" or keeper.supersedes is not None or WAITING_TAGS.intersection(keeper.tags):
+        # Nor whether words that nobody is known to have typed are a memory at all.
+        if self._mode == "interactive" or keeper.supersedes is not None or NOT_CONFIRMED_TAG in keeper.tags:
             return f"{DEFAULT_GROUP}/{REVIEW}/{keeper.path.rsplit('/', 1)[-1]}", "pending"
         if self._mode == "silent" or self._confirmed:
             wide = is_widened([self._entries[path].project for path in paths])
