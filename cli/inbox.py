@@ -16,7 +16,6 @@ from ..services.reviewing import Reviewer
 from ..services.triaging import Answer, TriageOutcome, plan_triage, run_triage
 from ..tasks.queue.enqueue import request_indexing
 from ..vault.entry import Entry
-from ..vault.evidence import PASSED_ON_TAG
 from .arguments import refuse_options_of_others
 from .context import Context
 from .output import COLUMN_CHARACTERS, add_json, counted, cut, in_line, note, print_json, print_table
@@ -82,7 +81,7 @@ def _list(args: argparse.Namespace, reviewer: Reviewer) -> int:
             [
                 (
                     entry.occurrences,
-                    (entry.kind or "-") + (" (passed on)" if PASSED_ON_TAG in entry.tags else ""),
+                    entry.kind or "-",
                     entry.project or "-",
                     day_said(entry) or entry.created or "-",
                     entry.path.rsplit("/", 1)[-1][:-3],

@@ -23,7 +23,6 @@ from ..pipelines.review import (
     why_none,
 )
 from ..pipelines.review import without_replacement_line as kept_text
-from ..pipelines.routing import PASSED_ON
 from ..pipelines.scrub import Policy, scrub
 from ..runtime.days import day_of, parse_local_day
 from ..runtime.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, UsageError
@@ -39,7 +38,7 @@ from ..services.reviewing import DecisionOutcome, Reviewer, also_in
 from ..tasks.queue.enqueue import request_indexing
 from ..vault.core import is_ban
 from ..vault.entry import ACTIVE, INCIDENT, Entry
-from ..vault.evidence import PASSED_ON_TAG, SAID
+from ..vault.evidence import SAID
 from ..vault.note_text import said_once
 from ..vault.pending import IDEA_NOTE, INCUBATOR_FOLDER, describe_pending, group_by_place
 from ..vault.scrubbed import Scrubbed
@@ -178,7 +177,6 @@ def entry_as_json(entry: Entry) -> dict[str, Any]:
         "sessions": sorted({source.session for source in entry.sources if source.session}),
         "supersedes": entry.supersedes,
         "agent": entry.written_by_agent,
-        "passed_on": PASSED_ON_TAG in entry.tags,
         "created": entry.created,
         "said": day_said(entry),
         **({"ideas": list(listed(entry.body))} if entry.kind == GC_KIND else {}),
@@ -370,8 +368,7 @@ class _Dialogue:
         print(f"seen {entry.occurrences} times" if entry.occurrences > 1 else "seen once", end="")
         said = day_said(entry)
         print(f", said {said}" if said else f", noted {entry.created}" if entry.created else "", end="")
-        print(", proposed by an agent" if entry.written_by_agent else "", end="")
-        print(f", {PASSED_ON}" if PASSED_ON_TAG in entry.tags else "")
+        print(", proposed by an agent" if entry.written_by_agent else "")
         print("\n".join(f"    {line}" for line in [entry.title, "", *said_once(entry.body, entry.title).splitlines()]))
         if not tells_occasion(entry.body) and (answered := occasion_of(self._context.settings, entry.sources)):
             print(f"    {SAID}{answered} (from the transcript)")

@@ -35,7 +35,7 @@ from ..runtime.settings import Settings
 from ..runtime.slug import slugify
 from ..vault.active import is_entry_place
 from ..vault.entry import ACTIVE, ARCHIVED, AWAITING_STATUSES, Entry, fingerprint
-from ..vault.evidence import WAITING_TAGS, strip_evidence
+from ..vault.evidence import NOT_CONFIRMED_TAG, strip_evidence
 from ..vault.header import skim, split_header
 from ..vault.pending import pending_folder
 from ..vault.registry import HEADER_BYTES
@@ -394,7 +394,7 @@ def _holds_others_words(entry: Entry, candidate: Candidate) -> bool:
     text that no host has confirmed is the user's only if the candidate says the same."""
     if any(not source.session for source in entry.sources) or is_reworded(entry.body):
         return True
-    return bool(WAITING_TAGS.intersection(entry.tags)) and not says_all_of(candidate, entry)
+    return NOT_CONFIRMED_TAG in entry.tags and not says_all_of(candidate, entry)
 
 
 def _status_at(path: str, status: str) -> str:

@@ -39,9 +39,7 @@ from ..vault.evidence import (
     LOOKED_UP,
     NOT_CONFIRMED_TAG,
     NOT_TYPED,
-    PASSED_ON_TAG,
     SAID,
-    WAITING_TAGS,
 )
 from ..vault.fields import StoreValue
 from ..vault.pending import is_idea_path
@@ -387,7 +385,7 @@ class _Writer:
             _scrubbed(replace(candidate, statement=own_words(statement) or statement).title),
             _scrubbed(_body(decision, statement)),
         )
-        if idea and candidate.in_own_voice:
+        if idea and candidate.from_user:
             self._commit_idea(Change(path, None, text), decision)
         else:
             self._commit([Change(path, None, text)], decision, "written")
@@ -417,9 +415,12 @@ class _Writer:
             fields["surfaced_at"] = candidate.said_at
             if candidate.category == "idea":
                 fields["surfaced_in_session"] = candidate.session
-        if WAITING_TAGS.intersection(entry.tags) and says_all_of(candidate, entry):
-            left = WAITING_TAGS.intersection(_tags(candidate))
-            fields |= {"tags": [tag for tag in entry.tags if tag not in WAITING_TAGS or tag in left]}
+        if (
+            NOT_CONFIRMED_TAG in entry.tags
+            and NOT_CONFIRMED_TAG not in _tags(candidate)
+            and says_all_of(candidate, entry)
+        ):
+            fields |= {"tags": [tag for tag in entry.tags if tag != NOT_CONFIRMED_TAG]}
         if decision.widened:
             fields |= {"project": None, "group": DEFAULT_GROUP}
         if decision.supersedes is None:
@@ -556,7 +557,7 @@ def _is_other_wording(candidate: Candidate, body: str) -> bool:
     """Whether the user's wording is not in the note yet; the reviewer may prefer it."""
     said = " ".join(own_words(candidate.statement).lower().split()).rstrip(".!")
     has_room = body.count(f"\n{SESSION}") < MOST_WORDINGS
-    return candidate.in_own_voice and has_room and said not in f"{statement_of(body)} {quotes_of(body)}".lower()
+    return candidate.from_user and has_room and said not in f"{statement_of(body)} {quotes_of(body)}".lower()
 
 
 def _said_in(candidate: Candidate) -> str:
@@ -566,7 +567,7 @@ def _said_in(candidate: Candidate) -> str:
 def _quoted(candidate: Candidate) -> str:
     quoted = "\n".join(f"> {line}".rstrip() for line in candidate.excerpt.strip().splitlines())
     # Research follows the links of an idea only if the user typed them.
-    return f"{NOT_TYPED}\n\n{quoted}" if candidate.category == "idea" and not candidate.in_own_voice else quoted
+    return f"{NOT_TYPED}\n\n{quoted}" if candidate.category == "idea" and not candidate.from_user else quoted
 
 
 def _body(decision: RoutedCandidate, statement: str) -> str:
@@ -586,8 +587,6 @@ def _body(decision: RoutedCandidate, statement: str) -> str:
 
 def _tags(candidate: Candidate) -> list[str]:
     tags = ["correction"] if candidate.category == "correction" else []
-    if candidate.from_user and candidate.passed_on:
-        tags.append(PASSED_ON_TAG)
     if candidate.from_user and candidate.category != "idea" and not candidate.confirmed:
         tags.append(NOT_CONFIRMED_TAG)
     return tags

@@ -42,7 +42,7 @@ from ..runtime.settings import Settings
 from ..runtime.slug import slugify
 from ..tasks.queue.enqueue import enqueue
 from ..vault.entry import IN_INBOX, PENDING, Entry, Source, fingerprint
-from ..vault.evidence import WAITING_TAGS
+from ..vault.evidence import NOT_CONFIRMED_TAG
 from ..vault.fields import StoreValue
 from ..vault.frontmatter import carry_fields, require_sound
 from ..vault.pending import is_idea_path, pending_folder
@@ -476,7 +476,7 @@ class Reviewer:
     ) -> Scrubbed:
         """Return the old entry's text with the proposal's body and evidence; name, place and the user's own keys
         stay."""
-        held = {*WAITING_TAGS, *old.tags, *map(slugify, old.tags)}  # An agent's proposal has them as slugs.
+        held = {NOT_CONFIRMED_TAG, *old.tags, *map(slugify, old.tags)}  # An agent's proposal has them as slugs.
         tags = [tag for tag in entry.tags if tag not in held]
         kept = _body_after(entry, body) or Scrubbed.trusted(entry.body, reason="the proposal's own text")
         fields: dict[str, StoreValue] = {
@@ -530,7 +530,7 @@ def _decided(entry: Entry) -> dict[str, StoreValue]:
         **dict.fromkeys(decision_keys(entry)),
         "fingerprint": entry.fingerprint or fingerprint(statement_of(entry.body)),
         # From now on it is the user's.
-        **({"tags": [t for t in entry.tags if t not in WAITING_TAGS]} if WAITING_TAGS & {*entry.tags} else {}),
+        **({"tags": [t for t in entry.tags if t != NOT_CONFIRMED_TAG]} if NOT_CONFIRMED_TAG in entry.tags else {}),
     }
 
 

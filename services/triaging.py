@@ -16,7 +16,7 @@ from ..runtime.layout import ARCHIVE, DEFAULT_GROUP, INBOX, REVIEW, special_fold
 from ..runtime.settings import Settings
 from ..runtime.slug import slugify, validate_kind, validate_slug
 from ..vault.entry import Entry
-from ..vault.evidence import WAITING_TAGS
+from ..vault.evidence import NOT_CONFIRMED_TAG
 from ..vault.fields import StoreValue
 from ..vault.scrubbed import Scrubbed
 from .evolving import archived_text, free_archive_path
@@ -176,7 +176,7 @@ class _Runner:
         """Return the path: `_review`, or the final place if the user said so; None if mode `auto` has to leave it."""
         # Only the user can say whether it replaces another rule, in any mode,
         # or whether a statement that was relayed, or of unknown origin, is a memory at all.
-        if self._mode == "interactive" or keeper.supersedes is not None or WAITING_TAGS.intersection(keeper.tags):
+        if self._mode == "interactive" or keeper.supersedes is not None or NOT_CONFIRMED_TAG in keeper.tags:
             return f"{DEFAULT_GROUP}/{REVIEW}/{keeper.path.rsplit('/', 1)[-1]}", "pending"
         if self._mode == "silent" or self._confirmed:
             wide = is_widened([self._entries[path].project for path in paths])

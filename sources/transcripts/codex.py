@@ -1,8 +1,7 @@
-"""Codex CLI's transcripts: `~/.codex/sessions/Y/M/D/rollout-*.jsonl`, or `.jsonl.zst` (`compressed`).
+"""Read Codex CLI's transcripts: `~/.codex/sessions/Y/M/D/rollout-*.jsonl`, or `.jsonl.zst` (`compressed`).
 
 What the user typed is in `event_msg/user_message`, in newer versions (seen: 0.169) in `event_msg/item_completed`. The
-messages of role `user` also hold instructions and context that the host put in, so they are not read. Records have no
-ids.
+messages of role `user` also hold instructions and context from the host, so they are not read. Records have no ids.
 """
 
 from __future__ import annotations
@@ -14,18 +13,16 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ...vault.turn import Origin, Role, ToolEvent, Turn
-from .calls import REMEMBERED_CALLS, TOOL_TEXT_CHARS, call_text, tool_call
 from .compressed import SUFFIX
-from .lines import as_text, clean, shorten
+from .lines import as_text, clean
 from .reader import TranscriptReader
-from .whose_words import entered_text, pasted_ranges
+from .whose_words import entered_text
 
-_SILENT = re.compile(rb'"type":"(?:token_count|reasoning|world_state|compacted|agent_reasoning)"')
 _EXIT_CODE = re.compile(r"(?:Process exited with code|Exit code:)\s*(-?\d+)")
 MOST_FORKS = 50
-"""So many sessions are remembered of which one is a fork, and that of another."""
+"""Most sessions to remember in a chain of forks."""
 PERSONS_SOURCES = ("cli", "vscode")
-"""Where a person types, as `source` of the session's header names it."""
+"""Values of `source` in the session's header for programs in which a person types."""
 
 
 class CodexReader(TranscriptReader):
@@ -35,15 +32,14 @@ class CodexReader(TranscriptReader):
     def __init__(self, path: Path, offset: int = 0, look_back: bool = True, read_until: int = 0) -> None:
         super().__init__(path, offset, look_back, read_until)
         self._is_typed = False
-        """Whether the header says that the session is one in which a person types."""
-        self._calls: dict[str, ToolEvent] = {}
+        """Whether a person types in this session, by its header."""
         self._messages: dict[Role, tuple[str, str]] = {}
-        """The newest message by role: the form of its record ("event" or "item"), and its text."""
+        """The newest message of each role: the form of its record ("event" or "item"), and its text."""
         self._forked_from: dict[str, None] = {}
 
     @property
     def forked_from(self) -> tuple[str, ...]:
-        """See TranscriptReader. All that Codex copies is written anew, with the time of the fork."""
+        """See TranscriptReader. Codex writes the copied records anew, with the time of the fork."""
         return tuple(self._forked_from)
 
     def _read_header(self, records: Iterator[dict[str, Any]]) -> None:
@@ -58,7 +54,7 @@ class CodexReader(TranscriptReader):
         if isinstance(meta.get("cwd"), str):
             self._cwd = meta["cwd"]
         self._note_fork(meta)
-        # `codex exec`, an SDK's or an MCP client's run, and sub-agents ({"subagent": ...}): no person typed there.
+        # `codex exec`, an SDK's or an MCP client's run, and sub-agents ({"subagent": ...}): no person types there.
         source = meta.get("source")
         self._is_typed = source in PERSONS_SOURCES
         self._headless = (
@@ -69,13 +65,10 @@ class CodexReader(TranscriptReader):
         )
 
     def _note_fork(self, meta: dict[str, Any]) -> None:
-        """Note whose copy begins here: the header names it, and among the copied records is its own header."""
+        """Remember the session that was copied: its header is among the copied records, and ours names it."""
         for session in (as_text(meta.get("id")), as_text(meta.get("forked_from_id"))):
             if session and session != self.session and len(self._forked_from) < MOST_FORKS:
                 self._forked_from[session] = None
-
-    def _is_irrelevant(self, data: bytes) -> bool:
-        return _SILENT.search(data, 0, 250) is not None
 
     def _turns_of(self, record: dict[str, Any]) -> Iterator[Turn]:
         payload = record.get("payload")
@@ -101,7 +94,7 @@ class CodexReader(TranscriptReader):
             yield self._result(record, payload)
 
     def _item(self, record: dict[str, Any], item: object) -> Iterator[Turn]:
-        """Yield the message of an item. Where a version writes both forms, `_message` drops the second."""
+        """Yield the message of an item. Some versions write both forms; `_message` drops the second."""
         if not isinstance(item, dict) or item.get("type") not in ("UserMessage", "AgentMessage"):
             return
         parts = item.get("content")
@@ -122,23 +115,19 @@ class CodexReader(TranscriptReader):
         if before is not None and before[0] != form and before[1] == text:
             return
         if role is Role.USER:
-            # Other kinds of messages, as instructions, are the host's.
+            # Messages of another kind, such as instructions, are the host's.
             is_typed = self._is_typed and record["payload"].get("kind") in (None, "plain")
-            yield self._turn(record, role, Origin.PROMPT, text, pasted=pasted_ranges(text), confirmed=is_typed)
+            yield self._turn(record, role, Origin.PROMPT, text, confirmed=is_typed)
         else:
             yield self._turn(record, role, Origin.ASSISTANT, text)
 
     def _call(self, record: dict[str, Any], payload: dict[str, Any]) -> Turn:
-        arguments = _arguments(payload)
-        event = tool_call(as_text(payload.get("call_id")), as_text(payload.get("name")) or "shell", arguments)
-        if len(self._calls) >= REMEMBERED_CALLS:
-            self._calls.pop(next(iter(self._calls)))
-        self._calls[event.use_id or ""] = event
-        return self._turn(record, Role.TOOL, Origin.TOOL_USE, call_text(event, arguments), tool=event)
+        name = as_text(payload.get("name")) or "shell"
+        return self._tool_use(record, as_text(payload.get("call_id")), name, _arguments(payload))
 
     def _result(self, record: dict[str, Any], payload: dict[str, Any]) -> Turn:
         use_id = as_text(payload.get("call_id"))
-        event = self._calls.pop(use_id, ToolEvent("", use_id or None))
+        call = self._calls.pop(use_id, ToolEvent("", use_id or None))
         output = payload.get("output")
         if isinstance(output, dict):
             failed = output.get("success") is False
@@ -147,22 +136,18 @@ class CodexReader(TranscriptReader):
             code = _EXIT_CODE.search(as_text(output)[:500])
             failed = code is not None and code.group(1) != "0"
         rejected = "rejected by user" in as_text(output)[:300]
-        result = ToolEvent(
-            event.name, event.use_id, event.command, event.file_path, failed or rejected, rejected, event.target
-        )
-        text = clean(shorten(as_text(output), TOOL_TEXT_CHARS))
-        return self._turn(record, Role.TOOL, Origin.TOOL_RESULT, text, tool=result)
+        return self._tool_result(record, call, as_text(output), failed=failed or rejected, rejected=rejected)
 
 
 def transcript_files(root: Path) -> Iterator[Path]:
-    """Yield the rollouts under `~/.codex/sessions`, oldest first; a compressed one unless it is there unpacked, too."""
+    """Yield the rollouts under `~/.codex/sessions`, oldest first; of a compressed and an unpacked one the unpacked."""
     for path in sorted([*root.rglob("rollout-*.jsonl"), *root.rglob(f"rollout-*.jsonl{SUFFIX}")]):
         if path.is_file() and not (path.suffix == SUFFIX and path.with_suffix("").exists()):
             yield path
 
 
 def _arguments(payload: dict[str, Any]) -> dict[str, Any]:
-    """Read the arguments of a call: JSON in a string, free text (a patch), or an action with an argv."""
+    """Return the arguments of a call, from JSON in a string, free text (a patch), or an action with an argv."""
     raw = payload.get("arguments", payload.get("input"))
     if isinstance(raw, str):
         try:
@@ -176,6 +161,6 @@ def _arguments(payload: dict[str, Any]) -> dict[str, Any]:
     command = arguments.get("command")
     if isinstance(command, list):
         words = [part for part in command if isinstance(part, str)]
-        # ["bash", "-lc", "make test"]: the last one is what is run.
+        # Of ["bash", "-lc", "make test"] only the last one is the command.
         arguments["command"] = words[-1] if len(words) == 3 and words[1] in ("-lc", "-c") else " ".join(words)
     return arguments

@@ -1,4 +1,4 @@
-"""OpenCode's sessions (seen: 1.18), rows of `~/.local/share/opencode/opencode.db`: most of them in its `-wal`.
+"""Read OpenCode's sessions (seen: 1.18), rows of `~/.local/share/opencode/opencode.db`: most of them in its `-wal`.
 
 A session is named `<database>#<id>` and read as if it were a file of JSON lines: its header, then a line for each part.
 Offsets are those of this text. It only grows: an answer that is being written, and what follows it, are left out until
@@ -30,7 +30,7 @@ from .whose_words import entered_text, is_offered, offered_in, pasted_ranges
 DATABASE = "opencode.db"
 HEADER = "opencode.session"
 MARK = "memoryvault"
-"""Our plugin's key in the metadata of a part: "typed", or which slash command was typed, and what behind it."""
+"""Our plugin's key in the metadata of a part: "typed", or the slash command with its arguments."""
 LOCK_SECONDS = 2.0
 _REJECTED = "The user rejected permission"
 _NAMES = {"filePath": "file_path", "oldString": "old_string", "newString": "new_string"}
@@ -52,9 +52,6 @@ class OpenCodeReader(TranscriptReader):
                 self._cwd = as_text(record.get("cwd")) or None
                 self._headless = record.get("headless") is True
                 return
-
-    def _is_irrelevant(self, data: bytes) -> bool:
-        return False
 
     def _turns_of(self, record: dict[str, Any]) -> Iterator[Turn]:
         if record.get("type") == "tool":

@@ -50,7 +50,7 @@ def test_it_comes_once_to_a_session_and_never_when_time_is_short(said: Bed) -> N
     [
         {"source": "agent"},
         {"source": ""},
-        {"tags": "[passed-on]"},
+        {"tags": "[not-confirmed]"},
         {"status": "dismissed"},
         {"project": "other"},
     ],
