@@ -40,6 +40,7 @@ from ..vault.header import TEMPLATES
 from ..vault.listing import list_notes
 from .context import Context
 from .corpus import WARN_DAYS, ending_soon
+from .output import home_path
 
 LOW_DISK_BYTES = 200 * 1024 * 1024
 CLOCK_SECONDS = 120.0
@@ -77,7 +78,7 @@ def vault_and_disk(context: Context) -> Finding:
     for place, bytes_free in free.items():
         if bytes_free < LOW_DISK_BYTES:
             return Finding("vault", "fault", f"{bytes_free // 2**20} MB left on the disk of {place}", "free some space")
-    return Finding("vault", "ok", f"{context.vault} can be written, {min(free.values()) // 2**20} MB free")
+    return Finding("vault", "ok", f"{home_path(context.vault)} can be written, {min(free.values()) // 2**20} MB free")
 
 
 def permissions(context: Context) -> Finding:
@@ -93,7 +94,7 @@ def permissions(context: Context) -> Finding:
                     return Finding("permissions", "fault", f"{path} is open to others", f"chmod -R go= '{root}'")
             except FileNotFoundError:
                 continue  # A temporary file of another process.
-    return Finding("permissions", "ok", f"{root} is private")
+    return Finding("permissions", "ok", f"{home_path(root)} is private")
 
 
 def clock(context: Context) -> Finding:

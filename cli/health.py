@@ -58,7 +58,7 @@ def _print_spending(miner: str, spending: SpendingReport | None, *, network: boo
         for one in sums:
             refused = f", {one.refused} refused ({counted(one.refusals, 'time')})" if one.refusals else ""
             saved = f", {one.saved} saved" if one.saved else ""
-            off = "" if network or one.purpose != RESEARCH else " (notes included; research.network is off now)"
+            off = "" if network or one.purpose != RESEARCH else " (of your own notes, too; research.network is off now)"
             print(f"{title:16} {one.purpose}: {one.spent} {one.unit}{saved}{refused}{off}")
 
 

@@ -541,7 +541,7 @@ def _what_to_do(settings: Settings, first: FirstRun, pending: PendingCounts, *, 
     if not plan.to_mine and not plan.known:
         return (
             f"Next: in a new session of your agent, type a rule of yours, such as: {EXAMPLE_RULE}\n"
-            "Two minutes after your last word there, `memory list` shows it, and sessions from then on are told."
+            "Two minutes after your last word there, `memory list` shows it, or `memory review` asks about it."
         )
     return "Next: open a new session of your agent; what you said before comes back where it fits."
 

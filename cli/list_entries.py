@@ -17,15 +17,17 @@ from ..pipelines.likeness import statement_of
 from ..runtime.days import effective_day
 from ..runtime.errors import UsageError
 from ..runtime.layout import INBOX, INCUBATOR, REVIEW
+from ..services.pending_counts import PendingCounts
 from ..services.waiting_sessions import waiting_sessions_notice
 from ..vault.active import EXPLICIT_KINDS, PLACE_OF_KIND, has_content, is_entry, is_entry_place
 from ..vault.automemory import COST_KIND
 from ..vault.entry import ACTIVE, AWAITING_STATUSES, STATUSES, Entry
-from ..vault.pending import describe_pending, group_by_place
+from ..vault.pending import group_by_place
 from ..vault.project import project_slug
 from .context import Context
 from .kinds import say_missing
 from .output import add_json, fitted, in_line, note, print_json, report_passed_over
+from .pending import list_with_commands
 
 EPILOG = """example:
   memory list --kind preferences --tag release
@@ -143,7 +145,8 @@ def _tell_what_there_is(args: argparse.Namespace, notes: Sequence[Entry], today:
         places = group_by_place([entry.path for entry in waiting if matches(wished, row_of(entry))])
         counts = {place: len(paths) for place, paths in places.items() if place != "questions"}
         if any(counts.values()):
-            note(f"memory: what waits is shown by --include-inbox: {describe_pending(counts)}")
+            pending = PendingCounts(**{"proposals": 0, "inbox": 0, "ideas": 0, **counts}, questions=0)
+            note(f"memory: for you: {'; '.join(list_with_commands(pending))}; --include-inbox lists it, too")
 
 
 def _hidden(args: argparse.Namespace, notes: Sequence[Entry], wished: Filter) -> Counter[str]:

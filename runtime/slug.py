@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Callable, Container
 
 from .errors import EntryInvalid
+from .function_words import ENGLISH
 from .layout import RESERVED_NAMES
 
 MINING_WORDS = 6
@@ -22,7 +23,26 @@ NAME_PATTERN = re.compile(r"[a-z0-9-]+")
 GROUP_PATTERN = re.compile(r"[a-z0-9-]+(/[a-z0-9-]+)?")
 
 _WORD = re.compile(r"[a-z0-9]+")
-_LEAD_END = re.compile(r"[,:]\s")
+_LEAD = re.compile(r"\W*(?:no|(?:at|for|from|in|on|with)(?: [^\s,:]+){1,2})[,:]\s", re.IGNORECASE)
+_LEADING = (ENGLISH | frozenset(("look", "ok", "okay", "please", "take", "think", "want", "yeah", "yes"))) - frozenset(
+    (
+        "about",
+        "after",
+        "all",
+        "any",
+        "because",
+        "before",
+        "each",
+        "every",
+        "if",
+        "is",
+        "until",
+        "when",
+        "where",
+        "while",
+    )
+)
+_TRAILING = ENGLISH | frozenset(("dont", "never", "no", "not"))
 _APOSTROPHE = re.compile(r"(?<=[^\W\d_])['’](?=[^\W\d_])")
 _USER_NAME = re.compile(r"[^/\\\x00-\x1f\x7f\ud800-\udfff]+")
 """Without half surrogates: Python has them for bytes that are not UTF-8, and no database holds them."""
@@ -78,31 +98,39 @@ def slugify(title: str, limit: int = MAX_SLUG_CHARACTERS, fallback: str = "untit
 
 
 def mining_slug(match: str) -> str:
-    """Make the slug of a mined statement: its first MINING_WORDS words.
+    """Make the slug of a mined statement: MINING_WORDS words of it, from the first that says what it is about.
 
-    What leads up to it, a few words before a comma or colon ("No, …", "From now on, …"), is left out.
+    What leads up to that ("No, …", "In this repo, …", "I think we …") is left out where LEAD_WORDS words remain.
     """
-    lead, _, rest = _LEAD_END.sub("\0", match, count=1).partition("\0")
-    if len(lead.split()) <= LEAD_WORDS and len(rest.split()) >= LEAD_WORDS:
-        match = rest
-    words = _words(_APOSTROPHE.sub("", match))[:MINING_WORDS]
-    return allowed_name(_whole_words(words, MAX_SLUG_CHARACTERS)) or _foreign_name(match, "candidate")
+    said = _APOSTROPHE.sub("", match)
+    words = _words(said)
+    lead = len(_words(before[0])) if (before := _LEAD.match(said)) else 0
+    lead += next((place for place, word in enumerate(words[lead:]) if word not in _LEADING), 0)
+    if lead and words[lead : lead + 1] == ["not"]:
+        lead -= 1
+    if len(words) - lead >= LEAD_WORDS:
+        words = words[lead:]
+    return allowed_name(_whole_words(words, MAX_SLUG_CHARACTERS, MINING_WORDS)) or _foreign_name(match, "candidate")
 
 
 def title_slug(title: str, limit: int = MAX_SLUG_CHARACTERS, fallback: str = "untitled") -> str:
-    """Make a slug of `title` as `slugify` does, but without a part of a word at its end.
+    """Make a slug of `title` as `slugify` does, but without a part of a word or a function word at a cut end.
 
     For names that are made once: notes that are found again by their slug (projects, skills) keep the other cut.
     """
     return allowed_name(_whole_words(_words(title), limit)) or _foreign_name(title, fallback)
 
 
-def _whole_words(words: list[str], limit: int) -> str:
-    """The first words, as many as fit; of a first one that is too long its beginning."""
-    slug = "-".join(words)
-    if len(slug) <= limit:
-        return slug
-    return slug[: limit + 1].rpartition("-")[0] or slug[:limit]
+def _whole_words(words: list[str], limit: int, most: int | None = None) -> str:
+    """The first words, `most` of them and as many as fit, to the last that says something; of a first one that is too
+    long its beginning."""
+    kept = words[:most]
+    while len(kept) > 1 and len("-".join(kept)) > limit:
+        kept.pop()
+    if len(kept) < len(words):
+        while len(kept) > LEAD_WORDS and kept[-1] in _TRAILING:
+            kept.pop()
+    return "-".join(kept)[:limit]
 
 
 def idea_slug(title: str) -> str:

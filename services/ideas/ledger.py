@@ -224,8 +224,9 @@ def question_change(settings: Settings, store: VaultStore, entry: Entry) -> Chan
         return None
     preview, _ = section_of(store, entry)
     quoted = "\n".join(f"> {line}" for line in preview.splitlines())
+    question = f"Put this idea into {settings.ideas_path.name}? {entry.name}"
     body = (
-        f"Put this idea into {settings.ideas_path.name}? {' '.join(pitch_of(entry).split())}\n\n"
+        f"{question}\n\n"
         f"Approved, this is added to {settings.ideas_path.name}, your own list outside {store.vault.name}/:\n\n"
         f"{quoted}\n\n"
         f"Rejected, the idea stays in [[{link_of(store, entry.path).removesuffix('.md')}]] and you are not asked again."
@@ -239,7 +240,7 @@ def question_change(settings: Settings, store: VaultStore, entry: Entry) -> Chan
             "idea": slug,
             "surfaced_at": entry.surfaced_at,
         },
-        Scrubbed.trusted(f"Surface: {entry.name}", reason="the scrubbed idea's title"),
+        Scrubbed.trusted(question, reason="our own words and the scrubbed idea's title"),
         Scrubbed.trusted(body, reason="our own words and the scrubbed idea"),
     )
     return Change(question_path(slug), None, text)

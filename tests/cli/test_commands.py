@@ -427,7 +427,7 @@ def test_an_empty_list_says_what_waits(sandbox: Sandbox) -> None:
     sandbox.memory("idea", "Cache the pages", "Cache the pages so that a release needs no network")
     done = sandbox.run("list")
     assert done.stdout == "no entries match\n"
-    assert "shown by --include-inbox: 1 idea\n" in done.stderr
+    assert "for you: 1 idea (memory idea list); --include-inbox lists it, too\n" in done.stderr
     assert "waits" not in sandbox.run("list", "--status", "superseded").stderr
 
 

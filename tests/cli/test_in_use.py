@@ -126,4 +126,7 @@ def test_the_hint_of_what_waits_counts_under_the_same_filters(bed: Bed, capsys: 
     assert capsys.readouterr().err == "memory: nothing is of the project 'nope'; there are: shop\n"
     (bed.vault / PRIVATE / "_inbox/more.md").write_text("---\nkind: workflow\nstatus: inbox\n---\n\nMore.\n")
     assert main(["list", "--kind", "workflow"]) == 0
-    assert capsys.readouterr().err == "memory: what waits is shown by --include-inbox: 1 in the inbox\n"
+    assert (
+        capsys.readouterr().err
+        == "memory: for you: 1 in the inbox (memory vault inbox); --include-inbox lists it, too\n"
+    )

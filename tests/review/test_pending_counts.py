@@ -118,7 +118,10 @@ def test_list_says_it_where_no_entry_matches_and_shows_each_thing_once(full: Bed
     for file in full.vault.rglob("personal-private/preferences/*.md"):
         file.unlink()
     said = ask("list")
-    assert "--include-inbox: 4 proposals, 2 in the inbox, 3 ideas\n" in said
+    assert (
+        "for you: 4 proposals (memory review); 2 in the inbox (memory vault inbox); 3 ideas (memory idea list); "
+        in said
+    )
     shown = json.loads(ask("list", "--include-inbox", "--json"))
     waiting = [one["path"] for one in shown if one["status"] != "active"]
     assert len(waiting) == WAITS.proposals + WAITS.inbox + WAITS.ideas

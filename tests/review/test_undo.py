@@ -29,7 +29,7 @@ OTHER = "Never commit on a Friday"
 
 
 NOTED = "personal-private/preferences/always-use-pnpm-not-npm.md"
-PROPOSED = "personal-private/_review/the-release-report-reads-well-as.md"
+PROPOSED = "personal-private/_review/release-report-reads-well.md"
 WAITING = PROPOSED.replace("_review", "_inbox")
 
 
