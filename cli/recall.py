@@ -45,7 +45,10 @@ NO_MODEL, BY_WORDS = "no-model", "by keywords only"
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory recall`."""
     parser.add_argument(
-        "query", nargs="?", default="", help="a question, or the words you remember; may be left out with --filter"
+        "query",
+        nargs="?",
+        default="",
+        help="a question, or the words you remember; may be left out where an option narrows the search",
     )
     parser.add_argument("-k", type=at_least_one, default=5, help="how many at most (default 5)")
     parser.add_argument(
@@ -68,8 +71,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
         note(f"memory: at most {MAX_K} are given")
         args.k = MAX_K
     expression = _filter_of(args)
-    if not args.query.strip() and not expression:
-        raise UsageError("what should be recalled? give a question, or --filter")
+    if not (args.query.strip() or expression):
+        raise UsageError("what should be recalled? give a question, --filter, --tag, --group or --project")
     tree = parse_filter(expression, local_today())
     places = {PLACE_OF_KIND[kind] for kind in asked_values(tree, "kind") & PLACE_OF_KIND.keys()}
     request: dict[str, Any] = {
@@ -133,7 +136,12 @@ def run(args: argparse.Namespace, context: Context) -> int:
 def _filter_of(args: argparse.Namespace) -> str:
     """The filter with the clauses of the options; '' for none. Raises UsageError."""
     clauses = [f"({args.filter})"] if (args.filter or "").strip() else []
-    only = {"tag": args.tag, "project": args.project if args.old_name == "search" else None}
+    asks = bool(args.query.strip())
+    only = {
+        "tag": args.tag,
+        "project": None if asks and args.old_name != "search" else args.project,
+        "group": None if asks else args.group,
+    }
     for key, value in only.items():
         if value is not None:
             if not value.strip():

@@ -17,7 +17,7 @@ from ..runtime.normal_form import normal_form
 from ..vault.automemory import ON_DEMAND_KINDS, kind_by_path
 from ..vault.gate import BY_WORDS, log_odds, note_features, rarity, threshold, word_features
 from .entryfile import EntryFile, is_entry_name, read_entry_file
-from .keywords import significant_words
+from .keywords import significant_words, split_words
 from .sqlite import open_database
 
 TYPE_CHECKING = False
@@ -151,6 +151,10 @@ def _search(query: FallbackQuery, words: list[str], connection: Any, degraded: s
         return FallbackHits([], degraded, True)
     hits: list[tuple[float, EntryFile]] = []
     best = _best_passages(query, connection, match)
+    # As the service has it: a single word gets the note that no other shares it with, and brings no other.
+    is_one_run = len(split_words(normal_form(query.text))) == 1
+    if is_one_run and len(words) == 1 < len(best) and query.text.strip()[1:] == query.text.strip()[1:].lower():
+        return FallbackHits([], degraded, True, len(best))
     for path, project, session, chunk, passage in best:
         if time.monotonic() > query.deadline:
             break
@@ -165,7 +169,8 @@ def _search(query: FallbackQuery, words: list[str], connection: Any, degraded: s
         if project:
             sure += PROJECT_PRIOR
         is_poor_skill = is_skill and pair["coverage"] < MIN_SKILL_COVERAGE
-        if query.is_gated and (sure < threshold(BY_WORDS, query.eagerness) or is_poor_skill):
+        is_answer = is_one_run and len(best) == 1 and not is_skill and bool(pair["complete"])
+        if query.is_gated and not is_answer and (sure < threshold(BY_WORDS, query.eagerness) or is_poor_skill):
             continue
         hit.session = session or ""
         if len(hit.body) > EXCERPT_CHARACTERS:
