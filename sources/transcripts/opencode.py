@@ -13,7 +13,7 @@ import json
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
@@ -112,15 +112,24 @@ class OpenCodeReader(TranscriptReader):
 
 
 def transcript_files(root: Path) -> Iterator[Path]:
-    """Yield the names of the sessions in the database in this folder, oldest first; none where it cannot be read."""
+    """Yield the names of the sessions in the database in this folder, oldest first. Of one that cannot be read, a name
+    without a session: who reads that is told why."""
     path = root / DATABASE
     try:
         with closing(_open(path)) as database:
             rows = database.execute("SELECT id FROM session ORDER BY time_created, id").fetchall()
-    except (OSError, sqlite3.Error):
+    except FileNotFoundError:
         return
+    except (OSError, sqlite3.Error):
+        rows = [("",)]
     for (session,) in rows:
         yield path.with_name(f"{DATABASE}#{session}")
+
+
+def session_written(path: Path) -> float:
+    """When a session was written last, in Unix seconds. Raises OSError, FileNotFoundError where it is gone."""
+    with _session(path) as (_, row):
+        return int(row[-1]) / 1000
 
 
 def status_of_session(path: Path) -> TranscriptStatus:
@@ -142,22 +151,27 @@ def _open(path: Path) -> sqlite3.Connection:
     return database
 
 
-def _read(path: Path) -> tuple[bytes, int]:
+@contextmanager
+def _session(path: Path) -> Iterator[tuple[sqlite3.Connection, tuple[Any, ...]]]:
+    """The database, and of the session its id, folder, parent, permissions and time. Raises OSError."""
     name, _, session = path.name.partition(IN_DATABASE)
     try:
         with closing(_open(path.with_name(name + IN_DATABASE.rstrip("#")))) as database:
             database.execute("BEGIN")  # One state of the database for all that is read.
             found = database.execute(
-                "SELECT directory, parent_id, permission, time_updated FROM session WHERE id = ?", (session,)
+                "SELECT id, directory, parent_id, permission, time_updated FROM session WHERE id = ?", (session,)
             ).fetchone()
             if found is None:
                 raise FileNotFoundError(errno.ENOENT, "OpenCode has no such session", str(path))
-            cwd, parent, permission, updated_ms = found
-            header = {"type": HEADER, "session": session, "cwd": cwd, "headless": _is_headless(parent, permission)}
-            lines = [*map(_dump, (header, *_parts(database, session))), b""]
+            yield database, found
     except sqlite3.Error as error:
         raise OSError(errno.EIO, f"OpenCode's database cannot be read: {error}", str(path)) from error
-    return b"\n".join(lines), int(updated_ms)
+
+
+def _read(path: Path) -> tuple[bytes, int]:
+    with _session(path) as (database, (session, cwd, parent, permission, updated_ms)):
+        header = {"type": HEADER, "session": session, "cwd": cwd, "headless": _is_headless(parent, permission)}
+        return b"\n".join([*map(_dump, (header, *_parts(database, session))), b""]), int(updated_ms)
 
 
 def _dump(record: dict[str, Any]) -> bytes:

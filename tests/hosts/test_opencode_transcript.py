@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.sources.transcripts.compressed import transcript_status
+from memoryvault.sources.transcripts.compressed import is_there, last_written, transcript_status
 from memoryvault.sources.transcripts.corpus import describe
 from memoryvault.sources.transcripts.hosts import HOSTS, host_of, open_transcript
 from memoryvault.vault.turn import Origin, Role, Turn
@@ -158,6 +158,32 @@ def test_the_backfill_finds_each_session_with_its_size_and_time(rows: OpenCodeRo
     assert (found.session, found.cwd, found.modified) == (SESSION, "/home/dev/shop", 1_772_359_202.0)
     assert found.size == transcript_status(path).size > 0
     assert [*HOSTS["opencode"].find(rows.path.parent / "nowhere")] == []
+
+
+def test_when_a_session_was_written_is_known_without_reading_it(rows: OpenCodeRows) -> None:
+    rows.user(SESSION, typed("Never deploy on a Friday."))
+    path = rows.named(SESSION)
+    assert last_written(path) == transcript_status(path).modified
+    rows.run("UPDATE part SET data = 'x'")
+    rows.run("ALTER TABLE part RENAME TO parts")
+    assert last_written(path) == 1_772_359_202.0
+
+
+@pytest.mark.parametrize("how", ["another schema", "no database"])
+def test_a_database_that_cannot_be_read_is_there_and_says_why(rows: OpenCodeRows, how: str) -> None:
+    """Else a session of a later OpenCode would wait for ever, and no command would say so."""
+    rows.user(SESSION, typed("Never deploy on a Friday."))
+    if how == "another schema":
+        rows.run("ALTER TABLE session RENAME COLUMN permission TO permissions")
+    else:
+        rows.close()
+        for path in rows.path.parent.iterdir():
+            path.write_bytes(b"no database" * 100)
+    assert is_there(rows.named(SESSION))
+    found = [*HOSTS["opencode"].find(rows.path.parent)]
+    assert len(found) == 1
+    with pytest.raises(OSError, match="OpenCode's database cannot be read"):
+        describe(found[0], "opencode")
 
 
 def test_a_session_that_is_not_there_is_a_missing_file(rows: OpenCodeRows, tmp_path: Path) -> None:
