@@ -23,7 +23,7 @@ EMPTY_ANSWER = ""
 EVENTS: dict[str, str] = {}
 TOOLS = {"bash": "Bash", "edit": "Edit", "write": "Write", "apply_patch": "Edit"}
 ARGUMENTS = {"filePath": "file_path", "oldString": "old_string", "newString": "new_string", "patchText": "new_string"}
-PATCHED = ("*** Update File: ", "*** Add File: ", "*** Delete File: ")
+PATCHED = ("*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: ")
 PLUGIN_FILE = "plugin/memoryvault.js"
 _OURS = b"// MemoryVault's plugin for OpenCode."
 _SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "opencode.js")
@@ -52,9 +52,8 @@ def read_call(event: str, payload: dict[str, Any]) -> HookCall:
     arguments = payload.get("tool_input")
     if isinstance(arguments, dict):
         named = {ARGUMENTS.get(name, name): value for name, value in arguments.items()}
-        for line in text_of(arguments, "patchText").split("\n"):
-            if line.startswith(PATCHED):
-                named.setdefault("file_path", line.partition(": ")[2].strip())
+        patch = text_of(arguments, "patchText").split("\n")
+        named["file_paths"] = [line.partition(": ")[2].strip() for line in patch if line.startswith(PATCHED)]
         payload["tool_input"] = named
     return call
 

@@ -18,6 +18,7 @@ from memoryvault.hooks.opencode import LOCK
 from memoryvault.hooks.wiring import WIRINGS, install_for, set_plugin_actions, uninstall_for, wired_events
 from memoryvault.runtime.errors import SettingsError
 from memoryvault.runtime.settings import Settings, load_settings
+from memoryvault.services.indexing import reconcile_now
 from memoryvault.vault.marker import marker_path, read_marker
 
 from ..hooks.support import SESSION, Sandbox, answer_with, recall_service
@@ -162,6 +163,21 @@ def told(sandbox: Sandbox) -> Any:
 
 def payload(sandbox: Sandbox, **fields: object) -> dict[str, Any]:
     return {"session_id": SESSION, "cwd": str(sandbox.project), **fields}
+
+
+def test_a_rule_about_a_file_stops_a_patch_to_several_files(sandbox: Sandbox) -> None:
+    sandbox.entry("personal-private/preferences/schema.md", "Never edit `db/schema.sql` by hand.", guard="deny")
+    reconcile_now(load_settings(sandbox.env))
+
+    def refused(*lines: str) -> bool:
+        patch = "\n".join(("*** Begin Patch", *lines, "*** End Patch"))
+        call = payload(sandbox, tool_name="apply_patch", tool_input={"patchText": patch})
+        return '"deny"' in sandbox.run("PreToolUse", call, "--host", "opencode").stdout
+
+    assert refused("*** Update File: db/schema.sql", "+x")
+    assert refused("*** Add File: a.txt", "+x", "*** Delete File: db/schema.sql")
+    assert refused("*** Update File: a.txt", "*** Move to: db/schema.sql", "+x")
+    assert not refused("*** Update File: a.txt", "+*** Update File: db/schema.sql")
 
 
 def test_a_session_is_given_the_same_as_elsewhere_and_recorded_by_its_name_in_the_database(
