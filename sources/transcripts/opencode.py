@@ -32,6 +32,7 @@ HEADER = "opencode.session"
 MARK = "memoryvault"
 """Our plugin's key in the metadata of a part: "typed", or which slash command was typed, and what behind it."""
 LOCK_SECONDS = 2.0
+COLUMNS = "id, directory, parent_id, permission, revert, time_created, time_updated"
 _REJECTED = "The user rejected permission"
 _NAMES = {"filePath": "file_path", "oldString": "old_string", "newString": "new_string"}
 
@@ -153,14 +154,12 @@ def _open(path: Path) -> sqlite3.Connection:
 
 @contextmanager
 def _session(path: Path) -> Iterator[tuple[sqlite3.Connection, tuple[Any, ...]]]:
-    """The database, and of the session its id, folder, parent, permissions and time. Raises OSError."""
+    """The database, and the session's row: see `COLUMNS`. Raises OSError."""
     name, _, session = path.name.partition(IN_DATABASE)
     try:
         with closing(_open(path.with_name(name + IN_DATABASE.rstrip("#")))) as database:
             database.execute("BEGIN")  # One state of the database for all that is read.
-            found = database.execute(
-                "SELECT id, directory, parent_id, permission, time_updated FROM session WHERE id = ?", (session,)
-            ).fetchone()
+            found = database.execute(f"SELECT {COLUMNS} FROM session WHERE id = ?", (session,)).fetchone()
             if found is None:
                 raise FileNotFoundError(errno.ENOENT, "OpenCode has no such session", str(path))
             yield database, found
@@ -169,9 +168,11 @@ def _session(path: Path) -> Iterator[tuple[sqlite3.Connection, tuple[Any, ...]]]
 
 
 def _read(path: Path) -> tuple[bytes, int]:
-    with _session(path) as (database, (session, cwd, parent, permission, updated_ms)):
+    with _session(path) as (database, (session, cwd, parent, permission, revert, created_ms, updated_ms)):
         header = {"type": HEADER, "session": session, "cwd": cwd, "headless": _is_headless(parent, permission)}
-        return b"\n".join([*map(_dump, (header, *_parts(database, session))), b""]), int(updated_ms)
+        undone = as_text((parse_object(as_text(revert).encode()) or {}).get("messageID"))
+        parts = _parts(database, session, created_ms, undone)
+        return b"\n".join([*map(_dump, (header, *parts)), b""]), int(updated_ms)
 
 
 def _dump(record: dict[str, Any]) -> bytes:
@@ -187,9 +188,15 @@ def _is_headless(parent: object, permission: object) -> bool:
     )
 
 
-def _parts(database: sqlite3.Connection, session: str) -> Iterator[dict[str, Any]]:
-    """Yield the lines of a session's parts in their order."""
-    rows = database.execute("SELECT id, data FROM message WHERE session_id = ? ORDER BY time_created, id", (session,))
+def _parts(database: sqlite3.Connection, session: str, began_ms: int, undone: str) -> Iterator[dict[str, Any]]:
+    """Yield the lines of a session's parts in their order, up to what the user took back with `/undo`.
+
+    What is older than the session is a copy of what was said in the one that it was forked from.
+    """
+    rows = database.execute(
+        "SELECT id, data FROM message WHERE session_id = ? AND time_created >= ? ORDER BY time_created, id",
+        (session, began_ms),
+    )
     messages = [(message, parse_object(data.encode()) or {}) for message, data in rows.fetchall()]
     parts: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
     for part, message, data in database.execute(
@@ -200,6 +207,8 @@ def _parts(database: sqlite3.Connection, session: str) -> Iterator[dict[str, Any
     newest = next((message for message, data in reversed(messages) if data.get("role") == "assistant"), "")
     for message, data in messages:
         times = as_object(data.get("time"))
+        if message == undone:
+            return
         if message == newest and not times.get("completed") and not data.get("error"):
             return  # One that broke off is complete as soon as another one is begun.
         if data.get("summary") is True:

@@ -131,6 +131,26 @@ def test_the_text_only_grows_so_that_a_reading_goes_on_where_the_last_one_ended(
     assert not reader.restarted
 
 
+def test_what_the_user_took_back_is_not_said_until_they_bring_it_again(rows: OpenCodeRows) -> None:
+    rows.user(SESSION, typed("Write the parser."))
+    undone = rows.user(SESSION, typed("Never deploy on a Friday."))
+    rows.agent(SESSION, said("Noted."))
+    rows.run("UPDATE session SET revert = ?", f'{{"messageID":"{undone}"}}')
+    assert users_words(rows) == [("Write the parser.", True)]
+    rows.run("UPDATE session SET revert = NULL")
+    assert len(users_words(rows)) == 2
+
+
+def test_a_fork_says_nothing_of_what_was_said_before_it(rows: OpenCodeRows) -> None:
+    """OpenCode copies all of it, with our marks, under new ids: a rule would count as said twice."""
+    rows.user(SESSION, typed("Never deploy on a Friday."))
+    rows.agent(SESSION, said("Noted."))
+    began = int(last_written(rows.named(SESSION)) * 1000) + 1
+    rows.run("UPDATE session SET time_created = ?", began)
+    rows.user(SESSION, typed("Write the parser."))
+    assert [turn.text for turn in turns_of(rows)] == ["Write the parser."]
+
+
 def test_an_answer_that_broke_off_holds_nothing_up_once_another_was_begun(rows: OpenCodeRows) -> None:
     rows.user(SESSION, typed("Write the parser."))
     rows.message(SESSION, {"role": "assistant"}, said("I wi"), tool("bash", {"command": "ls"}, status="running"))
