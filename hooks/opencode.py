@@ -7,7 +7,11 @@ from __future__ import annotations
 import os
 
 from ..runtime.layout import resolve_within
-from .claude import extract_question, format_answer
+from .claude import ANSWERS as ANSWERS
+from .claude import EMPTY_ANSWER as EMPTY_ANSWER
+from .claude import EVENTS as EVENTS
+from .claude import extract_question as extract_question
+from .claude import format_answer as format_answer
 from .claude import read_call as _read_call
 from .payload import quote, text_of
 
@@ -18,9 +22,6 @@ if TYPE_CHECKING:
     from .payload import HookCall
 
 HOST = "opencode"
-ANSWERS = True
-EMPTY_ANSWER = ""
-EVENTS: dict[str, str] = {}
 TOOLS = {"bash": "Bash", "edit": "Edit", "write": "Write", "apply_patch": "Edit"}
 ARGUMENTS = {"filePath": "file_path", "oldString": "old_string", "newString": "new_string", "patchText": "new_string"}
 PATCHED = ("*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: ")
@@ -31,17 +32,6 @@ _NO_ACTIONS, _ACTIONS = b"const ACTIONS = false", b"const ACTIONS = true"
 LOCK = b'{"lockfileVersion":3,"packages":{"":{"dependencies":{"@opencode-ai/plugin":"*"}}}}\n'
 """With an empty node_modules/ beside it OpenCode finds what it looks for. Where any plugin is, each start waits until
 it has fetched its own package, 77 s without a network; ours does not need it."""
-
-__all__ = [
-    "ANSWERS",
-    "EMPTY_ANSWER",
-    "EVENTS",
-    "HOST",
-    "extract_question",
-    "format_answer",
-    "read_call",
-    "resolve_transcript",
-]
 
 
 def read_call(event: str, payload: dict[str, Any]) -> HookCall:
