@@ -76,12 +76,14 @@ def remove_plugin(folder: str) -> bool:
     path = os.path.join(folder, PLUGIN_FILE)
     lock, modules = os.path.join(folder, "package-lock.json"), os.path.join(folder, "node_modules")
     is_there = (_read(path) or b"").startswith(_OURS)
-    is_spared = _read(lock) == LOCK and os.path.isdir(modules) and not os.listdir(modules)
+    has_modules = os.path.lexists(modules)
+    is_spared = _read(lock) == LOCK and not (has_modules and (not os.path.isdir(modules) or os.listdir(modules)))
     if is_there:
         os.unlink(path)
     if is_spared:
         os.unlink(lock)
-        os.rmdir(modules)
+        if has_modules:
+            os.rmdir(modules)
     for emptied in (os.path.dirname(path), folder) if is_there or is_spared else ():
         if os.path.isdir(emptied) and not os.listdir(emptied):
             os.rmdir(emptied)
@@ -109,12 +111,14 @@ def _spare_the_wait(folder: str) -> bool:
 
     from ..runtime.atomic_file import replace_file
 
-    for name in ("node_modules", "package.json", "package-lock.json", "tool", "tools", "plugins"):
-        if os.path.lexists(os.path.join(folder, name)):
-            return False
+    lock = os.path.join(folder, "package-lock.json")
+    is_begun = _read(lock) == LOCK  # By a run that was killed.
+    theirs = ("node_modules", "package.json", "tool", "tools", "plugins", *(() if is_begun else ("package-lock.json",)))
+    if any(os.path.lexists(os.path.join(folder, name)) for name in theirs):
+        return False
     if len(os.listdir(os.path.join(folder, os.path.dirname(PLUGIN_FILE)))) > 1:
         return False
-    replace_file(Path(folder, "package-lock.json"), LOCK)
+    replace_file(Path(lock), LOCK)
     os.mkdir(os.path.join(folder, "node_modules"))
     return True
 

@@ -87,6 +87,16 @@ def test_what_spares_the_wait_goes_also_where_the_plugin_was_deleted_by_hand(set
     assert [path.name for path in folder.iterdir()] == ["opencode.json"]
 
 
+@pytest.mark.parametrize("then", [install_for, uninstall_for])
+def test_what_a_killed_init_left_is_completed_or_taken_away(settings: Settings, then: Any) -> None:
+    folder = settings.hosts.opencode_home
+    folder.mkdir(parents=True)
+    (folder / "package-lock.json").write_bytes(LOCK)
+    then("opencode", settings)
+    left = sorted(path.name for path in folder.iterdir()) if folder.exists() else []
+    assert left == (["node_modules", "package-lock.json", "plugin"] if then is install_for else [])
+
+
 def test_what_opencode_or_the_user_made_of_the_folder_stays(sandbox: Sandbox, settings: Settings) -> None:
     folder = settings.hosts.opencode_home
     install_for("opencode", settings)
