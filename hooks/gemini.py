@@ -55,7 +55,10 @@ def extract_question(prompt: str) -> str:
 
 
 def resolve_transcript(call: HookCall, folders: dict[str, str]) -> str | None:
-    """Real path of the session's chat; None when it is outside of the host's own folder."""
+    """Real path of the session's chat; None when it is outside of the host's own folder. '' where the host may name
+    another chat, into which nothing goes: until there is a prompt in a session that is gone on with."""
+    if call.event == "SessionEnd" or (call.event == "SessionStart" and call.source == "resume"):
+        return ""
     return resolve_within(call.transcript, [folders[HOST]])
 
 
