@@ -18,7 +18,7 @@ from ..pipelines.reading.context import occasion
 from ..pipelines.scrub import Policy, scrub
 from ..runtime.layout import resolve_within
 from ..runtime.settings import Settings
-from ..sources.transcripts.compressed import IN_DATABASE, is_there, open_bytes, transcript_status
+from ..sources.transcripts.compressed import IN_DATABASE, is_there, last_written, open_bytes, transcript_status
 from ..sources.transcripts.hosts import open_transcript
 from ..sources.transcripts.opencode import DATABASE
 from ..vault.entry import Source
@@ -116,8 +116,10 @@ def find_transcripts(settings: Settings, sessions: Collection[str]) -> dict[str,
     for root in roots:
         sought = [session for session in sessions if is_session_id(session) and session not in found]
         if sought and (root / DATABASE).exists():
-            rows = {session: root / f"{DATABASE}#{session}" for session in sought}
-            found |= {session: path for session, path in rows.items() if is_there(path)}
+            for session in sought:
+                with suppress(OSError):  # Of one that cannot be read it is not known which sessions it has.
+                    last_written(row := root / f"{DATABASE}#{session}")
+                    found[session] = row
         elif sought:
             found |= _by_name(root, sought)
     return found

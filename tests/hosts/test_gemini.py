@@ -110,6 +110,17 @@ def test_a_turns_end_says_nothing_since_the_host_would_go_on_with_it(sandbox: Sa
     assert spooled(sandbox) >= 1
 
 
+def test_a_session_that_is_gone_on_with_is_recorded_by_the_chat_that_it_is_written_to(
+    sandbox: Sandbox, told: list[Any]
+) -> None:
+    """At its start the host names a chat of the present minute, into which nothing goes."""
+    unused = places(sandbox)["gemini"].with_name(f"session-2026-03-01T11-30-{SESSION[:8]}.jsonl")
+    assert ALWAYS in said(sandbox, "SessionStart", source="resume", transcript_path=str(unused))
+    run(sandbox, "SessionEnd", reason="exit", transcript_path=str(unused))
+    said(sandbox, "BeforeAgent", prompt="when do we ship?")
+    assert marker(sandbox).transcript == str(places(sandbox)["gemini"])
+
+
 def test_an_end_that_is_told_twice_is_no_failure(sandbox: Sandbox, told: list[Any]) -> None:
     run(sandbox, "SessionStart", source="startup")
     for _ in range(2):
