@@ -17,7 +17,7 @@ from ...vault.turn import Origin, Role, ToolEvent, Turn
 from .calls import TOOL_TEXT_CHARS, call_text, tool_call
 from .lines import as_text, clean, shorten
 from .reader import JSON_COLONS, TranscriptReader
-from .words import entered_text, pasted_ranges
+from .words import entered_text, has_machines_form, pasted_ranges
 
 LOG = Path(".system_generated", "logs", "transcript.jsonl")
 _STEP = "step:"
@@ -60,9 +60,10 @@ class AntigravityReader(TranscriptReader):
         if kind == "USER_INPUT" and source == "USER_EXPLICIT":
             # Only at the beginning, and up to the first end: what follows is the host's, or was pasted.
             request = _REQUEST.match(content)
-            text = entered_text(request.group(1) if request else content)
+            entered = request.group(1) if request else content
+            text = entered_text(entered)
             if text:
-                pasted, confirmed = pasted_ranges(text), request is not None
+                pasted, confirmed = pasted_ranges(text), request is not None and not has_machines_form(entered)
                 yield self._turn(record, Role.USER, Origin.PROMPT, text, pasted=pasted, confirmed=confirmed)
         elif kind == "PLANNER_RESPONSE":
             if text := clean(content).strip():

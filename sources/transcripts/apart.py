@@ -6,7 +6,7 @@ Only what the form says surely. Whose the words are where it says nothing, `pipe
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 _FORM = re.compile(
     r"""
@@ -23,10 +23,11 @@ _QUOTED = re.compile(
 _TAG_LINE = re.compile(r"\s*<(/?)([A-Za-z][\w:.-]{0,60})(?:\s[^<>]*)?>\s*\Z")
 
 
-def apart_ranges(text: str) -> tuple[tuple[int, int], ...]:
-    """Character ranges of a message that are marked as another's words. In order; they overlap nothing."""
+def apart_ranges(text: str, known: Iterable[tuple[int, int]] = ()) -> tuple[tuple[int, int], ...]:
+    """Character ranges of a message that are marked as another's words, those `known` among them. In order; they
+    overlap nothing."""
     merged: list[tuple[int, int]] = []
-    for start, end in sorted([*_quoted(text), *_in_form(text)]):
+    for start, end in sorted([*_quoted(text), *_in_form(text), *known]):
         if merged and start <= merged[-1][1]:
             merged[-1] = (merged[-1][0], max(merged[-1][1], end))
         elif start < end:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, ClassVar
@@ -20,7 +21,8 @@ from .calls import REMEMBERED_CALLS, TOOL_TEXT_CHARS, call_text, tool_call
 from .compressed import ByteStream
 from .lines import as_object, as_text, clean, holds_match, one_line, parse_object, shorten
 from .reader import TranscriptReader
-from .words import entered_text, is_offered, offered_in, own_text, pasted_ranges
+from .typed_list import NAME, NO_LIST, Fields, TypedList, read_typed_list
+from .words import entered_text, has_machines_form, is_offered, offered_in, own_text, pasted_ranges
 
 LOOK_BACK_BYTES = 64 << 10
 """How much is read before the offset to find the queued prompts that the last reading has yielded."""
@@ -29,16 +31,26 @@ REMEMBERED_PROMPTS = 500
 PROMPT_FIELDS = ("permissionMode", "thinkingMetadata", "todos")
 """Of versions that write neither `origin` nor `promptSource`: what they write to records of the prompt. In 70 sessions
 each of 600 typed prompts had one, and nothing that the host had made up but notices that are elements."""
-PERSONS_ENTRYPOINTS = ("cli", "claude-vscode", "claude-desktop")
+TERMINAL = "cli"
+PERSONS_ENTRYPOINTS = (TERMINAL, "claude-vscode", "claude-desktop")
 """Where a person types. Of versions before there is no `entrypoint`."""
-AGENTS_FIELDS = ("sourceToolAssistantUUID", "agentName", "teamName")
-"""What a record has that a tool or another agent caused."""
+PROGRAMS_FIELDS = ("sourceToolAssistantUUID", "agentName", "teamName", "sessionKind")
+"""What a record has that a tool, another agent or a session in the background caused."""
+PERSONS_VALUES: Mapping[str, tuple[str, ...]] = {
+    "promptSource": ("typed", "queued"),
+    "turnOrigin": ("human",),
+    "rowSource": (),
+}
+"""What the fields that say who made a record hold where a person did; one that is not there says nothing."""
+TYPED_FIELDS = Fields("display", "sessionId", "timestamp", 1000)
+SESSIONS_FOLDER = "projects"
 ASKING_TOOL = "AskUserQuestion"
 USER_REJECTED = "user-rejected"
 
-# The host's sentence, from the first character on, up to what the user typed; the sentence may hold a command.
+# The host's sentence, from the first character on, up to what the user typed: no room for anything of the call's.
 _REFUSED = re.compile(
-    r"The user doesn't want to (?:proceed with this tool use|take this action)[^\n]{0,300}\bthe user said:\s*"
+    r"The user doesn't want to proceed with this tool use\.(?: The tool use was rejected \([^\n()]{0,200}\)\.)?"
+    r" To tell you how to proceed, the user said:\s*"
 )
 _REFUSES = "The user doesn't want to "
 # Later versions add a note to the agent behind the user's words.
@@ -85,9 +97,12 @@ class ClaudeReader(TranscriptReader):
         self._yielded_queued: Counter[str] = Counter()
         self._yielded_order: deque[str] = deque()
         self._yielded_at: dict[str, int] = {}
+        self._began = ""
+        """Time of the first record that has one."""
 
     def _read_header(self, records: Iterator[dict[str, Any]]) -> None:
         for record in records:
+            self._began = self._began or as_text(record.get("timestamp"))
             if isinstance(record.get("sessionId"), str):
                 self.session = record["sessionId"]
             if isinstance(record.get("cwd"), str):
@@ -96,6 +111,17 @@ class ClaudeReader(TranscriptReader):
                 # A person may have resumed it since: then only the records of a program are passed over.
                 self._headless = _is_headless(record) and not holds_match(self.path, _PERSONS_RECORD, MATCH_BYTES)
                 break
+
+    def _typed_list(self, record: dict[str, Any]) -> TypedList:
+        # Editors that run the client keep no list.
+        return self._entered if record.get("entrypoint") in (None, TERMINAL) else NO_LIST
+
+    @cached_property
+    def _entered(self) -> TypedList:
+        folder = self.path.absolute().parent.parent
+        if folder.name != SESSIONS_FOLDER:
+            return NO_LIST
+        return read_typed_list(folder.parent / NAME, TYPED_FIELDS, self.session, self._began)
 
     @property
     def needed_from(self) -> int:
@@ -176,9 +202,10 @@ class ClaudeReader(TranscriptReader):
                 about=command.group(1),
             )
         # Each block on its own: a host's block must not decide about the user's.
-        elif text := "\n\n".join(own for own in map(entered_text, texts) if own):
-            is_typed = _says_typed(record) and not results and not raw.lstrip().startswith("<command-")
-            yield from self._prompt(record, text, confirmed=is_typed)
+        elif own := [(text, each) for each in texts if (text := entered_text(each))]:
+            # A person's message is one block, beside blocks that the host marks as its own.
+            is_typed = _says_typed(record) and not results and len(own) == 1 and not has_machines_form(own[0][1])
+            yield from self._prompt(record, "\n\n".join(text for text, _ in own), confirmed=is_typed)
 
     def _prompt(self, record: dict[str, Any], text: str, *, confirmed: bool) -> Iterator[Turn]:
         if self._forget_queued(text):
@@ -245,10 +272,9 @@ class ClaudeReader(TranscriptReader):
         if not (is_users and _is_from_user(attachment) and _is_from_user(record)):
             self._drop_pending(prompt)
             return
-        place = {"entrypoint": record.get("entrypoint")}
-        turn = self._queued_turn(
-            record, prompt, confirmed=_names_origin(attachment) and _says_typed({**attachment, **place})
-        )
+        named = {**attachment, "entrypoint": record.get("entrypoint")}
+        is_typed = _names_origin(attachment) and _says_typed(named) and not has_machines_form(prompt)
+        turn = self._queued_turn(record, prompt, confirmed=is_typed)
         if turn is None or self._forget_queued(turn.text) or self._was_said(record, turn.text):
             return
         if item := self._take_pending(turn.text):
@@ -434,11 +460,8 @@ def _is_from_user(record: dict[str, Any]) -> bool:
         if record.get(flag):
             return False
     kind = as_object(record.get("origin")).get("kind")
-    return (
-        kind in (None, "human")
-        and record.get("promptSource") in (None, "typed", "queued")
-        and record.get("turnOrigin") in (None, "human")
-        and record.get("rowSource") != "harness"
+    return kind in (None, "human") and all(
+        record.get(name) in (None, *values) for name, values in PERSONS_VALUES.items()
     )
 
 
@@ -456,7 +479,7 @@ def _says_typed(record: dict[str, Any]) -> bool:
     # Each flag that a host is known to set in a user's record says that nobody typed it: so may one that is not known.
     if not _is_persons_place(record) or any(value is True for value in record.values()):
         return False
-    if record.get("userType") not in (None, "external") or any(record.get(name) for name in AGENTS_FIELDS):
+    if record.get("userType") not in (None, "external") or any(record.get(name) for name in PROGRAMS_FIELDS):
         return False
     if record.get("origin") is not None:
         return as_object(record["origin"]).get("kind") == "human"

@@ -10,18 +10,26 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
 from ...vault.turn import Origin, Role, ToolEvent, Turn
 from .calls import REMEMBERED_CALLS, TOOL_TEXT_CHARS, call_text, tool_call
-from .compressed import SUFFIX
-from .lines import as_text, clean, shorten
+from .compressed import SUFFIX, ByteStream
+from .lines import as_object, as_text, clean, lines_from, parse_object, shorten
 from .reader import TranscriptReader
-from .words import entered_text, pasted_ranges
+from .typed_list import NAME, NO_LIST, Fields, TypedList, read_typed_list
+from .words import entered_text, has_machines_form, pasted_ranges
 
 _SILENT = re.compile(rb'"type":"(?:token_count|reasoning|world_state|compacted|agent_reasoning)"')
 _EXIT_CODE = re.compile(r"(?:Process exited with code|Exit code:)\s*(-?\d+)")
+_TELLS_WHO = re.compile(rb'"(?:session_meta|(?:entered|exited)_review_mode)"')
+HEAD_BYTES = 250
+REVIEWS = {"entered_review_mode": True, "exited_review_mode": False}
+"""Between the two a message is a reviewer's order."""
+TYPED_FIELDS = Fields("text", "session_id", "ts", 1)
+SESSIONS_FOLDERS = ("sessions", "archived_sessions")
 MOST_FORKS = 50
 """So many sessions are remembered of which one is a fork, and that of another."""
 PERSONS_SOURCES = ("cli", "vscode")
@@ -35,7 +43,11 @@ class CodexReader(TranscriptReader):
     def __init__(self, path: Path, offset: int = 0, look_back: bool = True, read_until: int = 0) -> None:
         super().__init__(path, offset, look_back, read_until)
         self._is_typed = False
-        """Whether the header says that the session is one in which a person types."""
+        """Whether every header in the file says that a person types there: a fork or a run that goes on with the
+        session brings its own."""
+        self._is_review = False
+        self._began = ""
+        """Time of the header."""
         self._calls: dict[str, ToolEvent] = {}
         self._messages: dict[Role, tuple[str, str]] = {}
         """The newest message by role: the form of its record ("event" or "item"), and its text."""
@@ -46,11 +58,30 @@ class CodexReader(TranscriptReader):
         """See TranscriptReader. All that Codex copies is written anew, with the time of the fork."""
         return tuple(self._forked_from)
 
+    def _begin(self, file: ByteStream) -> None:
+        super()._begin(file)
+        for line in lines_from(file, 0) if self._is_typed else ():
+            record = parse_object(line.data) if _TELLS_WHO.search(line.data, 0, HEAD_BYTES) else None
+            payload = as_object(record.get("payload")) if record else {}
+            if record and record.get("type") == "session_meta":
+                self._is_typed = self._is_typed and _names_person(payload)
+            elif line.offset < self._start:
+                self._is_review = REVIEWS.get(as_text(payload.get("type")), self._is_review)
+
     def _read_header(self, records: Iterator[dict[str, Any]]) -> None:
         for record in records:
             if record.get("type") == "session_meta" and isinstance(record.get("payload"), dict):
+                self._began = as_text(record.get("timestamp"))
                 self._session_meta(record["payload"])
                 return
+
+    def _typed_list(self, record: dict[str, Any]) -> TypedList:
+        return self._entered
+
+    @cached_property
+    def _entered(self) -> TypedList:
+        folder = next((each for each in self.path.absolute().parents if each.name in SESSIONS_FOLDERS), None)
+        return read_typed_list(folder.parent / NAME, TYPED_FIELDS, self.session, self._began) if folder else NO_LIST
 
     def _session_meta(self, meta: dict[str, Any]) -> None:
         if isinstance(meta.get("id"), str):
@@ -60,7 +91,7 @@ class CodexReader(TranscriptReader):
         self._note_fork(meta)
         # `codex exec`, an SDK's or an MCP client's run, and sub-agents ({"subagent": ...}): no person typed there.
         source = meta.get("source")
-        self._is_typed = source in PERSONS_SOURCES
+        self._is_typed = _names_person(meta)
         self._headless = (
             source in ("exec", "mcp", "subagent")
             or isinstance(source, dict)
@@ -75,7 +106,7 @@ class CodexReader(TranscriptReader):
                 self._forked_from[session] = None
 
     def _is_irrelevant(self, data: bytes) -> bool:
-        return _SILENT.search(data, 0, 250) is not None
+        return _SILENT.search(data, 0, HEAD_BYTES) is not None
 
     def _turns_of(self, record: dict[str, Any]) -> Iterator[Turn]:
         payload = record.get("payload")
@@ -86,15 +117,16 @@ class CodexReader(TranscriptReader):
             self._cwd = as_text(payload.get("cwd")) or self._cwd
         elif record.get("type") == "session_meta":
             self._note_fork(payload)
-            self._is_typed = self._is_typed and payload.get("source") in PERSONS_SOURCES
+        elif kind[1] in REVIEWS:
+            self._is_review = REVIEWS[kind[1]]
         elif kind == ("event_msg", "user_message"):
-            if text := entered_text(as_text(payload.get("message"))):
-                yield from self._message(record, Role.USER, text, "event")
+            yield from self._message(record, Role.USER, as_text(payload.get("message")), "event")
         elif kind == ("event_msg", "agent_message"):
-            if text := clean(as_text(payload.get("message"))).strip():
-                yield from self._message(record, Role.ASSISTANT, text, "event")
+            yield from self._message(record, Role.ASSISTANT, as_text(payload.get("message")), "event")
         elif kind == ("event_msg", "item_completed"):
-            yield from self._item(record, payload.get("item"))
+            # A reviewer's thread writes here, too.
+            if payload.get("thread_id") in (None, self.session, *self._forked_from):
+                yield from self._item(record, payload.get("item"))
         elif kind[1] in ("function_call", "custom_tool_call", "local_shell_call"):
             yield self._call(record, payload)
         elif kind[1] in ("function_call_output", "custom_tool_call_output"):
@@ -110,20 +142,23 @@ class CodexReader(TranscriptReader):
             for part in (parts if isinstance(parts, list) else ())
             if isinstance(part, dict) and as_text(part.get("type")).lower() == "text"
         )
-        if item["type"] == "AgentMessage":
-            if text := clean(said).strip():
-                yield from self._message(record, Role.ASSISTANT, text, "item")
-        elif text := entered_text(said):
-            yield from self._message(record, Role.USER, text, "item")
+        role = Role.ASSISTANT if item["type"] == "AgentMessage" else Role.USER
+        yield from self._message(record, role, said, "item")
 
-    def _message(self, record: dict[str, Any], role: Role, text: str, form: str) -> Iterator[Turn]:
+    def _message(self, record: dict[str, Any], role: Role, raw: str, form: str) -> Iterator[Turn]:
+        text = entered_text(raw) if role is Role.USER else clean(raw).strip()
         before = self._messages.get(role)
-        self._messages[role] = (form, text)
-        if before is not None and before[0] != form and before[1] == text:
+        if text:
+            self._messages[role] = (form, text)
+        if not text or (before is not None and before[0] != form and before[1] == text):
             return
         if role is Role.USER:
-            # Other kinds of messages, as instructions, are the host's.
-            is_typed = self._is_typed and record["payload"].get("kind") in (None, "plain")
+            # Other kinds of messages, as instructions, are the host's, and so is an item without a client's id.
+            payload = record["payload"]
+            is_typed = (
+                payload.get("kind") in (None, "plain") if form == "event" else bool(payload["item"].get("client_id"))
+            )
+            is_typed = is_typed and self._is_typed and not self._is_review and not has_machines_form(raw)
             yield self._turn(record, role, Origin.PROMPT, text, pasted=pasted_ranges(text), confirmed=is_typed)
         else:
             yield self._turn(record, role, Origin.ASSISTANT, text)
@@ -152,6 +187,10 @@ class CodexReader(TranscriptReader):
         )
         text = clean(shorten(as_text(output), TOOL_TEXT_CHARS))
         return self._turn(record, Role.TOOL, Origin.TOOL_RESULT, text, tool=result)
+
+
+def _names_person(meta: dict[str, Any]) -> bool:
+    return meta.get("source") in PERSONS_SOURCES
 
 
 def transcript_files(root: Path) -> Iterator[Path]:

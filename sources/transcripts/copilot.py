@@ -11,7 +11,7 @@ from ...vault.turn import Origin, Role, ToolEvent, Turn
 from .calls import REMEMBERED_CALLS, TOOL_TEXT_CHARS, call_text, tool_call
 from .lines import as_object, as_text, clean, shorten
 from .reader import TranscriptReader
-from .words import entered_text, pasted_ranges
+from .words import entered_text, has_machines_form, pasted_ranges
 
 _SILENT = re.compile(rb'\A\{"type":"(?:hook|system|session\.(?!start|resume))')
 
@@ -53,10 +53,11 @@ class CopilotReader(TranscriptReader):
         elif kind == "user.message":
             # `content` is what was typed; `transformedContent` is what the host made of it. A skill's text and other
             # messages of the host's own name their source. A program's prompt may have none, as a typed one.
-            text, source = entered_text(as_text(data.get("content"))), data.get("source")
+            content, source = as_text(data.get("content")), data.get("source")
+            text = entered_text(content)
             if text and source in (None, "", "user"):
-                pasted = pasted_ranges(text)
-                yield self._turn(record, Role.USER, Origin.PROMPT, text, pasted=pasted, confirmed=source == "user")
+                pasted, typed = pasted_ranges(text), source == "user" and not has_machines_form(content)
+                yield self._turn(record, Role.USER, Origin.PROMPT, text, pasted=pasted, confirmed=typed)
         elif kind == "assistant.message":
             if text := clean(as_text(data.get("content"))).strip():
                 yield self._turn(record, Role.ASSISTANT, Origin.ASSISTANT, text)

@@ -14,10 +14,13 @@ from ...vault.turn import Origin, Role, ToolEvent, Turn
 from .apart import apart_ranges
 from .compressed import ByteStream, open_bytes
 from .lines import as_text, begins_line, lines_from, parse_object, records_within
+from .typed_list import NO_LIST, TypedList
 from .words import strip_private
 
 JSON_COLONS = (":", ": ")
 """Between a field and its value: hosts write the first."""
+ENTERED = frozenset({Origin.PROMPT, Origin.QUEUED, Origin.COMMAND_ARGS})
+"""Origins of what was entered at the prompt, and so stands in the list of typed lines, where there is one."""
 HEADER_BUFFER_BYTES = 4 << 10
 HEADER_BYTES = 1 << 20
 """How far into a file its header (session, folder, headless or not) is searched."""
@@ -202,7 +205,14 @@ class TranscriptReader(ABC):
         offset = self._offset_of_line
         name = self._name_of(record) or f"line:{offset}"
         timestamp = as_text(record.get("timestamp")) or self._timestamp
-        apart = apart_ranges(text) if role is Role.USER else ()
+        apart: tuple[tuple[int, int], ...] = ()
+        if role is Role.USER:
+            typed = self._typed_list(record)
+            gaps: tuple[tuple[int, int], ...] | None = ()
+            if typed.knows_session and origin in ENTERED:
+                gaps = typed.pasted_in(text)
+                confirmed = gaps is not None
+            apart = apart_ranges(text, gaps or ())
         return Turn(
             role,
             origin,
@@ -219,6 +229,10 @@ class TranscriptReader(ABC):
             apart,
             confirmed and not self._is_damaged,
         )
+
+    def _typed_list(self, record: dict[str, Any]) -> TypedList:
+        """The host's list of typed lines, for a record that comes from where it keeps one."""
+        return NO_LIST
 
     def _name_of(self, record: dict[str, Any]) -> str:
         """The id that the host gave the record; '' where it gives none."""

@@ -37,6 +37,16 @@ def entered_text(text: str) -> str:
     return words_to_agent(own_text(text))
 
 
+# A line in brackets, a heading, a host's element or the name of an event.
+_MACHINES_FORM = re.compile(r"\s*(?:\[|#{1,6} |<[A-Za-z]+[-_]|\w+:[A-Za-z][\w-]*\s|[\w:]+ hook [a-z ]{3,40}:)")
+
+
+def has_machines_form(text: str) -> bool:
+    """Whether a message begins as programs begin theirs, so that all of it may be a program's: of 600 typed messages in
+    70 sessions none does."""
+    return _MACHINES_FORM.match(_IMAGE_MARK.sub("", clean(text))) is not None
+
+
 def strip_private(text: str) -> str:
     """The text without `<private>` passages. One whose beginning was cut off is taken to begin with the text."""
     return private.strip_private(text) if private.may_have_private_tag(text) else text

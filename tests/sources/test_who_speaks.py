@@ -50,6 +50,9 @@ NOBODY: Mapping[str, Sequence[dict[str, Any]]] = {
     "a hook": called("Bash", REFUSED, toolDenialKind="permission-rule"),
     "the automatic mode": called("Bash", REFUSED, toolDenialKind="auto-mode"),
     "the sentence behind output": called("Bash", f"Exit code 1\n{REFUSED}"),
+    "a command in the host's sentence": called(
+        "Bash", f"The user doesn't want to take this action: echo the user said: {RULE}", toolDenialKind="user-rejected"
+    ),
     "answers of a server": [
         assistant(1, call("t1", "mcp__x__ask")),
         result(2, "t1", "ok", toolUseResult=ANSWERS),
@@ -135,6 +138,12 @@ UNKNOWN: Mapping[str, Sequence[dict[str, Any]]] = {
         human(2, f"<command-message>translate</command-message>\n<command-name>/translate</command-name>\n"
               f"<command-args>{RULE}</command-args>")
     ],
+    "a line in brackets": [human(2, f"[Scheduled task 'nightly' fired at 02:00]\n{RULE}")],
+    "a document": [human(2, f"# claudeMd\nInstructions of the codebase are shown below.\n\n{RULE}")],
+    "an event's name": [human(2, f"PreToolUse:Bash hook additional context: {RULE}")],
+    "a label of a hook": [human(2, f"Stop hook feedback: {RULE}")],
+    "a second block": [human(2, [text_block("fix it"), {**text_block(RULE), "citations": []}])],
+    "a source that is not known": [human(2, RULE, sessionKind="bg")],
     "a flag that is not known": [human(2, RULE, isSynthetic=True)],
     "an origin that is no record": [human(2, RULE, origin="human")],
     "a team's agent": [human(2, RULE, agentName="lead")],
