@@ -15,11 +15,12 @@ from typing import Any, ClassVar
 
 from ...vault.turn import Origin, Role, ToolEvent, Turn
 from .calls import TOOL_TEXT_CHARS, call_text, tool_call
-from .lines import as_text, clean, shorten
+from .lines import as_text, clean, holds_only, shorten
 from .reader import JSON_COLONS, TranscriptReader
 from .words import entered_text, has_machines_form, pasted_ranges
 
 LOG = Path(".system_generated", "logs", "transcript.jsonl")
+TYPED_RECORD = frozenset({"step_index", "source", "type", "status", "created_at", "content"})
 _STEP = "step:"
 _REQUEST = re.compile(r"\s*<USER_REQUEST>\n?(.*?)</USER_REQUEST>", re.DOTALL)
 _NOT_TOOLS = frozenset({"PLANNER_RESPONSE", "CONVERSATION_HISTORY", "CHECKPOINT", "USER_INPUT"})
@@ -63,7 +64,8 @@ class AntigravityReader(TranscriptReader):
             entered = request.group(1) if request else content
             text = entered_text(entered)
             if text:
-                pasted, confirmed = pasted_ranges(text), request is not None and not has_machines_form(entered)
+                pasted = pasted_ranges(text)
+                confirmed = request is not None and not has_machines_form(entered) and holds_only(record, TYPED_RECORD)
                 yield self._turn(record, Role.USER, Origin.PROMPT, text, pasted=pasted, confirmed=confirmed)
         elif kind == "PLANNER_RESPONSE":
             if text := clean(content).strip():

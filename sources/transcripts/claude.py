@@ -19,10 +19,10 @@ from ...vault.turn import Origin, Role, ToolEvent, Turn, blanked
 from ...vault.typed_text import OWN_COMMANDS
 from .calls import REMEMBERED_CALLS, TOOL_TEXT_CHARS, call_text, tool_call
 from .compressed import ByteStream
-from .lines import as_object, as_text, clean, holds_match, one_line, parse_object, shorten
+from .lines import as_object, as_text, clean, holds_match, holds_only, one_line, parse_object, shorten
 from .reader import TranscriptReader
 from .typed_list import NAME, NO_LIST, Fields, TypedList, read_typed_list
-from .words import entered_text, has_machines_form, is_offered, offered_in, own_text, pasted_ranges
+from .words import entered_text, has_machines_form, is_offered, offered_in, own_text, pasted_ranges, was_asked
 
 LOOK_BACK_BYTES = 64 << 10
 """How much is read before the offset to find the queued prompts that the last reading has yielded."""
@@ -34,8 +34,17 @@ each of 600 typed prompts had one, and nothing that the host had made up but not
 TERMINAL = "cli"
 PERSONS_ENTRYPOINTS = (TERMINAL, "claude-vscode", "claude-desktop")
 """Where a person types. Of versions before there is no `entrypoint`."""
-PROGRAMS_FIELDS = ("sourceToolAssistantUUID", "agentName", "teamName", "sessionKind")
-"""What a record has that a tool, another agent or a session in the background caused."""
+TYPED_RECORD = frozenset({
+    "parentUuid", "isSidechain", "userType", "cwd", "sessionId", "version", "gitBranch", "type", "message", "uuid",
+    "timestamp", "thinkingMetadata", "todos", "slug", "permissionMode", "entrypoint", "origin", "promptSource",
+    "promptId", "turnOrigin", "turnPosition", "imagePasteIds", "interruptedMessageId", "forkedFrom",
+})  # fmt: skip
+"""All fields that were seen in records of typed prompts. One that is not known may say that a program made it."""
+MESSAGE = frozenset({"role", "content"})
+TEXT = frozenset({"type", "text"})
+ANSWERS = frozenset({"questions", "answers", "annotations"})
+_IDE_BLOCK = "<ide_"
+"""How the blocks begin that an editor puts beside what was typed."""
 PERSONS_VALUES: Mapping[str, tuple[str, ...]] = {
     "promptSource": ("typed", "queued"),
     "turnOrigin": ("human",),
@@ -202,10 +211,10 @@ class ClaudeReader(TranscriptReader):
                 about=command.group(1),
             )
         # Each block on its own: a host's block must not decide about the user's.
-        elif own := [(text, each) for each in texts if (text := entered_text(each))]:
-            # A person's message is one block, beside blocks that the host marks as its own.
-            is_typed = _says_typed(record) and not results and len(own) == 1 and not has_machines_form(own[0][1])
-            yield from self._prompt(record, "\n\n".join(text for text, _ in own), confirmed=is_typed)
+        elif own := list(filter(None, map(entered_text, texts))):
+            message = as_object(record.get("message"))
+            is_typed = _says_typed(record) and holds_only(message, MESSAGE) and _is_one_text(message.get("content"))
+            yield from self._prompt(record, "\n\n".join(own), confirmed=is_typed)
 
     def _prompt(self, record: dict[str, Any], text: str, *, confirmed: bool) -> Iterator[Turn]:
         if self._forget_queued(text):
@@ -272,8 +281,9 @@ class ClaudeReader(TranscriptReader):
         if not (is_users and _is_from_user(attachment) and _is_from_user(record)):
             self._drop_pending(prompt)
             return
-        named = {**attachment, "entrypoint": record.get("entrypoint")}
-        is_typed = _names_origin(attachment) and _says_typed(named) and not has_machines_form(prompt)
+        named = {name: value for name, value in attachment.items() if name not in ("prompt", "commandMode")}
+        named["entrypoint"] = record.get("entrypoint")
+        is_typed = _names_origin(attachment) and _says_typed(named) and _is_one_text(attachment.get("prompt"))
         turn = self._queued_turn(record, prompt, confirmed=is_typed)
         if turn is None or self._forget_queued(turn.text) or self._was_said(record, turn.text):
             return
@@ -340,11 +350,14 @@ class ClaudeReader(TranscriptReader):
             said = _REFUSED.match(output)
             feedback = as_text(record.get("userFeedback")) if confirmed else ""
             feedback = feedback or (_HOST_NOTE.sub("", output[said.end() :]) if said else "")
+            # Behind what was typed a hook may have its say.
+            confirmed = confirmed and not any(map(has_machines_form, feedback.split("\n\n")))
             about = f"{event.name}: {event.target}" if event.name else ""
             yield from self._user_turns(record, Origin.REJECTION, own_text(feedback), confirmed=confirmed, about=about)
         answers = record.get("toolUseResult")
         if isinstance(answers, dict) and isinstance(answers.get("answers"), dict) and event.name in (ASKING_TOOL, ""):
             confirmed = bool(offered) and is_alone and not is_error and _is_persons_place(record)
+            confirmed = confirmed and holds_only(answers, ANSWERS)
             yield from self._answers(record, answers, offered, confirmed=confirmed)
             return
         if is_error:
@@ -367,12 +380,14 @@ class ClaudeReader(TranscriptReader):
         for question_text, answer in result["answers"].items():
             text = own_text(as_text(answer))
             picked = _picked(text, labels.get(question_text, set()))
+            is_typed = was_asked(question_text, offered) and not is_offered(
+                blanked(as_text(answer) if not picked else text, picked), offered
+            )
             yield from self._user_turns(
                 record,
                 Origin.ANSWER,
                 text,
-                confirmed=confirmed
-                and not is_offered(blanked(as_text(answer) if not picked else text, picked), offered),
+                confirmed=confirmed and is_typed,
                 about=one_line(question_text, 500),
                 pasted=picked or None,
             )
@@ -476,16 +491,24 @@ def _names_origin(record: dict[str, Any]) -> bool:
 
 def _says_typed(record: dict[str, Any]) -> bool:
     """Whether the host says that a person entered it: by the record's origin or, in older versions, its fields."""
-    # Each flag that a host is known to set in a user's record says that nobody typed it: so may one that is not known.
-    if not _is_persons_place(record) or any(value is True for value in record.values()):
+    if not _is_persons_place(record) or not holds_only(record, TYPED_RECORD):
         return False
-    if record.get("userType") not in (None, "external") or any(record.get(name) for name in PROGRAMS_FIELDS):
+    if record.get("userType") not in (None, "external"):
         return False
     if record.get("origin") is not None:
-        return as_object(record["origin"]).get("kind") == "human"
+        return bool(record["origin"] == {"kind": "human"})
     if "promptSource" in record:
         return record["promptSource"] in ("typed", "queued")
     return record.get("userType") == "external" and any(field in record for field in PROMPT_FIELDS)
+
+
+def _is_one_text(content: object) -> bool:
+    """Whether a message is one text that begins as a person's does, beside images and what an editor shows."""
+    blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    blocks = [block for block in map(as_object, blocks) if block.get("type") != "image"]
+    texts = [text for block in blocks if not (text := as_text(block.get("text"))).startswith(_IDE_BLOCK)]
+    is_plain = all(block.get("type") == "text" and holds_only(block, TEXT) for block in blocks)
+    return is_plain and len(texts) == 1 and not has_machines_form(texts[0])
 
 
 def _picked(text: str, labels: set[str]) -> tuple[tuple[int, int], ...]:

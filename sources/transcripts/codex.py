@@ -17,16 +17,27 @@ from typing import Any, ClassVar
 from ...vault.turn import Origin, Role, ToolEvent, Turn
 from .calls import REMEMBERED_CALLS, TOOL_TEXT_CHARS, call_text, tool_call
 from .compressed import SUFFIX, ByteStream
-from .lines import as_object, as_text, clean, lines_from, parse_object, shorten
+from .lines import as_object, as_text, clean, holds_only, lines_from, parse_object, shorten
 from .reader import TranscriptReader
 from .typed_list import NAME, NO_LIST, Fields, TypedList, read_typed_list
 from .words import entered_text, has_machines_form, pasted_ranges
 
 _SILENT = re.compile(rb'"type":"(?:token_count|reasoning|world_state|compacted|agent_reasoning)"')
 _EXIT_CODE = re.compile(r"(?:Process exited with code|Exit code:)\s*(-?\d+)")
-_TELLS_WHO = re.compile(rb'"(?:session_meta|(?:entered|exited)_review_mode)"')
+PERSONS_PROGRAMS = ("codex-tui", "codex_cli_rs", "codex_vscode", "codex_work_desktop", "Codex Desktop")
+SUB_AGENTS_FIELDS = ("parent_thread_id", "agent_nickname", "agent_role")
+EVENT = frozenset({"type", "message", "kind", "images", "local_images", "text_elements"})
+COMPLETED = frozenset({"type", "thread_id", "turn_id", "item", "started_at_ms", "completed_at_ms"})
+ITEM = frozenset({"type", "id", "client_id", "content"})
+"""All fields that were seen where a person had typed: one that is not known may say that a program did."""
+_TELLS_WHO = re.compile(rb'"(?:session_meta|(?:entered|exited)_review_mode|(?:Entered|Exited)ReviewMode)"')
 HEAD_BYTES = 250
-REVIEWS = {"entered_review_mode": True, "exited_review_mode": False}
+REVIEWS = {
+    "entered_review_mode": True,
+    "exited_review_mode": False,
+    "EnteredReviewMode": True,
+    "ExitedReviewMode": False,
+}
 """Between the two a message is a reviewer's order."""
 TYPED_FIELDS = Fields("text", "session_id", "ts", 1)
 SESSIONS_FOLDERS = ("sessions", "archived_sessions")
@@ -66,7 +77,8 @@ class CodexReader(TranscriptReader):
             if record and record.get("type") == "session_meta":
                 self._is_typed = self._is_typed and _names_person(payload)
             elif line.offset < self._start:
-                self._is_review = REVIEWS.get(as_text(payload.get("type")), self._is_review)
+                kind = as_object(payload.get("item")).get("type", payload.get("type"))
+                self._is_review = REVIEWS.get(as_text(kind), self._is_review)
 
     def _read_header(self, records: Iterator[dict[str, Any]]) -> None:
         for record in records:
@@ -134,7 +146,10 @@ class CodexReader(TranscriptReader):
 
     def _item(self, record: dict[str, Any], item: object) -> Iterator[Turn]:
         """Yield the message of an item. Where a version writes both forms, `_message` drops the second."""
-        if not isinstance(item, dict) or item.get("type") not in ("UserMessage", "AgentMessage"):
+        if not isinstance(item, dict):
+            return
+        self._is_review = REVIEWS.get(as_text(item.get("type")), self._is_review)
+        if item.get("type") not in ("UserMessage", "AgentMessage"):
             return
         parts = item.get("content")
         said = "\n".join(
@@ -153,12 +168,7 @@ class CodexReader(TranscriptReader):
         if not text or (before is not None and before[0] != form and before[1] == text):
             return
         if role is Role.USER:
-            # Other kinds of messages, as instructions, are the host's, and so is an item without a client's id.
-            payload = record["payload"]
-            is_typed = (
-                payload.get("kind") in (None, "plain") if form == "event" else bool(payload["item"].get("client_id"))
-            )
-            is_typed = is_typed and self._is_typed and not self._is_review and not has_machines_form(raw)
+            is_typed = self._is_typed and not self._is_review and not has_machines_form(raw) and _is_clients(record)
             yield self._turn(record, role, Origin.PROMPT, text, pasted=pasted_ranges(text), confirmed=is_typed)
         else:
             yield self._turn(record, role, Origin.ASSISTANT, text)
@@ -190,7 +200,24 @@ class CodexReader(TranscriptReader):
 
 
 def _names_person(meta: dict[str, Any]) -> bool:
-    return meta.get("source") in PERSONS_SOURCES
+    """Whether a header says that a person types: a program may talk to the server of an editor's plugin."""
+    return (
+        meta.get("source") in PERSONS_SOURCES
+        and meta.get("originator") in (None, *PERSONS_PROGRAMS)
+        and meta.get("thread_source") in (None, "user")
+        and not any(meta.get(name) for name in SUB_AGENTS_FIELDS)
+    )
+
+
+def _is_clients(record: dict[str, Any]) -> bool:
+    """Whether a record has the form of a message that a client sent: instructions have another kind, and what the host
+    puts in itself has no client's id."""
+    payload = record["payload"]
+    if "item" not in payload:
+        return payload.get("kind") in (None, "plain") and holds_only(payload, EVENT)
+    item = payload["item"]
+    texts = [part for part in item["content"] if "text" in as_object(part)]
+    return bool(item.get("client_id")) and len(texts) == 1 and holds_only(payload, COMPLETED) and holds_only(item, ITEM)
 
 
 def transcript_files(root: Path) -> Iterator[Path]:

@@ -9,10 +9,16 @@ from typing import Any, ClassVar
 
 from ...vault.turn import Origin, Role, ToolEvent, Turn
 from .calls import REMEMBERED_CALLS, TOOL_TEXT_CHARS, call_text, tool_call
-from .lines import as_object, as_text, clean, shorten
+from .lines import as_object, as_text, clean, holds_only, shorten
 from .reader import TranscriptReader
 from .words import entered_text, has_machines_form, pasted_ranges
 
+TYPED = frozenset({
+    "content", "transformedContent", "attachments", "source", "interactionId", "delivery",
+    "supportedNativeDocumentMimeTypes",
+})  # fmt: skip
+RECORD = frozenset({"type", "data", "id", "timestamp", "parentId"})
+"""All that a typed message is known to hold."""
 _SILENT = re.compile(rb'\A\{"type":"(?:hook|system|session\.(?!start|resume))')
 
 
@@ -56,7 +62,13 @@ class CopilotReader(TranscriptReader):
             content, source = as_text(data.get("content")), data.get("source")
             text = entered_text(content)
             if text and source in (None, "", "user"):
-                pasted, typed = pasted_ranges(text), source == "user" and not has_machines_form(content)
+                pasted = pasted_ranges(text)
+                typed = (
+                    source == "user"
+                    and not has_machines_form(content)
+                    and holds_only(data, TYPED)
+                    and holds_only(record, RECORD)
+                )
                 yield self._turn(record, Role.USER, Origin.PROMPT, text, pasted=pasted, confirmed=typed)
         elif kind == "assistant.message":
             if text := clean(as_text(data.get("content"))).strip():

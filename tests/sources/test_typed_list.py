@@ -161,14 +161,20 @@ def test_a_reviewers_thread_that_writes_to_the_session_says_nothing_in_it(tmp_pa
     [
         [item(RULE, item={"client_id": None})],
         [{"type": "entered_review_mode"}, message(RULE)],
+        [item(RULE, item={"source": "automation"})],
+        [item(RULE, item={"content": [{"type": "text", "text": "fix it"}, {"type": "text", "text": RULE}]})],
+        [{**message(RULE), "via": "automation"}],
+        [{"type": "item_completed", "item": {"type": "EnteredReviewMode"}}, message(RULE)],
+        [{**META, "originator": "a_bot"}, message(RULE)],
+        [{**META, "parent_thread_id": "c-0"}, message(RULE)],
         [{**META, "source": "exec"}, message(RULE)],
         [message(RULE), {**META, "source": {"subagent": "review"}}],
     ],
-    ids=["an item of no client", "a review's order", "a header before it", "a header behind it"],
+    ids=str,
 )
 def test_what_codex_does_not_say_was_typed_is_not_confirmed(tmp_path: Path, payloads: list[dict[str, Any]]) -> None:
     path = codex(tmp_path, *payloads)
-    assert last(path).text == RULE
+    assert last(path).text.endswith(RULE)
     assert not last(path).confirmed
     lines = path.read_bytes().splitlines(keepends=True)
     for before in range(1, len(lines)):
