@@ -41,7 +41,7 @@ LIBRARY_ENVIRONMENT: Mapping[str, str] = {
     # OpenMP's threads spin while they wait for each other. On a busy machine that took four times the processor time
     # and four times as long; sleeping costs nothing on an idle one.
     "OMP_WAIT_POLICY": "PASSIVE",
-    # numpy's threads spin likewise. One reads 100,000 vectors in 10 ms, two on cores that are busy with other work
+    # numpy's threads spin, too. One reads 100,000 vectors in 10 ms, two on cores that are busy with other work
     # in 100.
     "OPENBLAS_NUM_THREADS": "1",
     "VECLIB_MAXIMUM_THREADS": "1",

@@ -52,7 +52,7 @@ DENSE_LATE = "dense-late"
 MODEL_UNREAD = "model-unread"  # most of the question's letters are not in the model's vocabulary
 KEYWORD_LATE = "keyword-late"
 FILES_LATE = "files-late"  # the disk did not answer in time: hits are shown as they were indexed
-VAULT_MISSING = "vault-missing"  # likewise, since there are no files
+VAULT_MISSING = "vault-missing"  # the same, since there are no files
 
 # The reasons of a `Rejection`.
 BELOW_FLOOR = "below-floor"

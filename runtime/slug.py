@@ -1,4 +1,4 @@
-"""Names of files: slugs made from titles, and the validation of names."""
+"""Make slugs from titles, and validate names of files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _WORD = re.compile(r"[a-z0-9]+")
 _LEAD_END = re.compile(r"[,:]\s")
 _APOSTROPHE = re.compile(r"(?<=[^\W\d_])['’](?=[^\W\d_])")
 _USER_NAME = re.compile(r"[^/\\\x00-\x1f\x7f\ud800-\udfff]+")
-"""Without half surrogates: Python has them for bytes that are not UTF-8, and no database holds them."""
+"""Letters without half surrogates: Python uses them for bytes that are not UTF-8, and no database holds them."""
 # Letters with a customary ASCII spelling that NFKD does not decompose.
 _SPELLED_OUT = str.maketrans(
     {
@@ -45,7 +45,7 @@ _SPELLED_OUT = str.maketrans(
 
 
 def transliterate(text: str) -> str:
-    """`text` in lower case and in ASCII, as far as Unicode or custom defines how: `Łódź` is `lodz`, `の` stays."""
+    """Return `text` in lower case and in ASCII where Unicode or custom defines how: `Łódź` is `lodz`, `の` stays."""
     folded = unicodedata.normalize("NFKC", text).casefold().translate(_SPELLED_OUT)
     if not folded.isascii():
         # Combining marks go, so that é is e; every other foreign letter separates words.
@@ -55,12 +55,12 @@ def transliterate(text: str) -> str:
 
 
 def _words(text: str) -> list[str]:
-    """The alphanumeric runs of `text`, transliterated."""
+    """Return the alphanumeric runs of `text`, transliterated."""
     return _WORD.findall(transliterate(text))
 
 
 def _foreign_name(text: str, fallback: str) -> str:
-    """`note-<8 hex>` for a text with letters but none that ASCII can spell, so that titles stay apart."""
+    """Return `note-<8 hex>` for a text with letters that ASCII cannot spell, so that titles stay apart."""
     normalized = unicodedata.normalize("NFKC", text).casefold()
     if any(c.isalnum() for c in normalized):
         return "note-" + hashlib.sha256(normalized.encode("utf-8", "surrogatepass")).hexdigest()[:8]
@@ -70,8 +70,8 @@ def _foreign_name(text: str, fallback: str) -> str:
 def slugify(title: str, limit: int = MAX_SLUG_CHARACTERS, fallback: str = "untitled") -> str:
     """Make a slug of `title`: `[a-z0-9-]+`, at most `limit` characters.
 
-    A title without letters or digits gives `fallback`; one in a script that has no ASCII spelling gives
-    `note-<8 hex>`, the same one each time.
+    A title without letters or digits gives `fallback`; one in a script without an ASCII spelling always the same
+    `note-<8 hex>`.
     """
     slug = "-".join(_words(title))[:limit].strip("-")
     return allowed_name(slug) or _foreign_name(title, fallback)
@@ -80,7 +80,7 @@ def slugify(title: str, limit: int = MAX_SLUG_CHARACTERS, fallback: str = "untit
 def mining_slug(match: str) -> str:
     """Make the slug of a mined statement: its first MINING_WORDS words.
 
-    What leads up to it, a few words before a comma or colon ("No, …", "From now on, …"), is left out.
+    An introduction of a few words before a comma or colon ("No, …", "From now on, …") is left out.
     """
     lead, _, rest = _LEAD_END.sub("\0", match, count=1).partition("\0")
     if len(lead.split()) <= LEAD_WORDS and len(rest.split()) >= LEAD_WORDS:
@@ -98,7 +98,7 @@ def title_slug(title: str, limit: int = MAX_SLUG_CHARACTERS, fallback: str = "un
 
 
 def _whole_words(words: list[str], limit: int) -> str:
-    """The first words, as many as fit; of a first one that is too long its beginning."""
+    """Return as many first words as fit; the beginning of a first one that is too long."""
     slug = "-".join(words)
     if len(slug) <= limit:
         return slug
@@ -122,7 +122,7 @@ def source_slug(url: str) -> str:
 
 
 def free_slug(slug: str, taken: Container[str] | Callable[[str], bool]) -> str:
-    """`slug`, or `slug-2`, `slug-3`, … : the first that is not taken."""
+    """Return `slug`, or `slug-2`, `slug-3`, …: the first that is not taken."""
     is_taken = taken if callable(taken) else taken.__contains__
     if not is_taken(slug):
         return slug
@@ -133,7 +133,7 @@ def free_slug(slug: str, taken: Container[str] | Callable[[str], bool]) -> str:
 
 
 def allowed_name(name: str) -> str:
-    """Return `name`, or `name-it` of one that Windows reserves: see RESERVED_NAMES."""
+    """Return `name`, or `name-it` for a name that Windows reserves (RESERVED_NAMES)."""
     return f"{name}-it" if name in RESERVED_NAMES else name
 
 
@@ -163,7 +163,7 @@ def is_slug(name: str) -> bool:
 
 
 def validate_user_name(name: str) -> str:
-    """Return `name`, one that a user may give a folder or note in Obsidian: `Retry page (v2)`. Raises EntryInvalid.
+    """Return `name` if a user may give it to a folder or note in Obsidian: `Retry page (v2)`. Raises EntryInvalid.
 
     Not one that leads elsewhere, is hidden, or is special because it begins with an underscore.
     """
