@@ -1,4 +1,4 @@
-"""Enqueueing from a hook: a row in the ledger, and huey's message if it is due now; else a file in the spool.
+"""Enqueue from a hook: write a row in the ledger, and huey's message if it is due now; else a file in the spool.
 
 The schema belongs to `tasks/queue/schema.py`; this module knows the columns it writes and the version they belong to. A
 hook never creates queue.db: a job that cannot be enqueued within LOCK_PATIENCE_SECONDS is spooled, and the worker
@@ -20,10 +20,10 @@ NOW = "(julianday('now')-2440587.5)*86400.0"
 """Unix seconds by the clock of the database; SQLite before 3.42 has no unixepoch('subsec')."""
 
 PRIORITY = 10
-"""Of `reflect.session`."""
+"""Priority of `reflect.session`."""
 AGING_SECONDS = 60.0
-"""One point of priority is worth this long a wait. A job of priority p overtakes one of priority q only if that has
-waited less than (p - q) * AGING_SECONDS longer, so endless urgent work can't starve the rest."""
+"""How long a wait one point of priority is worth. A job of priority p overtakes one of priority q only if that has
+waited less than (p - q) * AGING_SECONDS longer, so endless urgent work cannot starve the rest."""
 
 _INSERT = (
     "INSERT INTO job(kind, args, unique_key, priority, run_at, created_at)"

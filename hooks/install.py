@@ -65,12 +65,12 @@ MATCHERS = {
 EVENTS = tuple(TIMEOUT_SECONDS)
 ACTION_EVENTS = tuple(ACTION_TIMEOUT_SECONDS)
 ACTIONS_ASKED = "actions-asked"
-"""A file in the state folder: see `remember_asked`."""
+"""Name of a file in the state folder: see `remember_asked`."""
 MANAGED_FILES = (
     Path("/etc/claude-code/managed-settings.json"),
     Path("/Library/Application Support/ClaudeCode/managed-settings.json"),
 )
-"""Claude Code's settings by who manages the machine, on Linux and macOS; they win over the user's."""
+"""Settings of Claude Code by the administrator of the machine, on Linux and macOS. They override the user's."""
 NAME = "memoryvault"
 """Name of our own key, or our own file, for hosts that have such."""
 BACKUP_MARK = ".memoryvault-backup-"
@@ -142,7 +142,7 @@ class UninstallOutcome:
 
 
 def stub_argv(event: str) -> list[str]:
-    """What the launcher runs for an event.
+    """Return what the launcher runs for an event.
 
     The interpreter is the running one (of the virtual environment, so that processes which hooks start find the
     packages), never a shim from PATH. `-I -S` ignore the user's PYTHONPATH, working directory and site-packages.
@@ -156,14 +156,14 @@ def launcher_in(state_root: str | os.PathLike[str]) -> str:
 
 
 def hook_argv(event: str, launcher: str) -> list[str]:
-    """The exact argv that Claude Code runs for `event`, whatever the vault. Raises SettingsError for an unknown one."""
+    """Return the exact argv that Claude Code runs for `event`. Raises SettingsError for an unknown event."""
     if event not in (*EVENTS, *ACTION_EVENTS):
         raise SettingsError(f"there is no hook for {event!r}; the events are {', '.join((*EVENTS, *ACTION_EVENTS))}")
     return CLAUDE_WIRING.argv(event, launcher)
 
 
 def write_launcher(launcher: str) -> None:
-    """Have the launcher start the running installation. Raises SettingsError when it cannot be written."""
+    """Write the launcher, which starts the running installation. Raises SettingsError when it cannot be written."""
     text = _LAUNCHER_TEXT.format(python=shlex.quote(sys.executable), stub=shlex.quote(str(STUB)))
     try:
         make_private_folder(os.path.dirname(launcher))
@@ -173,9 +173,9 @@ def write_launcher(launcher: str) -> None:
 
 
 def started_by(argv: Sequence[object]) -> tuple[str, str] | None:
-    """Paths of the Python and the stub that an argv of ours starts; None where it is not ours, or its launcher is gone.
+    """Return the Python and the stub that our argv starts; None where it is not ours or its launcher does not exist.
 
-    Of a stub that an installer moved with its version of Python, the present path.
+    If an installer has moved the stub with its version of Python, its present path is returned.
     """
     if not is_launched(argv):
         return None
@@ -240,15 +240,13 @@ def uninstall_actions(settings: Settings) -> UninstallOutcome:
 
 
 def actions_installed(settings: Settings) -> bool:
-    """Are the hooks of tool calls in settings.json? Raises SettingsError."""
+    """Whether the hooks of tool calls are in settings.json. Raises SettingsError."""
     return events_with_ours(CLAUDE_WIRING, read_settings(settings_file_of(settings))).issuperset(ACTION_EVENTS)
 
 
 def may_offer_actions(settings: Settings) -> bool:
-    """Does Claude Code have our other hooks and not those of tool calls, and was the user never asked for them?
-
-    Raises SettingsError.
-    """
+    """Whether to ask about the hooks of tool calls: our other hooks are there, these are not, and nobody asked. Raises
+    SettingsError."""
     return (
         claude_is_wired(settings)
         and not actions_installed(settings)
@@ -257,21 +255,21 @@ def may_offer_actions(settings: Settings) -> bool:
 
 
 def claude_is_wired(settings: Settings) -> bool:
-    """Does Claude Code run hooks of ours, from its settings or the plugin? Raises SettingsError."""
+    """Whether Claude Code runs our hooks, from its settings or from the plugin. Raises SettingsError."""
     return bool(installed_events(settings)) or plugin_installed(settings)
 
 
 def remember_asked(settings: Settings) -> None:
-    """The user was asked whether the hooks of tool calls shall be wired: once is enough."""
+    """Remember that the user was asked about the hooks of tool calls, so that nobody asks again."""
     Path(settings.state.root, ACTIONS_ASKED).touch(mode=FILE_MODE)
 
 
 def add_to_file(
     path: Path, add: Callable[[Json], Json], remove: Callable[[Json], Json], *, now: datetime | None = None
 ) -> tuple[bool, Path | None]:
-    """Change a host's file by `add`; (was it changed?, path of the copy that was made). `remove` undoes `add`.
+    """Change a host's file by `add`, which `remove` undoes; return whether it changed, and the path of the copy made.
 
-    Raises SettingsError when the file is no JSON object, HostFileUnwritable; it is then as it was.
+    Raises SettingsError when the file is no JSON object, HostFileUnwritable; the file is then as it was.
     """
     before, document = _read(path)
     updated = add(document)
@@ -364,16 +362,16 @@ def read_settings(path: Path) -> Json:
 
 
 def installed_events(settings: Settings) -> dict[str, list[str]]:
-    """Our argv by event, as settings.json has them. Raises SettingsError."""
+    """Return our argv by event, as settings.json has them. Raises SettingsError."""
     events = events_of(CLAUDE_WIRING, read_settings(settings_file_of(settings)))
     return {event: argv_of(entry) for event, value in events.items() for entry in entries_of(value) if is_ours(entry)}
 
 
 def plugin_installed(settings: Settings) -> bool:
-    """Is our own Claude Code plugin, which contains the hooks, installed and enabled? Raises SettingsError.
+    """Whether our own Claude Code plugin, which contains the hooks, is installed and enabled. Raises SettingsError.
 
-    Another tool may call its plugin "memory", too. So a plugin whose folder is known is recognised by its
-    `hooks/hooks.json`; one whose folder is not listed only if its name or marketplace has "memoryvault" in it.
+    Another tool may call its plugin "memory" too. So a plugin whose folder is known is recognised by its
+    `hooks/hooks.json`; one whose folder is not listed, only if its name or marketplace contains "memoryvault".
     """
     enabled = read_settings(settings_file_of(settings)).get("enabledPlugins")
     folders = _plugin_folders(settings.hosts.claude_config_dir / "plugins" / "installed_plugins.json")
@@ -409,7 +407,7 @@ def _brings_our_hooks(folder: Path) -> bool:
 
 
 def argv_of(entry: object) -> list[str]:
-    """The words that an entry of any host runs; [] where that cannot be told."""
+    """Return the words that an entry of any host runs; [] where they cannot be read."""
     command = (entry.get("command") or entry.get("bash")) if isinstance(entry, dict) else None
     if not isinstance(entry, dict) or not isinstance(command, str):
         return []
@@ -536,10 +534,8 @@ def precompile() -> None:
 
 
 def switched_off(settings: Settings) -> str:
-    """Why Claude Code runs no hook of ours, wherever it is wired; '' if no setting keeps it from that.
-
-    Raises SettingsError when the user's settings are no JSON object or cannot be read.
-    """
+    """Return why Claude Code runs none of our hooks, '' if no setting prevents it. Raises SettingsError for bad
+    settings."""
     return next(iter(_warnings(read_settings(settings_file_of(settings)))), "")
 
 
@@ -581,7 +577,8 @@ def _read(path: Path) -> tuple[bytes | None, Json]:
 
 
 def _same_settings(data: bytes, document: Json, there_and_back: Callable[[Json], Json]) -> bool:
-    """Is `document` what the copy holds, or what is left of that once our hooks were added and removed?"""
+    """Whether `document` has the settings of the copy, or what is left of them once our hooks were added and
+    removed."""
     try:
         original = json.loads(data.decode("utf-8-sig")) if data.strip() else {}
         return _without_empty(document) in (_without_empty(original), _without_empty(there_and_back(original)))
@@ -590,14 +587,14 @@ def _same_settings(data: bytes, document: Json, there_and_back: Callable[[Json],
 
 
 def _without_empty(document: Json) -> Json:
-    """The settings without events that have no hooks, and without `hooks` if it has no events."""
+    """Return the settings without events that have no hooks, and without `hooks` if it has no events."""
     hooks = {event: groups for event, groups in events_of(CLAUDE_WIRING, document).items() if groups}
     rest = {key: value for key, value in document.items() if key != "hooks"}
     return {**rest, "hooks": hooks} if hooks else rest
 
 
 def _dump(document: Json, like: bytes | None) -> bytes:
-    """The document in the file's own format: what is the same in the file `like` keeps its text."""
+    """Format the document like the file `like`: what is the same in it keeps its text."""
     text = (like or b"").decode("utf-8-sig", "replace")
     indent: int | str = 2
     for line in text.split("\n"):
@@ -621,7 +618,7 @@ def _dump(document: Json, like: bytes | None) -> bytes:
 
 
 def _with_members(text: str, new: Json, blank: str, unit: str, newline: str) -> str:
-    """The text of an object, changed to hold `new`; what does not differ is left as it is written."""
+    """Change the text of an object to hold `new`; what does not differ keeps its text."""
     old = json.loads(text)
     for key in old:
         if key not in new:
@@ -664,7 +661,7 @@ class _Member(NamedTuple):
 
 
 def _members(text: str) -> tuple[list[_Member], int]:
-    """The members of the object that begins the text, and where its closing brace is."""
+    """Return the members of the object that begins the text, and where its closing brace is."""
     decode = json.JSONDecoder().raw_decode
     found: list[_Member] = []
     at = _past_blank(text, 1)

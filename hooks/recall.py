@@ -34,7 +34,7 @@ SEARCH_DEADLINE_SECONDS = 0.23
 
 
 class PromptAnswer:
-    """What a prompt hook prints."""
+    """The answer of a prompt hook."""
 
     __slots__ = ("block", "found", "note", "paths", "service", "status")
 
@@ -56,7 +56,7 @@ class PromptAnswer:
 
 
 def answer_prompt(question: str, call: HookCall, settings: Mapping[str, str], started: float) -> PromptAnswer:
-    """Answer `question` for a process that started at `started` (monotonic seconds). Never raises."""
+    """Return the answer to `question` for a process that started at `started` (monotonic seconds). Never raises."""
     k = int(settings["recall_k"])
     token_budget = int(settings["token_budget"])
     service = "not asked"
@@ -82,7 +82,7 @@ def answer_prompt(question: str, call: HookCall, settings: Mapping[str, str], st
 
 
 def _await_answer(request: RecallCall, deadline: float, service: str) -> tuple[PromptAnswer | None, str]:
-    """The service's answer if it comes until `deadline`, and the state of the service, which else stays `service`."""
+    """Return the service's answer if it comes by `deadline`, and the state of the service, else `service`."""
     try:
         response = request.wait(deadline)
     except OSError as error:
@@ -134,7 +134,7 @@ class _OwnSearch:
 
 
 def _parse_answer(response: dict[str, Any]) -> PromptAnswer | None:
-    """The service's answer; None when it reports that it could not answer."""
+    """Parse the service's answer; None when it reports that it could not answer."""
     block, status, paths = response.get("block"), response.get("status"), response.get("paths")
     if response.get("ok") is not True or not isinstance(block, str) or not isinstance(paths, list):
         return None

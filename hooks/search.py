@@ -1,8 +1,8 @@
-"""Recall without the service: one search by words, of index.db, or of the files themselves where there is no index.
+"""Recall without the service: search index.db by words, or the files themselves where there is no index.
 
-The best passages are put to the gate (vault/gate.py) with its weights for words alone. Both ways apply the scope of a
-hook (entries in use, no special folder, no other project), read the file of every hit before it is shown, and stop at a
-deadline with the hits so far.
+The gate (vault/gate.py) decides on the best passages with its weights for words alone. Either way the search is limited
+to the scope of a hook (entries in use, no special folder, no other project), reads the file of every hit before it is
+shown, and stops at a deadline with the hits so far.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ SCOPE = (
     " AND m.special IN ('', ?) AND COALESCE(m.project, '') IN ('', ?)"
     " AND COALESCE(m.kind, '') NOT IN ('topic', 'topic-index', 'session-cost')"
 )
-"""What a hook may show: not the index of the agent's own notes, which the session has since its start, and not those
-notes themselves, which are read on demand. Parameters: the statuses that are out of use, `_always-load` or '', and the
-project."""
+"""Condition for what a hook may show. The index of the agent's own notes, which the session has had since its start,
+and those notes, which are read on demand, are left out. Parameters: the statuses that are out of use, `_always-load` or
+'', and the project."""
 TOKENIZER = "porter unicode61 remove_diacritics 2"
-"""As of chunk_fts (index/schema.py)."""
+"""The same as for chunk_fts (index/schema.py)."""
 BEST = (
     "SELECT m.path, m.project, m.session, c.rowid, c.text FROM (SELECT rowid, bm25(chunk_fts, 3.0, 2.0, 1.0) AS"
     " score FROM chunk_fts WHERE chunk_fts MATCH ? ORDER BY score LIMIT ?) f JOIN chunk c ON c.rowid = f.rowid"
@@ -49,23 +49,23 @@ RIVALS = (
 KEYWORD_LIMIT = 300
 """Passages that are ranked before the scope is applied."""
 SCORED_PASSAGES = 4_000
-"""As in index/query.py: so many passages are scored in some 15 ms."""
+"""Most passages that are scored, in some 15 ms; see index/query.py."""
 TERM_LIMIT = 24
-"""The rarest words of a prompt say what it is about."""
+"""Most words that are searched: the rarest ones."""
 GATED_ENTRIES = 12
 PROJECT_PRIOR = 0.2
-"""Log-odds for an entry of the project: it comes first among equals."""
+"""Log-odds added for an entry of the project: it comes first among equals."""
 SKILL_KIND = "skill"
-"""As in vault/entry.py, which takes too long to import for a hook."""
+"""The same as in vault/entry.py, which takes too long to import for a hook."""
 MIN_SKILL_COVERAGE = 0.5
-"""Share of the prompt that a skill must have: dozens of them describe common work in common words."""
+"""Share of the prompt that a skill must cover: skills describe common work in common words."""
 SEARCHED_FILES = "searched the files"
 EXCERPT_CHARACTERS = 1600
-"""Of a longer entry only the passage that matched is shown."""
+"""Longest entry that is shown whole; of a longer one the passage that matched is shown."""
 LOCK_PATIENCE_SECONDS = 0.02
 SCAN_FILE_LIMIT = 5000
 READING_SHARE = 0.5
-"""Of the time that is left; the other half is for the search of what was read."""
+"""Share of the remaining time for reading files; the rest is for searching what was read."""
 
 
 class FallbackQuery:
@@ -84,7 +84,7 @@ class FallbackQuery:
         self.deadline = deadline
         """time.monotonic() at which to stop."""
         self.search_always_load = False
-        """Search `_always-load` too? Only where it is recorded which of its entries the session has."""
+        """Whether to search `_always-load` too: only where it is recorded which of its entries the session has."""
         self.eagerness = "balanced"
         """A position of the setting `recall.eagerness`."""
         self.is_gated = True
@@ -92,8 +92,8 @@ class FallbackQuery:
 
 
 class FallbackHits:
-    """Hits, best first; `degraded`: what was missing, in words; `searched`: False when neither index nor files were;
-    `ranked`: how many entries the words were found in, at most GATED_ENTRIES."""
+    """Hits, best first. `degraded`: what was missing, in words. `searched`: False when neither index nor files were
+    searched. `ranked`: how many entries have the words, at most GATED_ENTRIES."""
 
     __slots__ = ("degraded", "hits", "ranked", "searched")
 
@@ -129,7 +129,7 @@ def search(query: FallbackQuery, index_db: str) -> FallbackHits:
 
 
 def _search(query: FallbackQuery, words: list[str], connection: Any, degraded: str) -> FallbackHits:
-    """The entries that pass the gate, the surest first."""
+    """Return the entries that pass the gate, the surest first."""
     connection.execute("PRAGMA temp_store = MEMORY")
     connection.execute(f"CREATE VIRTUAL TABLE temp.said USING fts5(text, tokenize = '{TOKENIZER}')")
     connection.execute("CREATE VIRTUAL TABLE temp.said_term USING fts5vocab(temp, said, instance)")
@@ -183,7 +183,7 @@ def _search(query: FallbackQuery, words: list[str], connection: Any, degraded: s
 
 
 def _stems(connection: Any, texts: list[str]) -> list[set[str]]:
-    """The terms under which FTS5 indexes each of the texts."""
+    """Return the terms under which FTS5 indexes each of the texts."""
     connection.execute("DELETE FROM temp.said")
     connection.executemany(
         "INSERT INTO temp.said (rowid, text) VALUES (?, ?)",
@@ -196,7 +196,8 @@ def _stems(connection: Any, texts: list[str]) -> list[set[str]]:
 
 
 def _match(counted: list[tuple[str, int]]) -> str:
-    """An FTS5 expression of the words that occur, the rarest first, as many as have SCORED_PASSAGES together."""
+    """Build an FTS5 expression of the words that occur, the rarest first, as long as they have SCORED_PASSAGES
+    together."""
     chosen: list[str] = []
     passages = 0
     for word, count in counted:
@@ -207,7 +208,7 @@ def _match(counted: list[tuple[str, int]]) -> str:
 
 
 def _best_passages(query: FallbackQuery, connection: Any, match: str) -> list[Any]:
-    """Rows of BEST: the best passage of each entry within the scope, best first, at most GATED_ENTRIES."""
+    """Return rows of BEST: the best passage of each entry within the scope, best first, at most GATED_ENTRIES."""
     from ..vault.statuses import OUT_OF_USE_JSON
 
     special = ALWAYS_LOAD if query.search_always_load else ""
@@ -222,13 +223,13 @@ def _best_passages(query: FallbackQuery, connection: Any, match: str) -> list[An
 
 
 def _one_skill(hits: list[EntryFile]) -> list[EntryFile]:
-    """Without all skills but the first: hosts list skills by themselves."""
+    """Leave out all skills but the first: hosts list skills themselves."""
     skills = [hit for hit in hits if hit.kind == SKILL_KIND]
     return [hit for hit in hits if hit not in skills[1:]]
 
 
 def _read_current(query: FallbackQuery, path: str) -> EntryFile | None:
-    """The entry as it is in its file now; None when it may not be shown (any more)."""
+    """Read the entry from its file; None when it may not be shown."""
     if path in query.exclude or kind_by_path(path):
         return None
     hit = read_entry_file(query.vault, path)
@@ -238,14 +239,14 @@ def _read_current(query: FallbackQuery, path: str) -> EntryFile | None:
 
 
 def _excerpt(body: str, chunk: str) -> str:
-    """The indexed passage `chunk` if `body` still has it, else the beginning of `body`."""
+    """Return the indexed passage `chunk` if `body` still has it, else the beginning of `body`."""
     if chunk and chunk.strip() in body:
         return chunk.strip()
     return body[:EXCERPT_CHARACTERS].rsplit("\n", 1)[0] + " …"
 
 
 def _index_files(query: FallbackQuery) -> Any:
-    """An index in memory of the files that can be read by the deadline, with the tables that `_search` reads."""
+    """Build an index in memory of the files that can be read by the deadline, with the tables that `_search` reads."""
     connection = open_database("", "memory", LOCK_PATIENCE_SECONDS)
     connection.execute(
         "CREATE TABLE entry_meta (rowid INTEGER PRIMARY KEY, path, project, kind, status, special, session)"

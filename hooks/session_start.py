@@ -1,4 +1,4 @@
-"""SessionStart: what every session is shown, and a reminder of what waits for the user."""
+"""SessionStart: the entries that every session is given, and a reminder of what waits for the user."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ SILENT_DAYS = 7
 FLAGGED_LIMIT = 500
 LOCK_PATIENCE_SECONDS = 0.02
 HOST_CHARACTERS = 10_000
-"""Of a longer text Claude Code shows the model a preview of 2 KB."""
+"""Longest text that Claude Code passes on whole; of a longer one the model sees a preview of 2 KB."""
 FLAGGED = (
     "SELECT path FROM entry_meta WHERE always_load = 1 AND special IN ('', '_always-load')"
     " AND (status IS NULL OR status = 'active') AND (project IS NULL OR project IN ('', ?))"
     " AND (kind IS NULL OR kind NOT IN ('topic', 'topic-index', 'session-cost', 'idea-research'))"
     " ORDER BY path LIMIT ?"
 )
-"""Always-load entries wherever they are. Looking for the flag in all files would take longer than a session waits."""
+"""Always-load entries in any folder, from the index: looking for the flag in all files would take too long."""
 
 
 class Opening:
-    """What a session starts with."""
+    """The opening of a session."""
 
     __slots__ = ("entries", "note", "paths", "status", "text")
 
@@ -158,7 +158,7 @@ def read_project_index(vault: str, project: str, room: int) -> str:
 
 
 def format_reminder(vault: str, markers: str, session: str) -> str:
-    """One line if something waits for the user or nothing has been reflected for SILENT_DAYS, else ''."""
+    """Return one line if something waits for the user or nothing has been reflected for SILENT_DAYS, else ''."""
     counts = {place: len(paths) for place, paths in group_by_place(find_pending_notes(vault)).items()}
     parts = []
     if review := describe_review(counts):
@@ -177,7 +177,8 @@ def format_reminder(vault: str, markers: str, session: str) -> str:
 
 
 def count_silent_days(markers: str, session: str, now: float) -> int:
-    """Whole days since a session was last reflected or, if none ever was, since the oldest one's last event; else 0."""
+    """Return whole days since a session was last reflected or, if none ever was, since the oldest one's last event;
+    else 0."""
     try:
         reflected = [_age(marker_path(markers, sid, REFLECTED), now) for sid in list_markers(markers, REFLECTED)]
         if reflected:

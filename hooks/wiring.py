@@ -1,4 +1,4 @@
-"""Installing the hooks in the files of the other hosts: names of events, and shapes of entries.
+"""Install the hooks in the files of the other hosts, each with its names of events and its shape of entries.
 
 The files are merged, copied before and restored as in `install.py`.
 """
@@ -134,7 +134,8 @@ def wire_actions(host: str, settings: Settings, *, on: bool) -> InstallOutcome:
 
 
 def hosts_with_actions(settings: Settings) -> dict[str, bool]:
-    """The hosts here that are wired and have events of tool calls: are those wired, too? Raises SettingsError."""
+    """Return the wired hosts that have events of tool calls, and whether those events are wired. Raises
+    SettingsError."""
     wired = {host: wired_events(host, settings) for host, wiring in WIRINGS.items() if wiring.actions}
     return {host: set(WIRINGS[host].actions) <= set(events) for host, events in wired.items() if events}
 
@@ -181,7 +182,7 @@ def wired_events(host: str, settings: Settings) -> tuple[str, ...]:
 
 
 def set_plugin_actions(settings: Settings, *, on: bool) -> InstallOutcome | None:
-    """Have OpenCode's plugin run the hook at tool calls, too, or no more; None where it is not there.
+    """Make OpenCode's plugin run the hook at tool calls, or stop doing so; None where there is no plugin.
 
     Raises SettingsError.
     """
@@ -193,7 +194,7 @@ def set_plugin_actions(settings: Settings, *, on: bool) -> InstallOutcome | None
 
 
 def plugin_has_actions(settings: Settings) -> bool:
-    """Does OpenCode's plugin run the hook at tool calls?"""
+    """Whether OpenCode's plugin runs the hook at tool calls."""
     return opencode.has_actions(str(WIRINGS[opencode.HOST].home(settings)))
 
 
@@ -207,7 +208,7 @@ def _install_plugin(wiring: HostWiring, settings: Settings, *, actions: bool | N
 
 
 def is_wired(settings: Settings) -> bool:
-    """Whether any agent runs hooks of ours; one whose file cannot be read may do so."""
+    """Whether any agent runs our hooks. True where an agent's file cannot be read."""
     try:
         return (
             bool(installed_events(settings))
@@ -219,9 +220,9 @@ def is_wired(settings: Settings) -> bool:
 
 
 def trusted_by_codex(settings: Settings) -> bool:
-    """Does Codex trust each hook of ours in its file? It runs no others. Raises SettingsError.
+    """Whether Codex trusts each of our hooks in its file: it runs no others. Raises SettingsError.
 
-    It names what it trusts by file, event and place there, such as `…/hooks.json:session_start:0:0`.
+    It names what it trusts by file, event and place in it, such as `…/hooks.json:session_start:0:0`.
     """
     wiring = WIRINGS["codex"]
     hooks = _codex_config(settings).get("hooks")

@@ -1,4 +1,4 @@
-"""The client of the recall service, and how a service is started."""
+"""The client of the recall service, and the code that starts a service."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _POLL_SECONDS = 0.02
 
 
 class ServiceUnavailable(MemoryVaultError):
-    """No service answers at the socket, or not in time."""
+    """No service answers at the socket, or it does not answer in time."""
 
 
 class ServiceRefused(MemoryVaultError):
@@ -86,7 +86,8 @@ class RecallClient:
         self.request({"op": "stop"}, PING_SECONDS)
 
     def reload(self, wait_seconds: float = 0.0) -> bool:
-        """Let the service change to the model in force; True when it answers with that one within `wait_seconds`.
+        """Ask the service to change to the model in force; return whether it answers with that one within
+        `wait_seconds`.
 
         Raises ServiceUnavailable, ServiceRefused.
         """
@@ -102,7 +103,7 @@ class RecallClient:
         return self.request({"op": "recall", "text": text, **options}, timeout_seconds)
 
     def embed(self, texts: Sequence[str], *, timeout_seconds: float = EMBED_SECONDS) -> EmbeddedBatch:
-        """Embed passages. Raises ModelUnavailable where there is no service or no model, or no answer in time."""
+        """Embed passages. Raises ModelUnavailable without a service or a model, or without an answer in time."""
         try:
             answer = self.request({"op": "embed", "texts": list(texts)}, timeout_seconds)
         except (ServiceUnavailable, ServiceRefused) as error:
@@ -117,7 +118,7 @@ class RecallClient:
     def read(
         self, text: str, before: str, sentences: Sequence[tuple[int, int]], *, timeout_seconds: float
     ) -> dict[str, Any]:
-        """Read a message (message_reader.py). Raises ModelUnavailable where there is no service or no model, or no
+        """Read a message (message_reader.py). Raises ModelUnavailable without a service or a model, or without an
         answer in time."""
         message = {"op": "read", "text": text, "before": before, "sentences": [list(span) for span in sentences]}
         try:

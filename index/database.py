@@ -88,7 +88,7 @@ def open_reader(path: Path, *, vectors: bool = True) -> apsw.Connection:
 
 
 def load_vectors(connection: apsw.Connection) -> bool:
-    """Load sqlite-vec; False where it is not available (then there is no dense retriever)."""
+    """Load sqlite-vec; return False where it is not available: then there is no dense retriever."""
     try:
         extension = _vector_extension()
     except ImportError:
@@ -106,10 +106,10 @@ def load_vectors(connection: apsw.Connection) -> bool:
 
 @functools.cache
 def _vector_extension() -> str:
-    """What `sqlite_vec.loadable_path()` answers. That package is not imported for it: it would bring numpy along, which
+    """Return what `sqlite_vec.loadable_path()` returns. That package is not imported: it would import numpy, which
     takes longer than most commands.
 
-    Raises ImportError, which is not remembered: a worker may outlive an installation.
+    Raises ImportError, which is not cached: a worker may outlive an installation.
     """
     try:
         spec = importlib.util.find_spec("sqlite_vec")
@@ -151,7 +151,7 @@ def quarantine(path: Path, now: datetime) -> Path:
 # not repeated each time a worker opens the index.
 _sound: set[tuple[int, int]] = set()
 _doubted: set[tuple[int, int]] = set()
-"""Files in which somebody met damage: these are checked whole, since the quick check reads no word of FTS5's."""
+"""Files in which damage was found. They are checked whole, since the quick check does not read FTS5's index."""
 
 
 def is_known_sound(path: Path) -> bool:
@@ -179,7 +179,7 @@ def is_doubted(path: Path) -> bool:
 
 
 def file_identity(path: Path) -> tuple[int, int] | None:
-    """Device and inode; another pair means that index.db was replaced. None where there is no file."""
+    """Return device and inode, which differ once index.db was replaced; None where there is no file."""
     try:
         status = os.stat(path)
     except OSError:

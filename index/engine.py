@@ -52,7 +52,7 @@ DENSE_LATE = "dense-late"
 MODEL_UNREAD = "model-unread"  # most of the question's letters are not in the model's vocabulary
 KEYWORD_LATE = "keyword-late"
 FILES_LATE = "files-late"  # the disk did not answer in time: hits are shown as they were indexed
-VAULT_MISSING = "vault-missing"  # likewise, since there are no files
+VAULT_MISSING = "vault-missing"  # the same, since there are no files
 
 # The reasons of a `Rejection`.
 BELOW_FLOOR = "below-floor"
@@ -65,7 +65,7 @@ QUESTION_LENIENCE = 2.5
 """Log-odds by which a question to the vault is answered more readily than a prompt gets an entry unasked."""
 POOLED_READERS = 4
 FILES_SECONDS = 1.0
-"""How long the notes' files are searched, for a recall without a deadline, where there is no index."""
+"""Time for searching the notes' files where there is no index, in a recall without a deadline."""
 _RETRIEVAL_SHARE, _FILES_SHARE = 0.75, 0.85
 """Shares of the budget after which retrieval and the check of the files end; the rest is for sending the answer."""
 
@@ -86,9 +86,8 @@ class RecallQuery:
     exclude_always_load: bool = False
     exclude_kinds: frozenset[str] = EXPLICIT_KINDS
     is_prompt: bool = False
-    """True for a prompt to an agent, False for a question to the vault. Notes in special folders are not searched for a
-    prompt, one of a single word is not taken for a question, and of entries that say the same only the best is
-    returned."""
+    """True for a prompt to an agent, False for a question to the vault. For a prompt special folders are not searched,
+    a single word is not taken for a question, and of entries with nearly the same text only the best is returned."""
     apply_threshold: bool = True
     """False: return entries that do not pass the gate too (for evaluation and the search for duplicates)."""
 
@@ -115,7 +114,7 @@ class Hit:
     created: str | None = None
     updated: str | None = None
     surfaced_at: str | None = None
-    """When it was said, where that is known: an ISO 8601 time."""
+    """ISO 8601 time at which it was said, where that is known."""
     answers: float | None = None
     """Log-odds that the question needs this entry (ScoredEntry.log_odds), None without a ranking."""
 
@@ -170,13 +169,13 @@ class _RecallState:
 
     @property
     def found(self) -> Mapping[str, int]:
-        """How many entries were found by meaning, by words, and so both ways that they counted once less."""
+        """Count the entries that were found by meaning, by words, and both ways."""
         both = len(self.by_meaning & self.by_words)
         return {"vec_hits": len(self.by_meaning), "grep_hits": len(self.by_words), "deduped_count": both}
 
     @property
     def separate_kind(self) -> str | None:
-        """The kind that is searched and ranked apart from the others: a prompt did not ask for skills."""
+        """The kind that is searched and ranked separately: skills, where a prompt did not ask for them."""
         return SKILL_KIND if self.query.is_prompt and self.scope.filter is None else None
 
     def reject(self, scored: ScoredEntry, row: EntryRow, reason: str) -> None:
@@ -349,7 +348,7 @@ class RecallEngine:
         return self._embedder.submit(state.analysis.dense_text, self._resident_matrix(reader, self._embedder.name))
 
     def _resident_matrix(self, reader: SearchReader, model_name: str) -> Matrix | None:
-        """The model's vectors in memory; None where they are not, or not yet."""
+        """Return the model's vectors in memory; None where they are not there, or not yet."""
         if self._matrices is None:
             return None
         try:
@@ -359,7 +358,7 @@ class RecallEngine:
             return None  # A part is missing: the dense retriever will say so.
 
     def _await_embedding(self, state: _RecallState, future: Future[QueryEmbedding] | None) -> QueryEmbedding | None:
-        """The embedded question, if it is ready in time."""
+        """Return the embedded question; None if it is not ready in time."""
         if future is None:
             return None
         with state.stage("embed"):
@@ -457,7 +456,7 @@ class RecallEngine:
         facts: Mapping[int, EntryFacts],
         evidence: Mapping[int, WordEvidence],
     ) -> list[ScoredEntry]:
-        """These entries with the gate's log-odds, in their order."""
+        """Return these entries with the gate's log-odds, in their order."""
         pairs = self._pairs(reader, state, ranked, retrieved, facts, evidence)
         asks_something = state.analysis.is_question
         return [
@@ -476,7 +475,7 @@ class RecallEngine:
         facts: Mapping[int, EntryFacts],
         evidence: Mapping[int, WordEvidence],
     ) -> list[dict[str, float]]:
-        """The gate's features of the prompt and each of these entries."""
+        """Return the gate's features of the prompt and each of these entries."""
         texts = reader.texts_of([scored.chunk_rowid for scored in ranked])
         counts = reader.vocabulary.document_frequencies([term.stem for term in state.analysis.terms])
         vector = retrieved.embedding.vector if retrieved.embedding is not None else b""
@@ -507,8 +506,11 @@ class RecallEngine:
         ]
 
     def _select_needed(self, state: _RecallState, gated: Sequence[ScoredEntry]) -> list[ScoredEntry]:
-        """The entries that pass the gate, for a prompt the surest first. A question of one word that nothing passes for
-        gets the entries that have the word, a prompt of one word only an entry that no other shares it with."""
+        """Return the entries that pass the gate, for a prompt the surest first.
+
+        If none passes: a question of one word gets the entries that have the word, a prompt of one word gets an entry
+        only if no other has it.
+        """
         # Who asks the vault itself can tell what is of use.
         passed = needed(gated, self._eagerness, 0.0 if state.query.is_prompt else QUESTION_LENIENCE)
         have_the_word = [scored for scored in gated if scored.keyword is not None and len(state.analysis.terms) == 1]
@@ -526,7 +528,7 @@ class RecallEngine:
         ranked: Sequence[ScoredEntry],
         rows: Mapping[int, EntryRow],
     ) -> list[Hit]:
-        """The first k hits whose files still exist; what changed since it was indexed is read again."""
+        """Return the first k hits whose files still exist. What changed since it was indexed is read again."""
         chunks = reader.chunks_by_rowid([scored.chunk_rowid for scored in ranked[: 4 * state.query.k]])
         hits: list[Hit] = []
         checks: dict[int, FileCheck] = {}
@@ -549,7 +551,7 @@ class RecallEngine:
         return hits
 
     def _list_filtered(self, reader: SearchReader, state: _RecallState) -> list[Hit]:
-        """The newest entries that the filter admits: they were asked for, though none matches the words."""
+        """Return the newest entries that the filter admits: the user asked for them, though none has the words."""
         rows = reader.newest_entries(state.scope, state.query.k)
         firsts = reader.first_chunks([row.rowid for row in rows])
         checks = self._files.check(rows, state.files_deadline)
@@ -560,7 +562,7 @@ class RecallEngine:
     def _current_hit(
         self, state: _RecallState, row: EntryRow, check: FileCheck, chunk: StoredChunk, scored: ScoredEntry | None
     ) -> Hit | None:
-        """The hit as its file is now; None when the file is gone or may no longer be shown.
+        """Return the hit as its file is now; None when the file does not exist or may no longer be shown.
 
         Where the disk does not answer, or the vault is missing, the hit is shown as it was indexed.
         """
@@ -636,6 +638,6 @@ def _repeats(hit: Hit, earlier: Sequence[Hit]) -> bool:
 
 
 def _count_words(text: str, query: QueryAnalysis) -> int:
-    """How many of the question's words occur in the text, also within other words."""
+    """Count the question's words that occur in the text, also within other words."""
     lowered = text.lower()
     return sum(word in lowered for word in query.words)

@@ -1,4 +1,4 @@
-"""Analyses a question: its significant words, their weights, and the keyword expression. Pure."""
+"""Analyse a question: its significant words, their weights, and the keyword expression. Pure."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from ..runtime.normal_form import normal_form
 from .stemming import stem
 
 SCORED_PASSAGES = 8_000
-"""BM25 is computed for every passage that has one of the words, 300 in a millisecond. In a large index the common words
-of a question are in most passages: there a passage must have one of the rarer words, as many of them as occur in no
-more than this many passages together."""
+"""Most passages for which BM25 is computed, 300 in a millisecond. In a large index the common words of a question are
+in most passages: there a passage must have one of the rarer words, as many of them as occur in no more than this many
+passages together."""
 MAX_WORDS = 24
-"""A pasted page has hundreds of words: the rarest say what it is about."""
+"""Most words of a question that are searched: the rarest ones, since a pasted page has hundreds."""
 DENSE_CHARACTERS = 1200
-"""A model reads about 256 word pieces; of a longer prompt the beginning and the end are embedded."""
+"""Longest text that is embedded whole. A model reads about 256 word pieces; of a longer prompt the beginning and the
+end are embedded."""
 
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
 # It begins where a run of letters and digits begins: tried at each of a long run's characters, it takes

@@ -67,7 +67,7 @@ DRAIN_SECONDS = 2.0
 REPLACED_SECONDS = 15.0
 """How long a replaced model is kept for requests that began with it."""
 HANGS_SECONDS = 10.0
-"""A service that answers no ping for so long is replaced by one that is started. A busy one answers: each connection
+"""Time without an answer to a ping after which a service is replaced by a new one. A busy one answers: each connection
 has its thread, and a ping needs no model."""
 EMBED_WAIT_SECONDS = 60.0
 """How long a batch waits for the model to be loaded."""
@@ -83,10 +83,10 @@ class ServiceConfig:
     state: StatePaths
     model: str
     idle_exit_seconds: float = 1800.0
-    """Without a request for so long it exits; `memory service serve` never does."""
+    """Time without a request after which the service exits; `memory service serve` never does."""
     eagerness: str = DEFAULT_EAGERNESS
     unreviewed: bool = True
-    """Whether a prompt may get what the user said and nobody has decided on (unreviewed.py)."""
+    """Whether a prompt may get what the user said and has not reviewed (unreviewed.py)."""
     connection_seconds: float = CONNECTION_SECONDS
 
     @classmethod
@@ -140,7 +140,7 @@ def serve(
 
 
 def _does_hang(socket_path: Path) -> bool:
-    """Whether it answers nothing for HANGS_SECONDS; an answer ends the waiting."""
+    """Whether the service answers no ping for HANGS_SECONDS."""
     until = time.monotonic() + HANGS_SECONDS
     with RecallClient(socket_path) as client:
         while (left := until - time.monotonic()) > 0:
@@ -354,7 +354,7 @@ class RecallService:
         return RecallEngine(index_db, self._config.vault, runner, self._config.eagerness, keep_vectors=True)
 
     def _reload(self, message: Mapping[str, Any]) -> _Answer:
-        """Load the model that is in force, if it is another one; the old one answers meanwhile."""
+        """Load the model that is in force, if it is another one. The old one answers in the meantime."""
         name = self._model_in_force()
         with self._lock:
             runner = self._next_runner
@@ -507,7 +507,7 @@ class RecallService:
         return query, session, project
 
     def _injected_paths(self, session: str) -> set[str] | None:
-        """Paths of the entries that the session was given before; None when nothing is known of it."""
+        """Return paths of the entries that the session was given before; None when there is no list of them."""
         try:
             data = Path(self._config.state.markers, f"injected-{session}").read_bytes()
         except OSError:
@@ -516,7 +516,7 @@ class RecallService:
 
 
 def _deadline(message: Mapping[str, Any]) -> float | None:
-    """When the answer must have been sent (monotonic seconds), None without a budget.
+    """Return when the answer must have been sent (monotonic seconds), None without a budget.
 
     `until` is on the client's monotonic clock, which is this machine's, so the time that the request waited in the
     socket counts. Where the clocks differ, `budget_ms` from now is the limit.

@@ -1,8 +1,8 @@
-"""Every setting: its section, key, default, what is allowed, its variable and what it does.
+"""The table of settings: section, key, default, allowed values, variable and description.
 
-Declared once, as a field of its section's class. `SETTINGS` is the table of all of them; the parser, the
-error messages, `memory config show` and the reference page are made from it. To add a setting, add a field.
-Standard library only.
+Declared once, as a field of its section's class. `SETTINGS` is the table of all of them; the parser, the error
+messages, `memory config show` and the reference page are made from it. To add a setting, add a field. Standard library
+only.
 """
 
 # ruff: noqa: RUF009 - the functions below make fields, as `field` does
@@ -48,7 +48,7 @@ class Setting:
 
     @property
     def allowed(self) -> str:
-        """What may be written, in words."""
+        """Return the allowed values in words."""
         if self.type == "switch":
             return "true or false"
         if self.choices:
@@ -106,7 +106,7 @@ class VaultSection:
 
 @dataclass(frozen=True, slots=True)
 class MemorySection:
-    """What MemoryVault does at all."""
+    """What MemoryVault does."""
 
     enabled: bool = _switch(True, "When false, hooks do nothing and no job starts.")
     review_mode: str = _choice(
@@ -135,7 +135,7 @@ class MemorySection:
 
 @dataclass(frozen=True, slots=True)
 class RecallSection:
-    """What is given back to a prompt."""
+    """Recall for a prompt."""
 
     k: int = _whole(5, "Most entries printed for one prompt.", 1, 50)
     token_budget: int = _whole(2000, "Tokens for the entries of one prompt; 0 is no limit.", 0)
@@ -209,7 +209,7 @@ class ReflectionSection:
 
 @dataclass(frozen=True, slots=True)
 class ResearchSection:
-    """What is looked up about an idea. An idea is private text: nothing leaves the machine unless `network` is true."""
+    """Research on an idea. An idea is private text: nothing leaves the machine unless `network` is true."""
 
     network: bool = _switch(
         False,
@@ -257,7 +257,7 @@ class QueueSection:
 
 @dataclass(frozen=True, slots=True)
 class DiscoverySection:
-    """New skills from the outside, once you have confirmed the sources (docs/how-to/discovery.md)."""
+    """Search for new skills elsewhere, once you have confirmed the sources (docs/how-to/discovery.md)."""
 
     ask_model: bool = _switch(
         False, "Send a pattern's text to the model of reflection.miner for a second opinion.", variable=None
@@ -274,7 +274,7 @@ class DiscoverySection:
 
 @dataclass(frozen=True, slots=True)
 class HostsSection:
-    """Where the agents keep their files. A transcript anywhere else is refused."""
+    """Folders of the agents. A transcript elsewhere is refused."""
 
     claude_config_dir: Path = _path(Path("~/.claude"), "Claude Code's folder.", variable="CLAUDE_CONFIG_DIR")
     codex_home: Path = _path(Path("~/.codex"), "Codex CLI's folder.", variable="CODEX_HOME")
@@ -300,7 +300,7 @@ class McpSection:
 
 @dataclass(frozen=True, slots=True)
 class ReceiptsSection:
-    """What is shown of sessions and recalls. No variable can change it: a repository may set variables."""
+    """Display of sessions and recalls. No variable can change it: a repository may set variables."""
 
     prompts: bool = _switch(
         False, "The console's lists show the first words that you typed in a session, scrubbed.", variable=None
@@ -343,7 +343,7 @@ BY_NAME: Mapping[str, Setting] = {row.name: row for row in SETTINGS}
 
 
 def render_settings_reference() -> str:
-    """The reference of all settings as markdown: one table for each section."""
+    """Return the reference of all settings as markdown: one table for each section."""
     parts = []
     for section, class_ in SECTIONS.items():
         parts.append(f"## [{section}]\n\n{(class_.__doc__ or '').strip()}\n")
@@ -358,7 +358,7 @@ def render_settings_reference() -> str:
 
 
 def as_toml(value: object) -> str:
-    """A setting's value as config.toml writes it."""
+    """Return a setting's value as config.toml writes it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str | Path):

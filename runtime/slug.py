@@ -1,4 +1,4 @@
-"""Names of files: slugs made from titles, and the validation of names."""
+"""Make slugs from titles, and validate names of files."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _LEADING = (ENGLISH | frozenset(("look", "ok", "okay", "please", "take", "think"
 _TRAILING = ENGLISH | frozenset(("dont", "never", "no", "not"))
 _APOSTROPHE = re.compile(r"(?<=[^\W\d_])['’](?=[^\W\d_])")
 _USER_NAME = re.compile(r"[^/\\\x00-\x1f\x7f\ud800-\udfff]+")
-"""Without half surrogates: Python has them for bytes that are not UTF-8, and no database holds them."""
+"""Letters without half surrogates: Python uses them for bytes that are not UTF-8, and no database holds them."""
 # Letters with a customary ASCII spelling that NFKD does not decompose.
 _SPELLED_OUT = str.maketrans(
     {
@@ -65,7 +65,7 @@ _SPELLED_OUT = str.maketrans(
 
 
 def transliterate(text: str) -> str:
-    """`text` in lower case and in ASCII, as far as Unicode or custom defines how: `Łódź` is `lodz`, `の` stays."""
+    """Return `text` in lower case and in ASCII where Unicode or custom defines how: `Łódź` is `lodz`, `の` stays."""
     folded = unicodedata.normalize("NFKC", text).casefold().translate(_SPELLED_OUT)
     if not folded.isascii():
         # Combining marks go, so that é is e; every other foreign letter separates words.
@@ -75,12 +75,12 @@ def transliterate(text: str) -> str:
 
 
 def _words(text: str) -> list[str]:
-    """The alphanumeric runs of `text`, transliterated."""
+    """Return the alphanumeric runs of `text`, transliterated."""
     return _WORD.findall(transliterate(text))
 
 
 def _foreign_name(text: str, fallback: str) -> str:
-    """`note-<8 hex>` for a text with letters but none that ASCII can spell, so that titles stay apart."""
+    """Return `note-<8 hex>` for a text with letters that ASCII cannot spell, so that titles stay apart."""
     normalized = unicodedata.normalize("NFKC", text).casefold()
     if any(c.isalnum() for c in normalized):
         return "note-" + hashlib.sha256(normalized.encode("utf-8", "surrogatepass")).hexdigest()[:8]
@@ -90,8 +90,8 @@ def _foreign_name(text: str, fallback: str) -> str:
 def slugify(title: str, limit: int = MAX_SLUG_CHARACTERS, fallback: str = "untitled") -> str:
     """Make a slug of `title`: `[a-z0-9-]+`, at most `limit` characters.
 
-    A title without letters or digits gives `fallback`; one in a script that has no ASCII spelling gives
-    `note-<8 hex>`, the same one each time.
+    A title without letters or digits gives `fallback`; one in a script without an ASCII spelling always the same
+    `note-<8 hex>`.
     """
     slug = "-".join(_words(title))[:limit].strip("-")
     return allowed_name(slug) or _foreign_name(title, fallback)
@@ -100,7 +100,7 @@ def slugify(title: str, limit: int = MAX_SLUG_CHARACTERS, fallback: str = "untit
 def mining_slug(match: str) -> str:
     """Make the slug of a mined statement: MINING_WORDS words of it, from the first that says what it is about.
 
-    What leads up to that ("No, …", "In this repo, …", "I think we …") is left out where LEAD_WORDS words remain.
+    An introduction ("No, …", "In this repo, …", "I think we …") is left out where LEAD_WORDS words remain.
     """
     said = _APOSTROPHE.sub("", match)
     words = _words(said)
@@ -122,8 +122,8 @@ def title_slug(title: str, limit: int = MAX_SLUG_CHARACTERS, fallback: str = "un
 
 
 def _whole_words(words: list[str], limit: int, most: int | None = None) -> str:
-    """The first words, `most` of them and as many as fit, to the last that says something; of a first one that is too
-    long its beginning."""
+    """Return the first words, at most `most` and as many as fit, up to the last that is no function word; the beginning
+    of a first word that is too long."""
     kept = words[:most]
     while len(kept) > 1 and len("-".join(kept)) > limit:
         kept.pop()
@@ -150,7 +150,7 @@ def source_slug(url: str) -> str:
 
 
 def free_slug(slug: str, taken: Container[str] | Callable[[str], bool]) -> str:
-    """`slug`, or `slug-2`, `slug-3`, … : the first that is not taken."""
+    """Return `slug`, or `slug-2`, `slug-3`, …: the first that is not taken."""
     is_taken = taken if callable(taken) else taken.__contains__
     if not is_taken(slug):
         return slug
@@ -161,7 +161,7 @@ def free_slug(slug: str, taken: Container[str] | Callable[[str], bool]) -> str:
 
 
 def allowed_name(name: str) -> str:
-    """Return `name`, or `name-it` of one that Windows reserves: see RESERVED_NAMES."""
+    """Return `name`, or `name-it` for a name that Windows reserves (RESERVED_NAMES)."""
     return f"{name}-it" if name in RESERVED_NAMES else name
 
 
@@ -191,7 +191,7 @@ def is_slug(name: str) -> bool:
 
 
 def validate_user_name(name: str) -> str:
-    """Return `name`, one that a user may give a folder or note in Obsidian: `Retry page (v2)`. Raises EntryInvalid.
+    """Return `name` if a user may give it to a folder or note in Obsidian: `Retry page (v2)`. Raises EntryInvalid.
 
     Not one that leads elsewhere, is hidden, or is special because it begins with an underscore.
     """

@@ -1,4 +1,4 @@
-"""Finding entries by their fingerprints, rejected ones included: in the files, which are the truth."""
+"""Find entries by their fingerprints, rejected ones included: in the files, which are the truth."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .entry import Entry
 from .store import VaultStore
 
 HEADER_BYTES = 16_384
-"""Read of each note when the whole vault is looked through; of one with a longer header, more."""
+"""Bytes read of each note in a pass over the vault; more of one with a longer header."""
 
 _FINGERPRINT = re.compile(r"[0-9a-f]{8,128}")
 
