@@ -120,25 +120,20 @@ def said_on(entry: Entry) -> str | None:
 
 def _tell_what_there_is(args: argparse.Namespace, notes: Sequence[Entry], today: date, wished: Filter) -> None:
     """For an empty list, print the kinds and projects that would match with the other options, and what waits."""
-    if args.kind is not None and not any(matches(Equals("kind", args.kind), row_of(entry)) for entry in notes):
-        others = _filter(_with(args, kind=None), today)
-        kinds = {
-            kind
+    for key in ("kind", "project"):
+        asked = getattr(args, key)
+        wanted = project_slug(asked or "") if key == "project" else asked
+        if asked is None or any(matches(Equals(key, wanted), row_of(entry)) for entry in notes):
+            continue
+        others = _filter(_with(args, **{key: None}), today)
+        found = {
+            value
             for entry in notes
-            if entry.kind and _is_asked_for(entry, _with(args, kind=(kind := entry.kind.lower())))
+            if (value := (getattr(entry, key) or "").lower())
+            and _is_asked_for(entry, _with(args, **{key: value}))
             and matches(others, row_of(entry))
-        }  # fmt: skip
-        say_missing("the kind", args.kind, kinds)
-    if args.project is not None and not any(
-        matches(Equals("project", project_slug(args.project)), row_of(entry)) for entry in notes
-    ):
-        others = _filter(_with(args, project=None), today)
-        projects = {
-            entry.project
-            for entry in notes
-            if entry.project and _is_asked_for(entry, args) and matches(others, row_of(entry))
         }
-        say_missing("the project", args.project, projects)
+        say_missing(f"the {key}", asked, found)
     if args.status == "active" and not args.include_inbox:
         more = _with(args, include_inbox=True)
         waiting = (e for e in notes if e.special in WAITING_FOLDERS and _is_asked_for(e, more))

@@ -6,8 +6,7 @@ import json
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,6 +24,7 @@ from memoryvault.services.stores import open_index
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.loopback_hub import LoopbackHub
 from memoryvault.tests.support.tiny_model import make_model
+from memoryvault.tests.tasks.support import wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]
 
@@ -99,13 +99,6 @@ def in_force(sandbox: Sandbox) -> dict[str, object]:
 def vectors(sandbox: Sandbox) -> dict[str, int]:
     with IndexStore(sandbox.state / "index.db") as store:
         return {Path(model.name).name: model.embedded for model in store.vector_models()}
-
-
-def wait_until(condition: Callable[[], bool], what: str, seconds: float = 60.0) -> None:
-    until = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < until, what
-        time.sleep(0.1)
 
 
 @pytest.fixture

@@ -355,15 +355,11 @@ def test_an_empty_name_is_not_the_current_folder() -> None:
     [
         ("No, never push without asking me first.", "push without asking me first"),
         ("Always ship on Tuesday mornings, not before.", "ship on Tuesday mornings"),
-        ("Use pnpm, not npm.", "pnpm, not npm"),
         ("Never touch `foo/bar.py`: it is generated.", "touch foo/bar.py"),
-        ("Always answer yes or no when I ask a closed question.", "ask a closed question"),
         ('Call it "the vault" in all docs.', "Call it 'the vault' in all docs"),
         ("Yes, run the tests (asked: shall I run all the slow ones too?)", "run the tests"),
-        ("Antworte mir bitte immer auf Deutsch, nicht auf Englisch.", "Antworte mir bitte immer auf Deutsch"),
         ("テストを必ず実行してください。次へ。", "テストを必ず実行してください"),
         ("Use pnpm.", None),
-        ("...", None),
     ],
 )
 def test_the_first_question_quotes_the_user_and_puts_no_words_together(statement: str, quoted: str | None) -> None:

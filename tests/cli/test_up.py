@@ -7,7 +7,6 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -21,6 +20,7 @@ from memoryvault.runtime.settings import load_settings
 
 from ..acceptance.test_the_loop import record_session
 from ..support.sandbox import Sandbox
+from ..tasks.support import wait_until
 
 pytestmark = pytest.mark.slow
 WAIT_SECONDS = 30.0
@@ -32,13 +32,6 @@ def sandbox(tmp_path: Path) -> Sandbox:
     made = Sandbox(tmp_path)
     made.memory("save", "fix", "kettle", "--body", "The porcelain kettle belongs upstairs.")
     return made
-
-
-def wait_until(true: Callable[[], bool], what: str) -> None:
-    until = time.monotonic() + WAIT_SECONDS
-    while not true():
-        assert time.monotonic() < until, what
-        time.sleep(0.1)
 
 
 def reflections(sandbox: Sandbox) -> list[str]:

@@ -39,18 +39,6 @@ def lived_in(tmp_path_factory: pytest.TempPathFactory) -> Bed:
 
 
 @pytest.fixture
-def empty_windows(browser: Browser, bed: Bed) -> Iterator[Windows]:
-    from .browser import ConsoleProcess, Windows
-
-    console = ConsoleProcess(bed.env)
-    windows = Windows(browser, console)
-    yield windows
-    windows.close()
-    console.stop()
-    windows.check()
-
-
-@pytest.fixture
 def lived_in_windows(browser: Browser, lived_in: Bed) -> Iterator[Windows]:
     from .browser import ConsoleProcess, Windows
 
@@ -74,8 +62,8 @@ def test_axe_finds_nothing_serious_and_nothing_is_wider_than_the_window(
     assert _look_over(lived_in_windows, pages(lived_in), size) == []
 
 
-def test_axe_finds_nothing_serious_on_pages_with_nothing_on_them(empty_windows: Windows) -> None:
-    assert _look_over(empty_windows, {page.name: page.name for page in PAGES}, "phone") == []
+def test_axe_finds_nothing_serious_on_pages_with_nothing_on_them(windows: Windows) -> None:
+    assert _look_over(windows, {page.name: page.name for page in PAGES}, "phone") == []
 
 
 OF_THE_SIZE = ["target-size", "scrollable-region-focusable", "label", "button-name", "link-name", "color-contrast"]
@@ -120,8 +108,8 @@ def _serious(page: Page, rules: list[str] | None) -> list[dict[str, Any]]:
     return [one for one in found if one["impact"] in SERIOUS]
 
 
-def test_axe_would_find_what_is_wrong(empty_windows: Windows) -> None:
-    page = empty_windows.sign_in()
+def test_axe_would_find_what_is_wrong(windows: Windows) -> None:
+    page = windows.sign_in()
     page.evaluate("document.getElementById('main').innerHTML = '<button></button><img>'")
     _load_axe(page)
     assert {"button-name", "image-alt"} <= {one["id"] for one in _serious(page, None)}
