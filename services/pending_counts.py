@@ -1,4 +1,4 @@
-"""Count what is pending, that is, waits for the user: the same counts for every command, hook, note and page."""
+"""Count what waits for the user: the same counts for every command, hook, note and page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How things went over the last weeks, as series for charts: latency of hooks, growth of the vault, what was spent."""
+"""Time series of the last weeks for charts: hook latency, growth of the vault, spending."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WEEKS = 12
 
 @dataclass(frozen=True)
 class DayOfHooks:
-    """One event's hooks of one day, milliseconds."""
+    """One event's hooks on one day, in milliseconds."""
 
     day: date
     count: int
@@ -24,7 +24,7 @@ class DayOfHooks:
 
 
 def hooks_by_day(runs: Iterable[HookRun], event: str, today: date, days: int = DAYS) -> list[DayOfHooks]:
-    """Of each of the last days, the oldest first; None where no such hook ran."""
+    """Return the hooks of each of the last days, oldest first; None for a day without."""
     taken: dict[date, list[float]] = {}
     for run in runs:
         if run.event == event and run.ms is not None:
@@ -38,9 +38,9 @@ def hooks_by_day(runs: Iterable[HookRun], event: str, today: date, days: int = D
 
 
 def growth_by_week(made: Mapping[str, int], today: date, weeks: int = WEEKS) -> list[tuple[date, int]]:
-    """How many entries there were at the end of each of the last weeks, by its Monday; today's is the last.
+    """Return the number of entries at the end of each of the last weeks, by its Monday; the last value is today's.
 
-    `made`: how many were made on each day, '' for those that do not say, which are in none.
+    `made`: how many entries were made on each day, '' for unknown days, which are left out.
     """
     monday = today - timedelta(days=today.weekday())
     mondays = [monday - timedelta(weeks=back) for back in range(weeks - 1, -1, -1)]
@@ -53,5 +53,5 @@ def _before(made: Mapping[str, int], end: date) -> int:
 
 
 def last_days(today: date, days: int = DAYS) -> list[date]:
-    """The last days with today, the oldest first."""
+    """Return the last days including today, oldest first."""
     return [today - timedelta(days=back) for back in range(days - 1, -1, -1)]
