@@ -25,8 +25,7 @@ Agent = Callable[..., int]
 @pytest.fixture
 def agent(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> Agent:
     """Runs a command as Claude Code does for its model."""
-    for name, value in bed.env.items():
-        monkeypatch.setenv(name, value)
+    bed.enter(monkeypatch)
 
     def run(*arguments: str) -> int:
         with monkeypatch.context() as shell:

@@ -79,14 +79,6 @@ def test_one_undo_takes_the_whole_run_back(sandbox: Sandbox) -> None:
     assert "_meta/taken-back.md" not in vault(sandbox), "all is forgotten, that it was taken back too"
 
 
-def test_of_a_pause_it_says_what_ends_it(sandbox: Sandbox) -> None:
-    corpus(sandbox)
-    sandbox.memory("pause")
-    told = "MemoryVault is paused: nothing is recorded and no job starts; to go on, `memory resume`\n"
-    assert sandbox.memory("reflect", "corpus", "--execute").endswith(told)
-    assert sandbox.memory("reflect", "corpus").endswith(told)
-
-
 @pytest.mark.once
 @pytest.mark.parametrize(
     "points",
@@ -262,8 +254,3 @@ def test_a_fresh_session_goes_before_a_backfill_that_was_asked_for_long_ago(tmp_
     ended = {job["id"]: job["finished_at"] for job in jobs if job["kind"] in ("reflect.corpus", "reflect.session")}
     (session,) = [job["id"] for job in jobs if job["kind"] == "reflect.session"]
     assert ended[session] == min(ended.values())
-
-
-def test_json_of_the_command_is_one_document(sandbox: Sandbox) -> None:
-    corpus(sandbox)
-    assert json.loads(sandbox.memory("reflect", "corpus", "--json"))["to_process"] == SESSIONS

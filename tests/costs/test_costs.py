@@ -348,8 +348,7 @@ def test_costs_are_queried_by_kind_and_answer_no_question_by_themselves(bed: Bed
 def test_costs_are_listed_by_the_filter_alone_the_newest_first(
     bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name, value in bed.env.items():
-        monkeypatch.setenv(name, value)
+    bed.enter(monkeypatch)
     transcript(bed, answer("a", 0))
     transcript(bed, answer("b", 0).replace("2026-07-01", "2026-07-09"), session="s2")
     note_costs(bed.settings, bed.store)
@@ -364,8 +363,7 @@ def test_costs_are_listed_by_the_filter_alone_the_newest_first(
 def test_sums_by_week_and_project(
     bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name, value in bed.env.items():
-        monkeypatch.setenv(name, value)
+    bed.enter(monkeypatch)
     assert main(["health", "--costs"]) == 0
     assert "no session's cost" in capsys.readouterr().out
     transcript(bed, answer("a", 0), answer("b", 2))

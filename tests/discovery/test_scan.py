@@ -479,30 +479,6 @@ def test_a_public_source_may_not_lead_to_the_own_machine(bed: Bed) -> None:
     assert [request.allow for request in seen] == [(), ()]
 
 
-def test_a_reader_that_bursts_takes_only_its_own_process(bed: Bed, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    def run(*_: object, **__: object) -> object:
-        from memoryvault.tasks.queue.supervisor import ChildResult
-
-        return ChildResult("exited", -9, b"", "Killed", 1.0)
-
-    bed.sources(f"list: {site.url('/l.md')}")
-    report = bed.scan(fetch=fetch_in_child(bed.settings, run))  # type: ignore[arg-type]  # a stand-in for RunningJob
-    assert (report.sources[0].state, "reading it failed" in report.sources[0].detail) == ("error", True)
-
-
-@pytest.mark.slow
-def test_a_bomb_in_a_feed_is_told_in_one_line(bed: Bed, site: Site) -> None:
-    bomb = (
-        "<!DOCTYPE r [<!ENTITY a 'aaaaaaaaaa'><!ENTITY b '&a;&a;&a;'>]><rss><channel><title>&b;</title></channel></rss>"
-    )
-    site.put("/f.xml", bomb, content_type="application/rss+xml")
-    bed.sources(f"feed: {site.url('/f.xml')}")
-    done = forked.memory(bed.env, "skills", "discover")
-    assert done.returncode == 1
-    assert "entities" in done.stderr
-    assert "Traceback" not in done.stderr
-
-
 # --- the worker ---
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from memoryvault.cli.main import main
 from memoryvault.pipelines.adaptation import DEFAULT_TRUSTED, terms_of
 from memoryvault.pipelines.discovery import Pattern
 from memoryvault.pipelines.watchlist import Defer, Dismiss, Promote, known_path, parts_of
@@ -141,15 +140,6 @@ def test_two_patterns_of_one_name_have_two_notes(bed: Bed) -> None:
         f"{FOLDER}/source-a/commit-hook-2.md",
         f"{FOLDER}/source-a/commit-hook.md",
     ]
-
-
-def test_a_dry_run_with_nothing_to_do_says_so_in_one_line(
-    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for name, value in bed.env.items():
-        monkeypatch.setenv(name, value)
-    assert main(["skills", "adapt", "--dry-run"]) == 0
-    assert capsys.readouterr().out == "nothing waits to be judged: `memory skills discover` looks for more\n"
 
 
 @pytest.mark.slow
@@ -301,16 +291,6 @@ def test_deferring_hides_until_the_day(three: Bed) -> None:
     watchlist = three.watchlist
     assert "entry-three" not in [note.slug for note in watchlist.waiting(until - timedelta(days=1))]
     assert "entry-three" in [note.slug for note in watchlist.waiting(until)]
-
-
-def test_deferring_to_a_day_that_is_past_is_told(
-    three: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for name, value in three.env.items():
-        monkeypatch.setenv(name, value)
-    assert main(["skills", "watchlist", "defer", "source-a", "entry-three", "--until", "2020-02-02"]) == 0
-    assert "2020-02-02 is not ahead of us" in capsys.readouterr().err
-    assert "entry-three" in [note.slug for note in three.watchlist.waiting(today())]
 
 
 def test_a_decision_can_be_taken_back(three: Bed) -> None:

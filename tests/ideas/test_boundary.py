@@ -91,7 +91,7 @@ KNOW_THE_USERS_FOLDER = {
     "services/ideas/ledger.py": "makes changes of it, which the journal hands to the door",
     "services/ideas/incubator.py": "reads notes for links",
     "tasks/jobs/research.py": "hands the folder to a child that reads the notes in it",
-    "services/scrubbing.py": "hands what it has scrubbed to the door",
+    "services/ideas/scrubbing.py": "hands what it has scrubbed to the door",
     "runtime/settings.py": "says where it is",
     "runtime/settings_table.py": "says where it is",
 }

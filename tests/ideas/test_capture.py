@@ -9,14 +9,13 @@ from typing import Any
 
 import pytest
 
-from memoryvault.cli.review import day_said
 from memoryvault.cli.review_steps import Steps
 from memoryvault.pipelines.likeness import LikenessLimits, is_same, wording_of
 from memoryvault.pipelines.review import Approve, Reject, Supersede
 from memoryvault.runtime.errors import BoundaryRefused, EntryInvalid, EntryNotFound, MemoryVaultError, SettingsError
 from memoryvault.services.agent_proposals import AgentProposals
 from memoryvault.services.boundary import consent_of, outside_write, without_change
-from memoryvault.services.ideas.ledger import MOST_QUESTIONS, ask_next, find_idea, ideas, pitch_of, section_of
+from memoryvault.services.ideas.ledger import MOST_QUESTIONS, ask_next, find_idea, ideas, pitch_of
 from memoryvault.services.journal import Change
 from memoryvault.services.remembering import ideas_to_research
 from memoryvault.services.reviewing import DecisionOutcome
@@ -66,12 +65,6 @@ def test_what_an_old_session_said_keeps_the_time_it_was_said_and_its_note_is_of_
         assert entry.created == entry.updated == silent.store.today().isoformat()
 
 
-def test_the_question_bears_the_day_on_which_the_idea_was_said(bed: Bed) -> None:
-    bed.remember(replace(IDEA, said_at="2024-02-03T04:05:06Z"))
-    (question,) = bed.reviewer.waiting()
-    assert day_said(question) == "2024-02-03"
-
-
 def test_a_list_of_ideas_inside_the_vault_is_refused(silent: Bed) -> None:
     (silent.root / "way").symlink_to(silent.vault)
     for target in (silent.vault / "Ideas.md", silent.root / "way" / "Ideas.md"):
@@ -79,16 +72,6 @@ def test_a_list_of_ideas_inside_the_vault_is_refused(silent: Bed) -> None:
         with pytest.raises(SettingsError, match="outside of it: name a note there"):
             write_down(silent, "Offline maps", "Ship the tiles with the app.")
         assert silent.files() == {}
-
-
-def test_the_question_shows_all_that_a_yes_adds(bed: Bed) -> None:
-    bed.remember(
-        replace(IDEA, statement="We should also build a page that shows " + "how many charges were retried " * 18)
-    )
-    (idea,) = ideas(bed.store)
-    question = next(entry for entry in bed.entries() if entry.status == "pending")
-    section, _ = section_of(bed.store, idea)
-    assert "\n".join(f"> {line}" for line in section.splitlines()) in question.body
 
 
 def test_each_idea_of_a_session_has_its_note_and_its_section_in_silent_mode(silent: Bed) -> None:
@@ -246,20 +229,6 @@ def test_an_idea_that_was_asked_about_later_is_named_and_stays_with_its_question
     }
 
 
-def test_an_idea_that_was_edited_before_it_was_asked_about_stays_with_its_question(bed: Bed) -> None:
-    bed.remember(*(replace(IDEA, statement=f"Idea: a museum of {thing}.", records=(thing,)) for thing in SIX))
-    (path, *_) = (entry.path for entry in ideas(bed.store) if entry.extra.get("surface") == "later")
-    bed.edit(path, "## Evidence", "Mine.\n\n## Evidence")
-    for question in bed.reviewer.waiting()[: len(SIX) - MOST_QUESTIONS]:
-        bed.reviewer.decide(question.path, Reject(), run="t")
-    ask_next(bed.settings, bed.journal)
-    its_own = f"personal-private/_review/surface-{path.split('/')[-2]}.md"
-    before = bed.files()
-    plan = bed.undo.carry_out(Selector(last=True))
-    assert {name: bed.files().get(name) for name in (path, its_own)} == {name: before[name] for name in (path, its_own)}
-    assert [(step.step, step.why) for step in plan.steps if step.path == path] == [("leave", Why.CHANGED)]
-
-
 def test_in_the_mode_auto_none_that_waits_is_asked_for(bed: Bed) -> None:
     bed.remember(*(replace(IDEA, statement=f"Idea: a museum of {thing}.", records=(thing,)) for thing in SIX))
     for entry in bed.reviewer.waiting():
@@ -405,12 +374,6 @@ def test_an_idea_that_was_declined_and_is_written_down_is_declined_no_more(bed: 
     assert write_down(bed, "Retry page", IDEA.statement).appended
     (idea,) = ideas(bed.store)
     assert "surface" not in idea.extra
-
-
-def test_an_ideas_file_that_cannot_be_written_does_not_lose_the_idea(silent: Bed) -> None:
-    (silent.root / "Ideas.md").mkdir()
-    silent.remember(IDEA)
-    assert len(list(ideas(silent.store))) == 1
 
 
 @pytest.mark.parametrize("fault", ["no folder", "read-only", "a folder", "in a file"])

@@ -94,14 +94,6 @@ def test_the_clock_of_an_old_sessions_idea_starts_when_it_was_captured(bed: Bed,
     assert stale(bed) == (["one"] if asked else [])
 
 
-def test_when_an_idea_was_said_does_not_stand_in_for_when_it_was_captured(bed: Bed) -> None:
-    path = old_idea(bed, "one", 0, created=None, updated=None, surfaced_at="2020-03-01T10:00:00Z")
-    assert stale(bed) == [], "as old as its file"
-    year_ago = time.time() - 365 * 86_400
-    os.utime(path, (year_ago, year_ago))
-    assert stale(bed) == ["one"]
-
-
 def test_an_edit_in_obsidian_is_coming_back(bed: Bed) -> None:
     path = old_idea(bed, "one", 400)
     assert stale(bed) == ["one"]

@@ -135,8 +135,7 @@ def test_a_hostile_report_costs_no_time(line: str) -> None:
 
 
 def test_the_command(bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    for name, value in bed.env.items():
-        monkeypatch.setenv(name, value)
+    bed.enter(monkeypatch)
     monkeypatch.setattr("sys.stdin", io.StringIO(PYTHON))
     assert main(["vault", "incident", "find"]) == 1
     assert main(["vault", "incident", "add", "--body", PYTHON, "--project", "", "--resolution", "One file each."]) == 0

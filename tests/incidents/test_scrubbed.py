@@ -82,8 +82,7 @@ def merged(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_way_of_writing_an_incident_goes_around_the_full_scrub(
     bed: Bed, monkeypatch: pytest.MonkeyPatch, way: Callable[[Bed, pytest.MonkeyPatch], None]
 ) -> None:
-    for name, value in bed.env.items():
-        monkeypatch.setenv(name, value)
+    bed.enter(monkeypatch)
     way(bed, monkeypatch)
     texts = [text for text in bed.files().values() if "failure-incident" in text]
     assert texts

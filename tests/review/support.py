@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import pytest
+
 from memoryvault.pipelines.candidate import Candidate
 from memoryvault.runtime.settings import Settings, load_settings
 from memoryvault.services.journal import Journal
@@ -43,6 +45,11 @@ class Bed:
 
     root: Path
     env: Mapping[str, str]
+
+    def enter(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Have commands in this process work on the vault."""
+        for name, value in self.env.items():
+            monkeypatch.setenv(name, value)
 
     @property
     def settings(self) -> Settings:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from memoryvault.demo.sandbox import Sandbox
-from memoryvault.tests.support.forked import COMMAND, ForkedSandbox, start
+from memoryvault.tests.support.forked import COMMAND, start
 from memoryvault.tests.support.hurry import patience
 
 pytestmark = pytest.mark.slow
@@ -40,11 +40,6 @@ source:
 > {title}
 """
 APPLY_SECONDS = 10.0
-
-
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Sandbox:
-    return ForkedSandbox(tmp_path)
 
 
 def propose(sandbox: Sandbox, slug: str, title: str, folder: str = "_review") -> Path:
@@ -325,16 +320,6 @@ def test_a_decision_in_the_note_is_carried_out_within_seconds(sandbox: Sandbox) 
         path.write_text(path.read_text("utf-8").replace("---\n", "---\ndecision: approve\n", 1), "utf-8")
         wait_for(place(sandbox, "tabs"))
     assert not path.exists()
-
-
-def test_a_worker_that_runs_until_idle_finds_the_decisions_too(sandbox: Sandbox) -> None:
-    sandbox.memory("service", "worker", "--until-idle")
-    path = propose(sandbox, "tabs", "Indent every Makefile with tabs", "_inbox")
-    path.write_text(path.read_text("utf-8").replace("---\n", "---\ndecision: approve\n", 1), "utf-8")
-    sandbox.memory("service", "worker", "--until-idle")
-    assert place(sandbox, "tabs").is_file()
-    hits = sandbox.json("recall", "tabs to indent a Makefile")["hits"]
-    assert [hit["path"] for hit in hits] == ["personal-private/preferences/tabs.md"]
 
 
 def test_the_inbox_on_a_terminal_asks_for_each_step(sandbox: Sandbox) -> None:

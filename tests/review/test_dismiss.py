@@ -140,13 +140,6 @@ def test_what_is_not_there_is_told_in_one_line(ask: Bed, name: str, capsys: pyte
         assert (told.out, told.err.count("\n"), told.err.startswith("memory: ")) == ("", 1, True)
 
 
-@pytest.mark.parametrize("name", ["", " "])
-def test_no_name_at_all_is_asked_for(ask: Bed, name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    for command in (["show", name], ["dismiss", name, "--yes"], ["evolve", name, "--reason", "x", "--body", "y"]):
-        assert main(command) == 2
-        assert capsys.readouterr().err.startswith("memory: which entry? give its path")
-
-
 # --- the commands ---
 
 
@@ -163,12 +156,6 @@ def test_show_prints_what_is_known_of_it_and_its_text(ask: Bed, capsys: pytest.C
     found = json.loads(capsys.readouterr().out)
     assert (found["path"], found["text"]) == (entry.path, entry.body)
     assert found["source"] == [{"host": "claude", "session": "s1", "records": ["r1"], "said": ""}]
-
-
-def test_show_of_a_name_of_several_is_bad_usage(ask: Bed) -> None:
-    tabs(ask)
-    tabs(ask, "personal-projects/shop/preferences/tabs.md")
-    assert main(["show", "tabs"]) == main(["dismiss", "tabs", "--yes"]) == main(["evolve", "tabs", "x"]) == 2
 
 
 def test_dismiss_does_nothing_unasked(ask: Bed, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import pytest
 
 from memoryvault.demo.sandbox import Sandbox
-from memoryvault.tests.support.forked import ForkedSandbox
 
 from .test_commands import Terminal, place, propose
 
 pytestmark = pytest.mark.slow
 TEXT = "Use tabs in Go, and nowhere else."
-
-
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Sandbox:
-    return ForkedSandbox(tmp_path)
 
 
 def review(sandbox: Sandbox, code: str) -> Terminal:

@@ -20,7 +20,6 @@ from memoryvault.services.agent_proposals import AgentProposals, ProposalFields
 from memoryvault.services.entry_names import resolve_entry
 from memoryvault.services.evolving import evolve
 from memoryvault.services.journal import Change, Journal
-from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.vault.entry import Source
 from memoryvault.vault.render import render_always_load, render_block
 from memoryvault.vault.scrubbed import Scrubbed
@@ -276,29 +275,11 @@ def test_the_next_evolve_first_ends_the_one_that_was_killed(bed: Bed) -> None:
 def test_a_command_that_reads_ends_what_was_interrupted_too(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
     old_note(bed)
     assert bed.run_python(EVOLVE.format(old=OLD, slug=None), "journal-applied") == -9
-    for name, value in bed.env.items():
-        monkeypatch.setenv(name, value)
+    bed.enter(monkeypatch)
     assert main(["show", OLD]) == 0
     assert not bed.journal.is_interrupted
     assert bed.store.read(OLD).body == "We deploy on Mondays."
     assert len(bed.files()) == 2
-
-
-@pytest.mark.parametrize("point", ["journal-pending", "journal-applied"])
-def test_a_folder_that_became_a_link_out_of_the_vault_after_the_crash_holds_up_no_later_change(
-    bed: Bed, point: str
-) -> None:
-    old_note(bed)
-    bed.note("personal-private/fix/other.md", "We wrap.", kind="fix")
-    assert bed.run_python(EVOLVE.format(old=OLD, slug=None), point) == -9
-    folder = (bed.vault / OLD).parent
-    folder.rename(bed.root / "elsewhere")
-    folder.symlink_to(bed.root / "elsewhere")
-    outside = (bed.root / "elsewhere" / Path(OLD).name).read_bytes()
-    bed.journal.recover()
-    assert not bed.journal.is_interrupted
-    assert (bed.root / "elsewhere" / Path(OLD).name).read_bytes() == outside
-    assert "We wrap." in bed.files()["personal-private/fix/other.md"]
 
 
 # --- the journal itself ---
@@ -363,11 +344,6 @@ def test_the_journal_does_not_grow_for_ever(bed: Bed) -> None:
 
 
 # --- the command ---
-
-
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Sandbox:
-    return ForkedSandbox(tmp_path)
 
 
 @pytest.mark.slow

@@ -101,8 +101,7 @@ def test_the_review_shows_what_would_be_replaced_by_now(
     bed.decide_in_note(bed.only("pending").path, "approve")
     bed.remember(said(MONDAYS, "c", "Always deploy on Wednesdays."))
     bed.reviewer.apply_notes()
-    for name, value in bed.env.items():
-        monkeypatch.setenv(name, value)
+    bed.enter(monkeypatch)
     monkeypatch.setattr(review, "read_key", lambda prompt: "q")
     monkeypatch.setattr("sys.stdin.isatty", lambda: True)
     assert main(["review"]) == 0

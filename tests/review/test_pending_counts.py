@@ -68,8 +68,7 @@ def full(bed: Bed) -> Bed:
 @pytest.fixture
 def ask(full: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Ask:
     """What a command says, on both streams."""
-    for name, value in full.env.items():
-        monkeypatch.setenv(name, value)
+    full.enter(monkeypatch)
 
     def said(*arguments: str) -> str:
         capsys.readouterr()

@@ -10,11 +10,6 @@ import pytest
 from memoryvault.tests.review.support import GUESS, RULE, Bed, make_bed
 
 
-@pytest.fixture
-def bed(tmp_path: Path) -> Bed:
-    return make_bed(tmp_path)
-
-
 def test_a_copy_in_a_fork_has_another_id_and_the_same_time(bed: Bed) -> None:
     first = replace(GUESS, said_at="2026-03-01T10:00:00Z")
     for n in range(4):

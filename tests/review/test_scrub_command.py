@@ -41,11 +41,6 @@ TOKEN = "ghp_" + "b" * 36
 MAIL = "alex@example.com"
 
 
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Sandbox:
-    return ForkedSandbox(tmp_path)
-
-
 def everything(sandbox: Sandbox) -> bytes:
     """Every byte of vault and state."""
     files = [*sandbox.vault.rglob("*"), *(sandbox.root / "state").rglob("*")]

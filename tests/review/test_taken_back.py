@@ -253,8 +253,7 @@ def test_where_the_vault_can_not_be_changed_nothing_was_taken_back(bed: Bed, fol
 def test_the_command_says_that_it_is_not_written_again_and_where_that_stands(
     bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name, value in bed.env.items():
-        monkeypatch.setenv(name, value)
+    bed.enter(monkeypatch)
     bed.remember(said(RULE, "a"))
     assert main(["undo", "--dry-run"]) == 0
     assert NOTE not in capsys.readouterr().err

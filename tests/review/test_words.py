@@ -91,11 +91,6 @@ def test_of_a_note_that_does_not_tell_the_transcript_is_asked_while_it_is_there(
     assert "Its transcript is not on this machine any more." in told
 
 
-def test_the_list_tells_the_day_on_which_it_was_said(bed: Bed) -> None:
-    bed.remember(CORRECTION)
-    assert review.entry_as_json(bed.only("pending"))["said"] == "2026-05-04"
-
-
 def replacing(bed: Bed) -> None:
     bed.remember(said(RULE, "a"))
     bed.remember(said(RULE, "b", "Actually, always use npm, not pnpm."))
@@ -142,8 +137,7 @@ def test_a_decision_in_the_note_may_keep_both(bed: Bed) -> None:
 def test_what_was_passed_on_is_told_apart_until_it_is_said_in_the_users_own_voice(
     bed: Bed, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in bed.env.items():
-        monkeypatch.setenv(name, value)
+    bed.enter(monkeypatch)
     for session in ("a", "b", "c"):
         bed.remember(said(GUESS, session, passed_on=True))
     entry = bed.only("inbox")
@@ -152,18 +146,6 @@ def test_what_was_passed_on_is_told_apart_until_it_is_said_in_the_users_own_voic
     assert "preferences (passed on)" in capsys.readouterr().out
     bed.remember(said(GUESS, "d"))
     assert bed.only("pending").tags == ()
-
-
-def test_the_inbox_is_listed_with_the_day_on_which_it_was_said(
-    bed: Bed, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name, value in bed.env.items():
-        monkeypatch.setenv(name, value)
-    bed.remember(said(GUESS, "a", said_at="2024-05-06T10:00:00+00:00"))
-    assert main(["vault", "inbox", "list"]) == 0
-    header, line = capsys.readouterr().out.splitlines()
-    assert header.split() == ["seen", "kind", "project", "said", "slug", "says"]
-    assert " 2024-05-06 " in line, "and not the day on which an old session was mined"
 
 
 def test_a_proposal_from_a_text_that_was_passed_on_says_so(
@@ -176,14 +158,3 @@ def test_a_proposal_from_a_text_that_was_passed_on_says_so(
     answer(monkeypatch, bed, "a")
     assert ", in what may be a text you passed on\n" in capsys.readouterr().out
     assert bed.only("active").tags == ()
-
-
-def test_what_was_seen_often_is_not_said_to_be_inferred_from_one_occurrence(
-    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for session in ("a", "b", "c"):
-        bed.remember(said(GUESS, session))
-    answer(monkeypatch, bed, "q")
-    shown = capsys.readouterr().out
-    assert ", seen 3 times, noted " in shown
-    assert "; at first inferred from one occurrence." in shown

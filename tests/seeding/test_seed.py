@@ -39,8 +39,7 @@ def waiting(bed: Bed) -> list[str]:
 
 def test_nothing_is_written_before_the_user_agrees(bed: Bed, shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (shop / "CLAUDE.md").write_text(RULES)
-    for name, value in bed.env.items():
-        monkeypatch.setenv(name, value)
+    bed.enter(monkeypatch)
     monkeypatch.setattr("sys.stdin", io.StringIO())
     assert main(["import", "seed", str(shop)]) == 0
     assert main(["import", "seed", str(shop), "--dry-run", "--yes"]) == 0
@@ -115,8 +114,7 @@ def test_what_was_taken_back_is_proposed_again_as_the_quiet_run_says(
     bed: Bed, shop: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (shop / "CLAUDE.md").write_text(RULES)
-    for name, value in bed.env.items():
-        monkeypatch.setenv(name, value)
+    bed.enter(monkeypatch)
     assert main(["import", "seed", str(shop), "--yes"]) == 0
     assert "--again" not in capsys.readouterr().err
     bed.undo.carry_out(Selector(last=True))
@@ -307,8 +305,7 @@ def test_lines_that_are_not_proposed_are_counted_and_named_when_they_are_few_or_
 ) -> None:
     described = "".join(f"- The module number {number} holds the token {TOKEN}.\n" for number in range(lines))
     (shop / "CLAUDE.md").write_text(f"# Overview\n\n- Always ship on Tuesdays.\n{described}")
-    for name, value in bed.env.items():
-        monkeypatch.setenv(name, value)
+    bed.enter(monkeypatch)
     monkeypatch.setattr("sys.stdin", io.StringIO())
     assert main(["import", "seed", str(shop), *["--left-out"] * asked]) == 0
     told = capsys.readouterr().err

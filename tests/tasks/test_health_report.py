@@ -75,8 +75,7 @@ def bed(tmp_path: Path) -> Bed:
 def test_programs_read_the_same_names_in_the_same_order(
     bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name, value in bed.env.items():
-        monkeypatch.setenv(name, value)
+    bed.enter(monkeypatch)
     assert main(["health", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     expected = json.loads(json.dumps(PROGRAMS_READ))

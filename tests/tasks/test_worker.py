@@ -6,7 +6,6 @@ import errno
 import json
 import os
 import signal
-import statistics
 import sys
 import threading
 import time
@@ -23,11 +22,10 @@ from memoryvault.runtime.layout import StatePaths
 from memoryvault.runtime.process_lock import ProcessLock
 from memoryvault.schedules.table import Schedule
 from memoryvault.tasks.queue.job import Dead, Handler, Postpone, Retry, RunningJob
-from memoryvault.tasks.queue.kinds import Json, KindPolicy
+from memoryvault.tasks.queue.kinds import Json
 from memoryvault.tasks.queue.ledger import Ledger
 from memoryvault.tasks.queue.progress import RunProgress
 from memoryvault.tasks.queue.worker import RunReport, Service, Worker, WorkerContext, WorkerRunning
-from memoryvault.tests.support.hurry import patience
 from memoryvault.tests.tasks.support import POLICIES, is_alive, only_job, pid_in, wait_until
 
 
@@ -370,24 +368,6 @@ def test_nothing_is_left_behind(state: StatePaths, ledger: Ledger) -> None:
     assert ProcessLock(state.worker_lock).acquire()
 
 
-@pytest.mark.hurried
-def test_a_job_starts_within_milliseconds_of_its_enqueue(state: StatePaths, ledger: Ledger) -> None:
-    started: dict[int, float] = {}
-
-    def handler(job: RunningJob) -> None:
-        started[job.id] = time.perf_counter()
-
-    def latency() -> float:
-        before = time.perf_counter()
-        job_id = ledger.enqueue("effect")
-        wait_until(lambda: job_id in started, "the job has started")
-        return started[job_id] - before
-
-    # Without the datagram the median would be half the poll, 2.5 s.
-    with serving(replace(context(state), poll_seconds=5.0 * patience()), {"effect": handler}):
-        assert statistics.median(latency() for _ in range(15)) < 0.1 * patience()
-
-
 def test_work_goes_on_after_the_file_was_locked(
     state: StatePaths, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -408,21 +388,3 @@ def test_work_goes_on_after_the_file_was_locked(
         for job in (job_id, second):
             wait_until(lambda job=job: ledger.get(job).state == "done", "it is done")  # type: ignore[misc]
     assert [job.attempt for job in ledger.list_jobs()] == [1, 1]
-
-
-def limits() -> Mapping[str, KindPolicy]:
-    """Policies for the rate of no-op jobs."""
-    return {"effect": replace(POLICIES["effect"], concurrency=8)}
-
-
-def test_many_jobs_run_once_each_in_two_threads(state: StatePaths, ledger: Ledger) -> None:
-    ran: list[int] = []
-    for key in range(300):
-        ledger.enqueue("effect", {"key": str(key)}, unique_key=str(key)) if key % 3 else ledger.enqueue("single")
-    setting = replace(context(state), policies={**POLICIES, **limits()})
-    report = Worker(
-        setting,
-        {"effect": lambda job: ran.append(job.id), "single": lambda job: ran.append(job.id)},
-    ).run_until_idle(60.0)
-    assert report.done == 300
-    assert sorted(ran) == sorted(job.id for job in ledger.list_jobs(most=1000))

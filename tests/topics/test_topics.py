@@ -219,8 +219,7 @@ def test_a_file_that_can_not_be_read_stands_in_nobodys_way_and_lint_names_it(bed
 def test_the_command_from_end_to_end(
     bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name, value in bed.env.items():
-        monkeypatch.setenv(name, value)
+    bed.enter(monkeypatch)
 
     def memory(*arguments: str) -> tuple[int, str]:
         code = main(["vault", "topics", *arguments, "--project", "shop"])
