@@ -44,7 +44,7 @@ def vault(sandbox: Sandbox) -> dict[str, str]:
     return {str(path.relative_to(sandbox.vault)): path.read_text("utf-8") for path in sandbox.vault.rglob("*.md")}
 
 
-def test_it_mines_everything_once_and_goes_on_where_a_file_grew(sandbox: Sandbox) -> None:
+def test_backfill_mines_everything_once_and_continues_where_a_file_grew(sandbox: Sandbox) -> None:
     pause_upkeep(sandbox)
     paths = corpus(sandbox)
     assert sandbox.json("reflect", "corpus", "--execute")["to_process"] == SESSIONS

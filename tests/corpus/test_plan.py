@@ -220,7 +220,7 @@ def test_nothing_is_forgotten_before_it_is_to_be_done(
 
 
 @pytest.mark.usefixtures("environment")
-def test_what_was_taken_back_is_forgotten_with_what_was_mined(bed: Bed, capsys: pytest.CaptureFixture[str]) -> None:
+def test_reset_forgets_removed_evidence_and_cursors(bed: Bed, capsys: pytest.CaptureFixture[str]) -> None:
     taken_back = Tombstones(bed.store)
     taken_back.add({("s1", "r1"), ("s1", "r2"), ("s2", "r1")})
     assert main(["reflect", "corpus", "--reset"]) == 0

@@ -83,7 +83,7 @@ def test_nothing_comes_back_without_the_state_folder_however_the_sessions_are_re
     assert written(sandbox).keys() == first.keys(), "who deletes the note has it all again"
 
 
-def test_what_a_session_says_anew_counts_and_reset_brings_the_rest_back(sandbox: Sandbox) -> None:
+def test_new_statement_counts_and_reset_brings_the_rest_back(sandbox: Sandbox) -> None:
     pause_upkeep(sandbox)
     path, *_ = made_up_sessions(sandbox.projects / "-home-dev-shop")
     backfill(sandbox)

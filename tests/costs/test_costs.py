@@ -90,7 +90,7 @@ def test_agents_of_a_workflow_lie_a_folder_deeper_and_count_too(bed: Bed) -> Non
     assert session_bytes(path) == before + deep.stat().st_size
 
 
-def test_what_the_host_itself_put_in_the_place_of_an_answer_is_none(bed: Bed) -> None:
+def test_host_message_in_place_of_an_answer_costs_nothing(bed: Bed) -> None:
     """A broken connection, a reached limit: the record has the form of an answer, of the model `<synthetic>`."""
     refused = answer("x", 1, 0, model="<synthetic>", usage={"input_tokens": 0, "output_tokens": 0})
     path = transcript(bed, answer("a", 0), refused)
@@ -100,7 +100,7 @@ def test_what_the_host_itself_put_in_the_place_of_an_answer_is_none(bed: Bed) ->
     assert note_costs(bed.settings, bed.store) == 0
 
 
-def test_what_is_no_usage_costs_nothing(bed: Bed) -> None:
+def test_record_without_usage_costs_nothing(bed: Bed) -> None:
     odd = answer("a", 0, 5).replace('"output_tokens": 5', '"output_tokens": "many"')
     path = transcript(bed, odd, json.dumps({"message": {"usage": 7}}) + "\n", answer("x", 0, role="user"))
     assert session_usage(path, "claude").output_tokens == 0
@@ -264,7 +264,7 @@ def outputs(bed: Bed) -> dict[str, object]:
     return {entry.slug: entry.extra["output_tokens"] for entry in bed.entries()}
 
 
-def test_what_a_forked_session_begins_with_is_counted_once(bed: Bed) -> None:
+def test_beginning_of_a_forked_session_is_counted_once(bed: Bed) -> None:
     """Claude Code copies the records under the new session's id; each keeps its uuid and its answer's id."""
     first = transcript(bed, record("a", 0), record("b", 1))
     fork = copy_of(bed, first, record("c", 30))

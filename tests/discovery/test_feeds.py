@@ -115,7 +115,7 @@ def test_a_damaged_feed_gives_what_it_has(body: bytes) -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"<html><body>Not found</body></html>", b"{}", b"[1]", b"{", bytes(range(256))])
-def test_what_is_no_feed_is_told_so(body: bytes) -> None:
+def test_page_that_is_not_a_feed_is_an_error(body: bytes) -> None:
     with pytest.raises(FeedInvalid):
         feed_items(body, BASE, "application/json" if body[:1] == b"[" else "")
 
@@ -264,7 +264,7 @@ def test_an_entry_that_says_the_same_under_another_id_and_address_is_known() -> 
     assert [pattern.title for pattern in novelty(later, known, "s").new] == ["Slow hooks"]
 
 
-def test_of_one_title_alone_two_entries_are_two() -> None:
+def test_entries_that_share_only_a_title_are_different() -> None:
     """Many a feed calls each of its entries "Release notes"."""
     known = novelty([renewed(1, 1, "Notes", "Of July."), renewed(2, 1, "Links", "")], (), "s").known
     later = [renewed(3, 2, "Notes", "Of August."), renewed(4, 2, "Links", "")]
@@ -277,7 +277,7 @@ def test_an_entry_that_repeats_the_text_of_one_that_is_still_listed_is_another()
     assert len(novelty([first, renewed(2, 2, "Weekly", "The links of the week.")], known, "s").new) == 1
 
 
-def test_what_is_known_of_a_feed_that_never_lists_the_same_again_has_an_end() -> None:
+def test_known_entries_of_a_feed_are_limited() -> None:
     known: tuple[str, ...] = ()
     for fetch in range(5):
         listed = [renewed(number, fetch, f"Title {fetch} {number}", "Its own text.") for number in range(2_000)]

@@ -148,7 +148,7 @@ def test_half_a_character_in_one_source_does_not_end_the_scan_of_all(bed: Bed, s
     assert [source.state for source in bed.scan().sources] == ["fetched", "fetched"]
 
 
-def test_what_a_long_list_brings_is_put_down_at_once_not_one_by_one(
+def test_items_of_a_long_list_are_stored_in_one_transaction(
     bed: Bed, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each transaction waits for the disk: two thousand entries took half a minute."""
@@ -264,7 +264,7 @@ def test_a_feed_s_entry_stays_known_when_its_address_changes(bed: Bed, site: Sit
 
 
 @pytest.mark.parametrize("everything", [False, True])
-def test_what_is_kept_of_a_source_that_lists_other_things_each_time_has_an_end(
+def test_cursor_of_a_source_that_always_changes_is_limited(
     bed: Bed, site: Site, monkeypatch: pytest.MonkeyPatch, everything: bool
 ) -> None:
     monkeypatch.setattr(discovery, "MOST_KNOWN", 10)
@@ -324,7 +324,7 @@ NO_LINKS = "<rss><channel><item><title>one-{n}</title><guid isPermaLink='false'>
     ],
     ids=["rss", "json", "chapters"],
 )
-def test_nor_does_it_come_with_what_has_no_address_but_the_page_s(bed: Bed, site: Site, kind: str, page: str) -> None:
+def test_token_is_not_in_items_that_take_the_address_of_the_page(bed: Bed, site: Site, kind: str, page: str) -> None:
     """It would get into the note of the pattern."""
     site.put("/page", page.format(n=1))
     bed.sources(f"{kind}: {site.url('/page')}?k=my-own-secret")
@@ -335,7 +335,7 @@ def test_nor_does_it_come_with_what_has_no_address_but_the_page_s(bed: Bed, site
 
 
 @pytest.mark.parametrize("problem", ["hangs", "bursts", "says nothing"])
-def test_nor_is_it_when_the_reader_of_the_feed_fails(bed: Bed, site: Site, problem: str) -> None:
+def test_token_is_in_no_message_when_the_child_fails(bed: Bed, site: Site, problem: str) -> None:
     def run(*_: object, **__: object) -> ChildResult:
         if problem == "hangs":
             raise Retry("the child took too long")

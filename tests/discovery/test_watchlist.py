@@ -71,7 +71,7 @@ def test_a_note_says_what_to_adopt_in_our_words_and_holds_none_of_the_source(bed
     assert "automates commit messages and" not in note.body
 
 
-def test_what_is_not_worth_a_note_gets_none_and_is_not_asked_about_again(bed: Bed) -> None:
+def test_pattern_not_worth_a_note_gets_none_and_is_not_evaluated_again(bed: Bed) -> None:
     found(bed, "editor-helper", "Cursor IDE integration.")
 
     def fetch(request: FetchRequest) -> FetchResult:
@@ -259,7 +259,7 @@ def test_dismissing_archives_and_is_remembered_without_the_state(three: Bed) -> 
     assert not (three.vault / FOLDER / "source-a" / "entry-two.md").exists()
 
 
-def test_what_was_dismissed_is_never_proposed_again(bed: Bed) -> None:
+def test_dismissed_pattern_is_never_proposed_again(bed: Bed) -> None:
     pattern = found(bed)
     (adapted,) = bed.adapt()
     assert adapted.path is not None
@@ -271,7 +271,7 @@ def test_what_was_dismissed_is_never_proposed_again(bed: Bed) -> None:
     assert only.status == "dismissed"
 
 
-def test_nor_is_one_whose_address_holds_a_secret_which_its_note_does_not(bed: Bed) -> None:
+def test_dismissed_pattern_with_a_secret_in_its_address_is_not_proposed_again(bed: Bed) -> None:
     pattern = found(bed, url="https://a.example/commit-hook?api_key=abcd1234efgh5678")
     (adapted,) = bed.adapt()
     assert adapted.path is not None

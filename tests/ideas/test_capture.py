@@ -49,7 +49,7 @@ def test_an_idea_is_kept_with_its_session_its_time_its_reason_and_its_passage(be
 @pytest.mark.parametrize(
     ("said_at", "kept"), [("2024-02-03T04:05:06Z", True), ("2999-01-01T00:00:00Z", False), (None, False)]
 )
-def test_what_an_old_session_said_keeps_the_time_it_was_said_and_its_note_is_of_today(
+def test_idea_of_an_old_session_keeps_its_time_and_its_note_is_of_today(
     silent: Bed, said_at: str | None, kept: bool
 ) -> None:
     before = silent.journal.stamp()
@@ -167,7 +167,7 @@ def test_yes_to_the_question_writes_the_section_and_no_is_remembered(bed: Bed) -
     assert ideas_file(bed) == text
 
 
-def test_what_only_an_agent_mentioned_waits_in_the_incubator(silent: Bed) -> None:
+def test_idea_that_only_an_agent_mentioned_waits_in_the_incubator(silent: Bed) -> None:
     silent.remember(replace(IDEA, role="assistant"))
     assert len(list(ideas(silent.store))) == 1
     assert outside(silent) == {}
@@ -229,7 +229,7 @@ def test_an_idea_that_was_asked_about_later_is_named_and_stays_with_its_question
     }
 
 
-def test_in_the_mode_auto_none_that_waits_is_asked_for(bed: Bed) -> None:
+def test_mode_auto_asks_about_no_waiting_idea(bed: Bed) -> None:
     bed.remember(*(replace(IDEA, statement=f"Idea: a museum of {thing}.", records=(thing,)) for thing in SIX))
     for entry in bed.reviewer.waiting():
         (bed.vault / entry.path).unlink()
@@ -488,7 +488,7 @@ def test_killed_at_any_step_an_idea_is_in_both_places_once(silent: Bed, point: s
 
 @pytest.mark.slow
 @pytest.mark.parametrize("point", ["journal-applied@2", "journal-recorded"])
-def test_what_is_typed_in_the_list_after_a_crash_takes_nothing_back(silent: Bed, point: str) -> None:
+def test_edit_of_the_list_after_a_crash_rolls_nothing_back(silent: Bed, point: str) -> None:
     """The section was written already: that the list has changed since then is no sign that it was not."""
     (silent.root / "Ideas.md").write_text("# Mine\n")
     assert silent.run_python(CAPTURE, point) == -9
@@ -510,7 +510,7 @@ def test_what_is_typed_in_the_list_after_a_crash_takes_nothing_back(silent: Bed,
         ("# Mine\n\n## One\nOurs, edited.\n", None),
     ],
 )
-def test_what_an_act_put_into_the_list_goes_and_what_was_typed_stays(now: str, rest: str | None) -> None:
+def test_undo_removes_the_acts_section_and_keeps_what_was_typed(now: str, rest: str | None) -> None:
     assert without_change(now, "# Mine\n", "# Mine\n\n## One\nOurs.\n") == rest
 
 

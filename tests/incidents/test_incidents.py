@@ -96,7 +96,7 @@ def test_the_ladder_is_exact_first_and_recall_after(bed: Bed) -> None:
     assert asked
 
 
-def test_what_was_rejected_is_not_found_again(bed: Bed) -> None:
+def test_rejected_incident_is_not_found(bed: Bed) -> None:
     noted = add(bed.store, PYTHON)
     bed.edit(noted.path, "status: active", "status: rejected")
     assert find(bed.store, PYTHON, lambda _: []) == []

@@ -78,7 +78,7 @@ def test_research_waits_until_what_was_written_is_in_the_index(bed: ResearchBed)
     assert bed.state == "local"
 
 
-def test_what_the_vault_cannot_answer_yet_is_asked_again(bed: ResearchBed, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_incomplete_answer_of_the_vault_is_asked_again(bed: ResearchBed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(research_job, "_has_service", lambda settings: True)  # One that does not answer.
     bed.idea()
     bed.run()
@@ -164,7 +164,7 @@ def test_a_searxng_on_this_machine_is_reached_because_the_user_has_named_it(tmp_
     assert f"Left this machine: `{web.url}/search?q=" in bed.note("_index")
 
 
-def test_what_comes_from_the_web_is_marked_and_stays_out_of_recall(online: ResearchBed, web: Site) -> None:
+def test_web_text_is_marked_and_stays_out_of_recall(online: ResearchBed, web: Site) -> None:
     web.replies |= answers(text="Zeppelin hydroponics of tomatoes")
     online.idea()
     online.run(access_to(web))
@@ -378,7 +378,7 @@ def test_another_pass_has_a_budget_of_its_own_and_the_same_one_has_not(online: R
     assert len(web.requests) == 6
 
 
-def test_what_the_user_added_to_our_notes_survives_another_pass(bed: ResearchBed) -> None:
+def test_edits_of_research_notes_survive_another_pass(bed: ResearchBed) -> None:
     bed.own_note("Tomatoes.md", TOMATOES)
     bed.idea()
     bed.run()

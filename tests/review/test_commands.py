@@ -179,7 +179,7 @@ def test_undo_steps_back_through_this_review_and_asks_before_it_reaches_another(
 
 
 @pytest.mark.parametrize("leave", ["q", "\x04"], ids=["q", "Ctrl-D"])
-def test_who_leaves_is_told_what_was_decided_and_what_is_left(sandbox: Sandbox, leave: str) -> None:
+def test_leaving_the_review_shows_what_was_decided_and_what_is_left(sandbox: Sandbox, leave: str) -> None:
     propose(sandbox, "in-the-inbox", "An inference", folder="_inbox")
     for number in range(3):
         propose(sandbox, f"proposal-{number}", f"Proposal number {number}")

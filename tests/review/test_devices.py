@@ -28,7 +28,7 @@ def name(vault: Path, text: str) -> None:
     note.write_text(text, "utf-8")
 
 
-def test_where_none_is_named_each_acts(tmp_path: Path) -> None:
+def test_every_device_acts_if_none_is_named(tmp_path: Path) -> None:
     assert acting_device(tmp_path) is None
     assert acts_here(tmp_path)
     name(tmp_path, "---\ntags: [x]\n---\n\ndevice: not a setting\n")
@@ -110,7 +110,7 @@ def test_two_installations_that_decide_at_once_lose_no_note(tmp_path: Path, wait
 
 
 @pytest.mark.parametrize("step", ["write_text", "remove"])
-def test_what_another_machine_has_just_done_is_done(
+def test_change_made_by_another_device_counts_as_done(
     tmp_path: Path, waiting: list[str], step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Over the network no lock is shared. Taken back, it would be taken from that machine, and from the user."""

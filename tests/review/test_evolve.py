@@ -103,7 +103,7 @@ def test_evolved_twice_on_one_day_both_are_kept(bed: Bed) -> None:
         "# Deploy day\n\nWe deploy on Tuesdays.\n\nEach week.",
     ],
 )
-def test_with_the_text_that_it_has_nothing_is_changed(bed: Bed, text: str) -> None:
+def test_evolving_to_the_same_text_changes_nothing(bed: Bed, text: str) -> None:
     body = "# Deploy day\n\nWe deploy on Tuesdays.\n\nEach week.\n\n## Evidence\n\n> Tuesdays!\n\nfrom session s1"
     bed.note(OLD, body, kind="preferences", group="personal-private")
     before = bed.files()
@@ -121,7 +121,7 @@ def test_another_heading_or_letter_is_another_text(bed: Bed, text: str) -> None:
     assert do_evolve(bed, text)[0] == OLD
 
 
-def test_what_only_waits_holds_by_its_own_text(bed: Bed) -> None:
+def test_note_of_another_status_becomes_active_by_a_new_text(bed: Bed) -> None:
     bed.note(OLD, "We deploy on Tuesdays.", kind="preferences", group="personal-private", status="resolved")
     do_evolve(bed, "We deploy on Tuesdays.")
     assert bed.store.read(OLD).status == "active"
@@ -129,7 +129,7 @@ def test_what_only_waits_holds_by_its_own_text(bed: Bed) -> None:
 
 @pytest.mark.parametrize(("folder", "status"), [("_review", "pending"), ("_inbox", "inbox")])
 @pytest.mark.parametrize("slug", [None, "deploy-mondays"])
-def test_what_waits_goes_to_its_place_in_the_same_act(bed: Bed, folder: str, status: str, slug: str | None) -> None:
+def test_waiting_note_is_placed_in_the_same_act(bed: Bed, folder: str, status: str, slug: str | None) -> None:
     waits = f"personal-private/{folder}/deploy-day.md"
     bed.note(waits, "We deploy on Tuesdays.", kind="preferences", group="personal-private", status=status)
     done = evolve(bed.store, bed.journal, waits, Scrubbed("We deploy on Mondays."), Scrubbed("new"), new_slug=slug)
@@ -150,7 +150,7 @@ def test_an_idea_that_waits_goes_to_the_incubator(bed: Bed) -> None:
     assert (now.status, now.slug) == ("incubating", "offline-maps")
 
 
-def test_what_waits_to_replace_another_is_decided_on_and_the_place_of_another_is_not_taken(bed: Bed) -> None:
+def test_waiting_replacement_needs_a_decision_and_takes_no_occupied_place(bed: Bed) -> None:
     old_note(bed)
     waits = "personal-private/_review/deploy-day.md"
     bed.note(waits, "x", kind="preferences", group="personal-private", status="pending", supersedes=OLD)
@@ -180,7 +180,7 @@ def test_a_heading_that_says_the_old_thing_does_not_stay(bed: Bed) -> None:
     assert bed.store.read(OLD).title == "We deploy on Mondays"
 
 
-def test_what_can_not_be_evolved_is_told_and_left(bed: Bed) -> None:
+def test_note_that_cannot_be_evolved_is_left_with_a_reason(bed: Bed) -> None:
     old_note(bed)
     bed.note("personal-private/_always-load/x.md", "x", kind="preferences")
     _, archive = do_evolve(bed)
@@ -321,7 +321,7 @@ def test_a_journal_that_was_cut_short_or_damaged_is_read_as_far_as_it_goes(bed: 
     assert not bed.journal.recover()
 
 
-def test_what_is_noted_while_files_change_is_closed_to_others(bed: Bed) -> None:
+def test_pending_files_are_private(bed: Bed) -> None:
     old_note(bed)
     do_evolve(bed)
     before = os.umask(0o022)
@@ -372,7 +372,7 @@ def test_the_command_prints_both_paths_and_both_are_indexed(sandbox: Sandbox) ->
         (("deploy-day", "--reason", "x", "--new-slug", "Bad_Slug"), 1),
     ],
 )
-def test_what_is_wrong_is_one_line(sandbox: Sandbox, arguments: tuple[str, ...], code: int) -> None:
+def test_errors_are_one_line(sandbox: Sandbox, arguments: tuple[str, ...], code: int) -> None:
     sandbox.memory("save", "preferences", "deploy-day", "--body", "We deploy on Tuesdays.")
     done = sandbox.run("evolve", *arguments, stdin="text")
     assert done.returncode == code
@@ -411,7 +411,7 @@ def test_a_secret_does_not_get_in_as_an_agents_tag(bed: Bed) -> None:
 
 
 @pytest.mark.parametrize("old", ["team/convention/deploy.md", "team/Our rules/Deploy day.md"])
-def test_what_an_agent_evolves_stays_in_its_place_with_what_the_user_put_there(bed: Bed, old: str) -> None:
+def test_entry_evolved_by_an_agent_keeps_place_and_user_fields(bed: Bed, old: str) -> None:
     file = bed.vault / old
     file.parent.mkdir(parents=True)
     header = (
@@ -456,7 +456,7 @@ def test_a_reversal_that_takes_the_place_of_an_always_load_entry_keeps_the_users
     assert now.sources == (Source("claude", "s1", ("r1",)),)
 
 
-def test_what_an_agent_saves_goes_to_its_own_place_where_the_user_says_that_it_supersedes(bed: Bed) -> None:
+def test_proposal_of_an_agent_that_supersedes_goes_to_its_own_place(bed: Bed) -> None:
     old_note(bed)
     saved = AgentProposals(bed.settings, bed.store).propose("preferences", "Deploy train", "We deploy on Mondays.")
     done = bed.reviewer.decide(saved.path, Supersede(OLD), run="r")

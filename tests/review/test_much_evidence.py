@@ -61,7 +61,7 @@ def test_a_decision_at_the_end_of_its_header_is_seen(bed: Bed) -> None:
     assert bed.only("active").occurrences == MANY
 
 
-def test_what_holds_all_the_evidence_it_can_is_neither_written_again_nor_counted_further(bed: Bed) -> None:
+def test_note_full_of_evidence_is_neither_rewritten_nor_counted(bed: Bed) -> None:
     bed.remember(said(RULE, "a"))
     grown(bed, "active", MOST_PIECES)
     files = bed.files()

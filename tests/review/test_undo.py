@@ -87,7 +87,7 @@ def test_a_promoted_note_is_put_back_into_the_inbox(bed: Bed) -> None:
     assert bed.files() == before
 
 
-def test_what_a_later_session_strengthened_is_named_and_stays(bed: Bed) -> None:
+def test_note_strengthened_by_a_later_session_stays(bed: Bed) -> None:
     bed.remember(said(RULE, "a"), said(RULE, "a", OTHER))
     bed.remember(said(RULE, "b"))
     before = bed.files()[NOTED]
@@ -187,7 +187,7 @@ def test_an_edited_note_stays_and_is_named(bed: Bed) -> None:
     assert whys(plan)[NOTED] is Why.EDITED
 
 
-def test_what_the_user_decided_on_is_theirs(bed: Bed) -> None:
+def test_decided_note_is_not_undone(bed: Bed) -> None:
     bed.remember(said(CHOICE, "a"))
     bed.reviewer.decide(bed.only("pending").path, Approve(), run="r")
     before = bed.files()
@@ -197,7 +197,7 @@ def test_what_the_user_decided_on_is_theirs(bed: Bed) -> None:
         assert bed.files() == before
 
 
-def test_what_is_not_there_any_more_is_no_note_that_stays(
+def test_missing_note_does_not_count_as_kept(
     bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bed.enter(monkeypatch)
@@ -333,7 +333,7 @@ def test_a_session_that_nothing_is_known_of_fails_unlike_one_with_nothing_left(
         assert said_of_it.err == "memory: nothing is known of a session 'zzzzzzz': is that its id?\n"
 
 
-def test_what_was_shown_is_taken_back_though_something_was_written_before_the_answer(
+def test_plan_that_was_shown_is_carried_out_despite_later_writes(
     bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bed.enter(monkeypatch)

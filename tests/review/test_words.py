@@ -65,14 +65,14 @@ def test_a_correction_is_shown_with_its_day_and_what_it_answers(
     assert told.count("I ran npm install.") == 1
 
 
-def test_what_a_correction_answers_is_never_part_of_what_is_recalled(bed: Bed) -> None:
+def test_text_answered_by_a_correction_is_never_recalled(bed: Bed) -> None:
     bed.remember(CORRECTION)
     entry = bed.only("pending")
     assert "\nSaid in answer to: “I ran npm install.”\n" in entry.body
     assert "npm install" not in " ".join(chunk.embed_text + chunk.body for chunk in chunk_entry(entry))
 
 
-def test_of_a_note_that_does_not_tell_the_transcript_is_asked_while_it_is_there(
+def test_day_and_occasion_come_from_the_transcript_if_the_note_lacks_them(
     bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     token = "ghp_" + "b" * 36
@@ -101,7 +101,7 @@ def statuses(bed: Bed) -> list[str]:
 
 
 @pytest.mark.parametrize(("key", "left"), [("a", ["active", "superseded"]), ("b", ["active", "active"])])
-def test_where_it_would_replace_a_rule_both_may_be_kept(
+def test_proposal_to_replace_a_rule_may_keep_both(
     bed: Bed, monkeypatch: pytest.MonkeyPatch, key: str, left: list[str]
 ) -> None:
     replacing(bed)
@@ -134,7 +134,7 @@ def test_a_decision_in_the_note_may_keep_both(bed: Bed) -> None:
     assert statuses(bed) == ["active", "active"]
 
 
-def test_what_was_passed_on_is_told_apart_until_it_is_said_in_the_users_own_voice(
+def test_relayed_text_is_marked_until_the_user_says_it(
     bed: Bed, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bed.enter(monkeypatch)

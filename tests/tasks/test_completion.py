@@ -47,7 +47,7 @@ def ask(settings: Settings, seconds: float = 30.0) -> Completion:
 # ------------------------------------------------------------------------------------------------ who is asked
 
 
-def test_nobody_is_asked_unless_the_settings_file_says_so(sandbox: Sandbox) -> None:
+def test_no_model_is_asked_unless_the_settings_file_says_so(sandbox: Sandbox) -> None:
     assert completer_of(settings_with(sandbox)) is None
     shaped = {
         "MEMORY_REFLECTION_MINER": "openai",
@@ -262,7 +262,7 @@ ESTIMATE = BudgetedCompleter.estimate("p" * 300, "", 100)
         (CompletionFailed("turned away", may_have_cost=False), 0),
     ],
 )
-def test_what_is_put_down_is_what_was_used_or_else_the_estimate(
+def test_spending_is_the_usage_or_else_the_estimate(
     tmp_path: Path, outcome: Completion | CompletionFailed, spent: int
 ) -> None:
     book = SpendingBook(tmp_path / "state.db", "research")

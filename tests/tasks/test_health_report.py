@@ -129,7 +129,7 @@ def test_work_that_nothing_will_begin_is_a_warning(bed: Bed) -> None:
     lock.release()
 
 
-def test_what_finds_no_room_at_a_sessions_start_is_named(bed: Bed) -> None:
+def test_entries_without_room_at_a_sessions_start_are_named(bed: Bed) -> None:
     bed.note("personal-private/_always-load/long.md", "word " * 90, kind="preferences")
     bed.note("personal-private/preferences/short.md", "Keep answers short.", kind="preferences", always_load=True)
     reconcile_now(bed.settings)

@@ -65,7 +65,7 @@ def test_a_model_that_is_named_and_not_here_is_told_once(settings: Settings, cap
     assert len(told(caplog, "goes on answering")) == 1
 
 
-def test_what_comes_back_is_told_again(caplog: pytest.LogCaptureFixture) -> None:
+def test_returning_condition_is_logged_again(caplog: pytest.LogCaptureFixture) -> None:
     log = logging.getLogger("memoryvault.tests.lasting")
     condition = Lasting(log)
     for message in ("no disk", "no disk", "no model"):

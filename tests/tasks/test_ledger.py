@@ -363,7 +363,7 @@ def test_a_clock_set_forward_a_day_takes_nothing_from_who_holds_it(ledger: Ledge
     assert ledger.requeue_expired(["another"]) == [claim.job_id]
 
 
-def test_to_advance_leaves_those_that_wait_after_a_failure(ledger: Ledger, clock: Clock) -> None:
+def test_advance_leaves_jobs_that_wait_after_a_failure(ledger: Ledger, clock: Clock) -> None:
     failed = ledger.enqueue("effect")
     ledger.fail(take(ledger), "broken", after_seconds=50)
     quiet, far = ledger.enqueue("effect", delay_seconds=90), ledger.enqueue("effect", delay_seconds=900)

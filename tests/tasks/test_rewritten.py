@@ -32,7 +32,7 @@ RULE = "always lint before you commit"
 
 @pytest.mark.parametrize("before", [b"", ASKED, ASKED + ANSWERED], ids=["nothing", "a prompt", "an answer"])
 @pytest.mark.parametrize("more", [0, 300, 3000], ids=["shorter", "straddling", "longer"])
-def test_what_is_said_after_an_answer_was_taken_back_is_mined(tmp_path: Path, before: bytes, more: int) -> None:
+def test_text_after_a_rewound_answer_is_mined(tmp_path: Path, before: bytes, more: int) -> None:
     session = Growing.at(tmp_path / "s.jsonl")
     session.append(before + BROKEN_OFF)
     session.mine()

@@ -145,7 +145,7 @@ def test_a_session_whose_transcript_was_moved_is_mined_where_it_is_now(
     assert marker == Marker("moved", transcript=str(new), host=host, offset=3, resume=0)
 
 
-def test_what_was_mined_while_the_new_place_was_looked_for_is_not_mined_again(tmp_path: Path) -> None:
+def test_text_mined_during_the_search_for_a_moved_transcript_is_not_mined_again(tmp_path: Path) -> None:
     markers, projects = tmp_path / "markers", tmp_path / "projects"
     markers.mkdir()
     new = projects / "-home-dev-store" / "moved.jsonl"

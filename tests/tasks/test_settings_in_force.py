@@ -91,7 +91,7 @@ def test_a_file_that_is_empty_while_it_is_saved_changes_nothing(tmp_path: Path) 
     assert in_force.have_changed()
 
 
-def test_what_is_taken_is_what_the_file_says_by_then(sandbox: Sandbox) -> None:
+def test_latest_content_of_the_settings_file_is_used(sandbox: Sandbox) -> None:
     in_force = SettingsInForce(load_settings(sandbox.environment))
     write_config(sandbox, "[memory]\nenabled = false\n")
     assert in_force.have_changed()

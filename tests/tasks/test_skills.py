@@ -100,7 +100,7 @@ def test_a_renamed_skill_takes_its_entry_along(bed: Bed, repo: Path) -> None:
     assert not (bed.vault / "personal-skills" / "my-skills--alpha.md").exists()
 
 
-def test_what_is_gone_is_archived_and_comes_back_as_it_was(bed: Bed, repo: Path) -> None:
+def test_missing_skill_is_archived_and_restored(bed: Bed, repo: Path) -> None:
     index(bed)
     bed.edit("personal-skills/my-skills--alpha.md", "Source:", "Mine.\n\nSource:")
     shutil.move(repo / "alpha", bed.root / "aside")
@@ -244,7 +244,7 @@ def test_a_dry_run_remembers_no_folder_and_forgets_none(
         assert capsys.readouterr().out.split(": ")[1] == told + "\n"
 
 
-def test_nor_does_it_remember_the_project_that_it_is_started_in(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dry_run_does_not_remember_the_current_project(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
     bed.enter(monkeypatch)
     project = bed.root / "home" / "shop"
     write(project / ".claude" / "skills" / "gamma", "gamma")

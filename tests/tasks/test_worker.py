@@ -71,7 +71,7 @@ def raising(error: BaseException) -> Handler:
     return handler
 
 
-def test_it_runs_all_that_is_due_and_what_comes_of_it(state: StatePaths, ledger: Ledger) -> None:
+def test_worker_runs_all_due_jobs_and_their_follow_ups(state: StatePaths, ledger: Ledger) -> None:
     order: list[Json] = []
 
     def handler(job: RunningJob) -> Mapping[str, Json]:
@@ -89,7 +89,7 @@ def test_it_runs_all_that_is_due_and_what_comes_of_it(state: StatePaths, ledger:
     assert [job.history[0]["result"] for job in ledger.list_jobs(["done"])] == [{"files": 1}] * 3
 
 
-def test_it_can_run_what_waits_for_a_quiet_period(state: StatePaths, ledger: Ledger) -> None:
+def test_worker_can_run_jobs_in_their_quiet_period(state: StatePaths, ledger: Ledger) -> None:
     ledger.enqueue("effect", {"key": "quiet"}, delay_seconds=90)
     ledger.enqueue("effect", {"key": "far"}, delay_seconds=9000)
     report = run(state, nothing, delayed=100.0)
@@ -219,7 +219,7 @@ def test_a_second_worker_is_refused_in_one_line_and_waits_when_told_to_become_id
         assert only_job(ledger).state == "done"
 
 
-def test_whoever_waits_is_told_what_is_done_and_what_is_left(state: StatePaths, ledger: Ledger) -> None:
+def test_progress_tells_what_is_done_and_what_is_left(state: StatePaths, ledger: Ledger) -> None:
     told: list[RunProgress] = []
     go_on = threading.Event()
 
@@ -307,7 +307,7 @@ def test_when_it_must_leave_running_children_are_stopped_and_jobs_given_back(
     assert job.history[0]["outcome"] == "released"
 
 
-def test_it_drains_what_runs_before_it_leaves(state: StatePaths, ledger: Ledger) -> None:
+def test_worker_drains_running_jobs_before_it_leaves(state: StatePaths, ledger: Ledger) -> None:
     started = threading.Event()
 
     def handler(job: RunningJob) -> None:

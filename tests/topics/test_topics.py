@@ -143,7 +143,7 @@ def test_secrets_and_people_go(bed: Bed) -> None:
         {"body": "x" * 100_001},
     ],
 )
-def test_what_is_no_topic_is_refused(bed: Bed, wrong: dict[str, object]) -> None:
+def test_invalid_topic_is_refused(bed: Bed, wrong: dict[str, object]) -> None:
     with pytest.raises(UsageError):
         write(bed, "deploy", **wrong)  # type: ignore[arg-type]  # wrong on purpose
     assert bed.files() == {}
