@@ -104,7 +104,7 @@ def settle_copy(journal: Journal, copy: ConflictCopy, choice: Choice, *, run: st
     read, EntryInvalid if the text still has the marks, VaultUnavailable.
     """
     if choice == "merged" and (not text or any(mark in text.splitlines() for mark in (_MINE, _THEIRS))):
-        raise EntryInvalid("the text is not merged yet: choose between what stands between the marks, and remove them")
+        raise EntryInvalid("the text is not merged yet: choose a text between the marks, and remove the marks")
     store = journal.store
     with journal.locked():
         now = next(_read(store, copy.path), None)

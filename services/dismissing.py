@@ -106,7 +106,7 @@ def edit(reviewer: Reviewer, path: str, body: Scrubbed, expected_hash: str) -> b
     with journal.locked():
         entry = read_seen(store, path, expected_hash)
         if pending_folder(path) or reason_against(entry):
-            raise EntryInvalid(f"{path} is no entry in use")
+            raise EntryInvalid(f"{path} is not an entry in use")
         if str(body).strip() == entry.body.strip():
             return False
         after = store.render_edit(entry.text, {"fingerprint": fingerprint(statement_of(str(body)))}, body)

@@ -490,7 +490,7 @@ class Journal:
             self._take_back(act)
         except (VaultUnavailable, OSError):
             cause = str(error).removesuffix("; nothing was changed")
-            raise VaultUnavailable(f"{cause}; what was begun is ended by the next command or job") from error
+            raise VaultUnavailable(f"{cause}; the next command or job completes what was begun") from error
 
     @property
     def _steps_file(self) -> Path:

@@ -95,7 +95,7 @@ def read_again_later(report: Mapping[str, Json]) -> None:
     """
     seconds = report.get(AGAIN)
     if isinstance(seconds, float):
-        raise Retry(f"the model could not be heard: {report.get('failed')}", seconds)
+        raise Retry(f"the model could not be asked: {report.get('failed')}", seconds)
 
 
 def mine_windows(

@@ -22,7 +22,7 @@ def pause(state: StatePaths) -> bool:
     except FileExistsError:
         return False
     except OSError as error:
-        raise QueueUnavailable(f"{state.stop_file} cannot be made: {error.strerror}; nothing is paused") from error
+        raise QueueUnavailable(f"{state.stop_file} cannot be created: {error.strerror}; nothing is paused") from error
     return True
 
 

@@ -177,8 +177,8 @@ def _is_clean_list(key: str, field: str, policy: Policy) -> bool:
     return not is_command and not any(findings(f"{key}: {text}", policy) for text in texts)
 
 
-_ITS_NAME = "its name holds it: rename it by hand, and the links to it"
-_TOO_LARGE = "it is too large to be looked at: look at it by hand"
+_ITS_NAME = "its name contains it: rename the note and the links to it by hand"
+_TOO_LARGE = "it is too large to be checked: check it by hand"
 
 
 def _vault(journal: Journal, changed: set[str], kept: set[str], apply: bool) -> Iterator[Found]:
@@ -245,7 +245,7 @@ def _rewrite(journal: Journal, path: str, text: str, clean: str) -> str | None:
 
 # ---- the index
 
-_OF_ITS_NOTE = "the index has it from the note, which holds it still"
+_OF_ITS_NOTE = "the index has it from the note, which still holds it"
 
 
 def _index(settings: Settings, changed: bool, kept: Collection[str], apply: bool) -> list[Found]:

@@ -163,7 +163,7 @@ def session_story(settings: Settings, session: str) -> SessionStory:
         jobs = tuple(ledger.of_session(session))
     taken_back = _taken_back(settings, session)
     if row is None and not entries and not jobs and not taken_back:
-        raise UsageError(f"nothing is known of a session {session}")
+        raise UsageError(f"there is no session {session}")
     if row is None:
         days = [entry.created or "" for entry in entries]
         times = [_day(max(days, default="")), *(job.created_at for job in jobs), *(_day(one.at) for one in taken_back)]

@@ -32,7 +32,7 @@ def corpus_handler(settings: Settings) -> Handler:
     def handle(job: RunningJob) -> Mapping[str, Json]:
         identity, path = str(job.args.get("identity", "")), Path(str(job.args.get("path", "")))
         if not identity:
-            raise Dead("it names no transcript: ask for it by `memory reflect corpus`")
+            raise Dead("the job names no transcript: enqueue it with `memory reflect corpus`")
         with open_ledger(settings) as ledger:
             if _must_yield_to_fresh_session(ledger, settings):
                 raise Postpone("a fresh session goes first", 0.0)

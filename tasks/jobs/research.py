@@ -140,9 +140,9 @@ def research_handler(settings: Settings, web: WebAccess | None = None) -> Handle
         _write(settings, job, request, idea.path, pass_, state)
         job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
         if state == WAITING and report.again_at:
-            raise Retry("a host's limit is reached: it is asked again then", max(0.0, report.again_at - time.time()))
+            raise Retry("a host's rate limit is reached: trying again later", max(0.0, report.again_at - time.time()))
         if state == WAITING:
-            raise Retry("not everything has answered: what is missing is asked again")
+            raise Retry("not every source answered: the rest is asked again")
         forget_findings(Path(request.folder))
         return {"research": state, "overrun": ", ".join(report.overrun)} if report.overrun else {"research": state}
 
@@ -153,7 +153,7 @@ def _wait_for_index(settings: Settings) -> None:
     """Raise Postpone while written notes are not indexed yet."""
     with open_ledger(settings) as ledger:
         if WALK not in ledger.paused() and ledger.list_jobs(["queued", "running"], kind=WALK, most=1):
-            raise Postpone("the index is brought in step first", INDEX_PAUSE_SECONDS)
+            raise Postpone("waiting for the index to be updated", INDEX_PAUSE_SECONDS)
 
 
 def _has_service(settings: Settings) -> bool:

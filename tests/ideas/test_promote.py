@@ -305,7 +305,7 @@ def test_a_disk_that_fills_up_midway_is_not_said_to_have_changed_nothing(
 
     with monkeypatch.context() as patch:
         patch.setattr(VaultStore, "_write_temporary", filling_up)
-        with pytest.raises(VaultUnavailable, match="the disk is full; what was begun is ended by the next"):
+        with pytest.raises(VaultUnavailable, match="the disk is full; the next command or job completes"):
             do_promote(bed)
     assert bed.journal.recover()
     assert bed.store.read("personal-projects/retry-page/_index.md").status == "active"

@@ -330,7 +330,7 @@ def test_a_session_that_nothing_is_known_of_fails_unlike_one_with_nothing_left(
         assert main(["undo", "--session", "zzzzzzz", *options]) == 1
         said_of_it = capsys.readouterr()
         assert said_of_it.out == ""
-        assert said_of_it.err == "memory: nothing is known of a session 'zzzzzzz': is that its id?\n"
+        assert said_of_it.err == "memory: there is no session 'zzzzzzz': is that its id?\n"
 
 
 def test_plan_that_was_shown_is_carried_out_despite_later_writes(

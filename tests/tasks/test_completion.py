@@ -65,7 +65,7 @@ def test_a_choice_that_cannot_work_is_told_in_a_line(sandbox: Sandbox) -> None:
         completer_of(settings_with(sandbox, miner="openai"))
     with pytest.raises(SettingsError, match="without https"):
         completer_of(settings_with(sandbox, miner="openai", model="m", endpoint="http://example.com/v1"))
-    with pytest.raises(SettingsError, match="is no program"):
+    with pytest.raises(SettingsError, match="is not a program"):
         completer_of(settings_with(sandbox, miner="claude", agent_command="/nonexistent/claude"))
     with pytest.raises(SettingsError, match=r"no codex on PATH: set reflection\.agent_command"):
         completer_of(settings_with(sandbox, {"PATH": "/nonexistent"}, miner="codex"))

@@ -147,7 +147,7 @@ def test_a_job_of_a_kind_and_with_arguments_of_another_version_is_kept_as_dead(
             conn.execute("INSERT INTO job (kind, args, run_at, created_at) VALUES (?, ?, 1.0, 1.0)", (kind, args))
     assert run_worker(state)[0] == 0
     assert [(job.state, job.error) for job in reversed(ledger.list_jobs())] == [
-        ("dead", "this version knows no job kind 'telepathy'"),
+        ("dead", "this version has no job kind 'telepathy'"),
         ("dead", "arguments are not JSON: Expecting value: line 1 column 1 (char 0)"),
         ("dead", "effect: unknown argument 'sesion'"),
     ]

@@ -164,10 +164,10 @@ def test_jobs_that_nobody_can_run_are_kept_as_dead(state: StatePaths, ledger: Le
         conn.execute("""UPDATE job SET args = '{"key":1}' WHERE id = ?""", (ids[2],))
     assert run(state, nothing).dead == 4
     errors = [job.error or "" for job in reversed(ledger.list_jobs(["dead"]))]
-    assert errors[0] == "this version knows no job kind 'gone'"
+    assert errors[0] == "this version has no job kind 'gone'"
     assert errors[1].startswith("arguments are not JSON")
     assert errors[2] == "effect: key is not a text: '1'"
-    assert errors[3] == "this version knows no job kind 'single'"
+    assert errors[3] == "this version has no job kind 'single'"
 
 
 def test_a_result_that_is_not_json_does_not_undo_the_effect(state: StatePaths, ledger: Ledger) -> None:
