@@ -1,4 +1,4 @@
-"""What becomes of what old sessions say, whichever of them is read first: bounded, said once, taken back at once."""
+"""Statements of old sessions, in any reading order: limited in number, written once, undone together."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .sessions import old_session
 
 
 def mine_old(bed: Bed, session: str, *candidates: Candidate, run: str = "backfill:a") -> MemoryReport:
-    """As the job of an old session would; here two proposals, and two ideas, may wait."""
+    """Remember like the job of an old session; here two proposals and two ideas may wait."""
     found = [replace(each, session=session, records=(f"{session}-{n}",)) for n, each in enumerate(candidates)]
     most = bed.settings.reflection.corpus_review_entries
     with bed.store.lock():
@@ -191,7 +191,7 @@ def test_a_memory_has_the_day_on_which_it_was_said_first_whichever_session_is_re
 
 
 def test_backfill_of_many_sessions_is_one_run_to_undo(bed: Bed) -> None:
-    """Also where fresh sessions were mined in between, and proposals had to give way to likelier ones."""
+    """Also if fresh sessions were mined in between, and proposals had to make room for more likely ones."""
     bed.remember(said(GUESS, "live"))
     found = choices(0.4, 0.5, 0.6, 0.7)
     mine_old(bed, "s1", RULE, *found[:2])
@@ -211,7 +211,7 @@ def test_backfill_of_many_sessions_is_one_run_to_undo(bed: Bed) -> None:
 
 @pytest.mark.slow
 def test_interrupted_mining_is_done_once(bed: Bed) -> None:
-    """A proposal that has given way is in the inbox already when the session is read again."""
+    """When the session is read again, a proposal that made room is in the inbox already."""
     mine_old(bed, "s1", *choices(0.4, 0.5))
     code = (
         "import os\n"

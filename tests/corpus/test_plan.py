@@ -1,4 +1,4 @@
-"""What a backfill would do, and what it leaves to others."""
+"""The plan of a backfill, and the sessions that it leaves to other jobs."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_transcripts_that_cannot_be_read_are_named_with_why(
     for number in range(2, 7):
         path = old_session(projects, number)
         path.chmod(0)
-        if os.geteuid() == 0:  # For whom a mode is none; but nobody can read the beginning of this.
+        if os.geteuid() == 0:  # A file mode does not stop root, but nobody can read the beginning of this.
             path.unlink()
             path.symlink_to("/proc/self/mem")
     plan = plan_corpus(bed.settings)

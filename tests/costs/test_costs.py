@@ -1,4 +1,4 @@
-"""What sessions cost: counted once, kept up, told by week and project."""
+"""Costs of sessions: counted once, updated, summed by week and project."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FORK = "5a54a9e2-4b34-4e0e-9d64-7f0a5f1f2c22"
 
 
 def parse_local_day(day: str) -> str:
-    """The user's day at 10:00 UTC, when the answers of that day were given."""
+    """The user's day at 10:00 UTC, when its answers were given."""
     return datetime.fromisoformat(f"{day}T10:00:00+00:00").astimezone().date().isoformat()
 
 
@@ -91,7 +91,7 @@ def test_agents_of_a_workflow_lie_a_folder_deeper_and_count_too(bed: Bed) -> Non
 
 
 def test_host_message_in_place_of_an_answer_costs_nothing(bed: Bed) -> None:
-    """A broken connection, a reached limit: the record has the form of an answer, of the model `<synthetic>`."""
+    """For a broken connection or a reached limit, the record looks like an answer of the model `<synthetic>`."""
     refused = answer("x", 1, 0, model="<synthetic>", usage={"input_tokens": 0, "output_tokens": 0})
     path = transcript(bed, answer("a", 0), refused)
     assert session_usage(path, "claude").answers == 1
@@ -140,7 +140,7 @@ def tokens(input_tokens: int, output: int) -> dict[str, object]:
 
 
 def test_a_fork_in_codex_counts_nothing_of_what_it_began_with(tmp_path: Path) -> None:
-    """Codex writes the records of the other session anew, at the time of the fork, running totals included."""
+    """Codex writes the records of the other session again with the time of the fork, including running totals."""
     copied: list[tuple[str, dict[str, object]]] = [
         ("5:00.000", {"id": "fork", "forked_from_id": "first"}),
         ("5:00.001", {"id": "first"}),
@@ -166,7 +166,7 @@ def test_a_fork_in_codex_counts_nothing_of_what_it_began_with(tmp_path: Path) ->
 
 
 def test_a_running_total_of_codex_that_begins_again_is_added_to_what_was(tmp_path: Path) -> None:
-    """Older versions begin at nothing when a session is resumed, in the same file."""
+    """Older versions start at zero when a session is resumed, in the same file."""
     path = rollout(
         tmp_path / "rollout.jsonl", ("0:00", tokens(50, 5)), ("1:00", tokens(90, 9)), ("2:00", tokens(40, 4)),
         ("3:00", tokens(70, 6)),
@@ -224,7 +224,7 @@ def test_a_note_that_the_user_moved_is_kept_up_where_it_is(bed: Bed, moved: str)
 
 
 def test_a_session_whose_folder_was_renamed_keeps_its_one_note(bed: Bed) -> None:
-    """Its marker names a folder inside a repository that is no more, or, a month later, the new one."""
+    """Its marker names a folder inside a repository that no longer exists, or, a month later, the new one."""
     folder = bed.root / "shop" / "backend"
     folder.mkdir(parents=True)
     (bed.root / "shop" / ".git").mkdir()

@@ -1,4 +1,4 @@
-"""Feeds: RSS, Atom, JSON; damaged ones; and those that are made to do harm."""
+"""Feeds: RSS, Atom, JSON, damaged ones, and malicious ones."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_json() -> None:
     ],
 )
 def test_a_reference_to_no_character_does_not_hide_the_feed(written: str, read: str) -> None:
-    """Many programs write an emoji as the two halves that it is in UTF-16."""
+    """Many programs write an emoji as two UTF-16 surrogates."""
     body = (
         f"<rss><channel><item><title>A</title><description>smile {written} now</description>"
         "<link>https://x.org/a</link></item></channel></rss>"
@@ -206,7 +206,7 @@ def test_real_feeds_are_read() -> None:
 
 
 def new_of(*weeks: str) -> list[list[str]]:
-    """Titles of what each week's RSS items bring."""
+    """Return the titles that each week's RSS items add."""
     known: tuple[str, ...] = ()
     found = []
     for week in weeks:
@@ -254,7 +254,7 @@ def test_entries_that_share_what_tells_others_apart_are_told_apart(old: str, new
 
 
 def renewed(number: int, fetch: int, title: str, description: str) -> SourceItem:
-    """As a feed lists it that makes up id and address anew at each fetch."""
+    """An entry in a feed that makes up ids and addresses at each fetch."""
     return SourceItem(f"https://b.org/{fetch}/{number}", title, description, identity=f"urn:{fetch}:{number}")
 
 
@@ -265,7 +265,7 @@ def test_an_entry_that_says_the_same_under_another_id_and_address_is_known() -> 
 
 
 def test_entries_that_share_only_a_title_are_different() -> None:
-    """Many a feed calls each of its entries "Release notes"."""
+    """Many feeds call each entry "Release notes"."""
     known = novelty([renewed(1, 1, "Notes", "Of July."), renewed(2, 1, "Links", "")], (), "s").known
     later = [renewed(3, 2, "Notes", "Of August."), renewed(4, 2, "Links", "")]
     assert len(novelty(later, known, "s").new) == 2

@@ -1,4 +1,4 @@
-"""What lists list, in the shapes they come in."""
+"""Items of Markdown lists, in all common formats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nothing that the outside wrote reaches a prompt: through the real commands, worker, index and hooks."""
+"""No text from outside reaches a prompt: with the real commands, worker, index and hooks."""
 
 from __future__ import annotations
 

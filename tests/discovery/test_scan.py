@@ -1,4 +1,4 @@
-"""Scanning: consent, what is new, crashes, and servers that mean harm."""
+"""Scans: consent, new items, crashes, and malicious servers."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_the_first_scan_is_the_baseline_and_later_ones_find_what_is_new(bed: Bed
 @pytest.mark.parametrize("name", ["etag", "last-modified"])
 @pytest.mark.parametrize("value", ["é", "Ω", "x" * 5000], ids=["Latin", "Greek", "long"])
 def test_a_mark_of_the_page_that_cannot_be_sent_back_is_not_kept(bed: Bed, site: Site, name: str, value: str) -> None:
-    """Asking with it failed for ever."""
+    """Otherwise every later request with it would fail."""
     sent = value.encode().decode("latin-1")  # The test's server writes headers in Latin-1.
     bed.sources(f"list: {site.put('/l.md', a_list('a'))}")
     site.pages["/l.md"].headers[name] = sent
@@ -171,7 +171,7 @@ def test_items_of_a_long_list_are_stored_in_one_transaction(
     ids=["empty", "prose", "another page"],
 )
 def test_a_list_that_lists_nothing_is_no_baseline_and_is_told(bed: Bed, site: Site, body: str) -> None:
-    """Else all of it would be new at the next scan, when the page is itself again."""
+    """Otherwise all items would be new at the next scan, when the page is back."""
     bed.sources(f"list: {site.put('/l.md', body, etag='1')}")
     (source,) = bed.scan().sources
     assert (source.state, "lists nothing" in source.detail, source.again_at) == ("error", True, None)
@@ -190,7 +190,7 @@ def test_a_list_that_lists_nothing_any_more_is_told_and_forgets_nothing(bed: Bed
 
 
 def test_links_of_a_list_are_relative_to_where_it_was_found(bed: Bed, site: Site) -> None:
-    """Many servers redirect a folder's address to the same with a slash."""
+    """Many servers redirect a folder's address to the same address with a slash."""
     site.put("/skills", "", 301, location="/skills/")
     site.put("/skills/", "- [Alpha](a/alpha.md) - a skill\n- [Beta](/beta.md) - a skill\n")
     bed.sources(f"list: {site.url('/skills')}")
@@ -325,7 +325,7 @@ NO_LINKS = "<rss><channel><item><title>one-{n}</title><guid isPermaLink='false'>
     ids=["rss", "json", "chapters"],
 )
 def test_token_is_not_in_items_that_take_the_address_of_the_page(bed: Bed, site: Site, kind: str, page: str) -> None:
-    """It would get into the note of the pattern."""
+    """It would end up in the pattern's note."""
     site.put("/page", page.format(n=1))
     bed.sources(f"{kind}: {site.url('/page')}?k=my-own-secret")
     bed.scan()
@@ -361,7 +361,7 @@ def test_a_failure_is_told_once_and_in_one_line(bed: Bed, site: Site) -> None:
 def test_a_source_is_shown_with_its_address_without_what_may_be_a_token(
     bed: Bed, site: Site, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Most names say nothing: `url-1c2d3e4f`."""
+    """Most slugs are meaningless: `url-1c2d3e4f`."""
     for name, value in bed.env.items():
         monkeypatch.setenv(name, value)
     gone = site.url("/gone.xml").replace("127.0.0.1", "localhost")
@@ -501,7 +501,7 @@ def test_the_worker_scans_when_it_is_due_and_writes_the_notes(
 def test_a_source_that_failed_is_asked_again_by_itself_when_its_host_allows_not_only_next_week(
     bed: Bed, site: Site, run_worker: Callable[[Bed], None]
 ) -> None:
-    """One host, so that the second source could not be asked either; a third is a folder, which is read."""
+    """Both on one host, so that the second could not be asked either; the third is a folder, which is read."""
     folder = bed.root / "skills" / "one"
     folder.mkdir(parents=True)
     (folder / "SKILL.md").write_text("---\nname: one\ndescription: d\n---\n", "utf-8")

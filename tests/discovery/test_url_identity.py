@@ -1,4 +1,4 @@
-"""Which addresses are the same thing."""
+"""Which addresses are identical."""
 
 from __future__ import annotations
 

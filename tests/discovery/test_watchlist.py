@@ -1,4 +1,4 @@
-"""From a pattern that was found to a note, and from the note to a decision."""
+"""From a found pattern to a note, and from the note to a decision."""
 
 from __future__ import annotations
 

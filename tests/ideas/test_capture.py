@@ -1,4 +1,4 @@
-"""An idea that came up becomes a note and, once the user agreed, a section in Ideas.md."""
+"""A captured idea becomes a note and, with the user's consent, a section in Ideas.md."""
 
 from __future__ import annotations
 
@@ -195,7 +195,8 @@ def test_the_context_of_an_answer_is_no_part_of_the_pitch(silent: Bed) -> None:
 
 
 def test_a_heap_of_ideas_is_asked_for_a_few_at_a_time(bed: Bed) -> None:
-    """Old sessions bring up many at once: none is lost, and an answer does not bring the next question at once."""
+    """Old sessions may bring up many ideas at once: none is lost, and an answer does not trigger the next question at
+    once."""
     bed.remember(*(replace(IDEA, statement=f"Idea: a museum of {thing}.", records=(thing,)) for thing in SIX))
     assert len(list(ideas(bed.store))) == len(SIX)
     assert len(bed.reviewer.waiting()) == MOST_QUESTIONS

@@ -1,4 +1,4 @@
-"""An idea bears the day on which it was said, however much later its session is mined."""
+"""An idea has the date on which it was said, however late its session is mined."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In Obsidian the user gives an idea's folder any name; it is an idea like the others."""
+"""A folder of an idea that the user renamed in Obsidian works like any other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ideas that nobody came back to are put to the user, and nothing is deleted without the answer."""
+"""Forgotten ideas are listed for the user, and nothing is deleted without an answer."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def boxes(bed: Bed) -> list[str]:
 
 
 def tick(bed: Bed, slug: str, answer: str) -> None:
-    """A click on a box, as Obsidian writes it."""
+    """Tick a box as Obsidian does."""
     file = bed.vault / IDEAS_LIST
     before, heading, after = file.read_text("utf-8").partition(f"/{slug}/_index|")
     assert heading
@@ -169,7 +169,7 @@ def test_a_recall_of_the_programs_own_is_nobodys_coming_back(bed: Bed, caller: s
 
 @pytest.mark.slow
 def test_special_files_among_the_notes_block_nothing(bed: Bed) -> None:
-    """A pipe that nobody writes to, and a device without an end."""
+    """A pipe without a writer, and a device without an end."""
     old_idea(bed, "one", 400)
     os.mkfifo(bed.root / "pipe.md")
     (bed.root / "endless.md").symlink_to("/dev/zero")
@@ -222,7 +222,7 @@ def test_an_archive_that_holds_one_of_that_name_holds_both(bed: Bed) -> None:
 
 
 def recalled(bed: Bed, tmp_path: Path) -> list[str]:
-    """What a recall for incubating ideas finds once the index has followed."""
+    """What a recall of incubating ideas finds after the index is updated."""
     with IndexStore(tmp_path / "index.db") as index:
         reconcile(index, bed.vault, bed.store.walk)
     engine = RecallEngine(tmp_path / "index.db", bed.vault, None)

@@ -1,4 +1,4 @@
-"""Ideas.md is the user's: a section goes in whole, and every other byte stays."""
+"""Ideas.md belongs to the user: a section is added as a whole, and all other bytes stay."""
 
 from __future__ import annotations
 

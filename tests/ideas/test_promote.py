@@ -1,4 +1,4 @@
-"""Promotion is one step: the folder, the note, Ideas.md, and the index that needs no new vectors."""
+"""Promotion is one act: the folder, the note, Ideas.md, and the index, which needs no new vectors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A failure is known again, whoever meets it and whenever."""
+"""A failure is recognised again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whichever way a failure-incident is written, no secret and nobody's name is in it."""
+"""No way of writing a failure-incident leaves a secret or a person's name in it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NOTE = "personal-private/failure-incident/deploy.md"
 
 
 class Terminal(io.StringIO):
-    """Standard input that says it is one."""
+    """Standard input that claims to be a terminal."""
 
     def isatty(self) -> bool:
         return True

@@ -1,4 +1,4 @@
-"""research.idea when things go wrong: servers that misbehave, no network, kills, the user at the same note."""
+"""research.idea under failures: misbehaving servers, no network, kills, and concurrent edits of the note."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ MISBEHAVING = {
 def test_an_engine_that_misbehaves_costs_only_its_own_note(
     online: ResearchBed, web: Site, two: tuple[str, str]
 ) -> None:
-    """Two of the three, each in its way; the third is read all the same, and nothing is tried again."""
+    """Two of the three fail, each in its way; the third is still read, and nothing is retried."""
     web.replies |= {"/w/api.php": MISBEHAVING[two[0]], "/search/repositories": MISBEHAVING[two[1]]}
     online.idea()
     report = online.run(access_to(web))

@@ -1,4 +1,4 @@
-"""What was found about one idea links to another that is deleted then: the link goes, the user's words stay."""
+"""Research links to an idea that is then deleted: the link is removed, the user's text stays."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def researched(bed: ResearchBed) -> ResearchBed:
 
 
 def weekly(bed: ResearchBed) -> int:
-    """How many notes the weekly look at all ideas has changed."""
+    """How many notes the weekly check of all ideas has changed."""
     done = gc_handler(bed.settings)(cast("Any", SimpleNamespace(still_owned=lambda: True, enqueue=lambda *_, **__: 1)))
     assert done is not None
     return int(str(done["unlinked"]))

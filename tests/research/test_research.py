@@ -201,7 +201,7 @@ def test_only_links_that_the_user_typed_are_followed(online: ResearchBed, web: S
 
 
 def test_links_that_are_never_asked_for_leave_their_requests_to_the_engines(online: ResearchBed, web: Site) -> None:
-    """An idea of a developer names pages on the own machine."""
+    """A developer's idea may link to pages on the own machine."""
     online.idea(evidence("See http://localhost:3000/a and https://192.168.1.5/b and https://example.org:8443/c"))
     online.run(access_to(web))
     assert online.spent()["fetches"] == 3
@@ -244,7 +244,7 @@ def test_a_robots_txt_that_fails_is_heeded_and_told_as_what_it_is(online: Resear
 
 
 def test_a_key_in_the_address_that_a_link_redirects_to_is_in_no_note(online: ResearchBed, web: Site) -> None:
-    """Storage is often reached so: by an address that is signed for this reader."""
+    """Storage is often linked by an address that is signed for this reader."""
     signed = (
         "/store/page?X-Amz-Credential=AKIAIOSFODNN7EXAMPLE&X-Amz-Signature=0123456789abcdef0123456789&sid=my-own-sid"
     )

@@ -17,7 +17,7 @@ def bed(tmp_path: Path) -> Bed:
 
 @pytest.fixture
 def ask(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> Bed:
-    """The bed, whose vault commands of this process work on."""
+    """The bed as the vault for commands in this process."""
     bed.enter(monkeypatch)
     return bed
 

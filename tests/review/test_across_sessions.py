@@ -1,4 +1,4 @@
-"""What is said in several sessions is one memory; what is reversed is not kept beside its opposite."""
+"""A statement of several sessions is one memory; a reversal is not kept beside its opposite."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .support import CHOICE, GUESS, RULE, Bed, make_bed, said
 
 
 def found(statement: str, record: str, session: str = "s1") -> Candidate:
-    """What an agent found to be wrong."""
+    """A problem that an agent found."""
     fix = replace(GUESS, category="fix", statement=statement, excerpt=statement, role="assistant", records=(record,))
     return replace(fix, session=session, scope="project", project="shop")
 

@@ -1,4 +1,4 @@
-"""`memory review` and `memory vault inbox` as people and programs use them; decisions in notes with a real worker."""
+"""`memory review` and `memory vault inbox` for people and programs; decisions in notes with a real worker."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Terminal:
         self.shown = self.shown.split(text, 1)[1]
 
     def rest(self, seconds: float = 60.0) -> str:
-        """What it prints from here on, until it ends."""
+        """The output from here on, until the command ends."""
         until = time.monotonic() + seconds
         while select.select([self._main], [], [], max(0.0, until - time.monotonic()))[0]:
             try:

@@ -1,4 +1,4 @@
-"""An entry that is wrong is dismissed by its name: as `status: dismissed` in the note does it, and taken back."""
+"""Dismiss an entry by its name, with the effect of `status: dismissed` in the note, and undo it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person writes in the editor during a review is lost by nothing that goes wrong with it."""
+"""Text that a person writes in the editor during a review is never lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Evolve is one change: killed at any step, one of the two whole states is there after the next run."""
+"""Evolving is one act: after a kill at any step, the next run restores one of the two whole states."""
 
 from __future__ import annotations
 

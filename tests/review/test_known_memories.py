@@ -1,4 +1,4 @@
-"""What the vault says already is found without comparing each note with each candidate."""
+"""Find known statements without comparing each note with each candidate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the user decides on proposals counts for the next ones."""
+"""The user's decisions on proposals affect later ones."""
 
 from __future__ import annotations
 

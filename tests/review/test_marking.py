@@ -1,4 +1,4 @@
-"""A person marks an entry: for every session, or as a guard; no agent does."""
+"""Only a person marks an entry for every session or as a guard; agents cannot."""
 
 from __future__ import annotations
 

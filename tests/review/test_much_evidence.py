@@ -1,4 +1,4 @@
-"""A note whose header outgrows what is read of a file at first, so much evidence it names, is known as any."""
+"""A note whose evidence makes its header longer than what is first read of a file is still recognised."""
 
 from __future__ import annotations
 

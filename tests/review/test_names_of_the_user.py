@@ -1,4 +1,4 @@
-"""In Obsidian the user gives a note any name; it is strengthened, replaced, put away and restored under it."""
+"""A note that the user renamed in Obsidian is strengthened, replaced, archived and restored by its new name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A rule that is stated again with another value is not kept beside the first one unasked."""
+"""A rule that is stated again with another value is not kept beside the first one without asking."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What waits for the user is one thing: every place that tells how much of it tells the same, each thing once."""
+"""Every place that counts what waits for the user shows the same numbers, and counts each thing once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A file that a person saves while it is changed."""
+"""Change a file that a person saves at the same time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One decision, three ways to it; every one of them ends in the files."""
+"""One decision by three ways; each ends in the files."""
 
 from __future__ import annotations
 

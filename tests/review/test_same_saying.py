@@ -1,4 +1,4 @@
-"""A saying is told by its words and its time, not by the id of its record."""
+"""An occurrence is identified by its words and its time, not by the id of its record."""
 
 from __future__ import annotations
 

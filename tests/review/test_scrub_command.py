@@ -1,4 +1,4 @@
-"""`memory vault scrub` goes back over what is on disk; ids, dates and the user's own words stay."""
+"""`memory vault scrub` cleans existing data; ids, dates and the user's own words stay."""
 
 from __future__ import annotations
 

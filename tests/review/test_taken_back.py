@@ -1,4 +1,4 @@
-"""What the user took back stands in a note of theirs: by ids, in one order, and it counts until they take it out."""
+"""Removed evidence is recorded in a note by ids, sorted, and counts until the user deletes it there."""
 
 from __future__ import annotations
 

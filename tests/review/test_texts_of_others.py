@@ -1,4 +1,4 @@
-"""What the user states outright is saved in the user's words, whatever waits that says the same."""
+"""A statement of the user is saved in the user's words, although a similar relayed text waits."""
 
 from __future__ import annotations
 

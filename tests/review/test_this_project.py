@@ -1,4 +1,4 @@
-"""What is said of "this" project in two of them is a rule of each, and no rule for a third."""
+"""A statement about "this" project in two projects is a rule for each of them, and for no other."""
 
 from __future__ import annotations
 

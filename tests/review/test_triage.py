@@ -1,4 +1,4 @@
-"""The inbox stays small: what is seen often moves on, what is not seen again goes."""
+"""The inbox stays small: frequent entries are promoted, old ones expire."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the program wrote by itself and nobody has touched since is taken back byte for byte; the rest is named."""
+"""Undo restores what the program wrote and nobody has changed since, byte for byte, and names the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `memory review` shows of a proposal, and asks, agrees with itself."""
+"""What `memory review` shows of a proposal, and the keys that it offers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The worker carries out what stands in notes, and tells a note what is wrong with its decision."""
+"""The worker carries out decisions in notes, and states problems with a decision in the note."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The notes of a ContextVault become entries."""
+"""Convert the notes of a ContextVault into entries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Proposals from repositories: asked for, bounded, never twice."""
+"""Proposals from repositories: on request, limited in number, never repeated."""
 
 from __future__ import annotations
 

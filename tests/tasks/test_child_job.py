@@ -1,4 +1,4 @@
-"""A job's child answers in JSON; whatever else it does, the job is retried, and never ends in a bug's traceback."""
+"""A job's child answers in JSON; on any failure of the child the job is retried, without a traceback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The model the user has chosen: who it is, what it is given, and what it may cost."""
+"""The model that the user has chosen: which it is, what it receives, and what it may cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The figures of `memory health`, from lines and names."""
+"""Computing the figures of `memory health` from log lines and paths."""
 
 from __future__ import annotations
 

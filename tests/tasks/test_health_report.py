@@ -1,4 +1,4 @@
-"""`memory health` as an object: its sections, and what is told of one that cannot be read."""
+"""`memory health` as an object: its sections, and warnings about unreadable ones."""
 
 from __future__ import annotations
 

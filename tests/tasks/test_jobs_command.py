@@ -1,4 +1,4 @@
-"""`memory jobs list` and `memory jobs schedule`, as a user runs them."""
+"""`memory jobs list` and `memory jobs schedule` for a user."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ledger's rules, in one process and with a clock that the test owns."""
+"""The ledger's rules, in one process and with a controlled clock."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_failures_back_off_and_the_last_attempt_is_dead_and_can_be_replayed(ledg
 
 
 def test_an_error_that_names_a_file_whose_name_is_no_text_is_kept(ledger: Ledger) -> None:
-    """Else nothing could be noted of the attempt, which would count as a crash, five times over."""
+    """Otherwise the attempt could not be recorded and would count as a crash, five times over."""
     job_id = ledger.enqueue("effect")
     ledger.bury(take(ledger), "\udcff\0.jsonl\nis refused")
     job = ledger.get(job_id)

@@ -1,4 +1,4 @@
-"""A project that was left out by its file `.memoryvault` after a session in it had begun."""
+"""A project that its file `.memoryvault` excludes after a session in it had begun."""
 
 from __future__ import annotations
 

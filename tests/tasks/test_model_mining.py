@@ -1,4 +1,4 @@
-"""A session that a model reads too: real workers, a real endpoint on loopback, and whatever can go wrong between."""
+"""A session that a model reads too: real workers, a real endpoint on loopback, and failures between them."""
 
 from __future__ import annotations
 

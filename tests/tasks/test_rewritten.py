@@ -1,4 +1,4 @@
-"""Transcripts that the host rewrites: it takes back an answer that broke off, and the file is shorter then."""
+"""Transcripts that the host shortens by removing an answer that broke off."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def line(record: Mapping[str, Any]) -> bytes:
 
 
 def cut_back(session: Growing, data: bytes) -> None:
-    """As the host does it: everything from here on is written anew."""
+    """Rewrite the transcript from here on, as the host does."""
     whole = session.path.read_bytes()
     assert whole.endswith(data)
     session.path.write_bytes(whole.removesuffix(data))

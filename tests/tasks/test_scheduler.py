@@ -1,4 +1,4 @@
-"""Slots are enqueued once, whoever ticks and whatever the clock does."""
+"""Slots are enqueued once, with several workers and a changing clock."""
 
 from __future__ import annotations
 

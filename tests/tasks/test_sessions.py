@@ -1,4 +1,4 @@
-"""What is still to be mined is read off the markers."""
+"""The markers tell which sessions are still to be mined."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_a_crashed_session_is_found_and_a_finished_one_is_put_away(tmp_path: Pat
 
 
 def test_a_session_under_a_clock_a_year_ahead_is_found_once_that_is_set_right(tmp_path: Path) -> None:
-    """Its host was killed: no hook comes any more. It counts as silent from the day on which it was seen."""
+    """Its host was killed, so no hook comes any more. It counts as silent from the day on which it was seen."""
     a_year = 365 * 86_400.0
     _session(tmp_path, "crashed", event_age=-a_year, text_age=-a_year)
     _session(tmp_path, "finished", event_age=-a_year, text_age=4600, offset=3)

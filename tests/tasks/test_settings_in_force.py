@@ -1,4 +1,4 @@
-"""Settings that change under a worker: what was switched off or not consented to any more holds for it, too."""
+"""Settings that change under a running worker apply to it, too: switching off, and withdrawn consent."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .test_worker import context, nothing, run, serving
 
 
 def write_config(sandbox: Sandbox, text: str) -> None:
-    """As an editor does it: another file in its place."""
+    """Replace the file, as an editor does."""
     written = sandbox.root / "config.toml.new"
     written.write_text(text, "utf-8")
     os.utime(written, (time.time(), time.time()))

@@ -1,4 +1,4 @@
-"""A budget holds through crashes, retries and processes that spend at once."""
+"""Budgets hold through crashes, retries and concurrent processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What hooks could not put into queue.db gets there later."""
+"""Jobs that hooks could not put into queue.db are enqueued later."""
 
 from __future__ import annotations
 

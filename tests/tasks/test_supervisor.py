@@ -1,4 +1,4 @@
-"""Children end at their deadline, with their parent and with their group, whatever they do."""
+"""Children end at their deadline, with their parent, and with their group."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What grows is cut, what is old goes, and nothing else."""
+"""Logs are rotated and old files deleted, and nothing else."""
 
 from __future__ import annotations
 

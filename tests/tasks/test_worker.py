@@ -1,4 +1,4 @@
-"""The worker in this process: huey's consumer with real threads, handlers of the tests."""
+"""The worker in this process: huey's consumer with real threads, and handlers of the tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The protocol that the plugin ships says what the code does."""
+"""The protocol that the plugin ships matches the code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Topics: a file and its line, changed together."""
+"""Topics: a file and its index line, changed together."""
 
 from __future__ import annotations
 
