@@ -47,7 +47,7 @@ class ConflictCopy:
         return [line for line in lines if not line.startswith(("---", "+++"))]
 
     def both(self) -> str:
-        """One text with the common lines once and the differences between marks, to be edited."""
+        """Return one text with the common lines once and the differences between marks, to be edited."""
         mine, theirs = (self.mine or "").splitlines(), self.theirs.splitlines()
         merged: list[str] = []
         for tag, a, b, c, d in difflib.SequenceMatcher(None, mine, theirs, autojunk=False).get_opcodes():

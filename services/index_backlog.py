@@ -26,7 +26,7 @@ class Filling:
     of: Literal["notes", "passages"]
 
     def describe(self) -> str:
-        """The progress in one line."""
+        """Return the progress in one line."""
         what = "notes" if self.of == "notes" else "passages can be found by meaning"
         return f"the index is being filled: {self.done:,} of {self.total:,} {what}"
 

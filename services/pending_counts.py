@@ -31,7 +31,7 @@ class PendingCounts:
         return self.proposals + self.questions + self.inbox + self.ideas
 
     def describe(self) -> str:
-        """All counts as one text: `8 proposals, 1 question about ideas, 3 in the inbox, 21 ideas`; `nothing`."""
+        """Return all counts as one text: `8 proposals, 1 question about ideas, 3 in the inbox, 21 ideas`; `nothing`."""
         return describe_pending(asdict(self))
 
 

@@ -42,7 +42,7 @@ class AskedHost:
         self._pause = pause
 
     def not_before(self) -> float:
-        """Unix seconds before which the host is not asked; 0 if it may be."""
+        """Return the Unix time before which the host is not asked; 0 if it may be."""
         state = self._cursors.get(self._key) or {}
         until = float(state.get("not_before") or 0)
         if state.get("remaining") == 0:
@@ -52,7 +52,7 @@ class AskedHost:
         return until if 0 < left <= LONGEST_BACKOFF_SECONDS else 0.0
 
     def left_alone(self) -> str:
-        """Until when the host is left alone, in words; '' if it may be asked."""
+        """Return until when the host is left alone, in words; '' if it may be asked."""
         until = self.not_before()
         if not until:
             return ""

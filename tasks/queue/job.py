@@ -57,7 +57,7 @@ class RunningJob:
         self._deadline = time.monotonic() + policy.deadline_seconds
 
     def remaining_seconds(self) -> float:
-        """Seconds until the deadline of this attempt, at least 0."""
+        """Return the seconds until the deadline of this attempt, at least 0."""
         return max(0.0, self._deadline - time.monotonic())
 
     @property

@@ -130,7 +130,7 @@ class Scheduler:
         ]
 
     def kind_of(self, name: str) -> str:
-        """Job kind of a schedule. Raises UsageError for an unknown name."""
+        """Return the job kind of a schedule. Raises UsageError for an unknown name."""
         return self._named(name).kind
 
     def run_now(self, name: str) -> int:

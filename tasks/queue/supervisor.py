@@ -46,7 +46,7 @@ class ChildResult:
     seconds: float
 
     def last_words(self) -> str:
-        """The last line on stderr: an uncaught exception, or a message of the program."""
+        """Return the last line on stderr: an uncaught exception, or a message of the program."""
         lines = [line.strip() for line in self.stderr.splitlines() if line.strip()]
         return lines[-1][:300] if lines else f"exit status {self.returncode}"
 
