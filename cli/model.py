@@ -124,8 +124,8 @@ def _use(args: argparse.Namespace, context: Context) -> int:
         raise UsageError(f"{variable} is set to {settings.embedding.model} and wins: unset it, or set it to {name}")
     with open_index(settings) as index:
         if not index.has_vectors:
-            # Checked before a gigabyte is downloaded in vain, and before the settings name the model.
-            raise UsageError("sqlite-vec cannot be loaded here: recall works on keywords only, with whatever model")
+            # Said before a gigabyte is fetched in vain, and before the settings name what cannot answer.
+            raise UsageError("sqlite-vec cannot be loaded here: recall uses keywords only, with any model")
     if not is_installed(name, models):
         if not (is_hub_name(name) or os.path.isabs(name)):
             raise UsageError(f"{name!r} is neither a model's name (as in BAAI/bge-large-en-v1.5) nor a folder")

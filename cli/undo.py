@@ -66,7 +66,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     selector = _selector(args, undo)
     plan = undo.plan(selector)
     if not plan.steps and selector.session is not None and not _is_known(selector.session, undo, context):
-        raise MemoryVaultError(f"nothing is known of a session {selector.session!r}: is that its id?")
+        raise MemoryVaultError(f"there is no session {selector.session!r}: is that its id?")
     if args.dry_run or not plan.changes:
         return _print(plan, args, done=False)
     if not args.yes:

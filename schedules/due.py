@@ -44,12 +44,12 @@ def decide(schedule: Schedule, last_slot: datetime | None, now: datetime, tz: tz
 
 
 def previous_slot(schedule: Schedule, now: datetime, tz: tzinfo) -> datetime:
-    """The newest slot at or before `now`, in UTC."""
+    """Return the newest slot at or before `now`, in UTC."""
     return next(_slots_down(schedule, now.astimezone(UTC), tz))
 
 
 def next_slot(schedule: Schedule, now: datetime, tz: tzinfo) -> datetime:
-    """The first slot after `now`, in UTC."""
+    """Return the first slot after `now`, in UTC."""
     now = now.astimezone(UTC)
     if not _by_wall_clock(schedule):
         return _datetime(croniter(schedule.cron, now, ret_type=datetime).get_next())
@@ -62,18 +62,18 @@ def next_slot(schedule: Schedule, now: datetime, tz: tzinfo) -> datetime:
 
 
 def slot_key(schedule: Schedule, slot: datetime) -> str:
-    """Unique key of the slot's job; all keys of a schedule begin with `<name>:`."""
+    """Return the unique key of the slot's job; all keys of a schedule begin with `<name>:`."""
     return f"{schedule.name}:{slot.astimezone(UTC):%Y-%m-%dT%H:%MZ}"
 
 
 def jitter(schedule: Schedule, slot: datetime, machine: str) -> float:
-    """Seconds after the slot at which its job starts."""
+    """Return how many seconds after the slot its job starts."""
     share = zlib.crc32(f"{machine}:{slot_key(schedule, slot)}".encode()) / 2**32
     return schedule.jitter_seconds * share
 
 
 def from_wall_clock(wall: datetime, tz: tzinfo) -> datetime:
-    """The instant, in UTC, of a naive local time: the first of two, the end of the gap if there is none."""
+    """Return a naive local time as an instant in UTC: the first of two, or the end of the gap if there is none."""
     first = wall.replace(tzinfo=tz, fold=0).astimezone(UTC)
     if first.astimezone(tz).replace(tzinfo=None) == wall:
         return first
@@ -90,7 +90,7 @@ def from_wall_clock(wall: datetime, tz: tzinfo) -> datetime:
 
 
 def _slots_down(schedule: Schedule, now: datetime, tz: tzinfo) -> Iterator[datetime]:
-    """Slots at or before `now`, newest first, without end."""
+    """Yield the slots at or before `now`, newest first, without end."""
     if not _by_wall_clock(schedule):
         # get_prev excludes its start.
         slots = croniter(schedule.cron, now + timedelta(microseconds=1), ret_type=datetime)

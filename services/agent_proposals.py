@@ -110,7 +110,7 @@ class AgentProposals:
         """
         entry = self._store.read(old)
         if entry.kind in RESERVED_KINDS:
-            raise UsageError(f"{old} is written by memoryvault itself: it takes no text of others")
+            raise UsageError(f"{old} is written by MemoryVault itself and cannot be changed by proposals")
         first, _, rest = text.strip().partition("\n")
         has_heading = first.startswith("# ") and bool(rest.strip())
         title = first[2:] if has_heading else cut(statement_of(text.strip()), EVOLVED_TITLE_CHARACTERS).rstrip(".")
@@ -179,7 +179,7 @@ class AgentProposals:
 def _refuse_reserved(kind: str) -> None:
     if kind in RESERVED_KINDS:
         usual = ", ".join(sorted({*KIND_OF_CATEGORY.values(), *RULE_KINDS}))
-        raise UsageError(f"notes of the kind {kind!r} are written by memoryvault itself: use {usual} or another word")
+        raise UsageError(f"notes of the kind {kind!r} are written by MemoryVault itself: use {usual} or another word")
 
 
 def _body(text: Scrubbed, replaces: str | None, reason: Scrubbed) -> Scrubbed:

@@ -77,7 +77,7 @@ def _program(settings: Settings) -> str:
     chosen = settings.reflection.agent_command
     if chosen is not None:
         if not os.access(chosen, os.X_OK) or not chosen.is_file():
-            raise SettingsError(f"reflection.agent_command: {chosen} is no program")
+            raise SettingsError(f"reflection.agent_command: {chosen} is not a program")
         return str(chosen)
     name = settings.reflection.miner
     folders = child_environment(settings)["PATH"].split(os.pathsep)

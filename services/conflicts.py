@@ -47,7 +47,7 @@ class ConflictCopy:
         return [line for line in lines if not line.startswith(("---", "+++"))]
 
     def both(self) -> str:
-        """One text with the common lines once and the differences between marks, to be edited."""
+        """Return one text with the common lines once and the differences between marks, to be edited."""
         mine, theirs = (self.mine or "").splitlines(), self.theirs.splitlines()
         merged: list[str] = []
         for tag, a, b, c, d in difflib.SequenceMatcher(None, mine, theirs, autojunk=False).get_opcodes():
@@ -104,7 +104,7 @@ def settle_copy(journal: Journal, copy: ConflictCopy, choice: Choice, *, run: st
     read, EntryInvalid if the text still has the marks, VaultUnavailable.
     """
     if choice == "merged" and (not text or any(mark in text.splitlines() for mark in (_MINE, _THEIRS))):
-        raise EntryInvalid("the text is not merged yet: choose between what stands between the marks, and remove them")
+        raise EntryInvalid("the text is not merged yet: choose a text between the marks, and remove the marks")
     store = journal.store
     with journal.locked():
         now = next(_read(store, copy.path), None)

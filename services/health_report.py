@@ -204,7 +204,7 @@ def _count_of(name: str, job: Job) -> int:
 
 
 def _read_ledger(settings: Settings) -> _LedgerFigures:
-    """Raises QueueUnavailable."""
+    """Read the figures of the ledger. Raises QueueUnavailable."""
     with open_ledger(settings) as ledger:
         backlog = ledger.backlog()
         dead = sum(count for _, state, count in ledger.live_counts() if state == "dead")
@@ -228,7 +228,7 @@ def _read_ledger(settings: Settings) -> _LedgerFigures:
 
 
 def _read_index(settings: Settings) -> IndexFigures:
-    """Raises IndexUnavailable."""
+    """Read the figures of the index. Raises IndexUnavailable."""
     with open_index(settings) as store:
         in_force = store.in_force()
         usual = in_force or model_name(settings.embedding.model)

@@ -283,11 +283,9 @@ class Journal:
         """Record, before it happens, that a file's text of hash `old` is replaced by one of hash `new` outside an act,
         as `memory vault scrub` does. Raises VaultUnavailable if this cannot be recorded."""
         line = json.dumps([path, old, new]).encode("ascii") + b"\n"
-        try:
+        with self._writing():
             make_private_folder(str(self._folder))
             append_synced(self._renewals, line)
-        except OSError as error:
-            raise VaultUnavailable(f"the journal {self._folder} cannot be written: {error.strerror}") from error
 
     def renew_hashes(self) -> None:
         """Apply the recorded renewals to the acts, including those of a process that was killed: otherwise its notes
@@ -302,15 +300,9 @@ class Journal:
                     path, old, new = json.loads(line)
                     if not self._holds(path, old):  # Otherwise the renewal was recorded but not carried out.
                         renewed[old] = new
-            try:
-                for file in self.files:
-                    lines = list(_lines(file))
-                    after = [_with_hashes(line, renewed) for line in lines]
-                    if after != lines:
-                        replace_file(file, b"".join(after))
+            with self._writing():
+                self._rewrite(lambda line: _with_hashes(line, renewed))
                 self._renewals.unlink(missing_ok=True)
-            except OSError as error:
-                raise VaultUnavailable(f"the journal {self._folder} cannot be written: {error.strerror}") from error
 
     def forget(self, paths: Collection[str]) -> frozenset[str]:
         """Remove the texts and names of these deleted files from the journal; return their paths, including the paths
@@ -326,26 +318,32 @@ class Journal:
                 if touched & gone:
                     gone |= {path for path in touched if not is_outside(path) and not self._store.is_taken(path)}
             names = {PurePosixPath(path).stem for path in gone}
-            try:
-                for file in self.files:
-                    lines = list(_lines(file))
-                    after = [kept for line in lines if (kept := _without(line, gone, names)) is not None]
-                    if after != lines:
-                        replace_file(file, b"".join(after))
-            except OSError as error:
-                raise VaultUnavailable(f"the journal {self._folder} cannot be written: {error.strerror}") from error
+            with self._writing():
+                self._rewrite(lambda line: _without(line, gone, names))
         return frozenset(gone)
 
     def _forget_texts(self, paths: Collection[str]) -> None:
         """Drop the changes of earlier acts that keep a text of these notes: the user has dismissed them."""
+        try:
+            self._rewrite(lambda line: _without(line, paths, (), texts_only=True))
+        except OSError as error:
+            log.warning("the journal keeps the text of a note that was dismissed: %s", error)
+
+    def _rewrite(self, rewritten: Callable[[bytes], bytes | None]) -> None:
+        """Replace each line by the result of `rewritten`; None removes it. Raises OSError."""
         for file in self.files:
             lines = list(_lines(file))
-            after = [kept for line in lines if (kept := _without(line, paths, (), texts_only=True)) is not None]
+            after = [new for line in lines if (new := rewritten(line)) is not None]
             if after != lines:
-                try:
-                    replace_file(file, b"".join(after))
-                except OSError as error:
-                    log.warning("the journal keeps the text of a note that was dismissed: %s", error)
+                replace_file(file, b"".join(after))
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Turn an OSError of the block into VaultUnavailable."""
+        try:
+            yield
+        except OSError as error:
+            raise VaultUnavailable(f"the journal {self._folder} cannot be written: {error.strerror}") from error
 
     def _holds(self, path: str, expected: str) -> bool:
         try:
@@ -362,26 +360,21 @@ class Journal:
     def acts(self) -> list[Act]:
         """Return all recorded acts, oldest first, without the lines that cannot be read. Raises VaultUnavailable."""
         self.renew_hashes()
-        found: dict[str, Act] = {}
-        for file in self.files:
-            for line in _lines(file):
-                with suppress(ValueError, KeyError, TypeError):
-                    act = self._read(json.loads(line))
-                    found.setdefault(act.id, act)
-        return list(found.values())
+        return self._oldest_first()
 
     def acts_of(self, session: str) -> list[Act]:
         """Return the acts made from one session, oldest first."""
         # Lines hold whole notes, so most are skipped unparsed.
         mark = _member("session", session)
+        return [act for act in self._oldest_first(lambda line: mark in line) if act.session == session]
+
+    def _oldest_first(self, is_wanted: Callable[[bytes], bool] = lambda line: True) -> list[Act]:
         found: dict[str, Act] = {}
         for file in self.files:
-            for line in _lines(file):
-                if mark in line:
-                    with suppress(ValueError, KeyError, TypeError):
-                        act = self._read(json.loads(line))
-                        if act.session == session:
-                            found.setdefault(act.id, act)
+            for line in filter(is_wanted, _lines(file)):
+                with suppress(ValueError, KeyError, TypeError):
+                    act = self._read(json.loads(line))
+                    found.setdefault(act.id, act)
         return list(found.values())
 
     def newest(self, is_wanted: Callable[[bytes], bool] = lambda line: True) -> Iterator[Act]:
@@ -497,7 +490,7 @@ class Journal:
             self._take_back(act)
         except (VaultUnavailable, OSError):
             cause = str(error).removesuffix("; nothing was changed")
-            raise VaultUnavailable(f"{cause}; what was begun is ended by the next command or job") from error
+            raise VaultUnavailable(f"{cause}; the next command or job completes what was begun") from error
 
     @property
     def _steps_file(self) -> Path:
@@ -565,12 +558,9 @@ class Journal:
                 self._store.remove(path, expected)
 
     def _write_pending(self, act: Mapping[str, Any]) -> None:
-        data = json.dumps(act).encode("ascii")
-        try:
+        with self._writing():
             make_private_folder(str(self._folder))
-            replace_file(self._pending, data)
-        except OSError as error:
-            raise VaultUnavailable(f"the journal {self._folder} cannot be written: {error.strerror}") from error
+            replace_file(self._pending, json.dumps(act).encode("ascii"))
 
     def _read_pending(self) -> dict[str, Any] | None:
         try:
@@ -585,14 +575,12 @@ class Journal:
 
     def _append(self, act: Mapping[str, Any]) -> None:
         file = self.files[-1]
-        try:
+        with self._writing():
             if file.exists() and file.stat().st_size > self._max_bytes:
                 os.replace(file, self.files[0])
             # Complete a line that a crash cut short.
             start = b"" if _ends_whole(file) else b"\n"
             append_synced(file, start + json.dumps(act).encode("ascii") + b"\n")
-        except OSError as error:
-            raise VaultUnavailable(f"the journal {file} cannot be written: {error.strerror}") from error
 
 
 def _member(name: str, value: object) -> bytes:

@@ -216,7 +216,7 @@ def _read_once(
 
 
 def _window_packer(settings: Settings | None, mined_until: int) -> WindowPacker | None:
-    """Collects the windows for a model; None if no model is asked."""
+    """Return the packer of windows for a model; None if no model is asked."""
     if settings is None or settings.reflection.miner == "local":
         return None
     from ..pipelines.reading.model_windows import WINDOW_TOKENS, WindowPacker

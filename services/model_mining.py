@@ -42,9 +42,9 @@ CALL_SECONDS = 120.0
 LEAST_CALL_SECONDS = 1.0
 MAX_OUTPUT_TOKENS = 1500
 MAX_WAIT_SECONDS = 10.0
+"""If a service asks for a longer pause, there is no second request: the local miner's candidates suffice."""
 AGAIN = "again_seconds"
 """Report field: the model is unavailable, and may be available after this many seconds."""
-"""If a service asks for a longer pause, there is no second request: the local miner's candidates suffice."""
 ANSWERS_FOLDER = "answers"
 
 
@@ -64,7 +64,7 @@ class AnswerCache:
         self._folder = Path(state.cache) / ANSWERS_FOLDER
 
     def get(self, key: str) -> Completion | None:
-        """Load an answer; None when it is missing or damaged."""
+        """Load an answer; None if it is missing or damaged."""
         try:
             stored = json.loads((self._folder / f"{key}.json").read_text("utf-8"))
             return Completion(dict(stored["value"]), stored["input_tokens"], stored["output_tokens"])
@@ -95,7 +95,7 @@ def read_again_later(report: Mapping[str, Json]) -> None:
     """
     seconds = report.get(AGAIN)
     if isinstance(seconds, float):
-        raise Retry(f"the model could not be heard: {report.get('failed')}", seconds)
+        raise Retry(f"the model could not be asked: {report.get('failed')}", seconds)
 
 
 def mine_windows(
@@ -240,7 +240,7 @@ class _WindowAsker:
 
 
 def caps_of(settings: Settings) -> tuple[Cap, ...]:
-    """The caps on a model's tokens for mining; a setting of 0 is no cap."""
+    """Return the token caps for mining; a setting of 0 is no cap."""
     reflection = settings.reflection
     caps = (Cap("tokens", reflection.session_token_cap, "subject"), Cap("tokens", reflection.daily_token_cap, "day"))
     return tuple(cap for cap in caps if cap.limit)

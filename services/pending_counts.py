@@ -1,4 +1,4 @@
-"""Count what is pending, that is, waits for the user: the same counts for every command, hook, note and page."""
+"""Count what waits for the user: the same counts for every command, hook, note and page."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class PendingCounts:
         return self.proposals + self.questions + self.inbox + self.ideas
 
     def describe(self) -> str:
-        """All counts as one text: `8 proposals, 1 question about ideas, 3 in the inbox, 21 ideas`; `nothing`."""
+        """Return all counts as one text: `8 proposals, 1 question about ideas, 3 in the inbox, 21 ideas`; `nothing`."""
         return describe_pending(asdict(self))
 
 

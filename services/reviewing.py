@@ -85,7 +85,7 @@ class DecisionOutcome:
 
 
 def also_in(outside: str | None) -> str:
-    """Text to print after the path of an idea that is listed in a file outside the vault; '' for any other note."""
+    """Return the text to print after the path of an idea that a file outside the vault lists; '' for other notes."""
     return f", and in {outside}" if outside else ""
 
 

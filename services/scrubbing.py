@@ -32,16 +32,16 @@ from ..runtime.settings import Settings
 from ..tasks.queue import queries
 from ..tasks.queue.damage import back_up, backup_of
 from ..tasks.queue.enqueue import open_ledger
-from ..vault.boundary import Consent
 from ..vault.entry import AGENT_SOURCE, INCIDENT, SKILL_KIND, Entry, parse_text
 from ..vault.fields import MACHINE_KEYS
 from ..vault.frontmatter import load_fields, split_fields
 from ..vault.header import split_header
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
-from .boundary import is_outside, outside_write, text_outside
+from .boundary import is_outside
 from .forgetting import forget_deleted
 from .ideas.ledger import BY_COMMAND
+from .ideas.scrubbing import scrub_ideas_list
 from .indexing import reconcile_now
 from .journal import Journal, JournalState, hash_of, text_of
 from .state_db import checkpoint, replace_texts
@@ -177,8 +177,8 @@ def _is_clean_list(key: str, field: str, policy: Policy) -> bool:
     return not is_command and not any(findings(f"{key}: {text}", policy) for text in texts)
 
 
-_ITS_NAME = "its name holds it: rename it by hand, and the links to it"
-_TOO_LARGE = "it is too large to be looked at: look at it by hand"
+_ITS_NAME = "its name contains it: rename the note and the links to it by hand"
+_TOO_LARGE = "it is too large to be checked: check it by hand"
 
 
 def _vault(journal: Journal, changed: set[str], kept: set[str], apply: bool) -> Iterator[Found]:
@@ -215,17 +215,12 @@ def _vault(journal: Journal, changed: set[str], kept: set[str], apply: bool) -> 
 
 
 def _ideas_list(settings: Settings, store: VaultStore, apply: bool) -> list[Found]:
-    """Scrub the user's list of ideas, which lies beside the vault."""
-    path = str(settings.ideas_path)
-    kinds: Counter[str] = Counter()
     try:
-        text = text_outside(store, path)
-        if text is None:
-            return []
-        kinds = _kinds(text, Policy.SECRETS)
-        if apply and (clean := scrub(text, Policy.SECRETS)) != text:
-            outside_write(store, path, clean, hash_of(text), Consent.REQUESTED)
+        kinds = scrub_ideas_list(settings, store, apply=apply)
     except (EditConflict, OutsideUnavailable) as error:
+        kinds = Counter()
+        with suppress(EditConflict, OutsideUnavailable):
+            kinds = scrub_ideas_list(settings, store, apply=False)
         return [Found("vault", "Ideas.md", kinds, str(error))]
     return [Found("vault", "Ideas.md", kinds)] if kinds else []
 
@@ -250,7 +245,7 @@ def _rewrite(journal: Journal, path: str, text: str, clean: str) -> str | None:
 
 # ---- the index
 
-_OF_ITS_NOTE = "the index has it from the note, which holds it still"
+_OF_ITS_NOTE = "the index has it from the note, which still holds it"
 
 
 def _index(settings: Settings, changed: bool, kept: Collection[str], apply: bool) -> list[Found]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
+from typing import TypeVar
 
 from ..index.catalog_reader import CatalogReader, EntryRow
 from ..pipelines.scrub import Policy, scrub
@@ -44,6 +45,8 @@ from ..vault.wording import cut, one_line
 from .corpus.store import CorpusStore, OldSession
 from .journal import Journal
 from .stores import vault_store
+
+T = TypeVar("T")
 
 WORDS_CHARACTERS = 80
 MOST_TURNS = 20
@@ -160,7 +163,7 @@ def session_story(settings: Settings, session: str) -> SessionStory:
         jobs = tuple(ledger.of_session(session))
     taken_back = _taken_back(settings, session)
     if row is None and not entries and not jobs and not taken_back:
-        raise UsageError(f"nothing is known of a session {session}")
+        raise UsageError(f"there is no session {session}")
     if row is None:
         days = [entry.created or "" for entry in entries]
         times = [_day(max(days, default="")), *(job.created_at for job in jobs), *(_day(one.at) for one in taken_back)]
@@ -228,17 +231,18 @@ def _old(settings: Settings) -> Mapping[str, OldSession]:
 
 
 def _learned(settings: Settings) -> Mapping[str, tuple[int, str]]:
-    index = Path(settings.state.index_db)
-    with suppress(IndexUnavailable), closing(CatalogReader(index)) as reader, reader.snapshot():
-        return reader.count_by_session()
-    return {}
+    return _from_index(settings, CatalogReader.count_by_session, {})
 
 
 def _entries(settings: Settings, session: str) -> list[EntryRow]:
-    index = Path(settings.state.index_db)
-    with suppress(IndexUnavailable), closing(CatalogReader(index)) as reader, reader.snapshot():
-        return reader.entries_of_session(session)
-    return []
+    return _from_index(settings, lambda reader: reader.entries_of_session(session), [])
+
+
+def _from_index(settings: Settings, query: Callable[[CatalogReader], T], absent: T) -> T:
+    """Return the result of a query of the index; `absent` if it cannot be read."""
+    with suppress(IndexUnavailable), closing(CatalogReader(Path(settings.state.index_db))) as reader, reader.snapshot():
+        return query(reader)
+    return absent
 
 
 def _confirmed(settings: Settings, session: str, known: set[str]) -> tuple[EntryRow, ...]:
@@ -248,11 +252,9 @@ def _confirmed(settings: Settings, session: str, known: set[str]) -> tuple[Entry
     """
     journal = Journal(settings.state, vault_store(settings))
     paths = {change.path for act in journal.acts_of(session) for change in act.changes} - known
-    again = [path for path in paths if _came_up_again(_read(settings, path), session)]
-    index = Path(settings.state.index_db)
-    with suppress(IndexUnavailable), closing(CatalogReader(index)) as reader, reader.snapshot():
-        return tuple(reader.entries_at_paths(again))
-    return ()
+    entries = filter(None, (_read(settings, path) for path in paths))
+    again = [entry.path for entry in entries if any(source.session == session for source in entry.sources[1:])]
+    return _from_index(settings, lambda reader: tuple(reader.entries_at_paths(again)), ())
 
 
 def _taken_back(settings: Settings, session: str) -> tuple[TakenBackNote, ...]:
@@ -269,10 +271,6 @@ def _taken_back(settings: Settings, session: str) -> tuple[TakenBackNote, ...]:
                     entry = parse_text(change.path, change.before)
                     found[change.path] = TakenBackNote(entry.title, change.path, act.at, change.after_hash is None)
     return tuple(found.values())
-
-
-def _came_up_again(entry: Entry | None, session: str) -> bool:
-    return entry is not None and any(source.session == session for source in entry.sources[1:])
 
 
 def _read(settings: Settings, path: str) -> Entry | None:

@@ -118,7 +118,7 @@ def _unavailable(path: Path, error: Exception) -> QueueUnavailable:
                 return QueueUnavailable(f"{done}: try again")
     if is_of_file_system(error):
         return QueueUnavailable(explain_file_system(path, error))
-    return QueueUnavailable(f"{path} cannot be used ({error}); `memory doctor` tells what to do")
+    return QueueUnavailable(f"{path} cannot be used ({error}); `memory doctor` says what to do")
 
 
 def _migrate(conn: sqlite3.Connection, path: Path) -> None:

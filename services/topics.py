@@ -146,7 +146,7 @@ class Topics:
         """
         _checked(slug)
         if type_ is not None and type_ not in TYPES:
-            raise UsageError(f"type {type_!r} is none: use one of {', '.join(TYPES)}")
+            raise UsageError(f"unknown type {type_!r}: use one of {', '.join(TYPES)}")
         if not body.strip():
             raise UsageError("a topic needs a text")
         with self._journal.locked():
@@ -377,7 +377,7 @@ def find_project(project: str | None, cwd: str, project_of: Callable[[str], str]
 
 def _checked(slug: str) -> str:
     if _SLUG.fullmatch(slug) is None or slug.lower() == INDEX_NAME.lower().removesuffix(".md"):
-        raise UsageError(f"{slug[:80]!r} is no name of a topic: use letters, digits, hyphens and underscores")
+        raise UsageError(f"{slug[:80]!r} is not a topic name: use letters, digits, hyphens and underscores")
     return slug
 
 
@@ -392,7 +392,7 @@ def _line(text: str, what: str) -> Scrubbed:
 
 def _body(text: str) -> Scrubbed:
     if len(text) > MAX_BODY_CHARACTERS:
-        raise UsageError(f"the text is longer than {MAX_BODY_CHARACTERS} characters: make several topics of it")
+        raise UsageError(f"the text is longer than {MAX_BODY_CHARACTERS} characters: split it into several topics")
     return scrub(text.strip() + "\n", Policy.FULL)
 
 

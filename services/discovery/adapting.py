@@ -122,7 +122,7 @@ class Adaptation:
         return [pattern for *_, pattern in sorted(scored, key=lambda row: row[:3])]
 
     def held(self) -> UserSetup:
-        """What the user has already, read once."""
+        """Return what the user has already, read once."""
         if self._held is None:
             self._held = held_by(self.store)
         return self._held
@@ -326,12 +326,12 @@ def choose(settings: Settings, store: VaultStore) -> list[str]:
 
 
 def is_confirmed(settings: Settings) -> bool:
-    """Whether the user has said yes to the sources: without that nothing is asked of anybody."""
+    """Whether the user has confirmed the sources; otherwise no request is made."""
     return sources_of(vault_store(settings)).confirmed
 
 
 def sources_of(store: VaultStore) -> SourcesNote:
-    """What the user's note of sources says; of one that is not there, or cannot be read, nothing."""
+    """Return the user's note of sources; an empty one if it is missing or cannot be read."""
     try:
         entry = store.read(SOURCES_NOTE)
     except (EntryNotFound, EntryInvalid):
@@ -342,7 +342,7 @@ def sources_of(store: VaultStore) -> SourcesNote:
 def seed_note(
     store: VaultStore, path: str, title: str, body: str, further: Mapping[str, StoreValue] = MappingProxyType({})
 ) -> bool:
-    """Write a note of settings when there is none; whether it was written. Raises VaultUnavailable."""
+    """Write a note of settings if there is none; return whether it was written. Raises VaultUnavailable."""
     fields: dict[str, StoreValue] = {"kind": "settings", "slug": None, "always_load": None, "status": None, **further}
     own_title, own_body = (Scrubbed.trusted(text, reason="our own text") for text in (title, body))
     with suppress(EntryExists):

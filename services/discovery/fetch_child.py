@@ -12,7 +12,7 @@ import json
 import resource
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -146,18 +146,14 @@ def _read(request: FetchRequest, page: Page, about: FetchResult) -> FetchResult:
                 items = feed_items(page.body, page.url, page.headers.get("content-type", ""))
             case "facts":
                 facts = asdict(repository_facts(page.body))
-                return _with(about, facts={**facts, "pushed": str(facts["pushed"] or "")})
+                return replace(about, facts={**facts, "pushed": str(facts["pushed"] or "")})
             case "text":
-                return _with(about, text=page.text[:MAX_TEXT_CHARACTERS])
+                return replace(about, text=page.text[:MAX_TEXT_CHARACTERS])
             case "folder":
                 raise AssertionError("a folder is not fetched")
     except (FeedInvalid, AnswerInvalid) as error:
         return FetchResult(problem=f"{request.shown}: {error}", status=page.status)
-    return _with(about, items=tuple(items))
-
-
-def _with(about: FetchResult, **more: Any) -> FetchResult:
-    return FetchResult(**{**{name: getattr(about, name) for name in about.__dataclass_fields__}, **more})
+    return replace(about, items=tuple(items))
 
 
 # The child
@@ -175,14 +171,9 @@ def fetch_in_child(
         env = {**child_environment(settings), **(environment or {})}
         payload = json.dumps(asdict(request)).encode()
         try:
-            if run is None:
-                result = supervisor.run_child(
-                    command, payload, CHILD_SECONDS, env=env, max_stdout_bytes=MAX_ANSWER_BYTES
-                )
-            else:
-                result = run(
-                    command, env=env, input=payload, deadline_seconds=CHILD_SECONDS, max_stdout_bytes=MAX_ANSWER_BYTES
-                )
+            result = (run or supervisor.run_child)(
+                command, env=env, input=payload, deadline_seconds=CHILD_SECONDS, max_stdout_bytes=MAX_ANSWER_BYTES
+            )
         except Retry as error:
             return FetchResult(problem=f"{request.shown}: {error}")
         if result.ended != "exited" or result.returncode != 0:

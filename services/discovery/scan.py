@@ -240,5 +240,7 @@ def sources_called(name: str | None, note: SourcesNote) -> list[Source]:
     """Return all sources, or the one with this slug or address. Raises UsageError if there is none."""
     chosen = [source for source in note.sources if name in (None, source.slug, source.target)]
     if name is not None and not chosen:
-        raise UsageError(f"{name} is no source: {', '.join(source.slug for source in note.sources) or 'there is none'}")
+        raise UsageError(
+            f"{name} is not a source: {', '.join(source.slug for source in note.sources) or 'there is none'}"
+        )
     return chosen

@@ -208,7 +208,7 @@ class Watchlist:
             try:
                 decision = parse_decision(written, self.store.today())
                 if decision is None:
-                    raise EntryInvalid(f"decision {written[:60]!r} is none: write {HOW_TO_DECIDE}")
+                    raise EntryInvalid(f"decision {written[:60]!r} is not a decision: write {HOW_TO_DECIDE}")
                 results.append(self.decide(path, decision, run=run))
             except EntryNotFound:
                 continue

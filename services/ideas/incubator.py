@@ -240,7 +240,7 @@ def parse_listed(entry: Entry, written: str = "") -> Mapping[str, Answer]:
         return answers
     parsed = parse_answers(written, list(boxes))
     if parsed is None:
-        raise EntryInvalid(f"{written[:60]!r} is no answer: write {HOW_TO_ANSWER}")
+        raise EntryInvalid(f"{written[:60]!r} is not an answer: write {HOW_TO_ANSWER}")
     return {**parsed, **answers}
 
 

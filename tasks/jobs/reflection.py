@@ -72,7 +72,7 @@ def mine_session(
     run: str | None = None,
     most_waiting: int | None = None,
 ) -> Mapping[str, Json]:
-    """Mine what follows the marker's offset, write it, and have `advance` note how far the session is mined; the
+    """Mine what follows the marker's offset, write it, and call `advance` with how far the session is mined; return the
     counts for the job's history. `run` and `most_waiting`: see `remember`.
 
     Raises Retry, JobLost, VaultUnavailable; Postpone where a part of a long session is left.

@@ -36,7 +36,7 @@ def upgrade_handler(settings: Settings) -> Handler:
         with open_index(settings) as store:
             pending, has_vectors, in_force = store.pending_count(model), store.has_vectors, store.in_force()
         if not has_vectors:
-            raise Dead("sqlite-vec cannot be loaded here: recall works on keywords only, with whatever model")
+            raise Dead("sqlite-vec cannot be loaded here: recall uses keywords only, with any model")
         if in_force == model and pending == 0:
             return {"model": model}
         report = _in_child(job, settings, request_of(settings, model, SLICE_SECONDS))

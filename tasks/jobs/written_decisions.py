@@ -41,7 +41,7 @@ class DecisionsAtStart:
             log.warning("decisions in notes wait for the next sweep: %s", error)
 
     def stop(self) -> None:
-        """Nothing runs."""
+        """Do nothing: no thread is running."""
 
 
 def _where_told(problem: DecisionProblem) -> str:

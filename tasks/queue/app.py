@@ -170,7 +170,7 @@ class ThreadConsumer(Consumer):  # type: ignore[misc]
         self.huey.storage.wake()
 
     def drain(self, seconds: float, abandon: Callable[[], int], hurried: Callable[[], bool] = lambda: False) -> None:
-        """`halt`, wait for running jobs until the time is over or `hurried` holds, then `abandon` them."""
+        """Call `halt`, wait for running jobs until the time is over or `hurried` holds, then `abandon` them."""
         self.halt()
         until = time.monotonic() + seconds
         while not self._join_threads(DRAIN_POLL_SECONDS):

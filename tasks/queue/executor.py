@@ -62,7 +62,7 @@ class Executor:
     def _prepare(self, claim: Claim) -> RunningJob:
         policy = self._ledger.policies.get(claim.kind)
         if policy is None or claim.kind not in self._handlers:
-            raise ArgsInvalid(f"this version knows no job kind {claim.kind!r}")
+            raise ArgsInvalid(f"this version has no job kind {claim.kind!r}")
         try:
             args = json.loads(claim.args)
         except ValueError as error:

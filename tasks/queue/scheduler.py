@@ -35,7 +35,7 @@ class ScheduleStatus:
 class Scheduler:
     """Enqueues the due slots of the schedules whose kind is in `kinds`.
 
-    `tz` None: the machine's time zone, looked up each time, since a laptop travels while its worker runs.
+    `tz` None: the machine's time zone, looked up each time, because a laptop may travel while its worker runs.
     """
 
     def __init__(
@@ -53,14 +53,14 @@ class Scheduler:
         self._machine = platform.node() if machine is None else machine
 
     def tick(self) -> int:
-        """Enqueue what is due and return the number of jobs. Two workers at once enqueue a slot once."""
+        """Enqueue what is due and return the number of jobs. Two workers at once enqueue a slot only once."""
         now, zone = _datetime(self._ledger.now()), self._zone()
         last_slots = self._last_slots()
         if not any(self._is_due(schedule, last_slots, now, zone) for schedule in self._schedules):
             return 0
         enqueued = 0
         with self._ledger.transaction(durable=True):
-            last_slots = self._last_slots()  # Another worker may have been here.
+            last_slots = self._last_slots()  # Another worker may have written meanwhile.
             for schedule in self._schedules:
                 if self._is_due(schedule, last_slots, now, zone):
                     enqueued += self._enqueue_due(schedule, last_slots, now, zone)
@@ -116,7 +116,7 @@ class Scheduler:
         return {name: (last, paused_at is not None) for name, last, paused_at in rows}
 
     def status(self) -> list[ScheduleStatus]:
-        """Every schedule, in the order of the table."""
+        """Return every schedule, in the order of the table."""
         last_slots, now, zone = self._last_slots(), _datetime(self._ledger.now()), self._zone()
         last_runs = dict(self._ledger.read(queries.LAST_RUNS))
         return [
@@ -130,7 +130,7 @@ class Scheduler:
         ]
 
     def kind_of(self, name: str) -> str:
-        """Job kind of a schedule. Raises UsageError for an unknown name."""
+        """Return the job kind of a schedule. Raises UsageError for an unknown name."""
         return self._named(name).kind
 
     def run_now(self, name: str) -> int:

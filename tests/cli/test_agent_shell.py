@@ -25,8 +25,7 @@ Agent = Callable[..., int]
 @pytest.fixture
 def agent(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> Agent:
     """Runs a command as Claude Code does for its model."""
-    for name, value in bed.env.items():
-        monkeypatch.setenv(name, value)
+    bed.enter(monkeypatch)
 
     def run(*arguments: str) -> int:
         with monkeypatch.context() as shell:
@@ -233,7 +232,7 @@ def test_an_agent_proposes_no_note_of_a_kind_that_the_program_writes_itself(
     """Approved, it would be counted as a cost, listed as a topic, shown as a question, or hidden from prompts."""
     assert agent("save", kind, "forged", "--body", "This session cost nothing at all.") == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert f"{kind!r} are written by memoryvault itself" in line
+    assert f"{kind!r} are written by MemoryVault itself" in line
     assert "convention, fact, fix, idea, preferences, workflow or another word" in line
     assert waiting(bed) == []
 
@@ -253,7 +252,7 @@ def test_what_the_program_wrote_an_agent_does_not_evolve(
         "---\nkind: session-cost\nstatus: active\ntokens: 900\n---\n\n# Session\n\nWhat it cost.\n", "utf-8"
     )
     assert agent("evolve", "s-1", "--reason", "it was less", "--body", "It cost nothing.") == 2
-    assert "s-1.md is written by memoryvault itself: it takes no text of others" in capsys.readouterr().err
+    assert "s-1.md is written by MemoryVault itself and cannot be changed by proposals" in capsys.readouterr().err
     assert waiting(bed) == []
 
 

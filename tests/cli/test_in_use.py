@@ -26,8 +26,7 @@ PRIVATE = "personal-private"
 def bed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bed:
     """Three entries in use, one of them undated, beside all that might be taken for one."""
     bed = make_bed(tmp_path)
-    for name, value in bed.env.items():
-        monkeypatch.setenv(name, value)
+    bed.enter(monkeypatch)
     today = datetime.now(UTC).date()
     for path, text in {
         f"{PRIVATE}/preferences/tabs.md": f"kind: preferences\nstatus: active\ncreated: {today}\n---\n\nTabs.\n",

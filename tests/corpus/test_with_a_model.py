@@ -25,12 +25,12 @@ SESSIONS = 4
 LESSON = "customers get the narrow font on paper"
 REWORDED = "Our customers get the narrow font on paper."
 IDLE = ("service", "worker", "--until-idle", "--timeout", "240")
-"""Mining steps back behind all else: on a busy machine a minute may not be enough."""
+"""Mining has low priority: on a busy machine a minute may not be enough."""
 TOKENS = USAGE["total_tokens"]
 
 
 def answer(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Proposes the lesson wherever it reads it."""
+    """Propose the lesson for every text that contains it."""
     found = []
     for line in body["messages"][-1]["content"].splitlines():
         told = json.loads(line)
@@ -65,7 +65,7 @@ def vault(sandbox: Sandbox) -> str:
 
 
 def not_ended(sandbox: Sandbox) -> list[object]:
-    """Jobs of the backfill that wait, or that a killed worker seems to run as long as its lease goes."""
+    """Jobs of the backfill that wait, or whose killed worker still has a lease."""
     jobs = sandbox.json("jobs", "list", "--kind", "reflect.corpus")
     return [job for job in jobs if job["state"] in ("queued", "running")]
 

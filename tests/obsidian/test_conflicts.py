@@ -68,8 +68,7 @@ def test_of_a_copy_of_a_copy_the_copy_is_the_original() -> None:
 def test_a_note_in_which_git_left_both_sides_is_told_by_the_review_and_edited_by_no_command(
     bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name, value in bed.env.items():
-        monkeypatch.setenv(name, value)
+    bed.enter(monkeypatch)
     header = "kind: fix\n<<<<<<< HEAD\nstatus: dismissed\n=======\nstatus: active\n>>>>>>> origin/main\n"
     path = bed.vault / FOLDER / "tabs.md"
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What waits for the user is one thing: every place that tells how much of it tells the same, each thing once."""
+"""Every place that counts what waits for the user shows the same numbers, and counts each thing once."""
 
 from __future__ import annotations
 
@@ -68,8 +68,7 @@ def full(bed: Bed) -> Bed:
 @pytest.fixture
 def ask(full: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Ask:
     """What a command says, on both streams."""
-    for name, value in full.env.items():
-        monkeypatch.setenv(name, value)
+    full.enter(monkeypatch)
 
     def said(*arguments: str) -> str:
         capsys.readouterr()

@@ -1,4 +1,4 @@
-"""`memory vault scrub` goes back over what is on disk; ids, dates and the user's own words stay."""
+"""`memory vault scrub` cleans existing data; ids, dates and the user's own words stay."""
 
 from __future__ import annotations
 
@@ -39,11 +39,6 @@ from memoryvault.vault.scrubbed import Scrubbed
 
 TOKEN = "ghp_" + "b" * 36
 MAIL = "alex@example.com"
-
-
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Sandbox:
-    return ForkedSandbox(tmp_path)
 
 
 def everything(sandbox: Sandbox) -> bytes:
@@ -228,7 +223,7 @@ def test_an_undo_after_a_scrub_that_was_killed_brings_no_secret_back(tmp_path: P
 
 @pytest.mark.slow
 @pytest.mark.once
-def test_what_a_killed_scrub_left_beside_the_journal_goes_with_the_next(tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_scrub_go_with_the_next(tmp_path: Path) -> None:
     bed = make_bed(tmp_path)
     _note_of_two_acts(bed)
     # As one that was killed while it put down the new hashes of notes.
@@ -439,7 +434,7 @@ def test_a_private_passage_that_nothing_closes_ends_with_its_property(end: str) 
         "sort_key: 0042-introduction",
     ],
 )
-def test_what_names_no_secret_in_the_users_own_header_stays(header: str) -> None:
+def test_header_fields_without_secrets_stay(header: str) -> None:
     text = f"---\n{header}\n---\n\nBody.\n"
     assert scrub_note(text, Policy.FULL) == (text, {})
 

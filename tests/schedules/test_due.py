@@ -1,4 +1,4 @@
-"""Which slot is due: after sleep, over changes of the clocks, and when the clock jumps."""
+"""Which slot is due: after sleep, at daylight saving changes, and after jumps of the clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The notes of a ContextVault become entries."""
+"""Convert the notes of a ContextVault into entries."""
 
 from __future__ import annotations
 
@@ -58,8 +58,7 @@ def test_the_notes_own_lines_stay_byte_for_byte(bed: Bed, old: Path) -> None:
 
 
 def test_a_dry_run_writes_nothing(bed: Bed, old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in bed.env.items():
-        monkeypatch.setenv(name, value)
+    bed.enter(monkeypatch)
     assert main(["import", "migrate", "contextvault", str(old), "--dry-run"]) == 0
     assert bed.files() == {}
     assert main(["import", "migrate", "contextvault", str(old)]) == 0

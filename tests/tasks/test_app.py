@@ -1,4 +1,4 @@
-"""What passes through huey: JSON, and nothing that is not ours."""
+"""Messages of huey: JSON only, and only our own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ledger's rules, in one process and with a clock that the test owns."""
+"""The ledger's rules, in one process and with a controlled clock."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_failures_back_off_and_the_last_attempt_is_dead_and_can_be_replayed(ledg
 
 
 def test_an_error_that_names_a_file_whose_name_is_no_text_is_kept(ledger: Ledger) -> None:
-    """Else nothing could be noted of the attempt, which would count as a crash, five times over."""
+    """Otherwise the attempt could not be recorded and would count as a crash, five times over."""
     job_id = ledger.enqueue("effect")
     ledger.bury(take(ledger), "\udcff\0.jsonl\nis refused")
     job = ledger.get(job_id)
@@ -363,7 +363,7 @@ def test_a_clock_set_forward_a_day_takes_nothing_from_who_holds_it(ledger: Ledge
     assert ledger.requeue_expired(["another"]) == [claim.job_id]
 
 
-def test_to_advance_leaves_those_that_wait_after_a_failure(ledger: Ledger, clock: Clock) -> None:
+def test_advance_leaves_jobs_that_wait_after_a_failure(ledger: Ledger, clock: Clock) -> None:
     failed = ledger.enqueue("effect")
     ledger.fail(take(ledger), "broken", after_seconds=50)
     quiet, far = ledger.enqueue("effect", delay_seconds=90), ledger.enqueue("effect", delay_seconds=900)

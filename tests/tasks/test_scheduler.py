@@ -1,4 +1,4 @@
-"""Slots are enqueued once, whoever ticks and whatever the clock does."""
+"""Slots are enqueued once, with several workers and a changing clock."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_a_paused_schedule_rests_and_can_be_run_by_hand(ledger: Ledger, clock: C
         parts.run_now("none")
 
 
-def test_what_has_not_run_has_no_last_time(ledger: Ledger, clock: Clock) -> None:
+def test_schedule_that_has_not_run_has_no_last_time(ledger: Ledger, clock: Clock) -> None:
     """Neither the slot before the installation counts, nor one that waits or was passed over."""
     begun = clock.time
     parts = scheduler(ledger, SWEEP, Schedule("daily", "0 4 * * *", "effect"))

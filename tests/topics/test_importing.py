@@ -201,7 +201,7 @@ def test_notes_of_one_name_on_two_machines_are_two_copies(bed: Bed, notes: Path)
     assert sorted("laptop" in text for text in bed.files().values()) == [False, True]
 
 
-def test_what_was_edited_while_the_state_was_lost_is_looked_for_once(
+def test_copies_edited_while_the_state_was_lost_are_searched_once(
     bed: Bed, notes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (notes / "a.md").write_text(OLD)
@@ -220,7 +220,7 @@ def test_what_was_edited_while_the_state_was_lost_is_looked_for_once(
     assert before
 
 
-def test_what_is_no_note_and_whose_project_nobody_knows(bed: Bed, notes: Path, tmp_path: Path) -> None:
+def test_files_that_are_not_notes_or_have_no_known_project(bed: Bed, notes: Path, tmp_path: Path) -> None:
     (tmp_path / "secret.md").write_text("secret")
     (notes / "link.md").symlink_to(tmp_path / "secret.md")
     unknown = tmp_path / "claude" / "projects" / "-gone" / "memory"
