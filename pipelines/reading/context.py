@@ -35,7 +35,6 @@ _FAILURE = re.compile(
 class ToolStep:
     """A tool call, with its result once it is known."""
 
-    record: str
     name: str
     command: str
     file: str
@@ -63,25 +62,19 @@ class ConversationContext:
     """Byte offset of the agent's last message."""
     context_offset: int = 0
     """Byte offset of the agent's last message before the user's current one."""
-    steps: list[ToolStep] = field(default_factory=list)
-    """Tool calls since the user's last message."""
     calls: dict[str, ToolStep] = field(default_factory=dict)
-    """Those of the steps with an id of the host, by this id."""
+    """Tool calls since the user's last message, by the host's id."""
 
     def advance(self, turn: Turn) -> ToolStep | None:
         """Take a turn into account, after it was read. Return the step whose result it is, if any."""
         if turn.is_users_words:
             self.context_offset = self.last_agent_offset
-            self.steps.clear()
             self.calls.clear()
         elif turn.origin is Origin.ASSISTANT:
             self.said, self.last_agent_offset = turn.text, turn.offset
         elif turn.origin is Origin.TOOL_USE and (tool := turn.tool) is not None:
-            step = ToolStep(turn.record, tool.name, tool.command or "", tool.file_path or "")
-            self.steps.append(step)
-            del self.steps[:-MAX_STEPS]
             if tool.use_id:
-                self.calls[tool.use_id] = step
+                self.calls[tool.use_id] = ToolStep(tool.name, tool.command or "", tool.file_path or "")
                 if len(self.calls) > MAX_STEPS:
                     del self.calls[next(iter(self.calls))]
         elif turn.role is Role.TOOL and turn.tool is not None:

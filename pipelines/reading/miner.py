@@ -6,7 +6,7 @@ Code, not the reader, decides who speaks (`Turn`), what was pasted, the exact wo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Literal
 
@@ -289,18 +289,8 @@ def _joined(picked: dict[int, _Finding]) -> list[_Finding]:
         if found and one.first < found[-1].last:
             other = found.pop()
             surer = max(one, other, key=lambda each: each.worth)
-            one = _Finding(
-                min(one.first, other.first),
-                max(one.last, other.last),
-                surer.category,
-                surer.worth,
-                surer.tier,
-                surer.why,
-                surer.personal,
-                surer.channel,
-                surer.limit,
-                (*other.picked, *one.picked),
-            )
+            first, last = min(one.first, other.first), max(one.last, other.last)
+            one = replace(surer, first=first, last=last, picked=(*other.picked, *one.picked))
         found.append(one)
     return found
 
