@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import base64
+import json
 import math
 import random
 import re
@@ -23,6 +24,7 @@ import numpy.typing as npt
 
 from ..pipelines.secret_model import (
     ALPHABET,
+    FORMAT,
     MAX_TOKEN_CHARS,
     REACH_CHARS,
     WEIGHTS_FILE,
@@ -253,6 +255,20 @@ def train(without: str | None = None, seed: int = 1) -> Model:
     return Model(model.weights, bias, threshold, bigrams)
 
 
+def dump(model: Model) -> str:
+    """Serialise a model as JSON."""
+    rows = ",\n  ".join(
+        json.dumps([round(model.bigrams[a + b], 1) for b in ALPHABET], separators=(",", ":")) for a in ALPHABET
+    )
+    data = {
+        "format": FORMAT,
+        "bias": round(model.bias, 4),
+        "threshold": round(model.threshold, 3),
+        "weights": {name: round(value, 4) for name, value in sorted(model.weights.items())},
+    }
+    return json.dumps(data, indent=1)[:-2] + f',\n "bigrams": [\n  {rows}\n ]\n}}\n'
+
+
 def share_found(model: Model, form: str, seed: int = 9) -> float:
     """Of made-up secrets of one form."""
     words = sorted(set(re.findall(r"[a-z]{3,14}", own_text())))
@@ -266,7 +282,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m memoryvault.bench.train_scrub", description=__doc__)
     parser.add_argument("--forms", action="store_true", help="leave out each form in turn; write nothing")
     if not parser.parse_args(arguments).forms:
-        WEIGHTS_FILE.write_text(train().dump(), encoding="utf-8")
+        WEIGHTS_FILE.write_text(dump(train()), encoding="utf-8")
         print(f"wrote {WEIGHTS_FILE}")
         return 0
     whole = train()

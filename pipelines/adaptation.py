@@ -1,7 +1,7 @@
-"""Pass 1 of judging whether a pattern is worth adopting: a rubric in code; every word is matched whole. Pure.
+"""Judge by a rubric whether a pattern is worth adopting (pass 1); docs/how-to/discovery.md lists the rules. Pure.
 
-docs/how-to/discovery.md has the rules as a table. What comes out is made of our own words: the pattern's text is
-read, never repeated, so that neither a skill nor an instruction in it gets into the vault.
+The result holds only words of our own: the pattern's text is never repeated, so that no instruction in it gets into the
+vault.
 """
 
 from __future__ import annotations
@@ -43,20 +43,20 @@ DEFAULT_TRUSTED = _DEFAULT_TRUSTED.split()
 
 @dataclass(frozen=True)
 class Facts:
-    """A repository's facts from GitHub; None where it was not asked or does not know."""
+    """A repository's facts from GitHub; None where unknown."""
 
     owner: str
     name: str
     stars: int | None = None
     pushed: date | None = None
     licence: str | None = None
-    """SPDX id of its licence."""
+    """SPDX id."""
     archived: bool = False
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule that fired."""
+    """A rule that applied."""
 
     id: str
     points: int
@@ -65,7 +65,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class UserSetup:
-    """What the user already has, and trusts."""
+    """What the user has and trusts."""
 
     skills: Collection[str] = ()
     """Slugs of personal skills."""
@@ -84,13 +84,13 @@ class Judgement:
     rules: tuple[Rule, ...]
     trusted: bool
     trust: tuple[str, ...]
-    """The repository's facts, in words."""
+    """The repository's facts in words."""
     subjects: tuple[str, ...]
-    """Subjects of the pattern, in words of our own table."""
+    """Its subjects, in words of our own table."""
     terms: tuple[str, ...]
-    """Single words that it uses, in alphabetical order."""
+    """Single words of its text, in alphabetical order."""
     moved: tuple[str, ...] = ()
-    """Why the confidence is another than the score's, in words."""
+    """Why the confidence differs from that of the score."""
 
 
 def _words_of(*words: str) -> re.Pattern[str]:
@@ -110,7 +110,7 @@ _UNSTABLE = _words_of(
     "broken", "abandoned", "unmaintained",
 )  # fmt: skip
 _VENDOR = _words_of("windsurf", "codex", "jetbrains", "intellij", "pycharm", "vs ?code", "visual studio code")
-# A word of everyday language, which means the editor only by its full name, or next to a word of its trade.
+# An everyday word, which means the editor only in some spellings or before certain words.
 _CURSOR = re.compile(
     r"(?<!\w)\.?cursorrules(?!\w)|(?<!\w)\.cursor/|(?<!\w)cursor\.(?:com|sh)(?!\w)"
     r"|(?<!\w)(?:[Ff]or|[Ii]n|[Ww]ith) Cursor(?!\w)"
@@ -163,12 +163,12 @@ _SUBJECTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     )
 )
 _STOP = STOP_WORDS | {"new", "one", "use", "used", "uses", "using", "via", "within", "without"}
-"""Words that say nothing about what a skill is for."""
+"""Words without content about a skill's purpose."""
 MOST_TERMS = 16
 
 
 def judge(pattern: Pattern, held: UserSetup, facts: Facts | None, today: date) -> Judgement:
-    """Judge a pattern: rules R1 to R8 give the score, the repository's facts move the confidence by at most a step."""
+    """Judge a pattern. Rules R1 to R8 give the score; the repository's facts change the confidence by one step."""
     text = f"{pattern.title}. {pattern.description}"
     rules = [rule for rule in _rules(pattern, text, held) if rule.points]
     score = sum(rule.points for rule in rules)
@@ -216,12 +216,12 @@ def _is_for_another_editor(text: str) -> bool:
 
 
 def gives_orders(text: str) -> bool:
-    """Whether a text tells its reader what to do or to remember, as an injected instruction does."""
+    """Whether a text tells its reader what to do or remember, as an injected instruction does."""
     return _ORDERS.search(text) is not None
 
 
 def is_lookalike(name: str) -> bool:
-    """Whether one word of a name mixes Latin letters with those of Greek, Cyrillic, Armenian or Cherokee."""
+    """Whether a word of a name mixes Latin letters with similar ones of other scripts, or uses mathematical ones."""
     for word in re.findall(r"[^\W\d_]+", unicodedata.normalize("NFC", name)):
         scripts = {unicodedata.name(letter, "?").split(" ", 1)[0] for letter in word}
         if "LATIN" in scripts and scripts & {"CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC"}:
@@ -232,7 +232,7 @@ def is_lookalike(name: str) -> bool:
 
 
 def _trust(facts: Facts | None, owner: str, trusted: bool, today: date) -> tuple[int, list[str]]:
-    """Weigh the repository's facts: a weight, and the reasons in words."""
+    """Return the weight of the repository's facts, and the facts in words."""
     weight = 2 if trusted else 0
     said = [f"{owner} is one of your trusted owners"] if trusted else []
     if facts is None:
@@ -254,7 +254,7 @@ def _trust(facts: Facts | None, owner: str, trusted: bool, today: date) -> tuple
 
 
 def subjects_of(text: str) -> tuple[str, ...]:
-    """Subjects of a text, in words of our own table."""
+    """Return the subjects of a text, in words of our own table."""
     return tuple(subject for subject, words in _SUBJECTS if words.search(text))[:5]
 
 
@@ -263,7 +263,7 @@ _TERM = re.compile(rf"(?<!\w)[{_LATIN}][{_LATIN}0-9+#-]{{2,24}}(?!\w)")
 
 
 def terms_of(text: str) -> tuple[str, ...]:
-    """List the text's words, each once, in alphabetical order: what it is about without how it says it."""
+    """Return the words of a text, each once, in alphabetical order, so that its wording is lost."""
     found = _TERM.findall(unicodedata.normalize("NFC", text).lower())
     words = {word for word in found if word.strip("-") not in _STOP}
     return tuple(sorted(words))[:MOST_TERMS]

@@ -1,4 +1,4 @@
-"""A proposed memory, with its evidence."""
+"""Candidate: a proposed memory with its evidence."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LEAD_IN = re.compile(
         (?:\s+|$))+""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""Words that only open what is said. Some do so only before a comma or the like: "no, never" but not "no emojis"."""
+"""Opening words without content. Some count only before a comma or the like: "no, never" but not "no emojis"."""
 
 _RUN_MARKS = re.compile(
     r"""\A\s*(?:[\[(][^\])\n]{0,30}\d[^\])\n]{0,30}[\])] | \d{4}-\d\d-\d\d[T\ ][\d:.,]+Z? | \d{1,2}:\d\d(?::\d\d)?
@@ -30,30 +30,30 @@ _RUN_MARKS = re.compile(
 """Marks of time and number: "[2026-09-01T10:05:00Z]", "10:05", "#7:", "Run 7:", "(3/10)"."""
 
 Category = Literal["preference", "correction", "fact", "workflow", "fix", "idea"]
-"""Kind of memory. `correction` is a preference that was learned from a mistake of the agent; `fact` is what lasts about
-the person, the project, its environment, its vocabulary or its decisions."""
+"""Kind of memory. `correction` is a preference that was learned from a mistake of the agent; `fact` is a lasting fact
+about the person, the project, its environment, its vocabulary or its decisions."""
 
 Scope = Literal["personal", "project"]
 """Whether a memory holds wherever the user works, or only in the project in which it was said."""
 
 Speaker = Literal["user", "assistant", "tool"]
-"""Whose words the statement is made of."""
+"""Speaker of the words that the statement is made of."""
 
 CATEGORIES: tuple[Category, ...] = ("preference", "correction", "fact", "workflow", "fix", "idea")
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """One proposed memory. `Turn -> Candidate -> RoutedCandidate -> Entry`.
+    """One proposed memory: `Turn -> Candidate -> RoutedCandidate -> Entry`.
 
-    Nothing here is scrubbed yet: a candidate is held in memory only; `pipelines.scrub` comes before any write.
+    Not scrubbed: a candidate is only held in memory, and is scrubbed before any write.
     """
 
     category: Category
     statement: str
     """One sentence that can be understood without the session; the local miner takes it from the user's own words."""
     reason: str
-    """Why it was proposed, for the user who reviews it: one line."""
+    """Why it was proposed, in one line for the user who reviews it."""
     role: Speaker
     records: tuple[str, ...]
     """Ids of the transcript records that are its evidence, oldest first; never empty."""
@@ -65,28 +65,28 @@ class Candidate:
     standing_rule: bool = False
     """Phrased as a rule for the future ("always", "never", "from now on"), not as a remark about this moment."""
     typed: bool = True
-    """The statement is made of words the user typed: not pasted, quoted, or written by a tool or the agent."""
+    """The user typed the words of the statement: not pasted, quoted, or written by a tool or the agent."""
     score: float = 0.0
     """The miner's confidence in the category, 0 to 1."""
     limit: float = 0.0
-    """The score from which on it is proposed; 0 where something else decided, as an explicit form."""
+    """Least score with which it is proposed; 0 if something else decided, such as an explicit form."""
     said: str | None = None
-    """Original words of a reworded statement, by which the memory is recognised however it is reworded next time."""
+    """Original words of a reworded statement, by which the memory is recognised in another wording."""
     claimed_rule: bool = False
-    """A model takes it for a standing rule, or it has the form of one, but it is not stated plainly enough."""
+    """It may be a standing rule, by its form or a model's opinion, but is not stated plainly enough."""
     said_at: str | None = None
-    """When it was said or done, as `moment` formats it; None if the transcript does not tell."""
+    """When it was said or done, as `moment` formats it; None if unknown."""
     occasion: str = ""
-    """What the user answered by it, in one line of the agent's, for who decides on it; '' if the statement tells, or
-    nothing is known. It is never part of the memory."""
+    """What the user answered, in one line, for the review; '' if the statement says it or it is unknown. Never part of
+    the memory."""
 
     confirmed: bool = False
-    """The host's record says that a person typed it: without that, nothing is saved unasked."""
+    """The host's record says that a person typed it; otherwise it is never saved unasked."""
     channel: str = ""
-    """How it should reach the agent, as the reader sees it: `core` (a habit for all work), `prompt` (when its topic
-    comes up) or `action` (when the agent does what it speaks of); '' where nobody said."""
+    """How it should reach the agent, by the reader's opinion: `core` (a habit for all work), `prompt` (when its topic
+    comes up) or `action` (when the agent does what it speaks of); '' if unknown."""
     forked_from: tuple[str, ...] = ()
-    """Sessions that its session may have this from, since it begins with a copy of them."""
+    """Sessions of which its session begins with a copy, so that this may have been said there."""
 
     def __post_init__(self) -> None:
         if self.category not in CATEGORIES:
@@ -103,7 +103,7 @@ class Candidate:
 
     @property
     def title(self) -> str:
-        """First line of the statement as a heading: without opening words, cut at a word."""
+        """Heading: the first line of the statement without opening words, cut at a word."""
         line = self.statement.strip().split("\n", 1)[0]
         line = without_opening(line) or line
         if self.category == "idea":
@@ -113,19 +113,19 @@ class Candidate:
 
     @property
     def identity(self) -> str:
-        """Text of its fingerprint: the same from every miner that found the same sentence, and from every run of a
-        loop that puts its time or number before or behind it."""
+        """Text of its fingerprint: the same from every miner that found the sentence, and without the time or number
+        that a loop puts before or after its prompt."""
         text = self.said or self.statement
         return _RUN_MARKS.sub("", text).strip() or text
 
     @property
     def from_user(self) -> bool:
-        """Whether the user put it into the prompt, and nothing shows that it was pasted."""
+        """Whether the user typed it, as far as its form shows."""
         return self.role == "user" and self.typed
 
 
 _LABEL = re.compile(r"^(?:(?:an?|one more|another|new|random|crazy|quick|feature) )*idea\s*[:—–]\s*", re.IGNORECASE)
-"""That it is one, an idea's kind says."""
+"""A label that the kind of an idea makes superfluous."""
 
 
 def without_opening(text: str) -> str:
@@ -138,7 +138,7 @@ def without_opening(text: str) -> str:
 def moment(timestamp: str | None) -> str | None:
     """Convert a host's ISO 8601 timestamp to UTC, to the second: "2026-11-22T08:05:00Z"; None if it is not one."""
     try:
-        # Within this length there is nothing but a time; without a zone hosts write UTC.
+        # Hosts write UTC where they name no zone.
         at = datetime.fromisoformat((timestamp or "")[:40])
         if at.tzinfo:
             at = at.astimezone(UTC).replace(tzinfo=None)

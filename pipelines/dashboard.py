@@ -1,7 +1,7 @@
-"""Rendering the dashboard note, which links what the vault holds and what waits in it. A function of the files alone.
+"""Render the dashboard note, which links the vault's newest entries and all that waits for a decision. Pure.
 
-Neither today's date nor this device's name is in it, so two devices write the same, and one that is unchanged is
-not written again. A pattern that was deferred comes back on its day.
+It holds neither today's date nor this device's name, so that two devices write the same text, and an unchanged one is
+not written again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ..vault.wording import cut
 
 BEGIN = "%% memoryvault: made by the program from here on; write above this line or below the last one %%"
 END = "%% memoryvault: end %%"
-"""Marks of the generated part: comments in Obsidian's syntax, hidden in reading view."""
+"""Marks of the generated part: comments in Obsidian, hidden in reading view."""
 HEADINGS: Mapping[str, str] = {
     "proposals": "Proposals",
     "questions": "Questions about ideas",
@@ -36,18 +36,18 @@ class DashboardItem:
     title: str
     kind: str
     day: str
-    """ISO date when it was said, else created; '' when unknown."""
+    """ISO date when it was said, else created; '' if unknown."""
 
 
 @dataclass(frozen=True)
 class VaultView:
-    """The notes of the vault, by their role for the user."""
+    """The notes of the vault that the dashboard shows."""
 
     groups: Sequence[str]
-    """Group of each entry in use; one item for each entry."""
+    """Group of each entry in use, one item for each entry."""
     living: Sequence[DashboardItem]
     waiting: Mapping[str, Sequence[DashboardItem]]
-    """Notes that wait for the user, by place (see `vault.pending.group_by_place`)."""
+    """Notes that wait for the user, by place (`vault.pending.group_by_place`)."""
     copies: Sequence[str]
     """Paths of conflict copies."""
 
@@ -67,9 +67,9 @@ def dashboard(view: VaultView) -> str:
 
 
 def with_dashboard(body: str, generated: str) -> str:
-    """Replace the generated part of the note's body; what the user wrote around it stays.
+    """Replace the generated part of the note's body; the user's text around it stays.
 
-    A part that begins and does not end is left as it is: how much of it is the user's cannot be told.
+    A body in which the end mark is missing is returned unchanged.
     """
     before, begin, rest = body.partition(BEGIN)
     if not begin:

@@ -1,4 +1,4 @@
-"""Finding what is new in a source, and reading the list of sources. Pure."""
+"""Find what is new in a source, and parse the list of sources. Pure."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ KINDS: tuple[SourceKind, ...] = ("list", "topic", "feed", "folder")
 
 MAX_SOURCES = 100
 MOST_KNOWN = 10_000
-"""So many keys of a source are kept, besides those of what it lists now: a feed may make up ids and addresses anew at
-each fetch."""
+"""Most keys of a source that are kept besides those of its present items; a feed may invent new ones at each fetch."""
 _KEY_CHARACTERS = 16
 
 
@@ -48,7 +47,7 @@ class Pattern:
     title: str
     description: str
     source: str
-    """Slug of the source that had it first."""
+    """Slug of the source that listed it first."""
 
 
 @dataclass(frozen=True)
@@ -57,11 +56,11 @@ class Novelty:
 
     new: tuple[Pattern, ...]
     known: tuple[str, ...]
-    """Keys of what the source has listed, what was seen last at the end: what the next scan compares with."""
+    """Keys of all items so far, the last seen at the end, for the next scan."""
 
 
 def identity_of(item: ListedItem) -> str:
-    """Identity of an item: its canonical address, and its anchor on a page of several."""
+    """Return the identity of an item: its canonical address, with its anchor on a page of several."""
     address = canonical_url(item.url) or item.url
     return f"{address}#{item.anchor}" if item.anchor else address
 
@@ -72,12 +71,11 @@ def pattern_key(identity: str) -> str:
 
 
 def novelty(items: Iterable[ListedItem], known: Collection[str], source: str) -> Novelty:
-    """Find the items that the source never listed before, in its order.
+    """Return the items that the source never listed before, in its order.
 
-    What disappeared and comes back is known. Two names at one new address (skills of one repository) are two
-    patterns; another name at an address that is known is a new wording. A feed's entry keeps its id when its address
-    changes, its address when its id does, and its title and description when both do; listed together with the entry
-    that had the one, it is another entry.
+    An item that disappeared and comes back is known. Two names at one new address (skills of one repository) are two
+    patterns; a new name at a known address is only a new wording. An entry of a feed is known by its id or its address,
+    or by its text if both changed, unless the entry that had this before is listed, too.
     """
     items = tuple(items)
     before = frozenset(known)
@@ -106,14 +104,14 @@ def novelty(items: Iterable[ListedItem], known: Collection[str], source: str) ->
 
 
 def remembered(known: Iterable[str], listed: Iterable[str]) -> tuple[str, ...]:
-    """The keys to keep: the last of what was known, and all of what is listed now."""
+    """Return the keys to keep: all that are listed now, and the last of the others."""
     now = dict.fromkeys(listed)
     gone = [key for key in dict.fromkeys(known) if key not in now]
     return (*gone[-MOST_KNOWN:], *now)
 
 
 def _marks(item: ListedItem) -> tuple[str, ...]:
-    """Keys of its address and, if the source gives it one, its id."""
+    """Return the key of an item's address and, if it has one, the key of its id."""
     address = pattern_key(identity_of(item))
     return (
         (address, pattern_key(f"id:{canonical_url(item.identity) or item.identity}")) if item.identity else (address,)
@@ -121,9 +119,9 @@ def _marks(item: ListedItem) -> tuple[str, ...]:
 
 
 def _text_mark(item: ListedItem) -> str:
-    """Key of what a feed's entry says: its title with its description, else with its address but for the host.
+    """Return the key of the text of a feed's entry: its title with its description, else with its address without host.
 
-    '' for an entry without a title, and for items whose address is all there is.
+    '' for an entry without a title, and for items without an id.
     """
     if not (item.identity and item.title):
         return ""
@@ -136,7 +134,7 @@ def _text_mark(item: ListedItem) -> str:
 
 @dataclass(frozen=True)
 class Source:
-    """A source, as one line of the sources note gives it."""
+    """A source, from one line of the sources note."""
 
     kind: SourceKind
     target: str
@@ -144,13 +142,12 @@ class Source:
 
     @property
     def identity(self) -> str:
-        """Identity of the source: the same for two spellings of one address."""
+        """The same for two spellings of one address."""
         return f"{self.kind}:{canonical_url(self.target) or self.target}"
 
     @property
     def address(self) -> str:
-        """Its address without query and credentials, which may hold a token; '' for a topic and a folder of this
-        machine."""
+        """Its address without query and credentials; '' for a topic or a folder of this machine."""
         if not self.target.startswith(("http://", "https://")):
             return ""
         return re.sub(r"(?<=://)[^/]*@", "", re.split(r"[?#]", self.target, maxsplit=1)[0])
@@ -191,14 +188,14 @@ _STRAY_CONSENT = re.compile(r"^\s*(?:[-*+]\s+)?confirmed\s*:", re.MULTILINE | re
 _TOPIC = re.compile(r"[a-z0-9][a-z0-9-]{0,49}")
 _FEED = re.compile(r"\.(?:xml|rss|atom|rdf)$|/(?:feed|rss|atom)(?:[/.]|$)|\bfeed\.json$", re.IGNORECASE)
 _CREDENTIALS = re.compile(r"//[^/\s@]*@")
-"""Matches credentials in an address, which no problem may quote: problems are printed and logged."""
+"""Credentials in an address, which are removed from problems, since these are printed and logged."""
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 
 
 def parse_sources(body: str, confirmed: object) -> SourcesNote:
-    """Parse the sources in the note's body: list lines such as `- feed: https://…`, or an address alone.
+    """Parse the sources in the note's body: list items such as `- feed: https://…`, or an address alone.
 
-    `confirmed` is the field of that name; only a plain yes is one.
+    `confirmed`: the field of that name; only `true` or `yes` confirms.
     """
     sources: dict[str, Source] = {}
     problems: list[str] = []
@@ -258,7 +255,7 @@ def _source(line: str) -> Source | str:
 
 
 def is_own_machine(url: str) -> bool:
-    """Whether the user wrote an address of this machine or the own network, by number or as localhost."""
+    """Whether a URL names localhost or an address number of the own network."""
     try:
         host = urlsplit(url).hostname or ""
         return host == "localhost" or not ipaddress.ip_address(host).is_global

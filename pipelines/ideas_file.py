@@ -1,7 +1,6 @@
-"""Editing `Ideas.md`, the user's own list of ideas. Pure.
+"""Edit `Ideas.md`, the user's own list of ideas. Pure.
 
-The file is the user's. A section is put in as a whole and nothing else is touched: every byte that was there is
-there afterwards, in its order, whatever its line ends.
+Only whole sections are inserted. All other bytes of the file stay, in their order and with their line ends.
 """
 
 from __future__ import annotations
@@ -22,20 +21,20 @@ NEW_FILE = "# Ideas\n"
 SUMMARY_SENTENCES = 2
 SUMMARY_CHARACTERS = 400
 HEADING_CHARACTERS = 140
-"""Longest heading, in characters. Most sentences fit: a complete heading is better than a cut one."""
+"""Longest heading, in characters; most sentences fit."""
 LINK_LABEL = "See deep research: "
 MOST_OPENING_WORDS = 2
-"""Most words that a sentence may have before its title: "and", "yes please"."""
+"""Most words of a sentence before its title: "and", "yes please"."""
 SEARCHED_CHARACTERS = 60
-"""Characters of a statement's end by which it is found in its passage: its start may come from another sentence."""
+"""Characters at a statement's end by which it is found in its passage; its start may be from another sentence."""
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]|$)")
 _DATED = re.compile(r" {0,3}##[ \t]+(\d{4}-\d{2}-\d{2})\b")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9`])")
-# What would begin a block, a comment or a formula, and so change how the user's own text below is shown.
+# Beginnings of a block, a comment or a formula, which would change how the user's text below is shown.
 _BLOCK_START = re.compile(r"\A(?=[#>*+=|~`-])")
 _OPENER = re.compile(r"<(?=[!/?A-Za-z])|%%|\$\$|`{3,}|~{3,}")
-# What may enclose headings and change how they are shown: comments, folded parts, formulas.
+# Escaped characters and inline code, in which no comment, folded part or formula begins.
 _TOLD_OF = re.compile(r"\\.|(`+)[^`\n]+\1")
 _FOLD = re.compile(r"<details\b", re.IGNORECASE)
 _FOLD_END = re.compile(r"</details\b", re.IGNORECASE)
@@ -45,12 +44,12 @@ _NO_WORD = " .,;:!?…\"'()[]*_`"
 
 @dataclass(frozen=True)
 class Section:
-    """Lines [start, end) of the file are one section: its heading, and all up to the next of its level."""
+    """Lines [start, end) of the file: a heading and all up to the next one of its level."""
 
     start: int
     end: int
     day: str | None
-    """ISO date in its heading; None if the section is not ours."""
+    """ISO date in its heading; None for a section of the user."""
 
 
 def summary_of(statement: str) -> str:
@@ -59,22 +58,22 @@ def summary_of(statement: str) -> str:
 
 
 def heading_of(title: str, pitch: str) -> str:
-    """Choose the heading: the title, or the first sentence of the pitch if the title was made of it."""
+    """Return the heading: the title, or the first sentence of the pitch if the title is the beginning of it."""
     told, said = _sentences(title), _sentences(pitch)
     known, sentence = (without_opening(parts[0]) if parts else "" for parts in (told, said))
     if not known or not _bare(sentence).startswith(_bare(known)):
         return title
     is_short = _bare(sentence) != _bare(known)
     if len(told) == 1 and not title.endswith(CUT.strip()) and (is_short or without_opening(title) == title):
-        return title  # The user's own, or as it should be.
+        return title  # Worded by the user, or complete.
     heading = cut(sentence, HEADING_CHARACTERS)
     return (heading[:1].upper() + heading[1:]).rstrip(".")
 
 
 def summary_beside(title: str, *texts: str) -> str:
-    """Summarise what the first of `texts` adds to the title, in at most two sentences; '' when none adds anything.
+    """Return what the first text with more than the title adds to it, in at most two sentences; '' if none does.
 
-    A sentence that the title begins and cannot end is gone on with where it stops.
+    If the title is a cut sentence, the summary goes on where it stops.
     """
     for text in texts:
         told = [_beyond(part, title) for part in _sentences(text) if not _repeats(without_opening(part) or part, title)]
@@ -84,7 +83,7 @@ def summary_beside(title: str, *texts: str) -> str:
 
 
 def _sentences(text: str) -> list[str]:
-    """Split into sentences, from the first with content on: "Great." has none, "No." after a question has."""
+    """Split into sentences, from the first one with content on ("Great." has none)."""
     parts = _SENTENCE_END.split(" ".join(text.split()))
     return [*dropwhile(lambda part: not _bare(without_opening(part)), parts)]
 
@@ -109,7 +108,7 @@ def _bare(text: str) -> str:
 
 
 def said_next(body: str, statement: str) -> str:
-    """What the user said next in the same paragraph, from the first passage that a mined note quotes; or ''."""
+    """Return what the user said after the statement in the same paragraph of the first quoted passage; or ''."""
     _, heading, evidence = f"\n{body}".partition(f"\n## {EVIDENCE_HEADING}\n")
     quoted = re.search(r"^>.*(?:\n>.*)*", evidence, re.MULTILINE) if heading else None
     end = " ".join(statement.split())
@@ -137,7 +136,7 @@ def _paragraphs(quoted: str) -> Iterator[str]:
 
 
 def section_text(day: date, title: str, summary: str, link: str) -> str:
-    """Render the section of one idea; `link` is the path of its note as Obsidian knows it."""
+    """Render the section of one idea. `link`: path of its note for a wikilink."""
     heading = _harmless(" ".join(title.split()))
     return f"## {day.isoformat()}: {heading}\n{_harmless(summary_of(summary))}\n{LINK_LABEL}[[{link}]]\n"
 
@@ -148,7 +147,7 @@ def _harmless(line: str) -> str:
 
 
 def with_section(text: str | None, section: str, day: date) -> str:
-    """Insert the section into the file: before the first later date, else at the end. `text` is None without a file."""
+    """Insert the section before the first later date, else at the end. `text`: None if there is no file."""
     if text is None or text == "":
         return f"{NEW_FILE}\n{section}"
     newline = _newline_of(text)
@@ -160,15 +159,15 @@ def with_section(text: str | None, section: str, day: date) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    """Split into lines with their ends. Only LF ends a line: other separators may be part of a sentence."""
+    """Split into lines with their ends. Only LF ends a line; other separators may be in a sentence."""
     return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
 def _place(lines: list[str], day: date) -> int:
-    """Number of the line before which a section of this day belongs: a heading's, or the end.
+    """Return the number of the line before which a section of this day belongs.
 
-    Directly below the section before it, so that it comes between no heading of the user's and its text. At the end
-    also where the list is in another order, and where it would be hidden in what the user has opened above.
+    It is directly below the previous section, so that no text of the user is separated from its heading. It is the end
+    of the file if the list is in another order, or if the place is inside of a comment or fold of the user.
     """
     later: Section | None = None
     place: int | None = None
@@ -188,7 +187,7 @@ def _place(lines: list[str], day: date) -> int:
 
 
 def _is_enclosed(lines: Sequence[str]) -> bool:
-    """Whether a comment, a folded part or a formula that begins in these lines does not end in them."""
+    """Whether a comment, a folded part or a formula begins in these lines and does not end in them."""
     text = _TOLD_OF.sub("", "\n".join(line for _, line in _unfenced(lines)))
     return (
         text.rfind("<!--") > text.rfind("-->")
@@ -199,7 +198,7 @@ def _is_enclosed(lines: Sequence[str]) -> bool:
 
 
 def _gap(before: str, newline: str) -> str:
-    """Line ends to insert, so that the section is separated by a blank line."""
+    """Return the line ends to insert for a blank line before the section."""
     if not before.removeprefix("\ufeff"):
         return ""
     if not before.endswith(("\n", "\r")):
@@ -208,13 +207,13 @@ def _gap(before: str, newline: str) -> str:
 
 
 def _newline_of(text: str) -> str:
-    """The most frequent line end."""
+    """Return the most frequent line end."""
     windows = text.count("\r\n")
     return "\r\n" if windows * 2 > text.count("\n") else "\n"
 
 
 def sections(lines: list[str]) -> list[Section]:
-    """Find the sections of level two, outside fenced code, in their order."""
+    """Return the sections of level two, outside fenced code, in order."""
     starts: list[tuple[int, int, str | None]] = []
     for number, bare in _unfenced(lines):
         if (heading := _HEADING.match(bare)) is not None and len(heading[1]) <= 2:
@@ -225,7 +224,7 @@ def sections(lines: list[str]) -> list[Section]:
 
 
 def _unfenced(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """Yield the lines outside fenced code, without their ends, each with its number."""
+    """Yield number and text of each line outside fenced code."""
     fence = ""
     for number, line in enumerate(lines):
         bare = line.rstrip("\r\n")
@@ -240,12 +239,12 @@ def _unfenced(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
 
 
 def links_to(link: str) -> re.Pattern[str]:
-    """Compile a pattern for `[[link]]` with or without its ending, a heading or an alias."""
+    """Compile a pattern for `[[link]]`, with or without `.md`, a heading or an alias."""
     return re.compile(r"\[\[\s*" + re.escape(link.removesuffix(".md")) + r"(?:\.md)?\s*(?=[\]|#])")
 
 
 def has_section(text: str | None, link: str) -> bool:
-    """Whether a line of ours links to the idea."""
+    """Whether a section of ours links to the idea."""
     return text is not None and _link_line(_lines(text), link) is not None
 
 
@@ -259,12 +258,12 @@ def _link_line(lines: list[str], link: str) -> tuple[Section, int] | None:
 
 
 def promoted_line(day: date, folder: str) -> str:
-    """Render the annotation of a promoted idea."""
+    """Render the line that annotates a promoted idea."""
     return f"→ promoted {day.isoformat()} to {folder}/"
 
 
 def annotated(text: str, link: str, line: str, new_link: str) -> str | None:
-    """Insert `line` below the link of the idea's section and point the link to `new_link`; None without a section."""
+    """Insert `line` below the link of an idea's section and replace the link by `new_link`; None without a section."""
     lines = _lines(text)
     found = _link_line(lines, link)
     if found is None:
@@ -279,20 +278,13 @@ def annotated(text: str, link: str, line: str, new_link: str) -> str | None:
 
 
 def relinked(text: str, link: str, new_link: str) -> str | None:
-    """Point the idea's link to `new_link`; None without a section, or if the user has rewritten the link."""
-    lines = _lines(text)
-    found = _link_line(lines, link)
-    if found is None:
-        return None
-    linked = _led_to(lines[found[1]], link, new_link)
-    if linked == lines[found[1]]:
-        return None
-    lines[found[1]] = linked
-    return "".join(lines)
+    """Replace the idea's link by `new_link`; None without a section, or if the user has rewritten the link."""
+    changed = unlinked(text, link, f"{LINK_LABEL}[[{new_link}]]")
+    return None if changed == text else changed
 
 
 def deleted_line(day: date, name: str) -> str:
-    """Render the line that replaces a deleted idea's link; `name` is its name in the trash."""
+    """Render the line that replaces a deleted idea's link. `name`: its name in the trash."""
     return f"→ deleted {day.isoformat()}: `memory idea restore {quote(name)}` brings it back within {TRASH_DAYS} days"
 
 
@@ -310,7 +302,7 @@ def linked_again(text: str, name: str, link: str) -> str | None:
     """Replace `deleted_line` by the link; None unless that line is as it was written."""
     lines = _lines(text)
     wanted = re.compile(rf"→ deleted \d{{4}}-\d\d-\d\d: `memory idea restore {re.escape(quote(name))}` .*")
-    # The last: an earlier idea of this name is gone from the trash.
+    # The last one: an earlier idea of this name is not in the trash any more.
     for section in reversed([*sections(lines)]):
         for number in range(section.start + 1, section.end):
             if wanted.fullmatch(bare := lines[number].strip()):
@@ -320,18 +312,17 @@ def linked_again(text: str, name: str, link: str) -> str | None:
 
 
 def _led_to(line: str, link: str, new_link: str) -> str:
-    """Point our own line to another link; leave one that the user has rewritten."""
+    """Replace the link in a line of ours; a line that the user has rewritten stays."""
     return line.replace(line.strip(), f"{LINK_LABEL}[[{new_link}]]") if _is_own(line, link) else line
 
 
 def _is_own(line: str, link: str) -> bool:
-    """Whether the line is ours, or ours as Obsidian rewrites it when the idea's folder is renamed: without the
-    ending."""
+    """Whether the line is ours; Obsidian removes the ending `.md` when the idea's folder is renamed."""
     return line.strip() in (f"{LINK_LABEL}[[{link}]]", f"{LINK_LABEL}[[{link.removesuffix('.md')}]]")
 
 
 def without_section(text: str, link: str) -> str | None:
-    """Remove the idea's section if it is as it was written; None when it is gone or was added to."""
+    """Remove the idea's section if it is as it was written; None if it is gone or has more lines."""
     lines = _lines(text)
     found = _link_line(lines, link)
     if found is None:
@@ -342,7 +333,7 @@ def without_section(text: str, link: str) -> str | None:
         return None
     before, after = "".join(lines[: section.start]), "".join(lines[section.end :])
     newline = _newline_of(text)
-    # The blank line that was put between goes with it.
+    # Also the blank line before it.
     if not after and before.endswith(newline * 2):
         before = before[: -len(newline)]
     return before + after

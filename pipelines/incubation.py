@@ -1,4 +1,4 @@
-"""The incubator: choosing the stale ideas to ask the user about, and reading the answers. Pure."""
+"""Find stale ideas of the incubator, render the question about them, and parse the answers. Pure."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from enum import StrEnum
 
 DAYS_A_MONTH = 30
 TRASH_DAYS = 30
-"""How long a deleted idea can be restored."""
+"""Days in which a deleted idea can be restored."""
 SURFACE_KIND = "idea-surface"
 """Kind of the note in `_review/` that asks whether an idea may be put into Ideas.md."""
 GC_KIND = "incubator-gc"
-"""Kind of the note in `_review/` that lists ideas nobody came back to."""
+"""Kind of the note in `_review/` that lists stale ideas."""
 
 
 class Answer(StrEnum):
@@ -27,7 +27,7 @@ class Answer(StrEnum):
 
 @dataclass(frozen=True)
 class Engagement:
-    """When an idea was last used, by kind of use; None: never, or unknown."""
+    """When an idea was last used, by kind of use; None for never or unknown."""
 
     written: date | None
     """Latest of the dates created, updated and kept in its frontmatter."""
@@ -53,12 +53,12 @@ class StaleIdea:
 
 
 def is_stale(last: date, today: date, months: int) -> bool:
-    """Whether an idea was not used for `months` months."""
+    """Whether an idea was last used at least `months` months ago."""
     return (today - last).days >= months * DAYS_A_MONTH
 
 
 def question_body(stale: Sequence[StaleIdea], months: int) -> str:
-    """Render the note that lists the stale ideas, with three boxes below each."""
+    """Render the note about stale ideas, with three boxes below each."""
     parts = [
         f"What is listed here was neither edited, linked, recalled nor promoted for {months} months or more. Tick one "
         "box below each, or none: nothing is deleted without your answer. A deleted idea can be restored for "
@@ -76,7 +76,7 @@ def question_body(stale: Sequence[StaleIdea], months: int) -> str:
 
 
 _IDEA_HEADING = re.compile(
-    # Before the name of the idea's note anything may stand, also what ends a link: a folder may be called "C# page".
+    # The path before the name may hold anything, also what ends a link: a folder may be called "C# page".
     r"^## +\[\[(?:(?:[^\n]*?/)?(?P<folder>[^_.\n/][^\n/]*)/_index(?:\.md)?"
     r"|(?:[^\]|#\n]*/)?(?P<slug>[^_.\]|#\n/][^\]|#\n/]*))[\]|#]"
 )
@@ -85,39 +85,34 @@ _BOX = re.compile(r"^\s*[-*+] \[(?P<mark>.)\]\s+(?P<answer>keep|archive|delete)\
 
 
 def listed(body: str) -> dict[str, tuple[Answer, ...]]:
-    """Read the ideas of such a note, in their order, with the boxes that are ticked below each."""
+    """Return the ideas of such a note, in order, each with its ticked boxes."""
     found: dict[str, tuple[Answer, ...]] = {}
-    slug = ""
-    for line in body.splitlines():
-        heading = _IDEA_HEADING.match(line)
-        if heading is not None:
-            slug = heading["folder"] or heading["slug"]
+    for line, slug in _with_slugs(body):
+        if slug and line.startswith("## "):
             found[slug] = ()
-        elif line.startswith("## "):
-            slug = ""
         elif slug and (box := _BOX.match(line)) is not None and box["mark"] not in " -":
             found[slug] = (*found[slug], Answer(box["answer"].lower()))
     return found
 
 
 def ticked(body: str) -> dict[str, Answer]:
-    """Read the ideas with exactly one ticked box."""
+    """Return the ideas with exactly one ticked box."""
     return {slug: answers[0] for slug, answers in listed(body).items() if len(answers) == 1}
 
 
 def without_idea(body: str, slug: str) -> str:
     """Remove the part of one idea from the note's text."""
-    return "\n".join(line for line, of in _parted(body) if of != slug)
+    return "\n".join(line for line, of in _with_slugs(body) if of != slug)
 
 
 def part_of(body: str, slug: str) -> list[str]:
-    """List the lines of the note about one idea, without its boxes, for a terminal."""
-    lines = [line for line, of in _parted(body) if of == slug and line.strip() and not _BOX.match(line)]
+    """Return the lines of the note about one idea, without its boxes, for a terminal."""
+    lines = [line for line, of in _with_slugs(body) if of == slug and line.strip() and not _BOX.match(line)]
     return [_IDEA_LINK.sub(r"\1", line).lstrip("# ") for line in lines]
 
 
-def _parted(body: str) -> list[tuple[str, str]]:
-    """Pair each line with the slug of its idea, '' before the first."""
+def _with_slugs(body: str) -> list[tuple[str, str]]:
+    """Pair each line with the slug of its idea; '' outside of one."""
     found = []
     slug = ""
     for line in body.split("\n"):
@@ -133,7 +128,7 @@ _BETWEEN = " \t\r\n,"
 
 
 def _named(text: str, slugs: Sequence[str]) -> list[str] | None:
-    """Split names off, the longest first: a folder that the user has renamed may have spaces in its name."""
+    """Split a list of names, which may hold spaces, the longest match first; None if that fails."""
     found = []
     while text:
         name = max(
@@ -147,7 +142,7 @@ def _named(text: str, slugs: Sequence[str]) -> list[str] | None:
 
 
 def parse_answers(text: str, slugs: Sequence[str]) -> Mapping[str, Answer] | None:
-    """Parse `keep a b; delete c`, or `archive` (or `archive all`) for each of `slugs`; None for anything else."""
+    """Parse `keep a b; delete c`, or `archive` or `archive all` for all `slugs`; None for anything else."""
     answers: dict[str, Answer] = {}
     for part in (one.strip() for one in text.split(";") if one.strip()):
         match = _ANSWERED.fullmatch(part)

@@ -1,7 +1,6 @@
-"""What the user's decisions on proposals tell of the next one. No training: counts, and vectors.
+"""Shift the probability of a candidate by the user's decisions on earlier proposals, using counts and vectors.
 
-Measured on messages of people in the order in which they wrote them, their labels taken for decisions
-(docs/benchmarks/learned.md).
+Measured on people's messages in their order, with the labels as decisions (docs/benchmarks/learned.md).
 """
 
 from __future__ import annotations
@@ -9,26 +8,26 @@ from __future__ import annotations
 from math import exp, log
 
 NEAR_DISMISSED = 0.8
-"""Cosine from which on a statement is what was dismissed, in other words."""
+"""Least cosine of a statement that was dismissed in other words."""
 NEAR_APPROVED = 0.6
-"""Cosine from which on a statement is of a kind with what was approved."""
+"""Least cosine of a statement that is similar to an approved one."""
 APPROVED_SHIFT = 1.0
 """In log-odds."""
 LEAST_DECISIONS = 30
-"""From so many on the share of approvals counts."""
+"""Fewest decisions for which the share of approvals counts."""
 USUAL_SHARE = 0.5
-"""Of proposals that people approve."""
+"""Share of proposals that people approve."""
 PRIOR_DECISIONS = 5
-"""So many decisions at the usual share are counted with the user's own."""
+"""Decisions at the usual share that are added to the user's own."""
 
 
 def learned_shift(
     approved: int, dismissed: int, nearest_approved: float | None, usual_share: float = USUAL_SHARE
 ) -> float:
-    """Log-odds by which the probability that the user approves of a candidate changes.
+    """Return the change, in log-odds, of the probability that the user approves of a candidate.
 
-    `nearest_approved`: the highest cosine of the candidate and what was approved, None without a vector; `usual_share`:
-    of proposals that people approve, between 0 and 1, both excluded.
+    `nearest_approved`: highest cosine of the candidate with approved ones, None without a vector; `usual_share`: share
+    of proposals that people approve, in (0, 1).
     """
     shift = APPROVED_SHIFT if nearest_approved is not None and nearest_approved >= NEAR_APPROVED else 0.0
     decided = approved + dismissed
@@ -39,12 +38,12 @@ def learned_shift(
 
 
 def shifted(probability: float, shift: float) -> float:
-    """The probability, changed by so many log-odds; 0 and 1 stay what they are."""
+    """Return the probability, changed by `shift` log-odds; 0 and 1 stay."""
     if not 0 < probability < 1:
         return probability
     return 1 / (1 + exp(-log_odds(probability) - shift))
 
 
 def log_odds(probability: float) -> float:
-    """Of a probability between 0 and 1, both excluded."""
+    """Return the log-odds of a probability in (0, 1)."""
     return log(probability / (1 - probability))

@@ -1,10 +1,9 @@
-"""How two statements are related: the same in other words, one against the other, or neither. Pure.
+"""Decide whether two statements say the same, contradict each other, or neither. Pure.
 
-Likeness alone does not decide: "Deploy on Mondays" and "Deploy on Thursdays" are nearer in meaning than most ways to
-say one thing, and merging them would lose one. So three things are compared: how near the statements are, by the
-cosine of their vectors or else by their common words; which words stand behind a negation; and what only one of them
-has. What contradicts is never decided, the user is asked. The thresholds were chosen on half of the pairs in
-`tests/review/data/statement_pairs.tsv`.
+Similarity alone cannot tell: "Deploy on Mondays" and "Deploy on Thursdays" are nearer in meaning than most pairs of
+wordings for one thing. So three things are compared: how similar the statements are (cosine of their vectors, or common
+words without vectors), which words are negated, and which words only one of them has. A contradiction is put to the
+user. The thresholds were chosen on half of the pairs in `tests/review/data/statement_pairs.tsv`.
 """
 
 # ruff: noqa: SIM905  lists of literals would take pages
@@ -25,22 +24,26 @@ from ..vault.evidence import SAID
 
 MAX_STATEMENT_CHARACTERS = 600
 LEAST_OWN_WORDS = 4
-"""Of so many words that say what, a statement is compared without the question that it answers."""
+"""A statement with as many content words is compared without the question that it answers."""
 NEAR = 0.6
-"""Cosine from which on two statements are about one matter."""
+"""Least cosine of two statements about the same subject."""
 NEAR_WORDS = 1 / 3
-"""Share of common words that stands for it where there is no vector."""
+"""The same without vectors, as a share of common words."""
 HALF = 0.5
 LEAST_SHARED = 0.15
-"""Of statements that share fewer words the vectors are not asked for."""
+"""Statements with a smaller share of common words are not compared by their vectors."""
 SUBSTITUTED = 0.8
-"""Cosine from which on two statements are the same although each has a word that the other lacks."""
+"""Least cosine of two statements that are the same although each has a word that the other lacks."""
+SAME_WORDING = 0.8
+"""Least share of common words of two statements that say the same."""
+SAME_MEANING = 0.75
+"""Least cosine of two statements that say the same."""
 MOST_VALUE_WORDS = 2
-"""So many words in a row are one value: "merge commit", "Tuesday mornings"."""
+"""Most words of one value: "merge commit", "Tuesday mornings"."""
 
 _TOKEN = re.compile(r"--?[a-z]\w[\w-]*|[a-z0-9\u00c0-\u04ff][\w+#./-]*|[^\x00-\x7f\s]+|[,;:!?()]")
 _CONTRACTION = re.compile(r"\b(?:i|you|we|they|he|she|it|that|there|here|who|what|let)['’](?:d|ll|m|re|ve|s)\b")
-"""Empty words; without the apostrophe some of them would be others: "I'd" is no "id", "she'll" no "shell"."""
+"""Removed first, since without its apostrophe "I'd" would be "id" and "she'll" would be "shell"."""
 _APOSTROPHE = re.compile(r"(?<=[a-z])['’](?=[a-z])")
 _FORMS = (
     (re.compile(r"\bno (?=\w+ than\b)"), ""),  # "no longer than 40 lines" is a limit, not a negation.
@@ -50,33 +53,33 @@ _FORMS = (
     (re.compile(r"\b((?:switch|mov|migrat|chang)\w*) from (\S+) to\b"), r"\1 without \2, to"),
     (re.compile(r"\.(?=\s|\Z)"), " ; "),
 )
-"""Choices and negations in one form each, and the ends of sentences: what stands behind "without" is not wanted."""
+"""Rewrites choices and negations to one form each, with "without" before what is not wanted."""
 _NEGATIONS = frozenset(
     "never no not dont doesnt didnt isnt arent shouldnt mustnt wont cant cannot avoid stop without"
     " nie niemals nicht kein keine keinen jamais pas nunca nao não никогда не nigdy nooit niet geen aldrig inte mai non"
     " asla".split()
 )
 _NEGATIVE_SCRIPTS = re.compile(r"不|没|勿|别|別|禁|ない|ません|지 ?마|않|금지|안 ")
-"""Where words stand without spaces, a negation is a part of one."""
+"""Negations in scripts without spaces between words."""
 _CANCELS = frozenset("without until unless".split())
-"""Behind a negation they order something: "never push without the tests"."""
+"""After a negation they ask for something: "never push without the tests"."""
 _CONDITIONS = frozenset("for when whenever if while during unless before after until because since".split())
-"""What stands behind is for what, or when, a rule holds: with another one both hold."""
+"""Words after which a rule says for what or when it holds; two rules that differ there both hold."""
 _ORDERS = frozenset("before after until than into to".split())
-"""Two things that change places around them make another rule."""
+"""A rule in which two things change places around one of these is another rule."""
 # Words of rules that say how, not what.
 _RULE_WORDS = frozenset(
     "always please ever use using used prefer want should must need code repo project actually instead longer"
     " anymore only just make sure rather ok okay yes back switch switched go lets stick may remember mind".split()
 )
-# Praise and verbs in which two ways to say one thing differ. Those that name an act (run, push, ask) are not here.
+# Stems of words in which two wordings of one thing differ. No verbs that name an act (run, push, ask).
 _INTERCHANGEABLE = frozenset(
     "keep make writ put get come like love try ensur set give take let do be thing way time good nic really very well"
     " bit stuff plea".split()
 )
 _TELLING = re.compile(r"`[^`]+`|\[\[[^\]]+\]\]|\S*[\d_/\\#@=<>]\S*|\b\w+[.-]\w[\w.-]*|--?\w[\w-]*")
 _INFLECTION_RATIO = 0.75
-"""Likeness from which on two words are forms of one: linter and lint, but not Monday and Tuesday."""
+"""Least similarity of two forms of one word: linter and lint, but not Monday and Tuesday."""
 LEAST_STEM = 5
 _THIS_PROJECT = re.compile(r"\b(?:this|our|here)\b", re.IGNORECASE)
 _CODE_NAME = re.compile(r"\b[a-z]+(?:[A-Z][a-z0-9]+)+\b|\b[A-Za-z0-9]+(?:_[A-Za-z0-9]+)+\b|\b[A-Za-z]\w{4,}(?=\(\))")
@@ -90,22 +93,12 @@ T = TypeVar("T")
 
 
 class Relation(Enum):
-    """How one statement stands to another."""
+    """The relation of two statements."""
 
     SAME = "same"
     CONTRADICTS = "contradicts"
-    """Near in meaning, but against it, or with another value: which of them holds, only the user knows."""
+    """About the same subject, but opposite or with another value: only the user knows which of them holds."""
     OTHER = "other"
-
-
-@dataclass(frozen=True)
-class LikenessLimits:
-    """From which likeness on two statements are one memory."""
-
-    wording: float = 0.8
-    """Least share of common words."""
-    meaning: float = 0.75
-    """Least cosine of the two vectors."""
 
 
 @dataclass(frozen=True)
@@ -114,17 +107,17 @@ class Wording:
 
     text: str
     order: tuple[str, ...]
-    """Stems of the words that say what, in their order."""
+    """Stems of the content words, in order."""
     words: frozenset[str]
     telling: frozenset[str]
-    """Numbers, paths, options, code, links: what must be equal in two statements that say the same."""
+    """Numbers, paths, options, code and links, which must be equal in statements that say the same."""
     wanted: frozenset[str]
     refused: frozenset[str]
-    """Words behind a negation."""
+    """Negated words."""
     conditional: frozenset[str]
-    """Words that say when, or for what, it holds."""
+    """Words that say when or for what the statement holds."""
     behind: tuple[tuple[str, frozenset[str]], ...]
-    """What stands behind each of the words in `_ORDERS`."""
+    """The words after each of the words in `_ORDERS`."""
 
 
 @lru_cache(maxsize=8192)
@@ -174,7 +167,7 @@ def wording_of(text: str) -> Wording:
 
 
 def content_words(text: str) -> frozenset[str]:
-    """The stems of the words that say what, not how. "don't" is one word, however it is typed."""
+    """Return the stems of a text's content words. "don't" is one word, however it is typed."""
     return frozenset(wording_of(text).order)
 
 
@@ -192,13 +185,13 @@ def _clauses(text: str) -> list[list[str]]:
 
 
 def _content(token: str) -> str:
-    """Its stem, '' for a word that says nothing by itself."""
+    """Return the stem of a word; '' for a function word."""
     bare = token.rstrip("./-")
     return "" if not bare or bare in ENGLISH or bare in _RULE_WORDS or bare in _NEGATIONS else _stem(bare)
 
 
 def _stem(word: str) -> str:
-    """The word without its ending: further reduced than for a search, since both rules are reduced alike."""
+    """Remove the ending of a word. This cuts more than a search does, since both statements are cut alike."""
     for ending in ("ing", "es", "s", "ed"):
         if len(word) > len(ending) + 3 and word.endswith(ending):
             stem = word[: -len(ending)].rstrip("e")
@@ -207,28 +200,28 @@ def _stem(word: str) -> str:
     return word.rstrip("e") if len(word) > 4 else word
 
 
-def relation(one: Wording, other: Wording, cosine: float | None, limits: LikenessLimits = LikenessLimits()) -> Relation:
-    """How they are related. `cosine`: of their vectors, None where there is no model."""
+def relation(one: Wording, other: Wording, cosine: float | None) -> Relation:
+    """Return the relation of two statements. `cosine`: of their vectors; None without a model."""
     shared = shared_words(one, other)
     near = shared >= NEAR_WORDS if cosine is None else cosine >= NEAR
     opposite = (
         (near and (_negates(one, other) or _negates(other, one))) or _replaces(one, other) or _replaces(other, one)
     )
-    turned = shared >= limits.wording and _changes_places(one, other)
+    turned = shared >= SAME_WORDING and _changes_places(one, other)
     if opposite != turned:
         return Relation.CONTRADICTS
     if not near:
         return Relation.OTHER
     left, right = _unmatched(one, other)
     if left and right and _is_other_value(one, other, left, right):
-        # Without a vector: one word, of a rule of which most is common or to which it is the object.
+        # Without vectors: one word, in rules that share most of their words or have it as their object.
         is_object = {one.order[-1]} == left and {other.order[-1]} == right
         if cosine is not None or (len(left) == len(right) == 1 and (shared >= HALF or is_object)):
             return Relation.CONTRADICTS
     if one.telling != other.telling:
         return Relation.OTHER
-    least = max(limits.meaning, SUBSTITUTED) if left and right else limits.meaning
-    if (cosine is None or cosine < least) and (shared < limits.wording or (left and right)):
+    least = SUBSTITUTED if left and right else SAME_MEANING
+    if (cosine is None or cosine < least) and (shared < SAME_WORDING or (left and right)):
         return Relation.OTHER
     if len(one.refused & other.wanted | one.wanted & other.refused) > len(
         one.wanted & other.wanted | one.refused & other.refused
@@ -238,18 +231,18 @@ def relation(one: Wording, other: Wording, cosine: float | None, limits: Likenes
 
 
 def _negates(one: Wording, other: Wording) -> bool:
-    """Does the other want what this refuses?"""
+    """Whether the other statement wants what this one refuses."""
     return bool(one.refused) and one.refused <= other.wanted
 
 
 def _replaces(one: Wording, other: Wording) -> bool:
-    """Is it a choice and nothing else, and does the other want what is not wanted any more, whatever else it says?"""
+    """Whether one is only a choice between two values, and the other statement wants the refused one."""
     chosen = one.wanted - one.conditional
     return _negates(one, other) and 0 < len(chosen) <= MOST_VALUE_WORDS and not chosen & other.words
 
 
 def _changes_places(one: Wording, other: Wording) -> bool:
-    """Does what stands behind "before" or the like in one stand before it in the other, and the reverse?"""
+    """Whether two things change places around "before" or the like."""
     left, right = dict(one.behind), dict(other.behind)
     if left.get("before", _NONE) & right.get("after", _NONE) or left.get("after", _NONE) & right.get("before", _NONE):
         return True
@@ -260,7 +253,7 @@ def _changes_places(one: Wording, other: Wording) -> bool:
 
 
 def _unmatched(one: Wording, other: Wording) -> tuple[set[str], set[str]]:
-    """The words that only one of them has, in no form."""
+    """Return the words that only one of the statements has in any form."""
     left, right = set(one.words - other.words), set(other.words - one.words)
     for word in sorted(left):
         twin = next((candidate for candidate in sorted(right) if _are_forms(word, candidate)), None)
@@ -271,7 +264,7 @@ def _unmatched(one: Wording, other: Wording) -> tuple[set[str], set[str]]:
 
 
 def _are_forms(one: str, other: str) -> bool:
-    # Not numbers; and in Turkish an ending says no.
+    # Not for numbers, nor for other alphabets: in Turkish an ending negates.
     if not (f"{one}{other}".isascii() and one.isalpha() and other.isalpha()) or one[:3] != other[:3]:
         return False
     short, long = sorted((one, other), key=len)
@@ -280,7 +273,10 @@ def _are_forms(one: str, other: str) -> bool:
 
 
 def _is_other_value(one: Wording, other: Wording, left: set[str], right: set[str]) -> bool:
-    """Do they differ in one value of which one can hold? Two prohibitions both hold, and so do rules for two cases."""
+    """Whether the statements differ in one value, of which only one can hold.
+
+    Two prohibitions can both hold, and so can rules for two cases.
+    """
     if bool(one.refused) != bool(other.refused) or (left <= one.refused and right <= other.refused):
         return False
     return all(
@@ -295,24 +291,24 @@ def _is_row(order: Sequence[str], words: set[str]) -> bool:
 
 
 def shared_words(one: Wording, other: Wording) -> float:
-    """Share of common words in all words; 0 to 1."""
+    """Return the share of common words in all words; 0 to 1."""
     both = one.words | other.words
     return len(one.words & other.words) / len(both) if both else 0.0
 
 
 def may_be_same(one: Wording, other: Wording) -> bool:
     """Whether two statements may be the same if their vectors are close enough."""
-    # The cheapest first: in a full inbox each is compared with each, and nearly all share nothing.
+    # A cheap test: in a full inbox all pairs are compared, and nearly all share nothing.
     return one.telling == other.telling and shared_words(one, other) >= LEAST_SHARED
 
 
-def is_same(one: Wording, other: Wording, meaning: float | None, limits: LikenessLimits) -> bool:
-    """Whether two statements say the same. `meaning` is the cosine of their vectors, None without a model."""
-    return relation(one, other, meaning, limits) is Relation.SAME
+def is_same(one: Wording, other: Wording, cosine: float | None) -> bool:
+    """Whether two statements say the same; for `cosine` see `relation`."""
+    return relation(one, other, cosine) is Relation.SAME
 
 
 def grouped(items: Sequence[T], same: Callable[[T, T], bool]) -> list[list[T]]:
-    """Group items that say the same as the first of the group, in the order of the items."""
+    """Group the items that are the `same` as the first of a group, in the order of the items."""
     groups: list[list[T]] = []
     for item in items:
         home = next((group for group in groups if same(group[0], item)), None)
@@ -324,56 +320,56 @@ def grouped(items: Sequence[T], same: Callable[[T, T], bool]) -> list[list[T]]:
 
 
 def without_heading(body: str) -> str:
-    """Extract a note's text below its heading."""
+    """Return a note's text below its heading."""
     return _HEADING.sub("", body.replace("\r\n", "\n"), count=1).strip()
 
 
 def statement_of(body: str) -> str:
-    """Extract the first paragraph of a note below its heading: its statement, of a sentence or two."""
+    """Return the first paragraph of a note below its heading: its statement, of a sentence or two."""
     text = without_heading(body)
     paragraph = text.split("\n\n", 1)[0] or body.strip().lstrip("# ").split("\n", 1)[0]
     return " ".join(paragraph.split())[:MAX_STATEMENT_CHARACTERS]
 
 
 def tells_occasion(body: str) -> bool:
-    """Whether a mined note tells what the user answered, in its statement or below it."""
+    """Whether a mined note says what the user answered, in its statement or below it."""
     return _OCCASION.search(body) is not None
 
 
 def own_words(statement: str) -> str:
-    """Remove the context that the miner appended to a statement."""
+    """Return a statement without the context that the miner appended."""
     return _CONTEXT.sub("", statement)
 
 
 def is_reworded(body: str) -> bool:
-    """Is the statement of a mined note not among the words that it quotes? Then a model, or the user, put it so."""
+    """Whether the statement of a mined note is not among the words that it quotes: a model or the user worded it."""
     quoted, own = (" ".join(text.lower().split()) for text in (quotes_of(body), own_words(statement_of(body))))
     return bool(quoted) and own not in quoted
 
 
 def quotes_of(body: str) -> str:
-    """What a note quotes, on one line; '' for nothing."""
+    """Return all that a note quotes, on one line; '' for nothing."""
     return " ".join(_QUOTED.findall(body))
 
 
 def wording_of_saying(statement: str) -> Wording:
-    """The parts of a mined statement that are compared: what it answers only where its own words say too little.
+    """Return the parts of a mined statement, with what it answers only if its own words say too little.
 
-    The same thing is said again after another question.
+    The same may be said again in answer to another question.
     """
     own = wording_of(own_words(statement))
     return own if len(own.words) >= LEAST_OWN_WORDS else wording_of(statement)
 
 
 def speaks_of_this_project(statement: str) -> bool:
-    """Does it speak of the project in which it is said, without naming it?"""
+    """Whether a statement speaks of the current project without naming it."""
     return _THIS_PROJECT.search(statement) is not None
 
 
 def of_two_projects(one: tuple[str, str | None], other: tuple[str, str | None]) -> bool:
-    """Do two statements in like words speak of two projects? Each with its project's slug, None where it has none.
+    """Whether two similar statements speak of two projects. Each comes with its project's slug, or None.
 
-    "In this repo, never squash." said in two of them is a rule of each, and no rule for a third.
+    "In this repo, never squash.", said in two projects, is a rule of each and not of a third.
     """
     return one[1] != other[1] and any(
         project is not None and speaks_of_this_project(statement) for statement, project in (one, other)
@@ -381,5 +377,5 @@ def of_two_projects(one: tuple[str, str | None], other: tuple[str, str | None]) 
 
 
 def code_names(text: str) -> frozenset[str]:
-    """The functions and variables that a text names, in one spelling. Findings that share one are about one problem."""
+    """Return the functions and variables that a text names, in one spelling."""
     return frozenset(match.group().replace("_", "").casefold() for match in _CODE_NAME.finditer(text))

@@ -1,4 +1,4 @@
-"""Choosing the new place of a note of a ContextVault. Pure; the rules are those of the design's section Migrations."""
+"""Choose the new place of a note of a ContextVault. Pure."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ DOMAIN_KIND = "domain-reference"
 CONVERSATION_KIND = "conversation"
 NOTE_KIND = "project-note"
 RENAMED_PROJECTS = {"ai-context-system": "memoryvault"}
-"""The project that the old vault was designed in became MemoryVault."""
+"""Projects that have another name now."""
 
 
 @dataclass(frozen=True)
 class NewPlace:
-    """The new place of a note: `folder` and `slug` give the path, which is numbered if it is taken."""
+    """The new place of a note. If its path is taken, a number is added."""
 
     folder: str
     slug: str
@@ -30,9 +30,9 @@ class NewPlace:
 
 
 def new_place(name: str) -> NewPlace | None:
-    """Choose the place of `domains/…` or `projects/<project>/…`; None for any other path.
+    """Return the new place of `domains/…` or `projects/<project>/…`; None for any other path.
 
-    A note in a deeper folder carries the folder's words in its name, so that no two meet.
+    The names of deeper folders become part of the note's name, so that no two notes get the same path.
     """
     top, *rest = name.removesuffix(".md").split("/")
     if top == "domains" and rest:

@@ -1,4 +1,4 @@
-"""Detecting copied text: a note of the watchlist may describe what to adopt, never contain it. Pure."""
+"""Detect copied text: a note of the watchlist may describe what to adopt, but not contain it. Pure."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 LONGEST_RUN_WORDS = 7
-"""Number of consecutive words of the source that make a quotation."""
+"""Consecutive words of the source that make a quotation."""
 NGRAM_WORDS = 4
 MOST_SHARED = 0.10
-"""Share of a text's runs of four words that may also be in the source: chance, and names of things."""
+"""Share of a text's runs of four words that may also be in the source by chance, or as names."""
 FEWEST_SHARED = 3
 LINE_CHARACTERS = 30
-"""Length, without spaces, from which on a line of code that is also in the source is copied."""
+"""Least length, without spaces, of a line of code that counts as copied."""
 
 _URL = re.compile(r"https?://\S+")
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_]+")
@@ -29,10 +29,10 @@ class Copy:
 
 
 def find_copy(text: str, sources: Iterable[str]) -> Copy | None:
-    """Find the first sign that `text` copies one of the sources; None if it does not.
+    """Find the first sign that `text` copies one of the sources; None if there is none.
 
-    Compared are words without case, punctuation and mark-up, so that neither reformatting nor recasing hides a
-    copy. Addresses do not count.
+    Words are compared without case, punctuation and markup, so that reformatting does not hide a copy. Addresses do
+    not count.
     """
     words = _words(text)
     lines = [_squeezed(line) for line in _URL.sub(" ", text).splitlines()]
@@ -59,7 +59,7 @@ def _runs(words: list[str], length: int) -> list[tuple[str, ...]]:
 
 
 def _common_run(words: list[str], theirs: list[str]) -> str | None:
-    # A source shorter than that, such as a description of five words, is copied when all of it is there.
+    # A shorter source, such as a description of five words, counts as copied when all of it is there.
     length = min(LONGEST_RUN_WORDS, max(4, len(theirs)))
     known = set(_runs(theirs, length))
     return next((" ".join(run) for run in _runs(words, length) if run in known), None)

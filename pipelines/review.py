@@ -1,7 +1,6 @@
-"""What becomes of a proposal once the user has decided: values in, values out. Pure.
+"""Parse the user's decision on a proposal, and determine its consequences. Pure.
 
-The same decision may be a key in `memory review`, a `--decide` for programs, or a line in the note itself;
-all of them come here.
+A decision may come from a key in `memory review`, from `--decide`, or from a line in the note.
 """
 
 from __future__ import annotations
@@ -17,32 +16,32 @@ from ..runtime.slug import idea_slug, slugify, validate_group, validate_kind, va
 
 @dataclass(frozen=True)
 class Approve:
-    """It holds. If it was proposed in the place of another entry, that one is superseded."""
+    """Accept the proposal. An entry that it was proposed to replace is superseded."""
 
     always: bool = False
-    """Every session is given it at its start."""
+    """Give it to every session at its start."""
     guard: str = ""
-    """How it guards what the agent does, one of `vault.entry.GUARDS`; '' for not at all."""
+    """Its guard, one of `vault.entry.GUARDS`; '' for none."""
 
 
 @dataclass(frozen=True)
 class KeepBoth:
-    """It holds, beside the entry in whose place it was proposed."""
+    """Accept the proposal, and keep the entry that it was proposed to replace."""
 
 
 @dataclass(frozen=True)
 class Reject:
-    """It does not hold, and is not to be proposed again."""
+    """Refuse the proposal, and never propose it again."""
 
 
 @dataclass(frozen=True)
 class Skip:
-    """Not now."""
+    """Decide later."""
 
 
 @dataclass(frozen=True)
 class Supersede:
-    """It holds, in the place of another entry: its path, its slug, or a link to it."""
+    """Accept the proposal in place of another entry: its path, slug, or a link to it."""
 
     entry: str
 
@@ -60,14 +59,14 @@ _WORDS: dict[str, Decision] = {
 _AROUND = "\"'“”‘’.! "
 _SUPERSEDE = re.compile(r"(?:supersedes?|replaces?)\b[\s:=]*(?P<entry>\S.*)?", re.IGNORECASE | re.DOTALL)
 ARCHIVED = f"{DEFAULT_GROUP}/{ARCHIVE}"
-"""Here superseded entries go."""
+"""Folder of superseded entries."""
 HOW_TO_DECIDE = "approve, always, remind, keep both, reject, skip, or supersede PATH"
 
 
 def parse_decision(text: str, replaces: str | None = None) -> Decision | None:
-    """The decision in a line such as `approve` or `supersede [[tabs]]`; None for anything else.
+    """Parse a decision such as `approve` or `supersede [[tabs]]`; None for anything else.
 
-    `supersede` alone means the entry that the note itself names, `replaces`.
+    `supersede` alone means `replaces`, the entry that the note names.
     """
     words = text.strip().strip("\"'")
     if (word := " ".join(words.lower().split()).strip(_AROUND)) in _WORDS:
@@ -75,20 +74,20 @@ def parse_decision(text: str, replaces: str | None = None) -> Decision | None:
     match = _SUPERSEDE.fullmatch(words)
     if match is None:
         return None
-    # No name of a note ends with a full stop, but a sentence does.
+    # A full stop is the end of a sentence, not of a note's name.
     entry = link_target((match["entry"] or "").rstrip(". ") or replaces or "")
     return Supersede(entry) if entry else None
 
 
 def why_none(text: str) -> str:
-    """What is wrong with a decision that `parse_decision` does not know, and what to write."""
+    """Say what is wrong with a decision that `parse_decision` does not know, and what to write."""
     if _SUPERSEDE.fullmatch(text.strip().strip("\"'")) is not None:
         return f"{text[:60]!r} does not say what it replaces: write supersede [[entry]], with its name or path"
     return f"{text[:60]!r} is no decision: write {HOW_TO_DECIDE}"
 
 
 def link_target(text: str) -> str:
-    """Path or slug in `[[path|shown]]`, `[[path#heading]]`, `path.md` or `slug`; a path may be one of `C# rules.md`."""
+    """Return the path or slug in `[[path|shown]]`, `[[path#heading]]`, `path.md` (also `C# rules.md`) or `slug`."""
     inner = text.strip().strip("\"'")
     if inner.endswith(".md") and not inner.startswith("[["):
         return inner
@@ -98,7 +97,7 @@ def link_target(text: str) -> str:
 
 @dataclass(frozen=True)
 class Proposal:
-    """A note that waits for a decision, with what decides where it goes."""
+    """A note that waits for a decision, with the fields that determine its new place."""
 
     path: str
     kind: str | None
@@ -111,7 +110,7 @@ class Proposal:
 
 @dataclass(frozen=True)
 class Accepted:
-    """It moves to `path` with this status; `replaces` (a path or slug) is superseded by it."""
+    """The note moves to `path` with this status, and supersedes `replaces`, a path or slug."""
 
     path: str
     status: str
@@ -120,7 +119,7 @@ class Accepted:
 
 @dataclass(frozen=True)
 class PutAway:
-    """It moves to `path`, in the archive, with this status."""
+    """The note moves to `path`, in the archive, with this status."""
 
     path: str
     status: str
@@ -128,16 +127,16 @@ class PutAway:
 
 @dataclass(frozen=True)
 class Left:
-    """It stays where it is."""
+    """The note stays where it is."""
 
 
 Outcome: TypeAlias = "Accepted | PutAway | Left"
 
 
 def settle(proposal: Proposal, decision: Decision) -> Outcome:
-    """What is to be done. Paths may be taken: the next free name is meant then.
+    """Return the outcome of a decision. If its path is taken, the next free name is meant.
 
-    Raises EntryInvalid when the note's kind, group or slug is none, or an idea is to replace something.
+    Raises EntryInvalid for an invalid kind, group or slug, and for an idea that is to replace something.
     """
     match decision:
         case Skip():
@@ -167,7 +166,7 @@ def _accepted(proposal: Proposal, replaces: str | None) -> Accepted:
 
 
 def group_of(group: str | None, project: str | None) -> str:
-    """The group that the note names; else its project's; else the user's own. Raises EntryInvalid."""
+    """Return the group that the note names, else its project's, else the user's. Raises EntryInvalid."""
     if group:
         return validate_group(group)
     return f"{PROJECTS}/{slugify(project)}" if project else DEFAULT_GROUP
@@ -178,7 +177,7 @@ def _name(proposal: Proposal) -> str:
 
 
 def archive_name(path: str, day: str, number: int = 1) -> str:
-    """Where a superseded entry goes: `_archive/<its path>.YYYYMMDD.md`, then `-2`, `-3`, …"""
+    """Return the path of a superseded entry: `_archive/<its path>.YYYYMMDD.md`, then `-2`, `-3`, …"""
     suffix = day if number == 1 else f"{day}-{number}"
     return f"{ARCHIVED}/{path}.{suffix}.md"
 
@@ -187,13 +186,13 @@ _ARCHIVED_AS = re.compile(rf"{ARCHIVED}/(?P<path>.+\.md)\.\d{{8}}(?:-\d+)?\.md")
 
 
 def former_path(path: str) -> str | None:
-    """Where the superseded entry at `path` was before (`archive_name`); None for any other."""
+    """Return the former path of the superseded entry at `path` (see `archive_name`); None for any other."""
     archived = _ARCHIVED_AS.fullmatch(path)
     return None if archived is None else archived["path"]
 
 
 def replacement_line(path: str) -> str:
-    """The line by which a proposal tells what it would replace."""
+    """Render the line that says what a proposal would replace."""
     return f"It would replace [[{path.removesuffix('.md')}]]."
 
 
@@ -201,5 +200,5 @@ _REPLACEMENT_LINE = re.compile(r"^It would replace \[\[[^\]\n]+\]\]\.\n\n?", re.
 
 
 def without_replacement_line(body: str) -> str:
-    """The body once the decision has been made."""
+    """Remove the line of `replacement_line` from a body."""
     return _REPLACEMENT_LINE.sub("", body)

@@ -1,7 +1,7 @@
-"""Where a candidate goes: its tier, and what is to be done with it. Pure.
+"""Decide the tier and the destination of a candidate. Pure.
 
-HIGH is saved at once, MEDIUM waits for the user's decision, LOW lies in the inbox. What is known already is
-strengthened, never written again; what was rejected stays rejected.
+HIGH is saved at once, MEDIUM waits for the user's decision, LOW goes to the inbox. A memory that is known already is
+strengthened instead of written again, and a rejected one stays rejected.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ReviewMode = Literal["interactive", "auto", "silent"]
 
 
 def review_mode(text: str) -> ReviewMode:
-    """The mode of that name; what is none asks the user, as the default does."""
+    """Return the mode of this name; `interactive` for an unknown name."""
     match text:
         case "auto" | "silent":
             return text
@@ -28,7 +28,7 @@ def review_mode(text: str) -> ReviewMode:
 
 
 class Tier(StrEnum):
-    """How sure it is that the user wants this remembered."""
+    """How certain it is that the user wants a memory."""
 
     HIGH = "HIGH"
     MEDIUM = "MEDIUM"
@@ -36,13 +36,13 @@ class Tier(StrEnum):
 
 
 class Action(StrEnum):
-    """What is to be done with a candidate."""
+    """What becomes of a candidate."""
 
     WRITE = "write"
     STRENGTHEN = "strengthen"
-    """The entry at `destination` gets its evidence, and one more occurrence but for a further finding."""
+    """Add its evidence to the entry at `destination`, and an occurrence, except for `is_further_finding`."""
     NOTHING = "nothing"
-    """This very evidence was counted already, or the user rejected it."""
+    """Its evidence was counted already, or the user rejected it."""
 
 
 @dataclass(frozen=True)
@@ -53,47 +53,46 @@ class Known:
     status: str
     occurrences: int
     records: frozenset[str]
-    """Ids of the transcript records that are its evidence already, of those that the candidate names."""
+    """Those of the candidate's transcript records that are already evidence of the entry."""
     sessions: frozenset[str] = frozenset()
-    """The sessions these are from."""
+    """Sessions that its evidence is from."""
     project: str | None = None
-    """Its project's slug; None: it holds everywhere."""
+    """Slug of its project; None if it holds everywhere."""
     replaces: str | None = None
-    """Path of the rule that it is proposed to replace."""
+    """Path of the rule that the entry is proposed to replace."""
     pieces: int = 0
-    """So many records its evidence names, those of several sessions counted each."""
+    """Number of records in its evidence."""
     is_counted: bool = False
-    """Its evidence holds this saying already: the same words in this session, or a copy of it of the same time."""
+    """Whether its evidence has this saying already: the same words in this session or in a copied one."""
     others_words: bool = False
-    """Its text is not known to be the user's: an agent proposed it, a file holds it, a model put it so, it was passed
-    on, or no host's record says who typed it; and the candidate does not say the very same."""
+    """Whether its text may be somebody else's: an agent proposed it, a file holds it, a model worded it, or no record
+    of the host says who typed it; and the candidate does not say exactly the same."""
 
 
 @dataclass(frozen=True)
 class ReversedRule:
-    """A living rule that a candidate contradicts."""
+    """A rule in use that a candidate contradicts."""
 
     path: str
     project: str | None = None
-    """Its project's slug; None: it holds everywhere."""
+    """Slug of its project; None if it holds everywhere."""
     said: str = ""
-    """When it was said last, as `Candidate.said_at`; '' where that is not known."""
+    """When it was said last, as `Candidate.said_at`; '' if unknown."""
 
 
 class KnownMemories(Protocol):
-    """What the vault knows, asked for one candidate at a time."""
+    """Searches the vault for one candidate at a time."""
 
     def same(self, candidate: Candidate) -> Sequence[Known]:
-        """Every entry that says what the candidate says, whatever its status; the live ones first."""
+        """Return all entries that say the same, of any status; those in use first."""
 
     def reversed_rule(self, candidate: Candidate) -> ReversedRule | None:
-        """A living rule that the candidate turns into its opposite, or states with another value; None when there is
-        none."""
+        """Return the rule in use that the candidate contradicts; None if there is none."""
 
 
 @dataclass(frozen=True)
 class RoutedCandidate:
-    """A candidate with its tier and what becomes of it. `destination` is a vault-relative path."""
+    """A candidate with its tier and its action. `destination` is a vault-relative path."""
 
     candidate: Candidate
     tier: Tier
@@ -101,35 +100,35 @@ class RoutedCandidate:
     destination: str
     why: str
     supersedes: str | None = None
-    """WRITE: the rule it would replace. STRENGTHEN: where the entry is now, which moves to `destination`."""
+    """WRITE: path of the rule it would replace. STRENGTHEN: present path of the entry, which moves to `destination`."""
     widened: bool = False
-    """Said in another project than the entry's: it is the user's rule, not the project's."""
+    """It was said in another project than the entry's, so it becomes a rule for everywhere."""
 
 
 RULE_CATEGORIES = frozenset({"preference", "correction", "fact"})
 REJECTED_STATUSES = frozenset({"rejected", "dismissed"})
-"""The user said no; saying it again does not change that."""
+"""Statuses of entries that the user refused; saying the same again does not change that."""
 ONE_OCCURRENCE = "inferred from one occurrence"
-"""Why it has no better tier."""
+"""Reason for the tier LOW."""
 REVERSES = "reverses "
-"""Why it would replace the rule whose path follows."""
+"""Reason for a proposal to replace a rule; its path follows."""
 UNCONFIRMED = "nothing in the session's record says that you typed it"
-"""Why a standing rule has no better tier."""
+"""Reason for the tier MEDIUM of a standing rule."""
 MOST_PIECES = 1000
-"""Records. An entry with so much evidence gets no more, and is counted no further: every piece that was counted stays
-named, so what is read again is known again, and what is undone is found; and its header stays of a size to read."""
+"""Most records in the evidence of an entry; after that it is neither extended nor counted. Every counted record stays
+named, so that re-reading recognises it and undo finds it, and the header stays readable."""
 REVIEW_OCCURRENCES = 3
 """Occurrences from which on something is a pattern, about which the user is asked."""
 LEAST_SESSIONS = 2
 """Fewest sessions in which a pattern was seen."""
 PUT_AWAY_STATUSES = frozenset({"superseded", "archived", "resolved"})
-"""It held once. Said again, it is news: it is proposed anew."""
+"""Statuses of entries that held once; the same said again is proposed anew."""
 
 
 def route(candidate: Candidate, known: KnownMemories, *, mode: ReviewMode = "interactive") -> RoutedCandidate:
     """Decide what becomes of one candidate."""
     if candidate.category in RULE_CATEGORIES and not candidate.from_user:
-        # An order in a README or a tool's output is not the user's, at no tier and however often it is read.
+        # An order in a README or a tool's output is never a rule of the user, however often it is read.
         return RoutedCandidate(candidate, Tier.LOW, Action.NOTHING, "", "not in words you typed")
     same = known.same(candidate)
     for entry in same:
@@ -142,7 +141,7 @@ def route(candidate: Candidate, known: KnownMemories, *, mode: ReviewMode = "int
     saves = status_at(destination_of(candidate, tier, mode)) == "active"
     living = next((entry for entry in same if _lives(entry, saves)), None)
     if living is not None:
-        # What waits as a guess may still be saved: the host may say only now that the user typed it.
+        # A guess that waits may be saved now, if only this time the host says that the user typed it.
         rises = tier is Tier.HIGH and living.status in ("inbox", "pending")
         if living.is_counted and not rises:
             return _settled(candidate, living, "this was counted already")
@@ -150,12 +149,11 @@ def route(candidate: Candidate, known: KnownMemories, *, mode: ReviewMode = "int
     reversed_rule = known.reversed_rule(candidate)
     if reversed_rule is not None and candidate.category != "idea":
         if candidate.said_at is not None and candidate.said_at < reversed_rule.said:
-            # Sessions are not always read in the order in which they were held.
+            # Sessions are not always read in their order.
             return RoutedCandidate(candidate, tier, Action.NOTHING, reversed_rule.path, "you said otherwise later")
-        # Two rules that contradict each other must not stand side by side, and only the user knows which holds.
+        # Two rules that contradict each other must not both be in use, and only the user knows which holds.
         if reversed_rule.project is None:
-            # What takes the place of a rule for everything holds for everything: else it would hold in one project,
-            # and the old one nowhere.
+            # The replacement of a rule for everywhere must hold everywhere, too.
             candidate = replace(candidate, scope="personal")
         destination = destination_of(candidate, Tier.MEDIUM, "auto" if mode == "auto" else "interactive")
         return RoutedCandidate(
@@ -165,9 +163,9 @@ def route(candidate: Candidate, known: KnownMemories, *, mode: ReviewMode = "int
 
 
 def _lives(entry: Known, saves: bool) -> bool:
-    """Is it the memory that one more occurrence, which would be saved (`saves`), strengthens?
+    """Whether one more occurrence strengthens this entry. `saves`: whether the occurrence would be saved unasked.
 
-    What is saved unasked is saved in the user's words: a text of others goes on waiting beside it.
+    Only the user's own words are saved unasked, so a waiting text of others is left alone.
     """
     waits_for_user = saves and entry.others_words and entry.status in ("inbox", "pending")
     return entry.status not in PUT_AWAY_STATUSES and not waits_for_user
@@ -175,28 +173,27 @@ def _lives(entry: Known, saves: bool) -> bool:
 
 def _strengthened(candidate: Candidate, living: Known, tier: Tier, why: str, mode: ReviewMode) -> RoutedCandidate:
     """Decide on one more occurrence of `living`, which may now be sure enough to leave the place where it waits."""
-    # An idea stays where it is: a promoted one is a project of its own.
+    # An idea stays where it is: a promoted one is a project.
     idea = candidate.category == "idea"
     widened = (
         not idea
         and living.project is not None
         and is_widened([living.project, project_of(candidate)])
-        # What another text says elsewhere makes no rule of one project the user's own.
+        # Unconfirmed words do not make a rule of one project a rule for everywhere.
         and (candidate.role != "user" or (candidate.confirmed and candidate.from_user))
     )
     occurrences = living.occurrences + (not is_further_finding(candidate, living.sessions))
     is_hint = tier is Tier.LOW and not (candidate.standing_rule or candidate.claimed_rule)
     if tier is Tier.LOW and is_pattern(occurrences, living.sessions | {candidate.session}):
         tier, why = Tier.MEDIUM, f"seen {occurrences} times"
-    # What is saved unasked is saved in the user's words (`_lives`), also when it is seen often.
-    # A rule that is stated outright needs no decision any more, also when the guess at it still waits for one;
-    # but whether it replaces another one, only the user knows.
+    # Only the user's own words are saved unasked (`_lives`), also when something is seen often. A rule that is stated
+    # outright needs no decision, unless it would replace another one.
     if living.others_words and mode == "silent":
         mode = "interactive"
     waits = living.status == "inbox" or (living.status == "pending" and tier is Tier.HIGH)
     if waits and tier is not Tier.LOW and not idea and living.replaces is None:
         promoted = _moved(living.path, destination_of(candidate, tier, mode, widened=widened or living.project is None))
-        # In the mode `auto` what waits in the inbox goes on waiting there.
+        # In the mode `auto` an inbox note stays in the inbox.
         if status_at(promoted) != living.status:
             return RoutedCandidate(candidate, tier, Action.STRENGTHEN, promoted, why, living.path, widened)
     else:
@@ -205,7 +202,7 @@ def _strengthened(candidate: Candidate, living: Known, tier: Tier, why: str, mod
             target = _moved(living.path, destination_of(candidate, Tier.HIGH, mode, widened=True))
             return RoutedCandidate(candidate, tier, Action.STRENGTHEN, target, why, living.path, widened)
     if is_hint and living.status == "active" and not widened:
-        # A question about a saved rule is no further statement of it.
+        # A question about a saved rule does not state it again.
         return RoutedCandidate(candidate, tier, Action.NOTHING, living.path, f"{why}; a hint at it counts for nothing")
     if living.pieces >= MOST_PIECES and not widened:
         return RoutedCandidate(
@@ -215,7 +212,7 @@ def _strengthened(candidate: Candidate, living: Known, tier: Tier, why: str, mod
 
 
 def _moved(path: str, destination: str) -> str:
-    """Where an entry goes that moves there: it keeps the name under which it may have been linked."""
+    """Return the new path of an entry that moves: it keeps its name, which may be linked."""
     return f"{destination.rpartition('/')[0]}/{path.rpartition('/')[2]}"
 
 
@@ -225,22 +222,22 @@ def is_pattern(occurrences: int, sessions: Collection[str]) -> bool:
 
 
 def is_further_finding(candidate: Candidate, sessions: Collection[str]) -> bool:
-    """What an agent found out next about a problem of these sessions: more evidence, but seen no more often."""
+    """Whether this is a further finding about a problem of these sessions: more evidence, but no new occurrence."""
     return candidate.category == "fix" and candidate.session in sessions
 
 
 def is_widened(projects: Sequence[str | None]) -> bool:
-    """Do these, the projects of sayings of one memory, make it the user's own? None is no project."""
+    """Whether a memory that was said in these projects (None: outside of one) holds everywhere."""
     return len(set(projects)) > 1
 
 
 def project_of(candidate: Candidate) -> str | None:
-    """Slug of the project that the candidate holds in; None when it holds everywhere."""
+    """Slug of the project in which the candidate holds; None if it holds everywhere."""
     return slugify(candidate.project) if candidate.scope == "project" and candidate.project else None
 
 
 def tier_of(candidate: Candidate) -> tuple[Tier, str]:
-    """The tier of a candidate that nothing is known of, and why."""
+    """Return the tier of a candidate that is not known yet, and the reason."""
     if candidate.category == "idea":
         return (Tier.MEDIUM, "an idea of yours") if candidate.from_user else (Tier.LOW, "an idea, inferred")
     if candidate.standing_rule and candidate.from_user:
@@ -253,7 +250,7 @@ def tier_of(candidate: Candidate) -> tuple[Tier, str]:
 
 
 def destination_of(candidate: Candidate, tier: Tier, mode: ReviewMode, *, widened: bool = False) -> str:
-    """Vault-relative path for a candidate of this tier, were its name free; `widened`: of no project."""
+    """Return the vault-relative path for a candidate of this tier, which may be taken. `widened`: for no project."""
     if candidate.category == "idea":
         return f"{DEFAULT_GROUP}/{INCUBATOR}/{idea_slug(candidate.title)}/_index.md"
     slug = mining_slug(candidate.title)
@@ -265,13 +262,13 @@ def destination_of(candidate: Candidate, tier: Tier, mode: ReviewMode, *, widene
 
 
 def group_of(candidate: Candidate) -> str:
-    """Where the entry belongs once it is accepted: with its project, or with the user."""
+    """Return the group of the accepted entry: its project's, or the user's."""
     project = project_of(candidate)
     return f"{PROJECTS}/{project}" if project else DEFAULT_GROUP
 
 
 def status_at(destination: str) -> str:
-    """The status of an entry that is written there."""
+    """Return the status of an entry that is written to this path."""
     folders = destination.split("/")
     if REVIEW in folders:
         return "pending"
@@ -281,10 +278,9 @@ def status_at(destination: str) -> str:
 
 
 def beyond_limit(candidates: Sequence[Candidate], waiting: int, limit: int) -> frozenset[int]:
-    """Indexes of the candidates of one session that are to make no new entry, since `limit` entries of it wait then.
+    """Return the indexes of a session's candidates that make no new entry, so that at most `limit` of them wait.
 
-    `waiting`: how many do already. A session that runs away must not bury what others said: the surest come first.
-    What is saved at once, or is known, is outside the limit. 0 is no limit.
+    `waiting`: how many wait already. The surest candidates come first; those saved at once do not count. 0: no limit.
     """
     if not limit:
         return frozenset()

@@ -108,13 +108,6 @@ def findings(text: str, policy: Policy = Policy.FULL) -> tuple[Finding, ...]:
     return _merged(found, text)
 
 
-NEAR_CHARS = 200
-"""Characters around a passage that are searched, too: a secret's name and quotation marks are that near."""
-FAR_CHARS = 6000
-"""The same for private keys and for runs without a blank: neither is longer."""
-_KEY_SIGN = "BEGIN "
-
-
 def scrub_passage(text: str, start: int, end: int) -> str:
     """Return characters [start, end) of a text, scrubbed with regard to the whole text.
 
@@ -125,27 +118,11 @@ def scrub_passage(text: str, start: int, end: int) -> str:
 
 def findings_in_passage(text: str, start: int, end: int) -> tuple[Finding, ...]:
     """Return the parts of a text's findings that lie in [start, end), counted from `start`."""
-    low, high = _surroundings(text, start, end)
-    if 2 * (high - low) < len(text):  # Else the whole text is searched, once for all its passages.
-        text, start, end = text[low:high], start - low, end - low
     return tuple(
         replace(each, start=max(each.start, start) - start, end=min(each.end, end) - start)
         for each in _known_findings(text)
         if each.start < end and start < each.end
     )
-
-
-def _surroundings(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return the range to search for all findings that reach into [start, end)."""
-    lowest, highest = max(0, start - FAR_CHARS), min(len(text), end + FAR_CHARS)
-    if text.find(_KEY_SIGN, lowest, highest) >= 0:
-        return lowest, highest
-    low, high = max(lowest, start - NEAR_CHARS), min(highest, end + NEAR_CHARS)
-    while low > lowest and not text[low - 1].isspace():
-        low -= 1
-    while high < highest and not text[high].isspace():
-        high += 1
-    return low, high
 
 
 @lru_cache(maxsize=4)

@@ -1,8 +1,7 @@
-"""Pass 2 of judging a pattern: the prompt to a language model, and reading its answer. Pure.
+"""Ask a language model to judge a pattern (pass 2): render the prompt, read the answer. Pure.
 
-The pattern's text is foreign and may try to talk to the model. So the answer can only be a few plain lines and a
-word; it can lower the confidence, never raise it; lines with addresses, code or orders are dropped; and what repeats
-the source is refused by the writer.
+The pattern's text is foreign and may try to instruct the model. So the answer can only lower the confidence, and add a
+few plain lines. Lines with addresses, code or orders are dropped; the writer refuses copies of the source.
 """
 
 from __future__ import annotations
@@ -40,14 +39,14 @@ commands, names of files or addresses, and do not address the reader."""
 
 @dataclass(frozen=True)
 class Opinion:
-    """The usable part of a model's answer. `lowers`: the model thinks little of the pattern."""
+    """The usable part of a model's answer. `lowers`: whether it lowers the confidence."""
 
     lowers: bool
     adopt: tuple[str, ...]
 
 
 def prompt_for(pattern: Pattern, text: str) -> str:
-    """Render the prompt; `pattern` and `text` are scrubbed."""
+    """Render the prompt. `pattern` and `text` must be scrubbed."""
     material = f"{pattern.title}\n\n{pattern.description}\n\n{text}"[:TEXT_CHARACTERS]
     return f"<<<SOURCE\n{material.replace('SOURCE>>>', 'SOURCE')}\nSOURCE>>>"
 
@@ -56,7 +55,7 @@ _MARKUP = re.compile(r"https?:|www\.|[`<>{}|\[\]]|\(\)|\$\w|/\w+/|--\w")
 
 
 def opinion_in(value: Mapping[str, Any]) -> Opinion:
-    """Read the usable part of the model's object; nothing if it does not fit the schema."""
+    """Return the usable part of the model's object; nothing if it does not fit the schema."""
     said = value.get("adopt")
     lines = [" ".join(line.split()) for line in said if isinstance(line, str)] if isinstance(said, list) else []
     kept = [

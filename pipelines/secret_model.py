@@ -67,19 +67,6 @@ class Model:
         weights = self.weights
         return self.bias + sum(weights[name] * value for name, value in features.items() if name in weights)
 
-    def dump(self) -> str:
-        """Serialise as JSON."""
-        rounded = {name: round(value, 4) for name, value in sorted(self.weights.items())}
-        table = [[round(self.bigrams[a + b], 1) for b in ALPHABET] for a in ALPHABET]
-        data = {
-            "format": FORMAT,
-            "bias": round(self.bias, 4),
-            "threshold": round(self.threshold, 3),
-            "weights": rounded,
-        }
-        rows = ",\n  ".join(json.dumps(row, separators=(",", ":")) for row in table)
-        return json.dumps(data, indent=1)[:-2] + f',\n "bigrams": [\n  {rows}\n ]\n}}\n'
-
 
 def load(text: str) -> Model:
     """Load a model from JSON. Raises ValueError for any other format."""

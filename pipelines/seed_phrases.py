@@ -13,9 +13,6 @@ from pathlib import Path
 
 WORDS_FILE = Path(__file__).with_name("bip39_english.txt")
 LENGTHS = (24, 21, 18, 15, 12)
-PROBE_CHARS = 24
-"""Distance of the words that are looked up; a phrase is more than twice as long."""
-FEWEST_AFTER = 4
 FEWEST_DISTINCT = 4
 """A phrase with fewer different words is the standard's example ("abandon abandon … about")."""
 _WORD = re.compile(r"[A-Za-z]+")
@@ -28,42 +25,17 @@ def _numbers() -> dict[str, int]:
 
 
 def seed_phrases(text: str) -> Iterator[tuple[int, int]]:
-    """Yield [start, end) of each phrase. Takes linear time: looks up a word every PROBE_CHARS characters."""
-    numbers = _numbers()
-    position = done = 0
-    while (word := _WORD.search(text, position)) is not None:
-        position = max(position + PROBE_CHARS, word.end())
-        start = word.start()
-        while start > done and text[start - 1].isalpha():
-            start -= 1
-        if text[start : word.end()].lower() not in numbers:
-            continue
-        run = _run(text, start)
-        if len(run) >= FEWEST_AFTER:
-            # The part of the phrase before the word that was looked up.
-            before = _run(text, start, max(done, start - 5 * PROBE_CHARS))
-            run = before if before and before[-1][0] >= run[0][0] else run
-            yield from _phrases(text, run)
-        done = run[-1][1]
-        position = max(position, done)
-
-
-def _run(text: str, start: int, earliest: int | None = None) -> list[tuple[int, int]]:
-    """Return the ranges of the list's words around `start`, joined by separators, from `earliest` on."""
+    """Yield [start, end) of each phrase."""
     numbers = _numbers()
     run: list[tuple[int, int]] = []
-    last_end = None
-    for word in _WORD.finditer(text, start if earliest is None else earliest):
+    for word in _WORD.finditer(text):
         known = word.group().lower() in numbers
-        joined = last_end is None or _BETWEEN.fullmatch(text, last_end, word.start()) is not None
-        if known and (joined or not run):
+        if run and not (known and _BETWEEN.fullmatch(text, run[-1][1], word.start())):
+            yield from _phrases(text, run)
+            run = []
+        if known:
             run.append(word.span())
-        elif word.start() > start:
-            break
-        else:
-            run = [word.span()] if known else []
-        last_end = word.end()
-    return run
+    yield from _phrases(text, run)
 
 
 def _phrases(text: str, run: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:

@@ -1,7 +1,7 @@
-"""Finding and ranking what a file of instructions has worth proposing as a memory. Pure.
+"""Find and rank the sentences of a file of instructions that are worth proposing as memories. Pure.
 
-A file of 2,000 lines holds perhaps 50 rules; the rest says how the code is laid out, which the file itself tells
-better. So each sentence is graded by the words that make a rule of it, prose falls out, and the strongest come first.
+A file of 2,000 lines holds perhaps 50 rules; the rest describes the code. So each sentence is scored by words that make
+it a rule, prose is left out, and the strongest rules come first.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..vault.entry import fingerprint, first_heading, parse_text
 from ..vault.wording import cut
 
 LEAST_SCORE = 2.0
-"""Least score of a rule; a sentence below it describes something rather than asking for it."""
+"""Least score of a rule; a sentence with less describes something."""
 LEAST_WORDS, MOST_WORDS = 3, 60
 MAX_STATEMENT_CHARACTERS = 600
 MAX_DECISION_CHARACTERS = 500
@@ -63,12 +63,12 @@ KIND_OF_MEMORY_TYPE = {
     "project": "convention",
     "reference": "reference",
 }
-"""The four types of an agent's own notes, and the kind of entry that each would be."""
+"""The four types of an agent's own notes, each with its kind of entry."""
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """An entry proposed from a file. It is not scrubbed yet."""
+    """An entry proposed from a file; not scrubbed yet."""
 
     kind: str
     statement: str
@@ -83,13 +83,13 @@ class Proposal:
 
     @property
     def fingerprint(self) -> str:
-        """Fingerprint by which the same sentence is recognised anywhere."""
+        """Fingerprint of the statement."""
         return fingerprint(self.statement)
 
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A sentence that is not proposed, the line it begins on, and why. It is not scrubbed yet."""
+    """A sentence that is not proposed, its first line, and why; not scrubbed yet."""
 
     line: int
     sentence: str
@@ -97,8 +97,10 @@ class LeftOut:
 
 
 def left_out_of(text: str) -> list[LeftOut]:
-    """Find the sentences that `rules_in` does not propose, in the order of the file. Code blocks, tables, quotations
-    and comments are no sentences."""
+    """Return the sentences that `rules_in` does not propose, in the order of the file.
+
+    Code blocks, tables, quotations and comments are no sentences.
+    """
     found = []
     for line, heading, sentence in _sentences(text):
         score, why = grade(sentence, heading)
@@ -111,7 +113,7 @@ def left_out_of(text: str) -> list[LeftOut]:
 
 
 def rules_in(text: str) -> list[Proposal]:
-    """Find the rules in a file of instructions, each sentence once, the strongest first."""
+    """Return the rules in a file of instructions, each once, the strongest first."""
     found: dict[str, Proposal] = {}
     for line, heading, sentence in _sentences(text):
         score, why = grade(sentence, heading)
@@ -137,18 +139,18 @@ _INJECTION = re.compile(
 
 
 def is_injection(text: str) -> bool:
-    """Whether a text orders the agent to act against the user's interest, unlike a repository's rules."""
+    """Whether a text orders the agent to act against the user, which no rule of a repository does."""
     bare = "".join(c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != "Cf")
     return _INJECTION.search(" ".join(bare.split())) is not None
 
 
 def ranked(proposals: Iterable[Proposal]) -> list[Proposal]:
-    """Sort the strongest first; equals keep their order."""
+    """Sort proposals, the strongest first; equals keep their order."""
     return sorted(proposals, key=lambda one: (-one.score, one.line))
 
 
 def grade(sentence: str, heading: str = "") -> tuple[float, str]:
-    """Score how strong a rule a sentence is, with the reason."""
+    """Return how strong a rule a sentence is, and the reason."""
     words = sentence.split()
     if not LEAST_WORDS <= len(words) <= MOST_WORDS or _LINK_ONLY.fullmatch(sentence):
         return 0.0, UNFIT
@@ -177,7 +179,7 @@ def grade(sentence: str, heading: str = "") -> tuple[float, str]:
 def decision_in(text: str) -> Proposal | None:
     """Read a decision record: its title and the first paragraph below Decision; None for any other file.
 
-    Records that were only proposed, rejected or superseded hold nothing that is in force.
+    None also for records that are proposed, rejected or superseded.
     """
     sections: dict[str, list[str]] = {}
     current = ""
@@ -205,7 +207,7 @@ def decision_in(text: str) -> Proposal | None:
 
 
 def description_in(text: str) -> str:
-    """The paragraph with which a file of instructions begins, if that says what the project is; '' if it does not."""
+    """Return the first paragraph of a file of instructions if it describes the project; else ''."""
     for part in re.split(r"\n\s*\n", _blanked(text)):
         lines = [line.strip() for line in part.split("\n") if line.strip() and not _HEADING.fullmatch(line)]
         if lines:
@@ -216,10 +218,10 @@ def description_in(text: str) -> str:
 
 
 def index_of(project: str, instructions: Iterable[str], decisions: Iterable[tuple[str, str]]) -> str:
-    """What the project is and where its decisions stand, in one line; '' where the files say neither.
+    """Describe the project and list its decisions, in one line; '' where the files hold neither.
 
-    `instructions`: texts of files of instructions, the first of which that describes the project counts; `decisions`:
-    name and text of each decision record.
+    `instructions`: texts of files of instructions, of which the first description counts; `decisions`: name and text of
+    each decision record.
     """
     described = next(filter(None, map(description_in, instructions)), "")
     found = ((name, decision_in(text)) for name, text in decisions)
@@ -230,7 +232,7 @@ def index_of(project: str, instructions: Iterable[str], decisions: Iterable[tupl
 
 
 def memory_in(text: str) -> Proposal | None:
-    """Read one of the agent's own topic files: its description, and its body as the detail."""
+    """Read one of the agent's topic files: its description, with its body as detail; None if it has no known type."""
     entry = parse_text("memory.md", text)
     metadata = entry.extra.get("metadata")
     nested = metadata.get("type") if isinstance(metadata, dict) else None
@@ -252,7 +254,7 @@ def memory_in(text: str) -> Proposal | None:
 
 
 def title_of(statement: str) -> str:
-    """Make a heading of a statement: without markup, cut at a word."""
+    """Return a statement as a heading: without markup, cut at a word."""
     line = re.sub(r"[*`]|__", "", statement).strip().rstrip(".")
     line = cut(line, TITLE_CHARACTERS)
     return line[:1].upper() + line[1:]
@@ -312,7 +314,7 @@ def _inline_status(text: str) -> str:
 
 
 def _first_paragraph(text: str) -> str:
-    """The first passage that is not only a heading or a line such as `Status: accepted`; of a list, its first item."""
+    """Return the first passage with more than a heading or a line like `Status: accepted`; of a list the first item."""
     for part in re.split(r"\n\s*\n", text.strip()):
         lines = [line for line in part.split("\n") if not _HEADING.fullmatch(line) and not _FIELD.fullmatch(line)]
         if not any(line.strip() for line in lines):

@@ -1,4 +1,4 @@
-"""Finding, adding, changing and removing the lines of MEMORY.md that name topics; all others stay as they are. Pure."""
+"""Find, add, change and remove the lines of MEMORY.md that name topics; all other lines stay. Pure."""
 
 from __future__ import annotations
 
@@ -8,24 +8,22 @@ from dataclasses import dataclass
 
 from ..vault.automemory import INDEX_BYTES, INDEX_LINES, find_regions, strip_comments
 
-_ENTRY = re.compile(r"[ \t]*[-*+][ \t]+\[(?P<title>[^\n]*?)\]\((?P<file>[^()\n]+?\.md)\)(?P<rest>[^\n]*)")
-_HOOK = re.compile(r"\s*(?:—|–|-|:)\s*(?P<hook>.*)")
+_ENTRY = re.compile(r"[ \t]*[-*+][ \t]+\[(?P<title>[^\n]*?)\]\((?P<file>[^()\n]+?\.md)\)[^\n]*")
 _LINK = re.compile(r"\[\[([^\[\]|#\n]+)(?:#[^\[\]|\n]*)?(?:\|[^\[\]\n]*)?\]\]")
 MOST_HOOK_CHARACTERS = 200
 
 
 @dataclass(frozen=True)
 class IndexLine:
-    """One line `- [title](file) — hook`; `number` counts from 0."""
+    """One line `- [title](file) — hook`. `number` counts from 0."""
 
     number: int
     title: str
     file: str
-    hook: str
 
 
 def index_lines(text: str) -> list[IndexLine]:
-    """Find the lines that name topic files of the same folder, outside comments and code."""
+    """Return the lines that name topic files of the same folder, outside comments and code."""
     hidden = [(start, end) for start, end, _ in find_regions(text)]
     found = []
     position = 0
@@ -33,28 +31,27 @@ def index_lines(text: str) -> list[IndexLine]:
         match = _ENTRY.fullmatch(line.rstrip("\r"))
         if match is not None and not any(start <= position < end for start, end in hidden):
             file = match["file"].removeprefix("./")
-            hook = _HOOK.fullmatch(match["rest"].rstrip())
             if "/" not in file:
-                found.append(IndexLine(number, match["title"], file, hook["hook"] if hook else ""))
+                found.append(IndexLine(number, match["title"], file))
         position += len(line) + 1
     return found
 
 
 def line_for(title: str, slug: str, description: str) -> str:
-    """Render the line of a topic, as one line whatever the texts contain."""
+    """Render the line of a topic, on one line whatever the texts contain."""
     shown = " ".join(title.replace("[", "(").replace("]", ")").split()) or slug
     hook = " ".join(description.split())
     if len(hook) > MOST_HOOK_CHARACTERS:
         hook = hook[:MOST_HOOK_CHARACTERS].rsplit(" ", 1)[0] + " …"
     line = f"- [{shown}]({slug}.md)" + (f" — {hook}" if hook else "")
-    # What the lines behind it would be hidden by: a comment, and code that begins here and ends there.
+    # A comment, or code that begins here and ends later, would hide the next lines.
     line = line.replace("<!--", "&lt;!--")
     ends_here = sum(line[start:end].count("`") for start, end, _ in find_regions(line)) == line.count("`")
     return line if ends_here else line.replace("`", "'")
 
 
 def with_line(text: str, slug: str, line: str) -> str:
-    """Put a topic's line into the index: in place of its present line, else at the end."""
+    """Put a topic's line into the index, in place of its present line, else at the end."""
     rows = text.split("\n")
     known = [one for one in index_lines(text) if one.file == f"{slug}.md"]
     if known:
@@ -72,9 +69,9 @@ def without_lines(text: str, slugs: Collection[str]) -> str:
 
 
 def rebuilt(text: str, topics: Mapping[str, str]) -> str:
-    """Rebuild the index: one line for each topic (slug: the line to use if it has none), none for a missing topic.
+    """Rebuild the index: one line for each topic, none for a missing one. Existing lines keep their wording.
 
-    Existing lines keep their wording, which somebody may have chosen with care.
+    `topics`: for each slug the line to add if there is none.
     """
     seen: set[str] = set()
     gone = set()
@@ -90,7 +87,7 @@ def rebuilt(text: str, topics: Mapping[str, str]) -> str:
 
 
 def over_the_limit(text: str) -> str:
-    """Describe how much of the index no session loads; '' if all of it is loaded."""
+    """Describe how much of the index sessions do not load; '' if they load all of it."""
     shown = strip_comments(text).strip("\n")
     lines, size = shown.count("\n") + 1, len(shown.encode("utf-8", "surrogatepass"))
     if lines > INDEX_LINES:
@@ -99,7 +96,7 @@ def over_the_limit(text: str) -> str:
 
 
 def links_in(body: str) -> list[str]:
-    """Targets of `[[links]]` outside code and comments, each once. They are only shown, never followed."""
+    """Return the targets of `[[links]]` outside code and comments, each once."""
     plain = list(body)
     for start, end, _ in find_regions(body):
         plain[start:end] = " " * (end - start)
@@ -107,7 +104,7 @@ def links_in(body: str) -> list[str]:
 
 
 def _closed(text: str) -> str:
-    """Close a code block that `text` leaves open, so that an added line is not code."""
+    """Close a code block that is open at the end of `text`, so that an added line is not code."""
     for start, end, what in find_regions(text):
         if what == "code" and end == len(text):
             fence = re.search(r"`{3,}|~{3,}", text[start:end])

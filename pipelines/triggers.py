@@ -1,8 +1,8 @@
-"""What a rule speaks of that an agent does: commands, files and names, compiled from the rule's own words. Pure.
+"""Compile a rule into triggers: the commands, files and names that it speaks of, from its own words. Pure.
 
-`hooks/action_match.py` looks for them in a call. Names of programs, package managers, file kinds and what people call
-them are data (`trigger_words.json`). A word that only may mean a call ("weak" there) counts in a ban, and where the
-rule's reader says that it belongs to what the agent does.
+`hooks/action_match.py` looks for triggers in tool calls. Names of programs, package managers and file kinds are data
+(`trigger_words.json`). A word that may also mean something else ("weak" there) counts only in a ban, or where the
+rule's channel is `action`.
 """
 
 from __future__ import annotations
@@ -19,21 +19,24 @@ from ..vault.core import is_ban
 
 WORDS_FILE = Path(__file__).with_name("trigger_words.json")
 MOST_TRIGGERS = 40
-"""Of one rule; the first ones, which are the rule's own words."""
+"""Most triggers of each kind of one rule; the first ones come from its own words."""
 MOST_CHARACTERS = 1_500
-"""A longer text is no rule: only its beginning is read."""
+"""Characters of a rule that are read."""
 
 
 @dataclass(frozen=True)
 class Triggers:
-    """Commands are words of a command line, the program first; paths are names, `folder/` or patterns with `*`, with or
-    without folders before; words stand in a command or in new text of a file."""
+    """The triggers of a rule.
+
+    Commands are words of a command line, the program first. Paths are names, `folder/` or patterns with `*`, with or
+    without folders before them. Words are in a command or in new text of a file.
+    """
 
     commands: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
     reads: bool = False
-    """Does a command that only reads count, too?"""
+    """Whether commands that only read match, too."""
 
     def __bool__(self) -> bool:
         return bool(self.commands or self.paths or self.words)
@@ -134,8 +137,8 @@ _AND_OR = frozenset({"and/or", "he/she", "yes/no", "n/a", "i/o", "ci/cd", "tcp/i
 
 
 def compile_triggers(rule: str, *, channel: str = "prompt", named: Iterable[str] = ()) -> Triggers:
-    """What the rule speaks of. `channel`: the reader's opinion, one of `vault.entry.CHANNELS`; `named`: triggers that
-    the note names itself, which come first."""
+    """Return the triggers of a rule. `channel`: the reader's opinion, one of `vault.entry.CHANNELS`; `named`: triggers
+    that the note gives itself and that replace all others."""
     text = _URL.sub(" ", rule[:MOST_CHARACTERS])
     strict = channel != "action" and not is_ban(text) and not re.search(r"\bask\b", text, re.I)
     found: dict[str, str] = {}
@@ -153,7 +156,7 @@ def compile_triggers(rule: str, *, channel: str = "prompt", named: Iterable[str]
 
 
 class _Mentions:
-    """What one sentence names: programs and libraries by their polarity, paths, identifiers."""
+    """The programs and libraries (wanted, forbidden or other), paths and identifiers that a sentence names."""
 
     def __init__(self, sentence: str) -> None:
         self.forbidden: list[str] = []
@@ -305,7 +308,7 @@ def _add_concepts(found: dict[str, str], text: str, strict: bool) -> None:
             for trigger in concept.then:
                 for one in known.installs if trigger == "@install" else (trigger,):
                     found.setdefault(one, _kind_of(one))
-        # "Migrations belong into db/migrations" speaks of every folder of that name.
+        # "Migrations belong into db/migrations" is about every folder of that name.
         for path in [path for path, kind in found.items() if kind == "path" and "/" in path.strip("/")]:
             last = path.strip("/").rsplit("/", 1)[-1]
             if (
@@ -317,7 +320,7 @@ def _add_concepts(found: dict[str, str], text: str, strict: bool) -> None:
 
 
 def _kind_of(trigger: str) -> str:
-    """Command, path or word, by its form."""
+    """Return the kind of a trigger by its form: command, path or word."""
     known = _vocabulary()
     program = trigger.partition(" ")[0]
     if " " in trigger or program in known.programs:
@@ -331,7 +334,7 @@ def _kind_of(trigger: str) -> str:
 
 
 def _command_of(words: Sequence[str]) -> str:
-    """The program, its subcommand if it is one, and flags that follow at once."""
+    """Return the program with its subcommand and the flags directly after it."""
     known = _vocabulary()
     program = words[0].rsplit("/", 1)[-1].lower()
     kept = [program]
@@ -346,7 +349,7 @@ def _command_of(words: Sequence[str]) -> str:
 
 
 def _path_of(token: str, *, sure: bool) -> str:
-    """`token` as a trigger for paths; '' where it is none. `sure`: the words before it say that a place follows."""
+    """Return `token` as a trigger for paths; '' if it is none. `sure`: the words before it announce a place."""
     known = _vocabulary()
     token = token.strip("`'\"").removeprefix("@")
     token = token.removeprefix("./").replace("\\", "/")
@@ -364,7 +367,7 @@ def _path_of(token: str, *, sure: bool) -> str:
         return token
     stem, dot, extension = token.rpartition(".")
     if dot and extension in known.extensions and stem not in ("e.g", "i.e") and token.lower() not in known.libraries:
-        # `.proto` and `*.proto` are files of a kind, `.env` is a name.
+        # `.proto` and `*.proto` mean all such files, `.env` is a name.
         return f"*.{extension}" if stem in ("", "*") and extension != "env" else token
     if token.startswith(".") and re.fullmatch(r"\.[a-z][\w.-]+", token):
         return token

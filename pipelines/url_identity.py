@@ -1,8 +1,7 @@
-"""Recognising addresses that lead to the same thing. Pure.
+"""Recognise addresses that lead to the same thing. Pure.
 
-A list that is edited every week reorders, rewords and recases its lines, and changes how it links to what it lists:
-http for https, a trailing slash, `.git`, `?utm_source=`, `#readme`, `blob/master` for `tree/main`. None of that
-makes the thing a new one. A repository that was renamed at its host can't be told from a new one by its address.
+Lists change how they link to an item: http for https, a trailing slash, `.git`, `?utm_source=`, `#readme`,
+`blob/master` for `tree/main`. The item stays the same. A renamed repository looks like a new one.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 def canonical_url(url: str) -> str | None:
-    """Spell an address canonically, to compare it, not to open it; None if it is no web address.
+    """Return an address in a canonical spelling for comparison, not for opening; None if it is no web address.
 
-    Without scheme, `www.`, case, fragment, tracking parameters, trailing slash; a repository without `.git`, its
-    main branch without name, a folder without its README or SKILL.md. Case goes everywhere: two addresses of one
-    list that differ in nothing else are the same page in practice.
+    Removed are the scheme, `www.`, fragment, tracking parameters and trailing slash, `.git`, the name of a main branch,
+    and a folder's README or SKILL.md. All is in lower case: addresses of one list that differ only in case are the same
+    page in practice.
     """
     if len(url) > MAX_URL_CHARACTERS:
         return None
@@ -53,12 +52,12 @@ def canonical_url(url: str) -> str | None:
         path, query = _repository_path(path), ""
     elif path and path[-1] in _INDEX_PAGES:
         path = path[:-1]
-    route = fragment if fragment.startswith(("/", "!")) else ""  # a page that only its fragment identifies
+    route = fragment if fragment.startswith(("/", "!")) else ""  # of a page that only its fragment identifies
     return "/".join([host, *path]) + (f"?{query}" if query else "") + (f"#{route.casefold()}" if route else "")
 
 
 def repository_of(url: str) -> tuple[str, str] | None:
-    """(owner, name) in lower case of the GitHub repository that an address is in; None for any other address."""
+    """Return (owner, name), in lower case, of the GitHub repository of an address; None for any other address."""
     canonical = canonical_url(url)
     if canonical is None or not canonical.startswith("github.com/"):
         return None
@@ -85,7 +84,7 @@ def _host(host: str) -> str:
 
 
 def _segment(segment: str) -> str:
-    """Spell escapes in one way, in lower case."""
+    """Return a path segment in lower case with canonical escapes."""
     return quote(unquote(segment).casefold(), safe="~!$&'()*+,;=:@-._")
 
 
@@ -100,7 +99,7 @@ def _query(query: str) -> str:
 
 
 def _repository_path(path: list[str]) -> list[str]:
-    """Shorten `owner/name/tree/main/docs/README.md` to `owner/name/docs`; other branches keep their name."""
+    """Shorten `owner/name/tree/main/docs/README.md` to `owner/name/docs`; other branches stay."""
     if len(path) < 2:
         return path
     owner, name, *rest = path

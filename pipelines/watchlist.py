@@ -1,4 +1,4 @@
-"""The watchlist: paths and texts of its notes, and the user's decisions. Pure."""
+"""Paths and texts of the watchlist's notes, and the user's decisions on them. Pure."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ MAX_PART_CHARACTERS = 80
 
 @dataclass(frozen=True)
 class Promote:
-    """The user wants the pattern: the note stays and says so. Nothing is installed."""
+    """Adopt the pattern: the note stays and says so. Nothing is installed."""
 
 
 @dataclass(frozen=True)
 class Dismiss:
-    """The user does not want the pattern, nor to be asked again."""
+    """Refuse the pattern, and never ask again."""
 
 
 @dataclass(frozen=True)
 class Defer:
-    """The user wants to be asked again on this day."""
+    """Ask again on this day."""
 
     until: date
 
@@ -49,7 +49,7 @@ _WORDS: dict[str, Decision] = {
 
 
 def parse_decision(text: str, today: date) -> Decision | None:
-    """The decision in a line such as `defer 2030-08-01`; None for anything else. `defer` alone: 30 days."""
+    """Parse a decision such as `defer 2030-08-01`; None for anything else. `defer` alone means 30 days."""
     words = text.strip("\"'“”‘’.! \n")
     if words.lower() in _WORDS:
         return _WORDS[words.lower()]
@@ -64,7 +64,7 @@ def parse_decision(text: str, today: date) -> Decision | None:
 
 
 def note_path(source: str, pattern: str) -> str:
-    """Path of the note of a new pattern; made nowhere else. Raises PathRefused."""
+    """Return the path of the note of a new pattern. Raises PathRefused."""
     for name in (source, pattern):
         if NAME_PATTERN.fullmatch(name) is None or len(name) > MAX_PART_CHARACTERS:
             raise PathRefused(
@@ -74,18 +74,18 @@ def note_path(source: str, pattern: str) -> str:
 
 
 def known_path(source: str, pattern: str) -> str:
-    """Path of the note of a pattern that is there, under the name that the user has given it. Raises PathRefused."""
+    """Return the path of the note of a known pattern, which the user may have renamed. Raises PathRefused."""
     return f"{FOLDER}/{_part(source)}/{_part(pattern)}.md"
 
 
 def archive_path(path: str) -> str:
-    """Path of the note once it is dismissed. Raises PathRefused."""
+    """Return the path of a dismissed note. Raises PathRefused."""
     source, pattern = parts_of(path)
     return f"{FOLDER}/{ARCHIVE}/{_part(source)}/{_part(pattern)}.md"
 
 
 def parts_of(path: str) -> tuple[str, str]:
-    """(source, pattern) of a note that is not archived. Raises PathRefused for any other path."""
+    """Return (source, pattern) of a note that is not archived. Raises PathRefused for any other path."""
     below = path.removeprefix(f"{FOLDER}/")
     source, slash, name = below.partition("/")
     if below == path or not slash or "/" in name or not name.endswith(".md"):
@@ -117,7 +117,7 @@ MAX_NAME_WORDS = 6
 
 
 def shown_name(title: str) -> str:
-    """Make a name of a foreign title: its first words, without marks that markdown or a host would act on."""
+    """Return a foreign title as a name: its first words, without marks that markdown or a host would act on."""
     words = _SAFE_NAME.sub(" ", title).split()
     return " ".join(words[:MAX_NAME_WORDS])[:80] or "unnamed"
 
@@ -125,7 +125,7 @@ def shown_name(title: str) -> str:
 def note_body(
     pattern: Pattern, judgement: Judgement, facts: Facts | None, address: str, advice: Iterable[str] = ()
 ) -> str:
-    """Render the note in our own words. `advice`: lines of pass 2, which were checked for copies."""
+    """Render the note in our own words. `advice`: lines of pass 2, checked for copies."""
     subjects = ", ".join(judgement.subjects) or "a subject that the rubric has no word for"
     lines = [
         "## What to adopt",

@@ -13,7 +13,6 @@ from ..pipelines.candidate import KIND_OF_CATEGORY, Candidate
 from ..pipelines.learned import NEAR_DISMISSED, learned_shift
 from ..pipelines.likeness import (
     LEAST_SHARED,
-    LikenessLimits,
     Relation,
     Wording,
     code_names,
@@ -133,7 +132,6 @@ class VaultMemories:
         """With `by_problem`, a session's findings about one piece of code are one memory as long as it waits."""
         self._by_problem = by_problem
         self._store = store
-        self._limits = LikenessLimits()
         self._meaning = meaning
         self._notes: dict[str, _Note] = {}
         self._by_fingerprint: dict[str, dict[str, _Note]] = {}
@@ -197,7 +195,7 @@ class VaultMemories:
             for note, cosine in zip(notes, self._cosines(wording, notes), strict=True)
             if cosine is not None
             and cosine >= NEAR_DISMISSED
-            and relation(wording, note.own_wording, cosine, self._limits) is not Relation.CONTRADICTS
+            and relation(wording, note.own_wording, cosine) is not Relation.CONTRADICTS
         ]
         return self._read(near)
 
@@ -227,7 +225,7 @@ class VaultMemories:
         rules.sort(key=lambda note: (note.status != "active", -shared_words(wording, note.wording), note.path))
         cosines = self._cosines(wording, rules)
         for rule, cosine in zip(rules, cosines, strict=True):
-            if relation(wording, rule.own_wording, cosine, self._limits) is not Relation.CONTRADICTS:
+            if relation(wording, rule.own_wording, cosine) is not Relation.CONTRADICTS:
                 continue
             entries = self._read([rule.path])
             # "Always deploy on Mondays. Always deploy on Thursdays." in one message means both.
@@ -301,7 +299,7 @@ class VaultMemories:
         alike = [
             note.path
             for note, cosine in zip(near, cosines, strict=True)
-            if relation(wording, note.wording, cosine, self._limits) is Relation.SAME
+            if relation(wording, note.wording, cosine) is Relation.SAME
         ]
         return [*exact, *alike]
 

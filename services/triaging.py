@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ..pipelines.likeness import LikenessLimits, is_same, may_be_same, of_two_projects, statement_of, wording_of_saying
+from ..pipelines.likeness import is_same, may_be_same, of_two_projects, statement_of, wording_of_saying
 from ..pipelines.review import group_of
 from ..pipelines.routing import is_widened
 from ..pipelines.triage import Expire, InboxItem, Merge, Promote, TriageLimits, TriageStep, triage
@@ -52,7 +52,6 @@ def plan_triage(
     """
     waiting = reviewer.waiting(INBOX) if notes is None else notes
     entries = {entry.path: entry for entry in waiting if "decision" not in entry.extra}
-    limits = LikenessLimits()
     wordings = {path: wording_of_saying(statement_of(entry.body)) for path, entry in entries.items()}
     with SemanticSimilarity(settings) as meaning:
 
@@ -62,9 +61,9 @@ def plan_triage(
                 *(_said_in(entries[each.path]) for each in (one, other))
             ):
                 return False
-            if is_same(left, right, None, limits):
+            if is_same(left, right, None):
                 return True
-            return is_same(left, right, meaning.cosines(left.text, [right.text])[0], limits)
+            return is_same(left, right, meaning.cosines(left.text, [right.text])[0])
 
         steps = triage(
             [_item(entry) for entry in entries.values()],

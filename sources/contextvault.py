@@ -1,4 +1,4 @@
-"""The notes of a ContextVault, the folder that came before MemoryVault: domains and projects. Read only."""
+"""Read the notes of a ContextVault, the predecessor of MemoryVault: domains and projects."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ MAX_NOTE_BYTES = 8_000_000
 
 @dataclass(frozen=True)
 class OldNote:
-    """One markdown file. `name` is relative to the folder that is migrated, with forward slashes."""
+    """One markdown file. `name`: its path relative to the migrated folder, with forward slashes."""
 
     name: str
     text: str
     day: date
-    """When it was last written."""
+    """Day on which it was last written."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class OldFile:
 
 
 def contextvault_notes(root: Path) -> Iterator[OldNote | OldFile]:
-    """Every file below `domains/` and `projects/`. Raises UsageError for a folder that has neither."""
+    """Yield every file below `domains/` and `projects/`. Raises UsageError for a folder with neither."""
     real = Path(os.path.realpath(root))
     parts = [part for part in ("domains", "projects") if os.path.isdir(real / part)]
     if not parts:

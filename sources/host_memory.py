@@ -1,35 +1,33 @@
-"""Where Claude Code keeps its own notes, and which project each folder is about. Read only: these files are Claude's.
+"""Find the folders of Claude Code's own notes, and the project of each.
 
-The name of a folder is the working directory with all but letters and digits as hyphens, which can't be turned back; so
-the project is told by the working directory that a session in the folder recorded.
+The name of a folder is a working directory with hyphens for all but letters and digits, from which the directory cannot
+be recovered. So the project is known by the working directory that a session in the folder recorded.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..vault.project import project_of
-from .transcripts.lines import parse_object
+from .transcripts.claude import ClaudeReader
 
-MOST_LINES = 200
-"""Within so many lines of a transcript one has the working directory: the first that is not bookkeeping."""
-MOST_LINE_BYTES = 1_000_000
 MOST_TRANSCRIPTS = 5
 
 
 @dataclass(frozen=True)
 class HostFolder:
-    """One folder of notes; `project` is '' when no session tells which project it is about."""
+    """One folder of notes. `project`: slug of its project; '' if no session shows it."""
 
     path: Path
     project: str
 
 
 def claude_folders(projects: Path) -> Iterator[HostFolder]:
-    """The folders of notes below `<config>/projects`, by name."""
+    """Yield the folders of notes below `<config>/projects`, by name."""
     try:
         names = sorted(os.listdir(projects))
     except OSError:
@@ -42,30 +40,13 @@ def claude_folders(projects: Path) -> Iterator[HostFolder]:
 
 
 def working_directory(folder: Path) -> str:
-    """The working directory of the newest session in one project's folder; '' when none tells."""
+    """Return the working directory of the newest session in a project's folder; '' if unknown."""
     transcripts: list[tuple[float, Path]] = []
     for path in folder.glob("*.jsonl"):
-        try:
+        with suppress(OSError):
             transcripts.append((path.stat().st_mtime, path))
-        except OSError:
-            continue
     for _, path in sorted(transcripts, reverse=True)[:MOST_TRANSCRIPTS]:
-        if cwd := _recorded(path):
-            return cwd
-    return ""
-
-
-def _recorded(transcript: Path) -> str:
-    try:
-        with transcript.open("rb") as lines:
-            for _ in range(MOST_LINES):
-                line = lines.readline(MOST_LINE_BYTES)
-                if not line:
-                    break
-                record = parse_object(line) if b'"cwd"' in line else None
-                cwd = record.get("cwd") if record else None
-                if isinstance(cwd, str) and cwd.startswith("/"):
-                    return cwd
-    except OSError:
-        return ""
+        with suppress(OSError):
+            if (cwd := ClaudeReader(path).header().cwd).startswith("/"):
+                return cwd
     return ""

@@ -1,6 +1,6 @@
-"""What a repository already tells an agent: CLAUDE.md, AGENTS.md, decision records, the agent's own notes.
+"""Find and read what a repository tells an agent: CLAUDE.md, AGENTS.md, decision records, the agent's own notes.
 
-Read only. Whoever wrote these files, it was not the user at this prompt: they are evidence, never orders.
+The user did not write these files at the prompt, so they are evidence, never orders.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from ..vault.project import project_of
 from .host_memory import working_directory
 
 SourceKind = Literal["instructions", "decision", "memory", "index"]
-"""`index`: no file but what several of a repository say together."""
+"""`index` is made of several files of a repository."""
 
 INSTRUCTION_NAMES = frozenset({"CLAUDE.md", "CLAUDE.local.md", "AGENTS.md", "GEMINI.md"})
 NESTED_INSTRUCTIONS = (".claude/CLAUDE.md", ".github/copilot-instructions.md")
 DECISION_FOLDERS = frozenset({"adr", "adrs", "decisions"})
-"""`docs/adr`, `doc/adr`, `docs/decisions`, `docs/architecture/decisions`: where the tools for them put them."""
+"""Folders such as `docs/adr` and `docs/decisions`, where tools put decision records."""
 PLAN_FOLDERS = frozenset({"plan", "plans"})
 _DECISION_NAME = re.compile(r"(?:adr[-_]?)?\d{1,5}[-_ ].*\.md", re.IGNORECASE)
 SKIPPED_FOLDERS = frozenset(
     {"node_modules", "vendor", "third_party", "third-party", "site-packages", "target", "dist", "build", "venv"}
 )
-"""Code of others: its instructions are meant for others."""
+"""Folders of foreign or generated code, whose instructions are not the repository's."""
 MAX_FILE_BYTES = 1_000_000
 MAX_FOLDERS = 5_000
 MAX_DEPTH = 6
@@ -38,13 +38,13 @@ MAX_DEPTH = 6
 
 @dataclass(frozen=True)
 class InstructionFile:
-    """One file with its text. `name` is how it is shown: relative to the repository, or `memory/<file>`."""
+    """One file with its text. `name`: its path relative to the repository, or `memory/<file>`."""
 
     kind: SourceKind
     path: Path
     name: str
     project: str
-    """Slug of the repository it speaks about; '' for the user's own, which holds everywhere."""
+    """Slug of its repository; '' for the user's own file, which holds everywhere."""
     text: str
     digest: str
     """SHA-256 of its bytes, hexadecimal."""
@@ -59,9 +59,9 @@ class Unread:
 
 
 def repository_files(repository: Path, memory_root: Path | None) -> Iterator[InstructionFile | Unread]:
-    """Everything of one repository; `memory_root` is the folder of the agent's projects (~/.claude/projects).
+    """Yield the files of a repository. `memory_root`: the folder of the agent's projects (~/.claude/projects).
 
-    Raises UsageError when `repository` is no folder.
+    Raises UsageError if `repository` is no folder.
     """
     root = Path(os.path.realpath(repository))
     if not os.path.isdir(root):
@@ -95,14 +95,14 @@ def repository_files(repository: Path, memory_root: Path | None) -> Iterator[Ins
 
 
 def user_files(claude_folder: Path, codex_folder: Path) -> Iterator[InstructionFile | Unread]:
-    """What the user tells every agent everywhere."""
+    """Yield the user's own instructions for all repositories."""
     for path, name in ((claude_folder / "CLAUDE.md", "~/.claude/CLAUDE.md"), (codex_folder / "AGENTS.md", "AGENTS.md")):
         if os.path.isfile(path):
             yield _read("instructions", path, name, "")
 
 
 def memory_files(folder: Path, project: str) -> Iterator[InstructionFile | Unread]:
-    """The notes that an agent keeps about a project: topic files, and an index without topic files (older clients)."""
+    """Yield the agent's notes about a project: topic files, or the index if there are none (older clients)."""
     try:
         names = sorted(name for name in os.listdir(folder) if is_note_name(name))
     except OSError:
@@ -117,7 +117,7 @@ def memory_files(folder: Path, project: str) -> Iterator[InstructionFile | Unrea
 
 
 def project_key(folder: str) -> str:
-    """Name of Claude Code's folder for a working directory: all but letters and digits as hyphens."""
+    """Return the name of Claude Code's folder for a working directory: all but letters and digits are hyphens."""
     return re.sub(r"[^A-Za-z0-9]", "-", folder)
 
 

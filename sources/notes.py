@@ -1,4 +1,4 @@
-"""The user's own notes around the vault: searched by words, read only, never copied whole."""
+"""Search the user's own notes around the vault by words. They are only read, and never copied whole."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..runtime.paths import is_downloaded, is_note_name, is_regular
+from ..runtime.paths import is_downloaded, is_note_name, read_regular
 from ..vault.header import body_of
 
 MAX_NOTES = 20_000
@@ -27,7 +27,7 @@ _TITLE = re.compile(r"^# +(.+?) *#*$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class NoteMatch:
-    """A note that has words of the query. `link`: its path as a wikilink takes it, without `.md`."""
+    """A note with words of the query. `link`: its path for a wikilink, without `.md`."""
 
     link: str
     title: str
@@ -37,7 +37,7 @@ class NoteMatch:
 
 @dataclass(frozen=True)
 class NotesScan:
-    """What a scan found, best first, and whether it saw everything."""
+    """Matches of a scan, best first, the number of notes read, and whether it read all notes."""
 
     matches: tuple[NoteMatch, ...]
     notes: int
@@ -52,11 +52,10 @@ class _Seen:
 
 
 def scan_notes(root: Path, leave_out: Sequence[Path], words: Sequence[str], *, most: int, deadline: float) -> NotesScan:
-    """The notes below `root` that share most with `words` (at least two of them, if there are two).
+    """Return the `most` notes below `root` that share most with `words`, and at least two of them if there are two.
 
-    Left out: the files and folders of `leave_out`, what Obsidian is told to leave out and its templates, dot-folders,
-    symbolic links, files that are large, binary or not downloaded. Stops at `deadline` (time.monotonic) or MAX_NOTES.
-    Reading errors pass a note over.
+    Left out: `leave_out`, what Obsidian's settings exclude and its templates, dot-folders, symbolic links, and files
+    that are large, binary, not downloaded or unreadable. Stops at `deadline` (time.monotonic) or MAX_NOTES.
     """
     wanted = {_stem(word) for word in words}
     excluded = {os.path.realpath(path) for path in leave_out}
@@ -85,10 +84,9 @@ def scan_notes(root: Path, leave_out: Sequence[Path], words: Sequence[str], *, m
 
 
 def left_out_in_obsidian(root: Path) -> Callable[[str], bool]:
-    """Whether the user keeps a path (relative to the vault, a folder's with `/` at its end) from being searched.
+    """Return whether Obsidian's settings exclude a path: relative to the vault, of a folder with `/` at its end.
 
-    By Obsidian's own settings: "Excluded files" (beginnings of paths, or /regular expressions/), and the folders of
-    its templates, whose notes are about nothing.
+    These are "Excluded files" (beginnings of paths, or /regular expressions/) and the folders of templates.
     """
     settings = root / ".obsidian"
     filters = _json(settings / "app.json").get("userIgnoreFilters")
@@ -100,7 +98,7 @@ def left_out_in_obsidian(root: Path) -> Callable[[str], bool]:
     beginnings = tuple(text.casefold() for text in texts if not _is_expression(text))
     expressions = []
     for text in filter(_is_expression, texts):
-        with suppress(re.error):  # JavaScript's differ a little: one that Python does not know leaves nothing out
+        with suppress(re.error):  # Written for JavaScript; one that Python does not accept is ignored.
             expressions.append(re.compile(text[1:-1], re.IGNORECASE))
     return lambda path: path.casefold().startswith(beginnings) or any(found.search(path) for found in expressions)
 
@@ -133,16 +131,12 @@ def _notes(root: str, excluded: set[str], left_out: Callable[[str], bool]) -> It
 
 
 def read_note(path: str) -> str | None:
-    """A note's text; None for what is no small text file that is here: a link, a pipe, a device, one in the cloud."""
+    """Return a note's text; None for a link, a special, large, binary or unreadable file, or one only in the cloud."""
     try:
-        if os.path.islink(path):
-            return None
         status = os.stat(path)
-        if not is_regular(status) or not is_downloaded(status) or status.st_size > MAX_NOTE_BYTES:
+        if not is_downloaded(status) or status.st_size > MAX_NOTE_BYTES:
             return None
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        with open(descriptor, "rb") as file:
-            data = file.read(MAX_NOTE_BYTES)
+        data, _ = read_regular(Path(path), MAX_NOTE_BYTES)
     except OSError:
         return None
     return None if b"\0" in data[:4096] else data.decode("utf-8", "replace")
@@ -169,14 +163,14 @@ def _match(root: Path, one: _Seen, wanted: set[str], score: float) -> NoteMatch 
         default="",
     )
     link = os.path.relpath(one.path, os.path.realpath(root)).removesuffix(".md").replace(os.sep, "/")
-    # A short note must not be copied whole either.
+    # Not more than half of a short note.
     limit = min(EXCERPT_CHARACTERS, len(" ".join(paragraphs)) // 2)
     excerpt = _around(best, wanted, limit) if limit >= LEAST_EXCERPT_CHARACTERS else ""
     return NoteMatch(link, heading[1] if heading else one.path.stem, excerpt, score)
 
 
 def _around(text: str, wanted: set[str], limit: int) -> str:
-    """The part of a paragraph with the first of the words in it, of at most `limit` characters."""
+    """Return the part of a paragraph around the first of the words, of at most `limit` characters."""
     if len(text) <= limit:
         return text
     place = next((m.start() for m in _WORD.finditer(text) if _stem(m.group().lower()) in wanted), 0)
@@ -188,10 +182,7 @@ def _around(text: str, wanted: set[str], limit: int) -> str:
 
 
 def _stem(word: str) -> str:
-    """The word without its plural or verb ending, roughly.
-
-    Not the rule of hooks/search.py, which has to find by parts of words in a text what it then compares.
-    """
+    """Remove the plural or verb ending of a word, roughly."""
     for ending in ("ing", "ies", "ed", "es", "s"):
         if word.endswith(ending) and len(word) > len(ending) + 3:
             return word[: -len(ending)]

@@ -1,6 +1,6 @@
-"""From logits to probabilities, and from probabilities to what becomes of a sentence: `calibration.json`.
+"""Turn logits into probabilities, and provide the thresholds for them, by `calibration.json`.
 
-The numbers are fitted by `training/reader` on people that the weights were not trained on.
+`training/reader` fits the numbers on people that the weights were not trained on.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ _DATA = Path(__file__).with_name("calibration.json")
 
 
 def eagerness_of(setting: str) -> Eagerness:
-    """The position of a setting; what is none is `balanced`."""
+    """Return the eagerness of this name; `balanced` for an unknown name."""
     return next((each for each in EAGERNESS if each == setting), "balanced")
 
 
 @dataclass(frozen=True)
 class Thresholds:
-    """Least probabilities, 0 to 1."""
+    """Least probabilities, 0 to 1, for what becomes of a sentence or message."""
 
     save: float
-    """From here on a statement is saved without asking."""
+    """A statement is saved without asking."""
     propose: float
-    """From here on it is put to the user."""
+    """A statement is proposed."""
     hint: float
-    """From here on it goes to the inbox."""
+    """A statement goes to the inbox."""
     idea: float
     fix: float
     sentence: float
-    """From here on a sentence beside the best one of its message is a statement, too."""
+    """A sentence besides the best one of its message is a statement, too."""
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """Of one reader."""
+    """Weights and thresholds of one reader."""
 
     message_weights: Mapping[str, float]
     sentence_weights: Mapping[str, float]
@@ -49,15 +49,15 @@ class Calibration:
     apart_weights: Mapping[str, float] = field(default_factory=lambda: {"bias": 0.0})
 
     def message(self, logits: Mapping[str, float]) -> float:
-        """Probability that a message holds something worth remembering."""
+        """Return the probability that a message holds something worth remembering."""
         return _probability(self.message_weights, logits)
 
     def sentence(self, logits: Mapping[str, float]) -> float:
-        """Probability that a sentence does."""
+        """Return the probability that a sentence says something worth remembering."""
         return _probability(self.sentence_weights, logits)
 
     def apart_logit(self, logits: Mapping[str, float]) -> float:
-        """Below 0 a passage surely is the person's own words."""
+        """Return a logit below 0 if a passage surely is the person's own words."""
         return _total(self.apart_weights, logits)
 
 
@@ -71,7 +71,7 @@ def _probability(weights: Mapping[str, float], values: Mapping[str, float]) -> f
 
 @lru_cache(maxsize=4)
 def calibration(reader: str, path: Path = _DATA) -> Calibration:
-    """The calibration of the reader of this name. Raises KeyError for an unknown one."""
+    """Return the calibration of the reader of this name. Raises KeyError for an unknown one."""
     own = json.loads(path.read_text("utf-8"))[reader]
     return Calibration(
         own["message"],

@@ -1,4 +1,4 @@
-"""What a session said and did before the message that is read."""
+"""Context of a message: what was said and done in the session before."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ...vault.wording import beginning_of, end_of
 from ..scrub import scrub, scrub_passage
 
 QUOTE_CHARS = 160
-"""Most characters that are quoted of what a message answers."""
+"""Most characters quoted of what a message answers."""
 LAST_CHARS = 1500
-"""How much of the end of a message is searched for what it asks."""
+"""Characters at the end of a message that are searched for its question."""
 MAX_STEPS = 400
-"""Most tool steps remembered within one turn of the user; the oldest are forgotten."""
+"""Most tool steps remembered since the user's last message; after that the oldest are forgotten."""
 COMMAND_CHARS = 100
 ERROR_CHARS = 2000
 EDITS = frozenset(
@@ -33,9 +33,8 @@ _FAILURE = re.compile(
 
 @dataclass(eq=False)
 class ToolStep:
-    """A tool call, with its result once that is known."""
+    """A tool call, with its result once it is known."""
 
-    record: str
     name: str
     command: str
     file: str
@@ -54,7 +53,7 @@ class ToolStep:
 class ConversationContext:
     """The context while a session is read turn by turn.
 
-    It goes back no further than the agent's last message before the user's, so that reading can begin there.
+    It goes back to the agent's last message before the user's, so that a reading can begin there.
     """
 
     said: str = ""
@@ -63,25 +62,19 @@ class ConversationContext:
     """Byte offset of the agent's last message."""
     context_offset: int = 0
     """Byte offset of the agent's last message before the user's current one."""
-    steps: list[ToolStep] = field(default_factory=list)
-    """Tool calls since the user's last message."""
     calls: dict[str, ToolStep] = field(default_factory=dict)
-    """Those of them that can be told by the host's id."""
+    """Tool calls since the user's last message, by the host's id."""
 
     def advance(self, turn: Turn) -> ToolStep | None:
-        """Take a turn into account, after it was read. Returns the step whose result it is, if it is one."""
+        """Take a turn into account, after it was read. Return the step whose result it is, if any."""
         if turn.is_users_words:
             self.context_offset = self.last_agent_offset
-            self.steps.clear()
             self.calls.clear()
         elif turn.origin is Origin.ASSISTANT:
             self.said, self.last_agent_offset = turn.text, turn.offset
         elif turn.origin is Origin.TOOL_USE and (tool := turn.tool) is not None:
-            step = ToolStep(turn.record, tool.name, tool.command or "", tool.file_path or "")
-            self.steps.append(step)
-            del self.steps[:-MAX_STEPS]
             if tool.use_id:
-                self.calls[tool.use_id] = step
+                self.calls[tool.use_id] = ToolStep(tool.name, tool.command or "", tool.file_path or "")
                 if len(self.calls) > MAX_STEPS:
                     del self.calls[next(iter(self.calls))]
         elif turn.role is Role.TOOL and turn.tool is not None:
@@ -92,7 +85,7 @@ class ConversationContext:
         assert turn.tool is not None
         step = self.calls.get(turn.tool.use_id or "")
         if step is not None:
-            # Whether a call failed is read off the output of commands and edits only; files that were read are long.
+            # The output shows a failure only for commands and edits; files that were read hold any text.
             asked = step.command or step.name in EDITS
             step.failed = turn.tool.is_error or bool(asked and _FAILURE.search(turn.text))
             step.result_record = turn.record
@@ -101,8 +94,8 @@ class ConversationContext:
 
 
 def occasion(turn: Turn, said: str) -> str:
-    """What a message of the user answers, in one line: the tool call that is refused, the question that was asked, or
-    what the agent said last (`said`); '' when nothing is known of it."""
+    """Return what a message of the user answers, in one line: a refused tool call, a question, or what the agent said
+    last (`said`); '' if unknown."""
     if turn.about:
         about = one_line(scrub(turn.about))
         known = {Origin.REJECTION: f"when refusing {about}", Origin.ANSWER: f"asked: {about}"}
@@ -113,7 +106,7 @@ def occasion(turn: Turn, said: str) -> str:
 
 @functools.lru_cache(maxsize=4)
 def last_words(said: str) -> str:
-    """Extract the agent's question from what it said, else its last line: at most QUOTE_CHARS characters."""
+    """Return the agent's question in what it said, else its last line: at most QUOTE_CHARS characters."""
     tail = end_of(said.strip(), LAST_CHARS)
     end = tail.rfind("?") + 1
     start = max(tail.rfind(sign, 0, max(end - 1, 0)) for sign in ".!?\n") + 1
@@ -122,7 +115,7 @@ def last_words(said: str) -> str:
         if not lines:
             return ""
         start, end = lines[-1].span()
-    # Cut out of what is scrubbed: of an address that is a secret the rest would not be recognised.
+    # Scrubbed within its surroundings: the rest of a secret address would not be recognised alone.
     return one_line(scrub_passage(tail, start, end))
 
 
@@ -133,7 +126,7 @@ def one_line(text: str) -> str:
 
 
 def _tail(output: str) -> str:
-    """Cut an output to its last whole lines: half a token would not be recognised when it is scrubbed."""
+    """Cut an output to its last whole lines, so that scrubbing meets no half token."""
     if len(output) <= ERROR_CHARS:
         return output
     tail = output[-ERROR_CHARS:]

@@ -1,4 +1,4 @@
-"""Fixes that a session proved: a command failed, something was changed, and the same command passed."""
+"""Find fixes that a session proved: a command failed, something was changed, and the same command passed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .context import EDITS, ToolStep
 from .sentences import Sentence, sentences
 
 MOST_FAILURES = 20
-"""Commands that are followed at once; the oldest is forgotten."""
+"""Most failed commands that are followed; after that the oldest is forgotten."""
 SYMPTOM_CHARS = 200
 MOST_CHARS = 400
 _CURE = re.compile(
@@ -28,22 +28,22 @@ _BLANK = re.compile(r"\*\*|^#+\s*|`{3,}")
 class _Failure:
     step: ToolStep
     claims: list[tuple[Turn, list[Sentence]]] = field(default_factory=list)
-    """What the agent has said of its cause since it failed last."""
+    """What the agent said about the cause since the last failure."""
     changes: list[ToolStep] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class ProvedFix:
-    """A failure, what was said to be its cure, and the run that proves it."""
+    """A failure, its fix in the agent's words, and the run that proves it."""
 
     failed: ToolStep
     passed: ToolStep
     claim: Turn | None
-    """The agent's message that tells the cure; None if it told none."""
+    """The agent's message about the fix; None if there is none."""
     said: tuple[int, int]
-    """Characters of `claim` that tell it."""
+    """Range of `claim` that describes the fix."""
     change: str
-    """What was changed in between, in a few words."""
+    """What was changed between the runs, in a few words."""
 
     @property
     def symptom(self) -> str:
@@ -53,7 +53,7 @@ class ProvedFix:
 
 
 class FixFinder:
-    """Follows the commands of a session. A claim that the next run refutes is forgotten."""
+    """Follows the commands of a session. A claim is forgotten when the command fails again."""
 
     def __init__(self) -> None:
         self._failures: dict[str, _Failure] = {}
@@ -67,7 +67,7 @@ class FixFinder:
             failure.claims.append((turn, telling))
 
     def runs(self, step: ToolStep) -> ProvedFix | None:
-        """Take a finished call into account; the fix that its success proves, if there is one."""
+        """Take a finished call into account; return the fix that its success proves, if any."""
         if not step.command:
             for failure in self._failures.values() if step.failed is False and step.name in EDITS else ():
                 failure.changes.append(step)

@@ -1,7 +1,7 @@
-"""The explicit forms: words by which a person says outright that something holds. They guarantee a proposal.
+"""The explicit forms: words with which a person says outright that something holds. They guarantee a proposal.
 
-Whether more is made of it, a reader decides. There are ten forms in English and the plainest of other languages
-(`forms.json`); a sentence that a reader misses becomes an example for it, not a form.
+There are ten forms in English, and the plainest ones of other languages (`forms.json`). For a sentence that a reader
+misses, add an example to its training, not a form.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from pathlib import Path
 _DATA = Path(__file__).with_name("forms.json")
 _LEAD = r"(?:(?:ok(?:ay)?|and|also|so|but|no|please|btw|hey|thanks|hi|well|oh)\b[\s,.!:;–—-]*)*"
 IDEA = "an idea"
-"""The form that makes an idea of a sentence."""
+"""Form of a sentence that is an idea."""
 STEPS = "steps"
-"""The form that makes a workflow of a sentence and the list behind it."""
+"""Form of a sentence that makes a workflow, with the list after it."""
 _REQUEST = r"(?:please )?(?:remember|memorize|keep in mind|don'?t forget|note)(?:\s*:|,? that\b)"
 _FORMS: tuple[tuple[str, str], ...] = (
     ("asked to remember", _REQUEST),
@@ -38,19 +38,19 @@ _FORMS: tuple[tuple[str, str], ...] = (
     ("one, not the other", r"(?:we|i) use [\w.+#/-]+,? (?:not|instead of|rather than) [\w.+#/-]+"),
 )
 ORDERS = frozenset({"from now on", "always or never", "prefer", "each time"})
-"""Forms that tell how to work: what has one is no fact."""
+"""Forms of sentences that say how to work, so that they are no facts."""
 _NO_STATEMENT = re.compile(r"\?\s*$|^(?:always|never) ?mind\b", re.IGNORECASE)
 _ASKED = re.compile(_LEAD + _REQUEST, re.IGNORECASE)
 _RUNS_DOWNLOADS = re.compile(r"\b(?:curl|wget)\b[^\n|]*\|\s*(?:sudo\s+)?\w*sh\b", re.IGNORECASE)
 
 
 def runs_downloads(text: str) -> bool:
-    """Whether a text tells to run what is downloaded ("curl … | sh"): never saved unasked, whoever says it."""
+    """Whether a text says to run what is downloaded ("curl … | sh"), which is never saved unasked."""
     return _RUNS_DOWNLOADS.search(text) is not None
 
 
 def without_request(text: str) -> str:
-    """Remove a request to remember in front of what is to be remembered ("Remember: …"); the text if that is all."""
+    """Remove a leading request to remember ("Remember: …"), unless nothing else is left."""
     found = _ASKED.match(text)
     return (text[found.end() :].strip() if found else "") or text
 
@@ -60,7 +60,7 @@ def _compiled() -> tuple[tuple[str, re.Pattern[str]], ...]:
     forms = [(name, re.compile(_LEAD + form, re.IGNORECASE)) for name, form in _FORMS]
     others: dict[str, list[str]] = json.loads(_DATA.read_text("utf-8"))
     for language, words in others.items():
-        # Languages without blanks between words have no ends of words to look for.
+        # Languages without blanks between words have no word boundaries.
         joined = "|".join(map(re.escape, words))
         spaced = joined if language in ("zh", "ja") else rf"\b(?:{joined})\b"
         forms.append((f"a rule ({language})", re.compile(rf".*?(?:{spaced})", re.IGNORECASE | re.DOTALL)))
@@ -68,7 +68,7 @@ def _compiled() -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 
 def explicit_form(sentence: str) -> str | None:
-    """Return the name of the form that the sentence has; None for none. Questions have none."""
+    """Return the name of a sentence's form; None for none, and for questions."""
     text = sentence.strip().strip("*_\"'").replace("’", "'")
     if _NO_STATEMENT.search(text):
         return None

@@ -1,14 +1,15 @@
-"""The reader that needs no language model: hashed n-grams alone."""
+"""The reader without a language model: a linear model over hashed n-grams."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 
+from ..candidate import CATEGORIES, Category
 from . import ngrams
 from .calibration import Calibration, calibration
 from .forms import explicit_form
-from .reading import CATEGORIES, CHANNELS, Category, Channel, Message, MessageReading, SentenceReading
+from .reading import CHANNELS, Channel, Message, MessageReading, SentenceReading
 
 NAME = "words"
 NO_SENTENCE = -6.0
@@ -16,22 +17,22 @@ NO_SENTENCE = -6.0
 
 
 def sigmoid(logit: float) -> float:
-    """Probability of a logit."""
+    """Return the probability of a logit."""
     return 1 / (1 + math.exp(-max(-40.0, min(40.0, logit))))
 
 
 def best(logits: Mapping[str, float], head: str, names: tuple[str, ...]) -> str:
-    """The name with the highest logit of those of a head."""
+    """Return the name with the highest logit of a head."""
     return max(names, key=lambda name: logits[f"{head}:{name}"])
 
 
 def length(text: str) -> float:
-    """Logarithm of the number of words: of long messages more hold something."""
+    """Return the logarithm of the number of words: long messages hold something more often."""
     return math.log1p(len(text.split()))
 
 
 class NgramReader:
-    """Reads in its own process, in about a millisecond a message."""
+    """Reads a message in about a millisecond."""
 
     name = NAME
 
@@ -40,7 +41,7 @@ class NgramReader:
         self._calibration = own or calibration(NAME)
 
     def logits(self, message: Message) -> tuple[dict[str, float], list[dict[str, float]]]:
-        """Logits of the message, and of each of its sentences."""
+        """Return the logits of the message, and of each of its sentences."""
         whole = self._weights.logits(ngrams.features(message.text, message.before))
         if len(message.sentences) == 1 and message.sentences[0].of(message.text) == message.text.strip():
             return whole, [whole]

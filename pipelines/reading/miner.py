@@ -1,46 +1,46 @@
-"""From the turns of a session to candidates: a reader says what is worth remembering, this module makes memories of it.
+"""Make candidates of a session's turns: a reader judges what is worth remembering. No I/O of its own.
 
-No I/O of its own. What stays code is who speaks (`Turn`), what was pasted, the exact words, and the explicit forms.
+Code, not the reader, decides who speaks (`Turn`), what was pasted, the exact words, and the explicit forms.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Literal
 
 from ...runtime.private import PRIVATE_MARK
 from ...vault.turn import Origin, Turn, blanked
-from ..candidate import Candidate, moment
+from ..candidate import Candidate, Category, moment
 from ..scrub import findings_in_passage, scrub_passage
 from .calibration import Eagerness, Thresholds, calibration
 from .context import ConversationContext, occasion
 from .fixes import FixFinder, ProvedFix, plain
 from .forms import IDEA, ORDERS, STEPS, explicit_form, runs_downloads
 from .linear import NgramReader
-from .reading import LASTING, Category, Message, MessageReading, Reader, SentenceReading
+from .reading import LASTING, Message, MessageReading, Reader, SentenceReading
 from .sentences import Sentence, sentences
 from .statement import needs_neighbour, statement, thought
 from .surroundings import is_own
 
 MOST_SENTENCES = 200
-"""Sentences of one message that are read; a longer text was hardly typed."""
+"""Most sentences of one message that are read; a longer text is hardly typed."""
 MOST_CANDIDATES = 12
-"""Of one message; the surest are kept."""
+"""Most candidates of one message; the surest are kept."""
 LEAST_WORDS = 2
 PROVED_FIX_SCORE = 0.6
 FORM_SCORE = 0.5
 EXCERPT_CHARS = 700
 
 ProjectOf = Callable[[str], str]
-"""Working directory -> slug of its project, "" for none."""
+"""Returns the slug of a working directory's project, "" for none."""
 
 Tier = Literal["save", "propose", "hint"]
 
 
 def folder_name(cwd: str) -> str:
-    """The project by the name of its folder: what can be known without looking at the disk."""
+    """Return the name of a working directory, as the project that is known without looking at the disk."""
     return PurePosixPath(cwd).name.lower()
 
 
@@ -55,15 +55,15 @@ class _Finding:
     personal: float
     channel: str
     limit: float
-    """The probability from which on it is proposed; 0 where its form decided."""
+    """Least probability with which it is proposed; 0 if its form decided."""
     picked: tuple[int, ...]
-    """Those of its sentences that were picked; the others only say what they are about."""
+    """Those of its sentences that were picked; the others give context."""
 
 
 class Miner:
-    """Reads turn by turn, in constant memory. Decisions only look back, so nothing waits for the end of the session.
+    """Reads turn by turn, in constant memory. Candidates never depend on later turns.
 
-    Turns with an offset below `start` are context: they are followed, but nothing is proposed for them.
+    Turns with an offset below `start` are context: nothing is proposed for them.
     """
 
     def __init__(
@@ -85,21 +85,21 @@ class Miner:
     @property
     def context_offset(self) -> int:
         """Byte offset at which the next reading of this session has to begin: the agent's last message before the
-        user's current one. What is read again below `start` is only followed, which costs little."""
+        user's current one."""
         return self._context.context_offset
 
     @property
     def last_agent_offset(self) -> int:
-        """Byte offset of the agent's last message: a later place to begin at, if the next turn is a prompt."""
+        """Byte offset of the agent's last message, at which the next reading may begin if it begins with a prompt."""
         return self._context.last_agent_offset
 
     def run(self, turns: Iterable[Turn]) -> Iterator[Candidate]:
-        """Candidates of these turns, in order."""
+        """Yield the candidates of these turns, in order."""
         for turn in turns:
             yield from self.feed(turn)
 
     def feed(self, turn: Turn) -> list[Candidate]:
-        """The candidates that this turn settles."""
+        """Return the candidates that this turn completes."""
         found: list[Candidate] = []
         mined = turn.offset >= self._start
         if mined and turn.is_users_words:
@@ -110,10 +110,10 @@ class Miner:
         return found
 
     def _follow(self, turn: Turn) -> ProvedFix | None:
-        """Take a turn into account. Returns the fix that it proves, if it does."""
+        """Take a turn into account, and return the fix that it proves, if any."""
         step = self._context.advance(turn)
         if turn.is_users_words:
-            # A reading may begin behind an older failure: what it proves must not depend on that.
+            # A reading may begin after an older failure, so older failures must not matter.
             self._fixes = FixFinder()
         elif turn.origin is Origin.ASSISTANT:
             self._fixes.says(turn)
@@ -124,7 +124,7 @@ class Miner:
     def _from_user(self, turn: Turn) -> list[Candidate]:
         text = blanked(turn.text, turn.pasted)
         parts = sentences(text)[:MOST_SENTENCES]
-        # Languages without blanks between words say much in one.
+        # In languages without blanks between words one "word" may be a whole sentence.
         if len(text.split()) < (LEAST_WORDS if text.isascii() else 1) or not parts:
             return []
         before = turn.about or self._context.said
@@ -136,16 +136,16 @@ class Miner:
         own = [self._is_own(turn, part, said) for part, said in zip(parts, reading.sentences, strict=True)]
         saves = any(finding.tier == "save" for finding in findings)
         if saves and not all(own) and self._worth_alone(text, before, parts, own) < limits.save:
-            own = [False] * len(parts)  # Only with another's words beside them are these so sure.
+            own = [False] * len(parts)  # Sure only because of another's words beside them.
         return [self._of_user(turn, parts, own, finding) for finding in findings]
 
     def _is_own(self, turn: Turn, part: Sentence, said: SentenceReading) -> bool:
-        # One by one: beside its surroundings and without them a sentence is not judged alike.
+        # Each sentence with its surroundings, without which it would be judged differently.
         is_its = is_own(turn.text, part.start, part.end, self._reader.name, said.apart)
         return is_its and turn.confirms(part.start, part.end)
 
     def _worth_alone(self, text: str, before: str, parts: Sequence[Sentence], own: Sequence[bool]) -> float:
-        """What a message is worth without the words in it that are another's."""
+        """Return what the message is worth without another's words in it."""
         others = [(part.start, part.end) for part, is_its in zip(parts, own, strict=True) if not is_its]
         left = [part for part, is_its in zip(parts, own, strict=True) if is_its]
         return self._reader.read(Message(blanked(text, tuple(others)), before, left)).worth if left else 0.0
@@ -206,7 +206,7 @@ class Miner:
         if not turn.cwd:
             return None
         if turn.cwd not in self._projects:
-            # Looked up once: it may mean a look at the disk.
+            # Looked up once, since it may read the disk.
             self._projects[turn.cwd] = self._project_of(turn.cwd) or None
         return self._projects[turn.cwd]
 
@@ -219,12 +219,12 @@ def mine(
     reader: Reader | None = None,
     eagerness: Eagerness = "balanced",
 ) -> list[Candidate]:
-    """Candidates of one session, in its order."""
+    """Return the candidates of one session, in order."""
     return list(Miner(start=start, project_of=project_of, reader=reader, eagerness=eagerness).run(turns))
 
 
 def _findings(text: str, parts: Sequence[Sentence], reading: MessageReading, limits: Thresholds) -> list[_Finding]:
-    """What of a message becomes a candidate, in its order: sentences that the reader picks, and explicit forms."""
+    """Return the findings of a message, in order: sentences that the reader picks, and explicit forms."""
     picked: dict[int, _Finding] = {}
     order = sorted(range(len(parts)), key=lambda index: -reading.sentences[index].worth)
     for index in order:
@@ -247,15 +247,15 @@ def _findings(text: str, parts: Sequence[Sentence], reading: MessageReading, lim
 def _judged(
     reading: MessageReading, part: SentenceReading, is_best: bool, form: str | None, limits: Thresholds
 ) -> tuple[Category, float, Tier] | None:
-    """Category, probability and tier of a sentence; None if nothing becomes of it."""
+    """Return category, probability and tier of a sentence; None if it is no finding."""
     if form == IDEA:
         return "idea", max(reading.idea, FORM_SCORE), "propose"
     worth = reading.worth if is_best else min(reading.worth, part.worth)
     tier = _tier(worth, limits) if is_best or part.worth >= limits.sentence else None
     if not is_best and tier == "save":
-        tier = "propose"  # How sure the reader is of a message, it is of its best sentence.
+        tier = "propose"  # The probability of the message is that of its best sentence.
     if is_best and tier != "save" and form is None:
-        # What is put off, or was cured, the whole message tells, unless it says outright what it is.
+        # Ideas and fixes are judged by the whole message, unless a form says outright what it is.
         others: tuple[tuple[Category, float, float], ...] = (
             ("idea", reading.idea, limits.idea),
             ("fix", reading.fix, limits.fix),
@@ -282,31 +282,21 @@ def _tier(worth: float, limits: Thresholds) -> Tier | None:
 
 
 def _joined(picked: dict[int, _Finding]) -> list[_Finding]:
-    """Findings in the order of the message; one whose sentences another has already is left out."""
+    """Return the findings in the order of the message, with overlapping ones joined."""
     found: list[_Finding] = []
     for index in sorted(picked):
         one = picked[index]
         if found and one.first < found[-1].last:
             other = found.pop()
             surer = max(one, other, key=lambda each: each.worth)
-            one = _Finding(
-                min(one.first, other.first),
-                max(one.last, other.last),
-                surer.category,
-                surer.worth,
-                surer.tier,
-                surer.why,
-                surer.personal,
-                surer.channel,
-                surer.limit,
-                (*other.picked, *one.picked),
-            )
+            first, last = min(one.first, other.first), max(one.last, other.last)
+            one = replace(surer, first=first, last=last, picked=(*other.picked, *one.picked))
         found.append(one)
     return found
 
 
 def _excerpt_range(text: str, start: int, end: int) -> tuple[int, int]:
-    """The passage around [start, end), cut between words."""
+    """Return the range of the excerpt around [start, end), cut between words."""
     if len(text) <= EXCERPT_CHARS:
         return 0, len(text)
     room = max(0, EXCERPT_CHARS - (end - start)) // 2
@@ -319,7 +309,7 @@ def _excerpt_range(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _excerpt(text: str, low: int, high: int) -> str:
-    """The passage [low, high), with a mark where it is cut, without the secrets that only the whole message tells."""
+    """Return the passage [low, high), with marks where it is cut, scrubbed with regard to the whole message."""
     if len(text) <= EXCERPT_CHARS:
         return text
     cut = scrub_passage(text, low, high).strip()

@@ -1,8 +1,7 @@
-"""Reading a model's answer about a window, and checking it: only what was said there becomes a candidate.
+"""Read and check a model's answer about a window: only what was said there becomes a candidate.
 
-A model can be wrong, and the session it read may hold text that was written to mislead it. So the quote must stand in
-the turn that is named, whose speaker says how far it can be trusted: only what the user typed can be saved unasked. A
-statement in other words may name nothing that was not said.
+A model can be wrong, or misled by text in the session. So the quote must be in the turn that the model names, and only
+what the user typed can be saved unasked. A reworded statement must not name anything that was not said.
 """
 
 from __future__ import annotations
@@ -37,12 +36,12 @@ LEAST_QUOTE_WORDS = 2
 LEAST_GROUNDED = 0.6
 """Least share of a statement's words that must have been said."""
 LEAST_OVERLAP = 0.6
-"""Least share of common words from which on two candidates of one record are the same."""
+"""Least share of common words of two candidates of one record that are the same."""
 EXCERPT_CHARS = 700
 MODEL_SCORE = 0.6
 
 _AGENTS = frozenset({"fix", "idea", "workflow"})
-"""Categories that the agent's own words may show. What the user wants, only the user's words show."""
+"""Categories for the agent's own words; only the user's words show what the user wants."""
 _CLAUSE = re.compile(r"[:;“”\"`]\s*")
 """Matches what an agent writes before text that it repeats: a colon, or quotes."""
 _HERE = Path(__file__).parent
@@ -50,13 +49,13 @@ _HERE = Path(__file__).parent
 
 @cache
 def system_prompt() -> str:
-    """The instructions to the model."""
+    """Return the instructions to the model."""
     return (_HERE / "prompt.md").read_text("utf-8")
 
 
 @cache
 def answer_schema() -> Mapping[str, Any]:
-    """JSON schema of an answer."""
+    """Return the JSON schema of an answer."""
     schema: Mapping[str, Any] = json.loads((_HERE / "answer_schema.json").read_text("utf-8"))
     return schema
 
@@ -114,14 +113,14 @@ def _item(value: object) -> _Item:
         or not all(isinstance(text, str) for text in texts)
     ):
         raise _Dropped("not as the schema says")
-    # Neither NUL nor a character that turns the line around goes into a note; a quote has to stand in the turn.
+    # No NUL and no character that reorders text goes into a note; the quote is compared with the turn as it is.
     quote = " ".join(str(texts[0]).split())
     text, reason = map(_printable, map(str, texts[1:]))
     return _Item(turn, quote, category, text, reason[:MAX_REASON_CHARS], rule, str(value.get("scope")))
 
 
 def _printable(text: str) -> str:
-    """On one line, with a blank for each character that is not printed."""
+    """Put a text on one line, with a blank for each character that is not printable."""
     return " ".join("".join(each if each.isprintable() else " " for each in text).split())
 
 
@@ -151,7 +150,7 @@ def _find(quote: str, text: str) -> tuple[int, int]:
 
 
 def _sentences_at(text: str, start: int, end: int) -> tuple[int, int]:
-    """Widen a quote to the whole sentences that it is of: however much is quoted, the memory is one."""
+    """Widen a quote to whole sentences, so that quotes of different length give one memory."""
     touched = [part for part in sentences(text) if part.start < end and start < part.end]
     return (min(start, touched[0].start), max(end, touched[-1].end)) if touched else (start, end)
 
@@ -164,7 +163,7 @@ def _of_user(item: _Item, sent: SentTurn, at: tuple[int, int], project: str | No
     confirmed = sent.confirmed and is_own(sent.turn.text, *at, NgramReader.name)
     saves = item.standing_rule and confirmed and item.category != "idea" and not findings(said)
     source = f"{sent.turn.text}\n{sent.turn.about}\n{sent.said}"
-    # What is saved unasked is said in the user's own words.
+    # Only the user's own words are saved unasked.
     rewords = not saves and _is_grounded(item.statement, source)
     return Candidate(
         category=item.category,
@@ -219,7 +218,7 @@ def _is_grounded(text: str, source: str) -> bool:
 
 
 def merge_candidates(local: Sequence[Candidate], modelled: Sequence[Candidate]) -> tuple[Candidate, ...]:
-    """Join both miners' candidates without doubles: the local miner's, in the model's words where both have it."""
+    """Join both miners' candidates without doubles; where both have one, the local one in the model's words."""
     result = list(local)
     for candidate in modelled:
         place = next((index for index, known in enumerate(result) if _is_double(candidate, known)), None)

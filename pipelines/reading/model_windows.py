@@ -1,7 +1,7 @@
-"""Packing a session into windows for a model: scrubbed, typed text only, each within a budget of tokens.
+"""Pack a session into windows for a model, each within a budget of tokens.
 
-What leaves here may be sent. Passages that were pasted or marked `<private>` are left out of the user's turns; tools
-are told in a line; every line is a JSON document of its own, so that no text can pass itself off as another turn.
+A window may be sent: its text is scrubbed, and without pasted and `<private>` passages of the user. A tool call is one
+line. Every line is a JSON document, so that no text can pass for another turn.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from ..scrub import scrub
 USER_CHARS = 4000
 AGENT_CHARS = 1600
 DOCUMENT_CHARS = 800
-"""Characters sent of a message that is a document: enough to recognise it."""
+"""Characters sent of a message that is a document, to recognise it."""
 ABOUT_CHARS = 200
 OUTPUT_CHARS = 300
 """Characters sent of the end of a failed tool's output."""
 SCRUBBED_OUTPUT_CHARS = 20_000
-"""Characters of it that are scrubbed before it is cut, so that no secret is cut in two and overlooked."""
+"""Characters of the output that are scrubbed before it is cut, so that no secret is cut in two."""
 CONTEXT_CHARS = 600
 """Characters sent of the agent's last message before the first turn."""
 BYTES_A_TOKEN = 3
 WINDOW_TOKENS = 6000
 """Most tokens of a transcript sent in one request."""
 MAX_WINDOWS = 200
-"""Most windows of one reading; the rest is mined by rules only."""
+"""Most windows of one reading; only the local miner reads the rest."""
 
 _CUT = " […] "
 
@@ -40,13 +40,13 @@ class SentTurn:
     """A turn that may be quoted, as the model sees it."""
 
     turn: Turn
-    """The turn with the `text` that was sent: scrubbed, shortened, without pasted text."""
+    """The turn with the `text` that is sent: scrubbed, shortened, without pasted text."""
     conversation: bool
-    """Whether the message as a whole is conversation, no document."""
+    """Whether the message as a whole is conversation, not a document."""
     said: str
     """The agent's last message before it, scrubbed."""
     confirmed: bool = False
-    """Of the user: the host's record says that a person typed it, and no part of it stands apart."""
+    """Whether the host's record says that the user typed it, and no part of it is marked as another's."""
 
 
 @dataclass(frozen=True)
@@ -64,10 +64,9 @@ class Window:
 
 @dataclass
 class WindowPacker:
-    """Packs the turns of one reading. Turns with an offset below `start` were sent before: they are context only.
+    """Packs the turns of one reading. Turns with an offset below `start` were sent before, and are only context.
 
-    Deterministic: the same bytes from the same offset make the same windows, but for the last one when more has
-    come since.
+    Deterministic: the same bytes from the same offset make the same windows, except for a last one that has grown.
     """
 
     window_tokens: int
@@ -124,7 +123,7 @@ class WindowPacker:
     def _add_turn(self, sent: SentTurn, original: Turn) -> None:
         if not sent.turn.text.strip():
             return
-        # Begin a new window before, not after: a turn stands with what it is said about.
+        # Begin a new window before the turn, so that it is together with what follows it.
         if self._turns and self._full(len(sent.turn.text.encode("utf-8", "replace"))):
             self._close()
         if not self._lines and sent.said:
@@ -138,11 +137,11 @@ class WindowPacker:
         self._add_line({**told, "text": sent.turn.text})
 
     def _add_line(self, told: dict[str, object]) -> None:
-        # Half a surrogate pair, as a cut log may hold one, can't be sent.
+        # Half a surrogate pair, as in a cut log, cannot be sent.
         data = json.dumps(told, ensure_ascii=False).encode("utf-8", "replace")
         line, size = data.decode(), len(data)
         if "turn" not in told and self._full(size):
-            return  # What tools did explains; it does not push out what was said.
+            return  # Lines about tools must not take the room of what was said.
         self._lines.append(line)
         self._bytes += size + 1
 
@@ -164,7 +163,7 @@ def pack(turns: Iterable[Turn], window_tokens: int, start: int = 0) -> tuple[Win
 
 
 def _typed_parts(turn: Turn) -> Iterator[str]:
-    """Yield what the user typed, without private passages, even if they begin within pasted text."""
+    """Yield what the user typed, without private passages, also those that begin within pasted text."""
     left_out = list(turn.pasted)
     left_out += find_private_spans(turn.text)
     position = 0
@@ -176,7 +175,7 @@ def _typed_parts(turn: Turn) -> Iterator[str]:
 
 
 def _shortened(text: str, most: int) -> str:
-    """Cut a text between words to its head and, in a third of the room, its tail."""
+    """Cut a text between words to its head (two thirds of `most`) and its tail."""
     if len(text) <= most:
         return text
     tail = most // 3

@@ -1,6 +1,6 @@
 """A linear model over hashed words and characters: the reader that needs no language model.
 
-The weights are rebuilt by `training/reader`. Their n-grams are hashed, so they hold nobody's words.
+`training/reader` builds the weights. The n-grams are hashed, so that the weights hold nobody's words.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ BEFORE_BUCKETS = 1 << 13
 GROUPS = (("w", BUCKETS), ("c", BUCKETS), ("b", BEFORE_BUCKETS))
 """Words and pairs of words, pieces of words, words of the agent: each has its own buckets."""
 DENSE = 6
-"""Numbers beside the n-grams: see `_dense`."""
+"""Number of features besides the n-grams: see `_dense`."""
 MOST_CHARS = 1500
 BEFORE_CHARS = 300
 _TOKEN = re.compile(r"\w+|[^\w\s]")
@@ -30,7 +30,7 @@ Features = list[tuple[int, float]]
 
 
 def features(text: str, before: str) -> Features:
-    """Features of a message (or a sentence of one) and of the agent's words before it."""
+    """Return the features of a message (or a sentence of one) and of the agent's words before it."""
     words = [token.lower() for token in _TOKEN.findall(text[:MOST_CHARS])]
     agent = [token.lower() for token in _TOKEN.findall(before[-BEFORE_CHARS:])]
     pieces = {
@@ -83,7 +83,7 @@ class Weights:
         self._rows = memoryview(data)[8 + length + start : 8 + length + end].cast("b")
 
     def logits(self, found: Features) -> dict[str, float]:
-        """Logit of each head for these features."""
+        """Return the logit of each head for these features."""
         count = len(self.heads)
         rows, totals = self._rows, [0.0] * count
         for index, value in found:
@@ -95,5 +95,5 @@ class Weights:
 
 @lru_cache(maxsize=1)
 def packaged() -> Weights:
-    """The weights of the package."""
+    """Return the weights of the package."""
     return Weights()

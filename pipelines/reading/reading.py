@@ -1,4 +1,4 @@
-"""What a reader says of a message: which sentences are worth remembering, as what, and how surely."""
+"""A reader's judgement of a message: which sentences are worth remembering, as what, with which probability."""
 
 from __future__ import annotations
 
@@ -6,19 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from ..candidate import Category
 from .sentences import Sentence
 
-Category = Literal["preference", "correction", "fact", "workflow", "fix", "idea"]
 Channel = Literal["core", "prompt", "action"]
 
 LASTING: tuple[Category, ...] = ("preference", "correction", "fact", "workflow")
-CATEGORIES: tuple[Category, ...] = (*LASTING, "fix", "idea")
 CHANNELS: tuple[Channel, ...] = ("core", "prompt", "action")
 
 
 @dataclass(frozen=True)
 class Message:
-    """What is read: the user's words, cut into sentences, and the end of what the agent had said before."""
+    """A message to read: the user's words, cut into sentences, and the end of what the agent said before."""
 
     text: str
     before: str
@@ -27,7 +26,7 @@ class Message:
 
 @dataclass(frozen=True)
 class SentenceReading:
-    """What is said of one sentence. Numbers are probabilities, 0 to 1."""
+    """Judgement of one sentence. Numbers are probabilities, 0 to 1."""
 
     worth: float
     """That it says something worth remembering."""
@@ -37,12 +36,12 @@ class SentenceReading:
     channel: Channel
     """`core`: a habit for all work; `prompt`: for when its topic comes up; `action`: about a command, file or tool."""
     apart: float | None = None
-    """Logit of the model that it is another's words; None where no model read it."""
+    """Logit of the model that it is another's words; None if no model read it."""
 
 
 @dataclass(frozen=True)
 class MessageReading:
-    """What is said of a message. Numbers are probabilities, 0 to 1."""
+    """Judgement of a message. Numbers are probabilities, 0 to 1."""
 
     worth: float
     """That it holds a preference, correction, fact or workflow."""
@@ -53,11 +52,11 @@ class MessageReading:
 
 
 class Reader(Protocol):
-    """Reads messages. One implementation runs in the recall service, one needs no model."""
+    """Reads messages. One implementation runs in the recall service; one needs no language model."""
 
     @property
     def name(self) -> str:
-        """Name of the reader, under which its thresholds are kept."""
+        """Name of the reader in `calibration.json`."""
         ...
 
     def read(self, message: Message) -> MessageReading:

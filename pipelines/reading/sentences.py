@@ -1,4 +1,4 @@
-"""Cuts a message into sentences, and sentences into windows that a model can read."""
+"""Cut a message into sentences, and group them into windows that a model can read."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 _LINE = re.compile(r"[^\n]+")
 _MARKER = re.compile(r"\s*(?:[-*+•–]\s+|\(?\d{1,3}[.)]\s+|\(?[a-z][.)]\s+|#{1,6}\s+|>\s*)*", re.IGNORECASE)
-"""What opens a line of a list, a heading or a quotation."""
+"""Matches what opens a line of a list, a heading or a quotation."""
 _ITEM = re.compile(r"[-*+•–]\s|\(?\d{1,3}[.)]\s")
 _END = re.compile(r"[.!?…]+[\"'”’)\]*_`]*(?=\s)|[。！？]+")
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(])(?:e\.?g|i\.?e|etc|vs|cf|approx|resp|incl|dr|mr|mrs|[a-z]|\d+)\.$", re.IGNORECASE
 )
 _WRAPPED_CHARS = 60
-"""A line at least this long that ends without a stop goes on in the next line, if that begins in lower case."""
+"""A line of at least this length without a stop is continued by the next line, if that begins in lower case."""
 _STOPS = (".", "!", "?", ":", ";", "。", "！", "？")
 
 
@@ -50,7 +50,7 @@ def sentences(text: str) -> list[Sentence]:
 
 
 def _paragraphs(text: str) -> list[tuple[int, int]]:
-    """Ranges of lines; a line that was wrapped is joined with the one that it goes on in."""
+    """Return the ranges of lines; a wrapped line is joined with the next one."""
     ranges: list[tuple[int, int]] = []
     for line in _LINE.finditer(text):
         if not line[0].strip():
@@ -79,7 +79,7 @@ def _add(found: list[Sentence], text: str, start: int, end: int, paragraph: int,
 
 
 def windows(text: str, parts: Sequence[Sentence], size: Callable[[str], int], limit: int) -> list[tuple[int, int]]:
-    """Ranges [first, last) of sentences whose texts have at most `limit` units by `size`; a longer one stands alone."""
+    """Return ranges [first, last) of sentences with at most `limit` units by `size`; a longer sentence is alone."""
     ranges: list[tuple[int, int]] = []
     first = 0
     for index in range(1, len(parts) + 1):

@@ -1,4 +1,4 @@
-"""The statement that a memory holds: the user's own sentences, enough of them to be understood alone."""
+"""Choose the statement of a memory: as many of the user's own sentences as can be understood alone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _REFERS = re.compile(
     re.IGNORECASE,
 )
 LEAST_WORDS = 4
-"""A sentence of fewer words takes the one beside it along."""
+"""A sentence of fewer words needs the one beside it."""
 
 
 def needs_neighbour(sentence: str) -> bool:
@@ -26,11 +26,11 @@ def needs_neighbour(sentence: str) -> bool:
 
 
 def thought(text: str, parts: Sequence[Sentence], chosen: int, is_workflow: bool = False) -> tuple[int, int]:
-    """Range [first, last) of the sentences that state the thought of the one that was chosen.
+    """Return the range [first, last) of sentences that state the thought of the chosen one.
 
-    A sentence that refers to another takes the one before it, or behind it where none stands before; one that ends in a
-    colon the next, or the whole list behind it. An item of a list stands for itself; one of a workflow, or one that
-    refers to another, takes its whole list along.
+    A sentence that refers to another one needs the one before it, else the one after it. One that ends in a colon needs
+    the next one, or the whole list after it. An item of a list stands alone, unless it is a workflow's or refers to
+    another one: then it needs its whole list.
     """
     first, last = chosen, chosen + 1
     sentence = parts[chosen].of(text)
@@ -54,7 +54,7 @@ def thought(text: str, parts: Sequence[Sentence], chosen: int, is_workflow: bool
 
 
 def _items(parts: Sequence[Sentence], chosen: int) -> tuple[int, int]:
-    """Range [first, last) of the list that holds the item that was chosen."""
+    """Return the range [first, last) of the list with the chosen item."""
     first = last = chosen
     while first > 0 and parts[first - 1].is_item:
         first -= 1
@@ -64,6 +64,6 @@ def _items(parts: Sequence[Sentence], chosen: int) -> tuple[int, int]:
 
 
 def statement(text: str) -> str:
-    """Put what was said on one line, without the words that only open it ("Okay. Remember: …"); never ''."""
+    """Put a text on one line, without opening words ("Okay. Remember: …"); never ''."""
     line = " ".join(text.split())
     return without_request(without_opening(line) or line)

@@ -1,7 +1,7 @@
-"""Whose words a passage of a message is: told by what it says, where it stands and what stands around it.
+"""Judge whose words a passage of a message is, by its words, its place and the text around it.
 
-A linear model over hashed words and the layout. Its weights are rebuilt by `training/reader/surroundings.py`; what
-they are of is hashed, so they hold nobody's words.
+A linear model over hashed words and the layout. `training/reader/surroundings.py` builds the weights; the features are
+hashed, so that the weights hold nobody's words.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ GROUPS = ("passage", "lead", "first", "tail", "last", "rest", "layout")
 NUMBERS = 24
 SIZE = len(GROUPS) * BUCKETS + NUMBERS
 NEAR_CHARS = 200
-"""Of the passage and of each line around it."""
+"""Characters read of the passage, and of each line around it."""
 FAR_CHARS = 1500
-"""Read before the passage, and as much behind it."""
+"""Characters read before the passage, and after it."""
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _PERSONS = tuple(re.compile(rf"\b(?:{words})\b", re.IGNORECASE) for words in ("i|me|my", "we|us|our", "you|your"))
 _INTRODUCTION = re.compile(r"[^:：\n]{1,80}[:：]\s+(?=\S+\s+\S)")
@@ -37,8 +37,8 @@ _ITEM = re.compile(r"\s*(?:[-*+•–]|\(?\d{1,3}[.)])\s+\Z")
 def is_own(text: str, start: int, end: int, reader: str, model: float | None = None) -> bool:
     """Whether the passage [start, end) of a message surely is the person's own words.
 
-    `reader`: name of the reader, under which the limit is kept; `model`: logit of its model that they are another's.
-    What a colon introduces within the passage must be the person's own, too.
+    `reader`: name of the reader whose limit holds; `model`: logit of the reader's model that the words are another's.
+    The text after a colon within the passage must be the person's own, too.
     """
     introduced = _INTRODUCTION.match(text, start, end)
     return all(
@@ -54,21 +54,21 @@ def _packaged() -> Weights:
 
 @dataclass(frozen=True)
 class _Place:
-    """A passage and the lines around it. A line is without its surrounding blanks; "" is none."""
+    """A passage and the lines around it, without surrounding blanks; "" for no line."""
 
     passage: str
     prefix: str
-    """What stands before it on its line."""
+    """Text before it on its line."""
     suffix: str
     above: Sequence[str]
     """Lines that are not blank."""
     below: Sequence[str]
     is_parted_above: bool
-    """A blank line stands between."""
+    """Whether a blank line is between."""
     is_parted_below: bool
     is_item: bool
     around: str
-    """All of the message that is read but for the passage."""
+    """All text that is read around the passage."""
 
     @property
     def lead(self) -> str:
@@ -118,7 +118,7 @@ def _filled(text: str) -> list[str]:
 
 
 def features(text: str, start: int, end: int) -> Features:
-    """Features of the passage [start, end) of a message."""
+    """Return the features of the passage [start, end) of a message."""
     place = _place(text, start, end)
     grams = (
         _grams(place.passage),
@@ -149,7 +149,7 @@ def _grams(text: str, most: int = NEAR_CHARS) -> set[str]:
 
 
 def _with_ends(line: str) -> set[str]:
-    """Words and pairs of words of a line, and those that it begins and ends with."""
+    """Return words and pairs of words of a line, and its first and last ones with a mark."""
     if not line:
         return set()
     begins, ends = _words(line[:NEAR_CHARS])[:2], _words(line[-NEAR_CHARS:])[-2:]
@@ -161,7 +161,7 @@ def _shape(text: str) -> str:
 
 
 def _layout(place: _Place, prefix: str, suffix: str) -> set[str]:
-    """Signs of where the passage stands, and the forms of the lines: their marks, with one letter for all letters."""
+    """Return features of the passage's place, and the shapes of the lines: one letter stands for all letters."""
     lead, tail = place.lead, place.tail
     signs = (
         bool(place.prefix),
@@ -227,6 +227,6 @@ def _numbers(place: _Place, begins: float, ends: float) -> list[float]:
 
 
 def _care(line: str) -> float:
-    """How much like print a line is written: with a capital, and a stop at its end."""
+    """Return how carefully a line is written: with a capital at its beginning and a stop at its end; 0 to 1."""
     line = line.strip()
     return 0.5 * line[:1].isupper() + 0.5 * line.endswith((".", "!", "?", ":"))

@@ -1,4 +1,4 @@
-"""Asking a language model for one JSON value: an OpenAI-compatible endpoint, or the user's own agent, headless."""
+"""Ask a language model for one JSON object: an OpenAI-compatible endpoint, or the user's own agent, headless."""
 
 from .completer import Completer, Completion, CompletionFailed, CompletionRequest
 

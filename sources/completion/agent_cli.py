@@ -1,14 +1,14 @@
-"""The user's own agent as the model: `claude -p` or `codex exec`, headless, without tools, hooks or a stored session.
+"""Ask the user's own agent: `claude -p` or `codex exec`, headless, without tools, hooks or a stored session.
 
-It runs in an empty folder with the environment it is given and nothing else, so that neither a repository's settings
-nor its instructions reach it.
+It runs in an empty folder with a given environment, so that no repository's settings or instructions reach it.
 """
 
 from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,12 +16,12 @@ from typing import Any, Protocol
 from .completer import MAX_ANSWER_BYTES, Completion, CompletionFailed, CompletionRequest, object_in
 
 LIMIT_SECONDS = 5 * 3600.0
-"""After so long the limit of a plan is reached no more."""
+"""Time after which the usage limit of a plan is reset."""
 MAX_PROMPT_BYTES = 9_000_000
 """`claude -p` reads at most 10 MB."""
 DEFAULT_CLAUDE_MODEL = "haiku"
 CHILD_VARIABLE = "MEMORY_WORKER_CHILD"
-"""Our hooks do nothing where it is set: the agent that mines must not be mined."""
+"""With this variable our hooks do nothing, so that the session of the mining agent is not mined."""
 
 
 @dataclass(frozen=True)
@@ -31,11 +31,11 @@ class ProgramResult:
     returncode: int
     stdout: bytes
     cut: str = ""
-    """Why it was killed, in words; empty when it ended by itself."""
+    """Why it was killed; '' if it ended by itself."""
 
 
 class Run(Protocol):
-    """Runs a program in a process group of its own and kills the group at the deadline. Raises OSError."""
+    """Runs a program in its own process group, which is killed at the deadline. Raises OSError."""
 
     def __call__(
         self, argv: Sequence[str], input: bytes, *, env: Mapping[str, str], cwd: str, deadline_seconds: float
@@ -44,7 +44,7 @@ class Run(Protocol):
 
 @dataclass(frozen=True)
 class ClaudeCompleter:
-    """`claude -p`. `env` is the whole environment; `folder` is where the empty working folders are made."""
+    """Asks `claude -p`. `env`: the whole environment; `folder`: where the empty working folders are made."""
 
     program: str
     run: Run
@@ -80,7 +80,7 @@ class ClaudeCompleter:
             CHILD_VARIABLE: "1",
             "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",
             "CLAUDE_CODE_MAX_OUTPUT_TOKENS": str(request.max_output_tokens),
-            # Else it thinks with all of them but one (seen with 2.1.197).
+            # Otherwise it spends nearly all output tokens on thinking (seen with 2.1.197).
             "MAX_THINKING_TOKENS": "0",
         }
         with _empty_folder(self.folder) as cwd:
@@ -99,7 +99,7 @@ _CLAUDE_INPUT = ("input_tokens", "cache_creation_input_tokens", "cache_read_inpu
 
 
 def _result_of(ran: ProgramResult) -> Mapping[str, Any]:
-    """The result object of `claude -p --output-format json`."""
+    """Parse the result object of `claude -p --output-format json`."""
     try:
         answer = json.loads(ran.stdout)
     except (ValueError, RecursionError):
@@ -115,7 +115,7 @@ def _result_of(ran: ProgramResult) -> Mapping[str, Any]:
 
 @dataclass(frozen=True)
 class CodexCompleter:
-    """`codex exec`. The answer is read from a file that it writes, the usage from the events it prints."""
+    """Asks `codex exec`, which writes its answer to a file and prints events with the usage."""
 
     program: str
     run: Run
@@ -124,7 +124,7 @@ class CodexCompleter:
     model: str = ""
 
     def complete(self, request: CompletionRequest) -> Completion:
-        """See Completer. Codex has no limit on its output: the deadline and the size of the answer hold it."""
+        """See Completer. Codex has no limit of output tokens; the deadline and the size of the answer limit it."""
         env = {**self.env, CHILD_VARIABLE: "1"}
         with _empty_folder(self.folder) as cwd:
             schema_file, answer_file = cwd / "schema.json", cwd / "answer.json"
@@ -161,7 +161,7 @@ class CodexCompleter:
 
 
 def _unanswered(reason: str) -> CompletionFailed:
-    """Of a program that ended well and said something else than the answer, as it does at the limit of its plan."""
+    """Make the error for a program that succeeded without an answer, as it does at the usage limit of its plan."""
     return CompletionFailed(reason, retry_after=LIMIT_SECONDS)
 
 
@@ -177,7 +177,7 @@ def _read_answer(path: Path) -> str:
 
 
 def _codex_usage(stdout: bytes) -> Mapping[str, Any]:
-    """Of the last turn.completed event."""
+    """Return the usage in the last turn.completed event."""
     for line in reversed(stdout.splitlines()):
         try:
             event = json.loads(line)
@@ -207,18 +207,12 @@ def _run(
     return ran
 
 
-class _empty_folder:
-    """A new folder of mode 0700 that goes away again."""
-
-    def __init__(self, parent: Path) -> None:
-        parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._folder = tempfile.TemporaryDirectory(prefix="call-", dir=parent, ignore_cleanup_errors=True)
-
-    def __enter__(self) -> Path:
-        return Path(self._folder.name)
-
-    def __exit__(self, *_: object) -> None:
-        self._folder.cleanup()
+@contextmanager
+def _empty_folder(parent: Path) -> Iterator[Path]:
+    """A new folder of mode 0700 that is deleted again."""
+    parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="call-", dir=parent, ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
 
 
 def _count(value: object) -> int:

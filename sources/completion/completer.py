@@ -1,4 +1,4 @@
-"""What every way of asking a model has in common."""
+"""Request, answer and error of asking a language model."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 MAX_ANSWER_BYTES = 2_000_000
-"""Of a whole response. An answer is a few thousand tokens; what is longer is no answer."""
+"""Most bytes of a response; an answer has a few thousand tokens."""
 MAX_TOKENS = 100_000_000
-"""No call takes more: a larger count is a mistake, and sums of such counts fit into no column."""
+"""Most tokens of a call; a larger count is a mistake, and sums of such counts would overflow a column."""
 
 _THOUGHTS = re.compile(r"\A.*?</think>(?=\s*(?:\n|\{|```))", re.DOTALL)
-"""Not every server leaves the tag that opens them in the answer."""
+"""Thoughts before the answer, of which some servers remove the opening tag."""
 _OBJECT = re.compile(r"(?:^|```[ \t]*(?:json)?\s*)(?=\{)", re.IGNORECASE | re.MULTILINE)
 """Matches before an object at the beginning of a line or of a code fence."""
 _DECODER = json.JSONDecoder()
@@ -22,16 +22,16 @@ _DECODER = json.JSONDecoder()
 
 @dataclass(frozen=True)
 class Completion:
-    """A model's answer: a JSON object, and what it cost where the model says so."""
+    """A model's answer: a JSON object, and its cost in tokens if known."""
 
     value: Mapping[str, Any]
-    """As the model gave it. It was asked to follow the schema; whether it does is the caller's to check."""
+    """As the model gave it; the caller checks whether it follows the schema."""
     input_tokens: int | None = None
     output_tokens: int | None = None
 
     @property
     def tokens(self) -> int | None:
-        """Of both directions; None when the model did not say, or no such number can be."""
+        """Tokens of both directions; None if unknown or impossible."""
         if self.input_tokens is None or self.output_tokens is None:
             return None
         total = self.input_tokens + self.output_tokens
@@ -39,19 +39,19 @@ class Completion:
 
 
 class CompletionFailed(Exception):
-    """There is no usable answer. The message is one line and holds neither the prompt nor a key."""
+    """There is no usable answer. The message is one line, without prompt and key."""
 
     def __init__(self, reason: str, *, retry_after: float | None = None, may_have_cost: bool = True) -> None:
         super().__init__(" ".join(reason.split())[:300])
         self.retry_after = retry_after
         """Seconds for which the service asked not to be called again."""
         self.may_have_cost = may_have_cost
-        """False only when it is certain that nothing was computed: the amount reserved may be given back."""
+        """False if surely nothing was computed, so that the reserved amount can be given back."""
 
 
 @dataclass(frozen=True)
 class CompletionRequest:
-    """What a model is asked, and within which limits. All of it is sent as it is: scrub it first."""
+    """A request to a model, with its limits. It is sent as it is, so scrub it first."""
 
     prompt: str
     system: str
@@ -65,14 +65,14 @@ class Completer(Protocol):
     """Something that answers a request with a JSON object."""
 
     def complete(self, request: CompletionRequest) -> Completion:
-        """Raises CompletionFailed, at the deadline at the latest."""
+        """Answer a request. Raises CompletionFailed, at the deadline at the latest."""
 
 
 def object_in(text: str) -> Mapping[str, Any]:
-    """The JSON object that is a model's answer. Thoughts before it, a code fence around it and a sentence beside it are
-    passed over: small models write them whatever schema they are given.
+    """Parse the JSON object in a model's answer. Raises CompletionFailed.
 
-    Raises CompletionFailed.
+    Thoughts before it, a code fence around it and sentences beside it are skipped: small models write them in spite of
+    a schema.
     """
     try:
         value = json.loads(text)

@@ -1,7 +1,7 @@
-"""An OpenAI-compatible endpoint: `POST <endpoint>/chat/completions` (Ollama, llama.cpp, vLLM, hosted ones).
+"""Ask an OpenAI-compatible endpoint: `POST <endpoint>/chat/completions` (Ollama, llama.cpp, vLLM, hosted ones).
 
-The user named the endpoint in their settings: that is the consent. Nothing else is contacted: redirects are not
-followed, and neither proxies nor credentials are taken from the environment.
+The user consented by naming the endpoint in the settings. Nothing else is contacted: redirects are not followed, and
+neither proxies nor credentials are taken from the environment.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MAX_RETRY_AFTER_SECONDS = 86_400.0
 
 
 def endpoint_fault(endpoint: str) -> str | None:
-    """Why this address may not be used, in words; None when it may: https, or http on this machine."""
+    """Return why an address may not be used; None if it may: https, or http on this machine."""
     try:
         parts = urlsplit(endpoint)
         host = parts.hostname or ""
@@ -72,7 +72,7 @@ class OpenAICompleter:
             "stream": True,
             "stream_options": {"include_usage": True},
         }
-        import asyncio  # here, like httpx: a reading that asks no model need not wait for them
+        import asyncio  # Imported late, like httpx: most runs ask no model.
 
         return asyncio.run(self._within(body, request.max_output_tokens, request.deadline_seconds))
 
@@ -82,7 +82,7 @@ class OpenAICompleter:
         import httpx
 
         try:
-            # asyncio's deadline is one for the whole exchange; httpx's own begin anew with each piece of the answer.
+            # asyncio limits the whole exchange; httpx's timeouts restart with each piece of the answer.
             async with (
                 asyncio.timeout(deadline_seconds),
                 httpx.AsyncClient(timeout=None, follow_redirects=False, trust_env=False) as client,
@@ -111,7 +111,7 @@ class OpenAICompleter:
 
 
 class _OtherDialect(Exception):
-    """The endpoint wants the newer names of the parameters."""
+    """The endpoint needs the newer names of the parameters."""
 
 
 async def _refusal(response: httpx.Response, *, retry_dialect: bool) -> Exception:
@@ -126,7 +126,7 @@ async def _refusal(response: httpx.Response, *, retry_dialect: bool) -> Exceptio
                 break
         if b"max_completion_tokens" in said or b"temperature" in said:
             return _OtherDialect()
-    # A request that was turned away was not computed; of a fault within the server nobody knows.
+    # A refused request was not computed; after a server error that is unknown.
     return CompletionFailed(
         f"the endpoint answered with status {status}",
         retry_after=_retry_after(response.headers.get("retry-after")),
@@ -135,7 +135,7 @@ async def _refusal(response: httpx.Response, *, retry_dialect: bool) -> Exceptio
 
 
 def _retry_after(header: str | None) -> float | None:
-    """Seconds; the header's other form, a date, is not read: nobody waits for it."""
+    """Return the seconds of a Retry-After header; None for its other form, a date."""
     try:
         seconds = float(header or "")
     except ValueError:
@@ -153,7 +153,7 @@ async def _bounded(response: httpx.Response) -> AsyncIterator[bytes]:
 
 
 async def _streamed(response: httpx.Response) -> Completion:
-    """Server-sent events: pieces of the text, why it ended, the usage last."""
+    """Read server-sent events: pieces of the text, the reason of its end, the usage."""
     text: list[str] = []
     finish: str | None = None
     usage: object = None
@@ -177,7 +177,7 @@ async def _streamed(response: httpx.Response) -> Completion:
 
 
 def _whole(body: bytes) -> Completion:
-    """One JSON document, from servers that do not stream."""
+    """Read one JSON document, from servers that do not stream."""
     answer = _json_object(body)
     choice = _first_choice(answer)
     message = choice.get("message")

@@ -1,4 +1,4 @@
-"""RSS, Atom and JSON feeds, broken ones too: bytes in, what they list out."""
+"""Read the entries of RSS, Atom and JSON feeds, also of broken ones."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ MAX_SUMMARY_CHARACTERS = 20_000
 _DECLARATION = re.compile(rb"<!DOCTYPE[^\[>]{0,1000}\[", re.IGNORECASE)
 _ENCODING = re.compile(rb"\s{0,100}<\?xml[^>]{0,200}?encoding=[\"']([\w.-]{1,40})")
 _CROWDED_TAG = re.compile(rb"<[A-Za-z][^<>=]*(?:=[^<>=]*){1000}")
-"""feedparser compares the attributes of a tag with each other: 40,000 of them took it 24 seconds."""
+"""feedparser compares the attributes of a tag with each other, which took 24 seconds for 40,000 of them."""
 _ENTITY = re.compile(rb"<!ENTITY\s", re.IGNORECASE)
 
 
 class FeedInvalid(Exception):
-    """The bytes are no feed, or one that this program does not read; the text says why."""
+    """The bytes are no feed, or a refused one; the message says why."""
 
 
 def feed_items(body: bytes, url: str, content_type: str = "") -> list[SourceItem]:
-    """The entries of a feed, newest first as they come. Raises FeedInvalid.
+    """Return the entries of a feed in its order. Raises FeedInvalid.
 
-    A feed that declares entities of its own is refused whole: no publisher needs them, and they are how a
-    small file unfolds to gigabytes or reads a file of this machine.
+    A feed that declares XML entities is refused: no publisher needs them, and they can expand to gigabytes or read a
+    file of this machine.
     """
     url = page_address(url)
     if _is_json(body, content_type):
@@ -40,7 +40,7 @@ def feed_items(body: bytes, url: str, content_type: str = "") -> list[SourceItem
     body = whole_references(body)
     parsed = _parsed(body, url, content_type)
     if not _is_feed(parsed) and (wrong := _ENCODING.match(body)):
-        # Single bytes that say they are UTF-16: the declaration itself would not be readable if it were true.
+        # Single bytes declared as UTF-16, which cannot be true if the declaration is readable.
         parsed = _parsed(body[: wrong.start(1)] + b"utf-8" + body[wrong.end(1) :], url, "")
     if not _is_feed(parsed):
         raise FeedInvalid("it is no RSS, Atom or JSON feed")
@@ -50,18 +50,18 @@ def feed_items(body: bytes, url: str, content_type: str = "") -> list[SourceItem
 
 
 def _parsed(body: bytes, url: str, content_type: str) -> Any:
-    import feedparser  # Not before: many commands know of this module, and this takes as long as one of them.
+    import feedparser  # Imported late: many commands import this module, and feedparser takes long to load.
 
     headers = {"content-type": content_type, "content-location": url}
     try:
         return feedparser.parse(io.BytesIO(body), response_headers=headers, sanitize_html=False)
     except (ValueError, LookupError, AssertionError, RecursionError, TypeError, AttributeError, OverflowError) as error:
-        # feedparser 6 lets some of its own slips through on damaged input.
+        # feedparser 6 raises these on damaged input.
         raise FeedInvalid(f"it cannot be read: {type(error).__name__}") from error
 
 
 def _joined(base: str, url: str) -> str:
-    """The address that a link means; '' where it is none, such as `https://[draft]/x`."""
+    """Return the absolute address of a link; '' for an invalid one such as `https://[draft]/x`."""
     try:
         return urljoin(base, url)
     except ValueError:
@@ -73,17 +73,17 @@ def _is_feed(parsed: Any) -> bool:
 
 
 def _declares_entities(body: bytes) -> bool:
-    # UTF-16 and UTF-32 with or without a mark: the same letters with NULs between them.
+    # UTF-16 and UTF-32 are the same letters with NULs between them.
     plain = body.replace(b"\0", b"") if b"\0" in body[:4096] else body
     return _DECLARATION.search(plain) is not None and _ENTITY.search(plain) is not None
 
 
 def _entry(entry: Any, base: str, page: str) -> SourceItem | None:
-    """None for an entry that leads nowhere a browser goes, or says nothing. `page` is the feed's own."""
+    """Return the item of an entry; None if it has no web address or no text. `page`: the feed's own page."""
     identity = str(entry.get("id") or "")
     link = str(entry.get("link") or "")
     if link == identity and not link.startswith(("http://", "https://")):
-        link = ""  # feedparser takes an id for the address, since a guid may be one
+        link = ""  # feedparser takes an id for the address, since a guid may be one.
     summary = str(entry.get("summary") or "")
     if not summary and entry.get("content"):
         summary = str(entry["content"][0].get("value") or "")
@@ -97,11 +97,11 @@ def _listed(url: str, title: str, summary: str, identity: str, page: str) -> Sou
     if not url and identity.startswith(("http://", "https://")):
         url = identity
     elif not url and (title or words):
-        # It stands on the feed's page, told from the others there by its id, or its name if it has none.
+        # It is on the feed's page, identified there by its id, or its title.
         url, anchor = page, (identity or title or words)[:500]
     if not url.startswith(("http://", "https://")):
         return None
-    # Entries without an id that share an address are told apart by their names.
+    # Entries without an id that share an address are distinguished by their titles.
     return source_item(url, title or words[:80] or url, words, anchor=anchor, identity=identity or f"{title} {url}")
 
 

@@ -1,4 +1,4 @@
-"""GitHub's public interface, unauthenticated: addresses to ask, and what the answers list. No request is made here."""
+"""Make addresses for GitHub's public API, and read its answers. Requests are made elsewhere."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 
 
 class AnswerInvalid(Exception):
-    """The bytes are not what GitHub answers."""
+    """The bytes are no answer of GitHub's API."""
 
 
 @dataclass(frozen=True)
 class RateLimit:
-    """What an answer's headers say of the hour's or minute's allowance."""
+    """The rate limit in an answer's headers."""
 
     remaining: int
     reset_at: float
@@ -33,7 +33,7 @@ class RateLimit:
 
 @dataclass(frozen=True)
 class RepositoryFacts:
-    """Of one repository."""
+    """Facts of one repository; None for unknown."""
 
     owner: str
     name: str
@@ -43,12 +43,16 @@ class RepositoryFacts:
     archived: bool
 
 
-def raw_address(url: str) -> str:
-    """Where the markdown of a page on GitHub is: its raw file; any other address as it is."""
+def _segments(url: str) -> list[str]:
+    """Return the parts of the path of a page on GitHub; none for any other address."""
     parts = urlsplit(url)
-    if (parts.hostname or "").lower().removeprefix("www.") != "github.com":
-        return url
-    segments = [segment for segment in parts.path.split("/") if segment]
+    is_github = (parts.hostname or "").lower().removeprefix("www.") == "github.com"
+    return [segment for segment in parts.path.split("/") if segment] if is_github else []
+
+
+def raw_address(url: str) -> str:
+    """Return the address of the raw markdown of a page on GitHub; any other address is returned unchanged."""
+    segments = _segments(url)
     raw = "https://raw.githubusercontent.com"
     if len(segments) == 2:
         return f"{raw}/{segments[0]}/{segments[1].removesuffix('.git')}/HEAD/README.md"
@@ -60,10 +64,9 @@ def raw_address(url: str) -> str:
 
 
 def text_address(url: str) -> str | None:
-    """Where the text of a pattern on GitHub is: a folder's SKILL.md, a repository's README; None elsewhere."""
-    parts = urlsplit(url)
-    segments = [segment for segment in parts.path.split("/") if segment]
-    if (parts.hostname or "").lower().removeprefix("www.") != "github.com" or len(segments) < 2:
+    """Return the address of a pattern's text on GitHub: a folder's SKILL.md or a repository's README; else None."""
+    segments = _segments(url)
+    if len(segments) < 2:
         return None
     if len(segments) >= 5 and segments[2] == "tree":
         return "/".join(["https://raw.githubusercontent.com", *segments[:2], *segments[3:], "SKILL.md"])
@@ -72,7 +75,7 @@ def text_address(url: str) -> str | None:
 
 
 def search_address(api: str, topic: str, since: date) -> str:
-    """Repositories with this topic that were created since then, the most starred first."""
+    """Return the address of a search for repositories with a topic, created since a day, the most starred first."""
     query = urlencode(
         {"q": f"topic:{topic} created:>={since.isoformat()}", "sort": "stars", "order": "desc", "per_page": SEARCH_PAGE}
     )
@@ -80,22 +83,21 @@ def search_address(api: str, topic: str, since: date) -> str:
 
 
 def repository_address(api: str, owner: str, name: str) -> str:
-    """Facts of a repository."""
+    """Return the address of a repository's facts."""
     return f"{api}/repos/{quote(owner)}/{quote(name)}"
 
 
 def tree_address(api: str, url: str) -> str | None:
-    """All paths of the repository that a folder's page on GitHub is in; None for any other page."""
-    parts = urlsplit(url)
-    segments = [segment for segment in parts.path.split("/") if segment]
-    if (parts.hostname or "").lower().removeprefix("www.") != "github.com" or len(segments) < 2:
+    """Return the address of all paths of the repository of a page on GitHub; None for any other page."""
+    segments = _segments(url)
+    if len(segments) < 2:
         return None
     branch = segments[3] if len(segments) >= 4 and segments[2] in ("tree", "blob") else "HEAD"
     return f"{api}/repos/{quote(segments[0])}/{quote(segments[1])}/git/trees/{quote(branch)}?recursive=1"
 
 
 def search_items(body: bytes) -> list[SourceItem]:
-    """Raises AnswerInvalid."""
+    """Return the repositories of a search. Raises AnswerInvalid."""
     items = _object(body).get("items")
     if not isinstance(items, list):
         raise AnswerInvalid("a search without items")
@@ -115,7 +117,7 @@ def search_items(body: bytes) -> list[SourceItem]:
 
 
 def tree_items(body: bytes, url: str) -> list[SourceItem]:
-    """Every SKILL.md below the folder that the page `url` shows. Raises AnswerInvalid."""
+    """Return an item for every SKILL.md below the folder of the page `url`. Raises AnswerInvalid."""
     tree = _object(body).get("tree")
     if not isinstance(tree, list):
         raise AnswerInvalid("a tree without paths")
@@ -135,7 +137,7 @@ def tree_items(body: bytes, url: str) -> list[SourceItem]:
 
 
 def repository_facts(body: bytes) -> RepositoryFacts:
-    """Raises AnswerInvalid."""
+    """Read the facts of a repository. Raises AnswerInvalid."""
     value = _object(body)
     name = _repository_name(value)
     if name is None:
@@ -156,7 +158,7 @@ def repository_facts(body: bytes) -> RepositoryFacts:
 
 
 def rate_limit(headers: Mapping[str, str]) -> RateLimit | None:
-    """What is left; None when the answer does not say."""
+    """Return the rate limit; None if the answer has none."""
     try:
         return RateLimit(int(headers["x-ratelimit-remaining"]), float(int(headers["x-ratelimit-reset"])))
     except (KeyError, ValueError, OverflowError):

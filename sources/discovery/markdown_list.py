@@ -1,9 +1,9 @@
-"""What an awesome-list or a README lists: bytes in, names and addresses out.
+"""Find the items of an awesome-list or a README: names, addresses and descriptions.
 
-Read line by line, not as CommonMark: lists in the wild are half HTML, with items behind unclosed tags that a strict
-reader takes for text (docs/adr/0019). An item is a line whose subject is a link: a list item, a table row, a heading
-or a paragraph that begins with it. Links inside prose, pictures, badges, tables of contents, sponsors and the list's
-own housekeeping are none. Linear in the length of the text.
+It is read line by line, not as CommonMark: real lists are half HTML, with items after unclosed tags that a strict
+parser takes for text (docs/adr/0019). An item is a line whose subject is a link: a list item, a table row, a heading or
+a paragraph that begins with it. Links in prose, pictures, badges, tables of contents, sponsors and pages about the list
+are no items. Takes time linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ from itertools import islice
 from urllib.parse import urljoin, urlsplit
 
 from .markdown_text import text_of_html, unescape
-from .source_item import MAX_LISTED, SourceItem, page_address, source_item
+from .source_item import MAX_LISTED, SourceItem, source_item
 
 MAX_LINE_CHARACTERS = 20_000
 _LINKS_A_LINE = 200
-_LINES_OF_A_CHAPTER = 40
 _WORDS_OF_A_NAME = 8
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _BULLET = re.compile(r"[ \t>]*(?:[-*+•◦▪‣]|\d{1,6}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?(?P<rest>\S.*)")
@@ -33,7 +32,6 @@ _ANCHOR = re.compile(
 )
 _AUTOLINK = re.compile(r"<(?P<angle>https?://[^\s<>]{1,2000})>|(?P<bare>https?://[^\s<>()\[\]\"'`|]{1,2000})")
 _EMPTY_LINK = re.compile(r"\[\s{0,10}\]\([^()\s]{0,2000}\)")
-_NAME_HEADING = re.compile(r"[`*_]{0,3}(?P<name>[a-z0-9]+(?:[-_][a-z0-9]+)+)[`*_]{0,3}\s*#*")
 _AFTER_LINK = re.compile(r"[\s*_`~]*(?:$|[-–—:|·•(]|by\b|<br|⭐|★)", re.IGNORECASE)
 _SEPARATOR_END = re.compile(r"[-–—:|·→]\s*$")
 _NAME_THEN_WORDS = re.compile(r"\s[-–—]\s|:\s|\s\|\s")
@@ -62,10 +60,10 @@ _PRIMARY = "github gitlab git repo repository source code link website site url 
 PRIMARY = frozenset(_PRIMARY.split()) | frozenset(
     ["source code", "github repo", "github repository", "project page", "official website", "home page"]
 )
-"""Labels of the link that leads to the thing itself."""
+"""Labels of a link to the item itself."""
 _GENERIC = "here web docs documentation demo page blog readme view visit open details more npm pypi"
 GENERIC = PRIMARY | frozenset(_GENERIC.split())
-"""Labels that say nothing of what they lead to."""
+"""Labels that do not name the item."""
 _REMARKS = (
     "author authors maintainer maintainers by owner license licence docs documentation demo video paper blog "
     "tutorial discord twitter x slack see note related source-of credit credits"
@@ -73,7 +71,7 @@ _REMARKS = (
 REMARKS = frozenset(_REMARKS.split()) | frozenset(
     ["see also", "related to", "created by", "made by", "inspired by", "based on"]
 )
-"""What stands before a link that belongs to an item named elsewhere."""
+"""Words before a link that only adds to an item named elsewhere."""
 _NAME_COLUMNS = (
     "name tool project skill skills server plugin package resource title library repository repo link url github "
     "website agent app command hook item extension framework"
@@ -88,7 +86,7 @@ HOUSEKEEPING_SECTION = re.compile(
     r"code of conduct|star history|stargazers|sponsors?|our sponsors|backers)\W*",
     re.IGNORECASE,
 )
-"""Headings of sections that are about the list."""
+"""Headings of sections about the list itself."""
 
 _WITHIN = (
     "a an the this that these see at in on of via from to with for and or by read our your its is are use using "
@@ -103,12 +101,10 @@ class _Link:
     end: int
     label: str
     url: str
-    picture: bool = False
-    """Shown as a picture alone."""
 
 
 def markdown_items(text: str, base: str) -> list[SourceItem]:
-    """What the list lists, in order, each name at an address once; `base` is the list's own address."""
+    """Return the items in order, each name at an address once. `base`: the list's own address."""
     text = _without_comments(text.replace("\r\n", "\n").replace("\r", "\n"))
     text = _TAG_OVER_LINES.sub(lambda tag: tag[0].replace("\n", " "), text)
     lines = [line[:MAX_LINE_CHARACTERS] for line in _outside_fences(text.split("\n"))]
@@ -124,7 +120,7 @@ def markdown_items(text: str, base: str) -> list[SourceItem]:
 
 
 def _without_comments(text: str) -> str:
-    """Without `<!-- … -->`; one that is not closed hides the rest, as it does in a browser."""
+    """Remove `<!-- … -->`; one that is not closed removes the rest, as in a browser."""
     parts: list[str] = []
     position = 0
     while (start := text.find("<!--", position)) >= 0:
@@ -158,11 +154,11 @@ class _Reader:
         self._base = base
         self._own = _own_repository(base)
         self._chapter, self._chapter_line = "", 0
-        """The last heading that is no link, until something below it took its name."""
+        """Text and line of the last heading."""
         self._named: str | None = None
-        """The address that was named after the chapter, if it was."""
+        """Address of the item that has the heading as its title, if there is one."""
         self._columns: list[str] | None = None
-        """Headers of the table that is being read; None outside of one."""
+        """Headers of the present table; None outside of one."""
 
     def items(self) -> Iterator[SourceItem]:
         grid = housekeeping = False
@@ -184,7 +180,7 @@ class _Reader:
             previous = self._lines[number - 1].strip() if number else ""
             if self._begins_table(number):
                 self._columns = [_words(cell).casefold() for cell in _cells(line.strip())]
-                # Without names, or with a link in each, the cells are items themselves.
+                # If the header is empty, or has a link in each cell, each cell is an item.
                 grid = not any(self._columns) or all("](" in cell for cell in _cells(line.strip()))
                 yield from self._row(line.strip(), grid=grid)
             elif line.lstrip().startswith("|") or (self._columns is not None and "|" in line):
@@ -210,12 +206,12 @@ class _Reader:
         return None
 
     def _begins_table(self, number: int) -> bool:
-        """Whether the line is the header of a table, told by the line of dashes below."""
+        """Whether the line is the header of a table, with a line of dashes below."""
         below = self._lines[number + 1] if number + 1 < len(self._lines) else ""
         return "|" in self._lines[number] and "-" in below and _DELIMITERS.fullmatch(below.strip()[:1000]) is not None
 
     def _html(self, line: str) -> Iterator[SourceItem]:
-        """Each list item or cell that begins with a link; of a cell with words before it, one in the whole line."""
+        """Yield each list item or cell that begins with a link, and the first one with words before its link."""
         found = False
         for part in _HTML_ITEM.split(line)[1:]:
             links = [link for link in self._links(part) if self._is_item(link.url)]
@@ -226,7 +222,7 @@ class _Reader:
                 yield item
 
     def _one(self, text: str, *, strict: bool, after: int | None = None) -> Iterator[SourceItem]:
-        """The item whose subject is the first link; `strict`: a paragraph, which may be prose."""
+        """Yield the item whose subject is the first link. `strict`: for a paragraph, which may be prose."""
         links = [link for link in self._links(text) if self._is_item(link.url)]
         if not links:
             return
@@ -237,8 +233,9 @@ class _Reader:
         title = _words(link.label)
         generic = not title or title.casefold() in GENERIC
         if not generic and not _words(_TAG.sub(" ", text[: link.start])):
-            lead = ""  # a date, a language in parentheses, an owner before the name
-        if strict and (link.picture or not _AFTER_LINK.match(unescape(text[link.end : link.end + 200]))):
+            lead = ""  # Only a date, a language in parentheses, or an owner before the name.
+        after_link = unescape(text[link.end : link.end + 200])
+        if strict and not (_AFTER_LINK.match(after_link) or (generic and after_link.lstrip().startswith("["))):
             return
         if strict and lead:
             if not (generic and lead.rstrip(" :").casefold() in GENERIC):
@@ -259,7 +256,7 @@ class _Reader:
         if self._named == url:
             return
         if (not title or title.casefold() in GENERIC) and self._chapter and not description:
-            # `### tool` and below it `[Repository](…)`, `- Link: …`: the first is the tool, others are remarks on it.
+            # `### tool` with `[Repository](…)` or `- Link: …` below: the first one is the tool, others add to it.
             if self._named is not None:
                 return
             self._named, title, after = url, self._chapter, self._chapter_line
@@ -269,16 +266,16 @@ class _Reader:
 
     @staticmethod
     def _address_of(lead: str, links: list[_Link]) -> _Link:
-        """Of a line with the name in plain words, the link that leads to it and not out of its description."""
+        """Return the link to the item of a line with its name in plain words, not one of its description."""
         if len(links) == 1 or not _NAME_THEN_WORDS.search(lead):
             return links[0]
         primary = (link for link in links if _words(link.label).casefold() in PRIMARY)
-        bare = (link for link in links if not link.label and not link.picture)
+        bare = (link for link in links if not link.label)
         return next(primary, None) or next(bare, links[0])
 
     @staticmethod
     def _names_it(markup: str, lead: str, label: str) -> bool:
-        """Whether the words before the link are the item's name, or its name and line before `[GitHub](…)`."""
+        """Whether the words before the link are the item's name, or its name and description before `[GitHub](…)`."""
         generic = not label or label.casefold() in GENERIC
         if not _SEPARATOR_END.search(lead) and not generic:
             return False
@@ -308,7 +305,7 @@ class _Reader:
         words = (_words(self._without_links(c)) for c in cells[:position])
         before = [c for c in words if any(x.isalpha() for x in c)]
         title = _words(first.label)
-        # The name, then its link; further to the right, a link that is named after something else is a remark.
+        # The name comes before its link. A link with another name further to the right only adds to the item.
         nameless = not title or title.casefold() in GENERIC
         if not (nameless or named or len(before) <= 1):
             return
@@ -322,44 +319,15 @@ class _Reader:
 
     def _heading(self, number: int, text: str) -> Iterator[SourceItem]:
         links = [link for link in self._links(text) if self._is_item(link.url)]
-        if links:
-            lead = _words(_TAG.sub(" ", text[: links[0].start]))
-            named = self._names_it(text[: links[0].start], lead, _words(links[0].label))
-            if named or not any(c.isalpha() for c in lead):
-                line = self._paragraph_after(number)
-                yield source_item(self._absolute(links[0].url), _words(links[0].label) or links[0].url, line)
+        if not links:
             return
-        name = _NAME_HEADING.fullmatch(text.strip())
-        if name is None:
-            return
-        # A page that has its things as chapters: the address is the one that says so, or the first in the chapter's
-        # first paragraph, or the chapter itself.
-        body = self._paragraph_after(number, plain=False)
-        address = self._address_in_chapter(number)
-        if not body and not address:
-            return
-        addresses = [address] if address else [link.url for link in self._links(body) if self._is_item(link.url)]
-        url = self._absolute(addresses[0]) if addresses else page_address(self._base)
-        self._named = url if addresses else self._named
-        description = _words(self._without_links(body))
-        yield source_item(url, name["name"], description, anchor="" if addresses else name["name"])
+        lead = _words(_TAG.sub(" ", text[: links[0].start]))
+        if self._names_it(text[: links[0].start], lead, _words(links[0].label)) or not any(map(str.isalpha, lead)):
+            line = self._paragraph_after(number)
+            yield source_item(self._absolute(links[0].url), _words(links[0].label) or links[0].url, line)
 
-    def _address_in_chapter(self, number: int) -> str:
-        """Where `[Repository](…)` or `- Link: …` of the chapter below a heading leads; ''."""
-        for line in self._lines[number + 1 : number + _LINES_OF_A_CHAPTER]:
-            if _HEADING.match(line):
-                break
-            bullet = _BULLET.match(line)
-            text = bullet["rest"] if bullet else line.strip()
-            links = [link for link in self._links(text) if self._is_item(link.url)]
-            if links:
-                label, lead = _words(links[0].label).casefold(), _words(text[: links[0].start]).rstrip(" :").casefold()
-                if (label in PRIMARY and (not lead or lead in PRIMARY)) or (lead in PRIMARY and lead):
-                    return links[0].url
-        return ""
-
-    def _paragraph_after(self, number: int, *, plain: bool = True) -> str:
-        """The paragraph below a line, if it is one."""
+    def _paragraph_after(self, number: int) -> str:
+        """Return the paragraph below a line as a description; '' if there is none."""
         taken: list[str] = []
         for line in self._lines[number + 1 : number + 12]:
             stripped = line.strip()
@@ -368,8 +336,7 @@ class _Reader:
             if not stripped or _HEADING.match(line) or _BULLET.match(line) or stripped.startswith(("|", "<li", "<td")):
                 break
             taken.append(stripped.lstrip("> "))
-        text = " ".join(taken)
-        return _description(self._without_links(text)) if plain else text
+        return _description(self._without_links(" ".join(taken)))
 
     # Links
 
@@ -393,7 +360,7 @@ class _Reader:
         return sorted(found, key=lambda link: link.start)
 
     def _markdown_links(self, text: str) -> Iterator[_Link]:
-        """`[label](url "title")` and `[label][id]`; pictures, and links whose label is a picture alone, are none."""
+        """Yield `[label](url "title")` and `[label][id]`, but not pictures and links with only a picture as label."""
         position = 0
         count = 0
         while (start := text.find("[", position)) >= 0 and count < _LINKS_A_LINE:
@@ -409,13 +376,10 @@ class _Reader:
                 continue
             if not picture and _words(_without_pictures(label)):
                 yield _Link(start, end, _without_pictures(label), unescape(url))
-            elif not picture and _stands_alone(text, start, end):
-                # A logo that is the whole item, with its alternative text as name.
-                yield _Link(start, end, _alternative(label), unescape(url), picture=True)
             position = end
 
     def _target(self, text: str, at: int, label: str) -> tuple[str, int]:
-        """(address, end of the link); ('', at) when the brackets are no link."""
+        """Return (address, end of the link); ('', at) if the brackets are no link."""
         if text[at : at + 1] == "(":
             close = _closing(text, at, "(", ")")
             if close < 0:
@@ -432,11 +396,11 @@ class _Reader:
         return self._definitions.get(label.casefold(), "") if self._definitions else "", at
 
     def _without_links(self, text: str) -> str:
-        """Links as their words, pictures as nothing."""
+        """Replace links by their labels."""
         parts: list[str] = []
         position = 0
         for link in self._links(text):
-            parts += [text[position : link.start], "" if link.picture else link.label]
+            parts += [text[position : link.start], link.label]
             position = link.end
         return "".join([*parts, text[position:]])
 
@@ -446,7 +410,7 @@ class _Reader:
         return urljoin(_folder_of(self._base), url)
 
     def _is_item(self, url: str) -> bool:
-        """Whether an address is something that a list would recommend."""
+        """Whether an address may be that of an item: no badge, picture, licence, or page about the list."""
         if not url or url.startswith(("#", "?")) or len(url) > 2000:
             return False
         try:
@@ -467,13 +431,8 @@ class _Reader:
         return True
 
 
-def _stands_alone(text: str, start: int, end: int) -> bool:
-    """Whether nothing but markup stands beside the link."""
-    return not _words(text[:start]) and not _words(text[end : end + 200])
-
-
 def _words(markup: str) -> str:
-    """The words of a piece of markdown: no tags, pictures, emphasis, code marks."""
+    """Return the words of a piece of markdown, without tags, pictures, emphasis and code marks."""
     text = _without_pictures(markup)
     if "<" in text or "&" in text:
         text = text_of_html(text)
@@ -499,13 +458,8 @@ def _without_pictures(text: str) -> str:
     return _EMPTY_LINK.sub(" ", "".join([*parts, text[position:]]))
 
 
-def _alternative(label: str) -> str:
-    match = re.search(r"!\[([^\]\n]{1,200})\]", label)
-    return match[1] if match else ""
-
-
 def _closing(text: str, start: int, opening: str, closing: str) -> int:
-    """Index of the bracket that closes the one at `start`; -1 when there is none within a link's length."""
+    """Return the index of the bracket that closes the one at `start`; -1 if there is none within a link's length."""
     depth = 0
     for index in range(start, min(len(text), start + 4000)):
         character = text[index]
@@ -521,7 +475,7 @@ def _closing(text: str, start: int, opening: str, closing: str) -> int:
 
 
 def _cells(row: str) -> list[str]:
-    """Cells of a table's row; a `\\|` is a character."""
+    """Split a table's row into cells; `\\|` is a character."""
     return [cell.replace("\0", "|") for cell in row.replace("\\|", "\0").strip("|").split("|")]
 
 
@@ -530,7 +484,7 @@ def _name_in(lead: str) -> str:
 
 
 def _ends_within_a_sentence(words: str) -> bool:
-    """Whether plain words before a link read on into it, as prose does and a name does not."""
+    """Whether the words before a link end in one that a name does not end in, so that they are prose."""
     last = words.casefold().split()[-1:] or [""]
     return last[0] in _WITHIN_A_SENTENCE
 
@@ -540,7 +494,7 @@ def _description(text: str) -> str:
 
 
 def _is_profile(url: str) -> bool:
-    """Whether an address is somebody's page at GitHub: who made a thing, beside the thing."""
+    """Whether an address is a profile page at GitHub, such as that of an item's author."""
     parts = urlsplit(url)
     return (parts.hostname or "").lower().removeprefix("www.") == "github.com" and "/" not in parts.path.strip("/")
 
@@ -550,7 +504,7 @@ def _inside_tag(text: str, position: int) -> bool:
 
 
 def _folder_of(base: str) -> str:
-    """What relative links of the list are relative to: a raw file's page at its repository."""
+    """Return the base of the list's relative links; for a raw file of GitHub its page in the repository."""
     parts = urlsplit(base)
     segments = parts.path.strip("/").split("/")
     if (parts.hostname or "").lower() == "raw.githubusercontent.com" and len(segments) >= 4:
@@ -562,7 +516,7 @@ def _folder_of(base: str) -> str:
 
 
 def _own_repository(url: str) -> str:
-    """`owner/name` on GitHub, in lower case; ''."""
+    """Return `owner/name` of an address on GitHub, in lower case; else ''."""
     parts = urlsplit(url)
     segments = [segment for segment in parts.path.lower().split("/") if segment]
     if (parts.hostname or "").lower() in ("raw.githubusercontent.com", "github.com", "www.github.com") and segments[1:]:

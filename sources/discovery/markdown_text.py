@@ -1,4 +1,4 @@
-"""Foreign text made harmless to read: one line, without markup, without characters that hide or turn text."""
+"""Make foreign text plain: on one line, without markup, and without characters that hide or reorder text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 MAX_TITLE_CHARACTERS = 120
 MAX_DESCRIPTION_CHARACTERS = 600
 MAX_MARKUP_CHARACTERS = 200_000
-"""Of one entry's HTML more is not read."""
+"""Most characters of an entry's HTML that are read."""
 
 _SILENT = frozenset({"script", "style", "template", "noscript", "iframe", "object", "svg", "head", "textarea"})
 _INVISIBLE = frozenset({"Cc", "Cf", "Co", "Cs", "Cn"})
@@ -19,7 +19,7 @@ _JOINERS = re.compile("[\u200b-\u200f\u2060-\u2064\ufe00-\ufe0f\U000e0000-\U000e
 
 
 def plain_line(text: str, limit: int) -> str:
-    """One line of at most `limit` characters: no control, bidi, zero-width, private or tag characters."""
+    """Put a text on one line of at most `limit` characters, without control, bidi, zero-width, private or tag ones."""
     text = _JOINERS.sub("", text[: limit * 20])
     kept = "".join(" " if c.isspace() else c for c in text if c.isspace() or unicodedata.category(c) not in _INVISIBLE)
     line = " ".join(kept.split())
@@ -27,7 +27,7 @@ def plain_line(text: str, limit: int) -> str:
 
 
 def text_of_html(markup: str) -> str:
-    """The text that a reader of the page would see, in one line; scripts and styles are none."""
+    """Return the text of HTML that a reader would see, on one line."""
     if "<" not in markup and "&" not in markup:
         return " ".join(markup.split())
     reader = _Text()
@@ -60,5 +60,5 @@ class _Text(HTMLParser):
 
 
 def unescape(text: str) -> str:
-    """`&nbsp;` and its like as the characters they stand for."""
+    """Replace `&nbsp;` and the like by their characters."""
     return html.unescape(text) if "&" in text else text

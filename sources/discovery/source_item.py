@@ -1,4 +1,4 @@
-"""What a source lists: a name, an address and a line about it, as the source says it."""
+"""An item of a source: a title, an address and a description, as the source gives them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..web.decoding import whole_characters
 from .markdown_text import MAX_DESCRIPTION_CHARACTERS, MAX_TITLE_CHARACTERS, plain_line
 
 MAX_LISTED = 20_000
-"""A source with more is cut there."""
+"""Most items of a source; the rest is left out."""
 
 
 _BEFORE_HOST = re.compile(r"^(https?://)[^/?#\\\s]*@", re.IGNORECASE)
@@ -17,25 +17,25 @@ _BEFORE_HOST = re.compile(r"^(https?://)[^/?#\\\s]*@", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class SourceItem:
-    """One thing that a source points at. All of it is foreign text, on one line."""
+    """One item of a source. All of it is foreign text, on one line."""
 
     url: str
-    """Absolute, as the source writes it, but for a name or password before the host."""
+    """Absolute, as the source gives it, but without user name and password."""
     title: str
     description: str = ""
     anchor: str = ""
-    """Which part of the page `url` is meant, for a source that has its things on one page."""
+    """Part of the page `url`, for a source with several items on one page; else ''."""
     identity: str = ""
-    """The source's own name for it, such as the id of a feed's entry; '' when the address is all there is."""
+    """The source's own id, such as that of a feed's entry; '' if there is only the address."""
 
 
 def page_address(url: str) -> str:
-    """The address of a page as its items may have it: without query and fragment, where the reader's own key may be."""
+    """Return the address of a page without query and fragment, which may hold the reader's own key."""
     return url.partition("#")[0].partition("?")[0]
 
 
 def source_item(url: str, title: str, description: str = "", *, anchor: str = "", identity: str = "") -> SourceItem:
-    """With its text cleaned and cut. `https://github.com@evil.example/` shows another host than it leads to."""
+    """Make an item with its texts cleaned and cut, and its address without a user name, which may look like a host."""
     url = _BEFORE_HOST.sub(r"\1", whole_characters(url))
     name = plain_line(title, MAX_TITLE_CHARACTERS)
     line = plain_line(description, MAX_DESCRIPTION_CHARACTERS)

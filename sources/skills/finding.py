@@ -1,7 +1,7 @@
-"""Finds SKILL.md files: of installed plugins, the user's own, a project's, and of folders that were named.
+"""Find SKILL.md files: the user's own, those of installed plugins, of a project, and of named folders.
 
-Everything on the way may be somebody else's: links that loop or lead out, folders without end, pipes called
-SKILL.md. So the walk is bounded and follows no links, but for those that stand in the user's own skills folder.
+The folders may be somebody else's, with links that loop or lead out, endless folders, and pipes called SKILL.md. So the
+walk is bounded, and follows links only in the user's own skills folder.
 """
 
 from __future__ import annotations
@@ -22,39 +22,39 @@ MAX_FOLDERS = 20_000
 MAX_MANIFEST_BYTES = 4 << 20
 _PASSED_OVER = frozenset({"node_modules", "venv", "__pycache__", "site-packages", "dist", "build", "target"})
 _DOT_FOLDERS = frozenset({".claude", ".agents", ".codex", ".github", ".copilot"})
-"""Where skills stand in a repository; all other folders with a dot are passed over."""
+"""Dot-folders of a repository that may hold skills; all others are skipped."""
 
 Owner = Literal["user", "plugin", "project", "given"]
 
 
 @dataclass(frozen=True)
 class SkillRoot:
-    """A folder to look in, and whose skills these are."""
+    """A folder to search, and whose skills it holds."""
 
     path: Path
     repo: str
-    """The name before `--` in an entry's name."""
+    """Name before `--` in an entry's name."""
     owner: Owner
     project: str | None = None
-    """Slug of the project to which they are confined."""
+    """Slug of the project in which the skills hold."""
 
 
 @dataclass
 class WalkResult:
-    """How a walk went."""
+    """Completeness and warnings of a walk."""
 
     complete: bool = True
-    """False when it met a limit or a folder it could not read: what was not found may still be there."""
+    """False after a limit or an unreadable folder, so that a skill that was not found may still exist."""
     warnings: list[str] = field(default_factory=list)
 
 
 def claude_roots(config_dir: Path) -> list[SkillRoot]:
-    """The user's skills, and those of each installed plugin."""
+    """Return the folders of the user's skills and of each installed plugin."""
     roots = [SkillRoot(config_dir / "skills", "user", "user")]
     plugins = config_dir / "plugins"
     installed = _installed_plugins(plugins)
     if installed is None:
-        # No list of them: what is unpacked is taken for installed.
+        # Without a list, all unpacked plugins count as installed.
         cache = plugins / "cache"
         for market in _folders(cache):
             roots += [SkillRoot(plugin, plugin.name, "plugin") for plugin in _folders(market)]
@@ -70,14 +70,14 @@ def _folders(folder: Path) -> list[Path]:
 
 
 def _installed_plugins(plugins: Path) -> list[tuple[str, Path]] | None:
-    """(name, folder) of each plugin in Claude Code's list; None when there is no readable list."""
+    """Return (name, folder) of each plugin in Claude Code's list; None without a readable list."""
     try:
         with (plugins / "installed_plugins.json").open("rb") as file:
             value = json.loads(file.read(MAX_MANIFEST_BYTES))
         listed = value["plugins"]
         found = set()
         for name, places in listed.items():
-            # Version 1 has one object for each plugin, version 2 a list of them.
+            # In version 1 an object for each plugin, in version 2 a list of objects.
             for place in places if isinstance(places, list) else [places]:
                 path = place.get("installPath") if isinstance(place, dict) else None
                 if isinstance(path, str) and path.startswith("/") and "\0" not in path:
@@ -88,12 +88,12 @@ def _installed_plugins(plugins: Path) -> list[tuple[str, Path]] | None:
 
 
 def project_root(repository: Path, project: str) -> SkillRoot:
-    """The skills that a project brings for those who work in it."""
+    """Return the folder of a project's own skills."""
     return SkillRoot(repository / ".claude" / "skills", project, "project", project)
 
 
 def skill_files(root: SkillRoot, walked: WalkResult) -> Iterator[Path]:
-    """Every SKILL.md below the root, in order of path."""
+    """Yield every SKILL.md below the root, in order of path."""
     seen: set[tuple[int, int]] = set()
     folders = 0
     pending = [(root.path, 0)]
@@ -116,7 +116,7 @@ def skill_files(root: SkillRoot, walked: WalkResult) -> Iterator[Path]:
             walked.warnings.append(f"{root.path} holds more than {MAX_FOLDERS} folders: the rest was not looked at")
             return
         if any(child.name == OWN_SKILL for child in children):
-            continue  # What it says is said by hooks and commands already.
+            continue  # Our own skill.
         if any(child.name == SKILL_FILE and _is_file(child) for child in children):
             yield folder / SKILL_FILE
         for child in children:

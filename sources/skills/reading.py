@@ -1,20 +1,19 @@
-"""Reads one SKILL.md: its frontmatter and its first paragraph, never the whole of it."""
+"""Read one SKILL.md: its frontmatter and its first paragraph."""
 
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-import stat
 from dataclasses import dataclass
 from pathlib import Path
 
+from ...runtime.paths import read_regular
 from ...vault.frontmatter import is_broken, load_fields
 from ...vault.header import split_header
 from ...vault.wording import beginning_of
 
 READ_BYTES = 256 << 10
-"""Of a longer file only the beginning is read; its size goes into the digest."""
+"""Bytes of a file that are read; its size goes into the digest."""
 MAX_HEADER_CHARACTERS = 16_000
 MAX_TEXT_CHARACTERS = 4000
 MAX_NAME_CHARACTERS = 100
@@ -23,27 +22,22 @@ _HEADING = re.compile(r"#{1,6}(?:\s|\Z)")
 
 @dataclass(frozen=True)
 class SkillText:
-    """What a skill says of itself: somebody else's words, unchecked."""
+    """What a skill says about itself: foreign text, unchecked."""
 
     name: str
     description: str
-    """'' when it has none."""
+    """'' if it has none."""
     summary: str
-    """The first paragraph of its text; '' when there is none."""
+    """First paragraph of its text; '' if there is none."""
     version: str
     digest: str
-    """SHA-256, hexadecimal, of what was read, and of the size."""
+    """SHA-256, hexadecimal, of the bytes read and the size."""
     warnings: tuple[str, ...]
 
 
 def read_skill(path: Path) -> SkillText | None:
-    """None for an empty file. Raises OSError, also for what is no regular file."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
-    with open(descriptor, "rb") as file:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(22, "not a regular file")
-        data = file.read(READ_BYTES)
+    """Read a skill; None for an empty file. Raises OSError, also for a link or a special file."""
+    data, status = read_regular(path, READ_BYTES)
     warnings = []
     if status.st_size > READ_BYTES:
         warnings.append(f"it has {status.st_size / 1e6:.1f} MB; only its beginning was read")
@@ -88,7 +82,7 @@ def _text(value: object) -> str:
 
 
 def _first_paragraph(body: str) -> str:
-    """The first lines of prose: no heading, code, markup or list."""
+    """Return the first lines of prose: no heading, code or markup."""
     lines: list[str] = []
     fenced = False
     for line in body.split("\n"):

@@ -1,4 +1,4 @@
-"""Which network addresses may be reached: public ones only, judged after the name was resolved."""
+"""Resolve names, and judge whether an address is public."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _SITE_LOCAL = ipaddress.IPv6Network("fec0::/10")
 _MAPPED = ipaddress.IPv6Network("::ffff:0:0/96")
-"""IPv4 written as IPv6: no public name has one. Python 3.13 judges it by the address inside, 3.11 calls it reserved."""
+"""IPv4 written as IPv6, which no public name has. Python 3.13 judges it by the IPv4 address, 3.11 as reserved."""
 _SHARED = ipaddress.IPv4Network("100.64.0.0/10")
-"""Carrier-grade NAT: neither private nor public for `ipaddress`, and somebody's inner network."""
+"""Carrier-grade NAT, an inner network that `ipaddress` calls neither private nor public."""
 
 
 class Resolver(Protocol):
-    """Name to addresses; a Protocol so that tests can rebind a name between two look-ups."""
+    """Resolves a name to addresses."""
 
     def __call__(self, host: str, port: int, /) -> Sequence[str]:
-        """Every address of the host as text. Raises OSError."""
+        """Return all addresses of the host as text. Raises OSError."""
         ...
 
 
 def system_resolver(host: str, port: int) -> Sequence[str]:
-    """The machine's own resolver."""
+    """Resolve a name by the machine's resolver."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(address[4][0]) for address in found))
 
 
 def resolve_within(resolver: Resolver, host: str, port: int, seconds: float) -> Sequence[str]:
-    """The resolver's answer, or TimeoutError: a look-up has no time limit of its own. Raises OSError."""
+    """Resolve a name within `seconds`, since a look-up has no time limit of its own. Raises OSError, TimeoutError."""
     answer: list[str] = []
     errors: list[Exception] = []
 
@@ -54,7 +54,7 @@ def resolve_within(resolver: Resolver, host: str, port: int, seconds: float) -> 
 
 
 def is_public(text: str) -> bool:
-    """Whether the address is one of the public internet, and so is every IPv4 address that is written inside it."""
+    """Whether an address is public, with every IPv4 address inside of it."""
     try:
         address = ipaddress.ip_address(text.partition("%")[0])
     except ValueError:
@@ -63,9 +63,9 @@ def is_public(text: str) -> bool:
 
 
 def is_own_network(text: str) -> bool:
-    """Whether it is loopback or private: what may be reached when the user has named exactly this host and port.
+    """Whether an address is loopback or private; it may be reached if the user has named this host and port.
 
-    Link-local addresses, where clouds keep their metadata, are not.
+    Not link-local addresses, at which clouds serve their metadata.
     """
     try:
         address = ipaddress.ip_address(text.partition("%")[0])
@@ -80,7 +80,7 @@ def is_own_network(text: str) -> bool:
 
 def _is_public(address: IPAddress) -> bool:
     if address in _NAT64:
-        return True  # Stands or falls with the address inside.
+        return True  # The IPv4 address inside decides.
     if address.is_multicast or address.is_reserved or address.is_unspecified or address.is_link_local:
         return False
     if isinstance(address, ipaddress.IPv4Address):
@@ -89,7 +89,7 @@ def _is_public(address: IPAddress) -> bool:
 
 
 def _embedded(address: IPAddress) -> tuple[ipaddress.IPv4Address, ...]:
-    """IPv4 addresses that a router, or this machine, would take out of an IPv6 one."""
+    """Return the IPv4 addresses that a router, or this machine, would take out of an IPv6 address."""
     if isinstance(address, ipaddress.IPv4Address):
         return ()
     if address in _NAT64:

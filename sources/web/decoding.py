@@ -1,4 +1,4 @@
-"""Bytes of a response to bytes and text of a page, within a size that holds after decompression."""
+"""Decompress the body of a response within a size limit, and decode its text."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ _CHARSETS = re.compile(
     r"|shift.?jis|sjis|euc|iso-2022|tis-620",
     re.IGNORECASE,
 )
-"""Charsets of the web. Python has codecs which are none ('unicode_escape', 'idna') and answer to a name as well."""
+"""Charsets of the web, since Python also has codecs that are none ('unicode_escape', 'idna')."""
 _REFERENCES = re.compile(rb"(?:&#(?:[xX][0-9a-fA-F]+|[0-9]+);?)+")
 _REFERENCE = re.compile(rb"&#([xX]?)([0-9a-fA-F]+)")
 _DIGITS_OF_A_CHARACTER = 7
-"""At most, of a reference to one: 1114111 is the last."""
+"""Most digits of a reference to a character: the last one is 1114111."""
 _BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
 
 class BodyTooLarge(Exception):
-    """More bytes than allowed, as sent or as decompressed."""
+    """The body has more bytes than allowed, as sent or as decompressed."""
 
 
 class BodyBroken(Exception):
-    """The body is not in the encoding that its header names, or in one that was not asked for."""
+    """The body is not in the encoding of its header, or that encoding was not asked for."""
 
 
 class BoundedBody:
-    """Collects a body; inflates it piece by piece, so that a bomb is never larger in memory than the limit."""
+    """Collects and decompresses a body piece by piece, so that memory never exceeds the limit."""
 
     def __init__(self, content_encoding: str, max_bytes: int) -> None:
         encoding = content_encoding.strip().lower()
@@ -51,7 +51,7 @@ class BoundedBody:
         return zlib.decompressobj(zlib.MAX_WBITS | (16 if self._encoding == "gzip" else 0))
 
     def feed(self, data: bytes) -> None:
-        """Add what was received. Raises BodyTooLarge, BodyBroken."""
+        """Add received bytes. Raises BodyTooLarge, BodyBroken."""
         self._received += len(data)
         if self._received > self._max_bytes:
             raise BodyTooLarge
@@ -68,15 +68,15 @@ class BoundedBody:
         while data:
             if self._inflate.eof:
                 if self._encoding != "gzip":
-                    return  # Whatever follows is not the page.
-                self._inflate = self._new_inflate()  # The next member of one file.
+                    return  # The rest is not part of the page.
+                self._inflate = self._new_inflate()  # The next member of the file.
             room = self._max_bytes - len(self._body)
             try:
                 piece = self._inflate.decompress(data, room + 1)
             except zlib.error:
                 if self._started or self._encoding != "deflate":
                     raise
-                # Many servers send deflate without the header that the standard asks for.
+                # Many servers send deflate without the header of the standard.
                 self._inflate = zlib.decompressobj(-zlib.MAX_WBITS)
                 piece = self._inflate.decompress(data, room + 1)
             self._started = True
@@ -86,14 +86,14 @@ class BoundedBody:
             data = self._inflate.unused_data if self._inflate.eof else self._inflate.unconsumed_tail
 
     def finish(self) -> bytes:
-        """The whole body. Raises BodyBroken if it was cut short."""
+        """Return the whole body. Raises BodyBroken if it was cut short."""
         if self._inflate is not None and self._started and not self._inflate.eof:
             raise BodyBroken(f"{self._encoding} was cut short")
         return bytes(self._body)
 
 
 def decoded_text(body: bytes, content_type: str) -> str:
-    """The body as text: by byte order mark, header, then what the page says of itself; never an error."""
+    """Decode a body by its byte order mark, header, or declaration; never raises."""
     for mark, name in _BOMS:
         if body.startswith(mark):
             return body.decode(name, "replace")
@@ -106,7 +106,7 @@ def decoded_text(body: bytes, content_type: str) -> str:
     for name in names:
         codec = _codec(name)
         if codec == "cp1252":
-            # Many servers say it of all that they have. Accents of its own hardly ever make up valid UTF-8.
+            # Many servers declare it for all pages. Text in cp1252 with accents is hardly ever valid UTF-8.
             with suppress(UnicodeDecodeError):
                 return body.decode("utf-8")
         if codec is not None:
@@ -128,9 +128,9 @@ def _codec(name: str) -> str | None:
 
 
 def whole_characters(text: str) -> str:
-    """The text with halves of characters (surrogates) joined in pairs; U+FFFD stands for one alone.
+    """Join pairs of surrogates to characters; a single one becomes U+FFFD.
 
-    JSON and references of XML can name them, and no file or address can hold them.
+    JSON and XML references can name surrogates, which no file or address can hold.
     """
     try:
         text.encode()
@@ -140,9 +140,9 @@ def whole_characters(text: str) -> str:
 
 
 def whole_references(body: bytes) -> bytes:
-    """Markup whose numeric references all name characters; readers of XML fail at others.
+    """Make all numeric references in markup name characters, since XML parsers fail at others.
 
-    `&#55357;&#56832;`, an emoji in halves as many programs write it, becomes a reference to the emoji.
+    `&#55357;&#56832;`, the two surrogates of an emoji, becomes a reference to the emoji.
     """
     return _REFERENCES.sub(_as_characters, body)
 

@@ -1,9 +1,9 @@
-"""The guarded fetcher: public addresses, https, bounded in time, size, and number of requests.
+"""Fetch pages safely: https from public addresses, bounded in time, size and number of requests.
 
-What it reaches is decided on the resolved address, and the connection goes to exactly that address; each redirect
-is judged again. It sends no cookie, no credential, and reads no proxy or netrc from the environment.
+The resolved address is checked, and the connection goes to exactly that address; each redirect is checked again. No
+cookie and no credential is sent, and no proxy or netrc of the environment is used.
 
-httpx is imported where a request is made: many commands know of this module, few of them make one.
+httpx is imported where a request is made: many commands import this module, few make a request.
 """
 
 from __future__ import annotations
@@ -30,70 +30,70 @@ MAX_URL_CHARS = 4096
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _CONDITIONS = frozenset({"if-none-match", "if-modified-since"})
 _NOT_FOR_OTHERS = _CONDITIONS | {"authorization", "cookie"}
-"""Headers that are not carried to another host."""
+"""Headers that are not sent to another host after a redirect."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What one `get` may take, its redirects included."""
+    """Limits of one `get` with its redirects."""
 
     connect_seconds: float = 5.0
     total_seconds: float = 20.0
-    """By the wall clock, from the look-up of the name to the last byte."""
+    """Wall-clock time from the look-up of the name to the last byte."""
     max_bytes: int = 2_000_000
-    """Of the body, as sent and as decompressed."""
+    """Most bytes of the body, as sent and as decompressed."""
     max_redirects: int = 5
 
 
 class FetchRefused(MemoryVaultError):
-    """The URL is one that is never asked for: not https, not a public address, or it carries credentials."""
+    """The URL is never requested: it is not https, not a public address, or it has credentials."""
 
 
 class FetchFailed(MemoryVaultError):
-    """The request was made, or tried, and brought no page."""
+    """A request was made, or tried, and gave no page."""
 
     def __init__(
         self, reason: str, *, status: int | None = None, retry_after: float | None = None, unsent: bool = False
     ) -> None:
         super().__init__(reason)
         self.status = status
-        """The HTTP status; None if there was no answer."""
+        """HTTP status; None without an answer."""
         self.retry_after = retry_after
-        """Seconds to wait, if the server named them."""
+        """Seconds to wait, if the server says so."""
         self.unsent = unsent
-        """The request was announced to before_request, but no connection came about to send it over."""
+        """True if before_request was called, but no connection was made."""
 
 
 @dataclass(frozen=True)
 class Page:
-    """An answer that is no error: 2xx, or 304 to a request with a condition."""
+    """A successful answer: 2xx, or 304 to a request with a condition."""
 
     url: str
-    """The last one, after redirects."""
+    """The URL after redirects."""
     status: int
     headers: Mapping[str, str]
-    """Names in lower case; of several with one name, all, with commas."""
+    """Names in lower case; values of equal names are joined by commas."""
     body: bytes
     requests: int
-    """How many were made for it, redirects included."""
+    """Number of requests made, with redirects."""
 
     @property
     def text(self) -> str:
-        """The body, decoded by byte order mark, header or the page's own word; broken bytes are replaced."""
+        """The body, decoded by byte order mark, header or declaration; invalid bytes are replaced."""
         return decoded_text(self.body, self.headers.get("content-type", ""))
 
     @property
     def content_type(self) -> str:
-        """As in `text/html`; '' if the server named none."""
+        """Such as `text/html`; '' if the server gives none."""
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 class Fetcher:
-    """Gets pages within `limits`.
+    """Fetches pages within `limits`.
 
-    `before_request` is called with each URL right before its request, redirects included; what it raises passes
-    through, so that a budget can stop a chain of redirects. `allow` names hosts and ports that may be asked over
-    http and may lie in the own network: those of the tests, and a search engine that the user has named.
+    `before_request` is called with each URL right before its request, also of redirects; its exceptions pass through,
+    so that a budget can stop a chain of redirects. `allow`: hosts and ports that may be requested over http and may be
+    in the own network, such as a search engine that the user has named.
     """
 
     def __init__(
@@ -117,9 +117,10 @@ class Fetcher:
         headers: Mapping[str, str] | None = None,
         content_types: Collection[str] | None = None,
     ) -> Page:
-        """The page; it fails if its type is not one of `content_types`.
+        """Return the page at `url`.
 
-        Raises FetchRefused, FetchFailed, and what before_request raises.
+        Raises FetchRefused, FetchFailed (also for a type that is not one of `content_types`), and what before_request
+        raises.
         """
         import httpx
 
@@ -146,7 +147,7 @@ class Fetcher:
     # ---- before the request
 
     def _checked(self, url: httpx.URL, deadline: float) -> list[str]:
-        """The addresses it may be asked at. Raises FetchRefused, FetchFailed."""
+        """Return the addresses that may be connected to. Raises FetchRefused, FetchFailed."""
         port = url.port or {"https": 443, "http": 80}.get(url.scheme, 0)
         host = url.raw_host.decode("ascii").lower()
         allowed = (host, port) in self._allow
@@ -179,14 +180,14 @@ class Fetcher:
         deadline: float,
         content_types: Collection[str] | None,
     ) -> httpx.URL | tuple[int, Mapping[str, str], bytes]:
-        """Where it redirects to, or status, headers and body. A client of its own: no cookie, no connection is kept."""
+        """Return the target of a redirect, or status, headers and body. No cookie or connection is kept."""
         import httpcore
         import httpx
 
         from .pinned import PinnedBackend, PinnedTransport
 
         backend = PinnedBackend(addresses, self._limits.connect_seconds, deadline)
-        # br and zstd are not asked for: their decoders can't be held to a size while they run.
+        # Not br and zstd: the size of their output cannot be limited while they decode.
         sent = {"accept": "*/*", **headers, "user-agent": USER_AGENT, "accept-encoding": "gzip, deflate"}
         transport = PinnedTransport(backend, self._tls() if url.scheme == "https" else None)
         try:
@@ -203,7 +204,7 @@ class Fetcher:
             httpx.InvalidURL,
             httpcore.NetworkError,
             httpcore.ProtocolError,
-            UnicodeError,  # httpx looks at where a redirect leads, also if it is told not to follow it.
+            UnicodeError,  # httpx parses the target of a redirect that it does not follow.
             OSError,
         ) as error:
             reason = str(error)[:200] or type(error).__name__
@@ -255,7 +256,7 @@ def _parsed(text: str, base: httpx.URL | None = None) -> httpx.URL:
         if len(text) > MAX_URL_CHARS:
             raise httpx.InvalidURL("too long")
         url = base.join(text) if base is not None else httpx.URL(text)
-        _ = url.host  # Read from its ASCII spelling, which may be that of no name.
+        _ = url.host  # Raises for an ASCII spelling that is no name.
         return url.copy_with(fragment=None)
     except (httpx.InvalidURL, ValueError, TypeError) as error:
         shown = re.split(r"[?#]", text, maxsplit=1)[0].rpartition("@")[2][:80]
@@ -263,7 +264,7 @@ def _parsed(text: str, base: httpx.URL | None = None) -> httpx.URL:
 
 
 def shown_address(text: str) -> str:
-    """An address for messages and logs: without credentials, query and fragment, where secrets stand."""
+    """Return an address for messages and logs: without credentials, query and fragment, which may be secret."""
     try:
         return _shown(_parsed(text))
     except FetchRefused as error:
@@ -275,7 +276,7 @@ def _shown(url: httpx.URL) -> str:
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds, from a Retry-After header: a number or a date; else until an allowance that is used up begins anew."""
+    """Return the seconds to wait, by a Retry-After header (number or date), else until a used-up rate limit resets."""
     text = headers.get("retry-after", "").strip()
     reset = headers.get("x-ratelimit-reset", "").strip()
     if not text and headers.get("x-ratelimit-remaining", "").strip() == "0" and _is_number(reset) and len(reset) < 12:
@@ -289,4 +290,4 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit()  # A raised two is a digit, too, and none to `int`.
+    return text.isascii() and text.isdigit()  # `"²".isdigit()` is true.

@@ -1,4 +1,4 @@
-"""Pages for a person: whether their site lets us read them (robots.txt), and their text without menus and scripts."""
+"""Read web pages: check robots.txt, extract the text without menus and scripts."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from .fetch import USER_AGENT, Fetcher, FetchFailed, Page
 HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 PLAIN_TYPES = frozenset({"text/plain", "text/markdown", "text/x-markdown", "text/x-rst"})
 READABLE_TYPES = HTML_TYPES | PLAIN_TYPES
-"""What `readable` can read, for `Fetcher.get`."""
+"""Types that `readable` can read, for `Fetcher.get`."""
 MAX_HTML_CHARS = 1_000_000
 MAX_TITLE_CHARS = 200
 _SPANS = re.compile(r"\s(?:col|row)span\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s>]*)", re.IGNORECASE)
-"""How many columns or rows a cell takes, which says nothing to a reader: the extractor makes as many cells of it."""
+"""Spans of table cells, which are removed because the extractor repeats the cell."""
 
 
 @dataclass(frozen=True)
 class Readable:
-    """What was read of one page."""
+    """Title and text of a page."""
 
     title: str
-    """One line; '' if the page has none."""
+    """On one line; '' if the page has none."""
     text: str
     """Paragraphs between blank lines; '' if nothing was found."""
 
 
 def readable(page: Page) -> Readable:
-    """Title and text of an HTML or plain text page. Takes trafilatura (0.1 s to load): for child processes."""
+    """Return title and text of an HTML or plain text page. Loads trafilatura (0.1 s), so use it in child processes."""
     text = page.text[:MAX_HTML_CHARS]
     if page.content_type in PLAIN_TYPES:
         return Readable("", text.strip())
     import trafilatura
 
     text = _SPANS.sub("", text)
-    logging.getLogger("trafilatura").setLevel(logging.CRITICAL)  # It reports each odd page as an error.
+    logging.getLogger("trafilatura").setLevel(logging.CRITICAL)  # It logs every unusual page as an error.
     found = trafilatura.bare_extraction(text, include_comments=False, include_tables=True, with_metadata=True)
     if found is None or isinstance(found, dict):
         return Readable("", "")
@@ -50,21 +50,18 @@ ROBOTS_PATH = "/robots.txt"
 
 
 class Robots:
-    """What a site's robots.txt asks of us. Asks each site once; kept for the life of the object.
-
-    For pages; an API that is published for programs is not asked.
-    """
+    """Checks the robots.txt of sites, each of which is requested once. Not needed for APIs."""
 
     def __init__(self, fetcher: Fetcher) -> None:
         self._fetcher = fetcher
         self._rules: dict[str, RobotFileParser | str] = {}
-        """By site: its rules, or why nothing of it may be fetched; '' where everything may."""
+        """By site: its rules, or why nothing may be fetched; '' if everything may."""
 
     def refusal(self, url: str) -> str:
-        """Why our name may not fetch it; '' if it may: all of a site without the file, nothing of one that fails
-        (RFC 9309).
+        """Return why a URL may not be fetched; '' if it may.
 
-        Raises FetchRefused; FetchFailed where nobody answered at all.
+        By RFC 9309 everything of a site without the file may be fetched, and nothing if requesting the file fails.
+        Raises FetchRefused; FetchFailed if there was no answer.
         """
         parts = urlsplit(url)
         site = urlunsplit((parts.scheme, parts.netloc, "", "", ""))

@@ -1,8 +1,8 @@
-"""The connection below httpx: to the addresses that were checked, and not one moment past the deadline.
+"""Connect httpx only to addresses that were checked, and stop at a deadline.
 
-httpx has a time limit for each read, so a server that sends a byte a second would be read for ever; and it
-resolves the name again when it connects, so a name could point elsewhere by then (DNS rebinding). The host of the
-URL stays what the certificate and the `Host` header are checked against.
+httpx limits the time of each read only, so that a server could send a byte a second for ever. And it resolves the name
+again when it connects, when the name may point elsewhere (DNS rebinding). The certificate and the `Host` header are
+still checked against the host of the URL.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import httpx
 
 
 class PinnedBackend(httpcore.NetworkBackend):
-    """Connects to one of `addresses`, whatever the name says by now."""
+    """Connects to one of `addresses`, without resolving the name."""
 
     def __init__(self, addresses: Sequence[str], connect_seconds: float, deadline: float) -> None:
         self._addresses = addresses
@@ -25,7 +25,7 @@ class PinnedBackend(httpcore.NetworkBackend):
         self._deadline = deadline
         self._backend = httpcore.SyncBackend()
         self.connected = False
-        """Has any address answered?"""
+        """Whether any address has answered."""
 
     def connect_tcp(
         self,
@@ -35,7 +35,7 @@ class PinnedBackend(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
-        """The first address that answers. Raises httpcore's ConnectError, ConnectTimeout."""
+        """Connect to the first address that answers. Raises httpcore's ConnectError, ConnectTimeout."""
         failure: Exception = httpcore.ConnectError("no address to connect to")
         for address in self._addresses:
             left = self._deadline - time.monotonic()
@@ -52,7 +52,7 @@ class PinnedBackend(httpcore.NetworkBackend):
 
 
 class _DeadlineStream(httpcore.NetworkStream):
-    """A stream whose every read and write gets only the time that is left in all."""
+    """A stream whose reads and writes end at the deadline."""
 
     def __init__(self, stream: httpcore.NetworkStream, deadline: float) -> None:
         self._stream = stream
@@ -94,7 +94,7 @@ class _Body(httpx.SyncByteStream):
 
 
 class PinnedTransport(httpx.BaseTransport):
-    """httpx over one connection of that backend: no proxy, HTTP/1.1, nothing kept open between requests."""
+    """Transport over one connection of a PinnedBackend: no proxy, HTTP/1.1, no keep-alive."""
 
     def __init__(self, backend: PinnedBackend, context: ssl.SSLContext | None) -> None:
         self._pool = httpcore.ConnectionPool(
@@ -102,7 +102,7 @@ class PinnedTransport(httpx.BaseTransport):
         )
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Raises the exceptions of httpcore."""
+        """Send a request. Raises the exceptions of httpcore."""
         url = request.url
         response = self._pool.handle_request(
             httpcore.Request(

@@ -1,4 +1,4 @@
-"""Search engines that need no key: what is asked of them, and how their answers are read."""
+"""Search engines without a key: make their addresses, read their answers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_FIELD_CHARS = 500
 
 @dataclass(frozen=True)
 class SearchResult:
-    """One result. Everything in it was written by strangers."""
+    """One result; all of it is foreign text."""
 
     title: str
     url: str
@@ -30,22 +30,22 @@ class SearchResult:
 
 @dataclass(frozen=True)
 class Provider:
-    """A search engine, at a base address that tests replace."""
+    """A search engine at a base address."""
 
     name: str
     base: str
     url_of: Callable[[str, str], str]
-    """(base, query) to the address of the search."""
+    """Returns the address of a search: (base, query)."""
     results_of: Callable[[str, Page], list[SearchResult]]
-    """Raises AnswerUnreadable."""
+    """Returns the results on a page: (base, page). Raises AnswerUnreadable."""
 
 
 class AnswerUnreadable(Exception):
-    """The engine answered with something else than its documented format."""
+    """The answer is not in the engine's documented format."""
 
 
 def providers(bases: Mapping[str, str] | None = None) -> dict[str, Provider]:
-    """Every provider by name; `bases` replaces base addresses, and adds `searxng`, which has none of its own."""
+    """Return the providers by name. `bases` replaces base addresses, and adds `searxng`, which has no default."""
     bases = bases or {}
     known = {
         "wikipedia": ("https://en.wikipedia.org", _wikipedia_url, _wikipedia),
@@ -109,7 +109,7 @@ def _arxiv_url(base: str, query: str) -> str:
 def _arxiv(base: str, page: Page) -> list[SearchResult]:
     import feedparser
 
-    # As a stream: bytes that look like a path or an address it would open.
+    # As a stream: feedparser would open bytes that look like a path or an address.
     try:
         feed = feedparser.parse(io.BytesIO(whole_references(page.body)))
     except (ValueError, LookupError, AssertionError, RecursionError, TypeError, AttributeError, OverflowError) as error:

@@ -250,7 +250,7 @@ def test_feeds_topics_and_folders_are_sources_too(bed: Bed, site: Site) -> None:
     (skills / "broken" / "SKILL.md").write_text("---\nname: [x\n---", "utf-8")
     (skills / "bomb").mkdir()
     (skills / "bomb" / "SKILL.md").write_text("---\na: &a [x]\nname: bomb\nb: [*a, *a]\n---", "utf-8")
-    assert titles(bed.scan()) == ["two", "new", "bomb", "[x", "my-tool"]
+    assert titles(bed.scan()) == ["two", "new", "bomb", "broken", "my-tool"]
     assert "topic%3Aclaude-code" in next(path for path in site.paths() if path.startswith("/search"))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from memoryvault.cli.review_steps import Steps
-from memoryvault.pipelines.likeness import LikenessLimits, is_same, wording_of
+from memoryvault.pipelines.likeness import is_same, wording_of
 from memoryvault.pipelines.review import Approve, Reject, Supersede
 from memoryvault.runtime.errors import BoundaryRefused, EntryInvalid, EntryNotFound, MemoryVaultError, SettingsError
 from memoryvault.services.agent_proposals import AgentProposals
@@ -522,7 +522,7 @@ def test_an_idea_said_again_with_like_meaning_is_evidence_for_the_first(tmp_path
     one = "Idea: a page that shows how many charges were retried"
     other = "Idea: a small web page that shows us how many charges were retried each day"
     third = "Idea: a small web page that shows us how many users were invited each day"
-    assert not is_same(wording_of(one), wording_of(other), None, LikenessLimits())
+    assert not is_same(wording_of(one), wording_of(other), None)
     sandbox = ForkedSandbox(tmp_path / "sandbox")
     bed = Bed(tmp_path, sandbox.environment)
     bed.settings.state.ensure()

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from memoryvault.pipelines.candidate import Candidate
+from memoryvault.pipelines.candidate import Candidate, Category
 from memoryvault.pipelines.reading.miner import mine
-from memoryvault.pipelines.reading.reading import Category, Message, MessageReading, SentenceReading
+from memoryvault.pipelines.reading.reading import Message, MessageReading, SentenceReading
 from memoryvault.vault.turn import Origin, Role, ToolEvent, Turn
 
 PROMPT = Turn(Role.USER, Origin.PROMPT, "", "r1", "s1", confirmed=True, cwd="/home/u/shop")

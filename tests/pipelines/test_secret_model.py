@@ -81,7 +81,6 @@ def test_the_weights_are_numbers_for_the_features_there_are() -> None:
     assert set(data["weights"]) == set(features_of("dO29Q~F5-VwnW.lZdd11xFF", "it is ", model.bigrams))
     assert all(isinstance(value, float | int) for value in data["weights"].values())
     assert len(model.bigrams) == len(ALPHABET) ** 2
-    assert load(model.dump()) == model
 
 
 def test_weights_of_another_version_are_refused() -> None:
@@ -92,10 +91,11 @@ def test_weights_of_another_version_are_refused() -> None:
 @pytest.mark.slow
 def test_training_gives_the_same_weights_again_and_finds_what_it_never_saw() -> None:
     pytest.importorskip("numpy")
-    from memoryvault.bench.train_scrub import share_found, train
+    from memoryvault.bench.train_scrub import dump, share_found, train
 
     models = {form: train(form) for form in ("dotted", "all signs", "prefix, one case")}
-    assert train("dotted").dump() == models["dotted"].dump()
-    assert models["all signs"].dump() != models["dotted"].dump()
+    assert dump(train("dotted")) == dump(models["dotted"])
+    assert dump(models["all signs"]) != dump(models["dotted"])
+    assert dump(packaged()) == WEIGHTS_FILE.read_text("utf-8")
     for form, model in models.items():
         assert share_found(model, form) > 0.8

@@ -10,7 +10,6 @@ import pytest
 
 from memoryvault.pipelines.candidate import Candidate
 from memoryvault.pipelines.likeness import (
-    LikenessLimits,
     code_names,
     is_same,
     may_be_same,
@@ -43,7 +42,7 @@ def test_few_words_are_told_apart_by_what_they_answer() -> None:
     one, other = (
         wording_of_saying(f"that one is wrong (in answer to: “{said}”)") for said in ("The port?", "The icon?")
     )
-    assert not is_same(one, other, None, LikenessLimits())
+    assert not is_same(one, other, None)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +62,7 @@ def test_few_words_are_told_apart_by_what_they_answer() -> None:
     ],
 )
 def test_like_wording_is_one_memory(one: str, other: str) -> None:
-    assert is_same(wording_of(one), wording_of(other), None, LikenessLimits())
+    assert is_same(wording_of(one), wording_of(other), None)
 
 
 @pytest.mark.parametrize(
@@ -82,15 +81,15 @@ def test_like_wording_is_one_memory(one: str, other: str) -> None:
     ],
 )
 def test_statements_that_differ_in_substance_are_different_however_similar(one: str, other: str) -> None:
-    assert not is_same(wording_of(one), wording_of(other), 0.99, LikenessLimits())
+    assert not is_same(wording_of(one), wording_of(other), 0.99)
 
 
 def test_likeness_in_meaning_decides_where_the_words_leave_it_open() -> None:
     one, other = wording_of("respond in plain English"), wording_of("respond in plain and simple English words")
     assert may_be_same(one, other)
-    assert is_same(one, other, 0.95, LikenessLimits())
-    assert not is_same(one, other, 0.7, LikenessLimits())
-    assert not is_same(one, other, None, LikenessLimits())
+    assert is_same(one, other, 0.95)
+    assert not is_same(one, other, 0.7)
+    assert not is_same(one, other, None)
 
 
 def test_the_statement_of_a_note_is_its_first_paragraph() -> None:
@@ -371,7 +370,7 @@ def test_likeness_in_meaning_is_asked_of_the_recall_service(tmp_path: Path) -> N
     sandbox = ForkedSandbox(tmp_path / "sandbox")
     one, other = "Always respond in plain English", "Respond in plain and simple English always"
     assert may_be_same(wording_of(one), wording_of(other))
-    assert not is_same(wording_of(one), wording_of(other), None, LikenessLimits())
+    assert not is_same(wording_of(one), wording_of(other), None)
     bed = Bed(tmp_path, sandbox.environment)
     bed.settings.state.ensure()
     bed.remember(said(RULE, "a", one))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.pipelines.likeness import LikenessLimits, is_same, wording_of
+from memoryvault.pipelines.likeness import is_same, wording_of
 from memoryvault.pipelines.triage import Expire, InboxItem, Merge, Promote, TriageLimits, TriageStep, triage
 from memoryvault.services import triaging
 from memoryvault.services.triaging import TriageOutcome, run_triage
@@ -24,7 +24,7 @@ def item(path: str, statement: str, occurrences: int = 1, seen: date | None = TO
 
 def steps(*items: InboxItem, **limits: int) -> list[TriageStep]:
     def same(one: InboxItem, other: InboxItem) -> bool:
-        return is_same(wording_of(one.statement), wording_of(other.statement), None, LikenessLimits())
+        return is_same(wording_of(one.statement), wording_of(other.statement), None)
 
     return triage(items, same, TODAY, TriageLimits(**limits))
 

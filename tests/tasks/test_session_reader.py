@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from memoryvault.index.client import RecallClient, ServiceRefused
-from memoryvault.pipelines.reading.reading import CATEGORIES, Message
+from memoryvault.pipelines.candidate import CATEGORIES
+from memoryvault.pipelines.reading.reading import Message
 from memoryvault.pipelines.reading.sentences import sentences
 from memoryvault.runtime.errors import ModelUnavailable
 from memoryvault.runtime.settings import Settings, load_settings
