@@ -44,6 +44,11 @@ def press(front: Front, page: Any, action: str, number: int = 0, **fields: str) 
 # --- inbox ---
 
 
+def test_the_inbox_says_when_each_was_said(bed: Bed, front: Front) -> None:
+    inbox_note(bed, "alone", "Charts have a legend.", created="2026-05-20", surfaced_at="2026-03-02T12:00:00Z")
+    assert "Charts have a legend. preferences any 1 2026-03-02" in visible(front.get("inbox"))
+
+
 def test_similar_notes_are_one_group_and_become_one_note(bed: Bed, front: Front) -> None:
     inbox_note(bed, "one", "Prefer short functions in the parser.")
     inbox_note(bed, "two", "Prefer short functions in the parser!")
