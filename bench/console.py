@@ -153,9 +153,9 @@ def traces(bed: Bed, jobs: int) -> str:
     sessions = [session_id(number) for number in range(SESSIONS)]
     for number, session in enumerate(sessions):
         cwd = f"/home/me/project-{number % 20}"
-        create_marker(state.harness, Marker(session, now.isoformat(), "startup", "/nowhere", cwd, "claude", 1000))
-        mark_reflected(state.harness, session)
-        assert Path(marker_path(state.harness, session, REFLECTED)).exists()
+        create_marker(state.markers, Marker(session, now.isoformat(), "startup", "/nowhere", cwd, "claude", 1000))
+        mark_reflected(state.markers, session)
+        assert Path(marker_path(state.markers, session, REFLECTED)).exists()
     history = json.dumps([{"attempt": 1, "started": 1.0, "ended": 2.0, "outcome": "done", "result": {"written": 1}}])
     with Ledger(state.queue_db) as ledger, ledger.transaction() as conn:
         conn.executemany(
@@ -269,7 +269,6 @@ def addresses(bed: Bed, session: str, entries: int, jobs: int) -> dict[str, Sequ
         "schedules": ["jobs?view=schedules"],
         "kinds": ["jobs?view=kinds"],
         "health": ["health"],
-        "health, the charts": ["health/charts"],
         "health, the entries": ["health/entries"],
         f"health{NO_WORKER}": ["health"],
         f"health, the entries{NO_WORKER}": ["health/entries"],

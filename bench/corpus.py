@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..index.embedder import Embedder
+from ..index.late_interaction import WordVectors, pack_words
 from ..index.query import word_spans
 from ..index.store import IndexStore, PendingText
-from ..index.words import WordVectors, pack_words
 from ..sources.transcripts.claude import ClaudeReader
 from ..vault.turn import Origin
 from .index import KINDS, made_up_words

@@ -33,10 +33,10 @@ from huey.consumer import Consumer
 from ..hooks.enqueue import enqueue_reflection
 from ..runtime.layout import StatePaths
 from ..runtime.process_lock import lock_holder
-from ..tasks.queue.doorbell import ring_worker
 from ..tasks.queue.job import RunningJob
 from ..tasks.queue.kinds import Json, KindPolicy
 from ..tasks.queue.ledger import Ledger, NewJob
+from ..tasks.queue.wakeup import wake_worker
 from ..tasks.queue.worker import Worker, WorkerContext
 
 ENQUEUE_P99_LIMIT_MS = 100.0
@@ -138,15 +138,14 @@ def _context(state: StatePaths) -> WorkerContext:
 def run_producer(folder: str, name: str, count: int, way: str) -> int:
     """`--producer FOLDER NAME COUNT ledger|hook`: milliseconds of each enqueue as JSON."""
     state, times, spooled = StatePaths(folder), list[float](), 0
-    ledger = Ledger(state.queue_db, policies=POLICIES, bell=lambda: ring_worker(state.wake_socket))
+    ledger = Ledger(state.queue_db, policies=POLICIES, wakeup=lambda: wake_worker(state.wake_socket))
     for number in range(count):
         time.sleep(random.uniform(0.0, 0.01))
         started = time.perf_counter()
         if way == "ledger":
             ledger.enqueue("noop", unique_key=f"{name}:{number}")
         else:
-            done = enqueue_reflection(state.queue_db, state.spool, f"{name}-{number}", None)
-            spooled += done.where == "spool"
+            spooled += bool(enqueue_reflection(state.queue_db, state.spool, f"{name}-{number}", None))
         times.append((time.perf_counter() - started) * 1000)
     print(json.dumps({"ms": times, "spooled": spooled}))
     return 0
@@ -202,7 +201,7 @@ def starting(report: Report, root: Path, count: int) -> None:
     state = _state(root / "start")
     times = []
     with (
-        Ledger(state.queue_db, policies=POLICIES, bell=lambda: ring_worker(state.wake_socket)) as ledger,
+        Ledger(state.queue_db, policies=POLICIES, wakeup=lambda: wake_worker(state.wake_socket)) as ledger,
         worker_process(state),
     ):
         for _ in range(count):
@@ -314,12 +313,12 @@ def _profile(report: Report, state: StatePaths, count: int) -> None:
         ledger.enqueue_all(NewJob("noop", {}) for _ in range(count))
         timed = _Timed(ledger._conn)
         ledger._conn = timed  # type: ignore[assignment]
-        taken = ledger.take_doorbell(lambda: f"host:boot:1:nonce-{next(numbers)}", 30.0)
+        taken = ledger.take_message(lambda: f"host:boot:1:nonce-{next(numbers)}", 30.0)
         started = time.process_time()
         while taken is not None:
             with ledger.transaction():
                 ledger.complete(taken[1])
-                taken = ledger.take_doorbell(lambda: f"host:boot:1:nonce-{next(numbers)}", 30.0)
+                taken = ledger.take_message(lambda: f"host:boot:1:nonce-{next(numbers)}", 30.0)
         total = time.process_time() - started
     rows: list[list[object]] = [
         [f"`{sql}`", f"{seconds / count * 1e6:.1f}"]
@@ -335,8 +334,8 @@ def recovering(report: Report, root: Path, rounds: int) -> None:
     times = []
     for number in range(rounds):
         state = _state(root / f"recover-{number}")
-        ring = partial(ring_worker, state.wake_socket)
-        with Ledger(state.queue_db, policies=POLICIES, bell=ring) as ledger:
+        wake = partial(wake_worker, state.wake_socket)
+        with Ledger(state.queue_db, policies=POLICIES, wakeup=wake) as ledger:
             job_id = ledger.enqueue("slow")
             with worker_process(state) as process:
                 while ledger.get(job_id).state != "running":
@@ -376,7 +375,7 @@ def with_history(report: Report, root: Path, finished: int, claims: int) -> None
             for name, ledger in (("few", few), ("many", many)):
                 ledger.enqueue_all([NewJob("noop", {})])
                 started = time.perf_counter()
-                taken = ledger.take_doorbell(lambda: "host:boot:1:nonce", 30.0)
+                taken = ledger.take_message(lambda: "host:boot:1:nonce", 30.0)
                 times[name].append(time.perf_counter() - started)
                 assert taken is not None
                 ledger.complete(taken[1])

@@ -165,7 +165,7 @@ def _research(settings: Settings, access: WebAccess, slug: str) -> Cost:
     handlers = {"research.idea": research_handler(settings, access), "index.reconcile": lambda job: None}
     Worker(context, handlers).run_until_idle(60.0)
     with open_ledger(settings) as ledger:
-        job = next(job for job in ledger.list() if job.unique_key == research_key(slug))
+        job = next(job for job in ledger.list_jobs() if job.unique_key == research_key(slug))
     with state_transaction(settings.state.state_db) as conn:
         rows = conn.execute(
             "SELECT unit, sum(coalesce(spent, reserved)) FROM spending"

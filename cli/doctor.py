@@ -1,4 +1,4 @@
-"""`memory doctor`: every assumption tested live, and the round trip that proves the whole."""
+"""`memory doctor`: test every assumption live, and save and recall a note."""
 
 from __future__ import annotations
 
@@ -29,19 +29,15 @@ from ..services.indexing import drain_now, reconcile_now
 from ..services.pausing import how_to_go_on, why_nothing_starts
 from ..services.stores import open_index
 from ..tasks.queue.enqueue import open_ledger
-from ..tasks.queue.silence import is_silent
 from ..tasks.queue.times import worker_times
 from ..vault.automemory import PROBE_KIND
 from ..vault.listing import list_left_out
 from ..vault.scrubbed import Scrubbed
 from .context import Context
-from .finding import Finding, Grade
-from .output import add_json, counted, in_line, print_json
-from .pages import how_to
-from .processes import stop_background
-from .status_line import StatusLine
-from .surroundings import (
+from .doctor_checks import (
     NAMED,
+    Finding,
+    Grade,
     clock,
     ending_transcripts,
     headers,
@@ -54,6 +50,10 @@ from .surroundings import (
     sync_clients,
     vault_and_disk,
 )
+from .output import add_json, counted, in_line, print_json
+from .pages import how_to
+from .processes import stop_background
+from .progress import StatusLine
 
 EPILOG = """example:
   memory doctor          exit code 0 when nothing is broken
@@ -61,10 +61,10 @@ EPILOG = """example:
 
 SERVICE_PATIENCE_SECONDS = 60.0
 ANSWER_SECONDS = 10.0
-"""How long a recall service that runs is waited for; one that goes on loading its model answers."""
+"""How long to wait for a running recall service to answer; one that still loads its model does answer."""
 PROBE_LEFT_SECONDS = 600.0
-"""No round trip takes so long: a probe of that age is one that a killed `memory doctor` left behind."""
-# The question shares no content word with the note, so that only meaning can find it.
+"""A probe older than this was left by a killed `memory doctor`."""
+# The question shares no content word with the note, so that only the model can find it.
 PROBE_NOTE = "Ship new versions on Tuesday mornings only."
 PROBE_WORDS = "ship new versions on Tuesday"
 PROBE_QUESTION = "Which day may we deploy a release to production?"
@@ -86,7 +86,6 @@ TODO_OF_ERRNO = {
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory doctor`."""
-    parser.epilog = EPILOG
     add_json(parser)
 
 
@@ -107,14 +106,14 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 
 def _print_row(grade: str, what: str, found: str) -> None:
-    """At once, as a check may take seconds: so the columns are as wide as their widest cell may be, whatever comes."""
+    """Print one row at once, since the next check may take seconds; hence the fixed widths."""
     print(f"{grade:<{WIDEST_GRADE}} {what:<{WIDEST_CHECK}}  {in_line(found)}", flush=True)
 
 
 def examine(context: Context, on_check: Callable[[str], None] = lambda what: None) -> Iterator[Finding]:
-    """Test one assumption after the other; a broken one does not keep the others from being tested.
+    """Run all checks and yield a finding for each; a failed check does not stop the others.
 
-    `on_check(what)` before each that may take its time.
+    `on_check(what)` is called before each check.
     """
     context, readable = context.despite_faults()
     if readable.faults:
@@ -144,7 +143,7 @@ def examine(context: Context, on_check: Callable[[str], None] = lambda what: Non
 
 
 def _fault(what: str, error: MemoryVaultError | OSError) -> Finding:
-    """What an error says, and what to do about it."""
+    """The finding for an error that a check raised."""
     if not isinstance(error, OSError) or not error.strerror:
         return Finding(what, "fault", str(error), f"see {how_to('troubleshooting')}")
     place = f"{error.filename}: " if error.filename else ""
@@ -153,14 +152,14 @@ def _fault(what: str, error: MemoryVaultError | OSError) -> Finding:
 
 
 def _has_state(context: Context, readable: PartialSettings) -> bool:
-    """Whether it is known which state folder is meant, and it is there: the vault may be away."""
+    """Whether the state folder is known and exists, although the vault may be away."""
     settings = context.settings
     chosen = "vault.path" not in readable.unread and settings.vault_path is not None
     return chosen and os.path.isdir(settings.state.root)
 
 
 def _other_agents(context: Context) -> Finding:
-    """Which other hosts are wired, and what keeps their hooks from running."""
+    """Which other hosts are wired, and what stops their hooks."""
     told: list[str] = []
     todo: list[str] = []
     for host, wiring in WIRINGS.items():
@@ -193,10 +192,10 @@ def _worker(context: Context) -> Finding:
 
 
 def _running_worker(context: Context, process: int) -> Finding:
-    """One that was stopped in its terminal, or hangs, keeps its place: no hook starts another."""
+    """A worker that was stopped by Ctrl-Z, or hangs, keeps its lock, so no hook starts another."""
     with open_ledger(context.settings) as ledger:
         beat = ledger.worker()
-        if beat is None or beat.pid != process or not is_silent(ledger, worker_times(context.env).lease):
+        if beat is None or beat.pid != process or not ledger.is_worker_silent(worker_times(context.env).lease):
             return Finding("worker", "ok", f"runs as process {process}")
         silent = counted(round(ledger.now() - beat.beat_at), "second")
     another = _what_starts_another(context, "memory service up")
@@ -211,7 +210,7 @@ def _what_starts_another(context: Context, command: str) -> str:
 def _queue(context: Context) -> Finding:
     with open_ledger(context.settings) as ledger:
         backlog = ledger.backlog()
-        dead = len(ledger.list(["dead"]))
+        dead = len(ledger.list_jobs(["dead"]))
         held = ledger.paused()
     detail = f"{backlog.running} running, {backlog.due} due, {backlog.delayed} waiting"
     if dead:
@@ -284,10 +283,10 @@ def _model(context: Context) -> Finding:
 
 
 def _round_trip(context: Context) -> Finding:
-    """Save, recall sideways, delete.
+    """Save a note, recall it in other words, delete it.
 
-    What was saved is embedded for that with at most one batch of other passages: where more wait, embedding them all
-    could take an hour, and the note's own words find it as well.
+    If more than one batch of passages has no vector yet, the note is recalled by its own words, since embedding them
+    all could take an hour.
     """
     store = context.store
     _remove_left_probes(context)
@@ -341,7 +340,7 @@ def _remove_left_probes(context: Context) -> None:
 
 
 def _pending_passages(context: Context) -> int:
-    """How many could have a vector and have none."""
+    """Number of passages without a vector; 0 if there are no vectors at all."""
     with open_index(context.settings) as index:
         model = index.in_force() or wanted_model(context.settings)
         return index.pending_count(model) if index.has_vectors else 0
@@ -349,8 +348,11 @@ def _pending_passages(context: Context) -> int:
 
 @contextmanager
 def _service(context: Context) -> Iterator[None]:
-    """The recall service, model loaded: the one that runs, else one that is started, which stays if hooks use it."""
-    # One that hangs belongs to whoever started it: ended, it would take what `memory service up` runs beside it along.
+    """Run the block with a recall service whose model is loaded: the running one, else a new one.
+
+    A new one is stopped afterwards unless hooks will use it.
+    """
+    # A hanging service is not stopped: `memory service up` would then stop its worker as well.
     is_ours = lock_holder(context.state.recall_lock) is None
     with RecallClient(context.state.recall_socket) as client:
         try:
@@ -366,13 +368,13 @@ def _service(context: Context) -> Iterator[None]:
             _require_answer(context)
         yield
     finally:
-        # It stays where sessions are going to ask it: nobody would end it for who has taken the hooks out.
+        # Without hooks nothing would use it or stop it.
         if is_ours and not hooks_start_worker(context.settings):
             stop_background(context.state, "recall")
 
 
 def _wait_for_answer(context: Context) -> None:
-    """Until the service that runs answers, or has ended. Raises ServiceUnavailable when it hangs."""
+    """Wait until the running service answers or ends. Raises ServiceUnavailable if it hangs."""
     until = time.monotonic() + ANSWER_SECONDS
     with RecallClient(context.state.recall_socket) as client:
         while lock_holder(context.state.recall_lock) is not None:
@@ -387,7 +389,7 @@ def _wait_for_answer(context: Context) -> None:
 
 
 def _require_answer(context: Context) -> None:
-    """Raise ServiceUnavailable for a service that does not answer; what still loads its model does."""
+    """Raise ServiceUnavailable if the service does not answer; one that still loads its model answers."""
     with RecallClient(context.state.recall_socket) as client:
         try:
             client.ping()
@@ -399,7 +401,7 @@ def _require_answer(context: Context) -> None:
 
 
 def _miner(context: Context) -> Finding:
-    """Whether what was chosen can be called; nobody is, since that would cost."""
+    """Who reads sessions. No model is called: that would cost."""
     chosen = context.settings.reflection
     if completer_of(context.settings) is None:
         return Finding("miner", "ok", "local: sessions stay on this machine")
@@ -408,9 +410,9 @@ def _miner(context: Context) -> Finding:
 
 
 WITHOUT_VAULT = {"permissions", "worker", "queue"}
-"""What lies in the state folder."""
+"""Checks of the state folder, made without the vault too."""
 WITHOUT_STATE = {"hooks", "other agents", "service", "miner"}
-"""What can be tested where it is not known which vault is meant."""
+"""Checks that need neither vault nor state folder."""
 WITH_OTHER_PROCESSES = {"round trip"}
 CHECKS: tuple[tuple[str, Callable[[Context], Finding]], ...] = (
     ("vault", vault_and_disk),

@@ -1,4 +1,4 @@
-"""`memory vault inbox`: what was inferred once, and putting it in order."""
+"""`memory vault inbox`: list what was inferred once, or triage it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ from ..services.reviewing import Reviewer
 from ..services.triaging import Answer, TriageOutcome, plan_triage, run_triage
 from ..tasks.queue.enqueue import request_indexing
 from ..vault.entry import Entry
-from ..vault.evidence import PASSED_ON_TAG
 from .arguments import refuse_options_of_others
 from .context import Context
 from .output import COLUMN_CHARACTERS, add_json, counted, cut, in_line, note, print_json, print_table
 from .review import day_said, entry_as_json, unreadable_as_json
-from .terminal import read_key
+from .terminal import LEAVE, read_key
 
 EPILOG = """example:
   memory vault inbox triage              asks for each step: promote, merge, expire
@@ -34,7 +33,6 @@ _NAMES: Mapping[type[Any], str] = {Promote: "promote", Merge: "merge", Expire: "
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory vault inbox`."""
-    parser.epilog = EPILOG
     parser.add_argument("action", nargs="?", default="list", choices=("list", "triage"))
     parser.add_argument("--dry-run", action="store_true", help="triage: show the steps; change nothing")
     parser.add_argument("--yes", action="store_true", help="triage: do not ask")
@@ -42,7 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """List the inbox, or put it in order."""
+    """List or triage the inbox."""
     refuse_options_of_others(args, {"--dry-run": ("triage",), "--yes": ("triage",)})
     _ = context.state
     reviewer = Reviewer(context.settings, context.store)
@@ -83,7 +81,7 @@ def _list(args: argparse.Namespace, reviewer: Reviewer) -> int:
             [
                 (
                     entry.occurrences,
-                    (entry.kind or "-") + (" (passed on)" if PASSED_ON_TAG in entry.tags else ""),
+                    entry.kind or "-",
                     entry.project or "-",
                     day_said(entry) or entry.created or "-",
                     entry.path.rsplit("/", 1)[-1][:-3],
@@ -120,7 +118,7 @@ def _show(args: argparse.Namespace, steps: list[TriageStep], entries: Mapping[st
 def _ask(step: TriageStep, entries: Mapping[str, Entry]) -> Answer:
     print(_in_words(step, entries))
     key = read_key("[y]es  [r]eject for good  [s]kip ")
-    if key in ("q", "\x03", "\x04", ""):
+    if key in LEAVE:
         return "stop"
     return {"y": "yes", "r": "reject"}.get(key, "skip")  # type: ignore[return-value]
 

@@ -1,4 +1,4 @@
-"""`memory vault incident`: failures and what helped."""
+"""`memory vault incident`: record a failure and what helped, and find it again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..vault.project import project_of
 from .arguments import refuse_options_of_others
 from .context import Context, current_folder
 from .output import add_json, counted, in_line, note, print_json
-from .proposed import tell_proposed
+from .proposed import report_proposed
 from .save import read_body
 
 EPILOG = """example:
@@ -31,7 +31,6 @@ MOST = 5
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory vault incident`."""
-    parser.epilog = EPILOG
     parser.add_argument("action", choices=("add", "find"))
     body = parser.add_mutually_exclusive_group()
     body.add_argument("--body", default=None, help="the message and the stack")
@@ -42,7 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Note a failure, or look for it."""
+    """Record a failure, or look for it."""
     refuse_options_of_others(args, {"--resolution": ("add",), "--project": ("add",)})
     _ = context.state
     if args.action == "find":
@@ -51,7 +50,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if context.agent:
         proposals = AgentProposals(context.settings, context.store)
         proposed = propose(context.store, proposals, read_body(args), resolution=args.resolution, project=project)
-        return tell_proposed(proposed, context, as_json=args.json, known="it was counted once more")
+        return report_proposed(proposed, context, as_json=args.json, known="it was counted once more")
     noted = add(context.store, read_body(args), resolution=args.resolution, project=project)
     request_indexing(context.settings)
     if args.json:

@@ -1,4 +1,4 @@
-"""`memory list`: what the vault holds, read from the files themselves."""
+"""`memory list`: list entries, read from the files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..runtime.days import effective_day
 from ..runtime.errors import UsageError
 from ..runtime.layout import INBOX, INCUBATOR, REVIEW
 from ..services.pending_counts import PendingCounts
-from ..services.waiting_sessions import told_of_sessions
+from ..services.waiting_sessions import waiting_sessions_notice
 from ..vault.active import EXPLICIT_KINDS, PLACE_OF_KIND, has_content, is_entry, is_entry_place
 from ..vault.automemory import COST_KIND
 from ..vault.entry import ACTIVE, AWAITING_STATUSES, STATUSES, Entry
@@ -26,7 +26,7 @@ from ..vault.pending import group_by_place
 from ..vault.project import project_slug
 from .context import Context
 from .kinds import say_missing
-from .output import add_json, fitted, in_line, note, print_json, tell_passed_over
+from .output import add_json, fitted, in_line, note, print_json, report_passed_over
 from .pending import list_with_commands
 
 EPILOG = """example:
@@ -35,15 +35,14 @@ EPILOG = """example:
 """
 
 WAITING_FOLDERS = frozenset({INBOX, REVIEW, INCUBATOR})
-"""Where entries wait; what else has an underscore (`_meta`, the watchlist) is no entry, or has a command of its own."""
+"""Folders where entries wait. Other folders with an underscore hold no entries or have their own command."""
 
 ON_REQUEST = EXPLICIT_KINDS | {SURFACE_KIND, GC_KIND}
-"""Kinds that are listed where they are named: such as notes about ideas, which are listed themselves."""
+"""Kinds that are listed only when named, such as notes about ideas."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory list`."""
-    parser.epilog = EPILOG
     parser.add_argument("--kind", help="only this kind")
     parser.add_argument("--tag", help="only with this tag")
     parser.add_argument("--project", help="only of this project")
@@ -60,7 +59,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     store = context.store
     if args.status.lower() != "all":
         require_known({args.status.lower()}, store)
-    notes = [*store.readable()]  # Read once: what is not listed is told of, too.
+    notes = [*store.readable()]  # A list: what is hidden is counted, too.
     entries = [entry for entry in notes if _is_asked_for(entry, args) and matches(wished, row_of(entry))]
     if args.json:
         print_json([as_json(entry) for entry in entries])
@@ -73,8 +72,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if hidden := _hidden(args, notes, wished):
         told = ", ".join(f"{count:,} {status}" for status, count in sorted(hidden.items()))
         note(f"memory: not in use, and not shown: {told} (--status {min(hidden) if len(hidden) == 1 else 'all'})")
-    tell_passed_over(store.passed_over)
-    if not args.json and (told := told_of_sessions(context.settings, is_wired)):
+    report_passed_over(store.passed_over)
+    if not args.json and (told := waiting_sessions_notice(context.settings, is_wired)):
         note(f"memory: {told}")
     return 0
 
@@ -100,28 +99,27 @@ def as_json(entry: Entry) -> dict[str, Any]:
 
 
 def print_entry(entry: Entry) -> None:
-    """Two lines: when it was said and what it says; where it is."""
+    """Print two lines: the day and the statement, then the path."""
     day = said_on(entry) or "-"
     place = f"{entry.kind or '-'}, {entry.project or 'any project'}"
     if entry.effective_status != ACTIVE:
         place += f", {entry.status}"
     statement = statement_of(entry.body)
-    # A skill's note begins with a quotation, an incident's with what a program printed, and all notes of costs with one
-    # sentence: the title tells more.
+    # A skill's note begins with a quotation, an incident's with a program's output, and every cost note with the same
+    # sentence: the title says more.
     by_title = not statement or statement.startswith((">", "```")) or entry.kind == COST_KIND
     says = fitted(entry.title if by_title else statement, len(f"{day:10}    ({place})"))
     print(f"{day:10}  {says}  ({place})\n{'':10}  {in_line(entry.path)}")
 
 
 def said_on(entry: Entry) -> str | None:
-    """The day on which the user last meant it, ISO; None where its note has no date."""
+    """The day on which the user last said it, ISO; None if the note has no date."""
     day = effective_day(entry.surfaced_at, entry.created, entry.updated)
     return None if day is None else day.isoformat()
 
 
 def _tell_what_there_is(args: argparse.Namespace, notes: Sequence[Entry], today: date, wished: Filter) -> None:
-    """Where nothing is listed: the kinds and projects of which something would be, and what waits, each with the same
-    options."""
+    """For an empty list, print the kinds and projects that would match with the other options, and what waits."""
     if args.kind is not None and not any(matches(Equals("kind", args.kind), row_of(entry)) for entry in notes):
         others = _filter(_with(args, kind=None), today)
         kinds = {
@@ -152,7 +150,7 @@ def _tell_what_there_is(args: argparse.Namespace, notes: Sequence[Entry], today:
 
 
 def _hidden(args: argparse.Namespace, notes: Sequence[Entry], wished: Filter) -> Counter[str]:
-    """By status, the entries that only their status keeps from being listed where nobody has named one."""
+    """Status -> number of matching entries that are not listed because no status was named."""
     if args.status.lower() != ACTIVE:
         return Counter()
     others = (entry for entry in notes if entry.effective_status != ACTIVE and is_entry(entry))
@@ -164,7 +162,7 @@ def _with(args: argparse.Namespace, **options: object) -> argparse.Namespace:
 
 
 def _is_asked_for(entry: Entry, args: argparse.Namespace) -> bool:
-    """By its status and place; what is no entry of its own is shown when its kind is named; never without a text."""
+    """Whether status, place and kind are requested; a note without text never is."""
     status = args.status.lower()
     if not has_content(entry):
         return False
@@ -180,12 +178,12 @@ def _is_asked_for(entry: Entry, args: argparse.Namespace) -> bool:
 
 
 def _waits(entry: Entry) -> bool:
-    """A note of the user's own, without a status, waits as well where they put it."""
+    """Whether the note waits in WAITING_FOLDERS; the user's own notes there have no status."""
     return entry.special in WAITING_FOLDERS and (entry.status is None or entry.status in AWAITING_STATUSES)
 
 
 def _filter(args: argparse.Namespace, today: date) -> Filter:
-    """What the flags ask for, compared as `memory recall --filter` compares it."""
+    """The options as a filter, with the meaning of `memory recall --filter`. Raises UsageError."""
     clauses: list[Filter] = []
     for key in ("kind", "tag", "project", "group"):
         value = getattr(args, key)

@@ -1,4 +1,4 @@
-"""The `memory` command: parsing, the one place where errors become a line and an exit code."""
+"""The `memory` command: parse the line, run one command, turn errors into one line and an exit code."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from typing import Any
 from .. import __version__
 from ..runtime.errors import MemoryVaultError, UsageError
 from .agent_rights import Command, Does, require_allowed
-from .arguments import CommandParser, ProgramParser
+from .arguments import CommandParser, OneLineParser
 from .context import Context
 from .pages import HOW_TO
-from .plain import OutputRefused, disarm_streams
 from .standard_streams import discard_outputs, open_closed_streams
 from .terminal import Interrupted
+from .terminal_safety import OutputRefused, disarm_streams
 
 READS, PROPOSES, CHANGES = Does
 
-# By its name, of one word or of a group and a word; what it does decides what an agent may do with it in its shell
-# (agent_rights.py). A module is imported only when its command is asked for: `memory jobs list` must not wait for apsw.
+# By name: one word, or a group and a word. The last field decides whether an agent may run the command in its shell
+# (agent_rights.py). A module is imported only for its own command: `memory jobs list` must not wait for apsw.
 COMMANDS: dict[str, Command] = {
     "init": Command("init", "choose the vault, wire the hooks into your agent, start the worker", CHANGES),
     "save": Command("save", "write an entry", PROPOSES),
@@ -148,7 +148,7 @@ GROUPS: dict[str, str] = {
     "service": "run what works in the background",
     "config": "settings and models",
 }
-"""First word of the names of two words, and what the group is about."""
+"""First word of the names of two words, with the line for the help."""
 
 OLD_NAMES: dict[str, str] = {
     "demo": "vault demo",
@@ -178,11 +178,10 @@ OLD_NAMES: dict[str, str] = {
     "eval": "config eval",
     "hook-command": "config hook-command",
 }
-"""Name of a command before there were groups -> its name now. They go with the next version."""
+"""Name of a command before there were groups -> its name now. The next version drops the old names."""
 
 RUN_BY_PROGRAMS = ("worker", "serve", "mcp", "hook-command")
-"""Old names that agents and units of the system run, which keep what a command says on stderr: to them the new one is
-not told."""
+"""Old names that agents and service units run. They log stderr, so the new name is not printed there."""
 
 EPILOG = """examples:
   memory init                          once: choose the vault, wire the hooks in
@@ -195,15 +194,15 @@ Pages that are called docs/how-to/… lie in {pages}
 
 
 def subcommands(group: str) -> list[str]:
-    """The second words of the commands of a group."""
+    """The second words of the group's commands."""
     return [name.split()[1] for name in COMMANDS if name.startswith(f"{group} ")]
 
 
 def todays_words(words: Sequence[str]) -> tuple[list[str], str]:
-    """The command line with the command's name as it is today, and its old name where it had one, else ''.
+    """The command line with the current name of its command, and the old name if that was used, else ''.
 
-    Options between a group and its word are put behind the word. A group alone asks for its help; with options alone it
-    means the command that had its name, if one did.
+    Options between a group and its word move behind the word. A group alone asks for its help; a group with options
+    alone stands for the command that had this name before.
     """
     at = next((at for at, word in enumerate(words) if not word.startswith("-")), len(words))
     before, rest = [*words[:at]], [*words[at:]]
@@ -221,9 +220,11 @@ def todays_words(words: Sequence[str]) -> tuple[list[str], str]:
 
 
 def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
-    """The parser; only the asked command's arguments are defined, the others by name and help line. It knows the names
-    of today alone (`todays_words`)."""
-    parser = ProgramParser(
+    """The parser for a line with current names (`todays_words`).
+
+    Only the requested command has its arguments; the others have their name and help line.
+    """
+    parser = OneLineParser(
         prog="memory",
         description="MemoryVault: permanent, local memory for coding agents.",
         epilog=EPILOG.format(pages=HOW_TO),
@@ -257,22 +258,24 @@ def _add(commands: Any, name: str, command: Command, asked: Sequence[str]) -> No
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command. Exit codes: 0 done; 1 not done, with one line on stderr (it failed, or the user
-    answered no to the question whether to do it); 2 bad usage."""
+    """Run one command and return its exit code.
+
+    0: done; 1: not done, with one line on stderr (it failed, or the user answered no); 2: bad usage.
+    """
     open_closed_streams()
     disarm_streams()
     try:
         try:
             return _run(list(sys.argv[1:] if argv is None else argv))
         finally:
-            sys.stdout.flush()  # The interpreter does so at its end, where nobody can say what went wrong.
+            sys.stdout.flush()  # At the interpreter's end a failure could not be reported.
     except OutputRefused as error:
         with suppress(OutputRefused, BrokenPipeError):
             _tell(str(error))
         discard_outputs()
         return error.exit_code
     except BrokenPipeError:
-        # The reader (head, less) went away: that is its right, not our failure.
+        # The reader (head, less) went away: no failure.
         discard_outputs()
         return 0
 
@@ -304,8 +307,8 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 def _end_interrupted_change(context: Context) -> None:
-    """End what a killed command or worker left half done, so that also a command that reads sees all of it."""
-    with suppress(MemoryVaultError):  # A command that needs settings or vault says what is wrong with them.
+    """Complete a change that a killed command or worker left unfinished, so that the command sees all of it."""
+    with suppress(MemoryVaultError):  # A command that needs settings or vault reports the error itself.
         if os.path.exists(context.settings.state.pending_change):
             from ..services.journal import Journal
             from ..tasks.queue.enqueue import request_indexing
@@ -315,7 +318,7 @@ def _end_interrupted_change(context: Context) -> None:
 
 
 def _forced() -> Context:
-    """As if memory.enabled were true, for a user who means it. Raises UsageError in an agent's shell."""
+    """The context for `--force`: memory.enabled is true. Raises UsageError in an agent's shell."""
     if agent := Context(os.environ).agent:
         raise UsageError(f"--force is for the user's own shell, and this is {agent}'s")
     return Context({**os.environ, "MEMORY_ENABLED": "true"})

@@ -1,4 +1,4 @@
-"""`memory resume`: what `memory pause` began ends."""
+"""`memory resume`: end a `memory pause`."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import argparse
 
 from ..hooks.wiring import is_wired
 from ..runtime.process_lock import lock_holder
-from ..services.pausing import resume, told_of_pause
-from ..tasks.queue.doorbell import ring_worker
+from ..services.pausing import pause_notice, resume
+from ..tasks.queue.wakeup import wake_worker
 from .context import Context
+from .doctor_checks import hooks_start_worker
 from .output import add_json, note, print_json
 from .pause import switched_place
-from .surroundings import hooks_start_worker
 
 EPILOG = """example:
   memory resume
@@ -22,16 +22,15 @@ UNWIRED = "no session is recorded, as no agent is wired (`memory init`)"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory resume`."""
-    parser.epilog = EPILOG
     add_json(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Go on; where nothing was paused, nothing changes. Exit code 1 while a setting still keeps all from starting."""
+    """Resume; without a pause nothing changes. Return 1 while a setting still stops everything."""
     settings, state = switched_place(context)
     changed = resume(state)
-    still = told_of_pause(settings)
-    ring_worker(state.wake_socket)
+    still = pause_notice(settings)
+    wake_worker(state.wake_socket)
     if args.json:
         print_json({"paused": still is not None, "changed": changed})
     elif not still:

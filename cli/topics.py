@@ -1,4 +1,4 @@
-"""`memory vault topics`: the agent's own notes about a project."""
+"""`memory vault topics`: read and write the agent's own notes about a project."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..vault.automemory import TYPES
 from ..vault.project import project_of
 from .arguments import refuse_options_of_others
 from .context import Context, current_folder
-from .output import COLUMN_CHARACTERS, add_json, counted, cut, note, print_json, print_table, tell_passed_over
+from .output import COLUMN_CHARACTERS, add_json, counted, cut, note, print_json, print_table, report_passed_over
 from .save import read_body
 
 EPILOG = """example:
@@ -37,7 +37,6 @@ BELONGS = {
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory vault topics`."""
-    parser.epilog = EPILOG
     parser.add_argument("action", nargs="?", default="list", choices=ACTIONS)
     parser.add_argument("slug", nargs="?", help="read, write, rm: the topic's name")
     parser.add_argument("--project", default=None, help="another project than that of the working directory")
@@ -78,7 +77,7 @@ def _list(args: argparse.Namespace, topics: Topics, context: Context) -> int:
         print_table(("slug", "type", "updated", "says"), rows)
     else:
         print(f"{topics.project} has no topics")
-    tell_passed_over(context.store.passed_over)
+    report_passed_over(context.store.passed_over)
     return 0
 
 

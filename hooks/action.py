@@ -64,7 +64,7 @@ def answer_call(
     lines = content.split(b"\n")
     found = [rule for number in numbers if (rule := parse_object(lines[number + 1])) is not None]
     rules = [rule for rule in found if rule["project"] in ("", project)]
-    told = read_told(settings["harness"], call.session)
+    told = read_told(settings["markers"], call.session)
     for guard in STRONGEST if wanted != "told" else ():
         chosen = [rule for rule in rules if rule["guard"] == guard and (guard != "remind" or _key(rule) not in told)]
         if chosen:
@@ -72,7 +72,7 @@ def answer_call(
     new = [rule for rule in rules if rule["guard"] == "" and _key(rule) not in told][:MOST_RULES]
     if not new or wanted == "guards":
         return None
-    add_told(settings["harness"], call.session, [_key(rule) for rule in new])
+    add_told(settings["markers"], call.session, [_key(rule) for rule in new])
     text = "\n".join(["The user's rules on this:", *(f"- {_said(rule)}{rule['text']}" for rule in new)])
     return ActionAnswer(format_context("PreToolUse", text), "", [rule["path"] for rule in new])
 
@@ -82,7 +82,7 @@ def _decided(guard: str, rules: list[dict[str, Any]], settings: Mapping[str, str
     if guard == "ask":
         reason = f"Your rule: {quoted}"
     elif guard == "remind":
-        add_told(settings["harness"], call.session, [_key(rule) for rule in rules])
+        add_told(settings["markers"], call.session, [_key(rule) for rule in rules])
         reason = f"The user's rule: {quoted} If they asked for exactly this now, run it again."
     else:
         reason = f"The user's rule: {quoted} This is refused always: do without it, or ask the user to do it."
@@ -106,37 +106,37 @@ def _key(rule: Mapping[str, Any]) -> str:
     return f"{rule['guard']}\t{rule['path']}"
 
 
-def told_path(harness: str, session: str) -> str:
+def told_path(markers: str, session: str) -> str:
     """Path of the list of what the session was told as it acted: guard, tab and path of the entry on each line."""
-    return f"{harness}/told-{session}"
+    return f"{markers}/told-{session}"
 
 
-def read_told(harness: str, session: str) -> set[str]:
+def read_told(markers: str, session: str) -> set[str]:
     """The lines of the list; none where there is none."""
     try:
-        with open(told_path(harness, session), "rb", buffering=0) as file:
+        with open(told_path(markers, session), "rb", buffering=0) as file:
             return set(file.read().decode("utf-8", "surrogateescape").split("\n"))
     except OSError:
         return set()
 
 
-def add_told(harness: str, session: str, lines: list[str]) -> None:
+def add_told(markers: str, session: str, lines: list[str]) -> None:
     """Add to the list. Raises OSError."""
     if not session:
         return
-    descriptor = os.open(told_path(harness, session), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    descriptor = os.open(told_path(markers, session), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:
         os.write(descriptor, "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape"))
     finally:
         os.close(descriptor)
 
 
-def forget_told(harness: str, session: str) -> None:
+def forget_told(markers: str, session: str) -> None:
     """The session's context was compacted: what was only told is forgotten; what was refused once stays so."""
-    kept = [line for line in read_told(harness, session) if line[:1] not in ("", "\t")]
+    kept = [line for line in read_told(markers, session) if line[:1] not in ("", "\t")]
     try:
-        os.unlink(told_path(harness, session))
+        os.unlink(told_path(markers, session))
     except OSError:
         return
     if kept:
-        add_told(harness, session, sorted(kept))
+        add_told(markers, session, sorted(kept))

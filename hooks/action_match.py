@@ -41,8 +41,8 @@ def match_call(index: Mapping[str, Any], tool: str, arguments: Mapping[str, Any]
     command = arguments.get("command")
     if tool == "Bash" and isinstance(command, str):
         _match_command(index, command[:MOST_COMMAND_CHARACTERS], found, DEPTH)
-    for key in ("file_path", "notebook_path"):
-        path = arguments.get(key)
+    paths = arguments.get("file_paths")  # Of a patch.
+    for path in (arguments.get("file_path"), arguments.get("notebook_path"), *(paths if type(paths) is list else ())):
         if isinstance(path, str):
             _match_path(index, path, found, reads=False, is_file=True)
     for key in ("new_string", "content", "new_source"):

@@ -41,7 +41,7 @@ def read_call(event: str, payload: dict[str, Any]) -> HookCall:
         is_start = isinstance(steps, int) and steps <= 1
         call.event = "" if number != 0 else "SessionStart" if is_start else "UserPromptSubmit"
         call.source = "startup"
-        call.moment = f"{steps}.{number}"
+        call.prompt_id = f"{steps}.{number}"
     elif name == "Stop" and payload.get("fullyIdle") is False:
         call.event = ""
     return call

@@ -36,7 +36,7 @@ def read_call(event: str, payload: dict[str, Any]) -> HookCall:
     call.source = text_of(payload, "source")
     call.notification = text_of(payload, "notification_type")
     call.agent = text_of(payload, "agent_id")
-    call.moment = text_of(payload, "prompt_id")
+    call.prompt_id = text_of(payload, "prompt_id")
     return call
 
 

@@ -59,6 +59,8 @@ LONGEST_START_SECONDS = 60.0
 START_DEADLINE_SECONDS = 0.19
 """A prompt hook that is later than this starts no process: the next one will."""
 QUIET_LEVELS = ("warning", "error")
+HOSTS = ("claude", "codex", "copilot", "antigravity", "opencode", "gemini")
+"""Each has an adapter: a module of this package with its name."""
 LATE_OPENED = ("antigravity", "gemini")
 """Hosts of which a prompt brings what the session starts with, where nothing has."""
 
@@ -119,23 +121,11 @@ def _process_start_time() -> float:
     try:
         with open("/proc/self/stat", "rb", buffering=0) as file:
             ticks = int(file.read().rpartition(b")")[2].split()[19])  # `starttime`, see proc(5)
-        began = (ticks + 0.5) / os.sysconf("SC_CLK_TCK") - _suspended_seconds()
+        age = time.clock_gettime(time.CLOCK_BOOTTIME) - (ticks + 0.5) / os.sysconf("SC_CLK_TCK")
+        began = time.monotonic() - age
     except (OSError, ValueError, IndexError, AttributeError):
         return started
     return min(started, began) if 0 <= now - began < LONGEST_START_SECONDS else started
-
-
-def _suspended_seconds() -> float:
-    """Seconds by which the clock since boot is ahead of the monotonic one: how long the machine was suspended.
-
-    Between two readings a busy machine may take the core away, for longer than what is measured: the least of several
-    differences is the right one.
-    """
-    least = float("inf")
-    for _ in range(3):
-        monotonic = time.monotonic()
-        least = min(least, time.clock_gettime(time.CLOCK_BOOTTIME) - monotonic)
-    return least
 
 
 def main(argv: list[str]) -> NoReturn:
@@ -184,7 +174,7 @@ def run(hook: Hook) -> str:
     if not settings["state"]:
         report("memoryvault: no vault is set: run `memory init`, or set MEMORY_VAULT_PATH")
         return ""
-    if os.path.exists(f"{settings['harness']}/STOP"):
+    if os.path.exists(f"{settings['markers']}/STOP"):
         return ""
     from ..vault.project import is_left_out
 
@@ -225,7 +215,7 @@ def _is_opened(call: HookCall, settings: Mapping[str, str]) -> bool:
     """Was the session given what it starts with? Not where the call that should have been ran out of time."""
     from .injected import is_recorded
 
-    return not call.session or is_recorded(settings["harness"], call.session)
+    return not call.session or is_recorded(settings["markers"], call.session)
 
 
 def _act(hook: Hook, call: HookCall, settings: Mapping[str, str], payload: Mapping[str, object]) -> str:
@@ -260,30 +250,11 @@ def _is_nothing(call: HookCall) -> bool:
 
 
 def adapter_of(host: str) -> ModuleType:
-    """The adapter module of the host that `--host` names. Raises ValueError for an unknown one."""
-    if host == claude.HOST:
-        return claude
-    if host == "codex":
-        from . import codex
-
-        return codex
-    if host == "copilot":
-        from . import copilot
-
-        return copilot
-    if host == "antigravity":
-        from . import antigravity
-
-        return antigravity
-    if host == "opencode":
-        from . import opencode
-
-        return opencode
-    if host == "gemini":
-        from . import gemini
-
-        return gemini
-    raise ValueError(f"there is no host {host!r}")
+    """Return the adapter module of the host that `--host` names. Raises ValueError for an unknown one."""
+    if host not in HOSTS:
+        raise ValueError(f"there is no host {host!r}")
+    adapter: ModuleType = __import__(f"{__package__}.{host}", fromlist=[host])
+    return adapter
 
 
 def report(line: str) -> None:
@@ -326,21 +297,21 @@ def _settings(hook: Hook, env: Mapping[str, str]) -> Mapping[str, str]:
 def _session_start(hook: Hook, call: HookCall, settings: Mapping[str, str], raw: bytes, core_words: int) -> str:
     from ..vault.project import project_of
     from .once import claim_event, delete_old_claims
-    from .session_start import OpeningRequest, build_opening
+    from .session_start import build_opening
 
-    harness, run_folder = settings["harness"], f"{settings['state']}/run"
+    markers, run_folder = settings["markers"], f"{settings['state']}/run"
     try:
         refused = _touch_session(hook, call, settings)
-        if not claim_event(run_folder, call.event, call.session, call.moment, raw):
+        if not claim_event(run_folder, call.event, call.session, call.prompt_id, raw):
             return "duplicate"
         if call.session:
-            forget_end(harness, call.session)
+            forget_end(markers, call.session)
         if call.session and call.source in ("compact", "clear"):
             from .action import forget_told
             from .injected import clear_injected
 
-            clear_injected(harness, call.session)
-            forget_told(harness, call.session)
+            clear_injected(markers, call.session)
+            forget_told(markers, call.session)
     except OSError as error:
         refused = _report_unwritable(hook, error)
     if not hook.adapter.ANSWERS:
@@ -350,9 +321,12 @@ def _session_start(hook: Hook, call: HookCall, settings: Mapping[str, str], raw:
     if core_words < 0:
         core_words = int(settings["core_words"])
     reading_until = hook.started + hook.budget * (0.35 if hook.is_output_partial else 0.7)
-    request = OpeningRequest(settings, call.session, project_of(call.cwd), core_words, reading_until)
     opening = build_opening(
-        request,
+        settings,
+        call.session,
+        project_of(call.cwd),
+        core_words,
+        reading_until,
         publish=hook.set_output,
         host_loads_notes=lambda folder: (
             hook.adapter is claude and claude.host_loads_notes(folder, call.transcript, settings["claude_config_dir"])
@@ -389,7 +363,7 @@ def _prompt(hook: Hook, call: HookCall, settings: Mapping[str, str], raw: bytes)
         return "no prompt"
     try:
         refused = _touch_session(hook, call, settings)
-        if not claim_event(f"{settings['state']}/run", call.event, call.session, call.moment, raw):
+        if not claim_event(f"{settings['state']}/run", call.event, call.session, call.prompt_id, raw):
             return "duplicate"
     except OSError as error:
         refused = _report_unwritable(hook, error)
@@ -427,7 +401,7 @@ def _prompt(hook: Hook, call: HookCall, settings: Mapping[str, str], raw: bytes)
 def _record(hook: Hook, call: HookCall, settings: Mapping[str, str], *, at_once: bool) -> str:
     """Handle an event that only records: touch the marker, enqueue a reflection. `at_once`: without a sync, and into
     the spool, which no lock holds up."""
-    from .enqueue import EnqueueOutcome, enqueue_reflection, ring_worker, spool_reflection
+    from .enqueue import enqueue_reflection, spool_reflection, wake_worker
 
     if not call.session:
         report("memoryvault: no session_id on stdin")
@@ -440,17 +414,17 @@ def _record(hook: Hook, call: HookCall, settings: Mapping[str, str], *, at_once:
     if refused.startswith("transcript"):
         return refused
     if call.event == "SessionEnd" and not refused:
-        note_end(settings["harness"], call.session)
+        note_end(settings["markers"], call.session)
+    why = ""
     if at_once:
         spool_reflection(settings["spool"], call.session, delay)
-        outcome = EnqueueOutcome("spool")
     else:
-        outcome = enqueue_reflection(settings["queue_db"], settings["spool"], call.session, delay)
-    hook.fields["enqueued"] = outcome.where
-    if outcome.why:
-        hook.fields["why"] = outcome.why
-        report(f"memoryvault: the queue cannot be reached, kept in the spool: {outcome.why}")
-    if delay is None and not ring_worker(settings["wake_socket"]):
+        why = enqueue_reflection(settings["queue_db"], settings["spool"], call.session, delay)
+    hook.fields["enqueued"] = "spool" if at_once or why else "queue"
+    if why:
+        hook.fields["why"] = why
+        report(f"memoryvault: the queue cannot be reached, kept in the spool: {why}")
+    if delay is None and not wake_worker(settings["wake_socket"]):
         _start_missing(hook, call, settings, worker=True, service=False)
     return refused or "ok"
 
@@ -464,8 +438,8 @@ def _touch_session(hook: Hook, call: HookCall, settings: Mapping[str, str], *, s
         hook.fields["transcript"] = call.transcript
         report(f"memoryvault: transcript refused, it is outside the agent's own folder: {call.transcript}")
         return "transcript refused"
-    harness = settings["harness"]
-    if touch_marker(harness, call.session):
+    markers = settings["markers"]
+    if touch_marker(markers, call.session):
         return ""
     if not transcript:  # The host has not named it yet; one of the next events does.
         return "transcript not named yet"
@@ -478,12 +452,12 @@ def _touch_session(hook: Hook, call: HookCall, settings: Mapping[str, str], *, s
         host=call.host,
     )
     try:
-        create_marker(harness, marker, synced=synced)
+        create_marker(markers, marker, synced=synced)
     except FileNotFoundError:  # The first hook ever for this vault.
         from ..runtime.layout import StatePaths
 
         StatePaths(settings["state"]).ensure()
-        create_marker(harness, marker, synced=synced)
+        create_marker(markers, marker, synced=synced)
     return ""
 
 
@@ -497,11 +471,11 @@ def _start_missing(hook: Hook, call: HookCall, settings: Mapping[str, str], *, w
     """Start the worker or the recall service if it does not run and the settings allow it. Never raises."""
     if settings["autostart"] != "1" or not settings["python"]:
         return
-    from .enqueue import ring_worker
+    from .enqueue import wake_worker
     from .recall_client import is_listening
 
     missing = []
-    if worker and not ring_worker(settings["wake_socket"]):
+    if worker and not wake_worker(settings["wake_socket"]):
         missing.append("worker")
     if service and not is_listening(settings["recall_socket"]):
         missing.append("serve")
@@ -541,7 +515,7 @@ def _note_injected(hook: Hook, call: HookCall) -> None:
     # At a start also that there were none: a prompt then gets the always-load entries that were not printed.
     # A hook that started too late has no settings, or they say that it shall do nothing.
     if call.session and hook.settings and (paths or call.event == "SessionStart"):
-        add_injected(hook.settings["harness"], call.session, paths)
+        add_injected(hook.settings["markers"], call.session, paths)
 
 
 def _write_stdout(hook: Hook, text: str) -> None:
@@ -610,7 +584,7 @@ def _read_settings_at_deadline(hook: Hook) -> None:
     settings = hook.settings or read_snapshot(os.environ)
     if hook.settings or settings is None or settings["enabled"] != "1" or not settings["state"]:
         return
-    if is_switched_off(os.environ) or os.path.exists(f"{settings['harness']}/STOP"):
+    if is_switched_off(os.environ) or os.path.exists(f"{settings['markers']}/STOP"):
         return
     hook.settings = settings
     if hook.call is None:
@@ -630,7 +604,7 @@ def _finish_at_deadline(hook: Hook) -> None:
         try:
             _record(hook, call, hook.settings, at_once=True)
             if call.session:
-                remove_temporaries(hook.settings["harness"], call.session)
+                remove_temporaries(hook.settings["markers"], call.session)
         except OSError as error:
             hook.fields["error"] = str(error)
     if call is not None:

@@ -23,7 +23,7 @@ def read_call(event: str, payload: dict[str, Any]) -> HookCall:
     """Read `payload` as a call; the id of its turn tells its events apart."""
     call = _read_call(event, payload)
     call.host = HOST
-    call.moment = text_of(payload, "turn_id")
+    call.prompt_id = text_of(payload, "turn_id")
     return call
 
 

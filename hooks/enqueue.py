@@ -31,33 +31,24 @@ _INSERT = (
     " ON CONFLICT(unique_key) WHERE state = 'queued' AND unique_key IS NOT NULL DO UPDATE SET run_at = "
 )
 # A quiet period starts again with every turn; a job that is due at once is never delayed.
-ENQUEUE_LATER = _INSERT + "excluded.run_at RETURNING id, rung_at, run_at"
-ENQUEUE_SOONER = _INSERT + "min(job.run_at, excluded.run_at) RETURNING id, rung_at, run_at"
+ENQUEUE_LATER = _INSERT + "excluded.run_at RETURNING id, sent_at, run_at"
+ENQUEUE_SOONER = _INSERT + "min(job.run_at, excluded.run_at) RETURNING id, sent_at, run_at"
 RING = f"INSERT INTO task(queue, data, priority) VALUES('memoryvault', ?, {PRIORITY * AGING_SECONDS} - ?)"
-MARK_RUNG = f"UPDATE job SET rung_at = {NOW} WHERE id = ?"
+MARK_SENT = f"UPDATE job SET sent_at = {NOW} WHERE id = ?"
 
 
-class EnqueueOutcome:
-    """Where a job was put: `where` is 'queue' or 'spool'; `why`: the error that kept it from the queue, or ''."""
-
-    __slots__ = ("where", "why")
-
-    def __init__(self, where: str, why: str = "") -> None:
-        self.where = where
-        self.why = why
-
-
-def enqueue_reflection(queue_db: str, spool: str, session: str, delay: float | None) -> EnqueueOutcome:
+def enqueue_reflection(queue_db: str, spool: str, session: str, delay: float | None) -> str:
     """Enqueue the reflection of `session` (a valid id): in `delay` seconds from now, or at once when None.
 
-    Raises OSError only when neither the queue nor the spool can be written.
+    Returns '', or the error that kept the job from the queue and put it into the spool. Raises OSError only when
+    neither can be written.
     """
     try:
         _insert(queue_db, session, delay)
     except Exception as error:  # noqa: BLE001  Whatever is wrong with the queue, the spool keeps the job.
         spool_reflection(spool, session, delay)
-        return EnqueueOutcome("spool", f"{type(error).__name__}: {error}")
-    return EnqueueOutcome("queue")
+        return f"{type(error).__name__}: {error}"
+    return ""
 
 
 def spool_reflection(spool: str, session: str, delay: float | None) -> None:
@@ -91,25 +82,25 @@ def _insert(queue_db: str, session: str, delay: float | None) -> None:
     statement = ENQUEUE_SOONER if delay is None else ENQUEUE_LATER
     values = (f'{{"session":"{session}"}}', f"reflect.session:{session}", delay or 0.0)
     # All rows are fetched: with RETURNING the change is complete only then.
-    ((job, rung_at, run_at),) = connection.execute(statement, values).fetchall()
-    if not delay and rung_at is None:
+    ((job, sent_at, run_at),) = connection.execute(statement, values).fetchall()
+    if not delay and sent_at is None:
         message = f'{{"id":"{os.urandom(16).hex()}","name":"memoryvault.run","args":[{job}]}}'
         connection.execute(RING, (message.encode(), run_at))
-        connection.execute(MARK_RUNG, (job,))
+        connection.execute(MARK_SENT, (job,))
     connection.execute("COMMIT")
     # Not closed: the process is about to end, and closing would checkpoint the log, which takes the user's time.
 
 
-def ring_worker(wake_socket: str) -> bool:
+def wake_worker(wake_socket: str) -> bool:
     """Wake the worker by one datagram; False when none listens. Never blocks, never raises."""
     sockets = socket_module()
     try:
-        bell = sockets.socket(sockets.AF_UNIX, sockets.SOCK_DGRAM)
+        sender = sockets.socket(sockets.AF_UNIX, sockets.SOCK_DGRAM)
         try:
-            bell.setblocking(False)
-            bell.sendto(b"1", wake_socket)
+            sender.setblocking(False)
+            sender.sendto(b"1", wake_socket)
         finally:
-            bell.close()
+            sender.close()
     except BlockingIOError:
         return True  # Its buffer is full of datagrams: the worker runs, and will read them.
     except OSError:

@@ -39,7 +39,7 @@ def answer_failure(call: HookCall, payload: Mapping[str, Any], settings: Mapping
     command = arguments.get("command")
     keys = failure_keys(error[-MOST_ERROR_CHARACTERS:], command if isinstance(command, str) else "")
     lines, project = content.split(b"\n"), project_of(call.cwd)
-    told = read_told(settings["harness"], call.session)
+    told = read_told(settings["markers"], call.session)
     chosen: dict[str, str] = {}
     for key in keys:
         for number in known.get(key, ()):
@@ -52,5 +52,5 @@ def answer_failure(call: HookCall, payload: Mapping[str, Any], settings: Mapping
     if not chosen:
         return None
     paths = list(chosen)[:MOST_TOLD]
-    add_told(settings["harness"], call.session, [f"\t{path}" for path in paths])
+    add_told(settings["markers"], call.session, [f"\t{path}" for path in paths])
     return ActionAnswer(format_context(call.event, "\n".join(chosen[path] for path in paths)), "", paths)

@@ -38,18 +38,6 @@ _CONTEXT, _CONTEXT_END = "<hook_context>", "</hook_context>"
 _SHELL, _SHELL_END = "<untrusted_context>\n", "\n</untrusted_context>"
 _SHELL_LINES = ("Exit Code: ", "Signal: ", "Background PIDs: ", "Process Group PGID: ")
 
-__all__ = [
-    "ANSWERS",
-    "EMPTY_ANSWER",
-    "EVENTS",
-    "HOST",
-    "answer_action",
-    "extract_question",
-    "format_answer",
-    "read_call",
-    "resolve_transcript",
-]
-
 
 def read_call(event: str, payload: dict[str, Any]) -> HookCall:
     """Read `payload` as a call. Its event is '' for the start after `/clear`, of which the model is told nothing."""
@@ -67,7 +55,10 @@ def extract_question(prompt: str) -> str:
 
 
 def resolve_transcript(call: HookCall, folders: dict[str, str]) -> str | None:
-    """Real path of the session's chat; None when it is outside of the host's own folder."""
+    """Real path of the session's chat; None when it is outside of the host's own folder. '' where the host may name
+    another chat, into which nothing goes: until there is a prompt in a session that is gone on with."""
+    if call.event == "SessionEnd" or (call.event == "SessionStart" and call.source == "resume"):
+        return ""
     return resolve_within(call.transcript, [folders[HOST]])
 
 

@@ -1,42 +1,42 @@
-"""Which entries a session has been shown, so that none is printed twice: a list in the harness folder."""
+"""Which entries a session has been shown, so that none is printed twice: a list in the markers folder."""
 
 from __future__ import annotations
 
 import os
 
 
-def injected_path(harness: str, session: str) -> str:
+def injected_path(markers: str, session: str) -> str:
     """Path of the list: one vault-relative path of an entry on each line."""
-    return f"{harness}/injected-{session}"
+    return f"{markers}/injected-{session}"
 
 
-def read_injected(harness: str, session: str) -> set[str]:
+def read_injected(markers: str, session: str) -> set[str]:
     """Vault-relative paths of the entries that the session has been shown."""
     try:
-        with open(injected_path(harness, session), "rb") as file:
+        with open(injected_path(markers, session), "rb") as file:
             return set(file.read().decode("utf-8", "surrogateescape").split("\n")) - {""}
     except OSError:
         return set()
 
 
-def is_recorded(harness: str, session: str) -> bool:
+def is_recorded(markers: str, session: str) -> bool:
     """Is it recorded which entries the session was shown, be it none? Not where its start was not seen."""
-    return os.path.exists(injected_path(harness, session))
+    return os.path.exists(injected_path(markers, session))
 
 
-def add_injected(harness: str, session: str, paths: list[str]) -> None:
+def add_injected(markers: str, session: str, paths: list[str]) -> None:
     """Add `paths` to the entries that the session has been shown. Raises OSError."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-    descriptor = os.open(injected_path(harness, session), flags, 0o600)
+    descriptor = os.open(injected_path(markers, session), flags, 0o600)
     try:
         os.write(descriptor, "".join(f"{path}\n" for path in paths).encode("utf-8", "surrogateescape"))
     finally:
         os.close(descriptor)
 
 
-def clear_injected(harness: str, session: str) -> None:
+def clear_injected(markers: str, session: str) -> None:
     """Empty the list: the session's context was compacted or cleared. Raises OSError."""
     try:
-        os.truncate(injected_path(harness, session), 0)
+        os.truncate(injected_path(markers, session), 0)
     except FileNotFoundError:
         return

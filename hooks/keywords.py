@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..runtime.cjk import cut_cjk, function_letters
-from ..runtime.function_words import CHATTER, STOP_WORDS, foreign_function_words, is_significant
+from ..runtime.function_words import CHATTER, foreign_function_words, is_significant
 from ..runtime.normal_form import normal_form
 
 WORD_LIMIT = 40
@@ -20,7 +20,7 @@ def significant_words(text: str) -> list[str]:
             every.append(run[start:end])
             if grammar.isdisjoint(range(start, end)):
                 found.append(run[start:end])
-    ignored = foreign_function_words(every, STOP_WORDS)
+    ignored = foreign_function_words(every)
     words = list(dict.fromkeys([word for word in found if word not in ignored and is_significant(word)]))
     if CHATTER.issuperset(words):
         return []

@@ -12,17 +12,17 @@ UNIDENTIFIED_SECONDS = 2.0
 MAX_CLAIM_AGE_SECONDS = 3600.0
 
 
-def claim_event(run: str, event: str, session: str, moment: str, payload: bytes) -> bool:
+def claim_event(run: str, event: str, session: str, prompt_id: str, payload: bytes) -> bool:
     """Claim the event for this process; False if another one has (the hook is installed twice). Raises OSError.
 
-    `moment`: the host's id of the prompt, '' for none; `payload`: what identifies the event then.
+    `prompt_id`: the host's id of the prompt, '' for none; `payload`: what identifies the event then.
     """
     if not session:  # No host omits it; without one a repetition looks like a second question.
         return True
     from binascii import crc32
 
-    window = IDENTIFIED_SECONDS if moment else UNIDENTIFIED_SECONDS
-    key = f"{session}\n{moment}".encode("utf-8", "replace") if moment else payload
+    window = IDENTIFIED_SECONDS if prompt_id else UNIDENTIFIED_SECONDS
+    key = f"{session}\n{prompt_id}".encode("utf-8", "replace") if prompt_id else payload
     stem = f"{run}/once/{event}-{crc32(key):08x}-{len(key)}-"
     now = time.time()
     slot = int(now / window)

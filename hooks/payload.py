@@ -34,7 +34,7 @@ class HookCall:
         self.notification = ""
         self.agent = ""
         """Id of the sub-agent; '' for the main one."""
-        self.moment = ""
+        self.prompt_id = ""
         """The host's id of this prompt, if it sends one: the same for two installations of a hook."""
 
 

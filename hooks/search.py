@@ -17,7 +17,7 @@ from ..runtime.normal_form import normal_form
 from ..vault.automemory import ON_DEMAND_KINDS, kind_by_path
 from ..vault.gate import BY_WORDS, log_odds, note_features, rarity, threshold, word_features
 from .entryfile import EntryFile, is_entry_name, read_entry_file
-from .keywords import significant_words
+from .keywords import significant_words, split_words
 from .sqlite import open_database
 
 TYPE_CHECKING = False
@@ -71,12 +71,13 @@ READING_SHARE = 0.5
 class FallbackQuery:
     """What to search for, and where."""
 
-    __slots__ = ("deadline", "eagerness", "exclude", "k", "project", "search_always_load", "text", "vault")
+    __slots__ = ("deadline", "eagerness", "exclude", "is_gated", "k", "project", "search_always_load", "text", "vault")
 
-    def __init__(self, text: str, vault: str, project: str, k: int, exclude: set[str], deadline: float) -> None:
+    def __init__(self, text: str, vault: str, project: str | None, k: int, exclude: set[str], deadline: float) -> None:
         self.text = text
         self.vault = vault
         self.project = project
+        """Entries of this project and of none are searched; None: of all projects, where the files are searched."""
         self.k = k
         self.exclude = exclude
         """Vault-relative paths of entries that the session has already."""
@@ -86,6 +87,8 @@ class FallbackQuery:
         """Search `_always-load` too? Only where it is recorded which of its entries the session has."""
         self.eagerness = "balanced"
         """A position of the setting `recall.eagerness`."""
+        self.is_gated = True
+        """Whether only entries that pass the gate are wanted, as for a prompt."""
 
 
 class FallbackHits:
@@ -148,6 +151,10 @@ def _search(query: FallbackQuery, words: list[str], connection: Any, degraded: s
         return FallbackHits([], degraded, True)
     hits: list[tuple[float, EntryFile]] = []
     best = _best_passages(query, connection, match)
+    # As the service has it: a single word gets the note that no other shares it with, and brings no other.
+    is_one_run = len(split_words(normal_form(query.text))) == 1
+    if is_one_run and len(words) == 1 < len(best) and query.text.strip()[1:] == query.text.strip()[1:].lower():
+        return FallbackHits([], degraded, True, len(best))
     for path, project, session, chunk, passage in best:
         if time.monotonic() > query.deadline:
             break
@@ -162,14 +169,16 @@ def _search(query: FallbackQuery, words: list[str], connection: Any, degraded: s
         if project:
             sure += PROJECT_PRIOR
         is_poor_skill = is_skill and pair["coverage"] < MIN_SKILL_COVERAGE
-        if sure < threshold(BY_WORDS, query.eagerness) or is_poor_skill:
+        is_answer = is_one_run and len(best) == 1 and not is_skill and bool(pair["complete"])
+        if query.is_gated and not is_answer and (sure < threshold(BY_WORDS, query.eagerness) or is_poor_skill):
             continue
         hit.session = session or ""
         if len(hit.body) > EXCERPT_CHARACTERS:
             hit.excerpt = _excerpt(hit.body, passage)
         hits.append((sure, hit))
     hits.sort(key=lambda pair: -pair[0])
-    return FallbackHits(_one_skill([hit for _, hit in hits])[: query.k], degraded, True, len(best))
+    found = [hit for _, hit in hits]
+    return FallbackHits((_one_skill(found) if query.is_gated else found)[: query.k], degraded, True, len(best))
 
 
 def _stems(connection: Any, texts: list[str]) -> list[set[str]]:
@@ -222,9 +231,9 @@ def _read_current(query: FallbackQuery, path: str) -> EntryFile | None:
     if path in query.exclude or kind_by_path(path):
         return None
     hit = read_entry_file(query.vault, path)
-    if hit is None or not hit.is_in_use or hit.kind in ON_DEMAND_KINDS or hit.project not in ("", query.project):
+    if hit is None or not hit.is_in_use or hit.kind in ON_DEMAND_KINDS:
         return None
-    return hit
+    return hit if query.project is None or hit.project in ("", query.project) else None
 
 
 def _excerpt(body: str, chunk: str) -> str:
@@ -249,7 +258,10 @@ def _index_files(query: FallbackQuery) -> Any:
         hit = _read_current(query, path)
         if hit is not None:
             entries.append((len(entries) + 1, hit))
-    meta = [(number, hit.path, hit.project, hit.kind, "active", "", "") for number, hit in entries]
+    meta = [
+        (number, hit.path, "" if query.project is None else hit.project, hit.kind, "active", "", "")
+        for number, hit in entries
+    ]
     connection.execute("BEGIN")
     connection.executemany("INSERT INTO entry_meta VALUES (?, ?, ?, ?, ?, ?, ?)", meta)
     connection.executemany("INSERT INTO chunk VALUES (?, ?, '')", [(number, number) for number, _ in entries])
@@ -268,8 +280,10 @@ def _walk_entries(vault: str, deadline: float, special: tuple[str, ...]) -> Iter
         folders[:] = sorted(name for name in folders if name[0] not in "._" or name in special)
         inside = folder[len(vault) :].strip("/")
         for name in sorted(names):
-            if is_entry_name(name):
-                yield f"{inside}/{name}" if inside else name
+            path = f"{inside}/{name}" if inside else name
+            # A name that is not UTF-8 cannot be stored in a database.
+            if is_entry_name(name) and os.fsencode(path) == path.encode("utf-8", "ignore"):
+                yield path
                 count += 1
                 if count >= SCAN_FILE_LIMIT or time.monotonic() > deadline:
                     return

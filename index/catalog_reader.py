@@ -204,14 +204,6 @@ class CatalogReader:
         )
         return {row[0]: SessionCount(row[1], row[2]) for row in self._connection.execute(sql, (COST_KIND,))}
 
-    def count_by_day(self) -> dict[str, int]:
-        """How many active entries were made on each day (YYYY-MM-DD), '' for those that have no date."""
-        sql = (
-            "SELECT substr(COALESCE(m.created, ''), 1, 10) AS day, count(*) FROM entry_meta m "
-            f"WHERE {active_sql.IN_USE} GROUP BY day"
-        )
-        return {row[0]: row[1] for row in self._connection.execute(sql)}
-
     # Paths
 
     def all_paths(self) -> frozenset[str]:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ..runtime.errors import ModelUnavailable
 from ..runtime.layout import OFFLINE
 from ..vault.render import estimate_tokens
-from .words import WordVectors, pool_word_vectors
+from .late_interaction import WordVectors, pool_word_vectors
 
 if TYPE_CHECKING:
     import numpy

@@ -11,38 +11,38 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 
 import apsw
 
+from ..hooks.search import FallbackQuery, search
 from ..runtime.days import local_today
 from ..runtime.errors import IndexUnavailable, ModelUnavailable
+from ..runtime.paths import read_regular
 from ..vault.active import EXPLICIT_KINDS
 from ..vault.entry import SKILL_KIND, Entry, parse_entry
 from ..vault.gate import EAGERNESS, note_features, surely
 from .catalog_reader import EntryRow, StoredChunk
 from .chunking import chunk_entry
 from .embedder import Embedder, ModelLoading
-from .file_check import FileCheck, FileChecker, FileStatus
-from .filescan import scan_files
+from .file_check import MAX_FILE_BYTES, FileCheck, FileChecker, FileStatus
 from .filters import parse_filter
 from .gating import GATED_ENTRIES, Surroundings, asks, features, log_odds, needed, threshold
 from .languages import is_foreign
+from .late_interaction import match_texts, match_vectors
 from .matrix import Matrix, MatrixCache
 from .query import QueryAnalysis, analyse, refine
 from .query_embedding import QueryEmbedder, QueryEmbedding
 from .ranking import DenseHit, EntryFacts, KeywordHit, ScoredEntry, WordEvidence, fuse, fuse_by_kind, is_near_duplicate
 from .scope import Scope
-from .search_reader import KEYWORD_LIMIT, ReaderPool, SearchReader
+from .search_reader import ReaderPool, SearchReader
 from .store import row_of
-from .words import match_texts, match_vectors
 
 # The codes of `degraded`.
-NO_INDEX = "no-index"  # the files were scanned instead
-SCAN_INCOMPLETE = "scan-incomplete"
+NO_INDEX = "no-index"  # the files were searched instead
 NO_MODEL = "no-model"
 MODEL_LOADING = "model-loading"
 NO_EXTENSION = "no-extension"  # sqlite-vec cannot be loaded
@@ -51,7 +51,6 @@ VECTORS_DAMAGED = "vectors-damaged"
 DENSE_LATE = "dense-late"
 MODEL_UNREAD = "model-unread"  # most of the question's letters are not in the model's vocabulary
 KEYWORD_LATE = "keyword-late"
-BUSY = "busy"  # too many recalls at once: only the rarest words were searched
 FILES_LATE = "files-late"  # the disk did not answer in time: hits are shown as they were indexed
 VAULT_MISSING = "vault-missing"  # likewise, since there are no files
 
@@ -65,8 +64,8 @@ DEFAULT_EAGERNESS = EAGERNESS[1]
 QUESTION_LENIENCE = 2.5
 """Log-odds by which a question to the vault is answered more readily than a prompt gets an entry unasked."""
 POOLED_READERS = 4
-REDUCED_PASSAGES, REDUCED_HITS = 1_000, 20
-"""What a reduced recall scores and keeps: an eighth of the work of a full one."""
+FILES_SECONDS = 1.0
+"""How long the notes' files are searched, for a recall without a deadline, where there is no index."""
 _RETRIEVAL_SHARE, _FILES_SHARE = 0.75, 0.85
 """Shares of the budget after which retrieval and the check of the files end; the rest is for sending the answer."""
 
@@ -161,7 +160,6 @@ class _RecallState:
     """When retrieval must have ended (monotonic seconds), None without a budget."""
     files_deadline: float | None
     """When the check of the files must have ended."""
-    is_reduced: bool = False
     degraded: list[str] = field(default_factory=list)
     timings: dict[str, float] = field(default_factory=dict)
     rejections: list[Rejection] = field(default_factory=list)
@@ -261,11 +259,8 @@ class RecallEngine:
         if self._matrices is not None:
             self._matrices.wait_until_filled(seconds)
 
-    def recall(self, query: RecallQuery, *, budget_ms: float | None = None, is_reduced: bool = False) -> RecallResult:
-        """Return the best hits within `budget_ms` (None: without a deadline). Raises UsageError for a bad filter.
-
-        `is_reduced`: search by the rarest words alone, which costs little, for when there is no time for more.
-        """
+    def recall(self, query: RecallQuery, *, budget_ms: float | None = None) -> RecallResult:
+        """Return the best hits within `budget_ms` (None: without a deadline). Raises UsageError for a bad filter."""
         started = time.perf_counter()
         scope = Scope(
             project=query.project,
@@ -283,7 +278,7 @@ class RecallEngine:
         deadline, files_deadline = (
             None if budget_ms is None else now + budget_ms * share / 1000 for share in (_RETRIEVAL_SHARE, _FILES_SHARE)
         )
-        state = _RecallState(query, analyse(query.text), scope, deadline, files_deadline, is_reduced)
+        state = _RecallState(query, analyse(query.text), scope, deadline, files_deadline)
         hits: list[Hit] = []
         if query.k > 0:
             try:
@@ -324,9 +319,7 @@ class RecallEngine:
         """Run the keyword retriever while the question is being embedded, then the dense one."""
         future = self._start_embedding(reader, state)
         with state.stage("refine"):
-            state.analysis = refine(
-                state.analysis, reader.vocabulary, *([REDUCED_PASSAGES] if state.is_reduced else [])
-            )
+            state.analysis = refine(state.analysis, reader.vocabulary)
         keyword = self._search_keywords(reader, state)
         state.by_words = frozenset(hit.entry_rowid for hit in keyword)
         embedding = self._await_embedding(state, future)
@@ -340,17 +333,13 @@ class RecallEngine:
         with state.stage("keyword"):
             try:
                 with reader.interrupt_at(state.deadline):
-                    limit = REDUCED_HITS if state.is_reduced else KEYWORD_LIMIT
-                    return reader.search_keywords(state.analysis.fts_match, state.scope, limit)
+                    return reader.search_keywords(state.analysis.fts_match, state.scope)
             except apsw.InterruptError:
                 state.mark_degraded(KEYWORD_LATE)
                 return []
 
     def _start_embedding(self, reader: SearchReader, state: _RecallState) -> Future[QueryEmbedding] | None:
         """Start to embed the question and to search its nearest passages in memory; None where that cannot be done."""
-        if state.is_reduced:
-            state.mark_degraded(BUSY)
-            return None
         if self._embedder is None:
             state.mark_degraded(NO_MODEL)
             return None
@@ -597,33 +586,27 @@ class RecallEngine:
     # From the files
 
     def _search_files(self, state: _RecallState) -> list[Hit]:
+        """Search the notes' files by words, as a hook without the service does. Finds entries in use alone."""
         if not self._vault.is_dir():
             state.mark_degraded(VAULT_MISSING)
             return []
-        left = state.seconds_left()
-        scan = scan_files(self._vault, state.analysis, state.scope, **({} if left is None else {"seconds": left}))
-        if not scan.is_complete:
-            state.mark_degraded(SCAN_INCOMPLETE)
-        around = Surroundings(scan.total, scan.total, scan.counts, ())
-        ranked = []
-        for number, match in enumerate(scan.entries):
-            is_skill = match.entry.kind == state.separate_kind
-            keyword, coverage = round(match.score, 6), match.coverage
-            scored = ScoredEntry(number, number, match.score, None, keyword, coverage=coverage, is_skill=is_skill)
-            if number < GATED_ENTRIES:
-                note = note_features(match.entry.kind, match.entry.confidence)
-                pair = features(state.analysis, scored, match.text, None, note, around)
-                scored = replace(scored, log_odds=log_odds(pair))
-            ranked.append(scored)
-        # A user who asks gets whatever there is; a prompt only what it needs.
-        if state.query.apply_threshold and state.query.is_prompt:
-            ranked = self._select_needed(state, ranked[:GATED_ENTRIES])
+        query, left = state.query, state.seconds_left()
+        deadline = time.monotonic() + (FILES_SECONDS if left is None else left)
+        project = None if state.scope.any_project else query.project or ""
+        asked = FallbackQuery(
+            state.analysis.text, str(self._vault), project, query.k, set(query.exclude_paths), deadline
+        )
+        asked.eagerness = self._eagerness
+        asked.search_always_load = not query.exclude_always_load
+        asked.is_gated = query.is_prompt and query.apply_threshold
         hits = []
-        for scored in ranked[: state.query.k]:
-            entry = scan.entries[scored.entry_rowid].entry
-            best = max(chunk_entry(entry), key=lambda c: (_count_words(c.body, state.analysis), -c.ordinal))
-            session = entry.sources[0].session if entry.sources else None
-            hits.append(_make_hit(entry, session, StoredChunk(best.ordinal, best.body), scored))
+        for found in search(asked, "").hits:
+            with suppress(OSError):
+                entry = parse_entry(found.path, read_regular(self._vault / found.path, MAX_FILE_BYTES)[0])
+                if state.scope.admits(row_of(entry)):
+                    best = max(chunk_entry(entry), key=lambda c: (_count_words(c.body, state.analysis), -c.ordinal))
+                    session = entry.sources[0].session if entry.sources else None
+                    hits.append(_make_hit(entry, session, StoredChunk(best.ordinal, best.body), None))
         return hits
 
 

@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .words import WordVectors
+from .late_interaction import WordVectors
 
 if TYPE_CHECKING:
     import numpy

@@ -13,7 +13,7 @@ from ..runtime.errors import IndexUnavailable, ModelUnavailable, SettingsError
 from ..runtime.settings import Settings, load_settings
 from . import database
 from .embedder import DEFAULT_MODEL, Embedder, locate_model, missing_library, model_name
-from .hub import PARTIAL_FOLDER
+from .model_download import PARTIAL_FOLDER
 from .store import VectorModel
 
 log = logging.getLogger(__name__)

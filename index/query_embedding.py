@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 
 from .embedder import Embedder, EncodedTexts
 from .languages import load_directions
+from .late_interaction import WordVectors
 from .matrix import Matrix, PrefetchedNeighbours
 from .ranking import DenseHit
 from .search_reader import DENSE_LIMIT, FIRST_OVERFETCH
-from .words import WordVectors
 
 CACHED_QUESTIONS = 512
 MAX_UNKNOWN = 0.5

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,13 +11,14 @@ from ..runtime.days import local_today
 from ..runtime.errors import UsageError
 from ..runtime.layout import StatePaths
 from ..runtime.settings import Settings
+from ..vault.render import estimate_tokens, select_hits
 from ..vault.store import VaultStore
 from .client import RECALL_SECONDS, RecallClient, ServiceRefused, ServiceUnavailable, ensure_service
 from .engine import RecallEngine, RecallQuery
 from .filters import named_values, parse_filter
-from .given import paths_given
 from .on_demand import is_uninstalled, may_start
 from .receipts import append_receipt, receipt
+from .scope import ON_DEMAND
 from .statuses import require_known
 
 DEGRADED_MESSAGES: Mapping[str, str] = {
@@ -27,8 +28,6 @@ DEGRADED_MESSAGES: Mapping[str, str] = {
     "no-extension": "by keywords only: sqlite-vec cannot be loaded",
     "vectors-damaged": "by keywords only: the vectors are damaged (`memory vault reindex` makes them anew)",
     "no-index": "by reading the files: there is no index yet, or it cannot be used",
-    "scan-incomplete": "from a part of the files: there are too many to read them all",
-    "busy": "by the rarest words alone: too much was asked at once",
     "dense-late": "by keywords only: the model was late",
     "model-unread": "by keywords only: the model does not know these letters (docs/how-to/models.md)",
     "keyword-late": "by meaning only: the keyword search was late",
@@ -122,3 +121,17 @@ def recall_as_it_is(
 
 def _told_apart(hits: Sequence[Mapping[str, Any]], given: Sequence[str] | None) -> tuple[Mapping[str, Any], ...]:
     return tuple(hits if given is None else ({**hit, "given": hit["path"] in given} for hit in hits))
+
+
+def paths_given(
+    engine: RecallEngine, query: RecallQuery, k: int, token_budget: int, count: Callable[[str], int] = estimate_tokens
+) -> list[str]:
+    """Paths of the entries that a prompt with this text gets in a new session of the query's project, best first.
+
+    `k` and `token_budget` are those of a prompt. What else the query names (filter, group, special folders) no session
+    asks for; the always-load entries it has had at its start.
+    """
+    as_prompt = RecallQuery(
+        query.text, k, query.project, exclude_always_load=True, exclude_kinds=ON_DEMAND, is_prompt=True
+    )
+    return [hit.path for hit in select_hits(engine.recall(as_prompt).hits, token_budget, count)]

@@ -50,15 +50,6 @@ class ReconcileReport:
 
 
 @dataclass(frozen=True)
-class Drift:
-    """The paths at which index and files differ."""
-
-    not_indexed: tuple[str, ...]
-    drifted: tuple[str, ...]
-    deleted: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class _FileContent:
     """The bytes of a file with the state in which they were read: time of change in nanoseconds, size in bytes."""
 
@@ -136,23 +127,6 @@ def rebuild(
     if vectors:
         store.clear(vectors=True)
     return reconcile(store, vault, walk, force=True, should_stop=should_stop, on_progress=on_progress)
-
-
-def drift(store: IndexStore, vault: Path, walk: Walk) -> Drift:
-    """Compare index and files without changing anything; a vault that is not mounted has no drift."""
-    if not vault.is_dir():
-        return Drift((), (), ())
-    known = store.files()
-    not_indexed, drifted = [], []
-    paths = sorted(walk())
-    for path in paths:
-        state = known.get(path)
-        if state is None:
-            not_indexed.append(path)
-        elif not _is_unchanged(vault / path, state):
-            drifted.append(path)
-    deleted = sorted(set(known) - set(paths))
-    return Drift(tuple(not_indexed), tuple(drifted), tuple(deleted))
 
 
 class _Reconciliation:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ..runtime.errors import ModelUnavailable
 from ..vault.render import estimate_tokens
 from .embedder import SMALL_STEP_TOKENS, Embedder, EncodedTexts, ModelLoading, PackedTexts, micro_batches
-from .words import pack_words
+from .late_interaction import pack_words
 
 if TYPE_CHECKING:
     from .embedder import Vectors

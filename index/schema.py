@@ -16,7 +16,6 @@ from dataclasses import dataclass
 
 import apsw
 
-from ..runtime.cjk import LETTER_CLASS
 from ..runtime.errors import SchemaTooNew
 
 SCHEMA_VERSION = 6
@@ -156,12 +155,6 @@ _VECTOR_EPOCH = (
 # Each prompt counts the entries that could come with it.
 _SCOPE_INDEX = ("CREATE INDEX IF NOT EXISTS idx_entry_meta_scope ON entry_meta(special, project, kind)",)
 
-_FORGET_CJK_WORDS = (
-    "UPDATE embedding SET words = x'' WHERE passage_id IN (SELECT id FROM passage WHERE embed_text GLOB ?)"
-)
-"""Chinese, Japanese and Korean words were whole runs of letters until derivation 3. Without their vectors the terms are
-compared by spelling."""
-
 _OLD_VECTORS = "entries"
 """Where an index with four columns of metadata had a vector for each entry: those of its passages take their place."""
 
@@ -252,6 +245,4 @@ def _apply(connection: apsw.Connection) -> None:
             for statement in migration.statements:
                 connection.execute(statement)
             connection.execute("INSERT OR REPLACE INTO migration(version) VALUES (?)", (migration.version,))
-    if version < 5 and connection.execute("PRAGMA application_id").get < 3:  # where the derivation was kept until then
-        connection.execute(_FORGET_CJK_WORDS, (f"*[{LETTER_CLASS}]*",))
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
-from ..runtime.errors import MemoryVaultError, ModelUnavailable, RecallLate, UsageError
+from ..runtime.errors import MemoryVaultError, ModelUnavailable, UsageError
 from ..runtime.killpoint import kill_point
 from ..runtime.layout import INDEX_WANTED, StatePaths, leave_socket_folder
 from ..runtime.paths import ensure_state
@@ -28,12 +28,10 @@ from ..runtime.priority import lower_priority
 from ..vault.active import EXPLICIT_KINDS
 from ..vault.project import project_of
 from ..vault.render import render_block, select_hits, status_line
-from .admission import Admission, Effort
 from .client import RecallClient, ServiceRefused, ServiceUnavailable
 from .daemon import CannotServe, hold_lock, listen, wake_on_signals
 from .embedder import Embedder, load_embedder
 from .engine import DEFAULT_EAGERNESS, NO_INDEX, VECTORS_DAMAGED, Hit, RecallEngine, RecallQuery
-from .given import paths_given
 from .message_reader import MessageReader
 from .models import model_in_force
 from .protocol import (
@@ -52,6 +50,7 @@ from .protocol import (
     strings_field,
     text_field,
 )
+from .recall import paths_given
 from .receipts import append_receipt, receipt
 from .runner import ModelRunner
 from .scope import ON_DEMAND
@@ -73,7 +72,6 @@ has its thread, and a ping needs no model."""
 EMBED_WAIT_SECONDS = 60.0
 """How long a batch waits for the model to be loaded."""
 _TICK_SECONDS = 0.5
-_BUSY = float("inf")
 _DESCRIPTOR_RETRY_SECONDS = 0.1
 
 
@@ -179,11 +177,9 @@ class RecallService:
             end.setblocking(False)
         self._outcome: Outcome | None = None
         self._last_used = time.monotonic()
-        self._connections: dict[socket.socket, float] = {}
-        """When each became idle (monotonic seconds); _BUSY while its thread answers a request or is about to end."""
+        self._connections: set[socket.socket] = set()
         self._answering = 0
         self._lock = threading.Lock()
-        self._admission = Admission()
         self._load_model = load
         self._messages = MessageReader(Path(config.state.models))
         self._runner = self._run_model(self._model_in_force())
@@ -254,22 +250,12 @@ class RecallService:
             connection.close()
             return
         with self._lock:
-            if len(self._connections) >= MAX_CONNECTIONS and not self._make_room():
+            if len(self._connections) >= MAX_CONNECTIONS:
                 connection.close()
                 return
-            self._connections[connection] = time.monotonic()
+            self._connections.add(connection)
         connection.settimeout(self._config.connection_seconds)
         threading.Thread(target=self._converse, args=(connection,), name="client", daemon=True).start()
-
-    def _make_room(self) -> bool:
-        """Close the connection that has been idle longest; False when all are busy. To be called under the lock."""
-        oldest = min(self._connections, key=lambda connection: self._connections[connection])
-        if self._connections[oldest] == _BUSY:
-            return False
-        self._connections[oldest] = _BUSY
-        with contextlib.suppress(OSError):
-            oldest.shutdown(socket.SHUT_RDWR)
-        return True
 
     def _check_state(self) -> None:
         """Put a model that has been loaded in force; end when idle, or when the socket is no longer ours."""
@@ -299,13 +285,9 @@ class RecallService:
         try:
             while (line := reader.read_line()) is not None:
                 with self._lock:
-                    if self._connections[connection] == _BUSY:
-                        break  # closed by _make_room
-                    self._connections[connection] = _BUSY
                     self._answering += 1
                 try:
                     answer, afterwards = self._answer(line)
-                    self._connections[connection] = time.monotonic()  # idle: a client may not read the answer
                     connection.sendall(encode(answer))
                     if afterwards is not None:
                         afterwards()
@@ -319,7 +301,7 @@ class RecallService:
             pass  # the client hung up, was idle too long or does not read
         finally:
             with self._lock:
-                self._connections.pop(connection, None)
+                self._connections.discard(connection)
             connection.close()
 
     def _answer(self, line: bytes) -> _Answer:
@@ -336,8 +318,6 @@ class RecallService:
                 raise UsageError(f"unknown op {message.get('op')!r}")
             fields, afterwards = operation(message)
             return {"v": VERSION, "ok": True, **fields}, afterwards
-        except RecallLate as error:
-            return _refusal(str(error)) | {"late": True}, None
         except MemoryVaultError as error:
             return _refusal(str(error)), None
         except Exception as error:  # noqa: BLE001 - a bug in one request must not end the service
@@ -444,14 +424,13 @@ class RecallService:
         prompt_k = number_field(message, "prompt_k", None)
         answer: dict[str, Any] = {}
         self._runner.hold_batches()
-        with self._admission.admit(deadline) as effort:
-            if effort is Effort.NONE:
-                raise RecallLate("too much is asked at once: the time for this question is over")
-            left_ms = None if deadline is None else (deadline - time.monotonic()) * 1000
-            result = self._engine.recall(query, budget_ms=left_ms, is_reduced=effort is Effort.REDUCED)
-            if prompt_k is not None:
-                k = int(max(0, min(MAX_K, prompt_k)))
-                answer["given"] = paths_given(self._engine, query, k, token_budget, self._runner.count_tokens)
+        left_ms = None if deadline is None else (deadline - time.monotonic()) * 1000
+        if left_ms is not None and left_ms <= 0:
+            raise UsageError("the time for this question is over")
+        result = self._engine.recall(query, budget_ms=left_ms)
+        if prompt_k is not None:
+            k = int(max(0, min(MAX_K, prompt_k)))
+            answer["given"] = paths_given(self._engine, query, k, token_budget, self._runner.count_tokens)
         shown = list(result.hits)
         if not {NO_INDEX, VECTORS_DAMAGED}.isdisjoint(result.degraded):
             with contextlib.suppress(OSError):
@@ -462,8 +441,7 @@ class RecallService:
             shown = select_hits(result.hits, token_budget, count)
             answer["block"] = render_block(shown, 0)
             if self._config.unreviewed:
-                vault, reduced = self._config.vault, effort is Effort.REDUCED
-                waiting = recall_unreviewed(self._engine, vault, query, deadline, reduced)
+                waiting = recall_unreviewed(self._engine, self._config.vault, query, deadline)
                 answer["block"] += ("\n" if shown and waiting else "") + render_unreviewed(waiting)
                 shown += waiting
             answer["status"] = status_line(hit.slug for hit in shown)
@@ -531,7 +509,7 @@ class RecallService:
     def _injected_paths(self, session: str) -> set[str] | None:
         """Paths of the entries that the session was given before; None when nothing is known of it."""
         try:
-            data = Path(self._config.state.harness, f"injected-{session}").read_bytes()
+            data = Path(self._config.state.markers, f"injected-{session}").read_bytes()
         except OSError:
             return None
         return {line.decode("utf-8", "surrogateescape") for line in data.split(b"\n") if line}

@@ -15,7 +15,7 @@ from ..runtime.days import day_of, effective_date
 from ..runtime.paths import read_regular
 from ..runtime.safe_text import safe_line
 from ..vault.entry import IN_INBOX, PENDING, parse_entry
-from ..vault.evidence import PASSED_ON_TAG
+from ..vault.evidence import NOT_CONFIRMED_TAG
 from .engine import Hit, RecallEngine, RecallQuery
 
 MOST = 2
@@ -29,12 +29,10 @@ MIN_BUDGET_MS = 40.0
 HEADING = "Said by the user in earlier sessions and not confirmed since; ask before you rely on it:"
 
 
-def recall_unreviewed(
-    engine: RecallEngine, vault: Path, query: RecallQuery, deadline: float | None, is_reduced: bool
-) -> Sequence[Hit]:
+def recall_unreviewed(engine: RecallEngine, vault: Path, query: RecallQuery, deadline: float | None) -> Sequence[Hit]:
     """At most MOST hits for the prompt `query`, best first; none where there is no time (`deadline`, monotonic)."""
     left_ms = None if deadline is None else (deadline - time.monotonic()) * 1000
-    if is_reduced or (left_ms is not None and left_ms < MIN_BUDGET_MS):
+    if left_ms is not None and left_ms < MIN_BUDGET_MS:
         return ()
     waiting = frozenset(STRONG)
     asked = replace(query, k=CANDIDATES, statuses=waiting, include=FOLDERS)
@@ -56,10 +54,10 @@ def _line(hit: Hit) -> str:
 
 
 def _is_the_users(vault: Path, path: str) -> bool:
-    """Whether the user said it: no agent, and not only in a text that was passed on."""
+    """Whether the user said it: no agent wrote it, and the host's record says that a person typed it."""
     try:
         data, _ = read_regular(vault / path, READ_BYTES)
     except OSError:
         return False
     entry = parse_entry(path, data)
-    return not entry.written_by_agent and PASSED_ON_TAG not in entry.tags and bool(entry.sources)
+    return not entry.written_by_agent and NOT_CONFIRMED_TAG not in entry.tags and bool(entry.sources)

@@ -74,8 +74,6 @@ class Candidate:
     """Original words of a reworded statement, by which the memory is recognised however it is reworded next time."""
     claimed_rule: bool = False
     """A model takes it for a standing rule, or it has the form of one, but it is not stated plainly enough."""
-    passed_on: bool = False
-    """It is in a paragraph in nobody's voice, which looks like a text of another author."""
     said_at: str | None = None
     """When it was said or done, as `moment` formats it; None if the transcript does not tell."""
     occasion: str = ""
@@ -124,11 +122,6 @@ class Candidate:
     def from_user(self) -> bool:
         """Whether the user put it into the prompt, and nothing shows that it was pasted."""
         return self.role == "user" and self.typed
-
-    @property
-    def in_own_voice(self) -> bool:
-        """Whether the user wrote it in their own voice: nothing else may be saved without asking."""
-        return self.from_user and not self.passed_on
 
 
 _LABEL = re.compile(r"^(?:(?:an?|one more|another|new|random|crazy|quick|feature) )*idea\s*[:—–]\s*", re.IGNORECASE)

@@ -1,7 +1,7 @@
-"""Finding passwords that a person made up, in a sentence: by what introduces them and by their shape.
+"""Find passwords that a person chose, in sentences: by the words before them and by their shape. Used by `scrub`.
 
-`log in as admin / Word!871Word$` says no word like "password". No word of a language looks like its last token, and so
-do few others; which shapes count depends on what stands before. Knowledge only; `scrub` applies it.
+`log in as admin / Word!871Word$` has no word like "password", but few other tokens have the shape of its last one.
+Which shapes count depends on the words before.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from .secret_patterns import is_filled, is_placeholder
 
 
 class Shape(IntEnum):
-    """How much a token looks as if a person had made it up for a password."""
+    """How much a token looks like a password that a person chose."""
 
     NONE = 0
     MARKED = 1
-    """Letters with a digit or a sign: only behind a word that says "password"."""
+    """Letters with a digit or a sign: counts only after a word for "password"."""
     MIXED = 2
-    """Capitals, small letters and digits, joined by a sign of words: "Visitor_1789"."""
+    """Capitals, small letters and digits, joined by a sign that joins words: "Visitor_1789"."""
     SIGNED = 3
-    """Signs that join no words, among letters and digits: "Word!871Word$"."""
+    """Letters and digits with signs that join no words: "Word!871Word$"."""
 
 
 PASSWORD_WORDS = (
@@ -42,7 +42,7 @@ SAID_SIGNS = (
     "signed in", "signin", "cred", "account", "user", "admin", "root", "guest", "ssh", "ftp", "connect", "benutzer",
     "zugang", "anmelde", "basic auth", "enter ", "try ", "usuario", "utilisateur", "identifiant", "get in",
 )  # fmt: skip
-"""Without one of these, in small letters, a line introduces none."""
+"""Only lines with one of these, in small letters, are searched."""
 _SAID_BEFORE = re.compile(
     rf"(?i)(?<![^\s\"'`(])(?P<value>[^\s\"'`]{{6,64}})[\"'`]?\s(?:as|is|for|als|ist|como|comme)\s"
     rf"(?:[\w-]{{1,12}}\s){{0,3}}"
@@ -68,17 +68,17 @@ _NUMBERED_WORD = re.compile(r"[A-Za-z]+-?\d+\Z")
 _WORD_OF_A_PERSON = re.compile(r"(?:[A-Za-z]{7,}-?\d|[A-Za-z]{5,}-?\d\d)\d*\Z")
 """Matches a longer word with a number, which is seldom a technical term ("sha256", "argon2")."""
 _WITH_A_CRY = re.compile(r"(?=.{8})(?=[a-z]*[A-Z])[A-Za-z]+\d\d+[!?*]+\Z")
-"""Matches what many make of a word when they are asked for a capital, a digit and a sign."""
+"""Matches a word with a capital, digits and "!" or the like at its end, as many sites ask for."""
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 MOST_MIXED_CHARS = 24
-"""What is longer nobody types; whether it is drawn by lot is asked elsewhere."""
+"""Longer tokens are not typed; `scrub` judges whether they are random."""
 _WORDS = re.compile(r"[A-Z][a-z]{2,}|[a-z]{3,}|[A-Z]{2,}")
 _INNER_DIGIT = re.compile(r"[A-Za-z]\d+[A-Za-z]")
 _FILE = re.compile(r"\.(?:[a-z]{1,4}|mp\d)(?::\d+)*\Z")
 
 
 def shape_of(token: str) -> Shape:
-    """How a token looks that stands by itself."""
+    """Return the shape of a token."""
     bare = token.rstrip(".")
     if (
         not 5 <= len(bare) <= 64
@@ -120,7 +120,7 @@ def shape_of(token: str) -> Shape:
 
 
 def _is_name(token: str) -> bool:
-    """Is it put together of words, as the name of a class or a constant: "OAuth2Login", "Wav2Vec2Model", "MAX_2"?"""
+    """Whether the token is made of words, as the name of a class or constant: "OAuth2Login", "MAX_2"."""
     return (
         "." not in token
         and token.replace("_", "").isalnum()
@@ -130,7 +130,7 @@ def _is_name(token: str) -> bool:
 
 
 def chosen_passwords(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield [start, end) of each within a stretch of the text."""
+    """Yield [start, end) of each password in characters [start, end) of the text."""
     for intro in _PASSWORD.finditer(text, start, end):
         yield from _after(text, intro, end, is_password=True)
     for intro in _LOGIN.finditer(text, start, end):
@@ -145,7 +145,7 @@ def chosen_passwords(text: str, start: int, end: int) -> Iterator[tuple[int, int
 
 
 def _after(text: str, intro: re.Match[str], end: int, *, is_password: bool) -> Iterator[tuple[int, int]]:
-    """The first token of the line behind an introduction that has the shape which it asks for."""
+    """Yield the first token after an introduction, on its line, with a shape that suffices there."""
     line_end = text.find("\n", intro.end(), min(end, intro.end() + 160))
     line_end = line_end if line_end >= 0 else min(end, intro.end() + 160)
     before = intro.group()
@@ -179,7 +179,7 @@ def _is_no_term(word: str) -> bool:
 
 
 def _before(text: str, intro: re.Match[str], start: int) -> Iterator[tuple[int, int]]:
-    """The tokens just before "… to log in" that nothing but a password looks like."""
+    """Yield the tokens just before "… to log in" that look like nothing but a password."""
     low = max(start, intro.start() - 60)
     low = max(low, text.rfind("\n", low, intro.start()) + 1)
     while low > start and not text[low - 1].isspace():
@@ -196,7 +196,7 @@ _PAIR = re.compile(r"[A-Za-z][\w.@-]{0,40}[/:,](?=[^/\s])")
 
 
 def _bare(token: re.Match[str]) -> tuple[int, str]:
-    """Where a token without the signs of the sentence around it begins, and it. Of `user/password`, the second."""
+    """Return start and text of a token without punctuation around it; of `user/password` the second part."""
     word, at = token.group(), token.start()
     stripped = word.lstrip("([{<*_/:,")
     at += len(word) - len(stripped)

@@ -1,6 +1,6 @@
-"""Finding the secrets that are told by the name they are given: `password = …`, `Authorization: …`, `--token …`.
+"""Find secrets by their name: `password = …`, `Authorization: …`, `--token …`. Used by `scrub`.
 
-Knowledge only; `scrub` applies it. Every pattern is linear in the length of the text.
+Every pattern takes time linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _NAME = re.compile(
     re.IGNORECASE,
 )
 _PASSWORD_IN_NAME = re.compile(r"pass(?:w|$)|pwd", re.IGNORECASE)
-# Only lines with one of these are looked at closely. Plain searches: an alternation over every line costs twenty times
-# as much. Those of names; those of the rules come to them.
+# The patterns are tried only near one of these words (and of those of the rules): plain searches cost a twentieth of
+# an alternation over every line.
 _NAME_HINTS = (
     "pass", "pswd", "pwd", "pw:", "pw=", "pw ", 'pw"', "psk", "contrase", "secret", "tok", "key", "licens", "cred",
     "auth", "bearer", "pat:", "pat=", 'pat"', "pat'", "_pat", "salt", "postmark", "sendgrid", "mailgun", "crumb",
 )  # fmt: skip
 MIN_HINT_CHARS = 3
-"""A shorter sign of a rule stands in every other line; it only tells whether the rule is asked."""
+"""A shorter sign of a rule is in every other line, so that no lines are chosen by it."""
 _SIGNS = {*_NAME_HINTS, *SAID_SIGNS, *(sign for rule in INTRODUCED for sign in rule.signs)}
 _HINTS = tuple(
     one
@@ -55,24 +55,24 @@ _HINTS = tuple(
 )
 _ASCII_LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 MAX_SPACES = 3
-"""More words than these are a sentence, not a phrase that somebody chose."""
+"""A value with more blanks is a sentence, not a passphrase."""
 HINT_REACH_CHARS = 1300
-"""How far behind its name, on the same line, a value is looked for."""
+"""Most characters between a name and its value on the same line."""
 _VALUE = re.compile(r"(?P<lead>(?:[\\]*[\"'`]){1,3})?(?P<value>[^\s\"'`]{1,2000})")
-# In source code up to the same quote; inside a string, where quotes are escaped, up to the next backslash.
+# In source code a value ends at the same quote; inside a string, where quotes are escaped, at the next backslash.
 _QUOTED = re.compile(
     r"(?P<q>[\"'`])[\"'`]{0,2}(?P<value>(?:(?!(?P=q))[^\n\\]|\\[^\n]){1,2000})|\\{1,4}[\"'`]{1,3}"
     r"(?P<escaped>[^\"'`\n\\]{1,2000})"
 )
 _EMPTY = re.compile(r"[\\]*(?:\"[\\]*\"|'[\\]*')")
-# An ampersand ends it where another parameter or command begins, and is a sign of the password elsewhere.
+# An ampersand ends a value where another parameter or command begins; elsewhere it is part of the password.
 _VALUE_END = re.compile(r"[,;)\]}<>|]|&(?=&|\Z|amp;|[\w.%-]{1,40}=)|\\[nrt\"']|\Z")
 
 
 def named_secrets(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield (start, end, kind) of each: of names, and of the rules and passwords that are introduced.
+    """Yield (start, end, kind) of each secret with a name, of the rules' and of passwords in sentences.
 
-    Only the neighbourhood of a word like "token" is looked at.
+    Only the text near a word like "token" is searched.
     """
     for line_start, line_end in _hinted_lines(text):
         lines = text[line_start:line_end].lower()
@@ -92,12 +92,12 @@ def named_secrets(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _hinted_lines(text: str) -> Iterator[tuple[int, int]]:
-    """Stretches of a few lines around the words that name secrets, joined where they meet."""
+    """Yield ranges of a few lines around the words that name secrets, joined where they meet."""
     start = end = -1
     for hint in _hint_positions(text):
         if hint < end - HINT_REACH_CHARS:
             continue
-        # From the line before it to the second one after it: a call may put each argument on a line of its own.
+        # From the line before to the second one after: a call may have one argument on each line.
         earliest = max(0, hint - 300)
         line_start = max(text.rfind("\n", earliest, max(earliest, text.rfind("\n", earliest, hint))) + 1, earliest)
         line_end = hint
@@ -118,7 +118,7 @@ def _hinted_lines(text: str) -> Iterator[tuple[int, int]]:
 def _hint_positions(text: str) -> list[int]:
     lowered = text.lower()
     if len(lowered) != len(text):
-        # A few letters change their length; only ASCII matters here.
+        # A few letters have another length in lower case; only ASCII matters here.
         lowered = text.translate(_ASCII_LOWER)
     found: list[int] = []
     for word in _HINTS:
@@ -156,7 +156,7 @@ _OF_AUTH = re.compile(r"orization|entication|token|key|secret|data|code|pass|pwd
 
 
 def _goes_on(word: str, after: str) -> bool:
-    """Is the name only the beginning of another word: `num_patches`, `length_passive`, `PATTERN`, `authorEmail`?"""
+    """Whether the name is only the beginning of another word: `num_patches`, `length_passive`, `authorEmail`."""
     return after[:1].isalpha() and after[0].isupper() == word[-1].isupper() and _OF_AUTH.match(after) is None
 
 
@@ -175,7 +175,7 @@ def _value_after(text: str, name: re.Match[str], end: int) -> tuple[str, int, bo
         quote = quoted.group("q")
         closed = not quote or text.startswith(quote, quoted.end())
         if not closed and value.count(" ") > (MAX_SPACES if name.group("password") else 0):
-            # What follows is a sentence: the value was its first word.
+            # A sentence follows: the value was its first word.
             return value.partition(" ")[0].rstrip(".,:;"), quoted.start(group), False
         return value, quoted.start(group), True
     bare = _VALUE.match(text, at, end)
@@ -192,9 +192,9 @@ _CALL_OR_OPTION_BEFORE = re.compile(r"(?:\(\s{0,20}[\"'][\w.-]{0,40}|[\"']--?[\w
 
 
 def _is_when(name: re.Match[str], value: str) -> bool:
-    """Does it say when something was: `research_pass: 2026-03-01T10:00:00Z`, `password_changed: 2026-03-01`?
+    """Whether the value says when something was: `research_pass: 2026-03-01T10:00:00Z`, `password_changed: 2026-03-01`.
 
-    A date alone behind the whole word is taken for the password, however it stands there: many are birthdays.
+    A date alone after the word "password" is taken for the password: many are birthdays.
     """
     if DATE.fullmatch(value):
         return bool(name.group("after")) or (name.group("password") or "").lower() == "pass"
@@ -234,11 +234,11 @@ def _is_password(text: str, name: re.Match[str], value: str, start: int, quoted:
 
 
 _SHORT_WORDS = frozenset({"pw", "psk"})
-"""In code these are names for much else."""
+"""In code these names mean many other things, too."""
 
 
 def _is_one_of_a_list(text: str, name: re.Match[str], value: str) -> bool:
-    """Is it a word that follows "password" in a list of words: `["pwd", "quit"]`? In a call or a command it is one."""
+    """Whether the value only follows "password" in a list of words: `["pwd", "quit"]`, not in a call or a command."""
     if not value.isalpha() or looks_chosen(value):
         return False
     return _CALL_OR_OPTION_BEFORE.search(text, max(0, name.start() - 64), name.start()) is None
@@ -253,7 +253,7 @@ def _line_before(text: str, position: int) -> str:
 
 
 MIN_KEY_CHARS = 10
-"""People choose short passwords; no service gives out shorter keys."""
+"""No service issues shorter keys; passwords that people choose may be shorter."""
 
 
 _DIGITS = re.compile(r"[0-9a-f]{32,}|[0-9A-F]{32,}")
@@ -261,12 +261,14 @@ _DIGITS = re.compile(r"[0-9a-f]{32,}|[0-9A-F]{32,}")
 _NO_SECRETS = "_id id _name name _url url _uri path _file _type _count _ttl tokens _at _field _env"
 _ENDINGS_OF_NO_SECRET = tuple(_NO_SECRETS.split())
 _KEYS_OF_RECORDS = frozenset({"citation_key", "cite_key", "bibtex_key", "foreign_key", "sort_key", "partition_key"})
-"""By these a record is found, and nothing is opened. (`primary_key` is none of them: so some clouds call a secret.)"""
+"""Keys that find a record. Not `primary_key`, which names a secret in some clouds."""
 
 
 def _is_next(name: re.Match[str], value: str) -> bool:
-    """Is it, behind a comma, the next argument or the next line? Not a long number, nor what belongs to a key that was
-    found before ("AKIA…, wJal…")."""
+    """Whether the value is only the next argument, or the next line, after a comma.
+
+    Long numbers and the second half of a pair of keys ("AKIA…, wJal…") are none.
+    """
     gap = name.group("gap")
     is_beside = name.string.endswith("[REDACTED-", 0, name.start())
     return "," in gap and ("\n" in gap or not (is_beside or _DIGITS.fullmatch(value)))

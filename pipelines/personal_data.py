@@ -1,6 +1,6 @@
-"""Finding personal data: e-mail addresses, telephone numbers, payment cards, and folders named after a person.
+"""Find personal data: e-mail addresses, telephone numbers, payment cards, IBANs, and home folders. Used by `scrub`.
 
-Knowledge only; `scrub` applies it. Every pattern is linear in the length of the text.
+Every pattern takes time linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ _EMAIL = re.compile(
 )
 _NOBODY = frozenset({"git", "noreply", "no-reply", "hg", "svn", "ssh"})
 _SLASH = r"(?:\\{0,2}/|%2F)"
-"""A separator as it is, as JSON may escape it, as an address does."""
+"""A slash, plain or as JSON and addresses escape it."""
 _HOME_PATH = re.compile(
     r"(?:(?<![\w.:/\\-])|(?<=file://)|(?<=file:)|(?<=[=:]))"
-    # Where a system keeps home folders or mounts another's.
+    # Places of home folders, also of mounted ones.
     rf"(?:(?:{_SLASH}(?:private|var|export|host_mnt|mnt/[a-z]|[a-z]|System/Volumes/Data))?"
     rf"{_SLASH}(?:Users|home){_SLASH}"
     r"(?P<unix>[^\s/\\'\"`<>:;,|()\[\]{}*?$%]{1,64})"
@@ -28,7 +28,7 @@ _HOME_PATH = re.compile(
 )
 _HOME_HINTS = ("home", "Users", "Documents and Settings")
 _DASHED_HOME = re.compile(r"(?<![\w-])-(?:Users|home)-(?P<owner>[A-Za-z0-9]{2,64})(?:-[A-Za-z0-9]+){0,60}")
-# Accounts that are named after a role, a system or a program tell of nobody.
+# Accounts named after a role, a system or a program identify nobody.
 _ROLES = frozenset(
     """
     admin administrator app build builder ci dev devel developer deploy example git guest jenkins me name node root
@@ -45,10 +45,10 @@ _PHONE = re.compile(
     r"(?:\+?1[\s.-]?)?\(\d{3}\)\s?\d{3}[\s.-]\d{4}"
     r"|(?:\+?1[\s.-])?\d{3}[.-]\d{3}[.-]\d{4}"
     r"|\+[1-9]\d{0,2}(?:[\s.-]\(?\d{1,8}\)?){2,6}"
-    # 001 and 01 begin counts as well: of migrations, frames, bytes.
+    # 001 and 01 also begin counters: of migrations, frames, bytes.
     r"|00(?:1[ .-]\(?\d{3}\)?[ .-]\d{3}[ .-]\d{4}|(?:7|[2-9]\d{1,2})(?:[ .-]\(?(?!00)\d{1,8}\)?){2,6})"
     r"|\+\d{1,3}[\s.-]?\d{8,12}"
-    # An area code in brackets, a zero in brackets that only callers from within dial, pairs as the French write them.
+    # An area code in brackets, a trunk zero in brackets, French pairs of digits.
     r"|\(0[1-9]\d{0,3}\)\s?\d{3,9}(?:[\s-]\d{1,6}){0,3}"
     r"|\+\d{1,3}\s?\(0\)\s?\d{1,5}(?:[\s.-]?\d{2,8}){1,5}"
     r"|0[1-9](?:[ .]\d\d){4}(?! [\da-fA-F])"
@@ -61,7 +61,7 @@ _NAMED_PHONE = re.compile(
     re.IGNORECASE,
 )
 FEWEST_DIGITS = 7
-"""Fewest digits of a telephone number; a card has more."""
+"""Fewest digits of a telephone number; cards have more."""
 _SEVEN_DIGITS = re.compile(rf"(?:\d\D*){{{FEWEST_DIGITS}}}")
 _NO_DIGITS = bytes(code for code in range(128) if not chr(code).isdigit())
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
@@ -83,11 +83,11 @@ _IBAN_CHARS = {
     RS22 RU33 SA24 SC31 SD18 SE24 SI19 SK24 SM27 SO23 ST25 SV28 TL23 TN24 TR26 UA29 VA22 VG24 XK20 YE30
     """.split()  # noqa: SIM905  a list of literals would take a page
 }
-"""Characters of each country's numbers."""
+"""Number of characters of an IBAN, by country."""
 
 
 def personal_data(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield [start, end) and kind (EMAIL, PATH, PHONE) of each, unordered; they may overlap."""
+    """Yield [start, end) and kind (EMAIL, PATH, PHONE) of each finding, unordered; they may overlap."""
     if "@" in text or "%40" in text:
         for match in _EMAIL.finditer(text):
             local = match.group("local").lower()
@@ -106,7 +106,7 @@ def personal_data(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def account_numbers(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield [start, end) and kind (CARD, IBAN) of each number that money is drawn with: those with a valid check."""
+    """Yield [start, end) and kind (CARD, IBAN) of each number of a card or account with a valid check digit."""
     if not _may_hold_number(text):
         return
     for match in _CARD.finditer(text):
@@ -121,7 +121,7 @@ def account_numbers(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _end_of(text: str, start: int, characters: int) -> int:
-    """Where so many characters other than blanks end."""
+    """Return where the given number of characters other than blanks ends."""
     while characters:
         characters -= text[start] != " "
         start += 1

@@ -92,14 +92,6 @@ class KnownMemories(Protocol):
 
 
 @dataclass(frozen=True)
-class Thresholds:
-    """Limits of what is put to the user."""
-
-    review_occurrences: int = 3
-    """So often seen, across sessions, a pattern is put to the user."""
-
-
-@dataclass(frozen=True)
 class RoutedCandidate:
     """A candidate with its tier and what becomes of it. `destination` is a vault-relative path."""
 
@@ -121,27 +113,21 @@ ONE_OCCURRENCE = "inferred from one occurrence"
 """Why it has no better tier."""
 REVERSES = "reverses "
 """Why it would replace the rule whose path follows."""
-PASSED_ON = "in what may be a text you passed on"
-"""Why it has no better tier, and what is told of it wherever it is listed."""
 UNCONFIRMED = "nothing in the session's record says that you typed it"
 """Why a standing rule has no better tier."""
 MOST_PIECES = 1000
 """Records. An entry with so much evidence gets no more, and is counted no further: every piece that was counted stays
 named, so what is read again is known again, and what is undone is found; and its header stays of a size to read."""
+REVIEW_OCCURRENCES = 3
+"""Occurrences from which on something is a pattern, about which the user is asked."""
 LEAST_SESSIONS = 2
-"""Seen in so many sessions, and often enough, something is a pattern."""
+"""Fewest sessions in which a pattern was seen."""
 PUT_AWAY_STATUSES = frozenset({"superseded", "archived", "resolved"})
 """It held once. Said again, it is news: it is proposed anew."""
 
 
-def route(
-    candidate: Candidate,
-    known: KnownMemories,
-    *,
-    mode: ReviewMode = "interactive",
-    thresholds: Thresholds = Thresholds(),
-) -> RoutedCandidate:
-    """Decide on one candidate."""
+def route(candidate: Candidate, known: KnownMemories, *, mode: ReviewMode = "interactive") -> RoutedCandidate:
+    """Decide what becomes of one candidate."""
     if candidate.category in RULE_CATEGORIES and not candidate.from_user:
         # An order in a README or a tool's output is not the user's, at no tier and however often it is read.
         return RoutedCandidate(candidate, Tier.LOW, Action.NOTHING, "", "not in words you typed")
@@ -160,7 +146,7 @@ def route(
         rises = tier is Tier.HIGH and living.status in ("inbox", "pending")
         if living.is_counted and not rises:
             return _settled(candidate, living, "this was counted already")
-        return _strengthened(candidate, living, tier, why, mode, thresholds)
+        return _strengthened(candidate, living, tier, why, mode)
     reversed_rule = known.reversed_rule(candidate)
     if reversed_rule is not None and candidate.category != "idea":
         if candidate.said_at is not None and candidate.said_at < reversed_rule.said:
@@ -187,10 +173,8 @@ def _lives(entry: Known, saves: bool) -> bool:
     return entry.status not in PUT_AWAY_STATUSES and not waits_for_user
 
 
-def _strengthened(
-    candidate: Candidate, living: Known, tier: Tier, why: str, mode: ReviewMode, thresholds: Thresholds
-) -> RoutedCandidate:
-    """One more occurrence of `living`, which may be sure enough now to leave the place where it waits."""
+def _strengthened(candidate: Candidate, living: Known, tier: Tier, why: str, mode: ReviewMode) -> RoutedCandidate:
+    """Decide on one more occurrence of `living`, which may now be sure enough to leave the place where it waits."""
     # An idea stays where it is: a promoted one is a project of its own.
     idea = candidate.category == "idea"
     widened = (
@@ -198,16 +182,11 @@ def _strengthened(
         and living.project is not None
         and is_widened([living.project, project_of(candidate)])
         # What another text says elsewhere makes no rule of one project the user's own.
-        and (candidate.role != "user" or (candidate.confirmed and candidate.in_own_voice))
+        and (candidate.role != "user" or (candidate.confirmed and candidate.from_user))
     )
     occurrences = living.occurrences + (not is_further_finding(candidate, living.sessions))
     is_hint = tier is Tier.LOW and not (candidate.standing_rule or candidate.claimed_rule)
-    # A text that is passed on again and again is still somebody else's.
-    if (
-        tier is Tier.LOW
-        and not candidate.passed_on
-        and is_pattern(occurrences, living.sessions | {candidate.session}, thresholds)
-    ):
+    if tier is Tier.LOW and is_pattern(occurrences, living.sessions | {candidate.session}):
         tier, why = Tier.MEDIUM, f"seen {occurrences} times"
     # What is saved unasked is saved in the user's words (`_lives`), also when it is seen often.
     # A rule that is stated outright needs no decision any more, also when the guess at it still waits for one;
@@ -240,9 +219,9 @@ def _moved(path: str, destination: str) -> str:
     return f"{destination.rpartition('/')[0]}/{path.rpartition('/')[2]}"
 
 
-def is_pattern(occurrences: int, sessions: Collection[str], thresholds: Thresholds) -> bool:
-    """Seen often enough to ask the user? One session that says a thing ten times is no pattern."""
-    return occurrences >= thresholds.review_occurrences and len(sessions) >= LEAST_SESSIONS
+def is_pattern(occurrences: int, sessions: Collection[str]) -> bool:
+    """Whether something was seen often enough to ask the user, and in more than one session."""
+    return occurrences >= REVIEW_OCCURRENCES and len(sessions) >= LEAST_SESSIONS
 
 
 def is_further_finding(candidate: Candidate, sessions: Collection[str]) -> bool:
@@ -262,8 +241,6 @@ def project_of(candidate: Candidate) -> str | None:
 
 def tier_of(candidate: Candidate) -> tuple[Tier, str]:
     """The tier of a candidate that nothing is known of, and why."""
-    if candidate.passed_on and candidate.from_user:
-        return Tier.LOW, PASSED_ON
     if candidate.category == "idea":
         return (Tier.MEDIUM, "an idea of yours") if candidate.from_user else (Tier.LOW, "an idea, inferred")
     if candidate.standing_rule and candidate.from_user:

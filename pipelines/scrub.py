@@ -1,9 +1,8 @@
-"""Removes secrets and personal data from text before it is written, queued, indexed or sent.
+"""Remove secrets and personal data from text before it is written, queued, indexed or sent.
 
-Three ways to find a secret: its own shape (a maker's prefix, a key file, credentials in an address), the name it is
-given (`password = …`, `Authorization: …`, in `named_secrets`), and chance (a long string that looks drawn by lot). What
-only stands for a secret (`<YOUR_TOKEN>`, `$API_KEY`, `xxxx`) stays. A replacement is never matched again: scrubbing
-twice changes nothing.
+A secret is found by its shape (an issuer's prefix, a key file, credentials in an address), by its name (`password = …`,
+`Authorization: …`, see `named_secrets`), or because it is a long random string. Placeholders (`<YOUR_TOKEN>`,
+`$API_KEY`, `xxxx`) stay. A replacement is never matched again: scrubbing twice changes nothing.
 """
 
 from __future__ import annotations
@@ -44,28 +43,28 @@ class Policy(StrEnum):
     """What is removed."""
 
     SECRETS = "secrets"
-    """Secrets and `<private>` passages: for what a user saves on purpose, addresses and paths included."""
+    """Secrets and `<private>` passages: for text that a user saves on purpose, with addresses and paths."""
     FULL = "full"
-    """Personal data too: for everything mined, and for incidents."""
+    """Also personal data: for everything that is mined, and for incidents."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Characters [start, end) are of this kind."""
+    """Characters [start, end) of a text are a secret or personal data."""
 
     start: int
     end: int
     kind: str
-    """API-KEY, PASSWORD, PRIVATE-KEY, IBAN, CARD, TAX-ID, EMAIL, PATH, PHONE; PRIVATE is removed without a trace."""
+    """API-KEY, PASSWORD, PRIVATE-KEY, IBAN, CARD, TAX-ID, EMAIL, PATH, PHONE; or PRIVATE, which leaves no mark."""
 
 
 MAX_PASSES = 4
 
 
 def scrub(text: str, policy: Policy = Policy.FULL) -> Scrubbed:
-    """The text with each finding replaced by `[REDACTED-<kind>]`. Linear in its length.
+    """Replace each finding of a text by `[REDACTED-<kind>]`. Takes time linear in its length.
 
-    What stands beside a finding can become one by it ("[REDACTED-API-KEY]=…"), so it is looked at again.
+    A replacement can make a finding of the text beside it ("[REDACTED-API-KEY]=…"), so it is repeated.
     """
     for _ in range(MAX_PASSES):
         found = findings(text, policy)
@@ -88,17 +87,18 @@ def _replaced(text: str, found: tuple[Finding, ...]) -> str:
 
 
 def findings(text: str, policy: Policy = Policy.FULL) -> tuple[Finding, ...]:
-    """What would be removed, in order, not overlapping."""
-    found: list[Finding] = []
-    found.extend(Finding(start, end, "PRIVATE") for start, end in find_private_spans(text))
+    """Return what would be removed, in order, without overlaps."""
     shapes = list(_shapes(text))
-    found.extend(shapes)
-    found.extend(Finding(*one) for one in named_secrets(text))
-    found.extend(_tokens(text))
-    found.extend(Finding(start, end, "PRIVATE-KEY") for start, end in seed_phrases(text))
-    found.extend(Finding(*one) for one in account_numbers(text))
+    found = [
+        *shapes,
+        *(Finding(start, end, "PRIVATE") for start, end in find_private_spans(text)),
+        *(Finding(*one) for one in named_secrets(text)),
+        *_tokens(text),
+        *(Finding(start, end, "PRIVATE-KEY") for start, end in seed_phrases(text)),
+        *(Finding(*one) for one in account_numbers(text)),
+    ]
     if policy is Policy.FULL:
-        # A password and its host ("app:hunter22@db.acme.io") are no mail address: the host stays.
+        # A password before a host ("app:hunter22@db.acme.io") makes no mail address: the host stays.
         before_host = {shape.end for shape in shapes}
         found.extend(
             Finding(start, end, kind)
@@ -109,22 +109,24 @@ def findings(text: str, policy: Policy = Policy.FULL) -> tuple[Finding, ...]:
 
 
 NEAR_CHARS = 200
-"""How far around a passage the text is looked at: behind the name of a secret, or its quotation mark, it is as near."""
+"""Characters around a passage that are searched, too: a secret's name and quotation marks are that near."""
 FAR_CHARS = 6000
-"""How far where a private key is, or characters without a blank: neither is longer."""
+"""The same for private keys and for runs without a blank: neither is longer."""
 _KEY_SIGN = "BEGIN "
 
 
 def scrub_passage(text: str, start: int, end: int) -> str:
-    """Characters [start, end) of a text with each finding of the whole replaced, also one that is only partly in them:
-    cut out, the lines of a key or the half of an address would not be recognised."""
+    """Return characters [start, end) of a text, scrubbed with regard to the whole text.
+
+    Alone, some lines of a key or half of an address would not be recognised.
+    """
     return _replaced(text[start:end], findings_in_passage(text, start, end))
 
 
 def findings_in_passage(text: str, start: int, end: int) -> tuple[Finding, ...]:
-    """The findings of a text that reach into [start, end), as far as they do, counted from `start`."""
+    """Return the parts of a text's findings that lie in [start, end), counted from `start`."""
     low, high = _surroundings(text, start, end)
-    if 2 * (high - low) < len(text):  # Else the whole is looked at, once for all its passages.
+    if 2 * (high - low) < len(text):  # Else the whole text is searched, once for all its passages.
         text, start, end = text[low:high], start - low, end - low
     return tuple(
         replace(each, start=max(each.start, start) - start, end=min(each.end, end) - start)
@@ -134,7 +136,7 @@ def findings_in_passage(text: str, start: int, end: int) -> tuple[Finding, ...]:
 
 
 def _surroundings(text: str, start: int, end: int) -> tuple[int, int]:
-    """What has to be looked at to know the findings that reach into [start, end)."""
+    """Return the range to search for all findings that reach into [start, end)."""
     lowest, highest = max(0, start - FAR_CHARS), min(len(text), end + FAR_CHARS)
     if text.find(_KEY_SIGN, lowest, highest) >= 0:
         return lowest, highest
@@ -148,18 +150,18 @@ def _surroundings(text: str, start: int, end: int) -> tuple[int, int]:
 
 @lru_cache(maxsize=4)
 def _known_findings(text: str) -> tuple[Finding, ...]:
-    """One message gives several passages."""
+    """Findings of a message, of which several passages are scrubbed."""
     return findings(text)
 
 
 def issued(text: str) -> tuple[Finding, ...]:
-    """Those of `findings` that are told by their own form, and by nothing that stands around them: tokens with the mark
-    of who issued them, keys, credentials in addresses. For text in which ids stand as well."""
+    """Return only the findings whose own form shows what they are: tokens with an issuer's mark, keys, credentials in
+    addresses. For text that also holds ids."""
     return _merged([*_shapes(text), *_marked(text)], text)
 
 
 def scrub_issued(text: str) -> Scrubbed:
-    """The text with only these replaced."""
+    """Replace the findings of `issued` in a text."""
     return Scrubbed(_replaced(text, issued(text)))
 
 
@@ -174,28 +176,27 @@ def _shapes(text: str) -> Iterator[Finding]:
                 yield Finding(start, end, rule.kind)
 
 
-# --- tokens and chance ---
+# --- tokens with a mark, and random ones ---
 
 MAX_PLAIN_CHARS = 120
-"""What is longer and has no name or mark is data for the rules; the model looks a little further."""
+"""A longer token without name or mark counts as data, except for the model (`MAX_TOKEN_CHARS`)."""
 _TOKEN_PART = re.compile(r"[A-Za-z0-9]{16,}")
 _BASE64_PART = re.compile(r"(?<![\w+/])[A-Za-z0-9+/]{40,}={0,2}(?![\w+/])")
-# The name of a digest, or how a public key of SSH begins.
+# The name of a digest, or the beginning of a public SSH key.
 _DIGEST = re.compile(r"(?i:sha\d{1,3}|md5|integrity|etag|h1)[-:=~]|AAAA(?:[BC]3NzaC1|E2VjZHNh)")
 _NAMED_ID = re.compile(
     r"(?:toolu|msg|req|call|run|chatcmpl|resp|evt|org|proj|session|agent|task|img|asset|commit|step|thread"
     r"|usr|obj|env|job|doc|tmp|src|pkg|blob|blk|key|tx)[_-]",
     re.IGNORECASE,
 )
-# A value whose name was already judged.
+# The name before a value, which `named_secrets` judges.
 _NAMED_BEFORE = re.compile(
     r"(?P<name>[A-Za-z][\w.-]{0,50})[\\\"']{0,2}(?P<gap>\s{0,3}(?::=|=|:)[ \t]{0,3})(?P<quote>[\\\"']{0,3})\Z"
 )
 _NO_NAMES = frozenset(
     {"value", "key", "val", "default", "string", "data", "arg", "use", "it", "this", "is", "here", "content", "x"}
 )
-# Of a maker nobody has heard of: `swiftKey := …`. By such a name a record is found as often as a door is opened, so
-# what stands there decides.
+# Such as `swiftKey := …`. It may name the key of a record or a secret, so the value decides.
 _NAMED_KEY = re.compile(r"key\d{0,2}\Z", re.IGNORECASE)
 _KEY_OF_RECORDS = re.compile(r"(?:public|cache|primary|sort|partition|foreign)[_.-]?key\d{0,2}\Z", re.IGNORECASE)
 _NAME_OF_RECORDS = re.compile(
@@ -205,12 +206,12 @@ _NAME_OF_RECORDS = re.compile(
     re.IGNORECASE,
 )
 _NAME_OF_SESSION = re.compile(r"sess(?:ion)?[_.-]?id\Z|(?:\A|\.)sid\Z", re.IGNORECASE)
-"""Matches an id's name that opens something: a cookie's."""
+"""Matches the name of a session id, which gives access although it is an id."""
 _NAME_WITHIN = re.compile(r"[A-Za-z_][A-Za-z_.-]{0,40}\d{0,2}=(?=[^=])")
 _CAPITALISED = re.compile(r"(?=[A-Z][a-z]*[aeiouy])[A-Z][a-z]{2,}")
-"""A word of a class's name can be spoken; of random characters one in twenty-five has as many others in a row."""
+"""A word in the name of a class, with a vowel; one in twenty-five random characters begins such a run, too."""
 _NO_TEXT_AFTER = re.compile(r"\s{0,3}[,)=\](\[{]")
-"""Matches behind what is no text in quotes, in code: the type of a parameter, a call."""
+"""Matches after a name in code that is no value: the type of a parameter, a call."""
 _URL_BEFORE = re.compile(r"https?://\S{0,300}\Z")
 
 
@@ -232,7 +233,7 @@ def _tokens(text: str) -> Iterator[Finding]:
         if within is not None:
             base += within.end()
             token = token[within.end() :]
-        # What costs least is asked first.
+        # The cheapest tests first.
         if (
             marked
             or not MIN_TOKEN_CHARS <= len(token) <= MAX_TOKEN_CHARS
@@ -252,7 +253,7 @@ def _tokens(text: str) -> Iterator[Finding]:
             continue
         found = list(_by_chance(token, base, text))
         if within is not None and not found and _opens(within.group()[:-1]):
-            # Digits that would pass for a digest or an id are none behind such a name.
+            # Digits that look like a digest or an id are a secret after such a name.
             found = [replace(each, start=base) for each in _by_chance(whole, candidate.start(), text)]
         yield from found
 
@@ -263,11 +264,11 @@ def _marked(text: str) -> Iterator[Finding]:
 
 
 def _marked_in(text: str, token: str, base: int) -> Iterator[Finding]:
-    """What bears an issuer's mark in the unbroken run of characters `token`, which begins at `base` of `text`."""
+    """Yield the parts with an issuer's mark of `token`, a run of characters that begins at `base` of `text`."""
     for match in MARKED_TOKEN.finditer(token):
         if (
             not is_described(match.group())
-            # Of the token alone: a count in the address or the name before it says nothing of the token.
+            # Only the marked part: "12345678" in an address or name before it says nothing about it.
             and not is_filled(match.group())
             and not is_cut(text, base + match.start(), base + len(token[: match.end()].rstrip(".")))
         ):
@@ -275,12 +276,12 @@ def _marked_in(text: str, token: str, base: int) -> Iterator[Finding]:
 
 
 def _opens(name: str) -> bool:
-    """Is it the name of a key, or of a cookie that opens a session?"""
+    """Whether this names a key, or a cookie that opens a session."""
     return _is_named_key(name) or _NAME_OF_SESSION.search(name) is not None
 
 
 def _may_be_anything(name: str) -> bool:
-    """Does the name of a value leave open whether it is a secret?"""
+    """Whether a value with this name may be a secret or not."""
     return name.lower() in _NO_NAMES or _is_named_key(name)
 
 
@@ -289,9 +290,9 @@ def _is_named_key(name: str) -> bool:
 
 
 def _is_given_to_maker(named: re.Match[str], text: str, end: int) -> bool:
-    """Is it a text, up to `end`, behind a name that may be the maker's alone: `loggly: "…"`, `LOGGLY=…`?
+    """Whether the value up to `end` is a text after a name that may be a service's: `loggly: "…"`, `LOGGLY=…`.
 
-    Not what code writes without quotes: names of its own (`model = Wav2Vec2Encoder`).
+    Names that code writes without quotes do not count (`model = Wav2Vec2Encoder`).
     """
     name, operator = named["name"], named["gap"].strip()
     of_record = _NAME_OF_RECORDS.search(name) or _KEY_OF_RECORDS.search(name)
@@ -305,17 +306,17 @@ def _is_given_to_maker(named: re.Match[str], text: str, end: int) -> bool:
 
 
 def _is_camel_case(token: str) -> bool:
-    """Is more than half of it capitalised words, as in the name of a class?"""
+    """Whether more than half of the token is capitalised words, as in the name of a class."""
     return 2 * sum(map(len, _CAPITALISED.findall(token))) > len(token)
 
 
 def _is_assigned(text: str, base: int) -> bool:
-    """Does an operator of `_NAMED_BEFORE` stand there?"""
+    """Whether an operator of `_NAMED_BEFORE` stands before `base`."""
     return text[max(0, base - 8) : base].rstrip(" \t\\\"'").endswith(("=", ":"))
 
 
 def _by_chance(token: str, base: int, text: str) -> Iterator[Finding]:
-    """Nothing is known of the token but its characters and what stands before it."""
+    """Find a secret by nothing but the token's characters and the text before it."""
     bare = token.rstrip(".,:!")
     if (
         is_candidate_token(bare)
@@ -331,12 +332,12 @@ def _by_chance(token: str, base: int, text: str) -> Iterator[Finding]:
             yield Finding(base + part.start(), base + part.end(), "API-KEY")
     for part in _TOKEN_PART.finditer(token):
         if len(part.group()) >= 20 and looks_random(part.group()) and not is_filled(part.group()):
-            # With what belongs to it: a token may hold - and _ .
+            # A token may also hold - and _ .
             yield Finding(*_widened(token, part.start(), part.end(), base), "API-KEY")
 
 
 def _is_base64_secret(part: str) -> bool:
-    """Base64 of 30 to 70 bytes that is neither a path nor text: keys are; longer data is a file."""
+    """Whether this is base64 of 30 to 70 bytes that is no path and no text: longer data is a file."""
     if part.count("/") > len(part) // 12 or len(part) > 100:
         return False
     return looks_random(part.replace("/", "").replace("+", "").rstrip("="))
@@ -350,7 +351,7 @@ def _widened(token: str, start: int, end: int, base: int) -> tuple[int, int]:
     return base + start, base + end
 
 
-# --- putting together ---
+# --- joining the findings ---
 
 _REPLACEMENT = re.compile(r"\[REDACTED-[A-Z-]+\]")
 _RANK = {
@@ -368,8 +369,6 @@ _RANK = {
 
 
 def _merged(found: list[Finding], text: str) -> tuple[Finding, ...]:
-    if not found:
-        return ()
     kept = [(match.start(), match.end()) for match in _REPLACEMENT.finditer(text)]
     merged: list[Finding] = []
     for finding in sorted(found, key=lambda item: (item.start, item.end)):

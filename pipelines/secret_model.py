@@ -1,8 +1,8 @@
-"""Recognising random tokens by logistic regression over their characters and the words before them.
+"""Recognise random tokens by logistic regression over their characters and the words before them.
 
-It is asked about what no rule knows: a token without a maker's mark and without a name, in prose, in a call, on a line
-of its own. The weights are in `secret_weights.json` next to this file (numbers only) and are built by
-`python -m memoryvault.bench.train_scrub` from strings that the script makes up and from this repository's own text.
+Used for tokens without an issuer's mark and without a name, in prose, in a call or alone on a line. The weights are in
+`secret_weights.json` (numbers only); `python -m memoryvault.bench.train_scrub` builds them from invented strings and
+from the text of this repository.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FORMAT = 1
 MIN_TOKEN_CHARS = 20
 MAX_TOKEN_CHARS = 256
 REACH_CHARS = 60
-"""How many characters before a token count as its context."""
+"""Characters before a token that count as its context."""
 
 ALPHABET = "^abcdefghijklmnopqrstuvwxyz$"
 """Characters of the bigrams; ^ and $ are the ends of a word."""
@@ -49,7 +49,7 @@ _DIGEST_WORD = re.compile(
 _SAME = re.compile(r"(.)\1{2,}")
 _CAN_BE = re.compile(r"(?=[^0-9]*[0-9][^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])")
 _PLACE = re.compile(r"[\w)\]]\.[a-z]{1,4}\d?(?:[-:#(][^/~]*)?\Z")
-"""`strategy/common.go:119`: nine of ten tokens of a session that come so far."""
+"""Matches `strategy/common.go:119`, as nine of ten tokens that are tested here look."""
 _DIGITS_OF_IDS = re.compile(r"[0-9a-f-]+|[0-9A-F-]+")
 
 
@@ -98,7 +98,7 @@ def packaged() -> Model:
 
 
 def is_candidate_token(token: str) -> bool:
-    """Whether a token is long enough, and no word, digest, id or place in a file: the cheap tests before the model."""
+    """Whether a token is long enough, and no word, digest, id or place in a file: cheap tests before the model."""
     return (
         MIN_TOKEN_CHARS <= len(token) <= MAX_TOKEN_CHARS
         and _CAN_BE.match(token) is not None
@@ -108,24 +108,24 @@ def is_candidate_token(token: str) -> bool:
 
 
 def is_random_token(token: str, before: str) -> bool:
-    """Whether the model takes a token for random. `before`: the text before it, at least REACH_CHARS if there is."""
+    """Whether the model takes a token for random. `before`: the text before it, REACH_CHARS if there are as many."""
     model = packaged()
     return model.logit(features_of(token, before, model.bigrams)) >= model.threshold
 
 
 _PREFIXED_DIGITS = re.compile(r"([a-z]{2,8})[_-](?:[a-z]{2,8}[_-]){0,2}(?=[a-f]*\d)[0-9a-f]{32,64}")
 MOST_LIKE_A_WORD = -2.9
-"""So likely, for each pair of letters, is what is no word but a maker's name in short; words are likelier."""
+"""Mean log-probability of letter pairs below which a prefix is no word but the short name of a service."""
 
 
 def is_prefixed_digits(token: str) -> bool:
-    """Whether a token is a digest's digits behind letters that are no word, "brv_…", as "user_…" and "cache-…" are."""
+    """Whether a token is the digits of a digest after letters that are no word: "brv_…", unlike "user_…"."""
     match = _PREFIXED_DIGITS.fullmatch(token)
     return match is not None and _likeness([match[1]], packaged().bigrams)[0] < MOST_LIKE_A_WORD
 
 
 def features_of(token: str, before: str, bigrams: Mapping[str, float]) -> Features:
-    """Compute the features of a token that `is_candidate_token`, by the names of the weights."""
+    """Return the features of a token, for which `is_candidate_token` holds, by the names of the weights."""
     length = len(token)
     runs = _CLASS_RUN.findall(token)
     parts = _ALNUM.findall(token)
@@ -199,7 +199,7 @@ def _likeness(words: list[str], bigrams: Mapping[str, float]) -> tuple[float, in
 
 
 def _counted(token: str) -> float:
-    """Share of neighbours that count up or down, separately for letters and digits: abcd, 4321, a1b2c3."""
+    """Return the share of neighbours that count up or down, of letters and of digits: abcd, 4321, a1b2c3."""
     steps = total = 0
     for kind in (str.isalpha, str.isdigit):
         codes = [ord(character) for character in token.lower() if kind(character)]

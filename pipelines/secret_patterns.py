@@ -1,7 +1,6 @@
-"""Patterns of secrets: tokens that name their issuer, random strings, and words that are neither.
+"""Recognise tokens with an issuer's mark, random strings, and placeholders. Used by `scrub`.
 
-Knowledge only; `scrub` applies it. Every pattern is linear in the length of the text: bounded or unambiguous
-repetitions, no nesting.
+Every pattern takes time linear in the length of the text: bounded or unambiguous repetitions, no nesting.
 """
 
 from __future__ import annotations
@@ -10,8 +9,8 @@ import re
 
 from .secret_model import MIN_TOKEN_CHARS
 
-# Tokens with a maker's mark. They are looked for only inside candidates (unbroken runs of token characters), so the
-# length of this list costs little.
+# Tokens with an issuer's mark. They are searched only inside candidates (unbroken runs of token characters), so that a
+# long list costs little.
 _MARKED = (
     # model providers
     r"sk-[\w-]{20,}|gsk_\w{30,}|xai-\w{40,}|pplx-\w{30,}|r8_\w{30,}|nvapi-[\w-]{40,}|tvly-[\w-]{20,}",
@@ -66,7 +65,7 @@ _MARKED = (
     r"[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}",
     r"(?:AC|SK)[a-f0-9]{32}|00D\w{12,15}!\S{60,}|aio_\w{25,}",
     r"sl\.(?:B|u\.)?[\w-]{60,}|fio-u-[\w-]{50,}|sgs?_\w{40,}|PVPN\w{30,}",
-    # forms of their own: of a licence, of what restores an encrypted disk
+    # licence keys, recovery keys of an encrypted disk
     r"(?=[A-Z-]*\d)(?=[\d-]*[A-Z])[A-Z0-9]{5}(?:-[A-Z0-9]{5}){4}(?![\w-])|\d{6}(?:-\d{6}){7}(?![\w-])",
     r"eyJ[\w-]{8,}\.(?:eyJ|ey)?[\w-]{8,}(?:\.[\w-]*)?|eyJ[\w=+/-]{40,}|ZXlK[\w=+/-]{40,}",
     r"[ps]k\.eyJ[\w-]{20,}\.[\w-]{10,}|tk\.eyJ[\w.-]{30,}",
@@ -75,9 +74,9 @@ _MARKED = (
 MARKED_TOKEN = re.compile(r"(?<![A-Za-z0-9])(?:" + "|".join(_MARKED) + ")")
 
 CANDIDATE = re.compile(r"(?<![\w+/~.-])[\w~+/.-][\w+/=.~:!%@-]{11,}")
-"""Matches an unbroken run of token characters that is long enough."""
+"""Matches a run of at least 12 token characters."""
 
-# Drawn anew for each page or request: it opens nothing later.
+# Random for each page or request, so that it gives no access later.
 OF_ONE_PAGE = re.compile(
     r"(?:authenticity_?token|request_?verification_?token|[cx]srf[\w-]{0,30}|\bnonce|viewstate)"
     r"[\"']{0,2}(?:\s{1,4}(?:content|value))?\s{0,3}[=:]\s{0,3}[\"']?\Z",
@@ -136,33 +135,33 @@ def is_placeholder(value: str, quoted: bool) -> bool:
         return True
     if quoted or _CALL_OR_PATH.match(bare) is None:
         return False
-    # `config.token` names a place; `hvb.JGb7zaCk…` has a part that nobody would have called so.
+    # `config.token` is a reference; `hvb.JGb7zaCk…` has a random part.
     return not any(looks_random(part) for part in re.split(r"[^A-Za-z0-9]+", bare))
 
 
 def is_filled(value: str) -> bool:
-    """Whether the random part is a row of x's or a count, as in documentation."""
+    """Whether the value is filled with x's or a count ("12345678"), as in documentation."""
     if "xxxxxxxx" in value.lower() or (_FILLED_X.search(value) and len(set(value.lower())) < 16):
         return True
     return len(value) >= 16 and (_COUNTED.search(value) is not None or _REPEATED.search(value) is not None)
 
 
 def is_cut(text: str, start: int, end: int) -> bool:
-    """Is it only a key's beginning, as in documentation ("ghp_abc...")? A whole key may stand before dots as well."""
+    """Whether only the beginning of a key is shown ("ghp_abc..."); a whole key may stand before dots, too."""
     return end - start < MIN_TOKEN_CHARS and text.startswith(("…", "..."), end)
 
 
 _STANDS_FOR = re.compile(r"YOUR|_HERE|PLACEHOLDER|DUMMY|REDACTED")
-"""Matches such words inside a token, in capitals only: a random string spells others by chance."""
+"""Only in capitals: a random string spells other words by chance."""
 
 
 _DATE_PART = re.compile(r"(?:19|20)\d\d(?:[01]\d[0-3]\d)?")
 
 
 def is_described(token: str) -> bool:
-    """Whether an issuer's prefix is followed by words ("xoxb-my-bot-token"), numbers and dates among them.
+    """Whether only words, numbers and dates follow an issuer's prefix ("xoxb-my-bot-token").
 
-    So may the name of a note: "sk-learn-notes-2026".
+    The name of a note may look like this: "sk-learn-notes-2026".
     """
     parts = [part for part in re.split(r"[-_.]", token) if len(part) > 3 and not _DATE_PART.fullmatch(part)]
     words = [part[:-1] if part[-1].isdigit() else part for part in parts]
@@ -171,7 +170,7 @@ def is_described(token: str) -> bool:
     return _STANDS_FOR.search(token) is not None
 
 
-# --- chance ---
+# --- random strings ---
 
 _CLASS_RUN = re.compile(r"[a-z]+|[A-Z]+|[0-9]+")
 _VOWEL_GAP = re.compile(r"[bcdfghjklmnpqrstvwxz]{5,}")
@@ -180,8 +179,8 @@ _VOWEL_GAP = re.compile(r"[bcdfghjklmnpqrstvwxz]{5,}")
 def looks_random(text: str) -> bool:
     """Whether an alphanumeric string looks random. False for hexadecimal digits: hashes are no secrets.
 
-    In a random string of 62 characters a run of one class (lower, upper, digit) is 1.7 long on average; in a name made
-    of words it is over 3.
+    Runs of one class (lower, upper, digit) have a mean length of 1.7 in random strings over 62 characters, and of over
+    3 in names made of words.
     """
     if len(text) < 16 or _is_hex(text):
         return False
@@ -201,7 +200,7 @@ def looks_random(text: str) -> bool:
 
 
 def looks_chosen(value: str) -> bool:
-    """Whether a value looks generated: letters and digits, or mixed case."""
+    """Whether a value looks like a password or a key: letters and digits, or mixed case."""
     if len(value) < 8:
         return False
     has_digit = any(character.isdigit() for character in value)
@@ -229,7 +228,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z]+[0-9]{0,2}(?:[_.-][A-Za-z]+[0-9]{0,2}|[_.-][
 
 
 def is_identifier(value: str) -> bool:
-    """Words joined by _ - or ., perhaps numbered; camelCase too."""
+    """Whether a value is words joined by _ - or ., perhaps numbered, or in camelCase."""
     if not _IDENTIFIER.match(value):
         return False
     return all(not looks_random(part) for part in re.split(r"[_.-]", value))

@@ -1,8 +1,7 @@
-"""The table of rules for secrets: one a row, each with a string that it is for.
+"""The rules for secrets, one in each row, with an example in which ⟦ and ⟧ mark the secret; a test runs every row.
 
-SHAPES are told by their form alone and are looked for in the whole text. INTRODUCED are told by what stands before
-them, in the lines around one of their signs. In an example the secret stands between ⟦ and ⟧; a test runs every row.
-Knowledge only; `scrub` and `named_secrets` apply it. Every pattern is linear in the length of the text: bounded or
+SHAPES are recognised by their form alone, in the whole text (`scrub`); INTRODUCED by the words before them, in the
+lines around one of their signs (`named_secrets`). Every pattern takes time linear in the length of the text: bounded or
 unambiguous repetitions, no nesting.
 """
 
@@ -17,7 +16,7 @@ from .secret_model import UUID
 from .secret_patterns import OF_ONE_PAGE, is_filled, is_identifier, is_placeholder, is_reference, looks_chosen
 
 Check = Callable[[re.Match[str], str], bool]
-"""Of a match and its value: is it a secret?"""
+"""Whether a match with this value is a secret."""
 
 
 class Rule(NamedTuple):
@@ -25,14 +24,14 @@ class Rule(NamedTuple):
 
     kind: str
     signs: tuple[str, ...]
-    """Without one of these in the text it holds none: parted by |, in small letters; of shapes, as they stand."""
+    """The rule is tried only on text with one of these: in small letters, but for shapes."""
     pattern: re.Pattern[str]
-    """The secret is its group `value`, of several the one that matched, and without any the whole."""
+    """The secret is the group `value`, else the last group that matched, else the whole match."""
     example: str
     check: Check
 
     def span(self, match: re.Match[str]) -> tuple[int, int]:
-        """Where the secret stands."""
+        """Range of the secret."""
         if "value" in self.pattern.groupindex and match["value"] is not None:
             return match.span("value")
         return match.span(match.lastgroup or 0)
@@ -47,7 +46,7 @@ def _no_stand_in(_match: re.Match[str], value: str) -> bool:
 
 
 def _certain(_match: re.Match[str], value: str) -> bool:
-    """Here a value stands whatever word it is."""
+    """Whether the value is no reference and no row of x's; any word counts here."""
     return not is_reference(value) and "xxx" not in value.lower()
 
 

@@ -1,6 +1,6 @@
-"""Finding the words that restore a wallet (BIP-39): twelve to twenty-four words of a list of 2,048.
+"""Find the phrases that restore a wallet (BIP-39): twelve to twenty-four words of a list of 2,048.
 
-The list (`bip39_english.txt`) is that of the standard, as the package `mnemonic` (MIT) carries it.
+The list (`bip39_english.txt`) is the standard's, from the package `mnemonic` (MIT).
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from pathlib import Path
 WORDS_FILE = Path(__file__).with_name("bip39_english.txt")
 LENGTHS = (24, 21, 18, 15, 12)
 PROBE_CHARS = 24
-"""A phrase is longer; so often a word is looked at, and the first time it is one of the first half of the phrase."""
+"""Distance of the words that are looked up; a phrase is more than twice as long."""
 FEWEST_AFTER = 4
 FEWEST_DISTINCT = 4
-"""A phrase with fewer words of its own is the standard's example ("abandon abandon … about")."""
+"""A phrase with fewer different words is the standard's example ("abandon abandon … about")."""
 _WORD = re.compile(r"[A-Za-z]+")
 _BETWEEN = re.compile(r"[\s\"'`,;.:)\[\]|>\d]{1,12}")
 
@@ -28,7 +28,7 @@ def _numbers() -> dict[str, int]:
 
 
 def seed_phrases(text: str) -> Iterator[tuple[int, int]]:
-    """Yield [start, end) of each. Linear: every so many characters a word is looked at, and what stands around it."""
+    """Yield [start, end) of each phrase. Takes linear time: looks up a word every PROBE_CHARS characters."""
     numbers = _numbers()
     position = done = 0
     while (word := _WORD.search(text, position)) is not None:
@@ -40,7 +40,7 @@ def seed_phrases(text: str) -> Iterator[tuple[int, int]]:
             continue
         run = _run(text, start)
         if len(run) >= FEWEST_AFTER:
-            # What of it stands before the first word that was looked at.
+            # The part of the phrase before the word that was looked up.
             before = _run(text, start, max(done, start - 5 * PROBE_CHARS))
             run = before if before and before[-1][0] >= run[0][0] else run
             yield from _phrases(text, run)
@@ -49,7 +49,7 @@ def seed_phrases(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _run(text: str, start: int, earliest: int | None = None) -> list[tuple[int, int]]:
-    """The words of the list that go on from `start` with nothing but separators between, and back to `earliest`."""
+    """Return the ranges of the list's words around `start`, joined by separators, from `earliest` on."""
     numbers = _numbers()
     run: list[tuple[int, int]] = []
     last_end = None
@@ -78,12 +78,12 @@ def _phrases(text: str, run: list[tuple[int, int]]) -> Iterator[tuple[int, int]]
             if _is_checked(numbers[first : first + length]):
                 yield run[first][0], run[first + length - 1][1]
                 return
-    if len(run) in LENGTHS:  # Typed off with a fault, perhaps.
+    if len(run) in LENGTHS:  # Perhaps with a typing error.
         yield run[0][0], run[-1][1]
 
 
 def _is_checked(numbers: list[int]) -> bool:
-    """Do the last bits say what SHA-256 of the others begins with?"""
+    """Whether the last bits are the checksum: the first bits of SHA-256 of the others."""
     bits = "".join(f"{number:011b}" for number in numbers)
     checks = len(numbers) // 3
     entropy = int(bits[:-checks], 2).to_bytes((len(bits) - checks) // 8, "big")

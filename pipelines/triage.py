@@ -1,4 +1,4 @@
-"""Keeping the inbox small: grouping, promoting and expiring its notes. Pure."""
+"""Plan which notes of the inbox are merged, proposed or archived. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import date, timedelta
 from typing import TypeAlias
 
 from .likeness import grouped
-from .routing import LEAST_SESSIONS
+from .routing import LEAST_SESSIONS, REVIEW_OCCURRENCES
 
 
 @dataclass(frozen=True)
@@ -21,14 +21,13 @@ class InboxItem:
     occurrences: int
     sessions: frozenset[str]
     last_seen: date | None
-    """When it was written or strengthened; None: unknown, which counts as oldest."""
+    """Day on which it was written or strengthened; None if unknown, which counts as oldest."""
 
 
 @dataclass(frozen=True)
 class TriageLimits:
-    """From the settings."""
+    """Limits from the settings."""
 
-    promote_occurrences: int = 3
     expire_days: int = 90
     most: int = 500
     """0: no limit."""
@@ -62,7 +61,7 @@ Same = Callable[[InboxItem, InboxItem], bool]
 
 
 def triage(items: Sequence[InboxItem], same: Same, today: date, limits: TriageLimits) -> list[TriageStep]:
-    """Plan the steps; no two touch the same note. `same` tells whether two notes are one memory."""
+    """Plan the steps, no two of which touch the same note. `same`: whether two notes are one memory."""
     steps: list[TriageStep] = []
     rest: list[InboxItem] = []
     by_weight = sorted(items, key=lambda item: (-item.occurrences, item.last_seen or date.min, item.path))
@@ -70,7 +69,7 @@ def triage(items: Sequence[InboxItem], same: Same, today: date, limits: TriageLi
         paths = tuple(item.path for item in group)
         occurrences = sum(item.occurrences for item in group)
         latest = max((item.last_seen or date.min for item in group), default=date.min)
-        if occurrences >= limits.promote_occurrences and _is_spread(group):
+        if occurrences >= REVIEW_OCCURRENCES and _is_spread(group):
             steps.append(Promote(paths, occurrences))
         elif latest < today - timedelta(days=limits.expire_days):
             steps += [Expire(path, f"not seen for {limits.expire_days} days") for path in paths]
@@ -81,7 +80,7 @@ def triage(items: Sequence[InboxItem], same: Same, today: date, limits: TriageLi
     if limits.most and len(rest) > limits.most:
         rest.sort(key=lambda item: (item.last_seen or date.min, item.occurrences, item.path))
         too_many = {item.path for item in rest[: len(rest) - limits.most]}
-        # A group that has just been merged stays one more day rather than being touched twice.
+        # A group that is merged now stays until the next run, so that no note is touched twice.
         merging = {step.paths[0] for step in steps if isinstance(step, Merge)}
         steps += [Expire(path, f"more than {limits.most} in the inbox") for path in sorted(too_many - merging)]
     return steps

@@ -86,10 +86,6 @@ class ModelUnavailable(MemoryVaultError):
     """The embedding model is not installed or its files are not the expected ones."""
 
 
-class RecallLate(MemoryVaultError):
-    """More is asked than can be answered in time, and the time for this question is over."""
-
-
 class SchemaTooNew(MemoryVaultError):
     """The database was written by a newer version of MemoryVault."""
 

@@ -14,7 +14,7 @@ _NAME = "large-change"
 _MOST_BYTES = 500
 
 
-def note_large_change(harness: str, count: int, what: str, of: str) -> None:
+def note_large_change(markers: str, count: int, what: str, of: str) -> None:
     """Keep that a job did `what` with `count` notes, if they are many; `memory undo --of {of}` takes it back.
 
     Raises OSError.
@@ -24,12 +24,12 @@ def note_large_change(harness: str, count: int, what: str, of: str) -> None:
     from .atomic_file import replace_file
 
     line = f"{count} notes were {what}; `memory undo --of {of}` takes it back"
-    replace_file(os.path.join(harness, _NAME), line.encode("utf-8"))
+    replace_file(os.path.join(markers, _NAME), line.encode("utf-8"))
 
 
-def told_of_large_change(harness: str, now: float) -> str:
+def large_change_notice(markers: str, now: float) -> str:
     """What was kept, one line; '' for nothing, or nothing of the last days."""
-    path = os.path.join(harness, _NAME)
+    path = os.path.join(markers, _NAME)
     try:
         if now - os.stat(path).st_mtime > TOLD_SECONDS:
             return ""
@@ -39,9 +39,9 @@ def told_of_large_change(harness: str, now: float) -> str:
         return ""
 
 
-def forget_large_change(harness: str, of: str) -> None:
+def forget_large_change(markers: str, of: str) -> None:
     """What `of` wrote was taken back."""
-    path = os.path.join(harness, _NAME)
+    path = os.path.join(markers, _NAME)
     try:
         with open(path, "rb") as file:
             if f"`memory undo --of {of}`".encode() not in file.read(_MOST_BYTES):

@@ -229,7 +229,7 @@ class StatePaths:
         self.queue_db = base + "/queue.db"
         self.index_db = base + "/index.db"
         self.state_db = base + "/state.db"
-        self.harness = base + "/harness"
+        self.markers = base + "/markers"
         self.spool = base + "/spool"
         self.log = base + "/log"
         self.run = base + "/run"
@@ -239,7 +239,7 @@ class StatePaths:
         self.pending_change = self.journal + "/pending.json"
         self.log_file = self.log + "/memoryvault.log"
         self.receipts = self.log + "/receipts.jsonl"
-        self.stop_file = self.harness + "/STOP"
+        self.stop_file = self.markers + "/STOP"
         self.worker_lock = self.run + "/worker.lock"
         self.recall_lock = self.run + "/recall.lock"
         self.vault_lock = self.run + "/vault.lock"
@@ -253,7 +253,7 @@ class StatePaths:
 
     def folders(self) -> tuple[str, ...]:
         """Paths of all folders, parents first."""
-        return (self.root, self.harness, self.spool, self.log, self.run, self.cache, self.models)
+        return (self.root, self.markers, self.spool, self.log, self.run, self.cache, self.models)
 
     def ensure(self) -> None:
         """Create every folder with mode 0700. Raises OSError."""

@@ -11,8 +11,7 @@ import os
 import re
 import sys
 import tomllib
-from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -54,9 +53,6 @@ from .snapshot import OFF_WORDS, config_stamp, read_snapshot, snapshot_path, wri
 
 __all__ = ["BY_NAME", "SECTIONS", "SETTINGS", "Setting", "as_toml", "render_settings_reference"]
 """Passed on from the table."""
-
-MAX_SALVAGED_LINES = 2000
-"""Of a file that cannot be parsed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +157,7 @@ class PartialSettings:
 
 
 def load_partial_settings(env: Mapping[str, str]) -> PartialSettings:
-    """Load what can be read: of a file that cannot be parsed the lines before the fault, without wrong values.
+    """Load what can be read: wrong values are left out, and all of a file that is not valid TOML.
 
     Paths are taken from the snapshot of the hooks where config.toml does not give them. Raises SettingsError for an
     environment that must not be trusted.
@@ -237,11 +233,11 @@ def _load(env: Mapping[str, str], config_file: Path | None, fault: Callable[[str
     path = config_file if config_file is not None else Path(config_path(env))
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
+    found: Mapping[str, tuple[int, Any]] = {}
     try:
         found = _read_file(path)
     except SettingsError as error:
         fault("", error)
-        found = _beginning_of(path)
     for name, (line, raw) in found.items():
         where = f"{path}:{line}"
         try:
@@ -298,8 +294,7 @@ def _read_file(path: Path) -> dict[str, tuple[int, Any]]:
     except UnicodeDecodeError as error:
         raise SettingsError(f"{path} is not UTF-8 text: save it as UTF-8") from error
     except RecursionError as error:
-        line = _line_too_deep(text.split("\n"))
-        raise SettingsError(f"{path}:{line}: not valid TOML: brackets within brackets without end") from error
+        raise SettingsError(f"{path}: not valid TOML: brackets within brackets without end") from error
     except tomllib.TOMLDecodeError as error:
         match = re.search(r"^(.*) \(at line (\d+), column (\d+)\)$", str(error), re.DOTALL)
         if match is None:
@@ -330,43 +325,6 @@ def _named(section: str, content: Mapping[str, Any], lines: Mapping[str, int]) -
             yield from zip(inner, value.values(), strict=True)
         else:
             yield f"{section}.{key}", value
-
-
-def _beginning_of(path: Path) -> dict[str, tuple[int, Any]]:
-    """Parse the lines before the first faulty one. (Those after it may belong to another section.)"""
-    try:
-        data = path.read_bytes()
-    except OSError:
-        return {}
-    try:
-        lines = data.decode("utf-8-sig").split("\n")
-    except UnicodeDecodeError as error:
-        lines = data[: error.start].decode("utf-8-sig").split("\n")[:-1]
-    lines = lines[:MAX_SALVAGED_LINES]
-    while lines:
-        try:
-            return _settings_of("\n".join(lines))
-        except RecursionError:
-            lines = lines[: _line_too_deep(lines) - 1]
-        except tomllib.TOMLDecodeError as error:
-            at = re.search(r"\(at line (\d+),", str(error))
-            lines = lines[: min(int(at[1]) if at else len(lines), len(lines)) - 1]
-    return {}
-
-
-def _line_too_deep(lines: Sequence[str]) -> int:
-    """Number of the line, from 1, at which the parser gives up; it has read all lines before."""
-
-    def gives_up(number: int) -> bool:
-        try:
-            tomllib.loads("\n".join(lines[:number]))
-        except RecursionError:
-            return True
-        except tomllib.TOMLDecodeError:
-            pass
-        return False
-
-    return bisect_left(range(1, len(lines) + 1), True, key=gives_up) + 1
 
 
 def _line_numbers(text: str) -> dict[str, int]:
@@ -514,7 +472,7 @@ def snapshot_values(settings: Settings) -> dict[str, str]:
     }
     state = settings.state if settings.vault_path is not None else None
     values["state"] = state.root if state is not None else ""
-    for name in ("queue_db", "index_db", "harness", "spool", "log_file", "recall_socket", "wake_socket"):
+    for name in ("queue_db", "index_db", "markers", "spool", "log_file", "recall_socket", "wake_socket"):
         values[name] = getattr(state, name) if state is not None else ""
     return values
 

@@ -21,8 +21,8 @@ SETTLED_SECONDS = 60.0
 """A decision that makes no sense may be half typed; the note is told so when it has lain for this long."""
 
 
-class Told(StrEnum):
-    """Whether a note says in itself what is wrong with its decision."""
+class Reported(StrEnum):
+    """Whether a note says in its header what is wrong with its decision."""
 
     NOW = "now"
     BEFORE = "before"
@@ -39,23 +39,23 @@ class DecisionProblem:
     proposal: str
     """Its path; `^` and a key for a line of a list."""
     problem: str
-    told: Told = Told.NOT
+    reported: Reported = Reported.NOT
     """Whether the note itself says so."""
 
 
-def tell(store: VaultStore, path: str, problem: str) -> Told:
+def report_problem(store: VaultStore, path: str, problem: str) -> Reported:
     """Say it in the note, unless somebody is just writing there."""
     with suppress(EditConflict, EntryNotFound, EntryInvalid, PathRefused, OSError):
         entry = store.read(path)
         if abs(time.time() - (store.vault / path).stat().st_mtime) < SETTLED_SECONDS:
-            return Told.LATER
+            return Reported.LATER
         fields = {DECISION_ERROR: scrub(problem, Policy.SECRETS), "updated": entry.updated}
         told = store.update(path, entry.content_hash, fields=fields)
-        return Told.BEFORE if told.content_hash == entry.content_hash else Told.NOW
-    return Told.NOT
+        return Reported.BEFORE if told.content_hash == entry.content_hash else Reported.NOW
+    return Reported.NOT
 
 
-def take_back_problem(store: VaultStore, path: str) -> None:
+def clear_problem(store: VaultStore, path: str) -> None:
     """What the note was told of an earlier decision says nothing of the one that it has now."""
     with suppress(EditConflict, EntryNotFound, EntryInvalid, PathRefused, OSError):
         entry = store.read(path)

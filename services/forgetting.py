@@ -71,7 +71,7 @@ def _forget_names(settings: Settings, paths: Collection[str]) -> None:
         rb"(?<![\w-])(?:" + b"|".join(re.escape(mark.encode()) for mark in sorted(marks, key=len, reverse=True))
         + rb")(?:\.md)?(?![\w-])"
     )  # fmt: skip
-    for folder in (settings.state.log, settings.state.harness):
+    for folder in (settings.state.log, settings.state.markers):
         for file in sorted(Path(folder).glob("*")):
             with suppress(FileNotFoundError, IsADirectoryError):
                 if file.suffix == ".stderr" or file.is_symlink() or not file.is_file():

@@ -52,6 +52,6 @@ def filling_of(settings: Settings) -> Filling | None:
 def _is_walked(settings: Settings) -> bool:
     try:
         with open_ledger(settings) as ledger:
-            return bool(ledger.list(["queued", "running"], kind=WALK, most=1))
+            return bool(ledger.list_jobs(["queued", "running"], kind=WALK, most=1))
     except QueueUnavailable:
         return False

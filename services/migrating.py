@@ -15,7 +15,6 @@ from typing import Literal
 from ..pipelines.migration import NewPlace, new_place
 from ..pipelines.scrub import Policy, findings, scrub
 from ..runtime.errors import EntryInvalid
-from ..runtime.killpoint import kill_point
 from ..runtime.slug import free_slug
 from ..sources.contextvault import OldNote, contextvault_notes
 from ..vault.entry import STATUSES, parse_entry, parse_text
@@ -75,7 +74,6 @@ class Migration:
                         actor="migrate",
                         what=f"migrated from {SYSTEM}",
                     )
-                    kill_point("migrated-one")
                 done.append(step.told)
                 if on_progress is not None:
                     on_progress(number)

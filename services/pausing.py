@@ -1,6 +1,6 @@
 """The user's switches by which nothing is recorded and no job starts: `memory pause`, and the setting memory.enabled.
 
-`memory pause` makes the file `harness/STOP`: hooks and worker look for it, whatever the settings say and however long
+`memory pause` makes the file `markers/STOP`: hooks and worker look for it, whatever the settings say and however long
 they have run.
 """
 
@@ -74,7 +74,7 @@ def how_to_go_on(settings: Settings) -> str:
     return " and ".join(how for _, how in _switches(settings))
 
 
-def told_of_pause(settings: Settings) -> str | None:
+def pause_notice(settings: Settings) -> str | None:
     """`why_nothing_starts` with what that means and what switches it on; None where nothing is switched off."""
     why = why_nothing_starts(settings)
     return why and f"{why}: nothing is recorded and no job starts; to go on, {how_to_go_on(settings)}"

@@ -1,4 +1,4 @@
-"""Sessions and what was learned from each: from markers, backfill, index, journal and ledger."""
+"""List sessions and what was learned from each, from markers, backfill, index, journal and ledger."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ from .stores import vault_store
 
 WORDS_CHARACTERS = 80
 MOST_TURNS = 20
-"""So many of a session are looked through for the first that the user typed."""
+"""How many records are searched for the first one that the user typed."""
 OLD = "old"
-"""State of a session that was mined from its transcript, and has no marker."""
+"""State of a session without a marker that was mined from its transcript."""
 
 
 @dataclass(frozen=True)
@@ -58,14 +58,14 @@ class SessionRow:
 
     id: str
     last: float
-    """Its last event, or when its transcript was last written, or the day of its newest entry; unix seconds."""
+    """Unix seconds of its last event, else of its transcript's last change, else the day of its newest entry."""
     state: str
-    """START, REFLECTED, OLD, or '' when nothing but its entries is left of it: then `last` is only a day."""
+    """START, REFLECTED, OLD, or '' if only its entries are left; `last` is a day then."""
     learned: int
-    """Entries that were first learned in it."""
+    """Number of entries first learned in it."""
     marker: Marker | None = None
     old: OldSession | None = None
-    """When it was mined from its transcript, without a marker."""
+    """When it was mined from its transcript without a marker."""
 
     @property
     def host(self) -> str:
@@ -83,7 +83,7 @@ class SessionRow:
 
     @property
     def transcript(self) -> str:
-        """Its path; '' when it is not known."""
+        """Path of the transcript; '' if unknown."""
         return self.marker.transcript if self.marker is not None else self.old.path if self.old is not None else ""
 
     @property
@@ -94,7 +94,7 @@ class SessionRow:
 
 @dataclass(frozen=True)
 class SessionPage:
-    """One page of sessions, the last first. `number` counts from 1 and is one that there is."""
+    """One page of sessions, latest first. `number` counts from 1 and is always an existing page."""
 
     rows: tuple[SessionRow, ...]
     total: int
@@ -104,36 +104,36 @@ class SessionPage:
 
 @dataclass(frozen=True)
 class TakenBackNote:
-    """A note of the session that an undo removed or changed back."""
+    """A note of the session that an undo removed or restored."""
 
     title: str
     path: str
     at: str
     """UTC, ISO 8601 with Z."""
     is_gone: bool
-    """The undo removed it; else it took back what this session had changed in it."""
+    """Whether the undo removed the note; otherwise it reverted this session's change."""
 
 
 @dataclass(frozen=True)
 class SessionStory:
-    """All that is known of one session."""
+    """All that is known about one session."""
 
     row: SessionRow
     unmined: int | None
-    """Bytes of the transcript that were not mined yet; None when it is not there."""
+    """Bytes of the transcript that are not mined yet; None if there is no transcript."""
     learned: tuple[EntryRow, ...]
     confirmed: tuple[EntryRow, ...]
-    """Entries of other sessions that this one said again or changed."""
+    """Entries of other sessions that this one repeated or changed."""
     cost: Entry | None
     jobs: tuple[Job, ...]
     taken_back: tuple[TakenBackNote, ...] = ()
-    """What `memory undo` took back of it, as the journal remembers; the newest first."""
+    """What `memory undo` reverted, as far as the journal goes back; newest first."""
 
 
 def session_page(
     settings: Settings, number: int, size: int, *, search: str = "", only_learned: bool = False
 ) -> SessionPage:
-    """Sessions by their last event; `search` is a part of the id, of the host or of the folder."""
+    """Return sessions by their last event; `search` is a part of the id, the host or the folder."""
     learned = _learned(settings)
     rows = _rows(settings, learned)
     if only_learned:
@@ -149,7 +149,7 @@ def session_page(
 
 
 def session_story(settings: Settings, session: str) -> SessionStory:
-    """One session. Raises UsageError when nothing is known of it."""
+    """Return one session. Raises UsageError if nothing is known about it."""
     if not is_session_id(session):
         raise UsageError(f"{session[:80]!r} is not a session's id")
     entries = _entries(settings, session)
@@ -179,8 +179,8 @@ def session_story(settings: Settings, session: str) -> SessionStory:
 
 
 def session_names(settings: Settings, sessions: Iterable[str]) -> dict[str, str]:
-    """What tells sessions apart in a list, by id: the first words that the user typed, where receipts.prompts allows
-    it, else the title of the first entry that was learned; a session with neither is left out."""
+    """Return a name for each session by id: the first words the user typed if receipts.prompts allows it, else the
+    title of the first entry learned; a session with neither is left out."""
     wanted = list(sessions)
     names: dict[str, str] = {}
     with suppress(IndexUnavailable), closing(CatalogReader(Path(settings.state.index_db))) as reader, reader.snapshot():
@@ -206,12 +206,12 @@ def _first_words(row: SessionRow) -> str:
 
 
 def _rows(settings: Settings, learned: Mapping[str, tuple[int, str]]) -> list[SessionRow]:
-    """All, the last first; markers are only looked at, not read."""
-    harness = settings.state.harness
+    """Return all rows, latest first; markers are only listed, not read."""
+    markers = settings.state.markers
     rows: dict[str, SessionRow] = {}
     for state in (REFLECTED, START):
-        for session in list_markers(harness, state):
-            at = last_event_at(marker_path(harness, session, state))
+        for session in list_markers(markers, state):
+            at = last_event_at(marker_path(markers, session, state))
             if at is not None:
                 rows[session] = SessionRow(session, at, state, learned.get(session, (0, ""))[0])
     for session, old in _old(settings).items():
@@ -242,9 +242,9 @@ def _entries(settings: Settings, session: str) -> list[EntryRow]:
 
 
 def _confirmed(settings: Settings, session: str, known: set[str]) -> tuple[EntryRow, ...]:
-    """By the journal, which remembers some months: the entries name all their sessions, the index the first.
+    """Read from the journal, which goes back some months: entries name all their sessions, the index only the first.
 
-    A note where the journal says may by now be another's: what was written was taken back, or deleted and said again.
+    A path from the journal may now hold another note: the written one was undone, or deleted and written again.
     """
     journal = Journal(settings.state, vault_store(settings))
     paths = {change.path for act in journal.acts_of(session) for change in act.changes} - known
@@ -256,7 +256,7 @@ def _confirmed(settings: Settings, session: str, known: set[str]) -> tuple[Entry
 
 
 def _taken_back(settings: Settings, session: str) -> tuple[TakenBackNote, ...]:
-    """By the journal, which remembers some months."""
+    """Read from the journal, which goes back some months."""
     journal = Journal(settings.state, vault_store(settings))
     written = {act.id: {change.path for change in act.changes} for act in journal.acts_of(session)}
     found: dict[str, TakenBackNote] = {}
@@ -282,10 +282,10 @@ def _read(settings: Settings, path: str) -> Entry | None:
 
 
 def _with_markers(settings: Settings, rows: Iterable[SessionRow]) -> list[SessionRow]:
-    """The rows, those that have a marker with what it says."""
-    harness = settings.state.harness  # once: it is the hash of the vault's real path
+    """Return the rows, completed from their markers if there are any."""
+    markers = settings.state.markers  # Computed once: it hashes the vault's real path.
     return [
-        replace(row, marker=read_marker(marker_path(harness, row.id, row.state)))
+        replace(row, marker=read_marker(marker_path(markers, row.id, row.state)))
         if row.marker is None and row.state in (START, REFLECTED)
         else row
         for row in rows

@@ -36,7 +36,7 @@ def read_sessions(ledger: Ledger) -> SessionFigures:
     """Those of the ledger, but for trials of the hooks. Raises QueueUnavailable."""
     jobs = [
         job
-        for job in ledger.list(["queued", "running"], kind=KIND, most=MOST)
+        for job in ledger.list_jobs(["queued", "running"], kind=KIND, most=MOST)
         if not str(job.args.get("session") if isinstance(job.args, dict) else "").startswith(TRIAL_SESSION)
     ]
     due = [job.run_at for job in jobs if job.state == "queued"]
@@ -44,7 +44,7 @@ def read_sessions(ledger: Ledger) -> SessionFigures:
     return SessionFigures(len(due), first, len(jobs) - len(due), KIND in ledger.paused())
 
 
-def told_of_sessions(settings: Settings, is_wired: IsWired) -> str:
+def waiting_sessions_notice(settings: Settings, is_wired: IsWired) -> str:
     """`describe_sessions` of this vault's queue; '' also where that cannot be read."""
     if not Path(settings.state.queue_db).exists():
         return ""

@@ -28,6 +28,7 @@ ON_DEMAND_KINDS = (TOPIC_KIND, INDEX_KIND, COST_KIND, PROBE_KIND)
 """Kinds that are read on demand and never recalled for a prompt."""
 TYPES = ("user", "feedback", "project", "reference")
 READ_COMMAND = "memory vault topics read SLUG"
+COMMENT_END = "-->"
 
 
 def find_regions(text: str) -> Iterator[tuple[int, int, str]]:
@@ -190,7 +191,9 @@ def render_index_block(
     `path`: absolute path of the index, for the reader; `room`: characters that the block may have; `is_whole`: False
     for the beginning of an index. Nothing in the notes can close the block.
     """
-    lines = strip_comments(index.replace("\r\n", "\n")).strip().split("\n")
+    # What a beginning leaves open may be closed in the rest.
+    bare = strip_comments(index.replace("\r\n", "\n") + ("" if is_whole else COMMENT_END))
+    lines = (bare if is_whole else bare.removesuffix(COMMENT_END)).strip().split("\n")
     notes = safe_lines("\n".join(lines[: INDEX_LINES + 1]), "").rstrip()
     # Nothing but an item of the list stands at the margin: no line can pass for one of ours.
     text = "\n".join(line if line[:2] in ("- ", "") else INDENT + line for line in notes.split("\n"))

@@ -5,12 +5,9 @@ from __future__ import annotations
 EVIDENCE_HEADING = "Evidence"
 RECEIPT_HEADING = "Research receipt"
 """Heading of the section on how an idea was researched and at what cost; recall does not see it either."""
-PASSED_ON_TAG = "passed-on"
-"""Tag of a note that waits and was said only in texts that the user passed on."""
 NOT_CONFIRMED_TAG = "not-confirmed"
-"""Tag of a note that waits in words of which no record of the host says that the user typed them."""
-WAITING_TAGS = frozenset({PASSED_ON_TAG, NOT_CONFIRMED_TAG})
-"""What has one of these is never saved in its own words unless the user says them or approves them."""
+"""Tag of a note that waits in words of which no record of the host says that the user typed them. It is never saved in
+these words unless the user types or approves them."""
 LOOKED_UP = "Research about this idea is listed below, in a receipt. Without a receipt, nothing has been looked up yet."
 """A line in the note of every idea: Ideas.md leads there from the start, as to deep research."""
 NOT_TYPED = "Not typed by the user:"

@@ -22,6 +22,7 @@ from .header import (
     UNREADABLE,
     UNREADABLE_STATUS,
     is_mark,
+    is_unclosed,
     out_of_use,
     parse_scalars,
     split_header,
@@ -92,6 +93,8 @@ def find_fault(text: str) -> tuple[int, str] | None:
     if out_of_use("", text) == CONFLICT:
         return next((number, line) for number, line in enumerate(lines, 1) if is_mark(line))
     parts = split_header(text)
+    if parts is None and is_unclosed(text):
+        return 1, lines[0]
     if parts is None or not is_broken(parts[1]):
         return None
     header = parts[1].replace("\r\n", "\n").split("\n")

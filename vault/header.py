@@ -64,6 +64,12 @@ def is_open(text: str) -> bool:
     return extent(text) == len(text) > 0
 
 
+def is_unclosed(text: str) -> bool:
+    """Is the text of a whole note a header that does not end, with a field that decides whether it is in use?"""
+    first, *fields = text.removeprefix(BYTE_ORDER_MARK).lstrip().partition("\n\n")[0].split("\n")
+    return is_boundary(first) and is_open(text) and any(field.partition(":")[0] in DECISIVE for field in fields)
+
+
 def body_of(text: str) -> str:
     """The text after the header, or all of it if it has none, without blank lines around it."""
     parts = split_header(text)
@@ -99,7 +105,9 @@ def _texts(value: str, depth: int = 3) -> list[str]:
 
 
 def _is_beyond_one_line(value: str) -> bool:
-    """Is the value a block, tagged, a reference, or a list that goes on?"""
+    """Is the value a block, tagged, a reference, or a list or a quotation that goes on?"""
+    if value[:1] in ("'", '"'):
+        return value[0] not in value[1:]
     return value[:1] in tuple("|>&*!") or (value[:1] == "[" and "]" not in value)
 
 
@@ -140,6 +148,8 @@ def parse_scalars(header: str) -> dict[str, str]:
                 key = "" if value else name
                 if name in DECISIVE and _is_beyond_one_line(value):
                     unreadable = name
+            elif separator and name in DECISIVE:
+                unreadable = name
             continue
         found.pop(key, None)  # nested
         if key in DECISIVE and _is_plain(bare):
@@ -157,7 +167,8 @@ def is_mark(line: str) -> bool:
 
 
 def out_of_use(path: str, text: str) -> str:
-    """CONFLICT or TEMPLATE for the text of a note that is no memory whatever its header says, else ''."""
+    """CONFLICT or TEMPLATE for the text of a note that is no memory whatever its header says, UNREADABLE_STATUS for
+    one whose header is not closed, else ''."""
     parts = split_header(text)
     header = parts[1] if parts is not None else ""
     if "<<<<<<<" in text or ">>>>>>>" in text:
@@ -166,7 +177,7 @@ def out_of_use(path: str, text: str) -> str:
             return CONFLICT
     if TEMPLATES in path.split("/")[:-1] or _is_filled_in(header, text):
         return TEMPLATE
-    return ""
+    return UNREADABLE_STATUS if parts is None and is_unclosed(text) else ""
 
 
 def _is_filled_in(header: str, text: str) -> bool:

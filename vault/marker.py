@@ -1,6 +1,6 @@
 """Session markers: the durable record of what is still to be mined.
 
-`harness/session-id-<id>.start` is written by the first hook of a session, touched by later ones (its
+`markers/session-id-<id>.start` is written by the first hook of a session, touched by later ones (its
 modification time is the time of the session's last event) and rewritten by the worker alone. It is
 renamed to `.reflected` once the session has ended and its last byte is mined. Light module.
 """
@@ -122,16 +122,16 @@ def is_session_id(session_id: object) -> bool:
     )
 
 
-def marker_path(harness: str, session_id: str, state: str = START) -> str:
+def marker_path(markers: str, session_id: str, state: str = START) -> str:
     """Path of a session's marker. Raises ValueError for an id that cannot be a file name."""
     if not is_session_id(session_id):
         raise ValueError("not a session id: " + repr(session_id)[:80])
-    return harness + "/" + _PREFIX + session_id + "." + state
+    return markers + "/" + _PREFIX + session_id + "." + state
 
 
-def _write_temporary(harness: str, marker: Marker, *, synced: bool = True) -> str:
+def _write_temporary(markers: str, marker: Marker, *, synced: bool = True) -> str:
     # Each thread's own: in the worker the sweep and a session's job may write the same marker.
-    temporary = harness + "/" + _temporary_start(marker.session_id) + str(get_ident()) + ".tmp"
+    temporary = markers + "/" + _temporary_start(marker.session_id) + str(get_ident()) + ".tmp"
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, FILE_MODE)
     with open(descriptor, "wb") as file:
         file.write(marker.to_bytes())
@@ -145,28 +145,28 @@ def _temporary_start(session_id: str) -> str:
     return "." + session_id[:64] + "." + str(os.getpid()) + "-"
 
 
-def remove_temporaries(harness: str, session_id: str) -> None:
+def remove_temporaries(markers: str, session_id: str) -> None:
     """Delete what the threads of this process have begun to write for the session: it is about to end without them.
     Raises OSError."""
     start = _temporary_start(session_id)
-    for name in os.listdir(harness):
+    for name in os.listdir(markers):
         if name.startswith(start):
             try:
-                os.unlink(harness + "/" + name)
+                os.unlink(markers + "/" + name)
             except FileNotFoundError:
                 continue
 
 
-def create_marker(harness: str, marker: Marker, *, synced: bool = True) -> bool:
+def create_marker(markers: str, marker: Marker, *, synced: bool = True) -> bool:
     """Write the marker of a session that has none; True if this call created it.
 
     An existing marker is never overwritten, and a reflected one is reopened with its offset. The file appears
     complete or not at all; if not `synced`, that holds as long as the power does. Raises OSError, ValueError.
     """
-    path = marker_path(harness, marker.session_id)
-    if os.path.exists(path) or resume_marker(harness, marker.session_id):
+    path = marker_path(markers, marker.session_id)
+    if os.path.exists(path) or resume_marker(markers, marker.session_id):
         return False
-    temporary = _write_temporary(harness, marker, synced=synced)
+    temporary = _write_temporary(markers, marker, synced=synced)
     try:
         os.link(temporary, path)
     except FileExistsError:
@@ -182,13 +182,13 @@ def create_marker(harness: str, marker: Marker, *, synced: bool = True) -> bool:
     return True
 
 
-def touch_marker(harness: str, session_id: str) -> bool:
+def touch_marker(markers: str, session_id: str) -> bool:
     """Set the time of the session's last event to now; reopens a reflected marker. False when there is no marker."""
-    path = marker_path(harness, session_id)
+    path = marker_path(markers, session_id)
     try:
         os.utime(path)
     except FileNotFoundError:
-        if not resume_marker(harness, session_id):
+        if not resume_marker(markers, session_id):
             return False
         os.utime(path)
     return True
@@ -230,27 +230,27 @@ def _bytes(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else 0
 
 
-def rewrite_marker(harness: str, marker: Marker) -> None:
+def rewrite_marker(markers: str, marker: Marker) -> None:
     """Replace the marker's content atomically and keep the time of its last event. Only the worker calls it.
 
     A touch that falls between reading that time and the rename is lost; the job which the same hook
     enqueued is not. Raises OSError, FileNotFoundError when the session has no marker.
     """
-    path = marker_path(harness, marker.session_id)
+    path = marker_path(markers, marker.session_id)
     status = os.stat(path)
-    temporary = _write_temporary(harness, marker)
+    temporary = _write_temporary(markers, marker)
     os.utime(temporary, ns=(status.st_atime_ns, status.st_mtime_ns))
     os.replace(temporary, path)
 
 
-def mark_reflected(harness: str, session_id: str) -> bool:
+def mark_reflected(markers: str, session_id: str) -> bool:
     """Rename `.start` to `.reflected`; False when there is no `.start`."""
-    return _rename(marker_path(harness, session_id), marker_path(harness, session_id, REFLECTED))
+    return _rename(marker_path(markers, session_id), marker_path(markers, session_id, REFLECTED))
 
 
-def resume_marker(harness: str, session_id: str) -> bool:
+def resume_marker(markers: str, session_id: str) -> bool:
     """Rename `.reflected` back to `.start`, its content unchanged; False when there is no `.reflected`."""
-    return _rename(marker_path(harness, session_id, REFLECTED), marker_path(harness, session_id))
+    return _rename(marker_path(markers, session_id, REFLECTED), marker_path(markers, session_id))
 
 
 def _rename(old: str, new: str) -> bool:
@@ -261,45 +261,45 @@ def _rename(old: str, new: str) -> bool:
     return True
 
 
-def remove_marker(harness: str, session_id: str, state: str) -> bool:
+def remove_marker(markers: str, session_id: str, state: str) -> bool:
     """Delete a marker in the given state; False when there is none."""
     try:
-        os.unlink(marker_path(harness, session_id, state))
+        os.unlink(marker_path(markers, session_id, state))
     except FileNotFoundError:
         return False
     return True
 
 
-def _ended_path(harness: str, session_id: str) -> str:
+def _ended_path(markers: str, session_id: str) -> str:
     if not is_session_id(session_id):
         raise ValueError("not a session id: " + repr(session_id)[:80])
-    return harness + "/ended-" + session_id
+    return markers + "/ended-" + session_id
 
 
-def note_end(harness: str, session_id: str) -> None:
+def note_end(markers: str, session_id: str) -> None:
     """Record that the host ended the session: its marker may be reflected once the transcript is mined to its end."""
-    path = _ended_path(harness, session_id)
+    path = _ended_path(markers, session_id)
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, FILE_MODE))
 
 
-def has_ended(harness: str, session_id: str) -> bool:
+def has_ended(markers: str, session_id: str) -> bool:
     """Has the host ended the session?"""
-    return os.path.exists(_ended_path(harness, session_id))
+    return os.path.exists(_ended_path(markers, session_id))
 
 
-def forget_end(harness: str, session_id: str) -> None:
+def forget_end(markers: str, session_id: str) -> None:
     """Delete the record of the session's end: it goes on, or its marker was reflected."""
     try:
-        os.unlink(_ended_path(harness, session_id))
+        os.unlink(_ended_path(markers, session_id))
     except FileNotFoundError:
         return
 
 
-def list_markers(harness: str, state: str = START) -> list[str]:
+def list_markers(markers: str, state: str = START) -> list[str]:
     """Ids of all sessions with a marker in the given state, sorted; [] when there is no such folder."""
     ending = "." + state
     try:
-        names = os.listdir(harness)
+        names = os.listdir(markers)
     except (FileNotFoundError, NotADirectoryError):
         return []
     ids = [n[len(_PREFIX) : -len(ending)] for n in names if n.startswith(_PREFIX) and n.endswith(ending)]

@@ -10,10 +10,10 @@ import time
 from pathlib import Path
 
 from .bed import Bed
-from .plain import PlainVerdict, run_plain
+from .huey_baseline import PlainVerdict, run_plain
 from .restarts import RESTARTS, come_and_go
 from .rounds import POINTS, at_point, plan
-from .verdict import Verdict, reckon
+from .verdict import Verdict, judge
 
 SHORT_KILLS = 24
 SHORT_SECONDS = 300.0
@@ -42,7 +42,7 @@ def main(argv: list[str]) -> int:
         bed = Bed(Path(folder, "bed"), chance)
         try:
             rounds, took = _disturb(bed, kills, seconds)
-            verdict = reckon(bed)
+            verdict = judge(bed)
         except BaseException:
             print(bed.errors()[-4000:], file=sys.stderr)
             raise

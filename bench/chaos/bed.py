@@ -28,9 +28,9 @@ from ...runtime import killpoint
 from ...runtime.layout import StatePaths
 from ...runtime.settings import Settings, load_settings
 from ...tasks.jobs.wiring import build_worker  # noqa: F401 - loaded before the fork
-from ...tasks.queue.doorbell import ring_worker
 from ...tasks.queue.ledger import Ledger
-from ...tasks.queue.records import doorbell_message
+from ...tasks.queue.records import huey_message
+from ...tasks.queue.wakeup import wake_worker
 from ...tests.index.serve import main as serve_with_fake_model
 
 LEASE_SECONDS = 2
@@ -133,23 +133,23 @@ class Bed:
     @contextlib.contextmanager
     def ledger(self) -> Iterator[Ledger]:
         """The ledger as a command sees it; closed before anything is forked."""
-        with Ledger(self.state.queue_db, bell=lambda: ring_worker(self.state.wake_socket)) as ledger:
+        with Ledger(self.state.queue_db, wakeup=lambda: wake_worker(self.state.wake_socket)) as ledger:
             yield ledger
 
     def count_jobs(self) -> Counter[str]:
         """Add the jobs of this queue.db to the tally; by state."""
         with self.ledger() as ledger:
-            counts = Counter(job.state for job in ledger.list(most=1_000_000))
+            counts = Counter(job.state for job in ledger.list_jobs(most=1_000_000))
         self.tally.jobs += sum(counts.values())
         return Counter({str(state): count for state, count in counts.items()})
 
-    def double_doorbells(self) -> int:
+    def double_messages(self) -> int:
         """Ring once more for everything that waits."""
         with self.ledger() as ledger, ledger.transaction() as conn:
-            rows = conn.execute("SELECT id FROM job WHERE state = 'queued' AND rung_at IS NOT NULL").fetchall()
+            rows = conn.execute("SELECT id FROM job WHERE state = 'queued' AND sent_at IS NOT NULL").fetchall()
             for (job_id,) in rows:
                 conn.execute(
-                    "INSERT INTO task (queue, data, priority) VALUES ('memoryvault', ?, 0)", (doorbell_message(job_id),)
+                    "INSERT INTO task (queue, data, priority) VALUES ('memoryvault', ?, 0)", (huey_message(job_id),)
                 )
             return len(rows)
 

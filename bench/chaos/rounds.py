@@ -36,7 +36,7 @@ def make_work(bed: Bed, *, sessions: int = 1) -> None:
     with suppress(QueueUnavailable):
         _enqueue_other_kinds(bed)
         if bed.chance.random() < 0.3:
-            bed.double_doorbells()
+            bed.double_messages()
 
 
 def _enqueue_other_kinds(bed: Bed) -> None:
@@ -127,7 +127,7 @@ def _await_point(bed: Bed, pid: int, point: str, signame: str) -> None:
 
 def _child_died(bed: Bed) -> bool:
     with bed.ledger() as ledger:
-        return any("mining failed" in (job.error or "") for job in ledger.list(["queued"], kind="reflect.session"))
+        return any("mining failed" in (job.error or "") for job in ledger.list_jobs(["queued"], kind="reflect.session"))
 
 
 def at_random(bed: Bed) -> None:

@@ -45,11 +45,11 @@ def settle(bed: Bed) -> int:
         worker = bed.worker(None, "--until-idle", "--timeout", "60")
         bed.wait(worker, 90.0)
         with bed.ledger() as ledger:
-            dead = ledger.list(["dead"], most=1000)
+            dead = ledger.list_jobs(["dead"], most=1000)
             for job in dead:
                 ledger.retry(job.id)
             replayed += len(dead)
-            if not dead and not ledger.list(["queued", "running"], most=1):
+            if not dead and not ledger.list_jobs(["queued", "running"], most=1):
                 break
             ledger.advance(3600.0)
             with ledger.transaction() as conn:  # A pause after a failure is not waited for.
@@ -58,7 +58,7 @@ def settle(bed: Bed) -> int:
     return replayed
 
 
-def reckon(bed: Bed) -> Verdict:
+def judge(bed: Bed) -> Verdict:
     """Settle and count."""
     replayed = settle(bed)
     details: list[str] = []
@@ -105,8 +105,8 @@ def _memories(bed: Bed, details: list[str]) -> tuple[int, int]:
 def _unmined(bed: Bed, details: list[str]) -> int:
     """Open markers that point before the end of their transcript."""
     found = 0
-    for session in list_markers(bed.state.harness):
-        marker = read_marker(marker_path(bed.state.harness, session))
+    for session in list_markers(bed.state.markers):
+        marker = read_marker(marker_path(bed.state.markers, session))
         if marker is not None and os.path.getsize(marker.transcript) > marker.offset:
             found += 1
             details.append(f"session {session} is not mined to its end")

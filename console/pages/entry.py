@@ -1,4 +1,4 @@
-"""One entry: what it says, what became of it, and where it was said. One that is wrong is dismissed here."""
+"""One entry: text, history and evidence; edit, mark or dismiss it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ...services.marking import reason_against as reason_against_mark
 from ...vault.entry import AGENT_SOURCE, GUARDS, Entry, Source
 from ...vault.pending import pending_folder
 from ...vault.store import VaultStore
-from ..desk import Desk, Notice, attempt, undone
+from ..context import ConsoleContext, Notice, attempt, undone
 from ..page import Page, routes_of
 
 MOST_ACTS = 50
@@ -31,7 +31,7 @@ MOST_SOURCES = 12
 
 @dataclass(frozen=True)
 class _Step:
-    """An act that touched the note; `before` and `after`: its text then, None where there was none or nobody knows."""
+    """An act that changed the note; `before` and `after`: its text then, None if there was none or it is unknown."""
 
     act: Act
     before: str | None
@@ -39,17 +39,17 @@ class _Step:
 
     @property
     def shows_both(self) -> bool:
-        """Whether the two can be compared."""
+        """Whether there are two different texts to compare."""
         return self.before is not None and self.after is not None and self.before != self.after
 
 
-def _routes(desk: Desk) -> Sequence[Route]:
+def _routes(context: ConsoleContext) -> Sequence[Route]:
     def look(request: Request) -> Response:
         return shown(request, request.query_params.get("path", ""))
 
     def dismiss_it(request: Request) -> Response:
         form: Mapping[str, str] = request.state.form
-        return shown(request, form.get("item", ""), attempt(lambda: _dismissed(desk, form)))
+        return shown(request, form.get("item", ""), attempt(lambda: _dismissed(context, form)))
 
     def mark(request: Request) -> Response:
         form: Mapping[str, str] = request.state.form
@@ -57,7 +57,7 @@ def _routes(desk: Desk) -> Sequence[Route]:
 
         def marked() -> Notice:
             nonlocal path
-            done = _marked(desk, form)
+            done = _marked(context, form)
             path = done.path
             return Notice(f"{done.verdict}{' already' * done.was_so}: {done.path}")
 
@@ -66,28 +66,28 @@ def _routes(desk: Desk) -> Sequence[Route]:
 
     def edit_it(request: Request) -> Response:
         form: Mapping[str, str] = request.state.form
-        said = attempt(lambda: _edited(desk, form))
+        said = attempt(lambda: _edited(context, form))
         return shown(request, form.get("item", ""), said, typed=form.get("body", "") if said.is_problem else "")
 
     def undo(request: Request) -> Response:
         form: Mapping[str, str] = request.state.form
-        return shown(request, form.get("item", ""), undone(desk, form.get("act", ""))[0])
+        return shown(request, form.get("item", ""), undone(context, form.get("act", ""))[0])
 
     def shown(request: Request, path: str, said: Notice | None = None, typed: str = "") -> Response:
-        store = desk.store()
+        store = context.store()
         entry = _find(store, path)
-        last = desk.last_decision.of(desk.reviewer())
-        steps = _history(Journal(desk.settings.state, store), store, entry)
-        return desk.page(
+        last = context.last_decision.of(context.reviewer())
+        steps = _history(Journal(context.settings.state, store), store, entry)
+        return context.page(
             request,
             "entry.html",
             page="entry",
             title=entry.title,
             said=said,
-            address="" if said is None else desk.entry_url(entry.path),
+            address="" if said is None else context.entry_url(entry.path),
             is_edited=bool(typed) or (said is None and request.query_params.get("panel") == "edit"),
             typed=typed,
-            # What waits is decided on where it waits.
+            # A waiting note is decided on its own page.
             can_dismiss=pending_folder(entry.path) == "" and not reason_against(entry),
             can_mark=not reason_against_mark(entry),
             guards=GUARDS,
@@ -95,7 +95,7 @@ def _routes(desk: Desk) -> Sequence[Route]:
             entry=entry,
             steps=steps[:MOST_ACTS],
             more_steps=max(0, len(steps) - MOST_ACTS),
-            evidence=_evidence(desk, entry.sources[:MOST_SOURCES]),
+            evidence=_evidence(context, entry.sources[:MOST_SOURCES]),
             more_evidence=max(0, len(entry.sources) - MOST_SOURCES),
             fields=facts_of(entry),
             agent=AGENT_SOURCE,
@@ -104,44 +104,44 @@ def _routes(desk: Desk) -> Sequence[Route]:
     return routes_of("/entry", look, dismiss=dismiss_it, mark=mark, edit=edit_it, undo=undo)
 
 
-def _dismissed(desk: Desk, form: Mapping[str, str]) -> Notice:
-    done = dismiss(desk.reviewer(), form.get("item", ""), form.get("hash", ""))
-    desk.changed()
+def _dismissed(context: ConsoleContext, form: Mapping[str, str]) -> Notice:
+    done = dismiss(context.reviewer(), form.get("item", ""), form.get("hash", ""))
+    context.changed()
     return Notice(f"{done.status}{' already' if done.was_so else ''}: {done.path}")
 
 
-def _marked(desk: Desk, form: Mapping[str, str]) -> Marked:
-    reviewer, path, seen = desk.reviewer(), form.get("item", ""), form.get("hash", "")
+def _marked(context: ConsoleContext, form: Mapping[str, str]) -> Marked:
+    reviewer, path, seen = context.reviewer(), form.get("item", ""), form.get("hash", "")
     mark = form.get("mark", "")
     if mark in ("always", "not always"):
         done = mark_always(reviewer, path, mark == "always", seen)
     else:
         done = mark_guard(reviewer, path, "" if mark == "off" else mark, seen)
-    desk.changed()
+    context.changed()
     return done
 
 
-def _edited(desk: Desk, form: Mapping[str, str]) -> Notice:
+def _edited(context: ConsoleContext, form: Mapping[str, str]) -> Notice:
     text = form.get("body", "").replace("\r\n", "\n").strip()
     if not text:
         raise UsageError("nothing was left of the text: dismiss it instead")
     body = scrub(text, Policy.SECRETS)
     remark = "; secrets in the text were replaced" if body != text else ""
-    changed = edit(desk.reviewer(), form.get("item", ""), body, form.get("hash", ""))
-    desk.changed()
+    changed = edit(context.reviewer(), form.get("item", ""), body, form.get("hash", ""))
+    context.changed()
     return Notice(f"edited: {form.get('item', '')}{remark}" if changed else "it says that already")
 
 
 def _is_of_this_page(act: Act, path: str) -> bool:
-    """Was this last decision made by a button of the entry's page?"""
+    """Whether the last decision was made on this entry's page."""
     return act.run.startswith((f"{RUN}:", f"{MARK_RUN}:", f"{EDIT_RUN}:")) and act.changes[0].path == path
 
 
 def _find(store: VaultStore, name: str) -> Entry:
-    """By its path, wherever it lies; else a living one by its slug. Raises EntryNotFound, UsageError, PathRefused."""
+    """Any entry by path, else one in use by slug. Raises EntryNotFound, UsageError, PathRefused."""
     if not name:
         raise EntryNotFound("which entry? a list, or the search, leads to one")
-    # Obsidian's links name notes from the folder above the vault, too.
+    # Obsidian's links may start in the folder above the vault.
     inside = name.removeprefix(f"{store.vault.name}/")
     for path in (name, f"{name}.md", inside, f"{inside}.md"):
         try:
@@ -153,7 +153,7 @@ def _find(store: VaultStore, name: str) -> Entry:
 
 
 def _history(journal: Journal, store: VaultStore, entry: Entry) -> list[_Step]:
-    """The acts that touched the note or what it was before it came here, the newest first."""
+    """The acts that changed the note, or the note that it was moved from, newest first."""
     steps: list[_Step] = []
     paths = {entry.path}
     later: str | None = store.read_bytes(entry.path).decode("utf-8", "replace")
@@ -161,7 +161,7 @@ def _history(journal: Journal, store: VaultStore, entry: Entry) -> list[_Step]:
         touched = [change for change in act.changes if change.path in paths]
         if not touched:
             continue
-        # A note that appears in the act in which another went came from there: a proposal that was approved.
+        # A note that an act creates while it removes another comes from that one: an approved proposal.
         came = any(change.before is None for change in touched)
         gone = [change for change in act.changes if change.after_hash is None and change.before is not None]
         before = next((change.before for change in touched if change.before is not None), None)
@@ -176,9 +176,9 @@ def _history(journal: Journal, store: VaultStore, entry: Entry) -> list[_Step]:
     return steps
 
 
-def _evidence(desk: Desk, sources: Sequence[Source]) -> list[tuple[Source, Excerpt | None]]:
-    """Each with the piece of its session, None for what no session said."""
-    excerpts = iter(excerpts_of(desk.settings, [source for source in sources if source.session]))
+def _evidence(context: ConsoleContext, sources: Sequence[Source]) -> list[tuple[Source, Excerpt | None]]:
+    """Each source with the excerpt of its session, None without a session."""
+    excerpts = iter(excerpts_of(context.settings, [source for source in sources if source.session]))
     return [(source, next(excerpts) if source.session else None) for source in sources]
 
 

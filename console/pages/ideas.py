@@ -1,4 +1,4 @@
-"""The incubator: ideas, those that nobody came back to first. Keep, archive or delete."""
+"""The incubator: keep, archive or delete ideas, the stale ones first."""
 
 from __future__ import annotations
 
@@ -20,45 +20,45 @@ from ...services.pending_page import list_pending_paths, load_pending_page, orde
 from ...vault.entry import Entry
 from ...vault.pending import IDEAS_LIST, is_idea_path
 from ...vault.store import VaultStore
-from ..desk import Desk, Notice, attempt, decided_elsewhere, page_number, undone
+from ..context import ConsoleContext, Notice, attempt, decided_elsewhere, page_number, undone
 from ..page import Page, routes_of
 
 ON_A_PAGE = 20
 ANSWERS: Mapping[str, Answer] = {answer.value: answer for answer in Answer}
 
 
-def _routes(desk: Desk) -> Sequence[Route]:
+def _routes(context: ConsoleContext) -> Sequence[Route]:
     def look(request: Request) -> Response:
-        return _shown(desk, request, request.query_params.get("idea", ""))
+        return _shown(context, request, request.query_params.get("idea", ""))
 
     def decide(request: Request) -> Response:
         form: Mapping[str, str] = request.state.form
-        said = attempt(lambda: _decided(desk, form))
-        return _shown(desk, request, form.get("idea" if said.is_problem else "next", ""), said)
+        said = attempt(lambda: _decided(context, form))
+        return _shown(context, request, form.get("idea" if said.is_problem else "next", ""), said)
 
     def undo(request: Request) -> Response:
-        said, act = undone(desk, request.state.form.get("act", ""))
+        said, act = undone(context, request.state.form.get("act", ""))
         back = [slug_of(change.path) for change in act.changes if is_idea_path(change.path)] if act else []
         back += [move.to.rsplit("/", 1)[-1] for move in act.moves] if act else []
-        return _shown(desk, request, back[0] if back else request.state.form.get("item", ""), said)
+        return _shown(context, request, back[0] if back else request.state.form.get("item", ""), said)
 
     return routes_of("/ideas", look, decide=decide, undo=undo)
 
 
-def _decided(desk: Desk, form: Mapping[str, str]) -> Notice:
+def _decided(context: ConsoleContext, form: Mapping[str, str]) -> Notice:
     slug = form.get("idea", "")
     answer = ANSWERS.get(form.get("answer", ""))
     if answer is None:
         raise UsageError("an idea is kept, archived or deleted")
-    reviewer = desk.reviewer()
+    reviewer = context.reviewer()
     run = reviewer.journal.new_run("review")
     try:
         done = decide_on_idea(
-            desk.settings, reviewer.journal, slug, answer, run=run, expected_hash=form.get("hash", "")
+            context.settings, reviewer.journal, slug, answer, run=run, expected_hash=form.get("hash", "")
         )
     except (EntryNotFound, EditConflict) as error:
         raise decided_elsewhere(reviewer, _path(slug), error) from error
-    desk.changed()
+    context.changed()
     again = f"; it can be restored for {TRASH_DAYS} days" if answer is Answer.DELETE else ""
     return Notice(f"{done.verdict}: {done.slug}{again}")
 
@@ -67,14 +67,14 @@ def _path(slug: str) -> str:
     return f"personal-private/{INCUBATOR}/{slug}/_index.md"
 
 
-def _shown(desk: Desk, request: Request, wanted: str, said: Notice | None = None) -> Response:
-    reviewer = desk.reviewer()
+def _shown(context: ConsoleContext, request: Request, wanted: str, said: Notice | None = None) -> Response:
+    reviewer = context.reviewer()
     store = reviewer.store
     search = request.query_params.get("q", "")[:200]
     every = list_pending_paths(store)
     paths = [path for path in every[INCUBATOR] if is_idea_path(path)]
     stale = _nobody_came_back(store)
-    ordered = order_pending(desk.settings, store, INCUBATOR, paths, search)
+    ordered = order_pending(context.settings, store, INCUBATOR, paths, search)
     ordered.sort(key=lambda path: slug_of(path) not in stale)
     number = page_number(request)
     place = next((at for at, path in enumerate(ordered) if slug_of(path) == wanted), None)
@@ -87,12 +87,12 @@ def _shown(desk: Desk, request: Request, wanted: str, said: Notice | None = None
         iter(queue.entries), None
     )
     at = ordered.index(chosen.path) if chosen is not None else 0
-    return desk.page(
+    return context.page(
         request,
         "ideas.html",
         page="ideas",
         said=said,
-        address=desk.url("ideas", idea=slug_of(chosen.path) if chosen else "", q=search),
+        address=context.url("ideas", idea=slug_of(chosen.path) if chosen else "", q=search),
         queue=queue,
         start=(queue.number - 1) * ON_A_PAGE + 1,
         rows=[(slug_of(idea.path), idea, pitch_of(idea)) for idea in queue.entries],
@@ -104,35 +104,35 @@ def _shown(desk: Desk, request: Request, wanted: str, said: Notice | None = None
         place=at + 1,
         stale=stale,
         to_answer=sum(slug_of(path) in stale for path in ordered),
-        months=desk.settings.memory.incubator_gc_months,
-        surfaced=_surfaced(desk, store, chosen),
+        months=context.settings.memory.incubator_gc_months,
+        surfaced=_surfaced(context, store, chosen),
         files=_beside(chosen, every[INCUBATOR]),
         away=len(put_away_ideas(store)),
         search=search,
-        last=desk.last_decision.of(reviewer),
+        last=context.last_decision.of(reviewer),
         pending=count_pending_notes(store, chain.from_iterable(every.values())),
     )
 
 
 def _nobody_came_back(store: VaultStore) -> frozenset[str]:
-    """The ideas of the weekly list."""
+    """Slugs of the weekly list of stale ideas."""
     try:
         return frozenset(listed(store.read(IDEAS_LIST).body))
     except (EntryNotFound, EntryInvalid):
         return frozenset()
 
 
-def _surfaced(desk: Desk, store: VaultStore, idea: Entry | None) -> bool | None:
+def _surfaced(context: ConsoleContext, store: VaultStore, idea: Entry | None) -> bool | None:
     if idea is None:
         return None
     try:
-        return is_surfaced(desk.settings, store, idea.path)
+        return is_surfaced(context.settings, store, idea.path)
     except MemoryVaultError:
         return None
 
 
 def _beside(idea: Entry | None, notes: Sequence[str]) -> list[str]:
-    """What research wrote beside the idea, among the `notes` of the incubator."""
+    """Paths among `notes` that research wrote beside the idea."""
     if idea is None:
         return []
     folder = idea.path.rpartition("/")[0]

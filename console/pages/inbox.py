@@ -1,4 +1,4 @@
-"""The inbox: what was inferred once. Groups that say the same come first, then every note by itself."""
+"""The inbox: what was inferred once, by group (notes that say the same) or note by note."""
 
 from __future__ import annotations
 
@@ -21,53 +21,53 @@ from ...services.pending_page import PendingPage, list_pending_paths, load_pendi
 from ...services.reviewing import Reviewer
 from ...services.triaging import carry_out_step, plan_triage
 from ...vault.entry import Entry
-from ..desk import Desk, Notice, attempt, counted, decided_elsewhere, page_number, undone
+from ..context import ConsoleContext, Notice, attempt, counted, decided_elsewhere, page_number, undone
 from ..page import Listed, Page, page_of, routes_of
 
 ON_A_PAGE = 25
 GROUPS_ON_A_PAGE = 8
 MOST_COMPARED = 250
-"""Each is compared with each. Of a fuller inbox the oldest; the rest is when these are decided on."""
+"""Notes that are compared with each other, the oldest first; the rest follows once these are decided on."""
 
 Name = Literal["promote", "merge", "expire"]
 
 
 @dataclass(frozen=True)
 class _Group:
-    """A step of the triage with the notes it is about, the one that is kept first."""
+    """A step of the triage with its notes; the note that is kept comes first."""
 
     name: Name
     why: str
     entries: tuple[Entry, ...]
 
 
-def _routes(desk: Desk) -> Sequence[Route]:
+def _routes(context: ConsoleContext) -> Sequence[Route]:
     def look(request: Request) -> Response:
-        return _shown(desk, request)
+        return _shown(context, request)
 
     def sort(request: Request) -> Response:
-        return _shown(desk, request, attempt(lambda: _sorted(desk, request.state.form)))
+        return _shown(context, request, attempt(lambda: _sorted(context, request.state.form)))
 
     def decide(request: Request) -> Response:
-        return _shown(desk, request, attempt(lambda: _decided(desk, request.state.form)))
+        return _shown(context, request, attempt(lambda: _decided(context, request.state.form)))
 
     def undo(request: Request) -> Response:
-        return _shown(desk, request, undone(desk, request.state.form.get("act", ""))[0])
+        return _shown(context, request, undone(context, request.state.form.get("act", ""))[0])
 
     return routes_of("/inbox", look, sort=sort, decide=decide, undo=undo)
 
 
-def _sorted(desk: Desk, form: Mapping[str, str]) -> Notice:
-    """One group, as it was shown."""
+def _sorted(context: ConsoleContext, form: Mapping[str, str]) -> Notice:
+    """Carry out the step of one group as it was shown."""
     numbers = range(sum(name.startswith("path-") for name in form))
     seen = {form.get(f"path-{number}", ""): form.get(f"hash-{number}", "") for number in numbers}
     answer = form.get("answer")
     if not seen or answer not in ("yes", "reject"):
         raise UsageError("a group is put in order or rejected")
-    reviewer = desk.reviewer()
+    reviewer = context.reviewer()
     try:
         done = carry_out_step(
-            desk.settings,
+            context.settings,
             reviewer,
             _step(form.get("step", ""), list(seen)),
             seen,
@@ -78,7 +78,7 @@ def _sorted(desk: Desk, form: Mapping[str, str]) -> Notice:
         if not gone:
             raise
         raise decided_elsewhere(reviewer, gone, error) from error
-    desk.changed()
+    context.changed()
     what = done.result if done.path is None else f"{done.result}: {done.path}"
     return Notice(what + (f" ({counted(len(seen), 'note')})" if len(seen) > 1 else ""))
 
@@ -94,47 +94,47 @@ def _step(name: str, paths: list[str]) -> TriageStep:
     raise UsageError("a group is promoted, merged or expired")
 
 
-def _decided(desk: Desk, form: Mapping[str, str]) -> Notice:
-    """One note by itself, without waiting for others that say the same."""
+def _decided(context: ConsoleContext, form: Mapping[str, str]) -> Notice:
+    """Decide on one note alone."""
     decisions: Mapping[str, Decision] = {"approve": Approve(), "reject": Reject()}
     decision = decisions.get(form.get("decision", ""))
     if decision is None:
         raise UsageError("a decision is approve or reject")
     path = form.get("item", "")
-    reviewer = desk.reviewer()
+    reviewer = context.reviewer()
     try:
         decided = reviewer.decide(
             path, decision, run=reviewer.journal.new_run("review"), expected_hash=form.get("hash", "")
         )
     except (EntryNotFound, EditConflict) as error:
         raise decided_elsewhere(reviewer, path, error) from error
-    desk.changed()
+    context.changed()
     return Notice(f"{decided.verdict}: {decided.path}")
 
 
-def _shown(desk: Desk, request: Request, said: Notice | None = None) -> Response:
-    reviewer = desk.reviewer()
+def _shown(context: ConsoleContext, request: Request, said: Notice | None = None) -> Response:
+    reviewer = context.reviewer()
     search = request.query_params.get("q", "")[:200]
     view = "all" if search or request.query_params.get("view") == "all" else "groups"
     every = list_pending_paths(reviewer.store)
     paths = every[INBOX]
     number = page_number(request)
-    ordered = order_pending(desk.settings, reviewer.store, INBOX, paths, search)
+    ordered = order_pending(context.settings, reviewer.store, INBOX, paths, search)
     groups: list[_Group] = []
     if view == "groups":
-        groups = _groups(desk, reviewer, ordered)
+        groups = _groups(context, reviewer, ordered)
     if view == "groups" and paths and not groups and request.query_params.get("view") != "groups":
-        view = "all"  # Nothing is to be put in order: the page shows the inbox.
+        view = "all"  # There is no step: show every note.
     if view == "groups":
         queue: Listed | PendingPage = page_of(groups, number, GROUPS_ON_A_PAGE)
     else:
         queue = load_pending_page(reviewer.store, ordered, number, ON_A_PAGE)
-    return desk.page(
+    return context.page(
         request,
         "inbox.html",
         page="inbox",
         said=said,
-        address=desk.url("inbox", view=view if view == "all" else "", q=search, page=number if number > 1 else ""),
+        address=context.url("inbox", view=view if view == "all" else "", q=search, page=number if number > 1 else ""),
         view=view,
         search=search,
         groups=queue.rows if isinstance(queue, Listed) else [],
@@ -143,15 +143,15 @@ def _shown(desk: Desk, request: Request, said: Notice | None = None) -> Response
         queue=queue,
         total=len(paths),
         compared=min(len(ordered), MOST_COMPARED),
-        mode=desk.settings.memory.review_mode,
-        last=desk.last_decision.of(reviewer),
+        mode=context.settings.memory.review_mode,
+        last=context.last_decision.of(reviewer),
         pending=count_pending_notes(reviewer.store, chain.from_iterable(every.values())),
     )
 
 
-def _groups(desk: Desk, reviewer: Reviewer, ordered: Sequence[str]) -> list[_Group]:
+def _groups(context: ConsoleContext, reviewer: Reviewer, ordered: Sequence[str]) -> list[_Group]:
     notes = list(reviewer.store.readable(ordered[:MOST_COMPARED]))
-    steps, entries = plan_triage(desk.settings, reviewer, notes)
+    steps, entries = plan_triage(context.settings, reviewer, notes)
     found = []
     for step in steps:
         match step:

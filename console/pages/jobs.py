@@ -1,4 +1,4 @@
-"""Jobs and schedules, as they are now: what runs, what waits, what went wrong; and the user's hand on it."""
+"""Jobs, schedules and kinds as they are now, with the actions of `memory jobs`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ...tasks.queue.enqueue import open_ledger
 from ...tasks.queue.kinds import POLICIES
 from ...tasks.queue.ledger import STATES, Ledger
 from ...tasks.queue.scheduler import Scheduler, local_timezone
-from ..desk import Desk, Notice, attempt, counted, page_number
+from ..context import ConsoleContext, Notice, attempt, counted, page_number
 from ..page import Listed, Page, routes_of
 
 ON_A_PAGE = 25
@@ -43,7 +43,7 @@ class Overview:
 
 @dataclass(frozen=True)
 class KindRow:
-    """One kind with what there is of it."""
+    """One kind with its jobs."""
 
     kind: str
     is_paused: bool
@@ -54,7 +54,7 @@ class KindRow:
 
 @dataclass(frozen=True)
 class JobFilter:
-    """What is looked at."""
+    """The parameters of the page."""
 
     view: str
     id: str
@@ -80,7 +80,7 @@ class JobFilter:
 
     @property
     def query(self) -> dict[str, object]:
-        """The same as an address has it, but for the page's number."""
+        """The parameters of an address, without the page's number."""
         return {
             "view": "" if self.view == VIEWS[0] else self.view,
             "id": self.id,
@@ -91,33 +91,33 @@ class JobFilter:
         }
 
 
-def _routes(desk: Desk) -> Sequence[Route]:
+def _routes(context: ConsoleContext) -> Sequence[Route]:
     def look(request: Request) -> Response:
-        return _shown(desk, request)
+        return _shown(context, request)
 
     def live(request: Request) -> Response:
         asked = JobFilter.of(request)
-        return desk.part(
-            "jobs_live.html", asked=asked, csrf=request.state.session.csrf, **_values(desk, asked), **_fixed()
+        return context.part(
+            "jobs_live.html", asked=asked, csrf=request.state.session.csrf, **_values(context, asked), **_fixed()
         )
 
     def act(request: Request) -> Response:
         form: Mapping[str, str] = request.state.form
-        return _shown(desk, request, attempt(lambda: _acted(desk, form)))
+        return _shown(context, request, attempt(lambda: _acted(context, form)))
 
     return (*routes_of("/jobs", look, act=act), Route("/jobs/live", live, methods=["GET"]))
 
 
-def _shown(desk: Desk, request: Request, said: Notice | None = None) -> Response:
+def _shown(context: ConsoleContext, request: Request, said: Notice | None = None) -> Response:
     asked = JobFilter.of(request)
-    return desk.page(
+    return context.page(
         request,
         "jobs.html",
         page="jobs",
         said=said,
-        address=desk.url("jobs", page=asked.number if asked.number > 1 else "", **asked.query),
+        address=context.url("jobs", page=asked.number if asked.number > 1 else "", **asked.query),
         asked=asked,
-        **_values(desk, asked),
+        **_values(context, asked),
         **_fixed(),
     )
 
@@ -126,13 +126,13 @@ def _fixed() -> dict[str, Any]:
     return {"states": STATES, "kinds": sorted(POLICIES)}
 
 
-def _values(desk: Desk, asked: JobFilter) -> dict[str, Any]:
-    with open_ledger(desk.settings) as ledger:
-        values: dict[str, Any] = {"overview": _overview(desk, ledger), "job": None, "now": ledger.now()}
+def _values(context: ConsoleContext, asked: JobFilter) -> dict[str, Any]:
+    with open_ledger(context.settings) as ledger:
+        values: dict[str, Any] = {"overview": _overview(context, ledger), "job": None, "now": ledger.now()}
         if asked.id:
             return {**values, "job": ledger.get(_number(asked.id))}
         if asked.view == "schedules":
-            able = handlers(desk.settings).keys()
+            able = handlers(context.settings).keys()
             return {**values, "schedules": _scheduler(ledger).status(), "able": able, "zone": local_timezone()}
         if asked.view == "kinds":
             return {**values, "rows": _kinds(ledger)}
@@ -147,16 +147,16 @@ def _values(desk: Desk, asked: JobFilter) -> dict[str, Any]:
                 break
             number = pages
         listed = Listed(jobs, total, number, pages)
-        running = ledger.list(["running"], most=MOST_RUNNING)
+        running = ledger.list_jobs(["running"], most=MOST_RUNNING)
         return {**values, "listed": listed, "running": running}
 
 
-def _overview(desk: Desk, ledger: Ledger) -> Overview:
-    state = desk.settings.state
+def _overview(context: ConsoleContext, ledger: Ledger) -> Overview:
+    state = context.settings.state
     backlog = ledger.backlog()
     return Overview(
         worker=lock_holder(state.worker_lock),
-        why_nothing_starts=why_nothing_starts(desk.settings),
+        why_nothing_starts=why_nothing_starts(context.settings),
         running=backlog.running,
         due=backlog.due,
         delayed=backlog.delayed,
@@ -179,10 +179,10 @@ def _scheduler(ledger: Ledger) -> Scheduler:
     return Scheduler(ledger, kinds={schedule.kind for schedule in SCHEDULES})
 
 
-def _acted(desk: Desk, form: Mapping[str, str]) -> Notice:
-    """What `memory jobs list` and `memory jobs schedule` do, by the same functions."""
+def _acted(context: ConsoleContext, form: Mapping[str, str]) -> Notice:
+    """Carry out one action, by the functions that `memory jobs` uses."""
     name = form.get("name", "")
-    with open_ledger(desk.settings) as ledger:
+    with open_ledger(context.settings) as ledger:
         match form.get("do"):
             case "retry":
                 job = ledger.retry(_number(name))
@@ -202,7 +202,7 @@ def _acted(desk: Desk, form: Mapping[str, str]) -> Notice:
             case "schedule-run":
                 scheduler = _scheduler(ledger)
                 kind = scheduler.kind_of(name)
-                if kind not in handlers(desk.settings):
+                if kind not in handlers(context.settings):
                     raise UsageError(f"{name}: this version has nothing that does {kind}")
                 return Notice(f"{name}: queued as job {scheduler.run_now(name)}")
             case "schedule-pause":

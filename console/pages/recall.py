@@ -22,7 +22,7 @@ from ...index.receipts import (
 )
 from ...runtime.errors import UsageError
 from ...services.session_list import session_names
-from ..desk import Desk, Notice, attempt, page_number
+from ..context import ConsoleContext, Notice, attempt, page_number
 from ..page import Page, page_of, routes_of
 from ..receipts import NO_SESSION, recalls_by_session, receipts_of, stages
 
@@ -35,47 +35,47 @@ REASONS: Mapping[str, str] = {
 }
 
 
-def _routes(desk: Desk) -> Sequence[Route]:
+def _routes(context: ConsoleContext) -> Sequence[Route]:
     def look(request: Request) -> Response:
         session = request.query_params.get("session", "")
-        return _one(desk, request, session) if session else _all(desk, request)
+        return _one(context, request, session) if session else _all(context, request)
 
     def mark(request: Request) -> Response:
         form: Mapping[str, str] = request.state.form
-        said = attempt(lambda: _marked(desk, form))
-        return _one(desk, request, form.get("session", ""), said=said)
+        said = attempt(lambda: _marked(context, form))
+        return _one(context, request, form.get("session", ""), said=said)
 
     return routes_of("/recall", look, mark=mark)
 
 
-def _all(desk: Desk, request: Request) -> Response:
+def _all(context: ConsoleContext, request: Request) -> Response:
     search = request.query_params.get("q", "").strip()[:200]
-    listed = page_of(recalls_by_session(desk.settings.state, search), page_number(request), SESSIONS_ON_A_PAGE)
-    return desk.page(
+    listed = page_of(recalls_by_session(context.settings.state, search), page_number(request), SESSIONS_ON_A_PAGE)
+    return context.page(
         request,
         "recall.html",
         page="recall",
         listed=listed,
-        names=session_names(desk.settings, [row.session for row in listed.rows]),
+        names=session_names(context.settings, [row.session for row in listed.rows]),
         search=search,
         no_session=NO_SESSION,
     )
 
 
-def _one(desk: Desk, request: Request, session: str, said: Notice | None = None) -> Response:
+def _one(context: ConsoleContext, request: Request, session: str, said: Notice | None = None) -> Response:
     wanted = None if session == NO_SESSION else session
-    rows = [one for one in receipts_of(desk.settings.state, wanted or "") if (one["session"] or None) == wanted]
+    rows = [one for one in receipts_of(context.settings.state, wanted or "") if (one["session"] or None) == wanted]
     listed = page_of(rows, page_number(request), RECALLS_ON_A_PAGE)
     shown_from = (listed.number - 1) * RECALLS_ON_A_PAGE
     given_before = [count_given_before(one, rows[at + 1 :]) for at, one in enumerate(listed.rows, shown_from)]
-    marks = marks_of(read_marks(_marks_file(desk)))
-    return desk.page(
+    marks = marks_of(read_marks(_marks_file(context)))
+    return context.page(
         request,
         "recall_session.html",
         page="recall",
         title="Recall",
         said=said or (None if rows else Notice(f"no recall of a session {session[:80]} is on record", True)),
-        address=desk.url("recall", session=session, page=listed.number),
+        address=context.url("recall", session=session, page=listed.number),
         listed=listed,
         given_before=given_before,
         describe_given_before=describe_given_before,
@@ -90,20 +90,20 @@ def _one(desk: Desk, request: Request, session: str, said: Notice | None = None)
     )
 
 
-def _marked(desk: Desk, form: Mapping[str, str]) -> Notice:
-    """As `memory vault inspect --useful` does, for a hit that is on record."""
+def _marked(context: ConsoleContext, form: Mapping[str, str]) -> Notice:
+    """Mark a recorded hit, as `memory vault inspect --useful` does."""
     at, path, useful = form.get("at", ""), form.get("path", ""), form.get("useful", "")
     if useful not in ("yes", "no"):
         raise UsageError("a hit is marked as useful or as noise")
-    for one in receipts_of(desk.settings.state, at):
+    for one in receipts_of(context.settings.state, at):
         if one["at"] == at and any(hit["path"] == path for hit in one["hits"]):
-            append_receipt(_marks_file(desk), new_mark(one, path, useful=useful == "yes"))
+            append_receipt(_marks_file(context), new_mark(one, path, useful=useful == "yes"))
             return Notice(f"{path} is marked as {'useful' if useful == 'yes' else 'noise'}")
     raise UsageError("no recall on record has that hit")
 
 
-def _marks_file(desk: Desk) -> Path:
-    return Path(desk.settings.state.log) / "marks.jsonl"
+def _marks_file(context: ConsoleContext) -> Path:
+    return Path(context.settings.state.log) / "marks.jsonl"
 
 
 PAGE = Page(

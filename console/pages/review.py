@@ -30,77 +30,77 @@ from ...services.reviewing import DecisionOutcome, NearEntry, Reviewer, also_in
 from ...vault.core import is_ban
 from ...vault.entry import ACTIVE, Entry, Source
 from ...vault.pending import describe_review
-from ..desk import Desk, Notice, attempt, decided_elsewhere, name_of, page_number, undone
+from ..context import ConsoleContext, Notice, attempt, decided_elsewhere, name_of, page_number, undone
 from ..page import Page, routes_of
 
 ON_A_PAGE = 20
 MOST_SESSIONS = 3
-"""What was said around the evidence is shown of so many sessions; the entry's page has more."""
+"""How many sessions are quoted; the entry's page has more."""
 PANELS = frozenset({"edit", "supersede"})
 
 
 @dataclass(frozen=True)
 class _Item:
-    """The proposal that is looked at, with what is beside it."""
+    """The open proposal, with its neighbours in the queue."""
 
     entry: Entry
     text: str
     """The body as it will be kept."""
     place: int
-    """From 1, in the queue."""
+    """Its position in the queue, from 1."""
     before: str | None
     after: str | None
     replaces: Entry | None
-    """The entry that it names itself; approving it supersedes that one."""
+    """The entry that approving it supersedes, if it names one."""
 
 
-def _routes(desk: Desk) -> Sequence[Route]:
+def _routes(context: ConsoleContext) -> Sequence[Route]:
     def look(request: Request) -> Response:
         asked = request.query_params
-        return _shown(desk, request, asked.get("item", ""), panel=asked.get("panel", ""))
+        return _shown(context, request, asked.get("item", ""), panel=asked.get("panel", ""))
 
     def decide(request: Request) -> Response:
         form: Mapping[str, str] = request.state.form
-        said = attempt(lambda: _decided(desk, form))
-        # What could not be done is looked at again; else the next one.
-        again = said.is_problem and _exists(desk, form.get("item", ""))
+        said = attempt(lambda: _decided(context, form))
+        # After a failure show the same proposal again, else the next one.
+        again = said.is_problem and _exists(context, form.get("item", ""))
         if again:
             typed = form.get("body", "")
             panel = "edit" if typed else "supersede" if form.get("decision") == "supersede" else ""
             return _shown(
-                desk, request, form["item"], panel=panel, said=said, typed=typed, compared=form.get("old", "")
+                context, request, form["item"], panel=panel, said=said, typed=typed, compared=form.get("old", "")
             )
         return _shown(
-            desk, request, form.get("next", ""), said=said, unsent=form.get("body", "") if said.is_problem else ""
+            context, request, form.get("next", ""), said=said, unsent=form.get("body", "") if said.is_problem else ""
         )
 
     def around(request: Request) -> Response:
         sources: tuple[Source, ...] = ()
-        with suppress(EntryNotFound, EntryInvalid, PathRefused):  # Decided on elsewhere, in this moment.
-            sources = desk.store().read(request.query_params.get("item", "")).sources
+        with suppress(EntryNotFound, EntryInvalid, PathRefused):  # Decided elsewhere meanwhile.
+            sources = context.store().read(request.query_params.get("item", "")).sources
         said_in = [source for source in sources if source.session][:MOST_SESSIONS]
-        return desk.part("review_said.html", excerpts=excerpts_of(desk.settings, said_in))
+        return context.part("review_said.html", excerpts=excerpts_of(context.settings, said_in))
 
     def undo(request: Request) -> Response:
         form: Mapping[str, str] = request.state.form
-        said, act = undone(desk, form.get("act", ""))
+        said, act = undone(context, form.get("act", ""))
         back = [change.path for change in act.changes if special_folder(change.path) == REVIEW] if act else []
-        return _shown(desk, request, back[0] if back else form.get("item", ""), said=said)
+        return _shown(context, request, back[0] if back else form.get("item", ""), said=said)
 
     pages = routes_of("/review", look, decide=decide, undo=undo)
     return (*pages, Route("/review/said", around, methods=["GET"]))
 
 
-def _exists(desk: Desk, path: str) -> bool:
+def _exists(context: ConsoleContext, path: str) -> bool:
     try:
-        return desk.store().exists(path)
+        return context.store().exists(path)
     except (MemoryVaultError, OSError):
         return False
 
 
-def _decided(desk: Desk, form: Mapping[str, str]) -> Notice:
+def _decided(context: ConsoleContext, form: Mapping[str, str]) -> Notice:
     path = form.get("item", "")
-    reviewer = desk.reviewer()
+    reviewer = context.reviewer()
     decision = _decision(form)
     body = None
     remark = ""
@@ -117,23 +117,23 @@ def _decided(desk: Desk, form: Mapping[str, str]) -> Notice:
             run=reviewer.journal.new_run("review"),
             body=body,
             expected_hash=form.get("hash", ""),
-            # Without it no other text was shown beside the proposal.
+            # Missing if no other text was shown beside the proposal.
             expected_old=form.get("old_hash") or None,
         )
     except (EntryNotFound, EditConflict) as error:
         raise decided_elsewhere(reviewer, path, error) from error
-    desk.changed()
+    context.changed()
     old = f"; {decided.archived} has the old one" if decided.archived else ""
     where = also_in(decided.listed_in)
-    return Notice(f"{decided.verdict}: {decided.path}{where}{old}{remark}{_not_told_yet(desk, reviewer, decided)}")
+    return Notice(f"{decided.verdict}: {decided.path}{where}{old}{remark}{_not_told_yet(context, reviewer, decided)}")
 
 
-def _not_told_yet(desk: Desk, reviewer: Reviewer, decided: DecisionOutcome) -> str:
-    """How to have the agent told of the rule when it acts, once; '' where it is, or the rule speaks of nothing so."""
+def _not_told_yet(context: ConsoleContext, reviewer: Reviewer, decided: DecisionOutcome) -> str:
+    """A hint, given once, to wire the hooks of tool calls if the rule names a command or file; else ''."""
     with suppress(MemoryVaultError):
         entry = reviewer.store.read(decided.path)
-        if entry.effective_status == ACTIVE and compile_rule(entry)[1] and may_offer_actions(desk.settings):
-            remember_asked(desk.settings)
+        if entry.effective_status == ACTIVE and compile_rule(entry)[1] and may_offer_actions(context.settings):
+            remember_asked(context.settings)
             return "; it speaks of what the agent does: to have it told then, run `memory guard --on`"
     return ""
 
@@ -159,7 +159,7 @@ def _decision(form: Mapping[str, str]) -> Decision:
 
 
 def _shown(
-    desk: Desk,
+    context: ConsoleContext,
     request: Request,
     wanted: str,
     *,
@@ -169,12 +169,15 @@ def _shown(
     compared: str = "",
     unsent: str = "",
 ) -> Response:
-    """The queue with one item open: `wanted`, or the first of the page. `typed`: an edit that was not kept yet;
-    `compared`: the entry beside it; `unsent`: an edit of a proposal that waits no more."""
-    reviewer = desk.reviewer()
+    """The queue with one item open: `wanted`, else the first of the page.
+
+    `typed`: an edit that was not saved; `compared`: the entry beside it; `unsent`: an edit of a proposal that no longer
+    waits.
+    """
+    reviewer = context.reviewer()
     search = request.query_params.get("q", "")[:200]
     paths = list_pending_paths(reviewer.store)
-    ordered = order_pending(desk.settings, reviewer.store, REVIEW, paths[REVIEW], search)
+    ordered = order_pending(context.settings, reviewer.store, REVIEW, paths[REVIEW], search)
     number = page_number(request)
     if wanted in ordered:
         number = ordered.index(wanted) // ON_A_PAGE + 1
@@ -192,12 +195,12 @@ def _shown(
             asked = {"old": compared} if compared else request.query_params
             old, problem = _old(reviewer, asked, near)
             said = said or problem
-    return desk.page(
+    return context.page(
         request,
         "review.html",
         page="review",
         said=said,
-        address=desk.url("review", item=item.entry.path if item else "", q=search),
+        address=context.url("review", item=item.entry.path if item else "", q=search),
         queue=queue,
         counts=" and ".join(describe_review(asdict(count_pending_paths([*ordered, *paths[INCUBATOR]])))),
         start=(queue.number - 1) * ON_A_PAGE + 1,
@@ -210,7 +213,7 @@ def _shown(
         unsent=unsent,
         near=near,
         old=old,
-        last=desk.last_decision.of(reviewer),
+        last=context.last_decision.of(reviewer),
         said_on=parse_local_day(item.entry.surfaced_at) if item else None,
         is_said=item is not None and any(source.session for source in item.entry.sources),
         surface_kind=SURFACE_KIND,
@@ -237,7 +240,7 @@ def _item(reviewer: Reviewer, entry: Entry, ordered: Sequence[str]) -> _Item:
 
 
 def _old(reviewer: Reviewer, asked: Mapping[str, str], near: Sequence[NearEntry]) -> tuple[Entry | None, Notice | None]:
-    """The entry that the proposal is compared with: the one asked for, else the nearest."""
+    """The entry to compare with: the requested one, else the nearest; and why there is none."""
     name = link_target(asked.get("other", "")) or asked.get("old", "") or (near[0].path if near else "")
     if not name:
         return None, None

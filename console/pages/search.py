@@ -1,4 +1,4 @@
-"""Search: by the same recall as the command and the hooks, or, without words, all entries that the filters leave."""
+"""Search: the recall of commands and hooks, or without words all entries that match the filters."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from ...runtime.days import local_today
 from ...runtime.errors import IndexUnavailable, UsageError
 from ...runtime.layout import INBOX, INCUBATOR, REVIEW
 from ...vault.entry import AWAITING_STATUSES, STATUSES
-from ..desk import Desk, Notice, page_number
+from ..context import ConsoleContext, Notice, page_number
 from ..page import Listed, Page, page_of
 
 ON_A_PAGE = 20
 MOST_HITS = 100
-"""What a recall gives at most."""
+"""Most hits of a recall."""
 PATIENCE_SECONDS = 3.0
-"""How long a recall service that is started now may load its model; the answer is by keywords else."""
+"""How long a new recall service may load its model before keywords answer."""
 WAITING = (INBOX, INCUBATOR, REVIEW)
 LONGEST = 500
 FILTERS = ("kind", "project", "status", "tag", "since", "filter")
-"""Fields of the form beside its words."""
+"""Fields of the form except the words."""
 EXCERPT = 320
 
 
@@ -50,7 +50,7 @@ class SearchForm:
     since: str
     filter: str
     is_weak: bool
-    """Also what a recall would not show: it is below the floor."""
+    """Whether to show hits below the floor, too."""
 
     @classmethod
     def of(cls, values: Mapping[str, str]) -> SearchForm:
@@ -61,7 +61,7 @@ class SearchForm:
 
     @property
     def query(self) -> dict[str, str]:
-        """The same as an address has it."""
+        """The fields as parameters of an address."""
         filters = {name: getattr(self, name) for name in FILTERS}
         return {"q": self.text, **filters, "weak": "1" if self.is_weak else ""}
 
@@ -94,33 +94,33 @@ class SearchForm:
 
     @property
     def include(self) -> tuple[str, ...]:
-        """Folders of what waits, when it was asked for."""
+        """Folders of waiting notes, if they are requested."""
         return WAITING if self.status == "any" or self.status in AWAITING_STATUSES else ()
 
 
 @dataclass(frozen=True)
 class Results(Listed):
-    """One page of hits: mappings with path, title, kind, …, and scores for those that a recall gave."""
+    """One page of hits: mappings with path, title, kind, …, and scores if a recall found them."""
 
     remarks: tuple[str, ...] = ()
 
 
 def quoted(value: str) -> str:
-    """As one value of a filter expression."""
+    """The value quoted for a filter expression."""
     return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _routes(desk: Desk) -> Sequence[Route]:
+def _routes(context: ConsoleContext) -> Sequence[Route]:
     def look(request: Request) -> Response:
         asked = SearchForm.of(request.query_params)
         said = None
         results = Results((), 0, 1, 1)
         try:
-            results = _results(desk, asked, page_number(request))
+            results = _results(context, asked, page_number(request))
         except UsageError as error:
             said = Notice(str(error), is_problem=True)
-        kinds, projects = _choices(desk)
-        return desk.page(
+        kinds, projects = _choices(context)
+        return context.page(
             request,
             "search.html",
             page="search",
@@ -138,16 +138,16 @@ def _routes(desk: Desk) -> Sequence[Route]:
     return (Route("/search", look, methods=["GET"]),)
 
 
-def _results(desk: Desk, asked: SearchForm, number: int) -> Results:
-    # A filter that is wrong is told before anything is asked.
+def _results(context: ConsoleContext, asked: SearchForm, number: int) -> Results:
+    # Raises for a wrong filter before anything is searched.
     tree = parse_filter(asked.expression, local_today())
-    require_known(named_values(tree, "status"), desk.store())
+    require_known(named_values(tree, "status"), context.store())
     if asked.text:
-        return _recalled(desk, asked, number)
+        return _recalled(context, asked, number)
     scope = Scope(all_projects=True, include=frozenset(asked.include), filter=tree)
     try:
-        with closing(CatalogReader(Path(desk.settings.state.index_db))) as reader, reader.snapshot():
-            in_place = not asked.has_filter  # as many as elsewhere are told to be in use
+        with closing(CatalogReader(Path(context.settings.state.index_db))) as reader, reader.snapshot():
+            in_place = not asked.has_filter  # to agree with the count of entries in use elsewhere
             total = reader.count_entries(scope, in_place=in_place)
             pages = max(1, math.ceil(total / ON_A_PAGE))
             number = min(max(1, number), pages)
@@ -159,7 +159,7 @@ def _results(desk: Desk, asked: SearchForm, number: int) -> Results:
     return Results(hits, total, number, pages)
 
 
-def _recalled(desk: Desk, asked: SearchForm, number: int) -> Results:
+def _recalled(context: ConsoleContext, asked: SearchForm, number: int) -> Results:
     request: dict[str, Any] = {
         "k": MOST_HITS,
         "filter": asked.expression,
@@ -169,7 +169,7 @@ def _recalled(desk: Desk, asked: SearchForm, number: int) -> Results:
         "include": sorted(asked.include),
         "floor": not asked.is_weak,
     }
-    settings = desk.settings
+    settings = context.settings
     answer = recall_entries(
         settings, settings.state, asked.text, request, caller="console", patience_seconds=PATIENCE_SECONDS
     )
@@ -177,9 +177,9 @@ def _recalled(desk: Desk, asked: SearchForm, number: int) -> Results:
     return Results(**vars(page_of(answer.hits, number, ON_A_PAGE)), remarks=tuple(remarks))
 
 
-def _choices(desk: Desk) -> tuple[list[str], list[str]]:
-    """Kinds and projects that there are."""
-    index = Path(desk.settings.state.index_db)
+def _choices(context: ConsoleContext) -> tuple[list[str], list[str]]:
+    """The kinds and projects of all entries."""
+    index = Path(context.settings.state.index_db)
     with suppress(IndexUnavailable), closing(CatalogReader(index)) as reader, reader.snapshot():
         return reader.distinct_values("kind"), reader.distinct_values("project")
     return [], []

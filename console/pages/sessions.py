@@ -1,4 +1,4 @@
-"""Sessions, and what was learned from each."""
+"""The list of sessions, and what was learned from one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ...services.session_list import session_names, session_page, session_story
-from ..desk import Desk, page_number
+from ..context import ConsoleContext, page_number
 from ..page import Page
 
 ON_A_PAGE = 30
@@ -22,27 +22,27 @@ COSTS = (
 )
 
 
-def _routes(desk: Desk) -> Sequence[Route]:
+def _routes(context: ConsoleContext) -> Sequence[Route]:
     def look(request: Request) -> Response:
         asked = request.query_params
         session = asked.get("id", "")
         if session:
-            return desk.page(
+            return context.page(
                 request,
                 "session.html",
                 page="sessions",
-                story=session_story(desk.settings, session),
+                story=session_story(context.settings, session),
                 costs=COSTS,
                 now=time.time(),
             )
         search, learned = asked.get("q", "").strip()[:200], bool(asked.get("learned"))
-        listed = session_page(desk.settings, page_number(request), ON_A_PAGE, search=search, only_learned=learned)
-        return desk.page(
+        listed = session_page(context.settings, page_number(request), ON_A_PAGE, search=search, only_learned=learned)
+        return context.page(
             request,
             "sessions.html",
             page="sessions",
             listed=listed,
-            names=session_names(desk.settings, [row.id for row in listed.rows]),
+            names=session_names(context.settings, [row.id for row in listed.rows]),
             search=search,
             learned=learned,
             now=time.time(),

@@ -1,4 +1,4 @@
-"""The watchlist: patterns to adopt. Promote, dismiss for good, or defer."""
+"""The watchlist: promote, dismiss or defer patterns to adopt."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ from ...pipelines.watchlist import DEFER_DAYS, FOLDER, Decision, Defer, Dismiss,
 from ...runtime.errors import EditConflict, EntryNotFound, PathRefused, UsageError
 from ...services.discovery.watchlist import Watchlist, is_deferred, is_waiting, surest_first
 from ...vault.entry import Entry
-from ..desk import Desk, Notice, attempt, decided_elsewhere, page_number, undone
+from ..context import ConsoleContext, Notice, attempt, decided_elsewhere, page_number, undone
 from ..page import Page, page_of, routes_of
 
 ON_A_PAGE = 20
 MAX_REASON_CHARACTERS = 500
 
 
-def _routes(desk: Desk) -> Sequence[Route]:
+def _routes(context: ConsoleContext) -> Sequence[Route]:
     def look(request: Request) -> Response:
-        return _shown(desk, request, request.query_params.get("item", ""))
+        return _shown(context, request, request.query_params.get("item", ""))
 
     def decide(request: Request) -> Response:
         form: Mapping[str, str] = request.state.form
-        said = attempt(lambda: _decided(desk, form))
+        said = attempt(lambda: _decided(context, form))
         if said.is_problem:
-            return _shown(desk, request, form.get("item", ""), said, typed=form)
-        return _shown(desk, request, form.get("next", ""), said)
+            return _shown(context, request, form.get("item", ""), said, typed=form)
+        return _shown(context, request, form.get("next", ""), said)
 
     def undo(request: Request) -> Response:
-        said, act = undone(desk, request.state.form.get("act", ""))
+        said, act = undone(context, request.state.form.get("act", ""))
         back = [change.path for change in act.changes if change.path.startswith(f"{FOLDER}/")] if act else []
         here = next((path for path in back if not is_archived(path)), request.state.form.get("item", ""))
-        return _shown(desk, request, here, said)
+        return _shown(context, request, here, said)
 
     return routes_of("/watchlist", look, decide=decide, undo=undo)
 
 
-def _decided(desk: Desk, form: Mapping[str, str]) -> Notice:
+def _decided(context: ConsoleContext, form: Mapping[str, str]) -> Notice:
     path = form.get("item", "")
-    watchlist = Watchlist(desk.settings)
+    watchlist = Watchlist(context.settings)
     reason = " ".join(form.get("reason", "")[:MAX_REASON_CHARACTERS].split())
     try:
         decided = watchlist.decide(
@@ -55,8 +55,8 @@ def _decided(desk: Desk, form: Mapping[str, str]) -> Notice:
             expected_hash=form.get("hash", ""),
         )
     except (EntryNotFound, EditConflict) as error:
-        raise decided_elsewhere(desk.reviewer(), path, error) from error
-    desk.changed()
+        raise decided_elsewhere(context.reviewer(), path, error) from error
+    context.changed()
     until = f" until {form['until']}" if decided.verdict == "deferred" and form.get("until") else ""
     return Notice(f"{decided.verdict}{until}: {decided.now}")
 
@@ -77,14 +77,14 @@ def _decision(form: Mapping[str, str], today: date) -> Decision:
 
 
 def _shown(
-    desk: Desk,
+    context: ConsoleContext,
     request: Request,
     wanted: str,
     said: Notice | None = None,
     typed: Mapping[str, str] = MappingProxyType({}),
 ) -> Response:
-    """The list with the pattern `wanted` open; `typed` are the fields of a decision on it that was not carried out."""
-    watchlist = Watchlist(desk.settings)
+    """The list with the pattern `wanted` open; `typed`: the form of a decision that failed."""
+    watchlist = Watchlist(context.settings)
     today = watchlist.store.today()
     asked = request.query_params
     view, search = ("all" if asked.get("view") == "all" else ""), asked.get("q", "")[:200]
@@ -102,12 +102,12 @@ def _shown(
     at = place if place is not None else start
     chosen = shown[at] if shown else None
     typed = typed if place is not None else {}
-    return desk.page(
+    return context.page(
         request,
         "watchlist.html",
         page="watchlist",
         said=said,
-        address=desk.url("watchlist", item=chosen.path if chosen else "", view=view, q=search),
+        address=context.url("watchlist", item=chosen.path if chosen else "", view=view, q=search),
         queue=queue,
         start=start + 1,
         rows=[(note, _name(note), _status(note, today)) for note in queue.rows],
@@ -123,7 +123,7 @@ def _shown(
         until=typed.get("until") or (today + timedelta(days=DEFER_DAYS)).isoformat(),
         view=view,
         search=search,
-        last=desk.last_decision.of(desk.reviewer()),
+        last=context.last_decision.of(context.reviewer()),
     )
 
 

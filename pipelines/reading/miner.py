@@ -254,8 +254,8 @@ def _judged(
     tier = _tier(worth, limits) if is_best or part.worth >= limits.sentence else None
     if not is_best and tier == "save":
         tier = "propose"  # How sure the reader is of a message, it is of its best sentence.
-    if is_best and tier != "save":
-        # What is put off, or was cured, the whole message tells.
+    if is_best and tier != "save" and form is None:
+        # What is put off, or was cured, the whole message tells, unless it says outright what it is.
         others: tuple[tuple[Category, float, float], ...] = (
             ("idea", reading.idea, limits.idea),
             ("fix", reading.fix, limits.fix),

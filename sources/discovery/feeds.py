@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urljoin
 
 from ..web.decoding import whole_references
-from .plain import text_of_html
+from .markdown_text import text_of_html
 from .source_item import MAX_LISTED, SourceItem, page_address, source_item
 
 MAX_SUMMARY_CHARACTERS = 20_000

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import islice
 from urllib.parse import urljoin, urlsplit
 
-from .plain import text_of_html, unescape
+from .markdown_text import text_of_html, unescape
 from .source_item import MAX_LISTED, SourceItem, page_address, source_item
 
 MAX_LINE_CHARACTERS = 20_000

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from ..web.decoding import whole_characters
-from .plain import MAX_DESCRIPTION_CHARACTERS, MAX_TITLE_CHARACTERS, plain_line
+from .markdown_text import MAX_DESCRIPTION_CHARACTERS, MAX_TITLE_CHARACTERS, plain_line
 
 MAX_LISTED = 20_000
 """A source with more is cut there."""

@@ -1,7 +1,7 @@
-"""Antigravity's transcripts, experimental: `~/.gemini/antigravity*/brain/<id>/.system_generated/logs/transcript.jsonl`.
+"""Read Antigravity's transcripts: `~/.gemini/antigravity*/brain/<id>/.system_generated/logs/transcript.jsonl`.
 
-Written from a sample of the format; no real session was at hand. What the user typed is between `<USER_REQUEST>` marks
-in records of type USER_INPUT whose source is USER_EXPLICIT; the rest of the record is the host's metadata.
+Experimental: written from a sample of the format, without a real session. What the user typed is between
+`<USER_REQUEST>` marks in records of type USER_INPUT whose source is USER_EXPLICIT; the rest is the host's metadata.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ...vault.turn import Origin, Role, ToolEvent, Turn
-from .calls import TOOL_TEXT_CHARS, call_text, tool_call
-from .lines import as_text, clean, shorten
+from .lines import as_text, clean, holds_only
 from .reader import JSON_COLONS, TranscriptReader
-from .words import entered_text, pasted_ranges
+from .whose_words import entered_text, has_machines_form
 
 LOG = Path(".system_generated", "logs", "transcript.jsonl")
+TYPED_RECORD = frozenset({"step_index", "source", "type", "status", "created_at", "content"})
 _STEP = "step:"
 _REQUEST = re.compile(r"\s*<USER_REQUEST>\n?(.*?)</USER_REQUEST>", re.DOTALL)
 _NOT_TOOLS = frozenset({"PLANNER_RESPONSE", "CONVERSATION_HISTORY", "CHECKPOINT", "USER_INPUT"})
@@ -32,7 +32,7 @@ _NAMES: Mapping[str, str] = {
 
 
 class AntigravityReader(TranscriptReader):
-    """Names records by their number, and takes a result to belong to the newest call."""
+    """Records are named by their number; a result belongs to the newest call, since calls have no ids."""
 
     host: ClassVar[str] = "antigravity"
     record_start: ClassVar[bytes] = b'{"step_index":'
@@ -41,7 +41,6 @@ class AntigravityReader(TranscriptReader):
         super().__init__(path, offset, look_back, read_until)
         parts = path.parts[-len(LOG.parts) :]
         self.session = path.parents[len(LOG.parts) - 1].name if parts == LOG.parts else path.stem
-        self._call = ToolEvent("")
 
     def _read_header(self, records: Iterator[dict[str, Any]]) -> None:
         for record in records:
@@ -50,33 +49,28 @@ class AntigravityReader(TranscriptReader):
                     self._cwd = arguments["cwd"]
                     return
 
-    def _is_irrelevant(self, data: bytes) -> bool:
-        return b'"source"' not in data
-
     def _turns_of(self, record: dict[str, Any]) -> Iterator[Turn]:
         self._timestamp = as_text(record.get("created_at")) or None
         kind, source = as_text(record.get("type")), record.get("source")
         content = as_text(record.get("content"))
         if kind == "USER_INPUT" and source == "USER_EXPLICIT":
-            # Only at the beginning, and up to the first end: what follows is the host's, or was pasted.
+            # Only a mark at the beginning, up to the first end mark: what follows is the host's, or was pasted.
             request = _REQUEST.match(content)
-            text = entered_text(request.group(1) if request else content)
+            entered = request.group(1) if request else content
+            text = entered_text(entered)
             if text:
-                pasted, confirmed = pasted_ranges(text), request is not None
-                yield self._turn(record, Role.USER, Origin.PROMPT, text, pasted=pasted, confirmed=confirmed)
+                confirmed = request is not None and not has_machines_form(entered) and holds_only(record, TYPED_RECORD)
+                yield self._turn(record, Role.USER, Origin.PROMPT, text, confirmed=confirmed)
         elif kind == "PLANNER_RESPONSE":
             if text := clean(content).strip():
                 yield self._turn(record, Role.ASSISTANT, Origin.ASSISTANT, text)
             for name, arguments in _calls(record):
-                self._call = tool_call("", name, arguments)
-                text = call_text(self._call, arguments)
-                yield self._turn(record, Role.TOOL, Origin.TOOL_USE, text, tool=self._call)
+                yield self._tool_use(record, "", name, arguments)
         elif source == "MODEL" and kind not in _NOT_TOOLS:
-            failed = bool(as_text(record.get("error"))) or record.get("status") == "ERROR"
-            call = self._call
-            event = ToolEvent(call.name or kind.lower(), None, call.command, call.file_path, failed, False, call.target)
-            text = clean(shorten(content or as_text(record.get("error")), TOOL_TEXT_CHARS))
-            yield self._turn(record, Role.TOOL, Origin.TOOL_RESULT, text, tool=event)
+            error = as_text(record.get("error"))
+            call = self._calls.get("", ToolEvent(kind.lower()))
+            failed = bool(error) or record.get("status") == "ERROR"
+            yield self._tool_result(record, call, content or error, failed=failed)
 
     def _name_of(self, record: dict[str, Any]) -> str:
         step = record.get("step_index")

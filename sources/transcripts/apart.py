@@ -1,12 +1,12 @@
-"""Which parts of a message its marks show to be another's: quotation marks, indentation, marks that open a line, tags.
+"""Find the parts of a message that are marked as another's words: by quotation marks, indentation, line marks or tags.
 
-Only what the form says surely. Whose the words are where it says nothing, `pipelines/reading/surroundings.py` judges.
+Only certain marks count. Where there is none, `pipelines/reading/surroundings.py` judges whose the words are.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 _FORM = re.compile(
     r"""
@@ -23,10 +23,11 @@ _QUOTED = re.compile(
 _TAG_LINE = re.compile(r"\s*<(/?)([A-Za-z][\w:.-]{0,60})(?:\s[^<>]*)?>\s*\Z")
 
 
-def apart_ranges(text: str) -> tuple[tuple[int, int], ...]:
-    """Character ranges of a message that are marked as another's words. In order; they overlap nothing."""
+def apart_ranges(text: str, known: Iterable[tuple[int, int]] = ()) -> tuple[tuple[int, int], ...]:
+    """Return character ranges of a message that are marked as another's words, those `known` among them, in order,
+    without overlaps."""
     merged: list[tuple[int, int]] = []
-    for start, end in sorted([*_quoted(text), *_in_form(text)]):
+    for start, end in sorted([*(match.span() for match in _QUOTED.finditer(text)), *_in_form(text), *known]):
         if merged and start <= merged[-1][1]:
             merged[-1] = (merged[-1][0], max(merged[-1][1], end))
         elif start < end:
@@ -34,12 +35,8 @@ def apart_ranges(text: str) -> tuple[tuple[int, int], ...]:
     return tuple(merged)
 
 
-def _quoted(text: str) -> Iterator[tuple[int, int]]:
-    yield from (match.span() for match in _QUOTED.finditer(text))
-
-
 def _in_form(text: str) -> Iterator[tuple[int, int]]:
-    """Yield lines that a mark opens, and what stands between the lines of an opening and a closing tag."""
+    """Yield the lines that begin with a mark, and the blocks from an opening tag's line to the closing tag's."""
     opened: dict[str, int] = {}
     position = 0
     for line in text.splitlines(keepends=True):

@@ -1,49 +1,69 @@
-"""Claude Code's transcripts, versions 2.0 to 2.1: `<projects>/<folder>/<session>.jsonl`.
+"""Read Claude Code's transcripts, versions 2.0 to 2.1: `<projects>/<folder>/<session>.jsonl`.
 
-The host writes many things under the user's name. Which of them the user said, and how the host's own record tells:
-docs/architecture.md, "Who speaks".
+The host writes many things under the user's name. docs/architecture.md, "Who speaks", says which the user said.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, ClassVar
 
 from ...vault.turn import Origin, Role, ToolEvent, Turn, blanked
 from ...vault.typed_text import OWN_COMMANDS
-from .calls import REMEMBERED_CALLS, TOOL_TEXT_CHARS, call_text, tool_call
+from .calls import REMEMBERED_CALLS, call_text, tool_call
 from .compressed import ByteStream
-from .lines import as_object, as_text, clean, holds_match, one_line, parse_object, shorten
+from .lines import as_object, as_text, clean, holds_match, holds_only, one_line, parse_object
 from .reader import TranscriptReader
-from .words import entered_text, is_offered, offered_in, own_text, pasted_ranges
+from .typed_list import NAME, NO_LIST, Fields, TypedList, read_typed_list
+from .whose_words import entered_text, has_machines_form, is_offered, offered_in, own_text, pasted_ranges, was_asked
 
 LOOK_BACK_BYTES = 64 << 10
-"""How much is read before the offset to find the queued prompts that the last reading has yielded."""
+"""Bytes read before the offset to find queued prompts that the last reading yielded."""
 REMEMBERED_PROMPTS = 500
 
 PROMPT_FIELDS = ("permissionMode", "thinkingMetadata", "todos")
-"""Of versions that write neither `origin` nor `promptSource`: what they write to records of the prompt. In 70 sessions
-each of 600 typed prompts had one, and nothing that the host had made up but notices that are elements."""
-PERSONS_ENTRYPOINTS = ("cli", "claude-vscode", "claude-desktop")
-"""Where a person types. Of versions before there is no `entrypoint`."""
-AGENTS_FIELDS = ("sourceToolAssistantUUID", "agentName", "teamName")
-"""What a record has that a tool or another agent caused."""
+"""Fields of a typed prompt in versions without `origin` and `promptSource`. In 70 sessions all 600 typed prompts had
+one; of the host's own messages only notices in tags did."""
+TERMINAL = "cli"
+PERSONS_ENTRYPOINTS = (TERMINAL, "claude-vscode", "claude-desktop")
+"""Values of `entrypoint` where a person types; older versions have none."""
+TYPED_RECORD = frozenset({
+    "parentUuid", "isSidechain", "userType", "cwd", "sessionId", "version", "gitBranch", "type", "message", "uuid",
+    "timestamp", "thinkingMetadata", "todos", "slug", "permissionMode", "entrypoint", "origin", "promptSource",
+    "promptId", "turnOrigin", "turnPosition", "imagePasteIds", "interruptedMessageId", "forkedFrom",
+})  # fmt: skip
+"""All fields that were seen in records of typed prompts. An unknown one may say that a program made the record."""
+MESSAGE = frozenset({"role", "content"})
+TEXT = frozenset({"type", "text"})
+ANSWERS = frozenset({"questions", "answers", "annotations"})
+_IDE_BLOCK = "<ide_"
+"""Beginning of the blocks that an editor puts beside what was typed."""
+PERSONS_VALUES: Mapping[str, tuple[str, ...]] = {
+    "promptSource": ("typed", "queued"),
+    "turnOrigin": ("human",),
+    "rowSource": (),
+}
+"""Values of the fields that say who made a record, where a person did. A missing field says nothing."""
+TYPED_FIELDS = Fields("display", "sessionId", "timestamp", 1000)
+SESSIONS_FOLDER = "projects"
 ASKING_TOOL = "AskUserQuestion"
 USER_REJECTED = "user-rejected"
 
-# The host's sentence, from the first character on, up to what the user typed; the sentence may hold a command.
+# The host's sentence, from the first character on, up to what the user typed: no room for anything of the call's.
 _REFUSED = re.compile(
-    r"The user doesn't want to (?:proceed with this tool use|take this action)[^\n]{0,300}\bthe user said:\s*"
+    r"The user doesn't want to proceed with this tool use\.(?: The tool use was rejected \([^\n()]{0,200}\)\.)?"
+    r" To tell you how to proceed, the user said:\s*"
 )
 _REFUSES = "The user doesn't want to "
-# Later versions add a note to the agent behind the user's words.
+# Later versions add a note to the agent after the user's words.
 _HOST_NOTE = re.compile(r"\n\s*\n?Note: The user's next message.*\Z", re.DOTALL)
-# The record of a command that is a prompt. For one that the host runs itself (`/compact`) the name comes first.
+# The record of a command that is a prompt. In one that the host runs itself (`/compact`) the name comes first.
 _COMMAND = re.compile(
     r"\s*<command-message>[^<]*</command-message>\s*<command-name>\s*(\S{1,100}?)\s*</command-name>\s*"
     r"(?:<command-args>(.*?)</command-args>\s*)?",
@@ -54,7 +74,7 @@ _PERSONS_RECORD = re.compile(rb'"entrypoint":"(?!sdk)[\w-]{1,40}"')
 MATCH_BYTES = 64
 """Longest match of `_PERSONS_RECORD`."""
 _TOLD_LATER = (b'"queue-operation"', b'"queued_command"', b'"' + ASKING_TOOL.encode() + b'"')
-"""What a line before the offset holds that the lines behind it may speak of."""
+"""A line before the offset that holds one of these may matter to the lines after it."""
 _SPEAKING_TYPES = ("assistant", "user", "attachment")
 
 
@@ -75,27 +95,39 @@ class ClaudeReader(TranscriptReader):
     def __init__(self, path: Path, offset: int = 0, look_back: bool = True, read_until: int = 0) -> None:
         super().__init__(path, offset, look_back, read_until)
         self._seen: set[bytes] = set()
-        """Hashes of records by kind and id, and of what the user said by time and words."""
-        self._calls: dict[str, ToolEvent] = {}
-        """Calls without a result yet."""
+        """Hashes of records (by kind and id) and of the user's words (by time and text)."""
         self._offered: dict[str, frozenset[str]] = {}
-        """Of the questions among them what the agent offered as answers, letters and digits only."""
+        """Of the calls that are questions: what the agent offered as answers, letters and digits only."""
         self._pending: deque[_Pending] = deque()
-        # Queued prompts already yielded, by text: their second record is skipped.
+        # Queued prompts already yielded, by text, whose second record is to be skipped.
         self._yielded_queued: Counter[str] = Counter()
         self._yielded_order: deque[str] = deque()
         self._yielded_at: dict[str, int] = {}
+        self._began = ""
+        """Time of the first record that has one."""
 
     def _read_header(self, records: Iterator[dict[str, Any]]) -> None:
         for record in records:
+            self._began = self._began or as_text(record.get("timestamp"))
             if isinstance(record.get("sessionId"), str):
                 self.session = record["sessionId"]
             if isinstance(record.get("cwd"), str):
                 self._cwd = record["cwd"]
             if record.get("type") == "user" or "entrypoint" in record:
-                # A person may have resumed it since: then only the records of a program are passed over.
+                # If a person has resumed the session since, only the program's records are skipped.
                 self._headless = _is_headless(record) and not holds_match(self.path, _PERSONS_RECORD, MATCH_BYTES)
                 break
+
+    def _typed_list(self, record: dict[str, Any]) -> TypedList:
+        # Editors that run the client keep no list.
+        return self._entered if record.get("entrypoint") in (None, TERMINAL) else NO_LIST
+
+    @cached_property
+    def _entered(self) -> TypedList:
+        folder = self.path.absolute().parent.parent
+        if folder.name != SESSIONS_FOLDER:
+            return NO_LIST
+        return read_typed_list(folder.parent / NAME, TYPED_FIELDS, self.session, self._began)
 
     @property
     def needed_from(self) -> int:
@@ -118,15 +150,12 @@ class ClaudeReader(TranscriptReader):
                 attachment = as_object(record.get("attachment"))
                 if attachment.get("type") == "queued_command":
                     text = entered_text(_joined(attachment.get("prompt")))
-                    # Its enqueue line comes before it, and was seen above; a later one would be its double.
+                    # If its enqueue line was seen above, this is the second record.
                     if not self._forget_queued(text):
                         self._remember_queued(text, at)
             elif record.get("type") == "assistant":
                 for block in _blocks(record, "tool_use"):
                     self._remember_call(block, _call_of(block))
-
-    def _is_irrelevant(self, data: bytes) -> bool:
-        return False
 
     def _turns_of(self, record: dict[str, Any]) -> Iterable[Turn]:
         kind = record.get("type")
@@ -157,12 +186,12 @@ class ClaudeReader(TranscriptReader):
     def _user(self, record: dict[str, Any]) -> Iterator[Turn]:
         results = list(_blocks(record, "tool_result"))
         for block in results:
-            yield from self._tool_result(record, block, is_alone=len(results) == 1)
+            yield from self._outcome(record, block, is_alone=len(results) == 1)
         if not _is_from_user(record) or as_object(record.get("message")).get("role", "user") != "user":
             self._drop_pending(_content_text(record))
             return
         texts = _texts(record)
-        # What stands behind a command's block in its record is the command's own text.
+        # Blocks after a command's block are the text of the command.
         raw = texts[0] if texts and _COMMAND.fullmatch(texts[0]) else "\n".join(texts)
         if bash := _BASH_INPUT.match(raw):
             yield from self._user_turns(record, Origin.BASH, bash.group(1).strip(), confirmed=False, pasted=())
@@ -171,27 +200,28 @@ class ClaudeReader(TranscriptReader):
                 record,
                 Origin.COMMAND_ARGS,
                 own_text(command.group(2) or ""),
-                # What is given to another command is for its purpose: a text to translate, to commit, to send.
+                # Arguments of other commands serve their purpose: a text to translate, to commit, to send.
                 confirmed=_says_typed(record) and command.group(1).partition(":")[0] in OWN_COMMANDS,
                 about=command.group(1),
             )
-        # Each block on its own: a host's block must not decide about the user's.
-        elif text := "\n\n".join(own for own in map(entered_text, texts) if own):
-            is_typed = _says_typed(record) and not results and not raw.lstrip().startswith("<command-")
-            yield from self._prompt(record, text, confirmed=is_typed)
+        # Each block is judged alone, so that a host's block does not decide about the user's.
+        elif own := list(filter(None, map(entered_text, texts))):
+            message = as_object(record.get("message"))
+            is_typed = _says_typed(record) and holds_only(message, MESSAGE) and _is_one_text(message.get("content"))
+            yield from self._prompt(record, "\n\n".join(own), confirmed=is_typed)
 
     def _prompt(self, record: dict[str, Any], text: str, *, confirmed: bool) -> Iterator[Turn]:
         if self._forget_queued(text):
             return
         queued = self._take_pending(text)
         enqueued_at = queued.turn.offset if queued else None
-        # A prompt that was called back into the editor and is part of this one is not yielded again.
+        # A queued prompt that the user took back into the editor and that is part of this one is not yielded again.
         kept = [item for item in self._pending if not (item.withdrawn and item.turn.text in text)]
         self._pending = deque(kept)
         yield from self._yield_dequeued()
         origin = Origin.QUEUED if queued or record.get("promptSource") == "queued" else Origin.PROMPT
         for turn in self._user_turns(record, origin, text, confirmed=confirmed):
-            # It was said where it was queued: a reading that ended in between has yielded it already.
+            # It counts where it was queued: a reading that ended in between has yielded it already.
             yield turn if enqueued_at is None else turn._replace(offset=enqueued_at)
 
     def _user_turns(
@@ -205,21 +235,20 @@ class ClaudeReader(TranscriptReader):
         pasted: tuple[tuple[int, int], ...] | None = None,
     ) -> Iterator[Turn]:
         if text and not self._was_said(record, about + text):
-            ranges = pasted_ranges(text) if pasted is None else pasted
-            yield self._turn(record, Role.USER, origin, text, about=about, pasted=ranges, confirmed=confirmed)
+            yield self._turn(record, Role.USER, origin, text, about=about, pasted=pasted, confirmed=confirmed)
 
-    # --- prompts typed while the agent was at work ---
+    # --- prompts typed while the agent was working ---
 
     def _queue_operation(self, record: dict[str, Any]) -> None:
         operation = record.get("operation")
         content = as_text(record.get("content"))
         if operation == "enqueue":
-            # The line does not say who entered it: the record that may follow does.
+            # This line does not say who entered the prompt; a later record may.
             turn = self._queued_turn(record, content, confirmed=False)
             if turn is not None and not self._forget_queued(turn.text):
                 self._pending.append(_Pending(turn))
         elif operation in ("remove", "dequeue"):
-            # Lines of this kind name no prompt: the queue is first in, first out.
+            # These lines name no prompt, but the queue is first in, first out.
             for item in self._pending:
                 if not item.left_queue:
                     item.left_queue = True
@@ -231,10 +260,7 @@ class ClaudeReader(TranscriptReader):
 
     def _queued_turn(self, record: dict[str, Any], content: str, *, confirmed: bool) -> Turn | None:
         text = entered_text(content)
-        if not text:
-            return None
-        pasted = pasted_ranges(text)
-        return self._turn(record, Role.USER, Origin.QUEUED, text, pasted=pasted, confirmed=confirmed)
+        return self._turn(record, Role.USER, Origin.QUEUED, text, confirmed=confirmed) if text else None
 
     def _attachment(self, record: dict[str, Any]) -> Iterator[Turn]:
         attachment = as_object(record.get("attachment"))
@@ -245,10 +271,10 @@ class ClaudeReader(TranscriptReader):
         if not (is_users and _is_from_user(attachment) and _is_from_user(record)):
             self._drop_pending(prompt)
             return
-        place = {"entrypoint": record.get("entrypoint")}
-        turn = self._queued_turn(
-            record, prompt, confirmed=_names_origin(attachment) and _says_typed({**attachment, **place})
-        )
+        named = {name: value for name, value in attachment.items() if name not in ("prompt", "commandMode")}
+        named["entrypoint"] = record.get("entrypoint")
+        is_typed = _names_origin(attachment) and _says_typed(named) and _is_one_text(attachment.get("prompt"))
+        turn = self._queued_turn(record, prompt, confirmed=is_typed)
         if turn is None or self._forget_queued(turn.text) or self._was_said(record, turn.text):
             return
         if item := self._take_pending(turn.text):
@@ -257,7 +283,7 @@ class ClaudeReader(TranscriptReader):
             yield from self._yield_queued(turn)
 
     def _yield_dequeued(self) -> Iterator[Turn]:
-        """Yield the prompts that left the queue: once the agent goes on, no record of their own will follow."""
+        """Yield the prompts that left the queue: once the agent goes on, no record of them will follow."""
         for item in [item for item in self._pending if item.left_queue or item.withdrawn]:
             self._pending.remove(item)
             yield from self._yield_queued(item.turn)
@@ -274,7 +300,7 @@ class ClaudeReader(TranscriptReader):
         return None
 
     def _drop_pending(self, text: str) -> None:
-        """Forget a queued prompt: its own record says that it is not the user's."""
+        """Forget a queued prompt whose record shows that it is not the user's."""
         self._take_pending(entered_text(text))
 
     def _remember_queued(self, text: str, offset: int) -> None:
@@ -287,7 +313,7 @@ class ClaudeReader(TranscriptReader):
             self._forget_queued(self._yielded_order[0])
 
     def _forget_queued(self, text: str) -> bool:
-        """Consume one yielded prompt of this text; False if there is none. Each has one second record."""
+        """Forget one yielded prompt of this text, since each has one second record; return whether there was one."""
         if self._yielded_queued[text] <= 0:
             del self._yielded_queued[text]
             return False
@@ -299,31 +325,31 @@ class ClaudeReader(TranscriptReader):
 
     # --- tools and the agent ---
 
-    def _tool_result(self, record: dict[str, Any], block: dict[str, Any], *, is_alone: bool) -> Iterator[Turn]:
+    def _outcome(self, record: dict[str, Any], block: dict[str, Any], *, is_alone: bool) -> Iterator[Turn]:
         call = as_text(block.get("tool_use_id"))
         event = self._calls.pop(call, None) or ToolEvent("", call)
         offered = self._offered.pop(call, frozenset())
         output = _joined(block.get("content"))
-        text = clean(shorten(output, TOOL_TEXT_CHARS))
         is_error = block.get("is_error") is True
         denial = record.get("toolDenialKind")
         refused = is_error and (denial == USER_REJECTED or (denial is None and output.startswith(_REFUSES)))
         if refused:
-            # Without the host's own word for it, a server may have written the same sentence.
+            # Without the host's own field, a server may have written the same sentence.
             confirmed = denial == USER_REJECTED and is_alone
             said = _REFUSED.match(output)
             feedback = as_text(record.get("userFeedback")) if confirmed else ""
             feedback = feedback or (_HOST_NOTE.sub("", output[said.end() :]) if said else "")
+            # Behind what was typed a hook may have its say.
+            confirmed = confirmed and not any(map(has_machines_form, feedback.split("\n\n")))
             about = f"{event.name}: {event.target}" if event.name else ""
             yield from self._user_turns(record, Origin.REJECTION, own_text(feedback), confirmed=confirmed, about=about)
         answers = record.get("toolUseResult")
         if isinstance(answers, dict) and isinstance(answers.get("answers"), dict) and event.name in (ASKING_TOOL, ""):
             confirmed = bool(offered) and is_alone and not is_error and _is_persons_place(record)
+            confirmed = confirmed and holds_only(answers, ANSWERS)
             yield from self._answers(record, answers, offered, confirmed=confirmed)
             return
-        if is_error:
-            event = event._replace(is_error=True, rejected=refused)
-        yield self._turn(record, Role.TOOL, Origin.TOOL_RESULT, text, event)
+        yield self._tool_result(record, event, output, failed=is_error, rejected=refused)
 
     def _answers(
         self, record: dict[str, Any], result: dict[str, Any], offered: frozenset[str], *, confirmed: bool
@@ -341,12 +367,14 @@ class ClaudeReader(TranscriptReader):
         for question_text, answer in result["answers"].items():
             text = own_text(as_text(answer))
             picked = _picked(text, labels.get(question_text, set()))
+            is_typed = was_asked(question_text, offered) and not is_offered(
+                blanked(as_text(answer) if not picked else text, picked), offered
+            )
             yield from self._user_turns(
                 record,
                 Origin.ANSWER,
                 text,
-                confirmed=confirmed
-                and not is_offered(blanked(as_text(answer) if not picked else text, picked), offered),
+                confirmed=confirmed and is_typed,
                 about=one_line(question_text, 500),
                 pasted=picked or None,
             )
@@ -375,7 +403,7 @@ class ClaudeReader(TranscriptReader):
     def _remember_call(self, block: dict[str, Any], event: ToolEvent) -> None:
         arguments = as_object(block.get("input"))
         if arguments.get("answers"):
-            return  # The agent, or a hook, has answered its own question.
+            return  # The agent or a hook answered the question.
         if len(self._calls) >= REMEMBERED_CALLS:
             oldest = next(iter(self._calls))
             self._calls.pop(oldest)
@@ -385,17 +413,17 @@ class ClaudeReader(TranscriptReader):
             self._offered[event.use_id or ""] = offered_in(arguments)
 
     def _was_said(self, record: dict[str, Any], text: str) -> bool:
-        """Whether a record was read that says the same at the same time.
+        """Whether a record with the same time and text was read.
 
-        When the host compacts or forks a session it copies lines, with new ids and the times of the first.
+        When the host compacts or forks a session it copies lines, with new ids and the old times.
         """
         time = as_text(record.get("timestamp"))
         return self._is_repeated(f"said {time}", text if time else "")
 
     def _is_repeated(self, kind: str, name: str) -> bool:
-        """Whether this was read before, as in resumed and forked files. Remembers it, in 16 bytes: 20 MB a GB.
+        """Whether this was read before, as in resumed and forked files. Remembers it in 16 bytes: 20 MB for a GB.
 
-        An id is told by the kind of its record: an attachment may have that of the line behind it.
+        The kind counts, too, since an attachment may have the id of the line after it.
         """
         if not name:
             return False
@@ -406,7 +434,7 @@ class ClaudeReader(TranscriptReader):
 
 
 def transcript_files(root: Path) -> Iterator[Path]:
-    """Yield the sessions of persons under `<config>/projects`, by name, without those of sub-agents and journals."""
+    """Yield the sessions of persons under `<config>/projects`, by name; not sub-agents' and not journals."""
     for path in sorted(root.rglob("*.jsonl")):
         folders = path.relative_to(root).parts[:-1]
         if any(part == "subagents" or part.startswith("wf_") for part in folders):
@@ -422,7 +450,7 @@ def _is_headless(record: dict[str, Any]) -> bool:
 
 
 def _is_from_user(record: dict[str, Any]) -> bool:
-    """Whether nothing in the record says that it is not the user's."""
+    """Whether no field shows that the record is not the user's."""
     for flag in (
         "isMeta",
         "isCompactSummary",
@@ -434,16 +462,13 @@ def _is_from_user(record: dict[str, Any]) -> bool:
         if record.get(flag):
             return False
     kind = as_object(record.get("origin")).get("kind")
-    return (
-        kind in (None, "human")
-        and record.get("promptSource") in (None, "typed", "queued")
-        and record.get("turnOrigin") in (None, "human")
-        and record.get("rowSource") != "harness"
+    return kind in (None, "human") and all(
+        record.get(name) in (None, *values) for name, values in PERSONS_VALUES.items()
     )
 
 
 def _is_persons_place(record: dict[str, Any]) -> bool:
-    """Whether the record comes from where a person types; a place that is not known may be a program's."""
+    """Whether the record comes from a program in which a person types; unknown ones do not count."""
     return record.get("entrypoint") in (None, *PERSONS_ENTRYPOINTS)
 
 
@@ -452,22 +477,32 @@ def _names_origin(record: dict[str, Any]) -> bool:
 
 
 def _says_typed(record: dict[str, Any]) -> bool:
-    """Whether the host says that a person entered it: by the record's origin or, in older versions, its fields."""
-    # Each flag that a host is known to set in a user's record says that nobody typed it: so may one that is not known.
-    if not _is_persons_place(record) or any(value is True for value in record.values()):
+    """Whether the host says that a person entered this: by the record's origin or, in older versions, its fields."""
+    if not _is_persons_place(record) or not holds_only(record, TYPED_RECORD):
         return False
-    if record.get("userType") not in (None, "external") or any(record.get(name) for name in AGENTS_FIELDS):
+    if record.get("userType") not in (None, "external"):
         return False
     if record.get("origin") is not None:
-        return as_object(record["origin"]).get("kind") == "human"
+        return bool(record["origin"] == {"kind": "human"})
     if "promptSource" in record:
         return record["promptSource"] in ("typed", "queued")
     return record.get("userType") == "external" and any(field in record for field in PROMPT_FIELDS)
 
 
+def _is_one_text(content: object) -> bool:
+    """Whether a message is one text that begins as a person's does, beside images and what an editor shows."""
+    blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    blocks = [block for block in map(as_object, blocks) if block.get("type") != "image"]
+    texts = [text for block in blocks if not (text := as_text(block.get("text"))).startswith(_IDE_BLOCK)]
+    is_plain = all(block.get("type") == "text" and holds_only(block, TEXT) for block in blocks)
+    return is_plain and len(texts) == 1 and not has_machines_form(texts[0])
+
+
 def _picked(text: str, labels: set[str]) -> tuple[tuple[int, int], ...]:
-    """Where an answer holds options that were only picked: they are the agent's wording. A label may hold commas, as
-    the list of several picked ones does."""
+    """Return the ranges of an answer that are picked options, which the agent worded.
+
+    Several picked labels are joined by commas, and a label may itself hold commas.
+    """
     spans: list[tuple[int, int]] = []
     for label in sorted(filter(None, labels), key=len, reverse=True):
         for match in re.finditer(rf"(?:\A|(?<=,)|(?<=, )){re.escape(label)}(?=\s*(?:,|\Z))", text):
@@ -486,7 +521,7 @@ def _call_of(block: dict[str, Any]) -> ToolEvent:
 
 
 def _blocks(record: dict[str, Any], kind: str) -> Iterator[dict[str, Any]]:
-    """Yield the blocks of that type in a record's message."""
+    """Yield the blocks of a type in a record's message."""
     content = as_object(record.get("message")).get("content")
     for block in content if isinstance(content, list) else ():
         if isinstance(block, dict) and block.get("type") == kind:
@@ -505,7 +540,7 @@ def _content_text(record: dict[str, Any]) -> str:
 
 
 def _joined(content: object) -> str:
-    """The text of a result or prompt: a string, or blocks."""
+    """Return the text of a result or prompt, which is a string or blocks."""
     if isinstance(content, str):
         return content
     if not isinstance(content, list):

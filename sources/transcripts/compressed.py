@@ -1,7 +1,7 @@
-"""Reading transcripts that their host has compressed: Codex may leave `rollout-*.jsonl.zst` of one that nobody went on
-with for a week, and unpacks it before it writes to it again.
+"""Open transcripts, also compressed ones: Codex compresses those that were not continued for a week, and unpacks them
+before it writes to them again.
 
-Offsets are those of the text. Nothing is unpacked on disk, and memory stays flat.
+Offsets count bytes of the unpacked text. Nothing is unpacked on disk, and memory stays flat.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SKIPPED_BYTES = 1 << 20
 
 
 class ByteStream(Protocol):
-    """A file that is read from an offset on. `read` returns fewer bytes than it is asked for at the end alone."""
+    """A file to read from an offset on. `read` returns fewer bytes than asked for only at the end."""
 
     def __enter__(self) -> ByteStream: ...
     def __exit__(
@@ -39,7 +39,7 @@ class ByteStream(Protocol):
 
 
 def open_regular(path: Path) -> io.FileIO:
-    """Open a file to be read, unbuffered. Raises OSError, also where it is no file: a pipe would be waited for."""
+    """Open a file for unbuffered reading. Raises OSError, also for a pipe or a device, where reading might wait."""
     file = io.FileIO(path, opener=lambda name, _: os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK))
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
@@ -48,7 +48,7 @@ def open_regular(path: Path) -> io.FileIO:
 
 
 class TranscriptStatus(NamedTuple):
-    """Size in bytes, and the time of the last writing in Unix seconds."""
+    """Size in bytes, and the time of the last change in Unix seconds."""
 
     size: int
     modified: float
@@ -64,14 +64,24 @@ def transcript_status(path: str | os.PathLike[str]) -> TranscriptStatus:
     return TranscriptStatus(status.st_size, status.st_mtime)
 
 
+def last_written(path: str | os.PathLike[str]) -> float:
+    """When a transcript was written last, in Unix seconds, without reading it. Raises OSError."""
+    if IN_DATABASE in os.path.basename(path):
+        from .opencode import session_written
+
+        return session_written(Path(path))
+    return os.stat(path).st_mtime
+
+
 def is_there(path: str | os.PathLike[str]) -> bool:
-    """Whether there is such a file, or such a session in a database."""
+    """Whether there is such a file, or such a session in a database: also where that cannot be read, as of a file."""
     if IN_DATABASE not in os.path.basename(path):
         return os.path.isfile(path)
-    with suppress(OSError):
-        transcript_status(path)
-        return True
-    return False
+    try:
+        last_written(path)
+    except OSError as error:
+        return not isinstance(error, FileNotFoundError)
+    return True
 
 
 def open_bytes(path: Path) -> ByteStream:
@@ -86,7 +96,7 @@ def open_bytes(path: Path) -> ByteStream:
 
 
 class _Unpacked:
-    """The text of a compressed file, by a module of Python if there is one, else by the program."""
+    """The text of a compressed file, unpacked by a Python module if there is one, else by the program zstd."""
 
     def __init__(self, file: io.FileIO) -> None:
         self._file = file
@@ -116,8 +126,10 @@ class _Unpacked:
         return data
 
     def seek(self, offset: int) -> None:
-        """Go to an offset of the text, or to its end if that comes before; by reading, since there is no other way,
-        and from the beginning if it lies behind. Raises OSError."""
+        """Go to an offset of the text, or to its end if that comes first. Raises OSError.
+
+        All bytes up to it are unpacked: from the beginning again for an offset before the current one.
+        """
         if offset < self._position:
             self._end()
             self._file.seek(0)
@@ -141,13 +153,13 @@ class _Unpacked:
         program = _program()
         if program is None:
             raise OSError(errno.ENOTSUP, NO_DECODER)
-        # The file is its standard input: no name of it can be taken for an option.
+        # The file is standard input, so that its name cannot be taken for an option.
         pipe, null = subprocess.PIPE, subprocess.DEVNULL
         self._process = subprocess.Popen([program, "-dcq"], stdin=self._file, stdout=pipe, stderr=null)
         return cast(IO[bytes], self._process.stdout)
 
 
 def _program() -> str | None:
-    """Its full path. A relative folder on PATH would be another one in each repository."""
+    """Full path of zstd. Relative folders on PATH are left out: they would lead into the repository."""
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
     return shutil.which("zstd", path=os.pathsep.join(folder for folder in folders if os.path.isabs(folder)))

@@ -1,19 +1,22 @@
-"""Copilot CLI's transcripts: `~/.copilot/session-state/<session>/events.jsonl`."""
+"""Read Copilot CLI's transcripts: `~/.copilot/session-state/<session>/events.jsonl`."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
 from ...vault.turn import Origin, Role, ToolEvent, Turn
-from .calls import REMEMBERED_CALLS, TOOL_TEXT_CHARS, call_text, tool_call
-from .lines import as_object, as_text, clean, shorten
+from .lines import as_object, as_text, clean, holds_only
 from .reader import TranscriptReader
-from .words import entered_text, pasted_ranges
+from .whose_words import entered_text, has_machines_form
 
-_SILENT = re.compile(rb'\A\{"type":"(?:hook|system|session\.(?!start|resume))')
+TYPED = frozenset({
+    "content", "transformedContent", "attachments", "source", "interactionId", "delivery",
+    "supportedNativeDocumentMimeTypes",
+})  # fmt: skip
+RECORD = frozenset({"type", "data", "id", "timestamp", "parentId"})
+"""All fields that a typed message is known to have."""
 
 
 class CopilotReader(TranscriptReader):
@@ -24,7 +27,6 @@ class CopilotReader(TranscriptReader):
     def __init__(self, path: Path, offset: int = 0, look_back: bool = True, read_until: int = 0) -> None:
         super().__init__(path, offset, look_back, read_until)
         self.session = path.parent.name if path.stem == "events" else path.stem
-        self._calls: dict[str, ToolEvent] = {}
         self._seen: set[str] = set()
 
     def _read_header(self, records: Iterator[dict[str, Any]]) -> None:
@@ -37,9 +39,6 @@ class CopilotReader(TranscriptReader):
         self.session = as_text(data.get("sessionId")) or self.session
         self._cwd = as_text(as_object(data.get("context")).get("cwd")) or self._cwd
 
-    def _is_irrelevant(self, data: bytes) -> bool:
-        return _SILENT.match(data) is not None
-
     def _turns_of(self, record: dict[str, Any]) -> Iterator[Turn]:
         data = as_object(record.get("data"))
         record_id = as_text(record.get("id"))
@@ -51,41 +50,30 @@ class CopilotReader(TranscriptReader):
         if kind in ("session.start", "session.resume"):
             self._session_start(data)
         elif kind == "user.message":
-            # `content` is what was typed; `transformedContent` is what the host made of it. A skill's text and other
-            # messages of the host's own name their source. A program's prompt may have none, as a typed one.
-            text, source = entered_text(as_text(data.get("content"))), data.get("source")
+            # `content` is what was typed, `transformedContent` what the host made of it. Texts of skills and other
+            # messages of the host name another source. A program's prompt may lack a source, so it is not confirmed.
+            content, source = as_text(data.get("content")), data.get("source")
+            text = entered_text(content)
             if text and source in (None, "", "user"):
-                pasted = pasted_ranges(text)
-                yield self._turn(record, Role.USER, Origin.PROMPT, text, pasted=pasted, confirmed=source == "user")
+                is_known = holds_only(data, TYPED) and holds_only(record, RECORD)
+                typed = source == "user" and is_known and not has_machines_form(content)
+                yield self._turn(record, Role.USER, Origin.PROMPT, text, confirmed=typed)
         elif kind == "assistant.message":
             if text := clean(as_text(data.get("content"))).strip():
                 yield self._turn(record, Role.ASSISTANT, Origin.ASSISTANT, text)
         elif kind == "tool.execution_start":
-            arguments = as_object(data.get("arguments"))
-            event = tool_call(as_text(data.get("toolCallId")), as_text(data.get("toolName")), arguments)
-            if len(self._calls) >= REMEMBERED_CALLS:
-                self._calls.pop(next(iter(self._calls)))
-            self._calls[event.use_id or ""] = event
-            yield self._turn(record, Role.TOOL, Origin.TOOL_USE, call_text(event, arguments), tool=event)
+            call, name = as_text(data.get("toolCallId")), as_text(data.get("toolName"))
+            yield self._tool_use(record, call, name, as_object(data.get("arguments")))
         elif kind == "tool.execution_complete":
             yield self._result(record, data)
 
     def _result(self, record: dict[str, Any], data: dict[str, Any]) -> Turn:
         use_id = as_text(data.get("toolCallId"))
-        event = self._calls.pop(use_id, ToolEvent("", use_id or None))
+        call = self._calls.pop(use_id, ToolEvent("", use_id or None))
         error = as_object(data.get("error"))
         text = as_text(as_object(data.get("result")).get("content")) or as_text(error.get("message"))
         rejected = error.get("code") in ("rejected", "denied")
-        result = ToolEvent(
-            event.name,
-            event.use_id,
-            event.command,
-            event.file_path,
-            data.get("success") is False,
-            rejected,
-            event.target,
-        )
-        return self._turn(record, Role.TOOL, Origin.TOOL_RESULT, clean(shorten(text, TOOL_TEXT_CHARS)), tool=result)
+        return self._tool_result(record, call, text, failed=data.get("success") is False, rejected=rejected)
 
 
 def transcript_files(root: Path) -> Iterator[Path]:

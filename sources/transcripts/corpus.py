@@ -1,4 +1,4 @@
-"""Finding the transcripts of old sessions on disk, and describing each. Nothing is mined here."""
+"""Find the transcripts of old sessions on disk, and describe each."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .claude import transcript_files
-from .compressed import open_bytes, transcript_status
+from .compressed import last_written, open_bytes, transcript_status
 from .hosts import HOSTS, host_of, open_transcript
 from .lines import complete_lines
 
 IDENTITY_BYTES = 64 << 10
-"""Most of the first line that goes into a transcript's identity; it never changes while the file grows."""
+"""Most bytes of the first line that go into a transcript's identity; they do not change while the file grows."""
 DEFAULT_CLEANUP_DAYS = 30
 """Claude Code deletes transcripts this many days after the last write, unless its settings say otherwise."""
 MAX_SETTINGS_BYTES = 1 << 20
@@ -45,7 +45,7 @@ class TranscriptSearch:
     transcripts: tuple[Transcript, ...]
     """Oldest first. Of several copies of one session, the longest."""
     headless: int
-    """Number of sessions that a program ran: never mined."""
+    """Number of sessions that a program ran; they are never mined."""
     unreadable: int
     """Number of files that cannot be read."""
 
@@ -74,12 +74,12 @@ def find_transcripts(places: Iterable[tuple[str | None, Path]]) -> TranscriptSea
 def newest_transcript(
     places: Iterable[tuple[str | None, Path]], is_wanted: Callable[[Transcript], bool]
 ) -> Transcript | None:
-    """The session under these folders that was written last, of those that are wanted; None for none."""
+    """Return the wanted session under these folders that was written last; None if there is none."""
     files: list[tuple[float, Path, str | None]] = []
     for host, root in places:
         for path in _files(host, root):
             with suppress(OSError):
-                files.append((transcript_status(path).modified, path, host))
+                files.append((last_written(path), path, host))
     for _, path, host in sorted(files, key=lambda each: each[:2], reverse=True):
         with suppress(OSError):
             transcript = describe(path, host)
@@ -97,7 +97,7 @@ def _files(host: str | None, root: Path) -> Iterator[Path]:
         return iter(())
     if host is not None:
         return HOSTS[host].find(root)
-    # Any folder, such as a backup: what Claude Code leaves out of its own is left out here too.
+    # For any folder, such as a backup, the rules of Claude Code's own folder hold.
     return transcript_files(root)
 
 
@@ -124,7 +124,7 @@ def _beginning(path: Path) -> bytes:
 
 
 def claude_cleanup_days(config_dir: Path) -> int:
-    """`cleanupPeriodDays` of Claude Code's settings (read, never written), or its default. A broken file has none."""
+    """Return `cleanupPeriodDays` of Claude Code's settings, or its default where it is missing or unreadable."""
     with suppress(OSError, ValueError, RecursionError):
         with (config_dir / "settings.json").open("rb") as file:
             value = json.loads(file.read(MAX_SETTINGS_BYTES))

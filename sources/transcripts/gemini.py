@@ -1,11 +1,11 @@
-"""Gemini CLI's transcripts: `~/.gemini/tmp/<project>/chats/session-*.jsonl` (seen: 0.61).
+"""Read Gemini CLI's transcripts: `~/.gemini/tmp/<project>/chats/session-*.jsonl` (seen: 0.61).
 
-A record of type `user` may be a prompt, but also what a hook, a tool or a shell line brought. What a person typed is in
-`logs.json`, beside the folder `chats`: every line entered at the prompt, and nothing of a run with `-p`. So a prompt is
-confirmed by its entry there, by words and time; its `sessionId` is no help, since `/clear` keeps the old one.
+A record of type `user` is a prompt, or the output of a hook, a tool or a shell line. `logs.json`, beside the folder
+`chats`, lists every line that a person entered at the prompt, and nothing of a run with `-p`. So an entry there, by
+words and time, confirms a prompt. Its `sessionId` does not help, since `/clear` keeps the old one.
 
-When a turn is cancelled the host writes its whole history again, under new ids. What is said again is told by the same
-list: each entry stands for one prompt.
+When a turn is cancelled the host writes its whole history again, under new ids. The same list shows what is a
+repetition: each entry stands for one prompt.
 """
 
 from __future__ import annotations
@@ -16,19 +16,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
-import orjson
-
 from ...hooks.gemini import REFERENCED, read_shell_output, without_context
-from ...vault.turn import Origin, Role, ToolEvent, Turn
-from .calls import TOOL_TEXT_CHARS, call_text, tool_call
+from ...vault.turn import Origin, Role, Turn
 from .compressed import ByteStream
-from .lines import as_object, as_text, clean, lines_from, parse_object, shorten
+from .lines import as_object, as_text, clean, lines_from, parse_object
 from .reader import TranscriptReader
-from .words import entered_text, pasted_ranges
+from .whose_words import entered_text
 
 TYPED_LIST = "logs.json"
 FOLDER_NAME = ".project_root"
-"""A file beside it, with the project's folder."""
+"""A file beside the typed list; it holds the path of the project's folder."""
 _HOOKS = re.compile(r"\s*<hook_context>.*?</hook_context>\s*", re.DOTALL)
 _SHELL_LINE = re.compile(r"I ran the following shell command:\n```sh\n(.*?)\n```", re.DOTALL)
 
@@ -41,9 +38,9 @@ class GeminiReader(TranscriptReader):
     def __init__(self, path: Path, offset: int = 0, look_back: bool = True, read_until: int = 0) -> None:
         super().__init__(path, offset, look_back, read_until)
         self._typed: dict[str, list[str]] = {}
-        """Times of the entries in the typed list, by their words."""
+        """By words: the times of their entries in the typed list."""
         self._said: Counter[str] = Counter()
-        """How often each prompt was read."""
+        """By words: how often the prompt was read."""
         self._done: set[str] = set()
         """Ids of tool calls that were read, and of the agent's messages."""
 
@@ -55,6 +52,7 @@ class GeminiReader(TranscriptReader):
     def _read_header(self, records: Iterator[dict[str, Any]]) -> None:
         start = last = ""
         by_program = False
+        said = set()
         for record in records:
             if "projectHash" in record:
                 self.session = as_text(record.get("sessionId")) or self.session
@@ -63,27 +61,27 @@ class GeminiReader(TranscriptReader):
             elif record.get("type") == "user":
                 by_program = by_program or _is_by_program(record)
                 last = max(last, as_text(record.get("timestamp")))
+                said.add(_plain(_shown(record)))
         project = self.path.parent.parent
         self._cwd = _read_text(project / FOLDER_NAME).strip() or None
         typed = _read_typed(project / TYPED_LIST)
-        for at, words in typed or ():
+        is_somebody_there = False
+        for session, at, words in typed or ():
             if at >= start:
                 self._typed.setdefault(words, []).append(at)
-        is_somebody_there = any(start <= at <= last for at, _ in typed or ())
-        # Without the list it is not known who was there: then nothing is confirmed.
+                # What is typed in another window meanwhile is in the same list.
+                is_somebody_there |= at <= last and (session == self.session or words in said)
+        # Without the list nobody knows whether a person was there, so nothing is confirmed.
         self._headless = self._headless or (not is_somebody_there and (by_program or (typed is not None and last > "")))
 
     def _look_back(self, file: ByteStream) -> None:
         for line in lines_from(file, 0):
             if line.offset >= self._start:
                 return
-            record = None if line.too_long or self._is_irrelevant(line.data) else parse_object(line.data)
+            record = None if line.too_long else parse_object(line.data)
             if record is not None:
                 for _ in self._turns_of(record):
                     pass
-
-    def _is_irrelevant(self, data: bytes) -> bool:
-        return data.startswith((b'{"$set"', b'{"sessionId"'))
 
     def _turns_of(self, record: dict[str, Any]) -> Iterator[Turn]:
         if record.get("type") == "user" and not _is_by_program(record):
@@ -92,11 +90,10 @@ class GeminiReader(TranscriptReader):
             yield from self._answer(record)
 
     def _prompt(self, record: dict[str, Any]) -> Iterator[Turn]:
-        sent = _own_words(record.get("content"))
-        shown = _own_words(record.get("displayContent")) or sent
+        sent, shown = _own_words(record.get("content")), _shown(record)
         if shell := _SHELL_LINE.match(shown):
             if not self._is_done(f"shell {shown}"):
-                yield self._turn(record, Role.USER, Origin.BASH, clean(shell.group(1)))
+                yield self._turn(record, Role.USER, Origin.BASH, clean(shell.group(1)), pasted=())
             return
         words = _plain(shown)
         time = as_text(record.get("timestamp"))
@@ -106,15 +103,14 @@ class GeminiReader(TranscriptReader):
             return
         self._said[words] += 1
         if _plain(sent) != words:
-            self._said[_plain(sent)] += 1  # As it is written again.
+            self._said[_plain(sent)] += 1  # A repetition has these words.
         if text := entered_text(shown):
-            pasted = pasted_ranges(text)
-            yield self._turn(record, Role.USER, Origin.PROMPT, text, pasted=pasted, confirmed=entries > 0)
+            yield self._turn(record, Role.USER, Origin.PROMPT, text, confirmed=entries > 0)
 
     def _answer(self, record: dict[str, Any]) -> Iterator[Turn]:
         content = record.get("content")
         if isinstance(content, list) and record.get("tokens") is None:
-            return  # Written again.
+            return  # A repetition.
         text = clean(_joined(content)).strip()
         if text and not self._is_done(f"said {record.get('id')}"):
             yield self._turn(record, Role.ASSISTANT, Origin.ASSISTANT, text)
@@ -126,17 +122,16 @@ class GeminiReader(TranscriptReader):
     def _call(self, record: dict[str, Any], call: dict[str, Any]) -> Iterator[Turn]:
         """Yield the call and its outcome, which stand in one record."""
         arguments = as_object(call.get("args"))
-        event = tool_call(as_text(call.get("id")), as_text(call.get("name")), arguments)
-        yield self._turn(record, Role.TOOL, Origin.TOOL_USE, call_text(event, arguments), tool=event)
+        use_id = as_text(call.get("id"))
+        yield self._tool_use(record, use_id, as_text(call.get("name")), arguments)
+        event = self._calls.pop(use_id)
         output = without_context("\n".join(_outputs(call)))
         failed = False
         if event.command:
             output, failed = read_shell_output(output)
         rejected = call.get("status") == "cancelled"
         failed = failed or rejected or call.get("status") == "error"
-        result = ToolEvent(event.name, event.use_id, event.command, event.file_path, failed, rejected, event.target)
-        text = clean(shorten(output, TOOL_TEXT_CHARS))
-        yield self._turn(record, Role.TOOL, Origin.TOOL_RESULT, text, tool=result)
+        yield self._tool_result(record, event, output, failed=failed, rejected=rejected)
 
     def _is_done(self, name: str) -> bool:
         known = len(self._done)
@@ -145,7 +140,7 @@ class GeminiReader(TranscriptReader):
 
 
 def transcript_files(root: Path) -> Iterator[Path]:
-    """Yield the sessions under `~/.gemini/tmp`, in order of name; those of sub-agents lie in folders of their own."""
+    """Yield the sessions under `~/.gemini/tmp`, in order of name; sub-agents' sessions lie in other folders."""
     for path in sorted(root.glob("*/chats/session-*.jsonl")):
         if path.is_file():
             yield path
@@ -162,7 +157,7 @@ def _joined(content: object) -> str:
 
 
 def _own_words(content: object) -> str:
-    """What was entered, where a person entered it: without what the host, or a hook, put beside it."""
+    """Return the text without what the host or a hook added."""
     kept = []
     for part in _parts(content):
         if not part.startswith("<session_context>") and not _HOOKS.fullmatch(part):
@@ -170,8 +165,13 @@ def _own_words(content: object) -> str:
     return "".join(kept).partition(REFERENCED)[0]
 
 
+def _shown(record: dict[str, Any]) -> str:
+    """What was entered, before a command or a named file was put in its place."""
+    return _own_words(record.get("displayContent")) or _own_words(record.get("content"))
+
+
 def _is_by_program(record: dict[str, Any]) -> bool:
-    """Whether what a session starts with stands in the prompt itself, as it does with `-p` alone."""
+    """Whether the prompt itself holds the context of the session's start: only with `-p`."""
     first = next(_parts(record.get("displayContent") or record.get("content")), "")
     begins = _HOOKS.match(first)
     return begins is not None and begins.end() < len(first)
@@ -188,18 +188,18 @@ def _read_text(path: Path) -> str:
         return ""
 
 
-def _read_typed(path: Path) -> list[tuple[str, str]] | None:
-    """Read time and words of all that was typed in the project; None where the list is not there or no list."""
+def _read_typed(path: Path) -> list[tuple[str, str, str]] | None:
+    """Return session, time and words of each entry of the typed list; None if it is missing or malformed."""
     try:
-        entries = orjson.loads(path.read_bytes())
-    except (OSError, orjson.JSONDecodeError):
+        entries = (parse_object(b'{"list":%s}' % path.read_bytes()) or {}).get("list")
+    except OSError:
         return None
     if not isinstance(entries, list):
         return None
     return [
-        (as_text(entry.get("timestamp")), _plain(as_text(entry.get("message"))))
-        for entry in entries
-        if isinstance(entry, dict) and entry.get("type") == "user"
+        (as_text(entry.get("sessionId")), as_text(entry.get("timestamp")), _plain(as_text(entry.get("message"))))
+        for entry in map(as_object, entries)
+        if entry.get("type") == "user"
     ]
 
 

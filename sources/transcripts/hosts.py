@@ -1,6 +1,6 @@
-"""The agent hosts whose transcripts can be read.
+"""List the agent hosts whose transcripts can be read.
 
-A new host takes a module with a reader, a row here, and its folder in `Settings.session_folders`.
+A new host needs a module with a reader, a row here, and its folder in `Settings.session_folders`.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ class TranscriptHost:
     find: Callable[[Path], Iterator[Path]]
     """Finds the sessions under a root."""
     named: tuple[str, ...]
-    """Glob patterns, under a folder of its sessions, of the one with the id `{session}`."""
+    """Glob patterns, relative to the root, for the transcript of `{session}`."""
     record_types: frozenset[str]
     """Values of a record's `type` that only this host writes."""
     header_field: str = ""
-    """A field that only this host's headers have, where records of another host have the same types."""
+    """A field that only this host's headers have, for hosts whose record types are not unique."""
 
 
 HOSTS: Mapping[str, TranscriptHost] = {
@@ -79,7 +79,7 @@ HOSTS: Mapping[str, TranscriptHost] = {
 
 
 def host_of(path: Path, lines: int | None = SNIFFED_LINES) -> str | None:
-    """Find out which host wrote a transcript by its first `lines` (None: all); None if no record is known.
+    """Return the host that wrote a transcript, judged by its first `lines` (None: all); None if no record is known.
 
     Raises OSError.
     """
@@ -93,7 +93,7 @@ def host_of(path: Path, lines: int | None = SNIFFED_LINES) -> str | None:
 
 
 def find_session(session: str, host: str, roots: Iterable[Path]) -> Path | None:
-    """Find the transcript of a session by its id; of several, the one that was written last. None if there is none."""
+    """Find the transcript of a session by its id: of several the last written one; None if there is none."""
     if host not in HOSTS or not is_session_id(session):
         return None
     patterns = [pattern.format(session=session) for pattern in HOSTS[host].named]
@@ -113,8 +113,9 @@ def open_transcript(
     look_back: bool = True,
     read_until: int = 0,
 ) -> TranscriptReader:
-    """The reader of a session. A host that is neither given nor recognised is taken for Claude Code, whose reader
-    accepts unknown records. For the rest see TranscriptReader. Raises KeyError for an unknown host, OSError when the
-    host is looked for in a file that can't be read.
+    """Return the reader of a session; its arguments are those of TranscriptReader.
+
+    A host that is neither given nor recognised is taken for Claude Code, whose reader accepts unknown records.
+    Raises KeyError for an unknown host, OSError for a file that can't be read.
     """
     return HOSTS[host or host_of(path) or "claude"].reader(path, offset, look_back, read_until)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,26 +17,24 @@ from .compressed import ByteStream, open_bytes
 READ_BUFFER_BYTES = 128 << 10
 SEARCH_BUFFER_BYTES = 1 << 20
 MAX_LINE_BYTES = 64 << 20
-"""A longer line (a pasted film, a corrupt file) is counted as bad; it is never held in memory whole."""
+"""A longer line (a pasted film, a corrupt file) counts as bad and is never held in memory."""
 MAX_QUICK_BYTES = 1 << 20
-"""orjson takes some twelve times a line's size while it parses; longer ones go to the standard library's parser."""
+"""orjson needs about twelve times a line's size in memory; longer lines go to the parser of the standard library."""
 MOST_TRIES = 200
-"""How often the beginning of a record is looked for in a damaged line."""
+"""Most attempts to find the beginning of a record in a damaged line."""
 _SCANNER = json.JSONDecoder(strict=False)
 _BEHIND_RECORD = (b"", b"\n", b"\r", b"{", b"\0")
-"""What may follow a record."""
-
-_line = tuple.__new__
-"""Makes a `Line` in half the time: a session has thousands."""
+"""What may follow a complete record."""
 
 
 class Line(NamedTuple):
-    """One line without its newline."""
+    """One line of a file."""
 
     offset: int
     end: int
-    """Offset of the byte behind it and its newline, where reading continues."""
+    """Offset of the byte behind the line, where reading continues."""
     data: bytes
+    """With the newline; empty where the line is too long."""
     too_long: bool = False
 
 
@@ -56,43 +55,32 @@ def lines_from(
     never is. Raises OSError.
     """
     position = offset
-    begun: list[bytes] = []
-    held = 0  # bytes of a line whose end was not read yet; they are in `begun` unless it is too long
+    held = 0
+    """Bytes of the line that is being read; `pieces` holds them unless they are more than `max_bytes`."""
+    pieces: list[bytes] = []
     file.seek(offset)
-    # Whole blocks are searched here: reading the file line by line takes longer.
     while block := file.read(buffer_bytes):
-        begin, end = 0, block.find(b"\n") + 1
-        if held and end:
-            size = held + end
-            begun.append(block[:end])
-            start, position = position, position + size
-            too_long = size > max_bytes
-            yield Line(start, position, b"" if too_long else b"".join(begun), too_long)
-            begun.clear()
-            begin, held, end = end, 0, block.find(b"\n", end) + 1
-        before = position - begin
-        while end:
-            start, position = position, before + end
-            if end - begin <= max_bytes:
-                yield _line(Line, (start, position, block[begin:end], False))
+        for piece in io.BytesIO(block):
+            held += len(piece)
+            too_long = held > max_bytes
+            if too_long:
+                pieces.clear()
             else:
-                yield Line(start, position, b"", too_long=True)
-            begin, end = end, block.find(b"\n", end) + 1
-        held += len(block) - begin
-        if held > max_bytes:
-            begun.clear()
-        elif begin < len(block):
-            begun.append(block[begin:])
-    if 0 < held < max_bytes and _is_whole(data := b"".join(begun)):
+                pieces.append(piece)
+            if piece.endswith(b"\n"):
+                yield Line(position, position + held, b"".join(pieces), too_long)
+                position, held = position + held, 0
+                pieces.clear()
+    if pieces and parse_object(data := b"".join(pieces)) is not None:
         yield Line(position, position + held, data)
 
 
 def begins_line(file: ByteStream, offset: int, begins: bytes = b"") -> bool:
-    """Whether a reading of the file that ended at `offset` goes on there. Where it does not, it is another file than it
-    was, or the host has rewritten its end: Claude Code takes back an answer that broke off. Raises OSError.
+    """Whether a line begins at `offset`, where an earlier reading ended. Raises OSError.
 
-    A record whose newline is still to come counts as a line, so one that follows may begin right behind it. With
-    `begins`, as the host's records begin, the place of such a record within a damaged line is good, too.
+    If not, the file is another one, or the host has rewritten its end: Claude Code removes an answer that broke off.
+    A complete record counts as a line before its newline is written, so the next one may begin right behind it. With
+    `begins`, the bytes that a record of the host begins with, a record inside a damaged line counts, too.
     """
     if offset <= 0:
         return True
@@ -115,18 +103,14 @@ def holds_match(path: Path, pattern: re.Pattern[bytes], most_bytes: int) -> bool
     return False
 
 
-def _is_whole(data: bytes) -> bool:
-    return data.rstrip().endswith(b"}") and parse_object(data) is not None
-
-
 def records_within(data: bytes, begins: bytes) -> list[tuple[int, bytes]]:
-    """Find the whole records in a line that is not one record: (offset in the line, bytes) of each, in their order.
+    """Find the whole records in a damaged line: (offset in the line, bytes) of each, in their order.
 
     A program that is killed, or a machine that loses power, leaves a record without its newline, half a record or NUL
-    bytes, and the next record is written right behind. `begins`: how the host's records begin.
+    bytes, and the next record is written right behind. `begins`: the bytes that a record of the host begins with.
     """
     found: list[tuple[int, bytes]] = []
-    text = data.decode("latin-1")  # A character for each byte: only where objects end is looked for.
+    text = data.decode("latin-1")  # One character for each byte, so that positions are offsets.
     at = text.find("{")
     for _ in range(MOST_TRIES):
         if at < 0:
@@ -142,8 +126,10 @@ def records_within(data: bytes, begins: bytes) -> list[tuple[int, bytes]]:
 
 
 def parse_object(data: bytes) -> dict[str, Any] | None:
-    """Parse the JSON object in a line; None if there is none. Bytes that are not UTF-8 become U+FFFD, whole
-    numbers beyond 64 bits floats."""
+    """Parse the JSON object in a line; None if there is none.
+
+    Bytes that are not UTF-8 become U+FFFD, whole numbers beyond 64 bits become floats.
+    """
     try:
         value = orjson.loads(data) if len(data) <= MAX_QUICK_BYTES else _parse_leniently(data)
     except orjson.JSONDecodeError:
@@ -174,10 +160,15 @@ def as_object(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def holds_only(record: dict[str, Any], known: Collection[str]) -> bool:
+    """Whether each field of a record is known, or says nothing."""
+    return not any(value and name not in known for name, value in record.items())
+
+
 def clean(text: str) -> str:
     """Make text valid Unicode without NUL: JSON may escape half of a surrogate pair, and NUL ends strings elsewhere.
 
-    The half becomes U+FFFD; a `?`, which UTF-8 would make of it, ends the sentence.
+    Half a pair becomes U+FFFD, not `?`, which would end a sentence.
     """
     if not text.isascii():
         try:
@@ -188,9 +179,9 @@ def clean(text: str) -> str:
 
 
 def shorten(text: str, limit: int) -> str:
-    """Cut the middle out of a text longer than `limit`: requests are at its beginning, errors at its end.
+    """Cut the middle out of a text longer than `limit` characters: requests stand first, errors last.
 
-    Whole words are cut out: what is left is scrubbed later, and half a secret would not be recognised.
+    The cuts are between words: the rest is scrubbed later, and half a secret would not be recognised.
     """
     if len(text) <= limit:
         return text

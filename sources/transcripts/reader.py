@@ -9,36 +9,39 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ...runtime.private import may_have_private_tag
 from ...vault.turn import Origin, Role, ToolEvent, Turn
 from .apart import apart_ranges
+from .calls import REMEMBERED_CALLS, TOOL_TEXT_CHARS, call_text, tool_call
 from .compressed import ByteStream, open_bytes
-from .lines import as_text, begins_line, lines_from, parse_object, records_within
-from .words import strip_private
+from .lines import as_text, begins_line, clean, lines_from, parse_object, records_within, shorten
+from .typed_list import NO_LIST, TypedList
+from .whose_words import pasted_ranges, strip_private
 
 JSON_COLONS = (":", ": ")
-"""Between a field and its value: hosts write the first."""
+"""The two ways to write the colon between a field and its value."""
+ENTERED = frozenset({Origin.PROMPT, Origin.QUEUED, Origin.COMMAND_ARGS})
+"""Origins of what was entered at the prompt, and so is in the list of typed lines, where there is one."""
 HEADER_BUFFER_BYTES = 4 << 10
 HEADER_BYTES = 1 << 20
-"""How far into a file its header (session, folder, headless or not) is searched."""
+"""Most bytes of a file in which its header (session, folder, headless or not) is searched."""
 
 
 @dataclass(frozen=True)
 class ReadReport:
-    """Counts of a reading, valid at any time. `end_offset`, in bytes, is where the next one starts."""
+    """Counts of a reading, valid at any time. `end_offset`, in bytes, is where the next reading starts."""
 
     end_offset: int
     lines: int
     bad_lines: int
-    """Complete lines that are no JSON object (or longer than 64 MB): skipped, but for the whole records in them."""
+    """Complete lines that are no JSON object, or longer than 64 MB. Only the complete records in them are read."""
     turns: int
     headless: bool
-    """A program ran the session, not a person: none of it is mined."""
+    """A program ran the session, not a person: nothing is mined from it."""
 
 
 @dataclass(frozen=True)
 class SessionHeader:
-    """Session and folder, as the first records name them."""
+    """Session and folder, from the first records of a transcript."""
 
     session: str
     cwd: str
@@ -49,28 +52,28 @@ class SessionHeader:
 class TranscriptReader(ABC):
     """Iterate once for the turns from `offset` on, then see `report`. Raises OSError when the file can't be read.
 
-    Memory stays flat whatever the size of the file. Each record is yielded once, however often the file repeats it.
+    Memory stays flat for files of any size. A record that the file repeats is yielded once.
     """
 
     host: ClassVar[str]
     record_start: ClassVar[bytes]
-    """How records with the user's words begin: where it stands inside of a line, the line is not one record."""
+    """The bytes that a record with the user's words begins with; inside a line they show that the line is damaged."""
     record_id: ClassVar[str] = ""
-    """The field that names a record; where there is none, its place in the file does."""
+    """The field with a record's id; '' where records have none, and are named by their place in the file."""
 
     def __init__(self, path: Path, offset: int = 0, look_back: bool = True, read_until: int = 0) -> None:
         """Read from byte `offset` on, or from the beginning if no line begins there or at `read_until`.
 
-        `read_until`: where the last reading ended; that `offset` still begins a line says nothing of what follows.
-        Without `look_back` nothing before `offset` is read but the header: it must not be behind the `needed_from` of
-        the last reading.
+        `read_until`: where the last reading ended; the file may have been rewritten between `offset` and there.
+        Without `look_back` only the header is read of what precedes `offset`, which then must be at most the
+        `needed_from` of the last reading.
         """
         self.path = path
         self._may_look_back = look_back
         self.session = path.stem
         self._cwd: str | None = None
         self._timestamp: str | None = None
-        """Timestamp of records that have none of their own."""
+        """Timestamp for records without one."""
         self._restarted = False
         self._start = max(0, offset)
         self._read_until = read_until
@@ -81,7 +84,10 @@ class TranscriptReader(ABC):
         self._headless = False
         self._offset_of_line = self._start
         self._is_damaged = False
-        """The record that is read is a part of a line: whoever wrote the line may have written it, too."""
+        """Whether the record is a part of a line; then the text around it may have been made to look like a record."""
+
+        self._calls: dict[str, ToolEvent] = {}
+        """Tool calls without a result yet, by the id of the call."""
 
     @property
     def end_offset(self) -> int:
@@ -90,17 +96,17 @@ class TranscriptReader(ABC):
 
     @property
     def needed_from(self) -> int:
-        """Offset from which the next reading has to begin if it does not look back. Valid once this one has ended."""
+        """Offset at which a next reading without `look_back` has to begin. Valid once this reading has ended."""
         return self._end
 
     @property
     def forked_from(self) -> tuple[str, ...]:
-        """Sessions a copy of which the transcript begins with, where the copies' records can't be told by an id."""
+        """Sessions that are copied at the beginning of the transcript, where no id marks the copied records."""
         return ()
 
     @property
     def restarted(self) -> bool:
-        """Whether the file was rewritten, and is read from its beginning. Valid once reading has begun."""
+        """Whether the file was rewritten and is read from its beginning. Valid once reading has begun."""
         return self._restarted
 
     @property
@@ -114,13 +120,12 @@ class TranscriptReader(ABC):
         return SessionHeader(self.session, self._cwd or "", self._headless)
 
     def __iter__(self) -> Iterator[Turn]:
-        # Opened once for all that is read: a session is read anew after each answer, and mostly only a little of it.
         with open_bytes(self.path) as file:
             self._begin(file)
             yield from self._turns_from(file)
 
     def _begin(self, file: ByteStream) -> None:
-        """Learn where to start, and what has to be known there."""
+        """Find out where to start, and read what has to be known there."""
         if not (begins_line(file, self._read_until) and begins_line(file, self._start, self.record_start)):
             self._restarted = True
             self._start = self._end = self._offset_of_line = 0
@@ -129,7 +134,6 @@ class TranscriptReader(ABC):
             self._look_back(file)
 
     def _turns_from(self, file: ByteStream) -> Iterator[Turn]:
-        is_irrelevant, turns_of, begins = self._is_irrelevant, self._turns_of, self.record_start
         for offset, end, data, too_long in lines_from(file, self._start):
             self._end = end
             if data.isspace():
@@ -137,13 +141,9 @@ class TranscriptReader(ABC):
             self._lines += 1
             if self._headless:
                 continue
-            record = None
-            if not too_long and data.find(begins, 1) < 0:
-                if is_irrelevant(data):
-                    continue
-                record = parse_object(data)
             self._offset_of_line = offset
-            for turn in turns_of(record) if record is not None else self._turns_of_damaged(data, offset):
+            record = None if too_long or data.find(self.record_start, 1) >= 0 else parse_object(data)
+            for turn in self._turns_of(record) if record is not None else self._turns_of_damaged(data, offset):
                 self._turns += 1
                 yield _without_private(turn)
         for turn in self._at_end():
@@ -151,12 +151,12 @@ class TranscriptReader(ABC):
             yield _without_private(turn)
 
     def _turns_of_damaged(self, data: bytes, offset: int) -> Iterator[Turn]:
-        """Yield the turns of the records in a line at `offset` that is not one record."""
+        """Yield the turns of the records in a damaged line at `offset`."""
         pieces = records_within(data, self.record_start)
         whole = len(data.strip(b"\0 \t\r\n"))
         self._bad += sum(len(piece) for _, piece in pieces) < whole or not pieces
         for at, piece in pieces:
-            record = None if self._is_irrelevant(piece) else parse_object(piece)
+            record = parse_object(piece)
             if record is not None:
                 self._offset_of_line = offset + at
                 self._is_damaged = len(piece) < whole
@@ -165,7 +165,7 @@ class TranscriptReader(ABC):
 
     @staticmethod
     def _header_records(file: ByteStream) -> Iterator[dict[str, Any]]:
-        """Yield the first records of the file: a reading from the middle needs them, too."""
+        """Yield the first records of the file, which a reading from the middle needs, too."""
         for line in lines_from(file, 0, HEADER_BYTES, HEADER_BUFFER_BYTES):
             if line.offset > HEADER_BYTES:
                 return
@@ -175,18 +175,14 @@ class TranscriptReader(ABC):
 
     @abstractmethod
     def _read_header(self, records: Iterator[dict[str, Any]]) -> None:
-        """Learn session, folder and `headless` from the first records of the file."""
+        """Set session, folder and `headless` by the first records of the file."""
 
-    def _look_back(self, file: ByteStream) -> None:  # noqa: B027 - most hosts need nothing of what precedes
-        """Learn what has to be known of what precedes the offset."""
-
-    @abstractmethod
-    def _is_irrelevant(self, data: bytes) -> bool:
-        """Whether the bytes of the line show that it holds no turn: parsing is most of the cost of a reading."""
+    def _look_back(self, file: ByteStream) -> None:  # noqa: B027 - most hosts need nothing of it
+        """Read what has to be known of the bytes before the offset."""
 
     @abstractmethod
     def _turns_of(self, record: dict[str, Any]) -> Iterable[Turn]:
-        """Make the turns of one record; a record of unknown shape has none."""
+        """Make the turns of one record; none for a record of unknown shape."""
 
     def _turn(
         self,
@@ -196,13 +192,24 @@ class TranscriptReader(ABC):
         text: str,
         tool: ToolEvent | None = None,
         about: str = "",
-        pasted: tuple[tuple[int, int], ...] = (),
+        pasted: tuple[tuple[int, int], ...] | None = None,
         confirmed: bool = False,
     ) -> Turn:
+        """Make one turn. `pasted`: by default what looks pasted in a user's text."""
         offset = self._offset_of_line
         name = self._name_of(record) or f"line:{offset}"
         timestamp = as_text(record.get("timestamp")) or self._timestamp
-        apart = apart_ranges(text) if role is Role.USER else ()
+        apart: tuple[tuple[int, int], ...] = ()
+        is_users = role is Role.USER
+        if pasted is None:
+            pasted = pasted_ranges(text) if is_users else ()
+        if is_users:
+            typed = self._typed_list(record)
+            gaps: tuple[tuple[int, int], ...] | None = ()
+            if typed.knows_session and origin in ENTERED:
+                gaps = typed.pasted_in(text)
+                confirmed = gaps is not None
+            apart = apart_ranges(text, gaps or ())
         return Turn(
             role,
             origin,
@@ -220,13 +227,32 @@ class TranscriptReader(ABC):
             confirmed and not self._is_damaged,
         )
 
+    def _typed_list(self, record: dict[str, Any]) -> TypedList:
+        """Return the host's list of typed lines, for a record that comes from where it keeps one."""
+        return NO_LIST
+
+    def _tool_use(self, record: dict[str, Any], call: str, name: str, arguments: dict[str, Any]) -> Turn:
+        """Make the turn of a tool call, and keep the call until its result comes."""
+        event = tool_call(call, name, arguments)
+        if len(self._calls) >= REMEMBERED_CALLS:
+            self._calls.pop(next(iter(self._calls)))
+        self._calls[call] = event
+        return self._turn(record, Role.TOOL, Origin.TOOL_USE, call_text(event, arguments), event)
+
+    def _tool_result(
+        self, record: dict[str, Any], call: ToolEvent, output: str, *, failed: bool, rejected: bool = False
+    ) -> Turn:
+        """Make the turn of a tool's result."""
+        event = call._replace(is_error=failed, rejected=rejected)
+        return self._turn(record, Role.TOOL, Origin.TOOL_RESULT, clean(shorten(output, TOOL_TEXT_CHARS)), event)
+
     def _name_of(self, record: dict[str, Any]) -> str:
-        """The id that the host gave the record; '' where it gives none."""
+        """Return the host's id of the record; '' where there is none."""
         return as_text(record.get(self.record_id)) if self.record_id else ""
 
     @classmethod
     def written_names(cls, record: str) -> Iterator[bytes]:
-        """Yield what stands in the file where a record of this name names itself: others may mention it before."""
+        """Yield the bytes with which a record of this name gives its own id: other records may mention it."""
         if cls.record_id:
             for colon in JSON_COLONS:
                 yield f"{json.dumps(cls.record_id)}{colon}{json.dumps(record)}".encode()
@@ -236,32 +262,15 @@ class TranscriptReader(ABC):
         return iter(())
 
 
-def _may_be_marked(tool: ToolEvent) -> bool:
-    return (
-        may_have_private_tag(tool.target)
-        or may_have_private_tag(tool.command or "")
-        or may_have_private_tag(tool.file_path or "")
-    )
-
-
 def _without_private(turn: Turn) -> Turn:
-    """Remove private passages, by whomever repeated, before anything quotes, cuts or rewords them."""
-    tool = turn.tool
-    if not (
-        may_have_private_tag(turn.text)
-        or may_have_private_tag(turn.about)
-        or (tool is not None and _may_be_marked(tool))
-    ):
-        return turn
-    if tool is not None:
-        command = None if tool.command is None else strip_private(tool.command)
-        file_path = None if tool.file_path is None else strip_private(tool.file_path)
-        target = strip_private(tool.target)
-        if (command, file_path, target) != (tool.command, tool.file_path, tool.target):
-            tool = tool._replace(command=command, file_path=file_path, target=target)
-    text, about = strip_private(turn.text), strip_private(turn.about)
-    if text == turn.text and about == turn.about and tool is turn.tool:
-        return turn
+    """Remove private passages from all texts of a turn, before anything quotes, cuts or rewords them."""
+    text, tool = strip_private(turn.text), turn.tool
     if text != turn.text:
-        turn = turn._replace(text=text, pasted=(), apart=(), confirmed=False)  # The ranges are of the other text.
-    return turn._replace(about=about, tool=tool)
+        turn = turn._replace(text=text, pasted=(), apart=(), confirmed=False)  # The ranges were those of the old text.
+    if tool is not None:
+        tool = tool._replace(
+            command=tool.command and strip_private(tool.command),
+            file_path=tool.file_path and strip_private(tool.file_path),
+            target=strip_private(tool.target),
+        )
+    return turn._replace(about=strip_private(turn.about), tool=tool)

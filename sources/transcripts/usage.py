@@ -1,4 +1,4 @@
-"""Summing what a session cost, from the usage that the host records with each answer. Bad lines are skipped."""
+"""Sum the tokens of a session from the usage that the host records with each answer. Bad lines are skipped."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from .lines import as_text, complete_lines, holds_match, parse_object
 ACTIVE_GAP_SECONDS = 300.0
 """A longer gap between two records is a pause, and not counted as active."""
 START_SECONDS = 10.0
-"""So long before the start that a hook saw may a session's own first record be."""
+"""Most time between a session's own first record and the start that a hook saw."""
 COPY_GAP_SECONDS = 1.0
-"""Less lies between two records that Codex copies into the transcript of a fork."""
+"""Less time lies between two records that Codex copies into the transcript of a fork."""
 _TIMESTAMP = re.compile(rb'"timestamp"\s*:\s*"([^"]{10,40})"')
 _COUNTS = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 _CODEX_COUNTS = ("input_tokens", "cached_input_tokens", "output_tokens")
@@ -26,7 +26,7 @@ _CODEX_COUNTS = ("input_tokens", "cached_input_tokens", "output_tokens")
 
 @dataclass(frozen=True)
 class SessionUsage:
-    """Sums over one session and its sub-agents. `input_tokens` are those that were not in a cache."""
+    """Sums over one session and its sub-agents. `input_tokens` are those not read from a cache."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -57,11 +57,11 @@ def session_usage(path: Path, host: str, own_from: int = 0) -> SessionUsage:
 
 
 def copied_bytes(path: Path, earlier: Iterable[Path], started_at: str = "") -> int:
-    """Count the bytes at a transcript's beginning that are a copy: of one of the `earlier` transcripts.
+    """Count the bytes at a transcript's beginning that are copied from one of the `earlier` transcripts.
 
-    A session of Claude Code that was forked, or resumed under another id, begins with the records of the other, which
-    keep their `uuid` and their time. So the others, gigabytes perhaps, are read only where the first record is older
-    than the session: than `started_at`, ISO 8601, '' if it is not known. Raises OSError for `path`.
+    A session of Claude Code that was forked, or resumed under another id, begins with the records of the first session,
+    which keep their `uuid` and time. The earlier transcripts may be gigabytes, so they are only read where the first
+    record is older than `started_at` (ISO 8601; '' if unknown). Raises OSError for `path`.
     """
     found = next(_with_uuid(path), None)
     if found is None or _is_since(found.record.get("timestamp"), started_at):
@@ -97,7 +97,7 @@ def _with_uuid(path: Path) -> Iterator[_Identified]:
 
 
 def _is_since(timestamp: object, started_at: str) -> bool:
-    """Whether a record is as young as its session, whose start is noted in seconds, a moment after the host's own."""
+    """Whether a record was written after the session began; a hook sees the start a moment later than the host."""
     with suppress(ValueError, OverflowError):
         at, start = (datetime.fromisoformat(as_text(time)).astimezone() for time in (timestamp, started_at))
         return (start - at).total_seconds() < START_SECONDS
@@ -105,12 +105,12 @@ def _is_since(timestamp: object, started_at: str) -> bool:
 
 
 def session_bytes(path: Path) -> int:
-    """Bytes of all files that `session_usage` reads, by which a change is noticed. Raises OSError."""
+    """Bytes of all files that `session_usage` reads; a change of it shows that they changed. Raises OSError."""
     return path.stat().st_size + sum(part.stat().st_size for part in _subagents(path))
 
 
 def _subagents(path: Path) -> list[Path]:
-    """Those of workflows lie deeper, in workflows/wf_…/."""
+    """Transcripts of the sub-agents; those of workflows lie deeper, in workflows/wf_…/."""
     return sorted((path.with_suffix("") / "subagents").rglob("agent-*.jsonl"))
 
 
@@ -123,7 +123,7 @@ def _time_of(line: bytes) -> datetime | None:
 
 
 class _Clock:
-    """Tracks the first and last time, and the seconds between them without pauses."""
+    """First and last time of the lines, and the seconds between them without pauses."""
 
     def __init__(self) -> None:
         self.first: datetime | None = None
@@ -166,9 +166,9 @@ def _claude(path: Path, own_from: int) -> SessionUsage:
             if not isinstance(message, dict) or not isinstance(usage, dict) or message.get("role") != "assistant":
                 continue
             model = message.get("model")
-            if isinstance(model, str) and model.startswith("<"):  # <synthetic>: the host's own words, of an error
+            if isinstance(model, str) and model.startswith("<"):  # <synthetic>: an error message of the host
                 continue
-            # An answer is written once for each of its blocks, with the same usage, the last time in full.
+            # An answer is written once for each of its blocks, with its usage so far; the last one is complete.
             name = str(message.get("id") or len(answers))
             counts = tuple(_count(usage.get(key)) for key in _COUNTS)
             answers[name] = max(answers.get(name, counts), counts, key=sum)
@@ -185,7 +185,7 @@ def _codex(path: Path) -> SessionUsage:
     running, sums = Counter[str](), Counter[str]()
     answers = 0
     models: dict[str, bool] = {}
-    """Whether only what was copied names it, by name; in order."""
+    """By the model's name, in order: whether only copied records name it."""
     for data in _lines(path):
         if not (is_copy := copied.holds(data)):
             clock.see(data)
@@ -197,7 +197,7 @@ def _codex(path: Path) -> SessionUsage:
             continue
         if record.get("type") == "turn_context" and isinstance(payload.get("model"), str):
             if is_copy:
-                models.pop(payload["model"], None)  # The last that was copied stands at the end.
+                models.pop(payload["model"], None)  # Keep the last copied one at the end.
             models[payload["model"]] = is_copy
         info = payload.get("info")
         found = (
@@ -209,13 +209,13 @@ def _codex(path: Path) -> SessionUsage:
         if is_copy or total == running:
             running = total
             continue
-        # A running total; older versions begin it anew when the session is resumed.
+        # A running total; older versions restart it when the session is resumed.
         since = Counter[str]() if any(total[name] < running[name] for name in _CODEX_COUNTS) else running
         sums.update({name: total[name] - since[name] for name in _CODEX_COUNTS})
         running = total
         answers += 1
     cached = sums["cached_input_tokens"]
-    # A fork that was asked at once has its own first turn among the copies.
+    # In a fork that is prompted at once the first own turn looks like a copy.
     own_models = [model for model, is_copied in models.items() if not is_copied] or list(models)[-1:]
     return SessionUsage(
         max(0, sums["input_tokens"] - cached),
@@ -231,10 +231,9 @@ def _codex(path: Path) -> SessionUsage:
 
 
 class _CopiedByCodex:
-    """Tells the lines at a transcript's beginning that are another's: what was forked is written anew, all at once.
+    """Recognise the lines at the beginning of a fork's transcript that Codex copied from the first session.
 
-    The copies have the time of the fork, or kept theirs. An answer of the session itself takes longer than between two
-    of them.
+    The copies are written at once: with the time of the fork, or with their own. An answer takes longer than that.
     """
 
     def __init__(self) -> None:

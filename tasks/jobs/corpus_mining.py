@@ -67,7 +67,7 @@ def _must_yield_to_fresh_session(ledger: Ledger, settings: Settings) -> bool:
     """Whether a fresh session is due, within the limits of its kind, and no worker is free for it but this one."""
     if FRESH not in dict(ledger.oldest_due()) or FRESH in ledger.paused():
         return False
-    running = ledger.list(["running"], most=1000)
+    running = ledger.list_jobs(["running"], most=1000)
     of_kind = sum(each.kind == FRESH for each in running)
     return len(running) >= settings.queue.workers and of_kind < ledger.policies[FRESH].concurrency
 

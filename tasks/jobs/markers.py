@@ -36,7 +36,7 @@ def recover_handler(settings: Settings) -> Handler:
 
     def handle(job: RunningJob) -> Mapping[str, Json]:
         result = sweep(
-            settings.state.harness,
+            settings.state.markers,
             roots,
             now=time.time(),
             idle_seconds=IDLE_SECONDS,
@@ -67,7 +67,7 @@ def _given_up(settings: Settings, unmined: Sequence[Unmined]) -> set[str]:
         return set()
     died: dict[str, float] = {}
     with open_ledger(settings) as ledger:
-        for dead in ledger.list(["dead"], kind="reflect.session", most=MAX_DEAD):
+        for dead in ledger.list_jobs(["dead"], kind="reflect.session", most=MAX_DEAD):
             if isinstance(dead.args, dict) and dead.finished_at is not None and dead.error != OUTSIDE:
                 session = str(dead.args.get("session"))
                 died[session] = max(died.get(session, 0.0), dead.finished_at)
@@ -79,6 +79,6 @@ def collect_handler(settings: Settings) -> Handler:
 
     def handle(job: RunningJob) -> Mapping[str, Json]:
         job.check_owned()
-        return {"deleted": collect_old_markers(settings.state.harness, now=time.time(), days=MARKER_DAYS)}
+        return {"deleted": collect_old_markers(settings.state.markers, now=time.time(), days=MARKER_DAYS)}
 
     return handle

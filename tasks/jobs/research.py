@@ -152,7 +152,7 @@ def research_handler(settings: Settings, web: WebAccess | None = None) -> Handle
 def _wait_for_index(settings: Settings) -> None:
     """Postpone the job while what was written is on its way into the index. Raises Postpone."""
     with open_ledger(settings) as ledger:
-        if WALK not in ledger.paused() and ledger.list(["queued", "running"], kind=WALK, most=1):
+        if WALK not in ledger.paused() and ledger.list_jobs(["queued", "running"], kind=WALK, most=1):
             raise Postpone("the index is brought in step first", INDEX_PAUSE_SECONDS)
 
 
@@ -280,7 +280,6 @@ def _write(settings: Settings, job: RunningJob, request: ResearchRequest, path: 
         for finding in findings:
             if finding.body:
                 _write_note(store, path.rpartition("/")[0], finding, replace_old=bool(pass_))
-                kill_point("research-note-written")
         _write_receipt(settings, store, request, path, pass_, state, findings)
         unlink_deleted(store, [path.rpartition("/")[0]])
         kill_point("after-effect")

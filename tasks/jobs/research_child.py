@@ -21,13 +21,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ...index.engine import (
-    BUSY,
     DENSE_LATE,
     FILES_LATE,
     KEYWORD_LATE,
     MODEL_LOADING,
     NO_VECTORS,
-    SCAN_INCOMPLETE,
     VAULT_MISSING,
 )
 from ...index.recall import DEGRADED_MESSAGES, recall_as_it_is
@@ -78,9 +76,7 @@ SUMMARY_PROMPT_TOKENS = 600
 MOST_RELATED = 6
 RECALL_SECONDS = 15.0
 EXCERPT_CHARACTERS = 220
-FOR_NOW = frozenset(
-    {MODEL_LOADING, NO_VECTORS, BUSY, DENSE_LATE, KEYWORD_LATE, FILES_LATE, SCAN_INCOMPLETE, VAULT_MISSING}
-)
+FOR_NOW = frozenset({MODEL_LOADING, NO_VECTORS, DENSE_LATE, KEYWORD_LATE, FILES_LATE, VAULT_MISSING})
 """What an answer of the vault lacked that the next one may have: such an answer is none."""
 REQUESTS_FILE = "requests.txt"
 """Every address that was asked, written before it was."""
@@ -260,7 +256,6 @@ class Research:
             {"seconds": seconds, "tokens": tokens},
             [request.cap("seconds"), request.cap("tokens")],
         )
-        kill_point("research-reserved")
         started = time.monotonic()
         spent = 0
         try:
@@ -277,7 +272,6 @@ class Research:
                 overran=finding.overran or ("tokens" if short else ""),
             )
             self._keep(finding)
-            kill_point("research-kept")
             return finding.overran
         finally:
             elapsed = min(seconds, math.ceil(time.monotonic() - started))
@@ -421,7 +415,7 @@ class Research:
                 self._fetch = self._book.reserve(request.subject, {"fetches": 1}, [request.cap("fetches")])
             with open(self._folder / REQUESTS_FILE, "a", encoding="utf-8", opener=open_private) as file:
                 file.write(shown_link(url, [*request.allow, *request.searxng_allow]) + "\n")
-            kill_point("research-request")
+            kill_point("mid-child")
 
         limits = Limits(total_seconds=max(0.1, min(FETCH_SECONDS, end - time.monotonic())))
         return Fetcher(limits, before_request=before, allow=allow)

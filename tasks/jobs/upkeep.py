@@ -139,7 +139,7 @@ def clean_temporaries(state: StatePaths, now: float) -> int:
     cache = Path(state.cache)
     left = (
         *Path(state.spool).glob("*.tmp"),
-        *Path(state.harness).glob("*.tmp"),
+        *Path(state.markers).glob("*.tmp"),
         *Path(state.log).glob("*.tmp"),
         *Path(state.journal).glob(".*"),
         *Path(state.root).glob(".*.restored"),

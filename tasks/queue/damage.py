@@ -106,14 +106,14 @@ def requeue_unmined(state: StatePaths, ledger: Ledger, quiet_seconds: float) -> 
     Due when the session's quiet period ends, so that a live session is not cut into pieces.
     """
     jobs = []
-    for session in list_markers(state.harness):
-        path = marker_path(state.harness, session)
+    for session in list_markers(state.markers):
+        path = marker_path(state.markers, session)
         marker, event_at = read_marker(path), last_event_at(path)
         if marker is None or event_at is None:
             continue
         with contextlib.suppress(OSError):
             if os.stat(marker.transcript).st_size > marker.offset:
-                quiet = 0.0 if has_ended(state.harness, session) else quiet_seconds
+                quiet = 0.0 if has_ended(state.markers, session) else quiet_seconds
                 run_at = min(event_at, ledger.now()) + quiet
                 jobs.append(
                     NewJob("reflect.session", {"session": session}, f"reflect.session:{session}", run_at=run_at)

@@ -1,4 +1,4 @@
-"""The worker's clockwork: rings for due jobs, takes in the spool, runs schedules and the reconciler."""
+"""The worker's clockwork: sends messages for due jobs, takes in the spool, runs schedules and the reconciler."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from huey.consumer import BaseProcess
 
 from ...runtime.errors import QueueUnavailable
-from .doorbell import Bell
 from .ledger import Ledger
 from .reconciler import Reconciler
 from .scheduler import Scheduler
 from .spool import Spool
+from .wakeup import Wakeup
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ class Clockwork:
     """The parts that a dispatcher drives; shared by the ones that replace a dead one."""
 
     ledger: Ledger
-    bell: Bell
+    wakeup: Wakeup
     spool: Spool
     scheduler: Scheduler
     reconciler: Reconciler
@@ -42,7 +42,7 @@ class Clockwork:
 class Dispatcher(BaseProcess):  # type: ignore[misc]
     """Runs as the scheduler process of huey's consumer.
 
-    One loop is one turn: at most `poll_seconds` after the last, at once when the bell rings.
+    One loop is one turn: at most `poll_seconds` after the last, at once when it is woken.
     """
 
     process_name = "Dispatcher"
@@ -57,7 +57,7 @@ class Dispatcher(BaseProcess):  # type: ignore[misc]
 
     def loop(self, now: object = None) -> None:
         """One turn; then wait."""
-        rings = self._clockwork.bell.rings
+        calls = self._clockwork.wakeup.calls
         try:
             self._turn()
             self._failing = False
@@ -68,7 +68,7 @@ class Dispatcher(BaseProcess):  # type: ignore[misc]
         except Exception:
             log.exception("dispatcher failed; it goes on")
         if not self.stop_flag.is_set():
-            self._clockwork.bell.wait(rings, self._clockwork.poll_seconds)
+            self._clockwork.wakeup.wait(calls, self._clockwork.poll_seconds)
 
     def _turn(self) -> None:
         parts, now = self._clockwork, time.monotonic()
@@ -83,4 +83,4 @@ class Dispatcher(BaseProcess):  # type: ignore[misc]
         if now >= self._next_schedule:
             self._next_schedule = now + SCHEDULE_SECONDS
             parts.scheduler.tick()
-        parts.ledger.ring_due()
+        parts.ledger.send_due()

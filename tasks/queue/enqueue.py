@@ -1,4 +1,4 @@
-"""Enqueueing by commands: a ledger row and its doorbell, and the worker woken."""
+"""Enqueueing by commands: a ledger row and its message, and the worker woken."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from ... import __version__
 from ...runtime.errors import QueueUnavailable
 from ...runtime.paths import ensure_state
 from ...runtime.settings import Settings
-from .doorbell import ring_worker
 from .kinds import Json
 from .ledger import Ledger
+from .wakeup import wake_worker
 
 COMMAND_PATIENCE_SECONDS = 2.0
 """How long a command waits for the queue; what it did to the files stands without it."""
@@ -20,7 +20,7 @@ def open_ledger(settings: Settings, *, busy_seconds: float = COMMAND_PATIENCE_SE
     """The ledger of this vault, whose commits wake the worker. Raises QueueUnavailable, SchemaTooNew."""
     state = settings.state
     ensure_state(state)
-    return Ledger(state.queue_db, busy_seconds=busy_seconds, bell=lambda: ring_worker(state.wake_socket, __version__))
+    return Ledger(state.queue_db, busy_seconds=busy_seconds, wakeup=lambda: wake_worker(state.wake_socket, __version__))
 
 
 def enqueue(settings: Settings, kind: str, args: Mapping[str, Json] | None = None, *, unique_key: str) -> int:

@@ -150,7 +150,7 @@ def _fits(expected: ArgType, value: object) -> bool:
 
 
 def message_priority(priority: int, run_at: float) -> float:
-    """Priority of the doorbell in huey's table, larger first: who has been due for long moves ahead.
+    """Priority of the message in huey's table, larger first: who has been due for long moves ahead.
 
     It never changes while the job waits, so nothing needs rewriting for jobs to age.
     """

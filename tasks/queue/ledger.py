@@ -1,8 +1,8 @@
-"""The job ledger: which jobs exist, who runs them, how they ended.  huey only carries their doorbells.
+"""The job ledger: which jobs exist, who runs them, how they ended.  huey only carries their messages.
 
 Guarantees, each by one transaction of SQLite:
 
-- a job and its doorbell are enqueued together, and a doorbell is taken off together with the claim;
+- a job and its message are enqueued together, and a message is taken off together with the claim;
 - at most one job of a unique key is queued and at most one is running;
 - only the owner of the current attempt can end it (fencing), so a zombie's late result is dropped;
 - an attempt that ends leaves a record in `history`; nothing but `prune` ever deletes a job.
@@ -34,8 +34,8 @@ from .records import (
     Refusal,
     State,
     WorkerBeat,
-    doorbell_message,
     error_text,
+    huey_message,
     job_from_row,
     job_id_of,
 )
@@ -56,13 +56,12 @@ __all__ = [
 
 log = logging.getLogger(__name__)
 
-_List = list  # Inside the class `list` is the method.
 
 LONGEST_LEASE_SECONDS = 3600.0
 CLOCK_TOLERANCE_SECONDS = 5.0
 LONGEST_WAIT_SECONDS = 2 * 86_400.0
 """No job waits longer: a host that asks for a pause and a quiet period in the settings may ask for a day each."""
-STALE_DOORBELLS_PER_TRANSACTION = 100
+STALE_MESSAGES_PER_TRANSACTION = 100
 MAX_DEAD = 10_000
 
 
@@ -82,9 +81,9 @@ class Ledger(LedgerViews):
         chance: random.Random | None = None,
         busy_seconds: float = BUSY_SECONDS,
         create: bool = True,
-        bell: Callable[[], None] | None = None,
+        wakeup: Callable[[], None] | None = None,
     ) -> None:
-        super().__init__(path, clock=clock, busy_seconds=busy_seconds, create=create, bell=bell)
+        super().__init__(path, clock=clock, busy_seconds=busy_seconds, create=create, wakeup=wakeup)
         self.policies = policies
         self._chance = chance or random.Random()
 
@@ -108,9 +107,9 @@ class Ledger(LedgerViews):
         new = NewJob(kind, args or {}, unique_key, delay_seconds, run_at, due, priority)
         return self.enqueue_all([new])[0]
 
-    def enqueue_all(self, jobs: Iterable[NewJob]) -> _List[int]:
+    def enqueue_all(self, jobs: Iterable[NewJob]) -> list[int]:
         """Enqueue all of them in one durable transaction, or none."""
-        jobs = _List(jobs)
+        jobs = list(jobs)
         for job in jobs:
             self.check(job)
         with self.transaction(durable=True) as conn:
@@ -139,14 +138,14 @@ class Ledger(LedgerViews):
                     "now": now,
                 },
             ).fetchone()
-            job_id, rung = int(inserted[0]), False
+            job_id, sent = int(inserted[0]), False
         else:
-            job_id, waiting_until, priority, rung_at = waiting
-            rung = rung_at is not None
+            job_id, waiting_until, priority, sent_at = waiting
+            sent = sent_at is not None
             run_at = run_at if job.due == "later" else min(run_at, waiting_until)
             conn.execute(queries.MOVE, {"id": job_id, "run_at": run_at})
-        if run_at <= now and not rung:
-            self._ring(conn, job_id, priority, run_at, now)
+        if run_at <= now and not sent:
+            self._send(conn, job_id, priority, run_at, now)
         return job_id
 
     def record_dead(self, kind: str, args: str, reason: str) -> None:
@@ -160,25 +159,25 @@ class Ledger(LedgerViews):
             }
             conn.execute(queries.INSERT_DEAD, parameters)
 
-    def _ring(self, conn: Connection, job_id: int, priority: int, run_at: float, now: float) -> None:
-        data = doorbell_message(job_id)
+    def _send(self, conn: Connection, job_id: int, priority: int, run_at: float, now: float) -> None:
+        data = huey_message(job_id)
         conn.execute(queries.RING, {"data": data, "priority": message_priority(priority, run_at)})
-        conn.execute(queries.MARK_RUNG, {"id": job_id, "now": now})
-        self._ring_after_commit = True
+        conn.execute(queries.MARK_SENT, {"id": job_id, "now": now})
+        self._wake_after_commit = True
 
     # ---- claiming
 
-    def take_doorbell(self, owner: Callable[[], str], lease_seconds: float) -> tuple[bytes, Claim] | None:
-        """Take the first doorbell off huey's table and claim its job, in one transaction.
+    def take_message(self, owner: Callable[[], str], lease_seconds: float) -> tuple[bytes, Claim] | None:
+        """Take the first message off huey's table and claim its job, in one transaction.
 
-        Returns huey's message and the claim, or None if nothing can be claimed.  Doorbells of jobs that
+        Returns huey's message and the claim, or None if nothing can be claimed.  Messages of jobs that
         can't be claimed now are removed on the way.  `owner` gives a fresh owner for each claim.
         """
-        while self._depth or self.read(queries.ANY_DOORBELL):  # An idle look costs no write lock.
+        while self.read(queries.ANY_MESSAGE):  # An idle look takes no write lock.
             kill_point("before-claim")
             with self.transaction() as conn:
-                for _ in range(STALE_DOORBELLS_PER_TRANSACTION):
-                    rows = conn.execute(queries.TAKE_DOORBELL).fetchall()
+                for _ in range(STALE_MESSAGES_PER_TRANSACTION):
+                    rows = conn.execute(queries.TAKE_MESSAGE).fetchall()
                     if not rows:
                         return None
                     ((data,),) = rows
@@ -192,7 +191,7 @@ class Ledger(LedgerViews):
         return None
 
     def claim(self, job_id: int, owner: str, lease_seconds: float) -> Claim | Refusal:
-        """Claim this job without its doorbell."""
+        """Claim this job without its message."""
         with self.transaction() as conn:
             return self._claim(conn, job_id, owner, lease_seconds, self.now())
 
@@ -212,7 +211,7 @@ class Ledger(LedgerViews):
         elif policy is not None and kind_running >= policy.concurrency:
             refusal = Refusal(job_id, "kind busy")
         if refusal is not None:
-            conn.execute(queries.MARK_UNRUNG, {"id": job_id})
+            conn.execute(queries.MARK_UNSENT, {"id": job_id})
             return refusal
         conn.execute(
             queries.CLAIM,
@@ -228,9 +227,9 @@ class Ledger(LedgerViews):
 
     # ---- while it runs
 
-    def heartbeat(self, claims: Iterable[Claim], lease_seconds: float) -> _List[Claim]:
+    def heartbeat(self, claims: Iterable[Claim], lease_seconds: float) -> list[Claim]:
         """Extend the leases; returns the claims that are no longer ours (expired, cancelled)."""
-        lost: _List[Claim] = []
+        lost: list[Claim] = []
         with self.transaction() as conn:
             now = self.now()
             for claim in claims:
@@ -253,7 +252,7 @@ class Ledger(LedgerViews):
             if ended:
                 if claim.kind == "index.reconcile":
                     conn.execute(queries.FORGET_ARGUMENTS, {"id": claim.job_id})
-                self._ring_next(conn, claim.kind, parameters["now"])
+                self._send_next(conn, claim.kind, parameters["now"])
         return ended
 
     def fail(self, claim: Claim, error: str, *, after_seconds: float | None = None) -> State | None:
@@ -311,14 +310,14 @@ class Ledger(LedgerViews):
         parameters.update(run_at=run_at, uncounted=int(uncounted))
         if conn.execute(queries.REQUEUE, parameters).rowcount != 1:
             return False
-        self._ring_next(conn, claim.kind, parameters["now"])
+        self._send_next(conn, claim.kind, parameters["now"])
         return True
 
     def _finish(self, conn: Connection, claim: Claim, state: State, outcome: str, error: str) -> bool:
         parameters = {**self._ending(claim, outcome, error, None), "state": state}
         if conn.execute(queries.FINISH, parameters).rowcount != 1:
             return False
-        self._ring_next(conn, claim.kind, parameters["now"])
+        self._send_next(conn, claim.kind, parameters["now"])
         return True
 
     def _ending(
@@ -332,19 +331,19 @@ class Ledger(LedgerViews):
             "result": "null" if result is None else json.dumps(result, separators=(",", ":")),
         }
 
-    def _ring_next(self, conn: Connection, kind: str, now: float) -> None:
-        """A place of this kind became free: ring for who waits for it."""
+    def _send_next(self, conn: Connection, kind: str, now: float) -> None:
+        """A place of this kind became free: send the message of a job that waits for it."""
         policy = self.policies.get(kind)
-        self._ring_kind(conn, kind, now, policy.concurrency if policy else 1)
+        self._send_for_kind(conn, kind, now, policy.concurrency if policy else 1)
 
-    def _ring_kind(self, conn: Connection, kind: str, now: float, most: int) -> int:
-        """Ring for the first of this kind that are due and have no doorbell."""
+    def _send_for_kind(self, conn: Connection, kind: str, now: float, most: int) -> int:
+        """Send a message for the first of this kind that are due and have no message."""
         if most <= 0:
             return 0
         parameters = {"kind": kind, "now": now, "most": most, "aging": AGING_SECONDS}
-        rows = conn.execute(queries.UNRUNG_DUE_OF_KIND, parameters).fetchall()
+        rows = conn.execute(queries.UNSENT_DUE_OF_KIND, parameters).fetchall()
         for job_id, priority, run_at in rows:
-            self._ring(conn, job_id, priority, run_at, now)
+            self._send(conn, job_id, priority, run_at, now)
         return len(rows)
 
     # ---- the user's hand
@@ -368,8 +367,8 @@ class Ledger(LedgerViews):
                 or conn.execute(queries.CANCEL_RUNNING, parameters).rowcount
             ):
                 raise JobStateRefused(f"job {job_id} is {job.state}: only queued and running ones can be cancelled")
-            self._ring_next(conn, job.kind, parameters["now"])
-            self._ring_after_commit = True  # The worker looks whether it still owns what it runs.
+            self._send_next(conn, job.kind, parameters["now"])
+            self._wake_after_commit = True  # The worker looks whether it still owns what it runs.
             return self.get(job_id)
 
     def retry(self, job_id: int) -> Job:
@@ -387,13 +386,13 @@ class Ledger(LedgerViews):
                     raise JobStateRefused(f"job {waiting[0]} already waits to do the same as job {job_id}")
             now = self.now()
             conn.execute(queries.REPLAY, {"id": job_id, "now": now})
-            self._ring(conn, job_id, job.priority, now, now)
+            self._send(conn, job_id, job.priority, now, now)
             return self.get(job_id)
 
-    def retry_dead(self, kind: str | None = None) -> tuple[_List[Job], _List[str]]:
+    def retry_dead(self, kind: str | None = None) -> tuple[list[Job], list[str]]:
         """`retry` for every dead job, of `kind` alone if it is given: those queued again, and why others are not."""
         again, refused = [], []
-        for job in self.list(["dead"], kind=kind, most=MAX_DEAD):
+        for job in self.list_jobs(["dead"], kind=kind, most=MAX_DEAD):
             try:
                 again.append(self.retry(job.id))
             except JobStateRefused as error:
@@ -411,9 +410,9 @@ class Ledger(LedgerViews):
         self._known(kind)
         with self.transaction(durable=True) as conn:
             conn.execute(queries.RESUME_KIND, {"kind": kind})
-            self._ring_next(conn, kind, self.now())
+            self._send_next(conn, kind, self.now())
 
-    def paused(self) -> _List[str]:
+    def paused(self) -> list[str]:
         """The paused kinds."""
         return [row[0] for row in self.read(queries.PAUSED_KINDS)]
 
@@ -423,27 +422,27 @@ class Ledger(LedgerViews):
 
     # ---- upkeep
 
-    def ring_due(self) -> int:
-        """Ring for due jobs that have no doorbell, no more than can run at once; returns how many."""
-        if not self.read(queries.ANY_UNRUNG_DUE, {"now": self.now()}):
+    def send_due(self) -> int:
+        """Send a message for due jobs that have no message, no more than can run at once; returns how many."""
+        if not self.read(queries.ANY_UNSENT_DUE, {"now": self.now()}):
             return 0
         with self.transaction() as conn:
             now = self.now()
             running = dict(conn.execute(queries.RUNNING_BY_KIND).fetchall())
-            rung = 0
-            for (kind,) in conn.execute(queries.UNRUNG_KINDS).fetchall():
+            sent = 0
+            for (kind,) in conn.execute(queries.UNSENT_KINDS).fetchall():
                 policy = self.policies.get(kind)
-                free = policy.concurrency - running.get(kind, 0) if policy else STALE_DOORBELLS_PER_TRANSACTION
-                rung += self._ring_kind(conn, kind, now, free)
-        return rung
+                free = policy.concurrency - running.get(kind, 0) if policy else STALE_MESSAGES_PER_TRANSACTION
+                sent += self._send_for_kind(conn, kind, now, free)
+        return sent
 
-    def requeue_expired(self, held: Collection[str] = (), *, all_held_elsewhere: bool = False) -> _List[int]:
+    def requeue_expired(self, held: Collection[str] = (), *, all_held_elsewhere: bool = False) -> list[int]:
         """Requeue running jobs whose lease has expired, except those of the owners `held`; with
         `all_held_elsewhere` the others too, for a caller who knows that their owners are gone.
         The lost attempt counts: after the last one the job is dead.  Returns the ids."""
-        lost: _List[int] = []
+        lost: list[int] = []
         parameters = {
-            "held": json.dumps(_List(held)),
+            "held": json.dumps(list(held)),
             "all_others": all_held_elsewhere,
             "now": self.now(),
             "longest_lease": LONGEST_LEASE_SECONDS,
@@ -462,13 +461,13 @@ class Ledger(LedgerViews):
                 lost.append(job_id)
         return lost
 
-    def forget_lost_doorbells(self, older_than_seconds: float) -> int:
-        """Let the dispatcher ring again for jobs whose doorbell is no longer in huey's table."""
+    def forget_lost_messages(self, older_than_seconds: float) -> int:
+        """Let the dispatcher send another message for jobs whose message is no longer in huey's table."""
         parameters = {"now": self.now(), "older": older_than_seconds}
-        if not self.read(queries.LOST_DOORBELLS, parameters):
+        if not self.read(queries.LOST_MESSAGES, parameters):
             return 0  # Without the write lock: with thousands in the queue this takes a while.
         with self.transaction() as conn:
-            return conn.execute(queries.FORGET_LOST_DOORBELLS, parameters).rowcount
+            return conn.execute(queries.FORGET_LOST_MESSAGES, parameters).rowcount
 
     def follow_clock(self) -> int:
         """Repair times that a clock set back has put into the future; returns how many jobs moved."""
@@ -503,9 +502,9 @@ class Ledger(LedgerViews):
             raise JobNotFound(f"there is no job {job_id}: see `memory jobs list`")
         return job_from_row(rows[0])
 
-    def list(self, states: Iterable[State] = STATES, *, kind: str | None = None, most: int = 100) -> _List[Job]:
+    def list_jobs(self, states: Iterable[State] = STATES, *, kind: str | None = None, most: int = 100) -> list[Job]:
         """The newest jobs in these states, newest first."""
-        parameters = {"states": json.dumps(_List(states)), "kind": kind, "most": most}
+        parameters = {"states": json.dumps(list(states)), "kind": kind, "most": most}
         return [job_from_row(row) for row in self.read(queries.LIST_JOBS, parameters)]
 
     def counts(self) -> dict[str, dict[State, int]]:
@@ -518,11 +517,6 @@ class Ledger(LedgerViews):
     def is_busy(self) -> bool:
         """Whether a job runs, or is due and of a kind that is not paused."""
         return bool(self.read(queries.IS_BUSY, {"now": self.now()})[0][0])
-
-    def worker(self) -> WorkerBeat | None:
-        """What the last worker said of itself."""
-        rows = self.read(queries.WORKER)
-        return WorkerBeat(*rows[0]) if rows else None
 
 
 def _fence(claim: Claim) -> dict[str, Any]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterable, Mapping
 
 from . import queries
 from .database import QueueDatabase
-from .records import STATES, Backlog, DueLater, Job, State, job_from_row
+from .records import STATES, Backlog, DueLater, Job, State, WorkerBeat, job_from_row
 
 __all__ = ["LedgerViews"]
 
@@ -57,3 +58,21 @@ class LedgerViews(QueueDatabase):
     def due_later(self) -> list[DueLater]:
         """What waits for its time and is not paused, in the order of that."""
         return [DueLater(*row) for row in self.read(queries.DUE_LATER, {"now": self.now()})]
+
+    def worker(self) -> WorkerBeat | None:
+        """What the last worker said of itself."""
+        rows = self.read(queries.WORKER)
+        return WorkerBeat(*rows[0]) if rows else None
+
+    def is_worker_silent(self, lease_seconds: float) -> bool:
+        """Whether the last worker has missed its beats, of which there are three per lease.
+
+        An old beat alone is no proof (the machine may have slept, the clock jumped), so this waits for longer than the
+        pause between two beats and looks again. Raises QueueUnavailable.
+        """
+        first = self.worker()
+        if first is None or 0 <= self.now() - first.beat_at <= lease_seconds:
+            return False
+        time.sleep(lease_seconds / 3 * 1.5)
+        second = self.worker()
+        return second is not None and second.beat == first.beat

@@ -1,4 +1,4 @@
-"""Every statement that runs on queue.db, by name.  Parameters are named; `:now` is the database's clock."""
+"""Every SQL statement for queue.db, by name. Parameters are named; `:now` is the time of the database's clock."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ INSERT_DEAD = """
     VALUES (:kind, :args, 'dead', :error, :now, :now, :now)
 """
 QUEUED_BY_KEY = """
-    SELECT id, run_at, priority, rung_at FROM job WHERE state = 'queued' AND unique_key = :unique_key
+    SELECT id, run_at, priority, sent_at FROM job WHERE state = 'queued' AND unique_key = :unique_key
 """
 MOVE = "UPDATE job SET run_at = :run_at WHERE id = :id AND state = 'queued'"
 RING = f"INSERT INTO task (queue, data, priority) VALUES ('{QUEUE_NAME}', :data, :priority)"
-MARK_RUNG = "UPDATE job SET rung_at = :now WHERE id = :id AND state = 'queued'"
-MARK_UNRUNG = "UPDATE job SET rung_at = NULL WHERE id = :id AND state = 'queued'"
+MARK_SENT = "UPDATE job SET sent_at = :now WHERE id = :id AND state = 'queued'"
+MARK_UNSENT = "UPDATE job SET sent_at = NULL WHERE id = :id AND state = 'queued'"
 
 # ---- claiming
 
-ANY_DOORBELL = f"SELECT 1 FROM task WHERE queue = '{QUEUE_NAME}' LIMIT 1"
-TAKE_DOORBELL = f"""
+ANY_MESSAGE = f"SELECT 1 FROM task WHERE queue = '{QUEUE_NAME}' LIMIT 1"
+TAKE_MESSAGE = f"""
     DELETE FROM task WHERE id = (
         SELECT id FROM task WHERE queue = '{QUEUE_NAME}' ORDER BY priority DESC, id LIMIT 1)
     RETURNING data
@@ -45,7 +45,7 @@ CLAIMABLE = """
 """
 CLAIM = """
     UPDATE job SET state = 'running', attempt = attempt + 1, owner = :owner, started_at = :now,
-                   lease_until = :now + :lease, deadline = :now + :deadline, rung_at = NULL
+                   lease_until = :now + :lease, deadline = :now + :deadline, sent_at = NULL
     WHERE id = :id AND state = 'queued'
 """
 
@@ -63,7 +63,7 @@ STILL_OWNED = """
 
 _ENTRY = """json_object('attempt', attempt, 'owner', owner, 'started', started_at, 'ended', :now,
                         'outcome', :outcome, 'error', :error, 'result', json(:result))"""
-# The first attempt and the latest ones are kept: a job that is put off for weeks must not grow.
+# The first attempt and the latest ones are kept: a job that is postponed for weeks must not grow.
 _HISTORY = f"""json_insert(CASE WHEN json_array_length(history) >= 20 THEN json_remove(history, '$[1]')
                                 ELSE history END, '$[#]', {_ENTRY})"""
 COMPLETE = f"""
@@ -71,7 +71,7 @@ COMPLETE = f"""
                    owner = NULL, lease_until = NULL, deadline = NULL
     WHERE id = :id AND state = 'running' AND owner = :owner AND attempt = :attempt
 """
-# What a note was called must not outlive the note.
+# The name of a note must not outlive the note.
 FORGET_ARGUMENTS = "UPDATE job SET args = '{}' WHERE id = :id"
 FINISH = f"""
     UPDATE job SET state = :state, history = {_HISTORY}, error = :error, finished_at = :now,
@@ -81,14 +81,14 @@ FINISH = f"""
 REQUEUE = f"""
     UPDATE job SET state = 'queued', history = {_HISTORY}, error = :error, run_at = :run_at,
                    attempt = attempt - :uncounted, owner = NULL, lease_until = NULL, deadline = NULL,
-                   rung_at = NULL
+                   sent_at = NULL
     WHERE id = :id AND state = 'running' AND owner = :owner AND attempt = :attempt
 """
 INHERIT_ATTEMPTS = """
     UPDATE job SET attempt = max(attempt, :attempt), run_at = max(run_at, :run_at) WHERE id = :id
 """
 CANCEL_QUEUED = """
-    UPDATE job SET state = 'cancelled', error = :error, finished_at = :now, rung_at = NULL
+    UPDATE job SET state = 'cancelled', error = :error, finished_at = :now, sent_at = NULL
     WHERE id = :id AND state = 'queued'
 """
 CANCEL_RUNNING = f"""
@@ -97,35 +97,27 @@ CANCEL_RUNNING = f"""
     WHERE id = :id AND state = 'running'
 """
 REPLAY = """
-    UPDATE job SET state = 'queued', attempt = 0, run_at = :now, finished_at = NULL, rung_at = NULL
+    UPDATE job SET state = 'queued', attempt = 0, run_at = :now, finished_at = NULL, sent_at = NULL
     WHERE id = :id AND state IN ('dead', 'cancelled')
 """
 
 # ---- upkeep
 
-# A lease that ends further ahead than any lease lasts was taken before the clock was set back.
+# A lease that ends further ahead than any lease lasts was claimed before the clock was set back.
 EXPIRED = """
     SELECT id, kind, unique_key, owner, attempt FROM job
     WHERE state = 'running' AND owner NOT IN (SELECT value FROM json_each(:held))
           AND (:all_others OR lease_until <= :now OR lease_until > :now + :longest_lease)
 """
-ANY_UNRUNG_DUE = """
-    SELECT 1 FROM job WHERE state = 'queued' AND rung_at IS NULL AND run_at <= :now LIMIT 1
+ANY_UNSENT_DUE = """
+    SELECT 1 FROM job WHERE state = 'queued' AND sent_at IS NULL AND run_at <= :now LIMIT 1
 """
-# One look into the index for each kind that waits, however many jobs it has.
-UNRUNG_KINDS = """
-    WITH RECURSIVE waiting(kind) AS (
-        SELECT min(kind) FROM job WHERE state = 'queued' AND rung_at IS NULL
-        UNION ALL
-        SELECT (SELECT min(kind) FROM job WHERE state = 'queued' AND rung_at IS NULL AND kind > waiting.kind)
-        FROM waiting WHERE waiting.kind IS NOT NULL)
-    SELECT kind FROM waiting WHERE kind IS NOT NULL
-"""
-# Of the first hundred by due time the most urgent: an order over all of them would read all of them.
-UNRUNG_DUE_OF_KIND = """
+UNSENT_KINDS = "SELECT DISTINCT kind FROM job WHERE state = 'queued' AND sent_at IS NULL"
+# Sorts only the first hundred by due time: sorting all of them would make each job of a large queue slow.
+UNSENT_DUE_OF_KIND = """
     SELECT id, priority, run_at FROM (
         SELECT id, priority, run_at FROM job
-        WHERE state = 'queued' AND rung_at IS NULL AND kind = :kind AND run_at <= :now
+        WHERE state = 'queued' AND sent_at IS NULL AND kind = :kind AND run_at <= :now
               AND NOT EXISTS (SELECT 1 FROM kind_state WHERE kind_state.kind = job.kind)
               AND NOT EXISTS (SELECT 1 FROM job AS other
                               WHERE other.state = 'running' AND other.unique_key = job.unique_key)
@@ -133,17 +125,17 @@ UNRUNG_DUE_OF_KIND = """
     ORDER BY run_at - priority * :aging, id LIMIT :most
 """
 RUNNING_BY_KIND = "SELECT kind, count(*) FROM job WHERE state = 'running' GROUP BY kind"
-# huey's table may be emptied by hand or by another version: a queued job whose bell is gone is rung again.
-_LOST_DOORBELL = f"""
-    state = 'queued' AND rung_at IS NOT NULL AND (rung_at <= :now - :older OR rung_at > :now + :older)
+# huey's table may be emptied by hand or by another version: a queued job whose message is gone gets another.
+_LOST_MESSAGE = f"""
+    state = 'queued' AND sent_at IS NOT NULL AND (sent_at <= :now - :older OR sent_at > :now + :older)
           AND id NOT IN (
               SELECT CASE WHEN json_valid(CAST(data AS TEXT))
                           THEN coalesce(json_extract(CAST(data AS TEXT), '$.args[0]'), -1) ELSE -1 END
               FROM task WHERE queue = '{QUEUE_NAME}')
 """
-LOST_DOORBELLS = f"SELECT 1 FROM job WHERE {_LOST_DOORBELL} LIMIT 1"
-FORGET_LOST_DOORBELLS = f"UPDATE job SET rung_at = NULL WHERE {_LOST_DOORBELL}"
-# Rows from the future were written before the clock was set back: keep their distance, not their date.
+LOST_MESSAGES = f"SELECT 1 FROM job WHERE {_LOST_MESSAGE} LIMIT 1"
+FORGET_LOST_MESSAGES = f"UPDATE job SET sent_at = NULL WHERE {_LOST_MESSAGE}"
+# Rows from the future were written before the clock was set back: keep their delay, not their date.
 PULL_FROM_FUTURE = """
     UPDATE job SET run_at = :now + max(0.0, run_at - created_at), created_at = :now
     WHERE state = 'queued' AND created_at > :now + :tolerance
@@ -167,7 +159,7 @@ PRUNE = """
 # ---- looking
 
 JOB_COLUMNS = """id, kind, args, unique_key, priority, state, attempt, run_at, lease_until, owner, deadline,
-                 error, history, created_at, started_at, finished_at, rung_at"""
+                 error, history, created_at, started_at, finished_at, sent_at"""
 GET_JOB = f"SELECT {JOB_COLUMNS} FROM job WHERE id = :id"
 LIST_JOBS = f"""
     SELECT {JOB_COLUMNS} FROM job

@@ -65,7 +65,7 @@ class Job:
     created_at: float
     started_at: float | None
     finished_at: float | None
-    rung_at: float | None
+    sent_at: float | None
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a job can't be claimed now.  Its doorbell is void; the dispatcher rings again when it can."""
+    """Why a job can't be claimed now.  Its message is dropped; the dispatcher sends another when the job can run."""
 
     job_id: int
     reason: Literal["not queued", "not due", "key busy", "kind busy", "kind paused"]
@@ -139,7 +139,7 @@ def parsed(text: object) -> Json:
     return value
 
 
-def doorbell_message(job_id: int) -> bytes:
+def huey_message(job_id: int) -> bytes:
     """The huey message that runs this job; huey's serializer fills in the rest of its fields."""
     return b'{"id":"%s","name":"%s","args":[%d]}' % (
         os.urandom(16).hex().encode(),
@@ -149,7 +149,7 @@ def doorbell_message(job_id: int) -> bytes:
 
 
 def job_id_of(message: bytes) -> int | None:
-    """The job that a huey message rings for; None if it is not one of ours."""
+    """The job that a huey message names; None if it is not one of ours."""
     try:
         fields = json.loads(message)
         job_id = fields["args"][0] if fields["name"] == TASK_NAME else None

@@ -32,7 +32,7 @@ TASK_NAME = "memoryvault.run"
 _JOB_LEDGER = (
     """
     CREATE TABLE job (
-        id          INTEGER PRIMARY KEY AUTOINCREMENT,   -- never reused: a late doorbell rings nobody else
+        id          INTEGER PRIMARY KEY AUTOINCREMENT,   -- never reused: a late message names no other job
         kind        TEXT NOT NULL,                       -- one of kinds.POLICIES
         args        TEXT NOT NULL,                       -- JSON object of ids and paths, never content
         unique_key  TEXT,                                -- at most one queued and one running job per key
@@ -49,7 +49,7 @@ _JOB_LEDGER = (
         created_at  REAL NOT NULL,
         started_at  REAL,                                -- of the last attempt
         finished_at REAL,                                -- when it became done, dead or cancelled
-        rung_at     REAL                                 -- queued: when its doorbell was put into huey
+        sent_at     REAL                                 -- queued: when its message was put into huey
     )
     """,
     # Also what makes an enqueue of something already waiting a no-op.
@@ -57,7 +57,7 @@ _JOB_LEDGER = (
     # The partial indexes hold only live rows: a million finished jobs cost a claim nothing.
     "CREATE UNIQUE INDEX job_one_running ON job(unique_key) WHERE state = 'running' AND unique_key IS NOT NULL",
     "CREATE INDEX job_queued ON job(run_at) WHERE state = 'queued'",
-    "CREATE INDEX job_unrung ON job(kind, run_at) WHERE state = 'queued' AND rung_at IS NULL",
+    "CREATE INDEX job_unsent ON job(kind, run_at) WHERE state = 'queued' AND sent_at IS NULL",
     "CREATE INDEX job_running ON job(kind) WHERE state = 'running'",
     "CREATE INDEX job_dead ON job(finished_at) WHERE state = 'dead'",
 )

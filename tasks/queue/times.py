@@ -10,7 +10,7 @@ class WorkerTimes(NamedTuple):
     """The same for every part that asks, in seconds."""
 
     poll: float = 1.0
-    """Between two looks for jobs that nobody rang for."""
+    """Between two looks for jobs without a message."""
     lease: float = 30.0
     """A job whose worker gave no sign for so long starts again."""
     drain: float = 20.0

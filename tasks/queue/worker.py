@@ -28,18 +28,17 @@ from . import schema
 from .app import Claiming, ThreadConsumer, VaultHuey
 from .damage import finish_rebuilding, open_queue, restore_if_damaged
 from .dispatcher import Clockwork, Dispatcher
-from .doorbell import Bell, ring_worker
 from .executor import Executor
-from .headway import OnProgress, Teller
 from .job import Handler
 from .kinds import POLICIES, KindPolicy
 from .ledger import Ledger
+from .progress import OnProgress, ProgressReporter
 from .reconciler import Reconciler
 from .records import DueLater
 from .scheduler import Scheduler
 from .schema import is_readable_anew
-from .silence import is_silent
 from .spool import Spool
+from .wakeup import Wakeup, wake_worker
 
 log = logging.getLogger(__name__)
 
@@ -175,13 +174,13 @@ class Worker:
         is running, this waits for it to become idle.  `on_progress` is called now and then.
         """
         started = time.monotonic()
-        teller = Teller(on_progress)
+        reporter = ProgressReporter(on_progress)
         until = None if timeout_seconds is None else started + timeout_seconds
         try:
             while True:
                 with ExitStack() as stack:
                     self._start(stack)
-                    timed_out = self._until_idle(self._ledger, until, include_delayed_seconds, teller)
+                    timed_out = self._until_idle(self._ledger, until, include_delayed_seconds, reporter)
                     again = not self._leaving and self._lost_queue()
                     self._drain()
                     if not again or self._signals:
@@ -190,7 +189,7 @@ class Worker:
                 self._leaving = False
         except WorkerRunning:
             return self._wait_for_other(started, until, include_delayed_seconds, on_progress)
-        count = self._executor.tally.outcomes
+        count = self._executor.outcomes
         return RunReport(
             done=count["done"],
             retried=count["retried"],
@@ -214,7 +213,9 @@ class Worker:
         with suppress(OSError):
             os.write(self._wake_write, b"!")
 
-    def _until_idle(self, ledger: Ledger, until: float | None, include_delayed: float, teller: Teller) -> bool:
+    def _until_idle(
+        self, ledger: Ledger, until: float | None, include_delayed: float, reporter: ProgressReporter
+    ) -> bool:
         """Whether the time was up before it was idle."""
         while not self._leaving:
             if until is not None and time.monotonic() > until:
@@ -224,8 +225,8 @@ class Worker:
             try:
                 if not self._executor.running() and self._is_idle(ledger, include_delayed):
                     return False
-                if teller.is_due():
-                    teller.tell(ledger, done=self._executor.tally.outcomes["done"])
+                if reporter.is_due():
+                    reporter.report(ledger, done=self._executor.outcomes["done"])
             except QueueUnavailable as error:
                 log.warning("waiting: %s", error)
             self._executor.wait_for_an_end(IDLE_POLL_SECONDS)
@@ -235,18 +236,18 @@ class Worker:
 
     def _is_idle(self, ledger: Ledger, include_delayed: float) -> bool:
         if include_delayed > 0 and ledger.advance(include_delayed):
-            self._bell.ring()
+            self._wakeup.wake()
         return not ledger.is_busy() and self._spool.is_empty()
 
     def _wait_for_other(
         self, started: float, until: float | None, include_delayed: float, on_progress: OnProgress | None
     ) -> RunReport:
-        timed_out, state, teller = False, self._context.state, Teller(on_progress)
+        timed_out, state, reporter = False, self._context.state, ProgressReporter(on_progress)
         with Ledger(state.queue_db, policies=self._context.policies) as ledger:
             spool = Spool(state.spool, ledger)
             while True:
                 if include_delayed > 0 and ledger.advance(include_delayed):
-                    ring_worker(state.wake_socket)
+                    wake_worker(state.wake_socket)
                 if (not ledger.is_busy() and spool.is_empty()) or self._is_switched_off():
                     break
                 if self._lock.acquire():  # It has gone: the work is ours.
@@ -256,8 +257,8 @@ class Worker:
                 if until is not None and time.monotonic() > until:
                     timed_out = True
                     break
-                if teller.is_due():
-                    teller.tell(ledger, elsewhere=True)
+                if reporter.is_due():
+                    reporter.report(ledger, elsewhere=True)
                 time.sleep(IDLE_POLL_SECONDS)
             delayed, later, seconds = ledger.backlog().delayed, ledger.due_later(), time.monotonic() - started
             return RunReport(0, 0, 0, 0, 0, delayed, seconds, timed_out, elsewhere=True, later=later)
@@ -284,13 +285,13 @@ class Worker:
                 log.warning("%s", note)
         self._queue_file = _identity(state.queue_db)
         executor = Executor(ledger, self._handlers, context.lease_seconds)
-        bell = Bell(state.wake_socket, on_datagram=self._on_datagram)
-        ledger.bell = bell.ring
-        self._ledger, self._executor, self._bell = ledger, executor, bell
+        wakeup = Wakeup(state.wake_socket, on_datagram=self._on_datagram)
+        ledger.wakeup = wakeup.wake
+        self._ledger, self._executor, self._wakeup = ledger, executor, wakeup
         self._spool = Spool(state.spool, ledger)
         clockwork = Clockwork(
             ledger=ledger,
-            bell=bell,
+            wakeup=wakeup,
             spool=self._spool,
             scheduler=Scheduler(
                 ledger,
@@ -313,9 +314,9 @@ class Worker:
         if not self._closed():
             self._spool.ingest()
             clockwork.scheduler.tick()
-            ledger.ring_due()
-        bell.open()
-        stack.callback(bell.close)
+            ledger.send_due()
+        wakeup.open()
+        stack.callback(wakeup.close)
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_write, False)
         stack.callback(self._close_wake)
@@ -326,7 +327,7 @@ class Worker:
             executor.run,
             ledger=ledger,
             claiming=Claiming(
-                bell=bell,
+                wakeup=wakeup,
                 owner=lambda: f"{self._nonce}-{next(self._claim_numbers)}",
                 lease_seconds=context.lease_seconds,
                 poll_seconds=context.poll_seconds,
@@ -357,7 +358,7 @@ class Worker:
     def _holder_is_silent(self) -> bool:
         try:
             with Ledger(self._context.state.queue_db, policies=self._context.policies, create=False) as ledger:
-                return is_silent(ledger, self._context.lease_seconds)
+                return ledger.is_worker_silent(self._context.lease_seconds)
         except QueueUnavailable:
             return False
 

@@ -16,7 +16,7 @@ from memoryvault.demo.sandbox import Sandbox
 from memoryvault.index.client import RecallClient
 from memoryvault.index.drain import drain, embed_with
 from memoryvault.index.embedder import CHECKSUM_FILE, DEFAULT_MODEL, Embedder, load_embedder, locate_model
-from memoryvault.index.hub import download
+from memoryvault.index.model_download import download
 from memoryvault.index.store import IndexStore
 from memoryvault.runtime.layout import StatePaths
 from memoryvault.runtime.settings import load_settings
@@ -185,16 +185,16 @@ def test_a_damaged_download_changes_nothing(sandbox: Sandbox, hub: LoopbackHub, 
     assert NAME not in (sandbox.root / "config.toml").read_text("utf-8")
 
 
-@pytest.mark.parametrize("point", ["upgrade-batch@2", "before-swap"])
+@pytest.mark.parametrize("point", ["mid-child@2", "before-effect"])
 def test_killed_in_the_middle_it_goes_on_and_the_old_model_answers_meanwhile(
     sandbox: Sandbox, tiny: Path, quick: Path, point: str
 ) -> None:
     sandbox.memory("config", "model", "use", str(quick))
     armed = {"MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": point}
     killed = sandbox.run("service", "worker", "--until-idle", env=armed)
-    assert killed.returncode == (-signal.SIGKILL if point == "before-swap" else 0), killed.stderr
+    assert killed.returncode == (-signal.SIGKILL if point == "before-effect" else 0), killed.stderr
     done = vectors(sandbox)["quick"]
-    assert done == (NOTES if point == "before-swap" else 32), "what was embedded is kept"
+    assert done == (NOTES if point == "before-effect" else 32), "what was embedded is kept"
     assert in_force(sandbox)["name"] == str(tiny / "old")
     for job in sandbox.json("jobs", "list", "--state", "queued"):
         if job["kind"] == "model.upgrade":

@@ -131,7 +131,7 @@ def test_mining_in_two_halves_writes_the_same_files(tmp_path: Path) -> None:
 def test_a_finished_session_leaves_a_reflected_marker_with_its_length(sandbox: Sandbox) -> None:
     transcript = record_session(sandbox)
     sandbox.memory("service", "worker", "--until-idle")
-    marker = sandbox.state / "harness" / f"session-id-{SESSION}.reflected"
+    marker = sandbox.state / "markers" / f"session-id-{SESSION}.reflected"
     assert f"offset: {transcript.stat().st_size}" in marker.read_text("utf-8")
 
 
@@ -172,7 +172,7 @@ def test_deleting_the_queue_loses_nothing(tmp_path: Path) -> None:
         leftover.unlink()
     long_ago = time.time() - 7200
     os.utime(transcript, (long_ago, long_ago))
-    os.utime(sandbox.state / "harness" / f"session-id-{SESSION}.start", (long_ago, long_ago))
+    os.utime(sandbox.state / "markers" / f"session-id-{SESSION}.start", (long_ago, long_ago))
     sandbox.memory("service", "worker", "--until-idle")
     assert any("tuesday" in text.lower() for text in vault_files(sandbox).values())
 

@@ -17,7 +17,7 @@ import pytest
 from memoryvault.bench.chaos.bed import Bed, Session
 from memoryvault.bench.chaos.restarts import KILLED, come_and_go
 from memoryvault.hooks.enqueue import enqueue_reflection
-from memoryvault.tasks.queue.doorbell import ring_worker
+from memoryvault.tasks.queue.wakeup import wake_worker
 from memoryvault.vault.marker import touch_marker
 
 EVENTS = 2_000
@@ -57,9 +57,9 @@ def quiet(bed: Bed, seconds: float = 120.0) -> None:
 def events(bed: Bed, session: Session, count: int) -> None:
     """What a hook does for an event, without the cost of its process: some dozen real ones are in the other test."""
     for number in range(count):
-        touch_marker(bed.state.harness, session.id)
+        touch_marker(bed.state.markers, session.id)
         enqueue_reflection(bed.state.queue_db, bed.state.spool, session.id, 90.0 if number % 10 else None)
-        ring_worker(bed.state.wake_socket)
+        wake_worker(bed.state.wake_socket)
     gc.collect()  # Within the test, whose mark says what comes of it.
 
 

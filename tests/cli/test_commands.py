@@ -473,6 +473,19 @@ def test_a_question_that_finds_nothing_says_whose_entries_it_looked_at(sandbox: 
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    "narrowed",
+    [("--project", "shop"), ("--group", "personal-projects/shop"), ("--tag", "db"), ("--filter", "project=shop")],
+)
+def test_an_option_that_narrows_the_search_needs_no_question(sandbox: Sandbox, narrowed: tuple[str, str]) -> None:
+    text = "Give each worker its own SQLite file."
+    sandbox.memory("save", "fix", "locked-db", "--project", "shop", "--tags", "db", "--body", text)
+    sandbox.memory("save", "fix", "elsewhere", "--body", "Another thing.")
+    (hit,) = sandbox.json("recall", *narrowed)["hits"]
+    assert hit["path"].endswith("locked-db.md")
+
+
+@pytest.mark.slow
 def test_a_dry_run_of_reflect_says_that_nothing_was_written(sandbox: Sandbox) -> None:
     path = str(sandbox.transcript("s1", (ROOT / "demo" / "session.jsonl").read_text("utf-8")))
     shown = sandbox.run("reflect", "--session", path, "--dry-run")
@@ -570,7 +583,6 @@ def test_no_option_of_any_command_may_be_cut_short(name: str, capsys: pytest.Cap
         (("undo", "--of", "migrat"), "did you mean 'migrate'?"),
         (("undo", "--dryrun"), "did you mean --dry-run?"),
         (("--frob", "list"), "unrecognized arguments: --frob"),
-        (("--verion",), "memory: unrecognized arguments: --verion; did you mean --version?"),
         (("recall", "how", "do", "we"), "do we; several words that belong together stand in quotes"),
         (
             ("save", "fix", "a-slug", "Always this"),

@@ -14,7 +14,7 @@ from memoryvault.runtime.errors import QueueUnavailable
 from memoryvault.runtime.layout import StatePaths
 from memoryvault.runtime.process_lock import lock_holder
 from memoryvault.runtime.settings import load_settings
-from memoryvault.services.pausing import pause, paused_since, resume, told_of_pause
+from memoryvault.services.pausing import pause, pause_notice, paused_since, resume
 from memoryvault.tasks.queue.enqueue import enqueue
 
 from ..acceptance.test_the_loop import COMMON, SESSION, SHIPPED, record_session
@@ -129,7 +129,7 @@ def test_resume_says_which_setting_still_holds(sandbox: ForkedSandbox) -> None:
 
 def test_both_switches_are_told_with_what_ends_each(sandbox: ForkedSandbox) -> None:
     sandbox.memory("pause")
-    told = told_of_pause(load_settings({**sandbox.environment, "MEMORY_ENABLED": "false"}))
+    told = pause_notice(load_settings({**sandbox.environment, "MEMORY_ENABLED": "false"}))
     assert told == (
         "memory.enabled is false and MemoryVault is paused: nothing is recorded and no job starts; to go on, take "
         "MEMORY_ENABLED out of the environment and `memory resume`"
@@ -174,7 +174,7 @@ def test_a_link_that_leads_nowhere_is_no_pause_and_does_not_keep_one_from_beginn
     assert sandbox.json("pause")["changed"]
     assert stop_file.is_file()
     assert not nowhere.exists()
-    assert told_of_pause(load_settings(sandbox.environment)) is not None
+    assert pause_notice(load_settings(sandbox.environment)) is not None
 
 
 def test_health_and_doctor_tell_a_paused_kind_of_job_with_the_command_that_resumes_it(sandbox: ForkedSandbox) -> None:

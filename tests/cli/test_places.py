@@ -13,7 +13,7 @@ import pytest
 
 from memoryvault.cli.context import Context
 from memoryvault.cli.init import _announce
-from memoryvault.cli.vault_choice import require_known, told_of_empty
+from memoryvault.cli.vault_choice import empty_vault_notice, require_known
 from memoryvault.hooks.install import install
 from memoryvault.runtime.errors import VaultUnavailable
 from memoryvault.runtime.paths import require_folder
@@ -143,8 +143,8 @@ def test_an_index_that_cannot_be_read_may_know_a_vault_that_is_away(tmp_path: Pa
         require_known(tmp_path / "vault", index_db)
     require_known(tmp_path, index_db)
     (tmp_path / "vault").mkdir()
-    assert "knows entries of it" in told_of_empty(tmp_path / "vault", index_db)
-    assert told_of_empty(tmp_path, index_db) == ""
+    assert "knows entries of it" in empty_vault_notice(tmp_path / "vault", index_db)
+    assert empty_vault_notice(tmp_path, index_db) == ""
 
 
 def test_a_copy_is_promised_of_what_is_there_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 
 from memoryvault.cli.doctor import CHECKS
-from memoryvault.cli.headway import NAMES, headway_line, later_line
+from memoryvault.cli.progress import NAMES, later_line, progress_line
 from memoryvault.runtime.lock import hold_lock
 from memoryvault.runtime.settings import load_settings
 from memoryvault.tasks.jobs.handlers import HANDLERS
 from memoryvault.tasks.queue.enqueue import open_ledger
-from memoryvault.tasks.queue.headway import TELLING_SECONDS, Headway
+from memoryvault.tasks.queue.progress import REPORT_SECONDS, RunProgress
 from memoryvault.tasks.queue.records import DueLater
 from memoryvault.tests.corpus.sessions import RULE, old_session
 from memoryvault.tests.support.forked import COMMAND, Forked, ForkedSandbox, start
@@ -140,7 +140,7 @@ def test_scripts_and_logs_do_not_see_that(backfill: Sandbox) -> None:
     with seen(backfill, *WORKER, at=os.pipe) as worker:
         with hold_lock(backfill.state / "run" / "vault.lock"):
             wait_until(lambda: running(backfill) == ["reflect.corpus"], "it waits for the lock")
-            time.sleep(2 * TELLING_SECONDS)
+            time.sleep(2 * REPORT_SECONDS)
         text = worker.to_the_end()
     assert "working" not in text
     assert "\r" not in text
@@ -152,9 +152,11 @@ def running(sandbox: Sandbox) -> list[str]:
 
 def test_jobs_are_told_by_what_they_are_for_their_user() -> None:
     left = {"logs.rotate": 1, "markers.gc": 1, "reflect.corpus": 1200, "reflect.session": 1}
-    assert headway_line(Headway(34.4, 5, left)) == ("working for 34 s: 5 done, left: 1,201 sessions to mine, 2 others")
-    assert headway_line(Headway(2.0, 5, {})) == "working for 2 s: 5 done, ending"
-    assert headway_line(Headway(2.0, 0, {"research.idea": 2}, elsewhere=True)) == (
+    assert progress_line(RunProgress(34.4, 5, left)) == (
+        "working for 34 s: 5 done, left: 1,201 sessions to mine, 2 others"
+    )
+    assert progress_line(RunProgress(2.0, 5, {})) == "working for 2 s: 5 done, ending"
+    assert progress_line(RunProgress(2.0, 0, {"research.idea": 2}, elsewhere=True)) == (
         "the worker that is running works for 2 s: left: 2 ideas to look up"
     )
     assert NAMES.keys() <= HANDLERS.keys()

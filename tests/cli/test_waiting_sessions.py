@@ -39,7 +39,7 @@ def end_a_turn(sandbox: ForkedSandbox) -> None:
     with Ledger(sandbox.state / "queue.db") as ledger:
         for _ in range(TRIES):
             sandbox.hook("Stop", {**COMMON, "session_id": SESSION, "transcript_path": str(transcript)})
-            if ledger.list(["queued"], kind="reflect.session", most=1):
+            if ledger.list_jobs(["queued"], kind="reflect.session", most=1):
                 return
     raise AssertionError("no hook had the time to enqueue the session")
 

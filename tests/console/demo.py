@@ -63,7 +63,7 @@ def demo_vault(root: Path, now: datetime | None = None, **settings: str) -> Bed:
 
 
 def _markers(bed: Bed, sessions: list[str], began: list[datetime]) -> None:
-    harness = bed.settings.state.harness
+    markers = bed.settings.state.markers
     for number, (session, at) in enumerate(zip(sessions, began, strict=True)):
         if number < SESSIONS // 3:
             continue  # markers of mined sessions are kept for a month
@@ -73,11 +73,11 @@ def _markers(bed: Bed, sessions: list[str], began: list[datetime]) -> None:
         offset = path.stat().st_size if number < SESSIONS - 1 else 0
         host = "claude" if number % 4 else "codex"
         cwd = f"/home/me/{project}"
-        create_marker(harness, Marker(session, at.isoformat(), "startup", str(path), cwd, host, offset))
+        create_marker(markers, Marker(session, at.isoformat(), "startup", str(path), cwd, host, offset))
         if number < SESSIONS - 2:
-            mark_reflected(harness, session)
+            mark_reflected(markers, session)
         state = REFLECTED if number < SESSIONS - 2 else "start"
-        _date(Path(marker_path(harness, session, state)), at + timedelta(minutes=50))
+        _date(Path(marker_path(markers, session, state)), at + timedelta(minutes=50))
 
 
 def _entries(bed: Bed, chance: random.Random, sessions: list[str], began: list[datetime]) -> None:

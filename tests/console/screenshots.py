@@ -32,8 +32,8 @@ MODEL_SECONDS = 60.0
 
 def pages(bed: Bed) -> Mapping[str, str]:
     """Name of the picture and address of the page."""
-    harness = Path(bed.settings.state.harness)
-    session = sorted(harness.glob("*.reflected"), key=lambda path: path.stat().st_mtime)[-1].stem.removeprefix(
+    markers = Path(bed.settings.state.markers)
+    session = sorted(markers.glob("*.reflected"), key=lambda path: path.stat().st_mtime)[-1].stem.removeprefix(
         "session-id-"
     )
     return {

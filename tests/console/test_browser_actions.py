@@ -142,7 +142,8 @@ def test_jobs_kinds_and_schedules(bed: Bed, windows: Windows) -> None:
     page.goto(f"{windows.console.base}jobs?view=schedules&live=off")
     act(page, "#schedule-run-idle-sweep", "idle-sweep: queued as job")
     with open_ledger(bed.settings) as ledger:
-        assert [job.kind for job in ledger.list(["queued"]) if job.kind == "recover.orphans"] == ["recover.orphans"]
+        sweeps = [job.kind for job in ledger.list_jobs(["queued"]) if job.kind == "recover.orphans"]
+        assert sweeps == ["recover.orphans"]
     for button, told, is_paused in (("pause", "idle-sweep: rests", True), ("resume", "idle-sweep: goes on", False)):
         act(page, f"#schedule-{button}-idle-sweep", told)
         with open_ledger(bed.settings) as ledger:

@@ -187,7 +187,7 @@ def hostile_state(bed: Bed) -> None:
 
     host, transcript = evil("host"), evil("transcript")
     create_marker(
-        state.harness, Marker(SESSION, evil("started"), evil("source"), transcript, f"/home/me/cwd{name}", host)
+        state.markers, Marker(SESSION, evil("started"), evil("source"), transcript, f"/home/me/cwd{name}", host)
     )
 
     times = {"started": 1.0, "ended": 2.0}
@@ -246,7 +246,6 @@ SHOWN: Mapping[str, tuple[str, ...]] = {
     "jobs?view=kinds": (),
     "health": ("hook", "purpose"),
     "health?view=whole": ("hook", "purpose"),
-    "health/charts": ("purpose",),
     "health/entries": (),
     "watchlist": (),
     "search?status=any": (),

@@ -198,13 +198,12 @@ def test_a_button_that_goes_with_its_job_leaves_the_focus_in_the_row(bed: Bed, w
     assert page.evaluate("document.activeElement.innerText") == str(job)
 
 
-def test_the_charts_come_by_themselves_and_neither_focus_nor_keys_wait_for_them(bed: Bed, windows: Windows) -> None:
+def test_the_count_of_entries_comes_by_itself_and_holds_up_neither_focus_nor_keys(bed: Bed, windows: Windows) -> None:
     page = windows.sign_in()
     held: list[Route] = []
-    page.route("**/health/charts", lambda route: held.append(route))
+    page.route("**/health/entries", lambda route: held.append(route))
     page.goto(windows.console.base + "health")
-    page.wait_for_selector("text=The charts are being drawn")
-    page.wait_for_selector("#entries + dl")
+    page.wait_for_selector("text=They are being counted")
     assert page.locator(".later a").is_hidden()
     page.wait_for_timeout(400)  # console.js lets no key decide on what has only just appeared
     page.focus("nav [data-go=h]")
@@ -212,49 +211,48 @@ def test_the_charts_come_by_themselves_and_neither_focus_nor_keys_wait_for_them(
     page.wait_for_selector("dialog[open]")
     page.keyboard.press("Escape")
     held[0].continue_()
-    page.wait_for_selector("#latency-title")
+    page.wait_for_selector("#entries + dl")
     assert page.locator(".later").count() == 0
     assert page.evaluate("document.activeElement.dataset.go") == "h"
     assert page.url.endswith("/health")
 
 
-def test_a_page_that_was_left_meanwhile_gets_no_charts(bed: Bed, windows: Windows) -> None:
+def test_a_page_that_was_left_meanwhile_gets_no_count_of_entries(bed: Bed, windows: Windows) -> None:
     from playwright.sync_api import Error as PlaywrightError
 
     page = windows.sign_in()
     held: list[Route] = []
-    page.route("**/health/charts", lambda route: held.append(route))
+    page.route("**/health/entries", lambda route: held.append(route))
     page.goto(windows.console.base + "health")
-    page.wait_for_selector("text=The charts are being drawn")
+    page.wait_for_selector("text=They are being counted")
     page.click("nav [data-go=j]")
     page.wait_for_selector("h1:text-is('Jobs')")
     with suppress(PlaywrightError):  # the browser has given it up
         held[0].continue_()
     page.wait_for_timeout(500)
-    assert page.locator(".chart").count() == 0
+    assert page.locator("#entries").count() == 0
     assert page.inner_text("#said").strip() == ""
 
 
-def test_charts_that_could_not_be_had_are_a_link(bed: Bed, windows: Windows) -> None:
+def test_a_count_of_entries_that_failed_is_a_link(bed: Bed, windows: Windows) -> None:
     page = windows.sign_in()
-    page.route("**/health/charts", lambda route: route.abort())
+    page.route("**/health/entries", lambda route: route.abort())
     page.goto(windows.console.base + "health")
     page.wait_for_selector("#said p.problem")
-    page.click("text=Draw the charts")
-    page.wait_for_selector("#latency-title")
+    page.click("text=Count them")
+    page.wait_for_selector("#entries + dl")
     page.wait_for_url("**/health?view=whole")
     assert page.locator(".later").count() == 0
     windows.complaints = [line for line in windows.complaints if "ERR_FAILED" not in line and "htmx:" not in line]
 
 
-def test_the_charts_are_a_link_away_with_scripts_off(bed: Bed, windows: Windows) -> None:
+def test_the_count_of_entries_is_a_link_away_with_scripts_off(bed: Bed, windows: Windows) -> None:
     page = windows.sign_in(script=False)
     page.goto(windows.console.base + "health")
-    assert page.locator(".later:visible").count() == 2
+    assert page.locator(".later:visible").count() == 1
     assert page.locator(".meanwhile:visible").count() == 0
     page.click("text=Count them")
     assert page.inner_text("#entries + dl").split() == ["All", "0"]
-    assert page.is_visible("#latency-title")
 
 
 def test_a_dead_job_is_retried_with_scripts_off_too(bed: Bed, windows: Windows) -> None:

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from memoryvault.console.desk import Desk
+from memoryvault.console.context import ConsoleContext
 from memoryvault.console.keys import LINK_SECONDS, MOST_SESSIONS, SESSION_SECONDS, Keys, Session
 from memoryvault.console.pages import PAGES
 from memoryvault.console.safety import HEADERS, MAX_FORM_BYTES
@@ -159,8 +159,10 @@ def test_the_token_of_another_session_does_not_do(bed: Bed, front: Front) -> Non
 
 def test_every_route_that_changes_something_asks_for_the_token(bed: Bed, front: Front) -> None:
     """By trying them: a page that is added later is tried too."""
-    desk = Desk(bed.settings, place="here")
-    posts = [route.path for page in PAGES for route in page.routes(desk) if route.methods and "POST" in route.methods]
+    context = ConsoleContext(bed.settings, place="here")
+    posts = [
+        route.path for page in PAGES for route in page.routes(context) if route.methods and "POST" in route.methods
+    ]
     assert posts
     for path in posts:
         tried = re.sub(r"{[^}]*}", "x", path)

@@ -25,11 +25,11 @@ def known(bed: Bed, session: str, *, project: str = "shop", mined: bool = True) 
     transcript = bed.root / f"{session}.jsonl"
     transcript.write_text("x" * 2500, "utf-8")
     create_marker(
-        bed.settings.state.harness,
+        bed.settings.state.markers,
         Marker(session, "2026-05-04T09:00:00+00:00", "startup", str(transcript), f"/home/me/{project}", "claude", 2000),
     )
     if mined:
-        mark_reflected(bed.settings.state.harness, session)
+        mark_reflected(bed.settings.state.markers, session)
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from memoryvault.cli.main import main
 from memoryvault.services.corpus.backfill import KIND, enqueue_corpus, plan_corpus, progress_of, queued_count
 from memoryvault.services.corpus.store import CorpusStore
 from memoryvault.services.mining import Mined
-from memoryvault.services.tombstones import TakenBack
+from memoryvault.services.tombstones import Tombstones
 from memoryvault.sources.transcripts.corpus import Transcript
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.records import Claim
@@ -46,12 +46,12 @@ def test_every_host_is_looked_at_and_nothing_is_written(bed: Bed, projects: Path
 def test_a_session_with_a_marker_is_left_to_its_own_reflection(bed: Bed, projects: Path, reflected: bool) -> None:
     path = old_session(projects, 1)
     old_session(projects, 2)
-    harness = bed.settings.state.harness
+    markers = bed.settings.state.markers
     create_marker(
-        harness, Marker(path.stem, "2026-01-01T00:00:00Z", "startup", str(path), "/home/dev/shop", "claude", 0)
+        markers, Marker(path.stem, "2026-01-01T00:00:00Z", "startup", str(path), "/home/dev/shop", "claude", 0)
     )
     if reflected:
-        mark_reflected(harness, path.stem)
+        mark_reflected(markers, path.stem)
     plan = plan_corpus(bed.settings)
     assert (len(plan.to_mine), plan.live) == (1, 1)
 
@@ -117,9 +117,9 @@ def test_jobs_are_enqueued_once_and_behind_fresh_sessions(bed: Bed, projects: Pa
     enqueue_corpus(bed.settings, plan)
     enqueue_corpus(bed.settings, plan)
     with open_ledger(bed.settings) as ledger:
-        jobs = ledger.list(kind=KIND)
+        jobs = ledger.list_jobs(kind=KIND)
         ledger.enqueue("reflect.session", {"session": "fresh"})
-        taken = ledger.take_doorbell(lambda: "me", 30.0)
+        taken = ledger.take_message(lambda: "me", 30.0)
     assert len(jobs) == 3
     assert taken is not None
     assert taken[1].kind == "reflect.session"
@@ -138,7 +138,7 @@ def test_the_newest_are_mined_first(bed: Bed, projects: Path) -> None:
     run = enqueue_corpus(bed.settings, plan)
     assert run is not None
     with open_ledger(bed.settings) as ledger:
-        taken = ledger.take_doorbell(lambda: "me", 30.0)
+        taken = ledger.take_message(lambda: "me", 30.0)
     assert taken is not None
     assert run.jobs[taken[1].job_id].path == paths[-1]
 
@@ -241,7 +241,7 @@ def test_nothing_is_forgotten_before_it_is_to_be_done(
 
 @pytest.mark.usefixtures("environment")
 def test_what_was_taken_back_is_forgotten_with_what_was_mined(bed: Bed, capsys: pytest.CaptureFixture[str]) -> None:
-    taken_back = TakenBack(bed.settings.state, bed.store)
+    taken_back = Tombstones(bed.store)
     taken_back.add({("s1", "r1"), ("s1", "r2"), ("s2", "r1")})
     assert main(["reflect", "corpus", "--reset"]) == 0
     would = "--reset would forget what you took back of 2 sessions; what is in the vault stays"
@@ -282,7 +282,7 @@ def test_how_far_it_is_holds_for_jobs_that_an_earlier_run_had_enqueued(bed: Bed,
     run = enqueue_corpus(bed.settings, plan)
     assert run is not None
     with open_ledger(bed.settings) as ledger:
-        assert (queued_count(ledger, plan), len(ledger.list(kind=KIND))) == (4, 4)
+        assert (queued_count(ledger, plan), len(ledger.list_jobs(kind=KIND))) == (4, 4)
         before = progress_of(ledger, run)
         assert (before.mined, before.sessions, before.is_done, before.paused) == (0, 4, False, False)
         first, second, third, fourth = run.jobs

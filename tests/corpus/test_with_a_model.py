@@ -106,7 +106,7 @@ def test_beyond_the_cap_the_rest_is_mined_by_rules(sandbox: Sandbox, model: Loop
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("point", ["after-keeping-answer", "before-effect"])
+@pytest.mark.parametrize("point", ["mid-child", "before-effect"])
 def test_killed_at_any_point_no_answer_is_paid_for_twice(sandbox: Sandbox, model: LoopbackModel, point: str) -> None:
     choose(sandbox, model)
     corpus(sandbox)

@@ -55,7 +55,7 @@ def transcript(
         cwd=cwd,
         host="claude",
     )
-    create_marker(bed.settings.state.harness, marker)
+    create_marker(bed.settings.state.markers, marker)
     return path
 
 
@@ -192,7 +192,7 @@ def test_each_session_has_one_entry_that_grows_with_it(bed: Bed) -> None:
     assert bed.files() == before
     bed.edit(entry.path, "What the session cost", "My remark")
     path.write_text(path.read_text() + answer("b", 1))
-    mark_reflected(bed.settings.state.harness, SESSION)
+    mark_reflected(bed.settings.state.markers, SESSION)
     assert note_costs(bed.settings, bed.store) == 1
     (entry,) = bed.entries()
     assert entry.extra["output_tokens"] == 20
@@ -234,7 +234,7 @@ def test_a_session_whose_folder_was_renamed_keeps_its_one_note(bed: Bed) -> None
     path.write_text(path.read_text() + answer("b", 1))
     assert note_costs(bed.settings, bed.store) == 1
     assert list(bed.files()) == [f"personal-projects/shop/session-cost/{SESSION}.md"]
-    Path(marker_path(bed.settings.state.harness, SESSION, START)).unlink()
+    Path(marker_path(bed.settings.state.markers, SESSION, START)).unlink()
     transcript(bed, answer("a", 0), answer("b", 1), answer("c", 2), cwd=str(bed.root / "store"))
     assert note_costs(bed.settings, bed.store) == 1
     assert outputs(bed) == {SESSION: 30}
@@ -327,7 +327,7 @@ def test_transcripts_elsewhere_and_without_usage_have_no_entry(bed: Bed) -> None
     marker = Marker(
         session_id="s2", started_at="", source="startup", transcript=str(outside), cwd="/src/shop", host="claude"
     )
-    create_marker(bed.settings.state.harness, marker)
+    create_marker(bed.settings.state.markers, marker)
     assert note_costs(bed.settings, bed.store) == 0
 
 
@@ -381,7 +381,7 @@ def test_sums_by_week_and_project(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("point", ["vault-before-rename", "cost-written"])
+@pytest.mark.parametrize("point", ["vault-before-rename", "vault-before-rename@2"])
 def test_a_run_that_is_killed_counts_nothing_twice(bed: Bed, point: str) -> None:
     transcript(bed, answer("a", 0))
     transcript(bed, answer("b", 0), session="s2")

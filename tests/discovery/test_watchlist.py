@@ -26,7 +26,7 @@ from memoryvault.services.discovery.watchlist import (
     WatchlistWriter,
 )
 from memoryvault.services.reviewing import Reviewer
-from memoryvault.services.tombstones import TakenBack
+from memoryvault.services.tombstones import Tombstones
 from memoryvault.services.undoing import Selector, Undo
 from memoryvault.tests.support import forked
 from memoryvault.vault.scrubbed import Scrubbed
@@ -179,7 +179,7 @@ def test_the_command_counts_and_keeps_to_its_limit(bed: Bed) -> None:
 def test_undo_takes_a_note_back_that_the_program_wrote(bed: Bed) -> None:
     found(bed)
     bed.adapt()
-    undo = Undo(bed.store, bed.watchlist.journal, TakenBack(bed.settings.state, bed.store))
+    undo = Undo(bed.store, bed.watchlist.journal, Tombstones(bed.store))
     undo.carry_out(Selector(last=True))
     assert bed.notes() == []
 

@@ -149,7 +149,7 @@ class Machine:
             *self.home.glob(".codex/sessions/**/*.jsonl"),
             *self.home.glob(".gemini/tmp/*/chats/*.jsonl"),
         ]
-        for path in (*transcripts, *Path(self.state.harness).iterdir()):
+        for path in (*transcripts, *Path(self.state.markers).iterdir()):
             os.utime(path, (now - seconds, now - seconds))
 
     def log(self) -> str:

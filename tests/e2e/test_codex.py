@@ -106,8 +106,8 @@ def test_the_session_is_recorded_with_its_real_transcript_and_a_run_without_a_pe
     machine.configure("[memory]\nautostart = false\n")
     machine.memory("init", "--yes", "--vault", str(machine.vault), "--host", "codex")
     ask(machine, "--dangerously-bypass-hook-trust")
-    (session,) = list_markers(machine.state.harness)
-    marker = read_marker(marker_path(machine.state.harness, session))
+    (session,) = list_markers(machine.state.markers)
+    marker = read_marker(marker_path(machine.state.markers, session))
     assert marker is not None
     assert marker.host == "codex"
     (rollout,) = (machine.home / ".codex" / "sessions").rglob("rollout-*.jsonl")
@@ -216,7 +216,7 @@ def test_a_session_of_codex_which_tells_no_end_is_mined_and_put_away_all_the_sam
     converse(machine, RULE, trust=True)
     hooks = [record["hook"] for record in machine.log_records() if record.get("event") == "hook"]
     assert hooks == ["SessionStart", "UserPromptSubmit", "Stop"], "it has no event for a session's end"
-    (session,) = list_markers(machine.state.harness)
+    (session,) = list_markers(machine.state.markers)
     # Its last turn asked for the reflection, as soon as the session has been quiet for a while.
     jobs = json.loads(machine.memory("jobs", "list", "--kind", "reflect.session", "--json"))
     (job,) = [job for job in jobs if session in json.dumps(job)]
@@ -228,8 +228,8 @@ def test_a_session_of_codex_which_tells_no_end_is_mined_and_put_away_all_the_sam
     machine.let_time_pass(7200)
     machine.memory("jobs", "schedule", "run", "idle-sweep")
     machine.memory("service", "worker", "--until-idle")
-    assert list_markers(machine.state.harness) == []
-    assert list_markers(machine.state.harness, REFLECTED) == [session]
+    assert list_markers(machine.state.markers) == []
+    assert list_markers(machine.state.markers, REFLECTED) == [session]
 
 
 def test_uninstall_leaves_codex_as_it_was(machine: Machine, responses: StandInResponses) -> None:

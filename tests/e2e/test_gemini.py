@@ -162,7 +162,7 @@ def test_hooks_bring_context_and_record_a_run_which_is_not_mined(ready: Machine,
     assert ALWAYS in said
     assert RULE in said
     assert hooks(ready) == [("SessionStart", "ok"), ("UserPromptSubmit", "ok"), ("Stop", "ok"), ("SessionEnd", "ok")]
-    marker = read_marker(marker_path(ready.state.harness, session))
+    marker = read_marker(marker_path(ready.state.markers, session))
     assert marker is not None
     assert (marker.host, marker.transcript) == ("gemini", str(chats(ready)[0]))
     ready.let_time_pass(7200)
@@ -210,7 +210,7 @@ def test_after_clear_the_next_prompt_brings_the_opening_and_its_chat_is_read(
         assert "Good morning" not in request
         assert ALWAYS in request
         client.quit()
-    assert len(list_markers(ready.state.harness)) == len(chats(ready)) == 2
+    assert len(list_markers(ready.state.markers)) == len(chats(ready)) == 2
     last = max(chats(ready), key=lambda chat: RULE in chat.read_text())
     assert [turn.confirmed for turn in open_transcript(last) if turn.origin is Origin.PROMPT] == [True]
 
@@ -227,7 +227,7 @@ def test_a_session_that_is_gone_on_with_is_read_once(ready: Machine, gemini: Sta
     (chat,) = (each for each in chats(ready) if RULE in each.read_text())
     said = [(turn.text, turn.confirmed) for turn in open_transcript(chat) if turn.origin is Origin.PROMPT]
     assert said == [(RULE, True), ("Never on Fridays.", True)]
-    assert list_markers(ready.state.harness) == [said_in(chat)]
+    assert list_markers(ready.state.markers) == [said_in(chat)]
 
 
 def said_in(chat: Path) -> str:

@@ -161,14 +161,14 @@ def test_what_was_typed_in_one_session_reaches_the_model_in_the_next(machine: Ma
         conversation.leave()
     assert hooks_of(machine)[:2] == ["SessionStart", "UserPromptSubmit"]
     assert hooks_of(machine)[-1] == "SessionEnd", "the last capture"
-    (session,) = list_markers(machine.state.harness)
-    marker = read_marker(marker_path(machine.state.harness, session))
+    (session,) = list_markers(machine.state.markers)
+    marker = read_marker(marker_path(machine.state.markers, session))
     assert marker is not None
     database = machine.home / ".local" / "share" / "opencode" / "opencode.db"
     assert (marker.host, marker.transcript) == ("opencode", f"{database}#{session}")
     machine.memory("service", "worker", "--until-idle")
-    assert list_markers(machine.state.harness) == []
-    assert list_markers(machine.state.harness, REFLECTED) == [session], "mined to its end, and put away"
+    assert list_markers(machine.state.markers) == []
+    assert list_markers(machine.state.markers, REFLECTED) == [session], "mined to its end, and put away"
     (entry,) = machine.entries_holding(RULE.rstrip("."))
     assert "host: opencode" in machine.entries()[entry]
     if "_review" in entry:  # Without the model the person confirms it.
@@ -189,8 +189,8 @@ def test_a_session_is_read_while_it_runs_and_a_commands_text_is_not_typed(machin
         conversation.ask("/greet Grace Hopper")
         calls(chat, bash("exit 3"))
         conversation.ask("Run the tests.")
-        (session,) = list_markers(machine.state.harness)
-        marker = read_marker(marker_path(machine.state.harness, session))
+        (session,) = list_markers(machine.state.markers)
+        marker = read_marker(marker_path(machine.state.markers, session))
         assert marker is not None
         turns = [*open_transcript(Path(marker.transcript))]
         conversation.terminal.kill()
@@ -212,12 +212,12 @@ def test_a_run_without_a_person_is_recorded_and_not_mined(machine: Machine, chat
     task = {"description": "look", "prompt": "Always look around twice.", "subagent_type": "general"}
     calls(chat, use_tool("task", task))
     assert ANSWER in run(machine, RULE)
-    (session,) = list_markers(machine.state.harness)
+    (session,) = list_markers(machine.state.markers)
     assert hooks_of(machine).count("UserPromptSubmit") == 1, "a sub-agent's prompt runs no hook that answers"
     machine.memory("service", "worker", "--until-idle")
     assert machine.entries_holding("linter") == []
     assert machine.entries_holding("look around") == []
-    assert list_markers(machine.state.harness, REFLECTED) == [session]
+    assert list_markers(machine.state.markers, REFLECTED) == [session]
 
 
 def tool_results(chat: StandInChat) -> list[str]:

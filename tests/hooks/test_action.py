@@ -102,7 +102,7 @@ def test_after_a_compaction_a_rule_is_told_again_and_a_reminder_is_not_repeated(
     box.run("SessionStart", box.payload(source="compact"))
     assert call(box) == {}
     assert "vendor" in call(box, "Edit", edit)["additionalContext"]
-    assert "remind\tpersonal-private/preferences/push.md" in read_told(box.state.harness, SESSION)
+    assert "remind\tpersonal-private/preferences/push.md" in read_told(box.state.markers, SESSION)
 
 
 @pytest.mark.parametrize(("how", "decision"), [("ask", "ask"), ("deny", "deny")])

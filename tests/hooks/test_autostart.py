@@ -98,10 +98,10 @@ def test_session_start_starts_worker_and_service_detached_and_clean(sandbox: San
 
 def test_what_runs_is_not_started_again(sandbox: Sandbox, started: Path) -> None:
     sandbox.state.ensure()
-    bell = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    sender = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     service = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    with closing(bell), closing(service):
-        bell.bind(sandbox.state.wake_socket)
+    with closing(sender), closing(service):
+        sender.bind(sandbox.state.wake_socket)
         service.bind(sandbox.state.recall_socket)
         service.listen(4)
         sandbox.run("SessionStart", sandbox.payload(source="startup"))

@@ -21,7 +21,7 @@ from memoryvault.hooks import enqueue
 from memoryvault.hooks.install import STUB
 from memoryvault.tasks.queue import schema
 from memoryvault.tasks.queue.ledger import Ledger
-from memoryvault.tasks.queue.records import doorbell_message
+from memoryvault.tasks.queue.records import huey_message
 from memoryvault.tasks.queue.spool import Spool
 from memoryvault.tests.support.hurry import patience
 from memoryvault.vault.marker import (
@@ -50,13 +50,13 @@ def queue(sandbox: Sandbox) -> Iterator[sqlite3.Connection]:
 
 def jobs(queue: sqlite3.Connection) -> list[dict[str, Any]]:
     cursor = queue.execute(
-        f"SELECT kind, args, unique_key, priority, state, run_at - {schema.NOW} AS wait, rung_at FROM job"
+        f"SELECT kind, args, unique_key, priority, state, run_at - {schema.NOW} AS wait, sent_at FROM job"
     )
     names = [column[0] for column in cursor.description]
     return [dict(zip(names, row, strict=True)) for row in cursor]
 
 
-def doorbells(queue: sqlite3.Connection) -> list[dict[str, Any]]:
+def messages(queue: sqlite3.Connection) -> list[dict[str, Any]]:
     return [json.loads(row[0]) for row in queue.execute("SELECT data FROM task WHERE queue = 'memoryvault'")]
 
 
@@ -73,8 +73,8 @@ def test_stop_enqueues_one_job_per_session_after_a_quiet_period(sandbox: Sandbox
     assert job["unique_key"] == f"reflect.session:{SESSION}"
     assert job["state"] == "queued"
     assert 80 < job["wait"] <= 90
-    assert job["rung_at"] is None
-    assert doorbells(queue) == []
+    assert job["sent_at"] is None
+    assert messages(queue) == []
 
 
 def test_every_turn_puts_the_reflection_off(sandbox: Sandbox, queue: sqlite3.Connection) -> None:
@@ -91,8 +91,8 @@ def test_the_end_of_a_session_is_reflected_at_once(sandbox: Sandbox, queue: sqli
         sandbox.run(event, sandbox.payload(notification_type="idle_prompt", reason="other"))
     (job,) = jobs(queue)
     assert job["wait"] <= 0
-    assert job["rung_at"] is not None
-    (bell,) = doorbells(queue)
+    assert job["sent_at"] is not None
+    (bell,) = messages(queue)
     job_id = queue.execute("SELECT id FROM job").fetchone()[0]
     assert bell["name"] == schema.TASK_NAME
     assert bell["args"] == [job_id]
@@ -117,7 +117,7 @@ def test_the_worker_is_woken_by_one_datagram(sandbox: Sandbox, queue: sqlite3.Co
             bell.recv(10)
         sandbox.run("SessionEnd", sandbox.payload())
         assert bell.recv(10) == b"1"
-    assert len(doorbells(queue)) == 1
+    assert len(messages(queue)) == 1
 
 
 def test_without_a_queue_the_request_is_spooled(sandbox: Sandbox) -> None:
@@ -193,7 +193,7 @@ def test_a_session_whose_only_hook_is_cut_off_while_its_marker_is_synced_is_mine
     stub = changed_hooks(sandbox, "vault/marker.py", "os.fsync(file.fileno())", "__import__('time').sleep(5)")
     for number in range(5):  # One that got its first core late is cut off before it knows its session.
         session, _ = run_until_cut_off(sandbox, stub, *[f"only-{number}-{attempt}" for attempt in range(5)])
-        marker = read_marker(marker_path(sandbox.state.harness, session))
+        marker = read_marker(marker_path(sandbox.state.markers, session))
         if marker is not None:
             break
     assert marker is not None
@@ -225,7 +225,7 @@ def test_hooks_and_worker_agree_on_the_schema() -> None:
 
 def test_the_first_hook_writes_the_marker_and_later_ones_touch_it(sandbox: Sandbox) -> None:
     sandbox.run("SessionStart", sandbox.payload(source="compact"))
-    path = marker_path(sandbox.state.harness, SESSION)
+    path = marker_path(sandbox.state.markers, SESSION)
     marker = read_marker(path)
     assert marker is not None
     assert (marker.source, marker.host, marker.offset) == ("compact", "claude", 0)
@@ -239,15 +239,15 @@ def test_the_first_hook_writes_the_marker_and_later_ones_touch_it(sandbox: Sandb
 
 def test_a_reflected_session_that_goes_on_is_taken_back_with_its_offset(sandbox: Sandbox) -> None:
     sandbox.state.ensure()
-    harness = sandbox.state.harness
-    create_marker(harness, Marker(SESSION, transcript=str(sandbox.transcript)))
-    rewrite_marker(harness, Marker(SESSION, transcript=str(sandbox.transcript), offset=77))
-    mark_reflected(harness, SESSION)
+    markers = sandbox.state.markers
+    create_marker(markers, Marker(SESSION, transcript=str(sandbox.transcript)))
+    rewrite_marker(markers, Marker(SESSION, transcript=str(sandbox.transcript), offset=77))
+    mark_reflected(markers, SESSION)
     sandbox.run("UserPromptSubmit", sandbox.payload(prompt="go on"))
-    marker = read_marker(marker_path(harness, SESSION))
+    marker = read_marker(marker_path(markers, SESSION))
     assert marker is not None
     assert marker.offset == 77
-    assert not os.path.exists(marker_path(harness, SESSION, REFLECTED))
+    assert not os.path.exists(marker_path(markers, SESSION, REFLECTED))
 
 
 @pytest.mark.parametrize("place", ["elsewhere", "dots", "link", "relative", "root itself"])
@@ -267,14 +267,14 @@ def test_a_transcript_outside_the_agents_folder_is_refused_and_logged(sandbox: S
     assert done.returncode == 0
     assert "transcript refused" in done.stderr
     sandbox.state.ensure()
-    assert os.listdir(sandbox.state.harness) == []
+    assert os.listdir(sandbox.state.markers) == []
     assert os.listdir(sandbox.state.spool) == []
 
 
 def test_a_payload_without_a_transcript_gets_the_hosts_own_naming(sandbox: Sandbox) -> None:
     payload = {"session_id": SESSION, "cwd": "/home/dev/my_project.v2"}
     sandbox.run("Stop", payload)
-    marker = read_marker(marker_path(sandbox.state.harness, SESSION))
+    marker = read_marker(marker_path(sandbox.state.markers, SESSION))
     assert marker is not None
     assert marker.transcript.endswith(f"/.claude/projects/-home-dev-my-project-v2/{SESSION}.jsonl")
 
@@ -284,7 +284,7 @@ def test_the_worker_takes_in_what_a_hook_spooled(sandbox: Sandbox) -> None:
     ledger = Ledger(Path(sandbox.state.queue_db))
     try:
         assert Spool(sandbox.state.spool, ledger).ingest().enqueued == 1
-        (job,) = ledger.list()
+        (job,) = ledger.list_jobs()
         assert (job.kind, job.args) == ("reflect.session", {"session": SESSION})
         assert job.unique_key == f"reflect.session:{SESSION}"
     finally:
@@ -292,9 +292,9 @@ def test_the_worker_takes_in_what_a_hook_spooled(sandbox: Sandbox) -> None:
     assert os.listdir(sandbox.state.spool) == []
 
 
-def test_a_hooks_doorbell_is_the_workers_own(sandbox: Sandbox, queue: sqlite3.Connection) -> None:
+def test_a_hooks_message_is_the_workers_own(sandbox: Sandbox, queue: sqlite3.Connection) -> None:
     sandbox.run("SessionEnd", sandbox.payload())
     job_id = queue.execute("SELECT id FROM job").fetchone()[0]
-    (ours,) = doorbells(queue)
-    theirs = json.loads(doorbell_message(job_id))
+    (ours,) = messages(queue)
+    theirs = json.loads(huey_message(job_id))
     assert {**ours, "id": ""} == {**theirs, "id": ""}

@@ -47,8 +47,8 @@ def test_bad_input_ends_with_exit_code_0_and_an_empty_stdout(sandbox: Sandbox, n
         done = sandbox.run(event, BAD_INPUT[name])
         assert (done.returncode, done.stdout) == (0, ""), event
         assert "Traceback" not in done.stderr
-    if os.path.isdir(sandbox.state.harness):
-        markers = [name for name in os.listdir(sandbox.state.harness) if name.endswith(".start")]
+    if os.path.isdir(sandbox.state.markers):
+        markers = [name for name in os.listdir(sandbox.state.markers) if name.endswith(".start")]
         assert markers == [] or markers == ["session-id-a.start"]
 
 
@@ -60,7 +60,7 @@ def test_a_prompt_without_a_payload_says_so(sandbox: Sandbox) -> None:
 def test_an_unknown_event_is_nothing_to_us(sandbox: Sandbox) -> None:
     done = sandbox.run("TeaTime", sandbox.payload())
     assert (done.returncode, done.stdout) == (0, "")
-    assert not (Path(sandbox.state.harness) / f"session-id-{SESSION}.start").exists()
+    assert not (Path(sandbox.state.markers) / f"session-id-{SESSION}.start").exists()
 
 
 @pytest.mark.parametrize("event", EVENTS)
@@ -144,7 +144,7 @@ def test_a_session_is_recorded_by_the_settings_from_before_while_the_file_is_bro
         assert "config.toml:" in done.stderr
         assert "settings from before" in done.stderr
     payload = sandbox.payload()
-    assert list_markers(sandbox.state.harness) == [payload["session_id"]]
+    assert list_markers(sandbox.state.markers) == [payload["session_id"]]
     delete_old(sandbox.state, time.time())
     assert Path(snapshot_path(sandbox.env)).exists(), "in use, so not deleted with those that nobody needs any more"
 
@@ -169,7 +169,7 @@ def test_nothing_is_recorded_while_a_broken_file_seems_to_switch_recording_off(s
     done = sandbox.run("Stop", sandbox.payload())
     assert (done.returncode, done.stdout) == (0, "")
     assert "config.toml:" in done.stderr
-    assert list_markers(sandbox.state.harness) == []
+    assert list_markers(sandbox.state.markers) == []
 
 
 def test_the_settings_from_before_are_those_that_switched_recording_off(sandbox: Sandbox) -> None:
@@ -183,7 +183,7 @@ def test_the_settings_from_before_are_those_that_switched_recording_off(sandbox:
     config.write_text("[recall\n")
     done = sandbox.run("Stop", sandbox.payload())
     assert (done.returncode, done.stdout) == (0, "")
-    assert list_markers(sandbox.state.harness) == []
+    assert list_markers(sandbox.state.markers) == []
 
 
 def test_a_corrupt_snapshot_is_compiled_anew(sandbox: Sandbox) -> None:

@@ -112,7 +112,7 @@ def test_what_was_read_but_not_yet_parsed_when_the_time_is_up_is_recorded(
     hook.raw = json.dumps(as_process.payload()).encode()
     seconds = ended_after(hook, Machine(), monkeypatch, records=True)
     assert seconds < client.RECORDING_SECONDS
-    assert list_markers(as_process.state.harness) == [SESSION]
+    assert list_markers(as_process.state.markers) == [SESSION]
     assert [name.endswith(".json") for name in os.listdir(as_process.state.spool)] == [True]
 
 
@@ -122,7 +122,7 @@ def test_a_payload_that_comes_late_is_waited_for_as_long_as_the_host_waits(
     hook = Hook(["SessionEnd"])
     machine = Machine({3.0: lambda: setattr(hook, "raw", json.dumps(as_process.payload()).encode())})
     assert 3.0 <= ended_after(hook, machine, monkeypatch, records=True) < 3.1
-    assert list_markers(as_process.state.harness) == [SESSION]
+    assert list_markers(as_process.state.markers) == [SESSION]
 
 
 def test_one_whose_payload_never_comes_is_ended_just_before_the_host_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,5 +142,5 @@ def test_what_shall_not_be_recorded_is_not_recorded_late_either(
     hook = Hook(["Stop"])
     hook.raw = json.dumps(payload).encode()
     ended_after(hook, Machine(), monkeypatch, records=True)
-    assert list_markers(as_process.state.harness) == []
+    assert list_markers(as_process.state.markers) == []
     assert os.listdir(as_process.state.spool) == []

@@ -54,7 +54,7 @@ def injected_of(done: Outcome) -> str:
 
 
 def marker_of(sandbox: Sandbox) -> Marker:
-    marker = read_marker(marker_path(sandbox.state.harness, SESSION))
+    marker = read_marker(marker_path(sandbox.state.markers, SESSION))
     assert marker is not None
     return marker
 
@@ -79,7 +79,7 @@ def test_a_codex_session_without_a_transcript_waits_for_an_event_that_names_one(
     nameless = codex(sandbox, "UserPromptSubmit", prompt="use pnpm", transcript_path=None)
     assert sandbox.run("UserPromptSubmit", nameless, "--host", "codex").returncode == 0
     assert sandbox.run("Stop", codex(sandbox, "Stop", transcript_path=None), "--host", "codex").returncode == 0
-    assert read_marker(marker_path(sandbox.state.harness, SESSION)) is None
+    assert read_marker(marker_path(sandbox.state.markers, SESSION)) is None
     assert spooled(sandbox) == 0
     sandbox.run("Stop", codex(sandbox, "Stop"), "--host", "codex")
     assert marker_of(sandbox).host == "codex"
@@ -209,7 +209,7 @@ def test_a_transcript_outside_of_the_hosts_own_folder_is_refused(sandbox: Sandbo
     done = sandbox.run("Stop", payload, "--host", host)
     assert done.returncode == 0
     assert "transcript refused" in done.stderr
-    assert read_marker(marker_path(sandbox.state.harness, SESSION)) is None
+    assert read_marker(marker_path(sandbox.state.markers, SESSION)) is None
     assert spooled(sandbox) == 0
 
 

@@ -72,7 +72,7 @@ def said(sandbox: Sandbox, event: str, **fields: object) -> str:
 
 
 def marker(sandbox: Sandbox) -> Marker:
-    found = read_marker(marker_path(sandbox.state.harness, SESSION))
+    found = read_marker(marker_path(sandbox.state.markers, SESSION))
     assert found is not None
     return found
 
@@ -108,6 +108,17 @@ def test_a_turns_end_says_nothing_since_the_host_would_go_on_with_it(sandbox: Sa
         answer = run(sandbox, "AfterAgent", prompt="x", prompt_response="Noted.", stop_hook_active=again)
         assert answer == {}
     assert spooled(sandbox) >= 1
+
+
+def test_a_session_that_is_gone_on_with_is_recorded_by_the_chat_that_it_is_written_to(
+    sandbox: Sandbox, told: list[Any]
+) -> None:
+    """At its start the host names a chat of the present minute, into which nothing goes."""
+    unused = places(sandbox)["gemini"].with_name(f"session-2026-03-01T11-30-{SESSION[:8]}.jsonl")
+    assert ALWAYS in said(sandbox, "SessionStart", source="resume", transcript_path=str(unused))
+    run(sandbox, "SessionEnd", reason="exit", transcript_path=str(unused))
+    said(sandbox, "BeforeAgent", prompt="when do we ship?")
+    assert marker(sandbox).transcript == str(places(sandbox)["gemini"])
 
 
 def test_an_end_that_is_told_twice_is_no_failure(sandbox: Sandbox, told: list[Any]) -> None:

@@ -11,9 +11,9 @@ from memoryvault.bench.small import Prompt, given
 from memoryvault.bench.train_languages import SAMPLES, measure
 from memoryvault.index.embedder import DEFAULT_MODEL, Embedder, load_embedder, model_name
 from memoryvault.index.languages import LanguageDirections, directions_of, is_foreign, load_directions
+from memoryvault.index.late_interaction import WordVectors
 from memoryvault.index.query_embedding import QueryEmbedding
 from memoryvault.index.ranking import DenseHit
-from memoryvault.index.words import WordVectors
 
 NOTE, OTHER_NOTE = (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 LANGUAGE = numpy.array([1.0, 0.0, 0.0], dtype=numpy.float32)

@@ -14,9 +14,6 @@ import pytest
 
 from memoryvault.index import database, schema
 from memoryvault.index.drain import drain, embed_with
-from memoryvault.index.filescan import scan_files
-from memoryvault.index.query import analyse
-from memoryvault.index.scope import Scope
 from memoryvault.index.search_reader import SearchReader
 from memoryvault.index.store import IndexStore, open_or_rebuild, special_folder
 from memoryvault.runtime.errors import IndexUnavailable, SchemaTooNew
@@ -112,24 +109,6 @@ def test_an_old_table_gains_the_columns_it_lacks_and_a_second_run_changes_nothin
     connection.close()
 
 
-def test_what_an_older_version_made_of_the_files_is_made_anew_at_the_next_walk(bed: Bed) -> None:
-    for name in ("a.md", "b.md"):
-        os.utime(bed.write(name, "# Its title\n\nText."), (1.7e9, 1.7e9))
-    bed.index()
-    bed.close_store()
-    connection = apsw.Connection(str(bed.index_db))
-    connection.execute("UPDATE entry_meta SET title = 'As it was made before'")
-    connection.close()
-    assert (bed.index().unchanged, row(bed, "a.md", "title")) == (2, ("As it was made before",))
-    bed.close_store()
-    connection = apsw.Connection(str(bed.index_db))
-    connection.execute("UPDATE entry_meta SET derivation = derivation - 1")
-    connection.close()
-    assert (bed.index().changed, row(bed, "a.md", "title")) == (2, ("Its title",))
-    bed.close_store()
-    assert bed.index().unchanged == 2, "once"
-
-
 def test_an_older_version_leaves_what_a_newer_one_made_and_the_newer_one_improves_on_the_rest_once(
     bed: Bed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -155,28 +134,6 @@ def test_an_older_version_leaves_what_a_newer_one_made_and_the_newer_one_improve
     assert walk_as(newer) == (0, 3)
 
 
-def test_words_of_chinese_notes_that_were_embedded_as_whole_runs_are_forgotten(bed: Bed) -> None:
-    bed.write("zh.md", "数据库密码保存在密码管理器里。")
-    bed.write("en.md", "The password is in the manager — see “Secrets” → vault ✓ 🔑.")
-    bed.index()
-    bed.embed()
-    bed.close_store()
-    connection = apsw.Connection(str(bed.index_db))
-    connection.execute("PRAGMA user_version = 4")
-    connection.execute("PRAGMA application_id = 2")
-    connection.close()
-    bed.index()
-    bed.close_store()
-    connection = apsw.Connection(str(bed.index_db))
-    rows = connection.execute(
-        "SELECT p.embed_text, length(e.words) FROM embedding e JOIN passage p ON p.id = passage_id"
-    )
-    kept = {"zh" if "数据" in text else "en": length for text, length in rows}
-    connection.close()
-    assert kept["zh"] == 0
-    assert kept["en"] > 0
-
-
 def test_a_migration_that_fails_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = schema.Migration(1, ("CREATE TABLE half (a)", "NOT SQL"))
     monkeypatch.setattr(schema, "MIGRATIONS", (broken,))
@@ -200,13 +157,6 @@ def test_a_migration_that_sqlite_takes_back_by_itself_says_why(bed: Bed) -> None
     connection.close()
     with pytest.raises(database.IndexDamaged, match="no space is left"):
         IndexStore(bed.index_db)
-
-
-def test_a_file_whose_header_goes_on_beyond_what_is_scanned_is_left_out(tmp_path: Path) -> None:
-    """What it says of its status and project is not known."""
-    (tmp_path / "a.md").write_text(f"---\nstatus: superseded\nproject: other\nx: {'y' * 300_000}\n---\n\nKettle.\n")
-    scan = scan_files(tmp_path, analyse("superseded kettle"), Scope(project="mine"))
-    assert (scan.entries, scan.is_complete) == ([], True)
 
 
 def test_a_newer_schema_is_refused_in_one_line(tmp_path: Path) -> None:

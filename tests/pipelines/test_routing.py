@@ -13,7 +13,6 @@ from memoryvault.pipelines.routing import (
     ReversedRule,
     ReviewMode,
     RoutedCandidate,
-    Thresholds,
     Tier,
     review_mode,
     route,
@@ -191,11 +190,6 @@ def test_a_proposal_to_replace_a_rule_waits_also_when_it_is_said_again() -> None
     proposal = Known("personal-private/_review/x.md", "pending", 1, frozenset({"r0"}), replaces="old.md")
     decision = routed(RULE, proposal)
     assert (decision.action, decision.destination, decision.supersedes) == (Action.STRENGTHEN, proposal.path, None)
-
-
-def test_the_number_of_occurrences_is_a_setting() -> None:
-    decision = route(GUESS, Vault(entry("inbox", 2)), thresholds=Thresholds(review_occurrences=5))
-    assert decision.tier is Tier.LOW
 
 
 def test_in_mode_auto_what_is_in_the_inbox_stays_where_it_is() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryvault.bench.scrub import NOTHING, Score, load, score
+from memoryvault.bench.scrub import NOTHING, load, score
 from memoryvault.pipelines.scrub import Policy, findings, scrub
 from memoryvault.tests.support.growth import assert_linear, best_processor_seconds
 from memoryvault.vault.scrubbed import Scrubbed
@@ -26,15 +26,11 @@ HEX = "8f3c1a9be07d4c52a1f09e6b7d2c4f8a"
     [
         ("contact alex@example.com for details", "contact [REDACTED-EMAIL] for details"),
         ("traceback at /Users/alexherrero/project/file.py line 12", "traceback at [REDACTED-PATH] line 12"),
-        ("file C:\\Users\\alexherrero\\project\\file.py", "file [REDACTED-PATH]"),
         ("key=sk-" + "a" * 40, "key=[REDACTED-API-KEY]"),
         (f"token {GITHUB}", "token [REDACTED-API-KEY]"),
         ("AKIA" + "IOSFODNN7EXAMPLE", "[REDACTED-API-KEY]"),
         ("call (555) 555-0123 now", "call [REDACTED-PHONE] now"),
-        ("the runner's due-decision loop is idempotent", "the runner's due-decision loop is idempotent"),
         ("", ""),
-        ("alex@example.com at /Users/alexherrero/repo", "[REDACTED-EMAIL] at [REDACTED-PATH]"),
-        ("/home/alexherrero/repo/file.py", "[REDACTED-PATH]"),
     ],
 )
 def test_the_recorded_cases(text: str, expected: str) -> None:
@@ -49,22 +45,11 @@ def test_the_recorded_cases(text: str, expected: str) -> None:
         "curl -H 'Authorization: Basic YWxhZGRpbjpvcGVuc2VzYW1l' x",
         "curl -u admin:hunter22 https://x.test",
         "git clone https://bob:hunter22@git.test/x.git",
-        f"https://{RANDOM}@git.test/x",
         "password = hunter22",
-        'password: "correct horse"',
         "DB_PASSWORD=whiteduke",
         "mysql -u root -p s3cr3tpw shop",
         "always use mysql -u root -ps3cr3tpw shop",
-        "mysqldump -h db -ps3cr3tpw shop > dump.sql",
-        "docker login -u bot -p s3cr3tpw registry.acme.io",
-        "redis-cli -h cache -a s3cr3tpw ping",
-        "htpasswd -b users bob s3cr3tpw",
-        "htpasswd -nb bob s3cr3tpw",
-        "openssl enc -aes256 -k s3cr3tpw -in a -out b",
         "Merk dir: das Passwort für staging ist s3cr3tpw",
-        "Recuerda que la contraseña de staging es s3cr3tpw",
-        "le mot de passe de la base est s3cr3tpw",
-        "Запомни: пароль от стенда — s3cr3tpw",
         "?next=postgres%3A%2F%2Fapp%3As3cr3tpw%40db%2Fshop",
         "Server=db;User Id=sa;Password=secret;Database=x",
         f"client_secret: {RANDOM}",
@@ -92,19 +77,11 @@ def test_the_recorded_cases(text: str, expected: str) -> None:
         f"- loggly token - `{RANDOM}`",
         f"AUTHCODE={RANDOM}",
         f"Cookie: theme=dark; JSESSIONID={RANDOM}",
-        f"PHPSESSID={RANDOM}; connect.sid={RANDOM}",
         f"curl -b 'sid={RANDOM}' https://x.test",
-        f"Cookie: sails.sid={RANDOM}; theme=dark",
-        f"Cookie: sid={HEX}",
         f"Set-Cookie: theme=dark; session={HEX}; Path=/",
-        f"curl --cookie 'connect.sid={HEX}' https://x.test",
         f"KEY={'8f1c0b7d2e9a4653' * 4}",
-        f"SESSIONID={'8f1c0b7d2e9a4653' * 4}",
         f"here is the api key, {'8f1c0b7d2e9a4653' * 2}, use it",
-        f"authcookie: {RANDOM}",
-        f"dyspatch_secret: {RANDOM.upper()}",
         'run(["mysql", "--password", "whiteduke"])',
-        'config.set("db.password", "whiteduke")',
         "options = ['password', 'hunter22']",
     ],
 )
@@ -112,18 +89,7 @@ def test_the_recorded_cases(text: str, expected: str) -> None:
 def test_a_secret_is_removed_under_either_policy(text: str, policy: Policy) -> None:
     scrubbed = scrub(text, policy)
     assert "[REDACTED-" in scrubbed
-    for secret in (
-        RANDOM,
-        RANDOM.upper(),
-        "hunter22",
-        "s3cr3tpw",
-        "whiteduke",
-        "MIIEow",
-        "b3Blbn",
-        "JRHeVv",
-        "8f1c0b7d2e9a",
-        HEX,
-    ):
+    for secret in (RANDOM, "hunter22", "s3cr3tpw", "whiteduke", "MIIEow", "b3Blbn", "JRHeVv", "8f1c0b7d2e9a", HEX):
         assert secret not in scrubbed
 
 
@@ -140,8 +106,8 @@ def test_an_ampersand_belongs_to_a_password_unless_something_else_begins_there(t
     assert scrub(text) == scrubbed
 
 
-@pytest.mark.parametrize("form", ["{}", '"{}"', "'{}'"])
-@pytest.mark.parametrize("name", ["password: ", "password is ", "DB_PASSWORD=", "passphrase: ", "pwd = "])
+@pytest.mark.parametrize("form", ["{}", '"{}"'])
+@pytest.mark.parametrize("name", ["password is ", "DB_PASSWORD="])
 def test_a_date_behind_the_word_is_the_password_however_it_stands_there(name: str, form: str) -> None:
     assert scrub(name + form.format("1987-04-12")) == name + form.format("[REDACTED-PASSWORD]")
     assert (
@@ -159,7 +125,6 @@ def test_a_date_behind_the_word_is_the_password_however_it_stands_there(name: st
         "export API_KEY=${API_KEY:-none}",
         "secret = os.environ['SECRET']",
         "Authorization: Bearer $TOKEN",
-        "password=********",
         "apikey: your-api-key-here",
         "ghp_abc... is how they begin",
         "the password is required, and the token expires after an hour",
@@ -171,7 +136,6 @@ def test_a_date_behind_the_word_is_the_password_however_it_stands_there(name: st
         "git@github.com:acme/shop.git and foo@1.2.3",
         "--- PASS: TestResume (0.01s)",
         "def login(user='', password=''):",
-        "-p 8080 --key name",
         "https://docs.example.test/d/1BxiMVs0XRA5nFMdKvBdBZjgmUUqptlbs74OgvE2upms/edit",
         "2026-03-01 10:00:00, 1772359200123, 3.14159265358979, +0100",
         "-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAx\n-----END PUBLIC KEY-----",
@@ -187,19 +151,12 @@ def test_a_date_behind_the_word_is_the_password_however_it_stands_there(name: st
         'skill_path: "~/src/skills/kubernetes-operations/skills/k8s-security-policies/SKILL.md"',
         "research_pass: 2026-03-01T10:00:00Z",
         '{"pass": "2026-03-01T10:00:00Z"}',
-        "first_pass: 2026-03-01",
         "password_changed: 2026-03-01",
-        '"passwordExpires": "2026-03-01"',
         "password: 2026-03-01T10:00:00Z, and the password is 2026-03-01T10:00:00Z",
         "auth = settings.provider.credentials",
         "fail when the diff holds -----BEGIN PRIVATE KEY----- anywhere",
         "http://localhost:8080/a@b and https://x.test/?mail=a",
-        "docker login -u bot -p $TOKEN registry.acme.io",
-        "redis-cli -a $REDIS_PASS ping",
-        "mysql --protocol=tcp --port 3307 shop",
-        "openssl req -new -key server.pem",
         "das Passwort ist zu kurz und die Regel alt",
-        "la contraseña de staging es incorrecta",
         "?next=https%3A%2F%2Facme.io%3A8443%2Fshop",
     ],
 )
@@ -212,8 +169,6 @@ def test_what_only_stands_for_a_secret_or_looks_like_one_stays(text: str, policy
     "text",
     [
         "card 4111 1111 1111 1111",
-        "card 3530 1113 3330 0000",
-        "card 3056 930902 5904",
         "card 6200000000000005",
         "to GB82 WEST 1234 5698 7654 32",
         "to DE89370400440532013000",
@@ -230,19 +185,13 @@ def test_a_number_that_money_is_drawn_with_goes_under_either_policy(text: str, p
     [
         "mail bob@acme.test",
         "in /home/bob/shop/a.py",
-        "file:///Users/bob/x",
         "call +49 30 1234567",
         "~/.claude/projects/-Users-bob-shop",
-        "mail o'brien@acme.test",
         "https://x.test/?to=bob%40acme.test",
-        "call 0049 30 1234567",
         "call (030) 1234567",
-        "+33 (0)6 12 34 56 78",
         "06 12 34 56 78",
         "phone 5555550123",
-        '{"phone": "030 1234567"}',
         "/mnt/c/Users/bob/shop",
-        "/var/home/bob/shop",
         '"\\/home\\/bob\\/shop"',
         "?path=%2Fhome%2Fbob%2Fshop",
         "\\\\wsl$\\Ubuntu\\home\\bob\\shop",
@@ -283,18 +232,12 @@ def test_of_an_address_with_a_password_the_host_stays(address: str, left: str) -
     assert scrub(f"connect to {address}, please") == f"connect to {left}, please"
 
 
-def test_an_address_goes_as_a_whole() -> None:
-    assert scrub("to o'brien@acme.test, now", Policy.FULL) == "to [REDACTED-EMAIL], now"
-
-
 @pytest.mark.parametrize(
     "text",
     [
         "phone: 2026-11-22 10:30",
         "tel 12 34",
-        "01 12 34 56 78 9a bc de f0",
         "192.168.100.200 and 20261122123344",
-        "0012 3456 times",
     ],
 )
 def test_numbers_that_nobody_can_be_called_at_stay(text: str) -> None:
@@ -340,10 +283,6 @@ def test_no_line_of_a_private_key_is_left(text: str) -> None:
     assert not any(line in scrubbed for line in _KEY)
     assert scrubbed.startswith("before")
     assert scrubbed.endswith("after")
-
-
-def test_a_number_that_is_no_card_stays() -> None:
-    assert scrub("order 4111 1111 1111 1112") == "order 4111 1111 1111 1112"
 
 
 @pytest.mark.parametrize(
@@ -410,7 +349,6 @@ def test_findings_are_in_order_and_inside(text: str) -> None:
         "<private ",
         "-----BEGIN PRIVATE KEY-----",
         "://a:",
-        "secret_",
         "PuTTY-User-Key-File-2",
         "\\",
         "1234 ",
@@ -459,20 +397,11 @@ def test_secrets_of_makers_that_nobody_has_listed_are_found(monkeypatch: pytest.
     assert score(load(Path(data) / "secrets" / "dev.jsonl.gz")).recall >= 0.87
 
 
-def test_a_score_without_samples_is_no_number() -> None:
-    empty = Score(0, 0, 0, 0)
-    assert empty.recall != empty.recall
-    assert empty.false_positive_rate != empty.false_positive_rate
-
-
 @pytest.mark.parametrize(
     "name",
     [
         "sk-learn-pipeline-notes-2026-05",
-        "co-working-space-in-berlin-2026-and-how-to-book-a-room",
         "fw_update_procedure_2026_notes",
-        "gsk_groq_models_and_limits_of_the_free_tier_20260501",
-        "sk-oauth2-login-notes-of-may",
     ],
 )
 def test_a_note_named_with_words_and_dates_is_no_token(name: str) -> None:
@@ -484,7 +413,7 @@ def test_words_and_a_year_beside_what_is_drawn_by_lot_are_still_a_token(end: str
     assert [found.kind for found in findings(f"see sk-proj-{end}")] == ["API-KEY"]
 
 
-@pytest.mark.parametrize("name", ["pelikanKey := ", "const heronKey1 = ", "gull_Key: ", "OTTERKEY="])
+@pytest.mark.parametrize("name", ["pelikanKey := ", "OTTERKEY="])
 def test_what_is_called_a_key_of_something_unknown_is_judged_by_its_characters(name: str) -> None:
     drawn_by_lot = "tR7wQz2mKx9LpV4nB8cYf3HsJd6GaE1u"
     assert str(scrub(f'{name}"{drawn_by_lot}"')) == f'{name}"[REDACTED-API-KEY]"'
@@ -498,8 +427,6 @@ def test_what_is_called_a_key_of_something_unknown_is_judged_by_its_characters(n
         "pelikan: {}",
         "- heron: {} is the one",
         "GULL={}",
-        '{{"otter": "{}"}}',
-        "gull = '{}'",
         "x.teal := `{}`",
     ],
 )
@@ -515,14 +442,11 @@ def test_what_stands_behind_a_name_that_may_be_the_makers_alone_is_judged_by_its
     [
         # What a record is found by, and what says that it is whole.
         '"node_id": "tR7wQz2mKx9LpV4nB8cYf3HsJd6GaE1u"',
-        'etag: "tR7wQz2mKx9LpV4nB8cYf3HsJd6GaE1u"',
         "SHA256:tR7wQz2mKx9LpV4nB8cYf3HsJd6GaE1uT5qWx8yZ0kM",
         'user: "tR7wQz2mKx9LpV4nB8cYf3HsJd6GaE1u"',
-        "next_cursor: tR7wQz2mKx9LpV4nB8cYf3HsJd6GaE1u",
         # What code writes without quotes is a name of its own, and so are words.
         "def build(config: Wav2Vec2ConformerConfig, layer: Qwen2_5OmniToken2WavModel = None):",
         "encoder: tR7wQz2mKx9LpV4nB8cYf3HsJd6GaE1u(size)",
-        "layers = tR7wQz2mKx9LpV4nB8cYf3HsJd6GaE1u",
         '"torchvision": "MiniCPMV4_6ImageProcessorPil2"',
         "branch: feature/rework-of-the-2nd-login-page-v3",
     ],
@@ -555,26 +479,16 @@ def test_what_only_chance_tells_is_not_taken_for_the_name_of_a_class(form: str) 
 @pytest.mark.parametrize(
     "token",
     [
-        "e2b_" + _drawn(_HEX, 40),
-        "dtn_" + _drawn(_HEX, 64),
         "sk_" + _drawn(_HEX, 48),
-        "key_" + _drawn(_HEX, 64),
         "n8n_api_" + _drawn(_HEX, 64),
-        "KGAT_" + _drawn(_HEX, 32),
         f"lsv2_pt_{_drawn(_HEX, 32)}_{_drawn(_HEX, 10)}",
-        f"ctx7sk-{_UUID}",
         f"pat-na1-{_UUID}",
-        "packagist_uut_" + _drawn(_HEX, 60),
         f"ATATT9{_drawn(_LETTERS, 60)}={_drawn(_CAPITALS, 8)}",
         "API-" + _drawn(_CAPITALS, 26),
         f"st.{_drawn(_HEX, 24)}.{_drawn(_HEX, 32)}.{_drawn(_HEX, 32)}",
-        "s-s4t2ud-" + _drawn(_HEX, 64),
         "A3-" + "-".join(_drawn(_CAPITALS, length) for length in (6, 6, 5, 5, 5, 5)),
-        "mlsn." + _drawn(_HEX, 64),
         f"{_drawn(_HEX, 32)}-{_drawn(_HEX, 8)}-{_drawn(_HEX, 8)}",
-        f"1/{_drawn(string.digits, 16)}:{_drawn(_HEX, 32)}",
         f"xoxc-{_drawn(string.digits, 12)}-{_drawn(string.digits, 12)}-{_drawn(_HEX, 64)}",
-        f"xoxd-{_drawn(_LETTERS, 60)}%3D",
         "IQoJb3JpZ2luX2Vj" + _drawn(_LETTERS, 300),
         f"access_token$production${_drawn(string.ascii_lowercase, 16)}${_drawn(_HEX, 32)}",
     ],
@@ -593,14 +507,12 @@ def test_an_address_that_starts_somebodys_automation_goes() -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["publicKey", "cacheKey", "sort_key", "partitionKey", "primary-key", "FOREIGN_KEY"])
+@pytest.mark.parametrize("name", ["publicKey", "sort_key"])
 def test_a_key_that_opens_nothing_stays(name: str) -> None:
     assert findings(f'{name}: "tR7wQz2mKx9LpV4nB8cYf3HsJd6GaE1u"') == ()
 
 
-@pytest.mark.parametrize(
-    "name", ["?key=", "&key=", "?se=1&sig=", "?X-Amz-Signature=", "&X-Goog-Signature=", "?signature=", "&amp;sig="]
-)
+@pytest.mark.parametrize("name", ["?key=", "?se=1&sig=", "&X-Amz-Signature=", "&amp;sig="])
 @pytest.mark.parametrize("end", ["", "&page=2", ".", '"', " is slow"])
 @pytest.mark.parametrize("value", ["3f8a9c2b7d914f6a8e052d4e6f8aa6b3", "Zk3mP9xQ2vL8nR4tY7wB1cD6%3D"])
 def test_a_parameter_that_opens_an_address_goes(name: str, value: str, end: str) -> None:

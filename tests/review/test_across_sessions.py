@@ -232,14 +232,6 @@ def test_another_wording_of_the_user_is_quoted_once_in_the_note_that_it_strength
     assert (statement_of(note.body), note.body.count(f"> {first}"), note.body.count(f"> {second}")) == (first, 1, 1)
 
 
-def test_words_that_were_passed_on_are_not_quoted_as_another_wording(bed: Bed) -> None:
-    bed.remember(said(RULE, "a", "Always run the tests before committing"))
-    before = bed.only("active").body
-    other = "always run tests before you commit"
-    bed.remember(replace(said(RULE, "b", other), excerpt=other, passed_on=True))
-    assert (bed.only("active").occurrences, bed.only("active").body) == (2, before)
-
-
 def test_reflecting_again_changes_nothing(bed: Bed) -> None:
     session = [said(GUESS, "a"), said(RULE, "a"), replace(said(CHOICE, "a", "No, squash instead of merge"))]
     bed.remember(*session)

@@ -137,7 +137,7 @@ def answers(monkeypatch: pytest.MonkeyPatch, *lines: str) -> list[str]:
         asked.append(prompt)
         return next(left)
 
-    monkeypatch.setattr("memoryvault.cli.terminal.read_line", answer)
+    monkeypatch.setattr("memoryvault.cli.terminal._read_beside", answer)
     monkeypatch.setattr("sys.stdin.isatty", lambda: True)
     return asked
 

@@ -17,7 +17,7 @@ from memoryvault.index.engine import RecallEngine, RecallQuery
 from memoryvault.runtime.errors import EntryInvalid
 from memoryvault.services.indexing import reconcile_now
 from memoryvault.services.remembering import preview
-from memoryvault.services.tombstones import EMPTY, NOTE, Evidence, TakenBack, evidence_of, text_with
+from memoryvault.services.tombstones import EMPTY, NOTE, Evidence, Tombstones, evidence_of, text_with
 from memoryvault.services.undoing import Selector
 from memoryvault.tests.support.readonly import with_readonly
 from memoryvault.vault.entry import Source
@@ -28,8 +28,8 @@ LAST = Selector(last=True)
 ONE: set[Evidence] = {("s1", "r1")}
 
 
-def taken_back(bed: Bed) -> TakenBack:
-    return TakenBack(bed.settings.state, bed.store)
+def taken_back(bed: Bed) -> Tombstones:
+    return Tombstones(bed.store)
 
 
 def note_of(bed: Bed) -> Path:
@@ -225,7 +225,7 @@ def test_it_is_put_down_before_the_vault_is_changed(bed: Bed) -> None:
         "Bed(Path.cwd(), os.environ).undo.carry_out(Selector(last=True))\n"
     )
     before = bed.files()
-    assert bed.run_python(code, kill_point="taken-back-noted") == -9
+    assert bed.run_python(code, kill_point="journal-pending") == -9
     assert (bed.files(), taken_back(bed).evidence()) == (before, {("a", "a-record")})
     assert bed.run_python(code) == 0
     assert (bed.files(), taken_back(bed).evidence()) == ({}, {("a", "a-record")})

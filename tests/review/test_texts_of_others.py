@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from memoryvault.services.agent_proposals import AgentProposals
-from memoryvault.vault.evidence import NOT_CONFIRMED_TAG, PASSED_ON_TAG
+from memoryvault.vault.evidence import NOT_CONFIRMED_TAG
 
 from .support import GUESS, RULE, Bed, make_bed
 
@@ -39,21 +39,11 @@ def test_a_guess_that_the_user_states_as_a_rule_is_saved_without_the_agents_word
     assert "merge" not in saved.body
 
 
-def test_a_text_that_was_passed_on_goes_on_waiting_when_the_user_says_nearly_the_same(bed: Bed) -> None:
+def test_a_text_that_nobody_confirmed_goes_on_waiting_when_a_guess_says_nearly_the_same(bed: Bed) -> None:
     pasted = f"{SAYING[:-1]}, as root."
-    bed.remember(replace(GUESS, statement=pasted, excerpt=pasted, passed_on=True))
-    (waiting,) = bed.entries()
-    bed.remember(replace(STATED, session="s2", records=("r2",)))
-    assert bed.store.read(waiting.path) == waiting
-    (saved,) = [entry for entry in bed.entries() if entry.status == "active"]
-    assert "root" not in saved.body
-
-
-def test_it_does_so_too_when_nearly_the_same_was_said_in_between(bed: Bed) -> None:
-    pasted = f"{SAYING[:-1]}, as root."
-    bed.remember(replace(GUESS, statement=pasted, excerpt=pasted, passed_on=True))
+    bed.remember(replace(GUESS, statement=pasted, excerpt=pasted, confirmed=False))
     bed.remember(replace(GUESS, statement=SAYING, excerpt=SAYING, session="s2", records=("r2",)))
-    assert PASSED_ON_TAG in bed.only("inbox").tags, "it is the text of others as before"
+    assert NOT_CONFIRMED_TAG in bed.only("inbox").tags, "it is the text of others as before"
     bed.remember(replace(STATED, session="s3", records=("r3",)))
     assert "root" not in bed.only("active").body
 
@@ -111,8 +101,7 @@ def test_in_mode_silent_it_waits_too_however_often_the_like_is_said(tmp_path: Pa
 def test_what_another_text_says_in_another_project_widens_no_rule(bed: Bed) -> None:
     bed.remember(replace(RULE, scope="project", project="shop"))
     elsewhere = replace(RULE, scope="project", project="admin", session="s8", records=("r8",))
-    for text in (replace(elsewhere, confirmed=False), replace(elsewhere, passed_on=True)):
-        bed.remember(text)
-        assert bed.only("active").project == "shop"
+    bed.remember(replace(elsewhere, confirmed=False))
+    assert bed.only("active").project == "shop"
     bed.remember(replace(RULE, scope="project", project="admin", session="s9", records=("r9",)))
     assert bed.only("active").project is None

@@ -15,7 +15,7 @@ from memoryvault.demo.sandbox import Sandbox
 from memoryvault.pipelines.review import Approve
 from memoryvault.runtime.errors import UsageError
 from memoryvault.services.journal import Change
-from memoryvault.services.tombstones import TakenBack
+from memoryvault.services.tombstones import Tombstones
 from memoryvault.services.undoing import Selector, UndoPlan, Why
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.vault.marker import Marker, create_marker
@@ -51,7 +51,7 @@ def sessions(bed: Bed, path: str) -> list[str]:
 
 def listed(bed: Bed) -> set[str]:
     """The sessions of which `taken-back.md` says something."""
-    return {session for session, _ in TakenBack(bed.settings.state, bed.store).evidence()}
+    return {session for session, _ in Tombstones(bed.store).evidence()}
 
 
 def test_the_last_reflection_goes_then_the_one_before(bed: Bed) -> None:
@@ -158,7 +158,7 @@ def test_a_decision_between_two_sessions_stays_decided(bed: Bed) -> None:
     assert bed.files() == {NOTED: str(decided)}
 
 
-@pytest.mark.parametrize("kill_point", ["taken-back-noted", "journal-pending", "journal-applied", "journal-recorded"])
+@pytest.mark.parametrize("kill_point", ["journal-pending", "journal-applied", "journal-recorded"])
 def test_killed_in_the_middle_it_is_done_or_can_be_done_again(bed: Bed, kill_point: str) -> None:
     for session in ("a", "b"):
         bed.remember(said(RULE, session))
@@ -341,8 +341,8 @@ def test_a_session_that_nothing_is_known_of_fails_unlike_one_with_nothing_left(
     for name, value in bed.env.items():
         monkeypatch.setenv(name, value)
     bed.remember(said(RULE, SESSION))
-    harness = bed.settings.state.harness
-    create_marker(harness, Marker("quiet-one", "2026-01-01T00:00:00Z", "startup", "/t.jsonl", "/x", "claude", 0))
+    markers = bed.settings.state.markers
+    create_marker(markers, Marker("quiet-one", "2026-01-01T00:00:00Z", "startup", "/t.jsonl", "/x", "claude", 0))
     for _ in range(2):
         assert main(["undo", "--session", SESSION, "--yes"]) == 0
     for known in (SESSION[:8], "quiet-one"):
@@ -397,7 +397,7 @@ def test_what_was_shown_is_taken_back_though_something_was_written_before_the_an
         bed.remember(said(RULE, "since", OTHER))
         return "y"
 
-    monkeypatch.setattr("memoryvault.cli.terminal.read_line", answer)
+    monkeypatch.setattr("memoryvault.cli.terminal._read_beside", answer)
     monkeypatch.setattr("sys.stdin.isatty", lambda: True)
     assert main(["undo"]) == 0
     shown, done = (line for line in capsys.readouterr().out.splitlines() if line.startswith("written by"))

@@ -9,7 +9,6 @@ import pytest
 from memoryvault.cli import review
 from memoryvault.cli.main import main
 from memoryvault.index.chunking import chunk_entry
-from memoryvault.services.triaging import run_triage
 from memoryvault.tests.console.vaults import SESSION, transcript
 
 from .support import CHOICE, GUESS, RULE, Bed, said
@@ -139,21 +138,6 @@ def test_a_decision_in_the_note_may_keep_both(bed: Bed) -> None:
     assert statuses(bed) == ["active", "active"]
 
 
-def test_what_was_passed_on_is_told_apart_until_it_is_said_in_the_users_own_voice(
-    bed: Bed, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name, value in bed.env.items():
-        monkeypatch.setenv(name, value)
-    for session in ("a", "b", "c"):
-        bed.remember(said(GUESS, session, passed_on=True))
-    entry = bed.only("inbox")
-    assert entry.occurrences == 3, "a text that is passed on often is still somebody else's"
-    assert main(["vault", "inbox", "list"]) == 0
-    assert "preferences (passed on)" in capsys.readouterr().out
-    bed.remember(said(GUESS, "d"))
-    assert bed.only("pending").tags == ()
-
-
 def test_the_inbox_is_listed_with_the_day_on_which_it_was_said(
     bed: Bed, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -164,18 +148,6 @@ def test_the_inbox_is_listed_with_the_day_on_which_it_was_said(
     header, line = capsys.readouterr().out.splitlines()
     assert header.split() == ["seen", "kind", "project", "said", "slug", "says"]
     assert " 2024-05-06 " in line, "and not the day on which an old session was mined"
-
-
-def test_a_proposal_from_a_text_that_was_passed_on_says_so(
-    bed: Bed, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for session in ("a", "b", "c"):
-        bed.remember(said(GUESS, session, passed_on=True))
-    run_triage(replace(bed.settings, memory=replace(bed.settings.memory, review_mode="silent")), bed.reviewer)
-    assert bed.only("pending").tags == ("passed-on",), "in no mode is it kept unasked"
-    answer(monkeypatch, bed, "a")
-    assert ", in what may be a text you passed on\n" in capsys.readouterr().out
-    assert bed.only("active").tags == ()
 
 
 def test_what_was_seen_often_is_not_said_to_be_inferred_from_one_occurrence(

@@ -108,7 +108,7 @@ def test_a_folder_that_is_no_contextvault(bed: Bed, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("point", ["journal-pending", "journal-applied", "journal-recorded", "migrated-one@3"])
+@pytest.mark.parametrize("point", ["journal-pending", "journal-applied", "journal-recorded@3"])
 def test_a_migration_that_is_killed_goes_on_where_it_ended(bed: Bed, old: Path, point: str) -> None:
     code = (
         "import os\nfrom pathlib import Path\nfrom memoryvault.runtime.settings import load_settings\n"

@@ -264,7 +264,7 @@ def test_a_folder_that_may_not_be_looked_into_is_left_out() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("point", ["journal-pending", "journal-applied", "journal-recorded", "seed-proposed"])
+@pytest.mark.parametrize("point", ["journal-pending", "journal-applied", "journal-recorded"])
 def test_a_run_that_is_killed_goes_on_without_proposing_twice(bed: Bed, shop: Path, point: str) -> None:
     (shop / "CLAUDE.md").write_text(RULES)
     code = (

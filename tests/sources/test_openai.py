@@ -67,11 +67,8 @@ OBJECT = '{"candidates": [{"quote": "a </think> or ``` in it"}]}'
     [
         OBJECT,
         f"```json\n{OBJECT}\n```",
-        f"```JSON\n{OBJECT}\n```",
-        f"```json{OBJECT}```",
         f"Here is what I found:\n\n```json\n{OBJECT}\n```",
         f"```\n{OBJECT}\n```\n\nLet me know if you need more!",
-        f"{OBJECT}\n\nNothing else was found.",
         f"Is it {{}}? No.\n</think>\n\n{OBJECT}",
         f"<think>\n{{\n```json\n</think>\n```json\n  {OBJECT}\n```",
     ],
@@ -106,7 +103,6 @@ def test_an_endpoint_of_the_newer_dialect_is_asked_once_more_in_it(model: Loopba
         ("truncated", "did not finish", True),
         ("no-finish", "broke off", True),
         ("garbage", "no JSON", True),
-        ("not-object", "no JSON object", True),
         ("error-event", "reported an error", True),
         ("cut", "broke off|connection failed", True),
         ("huge", "longer than", True),
@@ -179,7 +175,6 @@ def test_where_nobody_listens_nothing_was_spent() -> None:
     [
         "https://api.example.com/v1",
         "http://localhost:11434/v1",
-        "http://127.0.0.1:8080",
         "http://[::1]:8080/v1",
     ],
 )
@@ -191,12 +186,10 @@ def test_https_or_this_machine_may_be_spoken_to(endpoint: str) -> None:
     "endpoint",
     [
         "http://api.example.com/v1",
-        "http://127.0.0.1.example.com/v1",
         "http://192.168.1.5:11434/v1",
         "https://user:secret@api.example.com/v1",
         "https://api.example.com/v1?key=secret",
         "ftp://example.com",
-        "https://",
         "http://[::1",
     ],
 )

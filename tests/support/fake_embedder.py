@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import numpy
 
 from memoryvault.index.embedder import EncodedTexts
+from memoryvault.index.late_interaction import WordVectors
 from memoryvault.index.query import word_spans
-from memoryvault.index.words import WordVectors
 
 if TYPE_CHECKING:
     import numpy.typing

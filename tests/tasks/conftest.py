@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from memoryvault.runtime.layout import StatePaths
-from memoryvault.tasks.queue.doorbell import ring_worker
 from memoryvault.tasks.queue.ledger import Ledger
+from memoryvault.tasks.queue.wakeup import wake_worker
 from memoryvault.tests.tasks.support import POLICIES, state_in
 
 
@@ -29,5 +29,5 @@ def state(tmp_path: Path) -> StatePaths:
 @pytest.fixture
 def ledger(state: StatePaths) -> Iterator[Ledger]:
     """The ledger of somebody else: a command, a hook."""
-    with Ledger(state.queue_db, policies=POLICIES, bell=lambda: ring_worker(state.wake_socket)) as ledger:
+    with Ledger(state.queue_db, policies=POLICIES, wakeup=lambda: wake_worker(state.wake_socket)) as ledger:
         yield ledger

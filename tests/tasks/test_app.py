@@ -10,8 +10,8 @@ import pytest
 from huey.registry import Message
 
 from memoryvault.tasks.queue.app import Claiming, JsonSerializer, VaultHuey
-from memoryvault.tasks.queue.doorbell import Bell
 from memoryvault.tasks.queue.ledger import Claim, Ledger
+from memoryvault.tasks.queue.wakeup import Wakeup
 from memoryvault.tests.tasks.support import POLICIES, only_job
 
 
@@ -39,17 +39,17 @@ def ran() -> list[Claim]:
 @pytest.fixture
 def huey(tmp_path: Path, ledger: Ledger, ran: list[Claim]) -> Iterator[VaultHuey]:
     huey = VaultHuey(
-        lambda claim, _: ran.append(claim),
+        ran.append,
         ledger=ledger,
         claiming=Claiming(
-            Bell(tmp_path / "wake.sock"), lambda: "me", lease_seconds=30.0, poll_seconds=0.01, closed=lambda: False
+            Wakeup(tmp_path / "wake.sock"), lambda: "me", lease_seconds=30.0, poll_seconds=0.01, closed=lambda: False
         ),
     )
     yield huey
     huey.storage.close()
 
 
-def test_a_job_is_run_by_the_task_of_its_doorbell(huey: VaultHuey, ledger: Ledger, ran: list[Claim]) -> None:
+def test_a_job_is_run_by_the_task_of_its_message(huey: VaultHuey, ledger: Ledger, ran: list[Claim]) -> None:
     job_id = ledger.enqueue("effect", {"key": "a"})
     task = huey.dequeue()
     assert huey._registry.task_to_string(type(task)) == "memoryvault.run"

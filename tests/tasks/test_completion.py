@@ -215,7 +215,7 @@ def test_the_hooks_of_the_agent_that_mines_do_nothing(sandbox: Sandbox) -> None:
         hooks.append({"argv": argv, "stdin": json.dumps(payload), "env": dict(sandbox.environment)})
     agent.tell(hooks=hooks)
     ask(settings)
-    assert os.listdir(settings.state.harness) == []
+    assert os.listdir(settings.state.markers) == []
     assert sandbox.json("jobs", "list") == []
 
     # The same hooks in a session of the user's do something: the test would notice.

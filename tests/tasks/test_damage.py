@@ -33,14 +33,14 @@ def filled(state: StatePaths) -> None:
     with Ledger(state.queue_db, policies=POLICIES) as ledger:
         for number in range(400):
             ledger.enqueue("effect", {"key": f"done-{number}" * 4})
-            claim = ledger.take_doorbell(lambda: "somebody", 30.0)
+            claim = ledger.take_message(lambda: "somebody", 30.0)
             assert claim is not None
             ledger.complete(claim[1])
         for key in ("dead", "running", "queued"):
             ledger.enqueue("effect", {"key": key}, unique_key=key)
             if key == "queued":
                 break
-            taken = ledger.take_doorbell(lambda: "somebody", 30.0)
+            taken = ledger.take_message(lambda: "somebody", 30.0)
             assert taken is not None
             if key == "dead":
                 ledger.bury(taken[1], "it was hopeless")
@@ -73,7 +73,7 @@ def reopen(state: StatePaths) -> Ledger:
 def test_a_sound_queue_is_left_alone(state: StatePaths) -> None:
     filled(state)
     with reopen(state) as ledger:
-        assert len(ledger.list(most=1000)) == 403
+        assert len(ledger.list_jobs(most=1000)) == 403
     assert kept(state) == []
 
 
@@ -85,7 +85,7 @@ def test_a_damaged_queue_is_set_aside_and_filled_from_the_markers(state: StatePa
     opened = open_queue(state, policies={**POLICIES, **REAL_POLICIES}, busy_seconds=5.0)
     with opened.ledger as ledger:
         finish_rebuilding(state, ledger, 90.0)
-        assert [job.unique_key for job in ledger.list()] == ["reflect.session:unmined"]
+        assert [job.unique_key for job in ledger.list_jobs()] == ["reflect.session:unmined"]
         assert ledger.paused() == ["single"], "what the user paused stays so, by the copy of the night"
     assert opened.note is not None
     assert kept(state)[0] in opened.note
@@ -116,7 +116,7 @@ def test_bytes_that_are_no_text_are_damage(state: StatePaths, where: bytes) -> N
         ledger._conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     overwrite_text(state, where, NOT_TEXT)
     with pytest.raises(QueueUnavailable, match="damaged"), Ledger(state.queue_db, policies=POLICIES) as ledger:
-        ledger.list(most=1000)
+        ledger.list_jobs(most=1000)
     with reopen(state) as ledger:
         ledger.enqueue("effect", {"key": "new"})
     assert len(kept(state)) == 1
@@ -142,7 +142,7 @@ def test_a_large_file_whose_newest_job_cannot_be_read_is_set_aside(
     overwrite(state.queue_db, (max(pages) - 1) * 4096)
     assert not is_readable_anew(Path(state.queue_db))
     with reopen(state) as ledger:
-        assert ledger.list() == []
+        assert ledger.list_jobs() == []
     assert len(kept(state)) == 1
     assert is_readable_anew(Path(state.queue_db))
 
@@ -179,8 +179,8 @@ def mark(state: StatePaths, session: str, *, size: int, offset: int) -> None:
     """The marker of an ended session whose transcript has `size` bytes, `offset` of them mined."""
     transcript = Path(state.root, f"{session}.jsonl")
     transcript.write_bytes(b"x" * size)
-    create_marker(state.harness, Marker(session, transcript=str(transcript), offset=offset))
-    note_end(state.harness, session)
+    create_marker(state.markers, Marker(session, transcript=str(transcript), offset=offset))
+    note_end(state.markers, session)
 
 
 def test_a_deleted_queue_is_made_again_from_the_markers(state: StatePaths) -> None:
@@ -190,7 +190,7 @@ def test_a_deleted_queue_is_made_again_from_the_markers(state: StatePaths) -> No
     with opened.ledger as ledger:
         assert opened.rebuilt
         assert finish_rebuilding(state, ledger, 90.0) == 1
-        (job,) = ledger.list()
+        (job,) = ledger.list_jobs()
         assert (job.kind, job.args, job.unique_key) == (
             "reflect.session", {"session": "unmined"}, "reflect.session:unmined",
         )  # fmt: skip
@@ -238,7 +238,7 @@ def test_a_worker_whose_file_is_lost_under_it_starts_anew(state: StatePaths, acc
 
         wait_until(enqueued, "there is a new queue.db")
         with Ledger(state.queue_db, policies=POLICIES) as ledger:
-            wait_until(lambda: {job.state for job in ledger.list()} == {"done"}, "the job is done")
+            wait_until(lambda: {job.state for job in ledger.list_jobs()} == {"done"}, "the job is done")
 
 
 def test_damage_is_noticed_by_a_worker_that_has_all_it_reads_in_its_cache(state: StatePaths) -> None:

@@ -41,15 +41,15 @@ def filled_queue(state: StatePaths) -> bytes:
     with Ledger(state.queue_db) as ledger:
         for number in range(20):
             ledger.enqueue("markers.gc", {"slot": f"slot-{number}"})
-            claim = ledger.take_doorbell(lambda: "somebody", 30.0)
+            claim = ledger.take_message(lambda: "somebody", 30.0)
             assert claim is not None
             ledger.complete(claim[1], {"removed": number})
         ledger.record_dead("spool.ingest", "{}", "it was no job")
         for session in SESSIONS:
             transcript = Path(state.root, f"{session}.jsonl")
             transcript.write_bytes(b"x" * SIZE)
-            create_marker(state.harness, Marker(session, transcript=str(transcript)))
-            note_end(state.harness, session)
+            create_marker(state.markers, Marker(session, transcript=str(transcript)))
+            note_end(state.markers, session)
             ledger.enqueue("reflect.session", {"session": session}, unique_key=f"reflect.session:{session}")
         ledger.enqueue("dashboard.write", {}, unique_key="dashboard.write", delay_seconds=3600)
         ledger.pause("discover.scan")
@@ -61,15 +61,15 @@ def filled_queue(state: StatePaths) -> bytes:
 
 def mine(state: StatePaths) -> Callable[[RunningJob], None]:
     def handler(job: RunningJob) -> None:
-        marker = read_marker(marker_path(state.harness, str(job.args["session"])))
+        marker = read_marker(marker_path(state.markers, str(job.args["session"])))
         if marker is not None:
-            rewrite_marker(state.harness, marker.with_offset(SIZE))
+            rewrite_marker(state.markers, marker.with_offset(SIZE))
 
     return handler
 
 
 def mined(state: StatePaths) -> list[str]:
-    markers = (read_marker(marker_path(state.harness, session)) for session in SESSIONS)
+    markers = (read_marker(marker_path(state.markers, session)) for session in SESSIONS)
     return [marker.session_id for marker in markers if marker is not None and marker.offset == SIZE]
 
 
@@ -84,7 +84,7 @@ def work(state: StatePaths) -> None:
 def look(state: StatePaths) -> None:
     """As commands do; each says in a line that the file can't be used, or answers."""
     views: list[Callable[[Ledger], object]] = [
-        lambda ledger: ledger.list(most=100),
+        lambda ledger: ledger.list_jobs(most=100),
         lambda ledger: ledger.page(most=10, text="slot"),
         lambda ledger: ledger.counts(),
         lambda ledger: ledger.of_session("first"),
@@ -105,9 +105,9 @@ def test_a_damaged_queue_stops_nobody_and_loses_no_session(tmp_path: Path, part:
         state = StatePaths(tmp_path / "state")
         shutil.copytree(whole, state.root)
         for session in SESSIONS:
-            marker = read_marker(marker_path(state.harness, session))
+            marker = read_marker(marker_path(state.markers, session))
             assert marker is not None
-            rewrite_marker(state.harness, marker)
+            rewrite_marker(state.markers, marker)
         Path(state.queue_db).write_bytes(damaged(data, random.Random(f"queue {number}")))
         try:
             look(state)

@@ -100,7 +100,7 @@ def test_entries_are_counted_by_group_and_what_waits_by_its_folder() -> None:
     active, pending = count_active_paths(paths), count_pending_paths(paths)
     assert active.groups == {"personal-private": 2, "personal-projects": 1}
     assert pending == PendingCounts(proposals=1, questions=0, inbox=1, ideas=1)
-    assert (active.entries, pending.notes) == (3, 3)
+    assert (active.in_use, pending.notes) == (3, 3)
 
 
 @pytest.mark.parametrize(

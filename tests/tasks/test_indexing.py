@@ -82,11 +82,11 @@ def test_a_damaged_index_is_filled_again_whoever_found_it(settings: Settings) ->
         assert index.files() == {}
     wanted = WantedIndex(settings)
     with open_ledger(settings) as ledger:
-        for job in ledger.list(["queued"]):
+        for job in ledger.list_jobs(["queued"]):
             ledger.cancel(job.id)
         wanted.start(ledger)
         wanted.stop()
-        assert [(job.kind, job.args) for job in ledger.list(["queued"])] == [("index.reconcile", {})]
+        assert [(job.kind, job.args) for job in ledger.list_jobs(["queued"])] == [("index.reconcile", {})]
 
 
 def test_a_worker_that_watches_begins_with_a_walk(settings: Settings) -> None:
@@ -96,7 +96,7 @@ def test_a_worker_that_watches_begins_with_a_walk(settings: Settings) -> None:
     with open_ledger(settings) as ledger:
         watched.start(ledger)
         watched.stop()
-        assert [job.args for job in ledger.list(["queued"], kind="index.reconcile", most=9)] == [{}]
+        assert [job.args for job in ledger.list_jobs(["queued"], kind="index.reconcile", most=9)] == [{}]
 
 
 def test_the_days_of_a_process_that_runs_on_follow_the_machine_into_another_time_zone(
@@ -122,4 +122,4 @@ def test_a_drain_that_stops_half_way_asks_for_the_rest_and_one_that_can_do_nothi
     monkeypatch.setattr(indexing, "drain_now", lambda settings, **options: report)
     drain_times(settings, drain_handler(settings), 1)
     with open_ledger(settings) as ledger:
-        assert len(ledger.list(["queued"], kind="embed.drain")) == asked
+        assert len(ledger.list_jobs(["queued"], kind="embed.drain")) == asked

@@ -31,7 +31,7 @@ def attempts(state: StatePaths) -> int:
 
 def assert_done_once(state: StatePaths, ledger: Ledger, keys: list[str]) -> None:
     """Every job done, every effect there."""
-    assert {job.state for job in ledger.list()} == {"done"}
+    assert {job.state for job in ledger.list_jobs()} == {"done"}
     assert effects(state) == keys
 
 
@@ -59,7 +59,7 @@ def test_a_worker_killed_at_any_point_loses_and_doubles_nothing(
     assert run_worker(state)[0] == 0
     assert_done_once(state, ledger, ["a", "b"])
     if counted is not None:
-        assert sorted(job.attempt for job in ledger.list())[-1] == 1 + counted
+        assert sorted(job.attempt for job in ledger.list_jobs())[-1] == 1 + counted
 
 
 @pytest.mark.parametrize("kill_point", ["mid-child", "before-completion"])
@@ -196,10 +196,10 @@ def test_a_poison_job_ends_dead_and_the_others_done(state: StatePaths, ledger: L
 def test_eight_processes_enqueue_while_a_worker_runs(state: StatePaths, ledger: Ledger) -> None:
     program = """
 import sys
-from memoryvault.tasks.queue.doorbell import ring_worker
+from memoryvault.tasks.queue.wakeup import wake_worker
 from memoryvault.tasks.queue.ledger import Ledger
 from memoryvault.tests.tasks.support import POLICIES
-ledger = Ledger(sys.argv[1], policies=POLICIES, bell=lambda: ring_worker(sys.argv[2]))
+ledger = Ledger(sys.argv[1], policies=POLICIES, wakeup=lambda: wake_worker(sys.argv[2]))
 for n in range(10):
     ledger.enqueue("effect", {"key": f"{sys.argv[3]}-{n}"})
 """

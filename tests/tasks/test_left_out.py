@@ -29,5 +29,5 @@ def test_what_a_session_said_in_it_is_not_mined_nor_waited_for(tmp_path: Path, l
         (project / ".memoryvault").write_text("off\n")
     sandbox.memory("service", "worker", "--until-idle")
     assert bool(sandbox.json("list", "--status", "all")) is not left_out
-    assert Path(marker_path(str(sandbox.state / "harness"), SESSION, REFLECTED)).is_file()
+    assert Path(marker_path(str(sandbox.state / "markers"), SESSION, REFLECTED)).is_file()
     assert json.loads(sandbox.memory("reflect", "corpus", "--json"))["to_process"] == 0

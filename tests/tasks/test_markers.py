@@ -45,17 +45,17 @@ def silent_session(settings: Settings, folder: Path, hours: float) -> Path:
     transcript = folder / "-p" / "poison.jsonl"
     transcript.parent.mkdir(parents=True, exist_ok=True)
     transcript.write_text("{}\n", "utf-8")
-    create_marker(settings.state.harness, Marker("poison", transcript=str(transcript), host="claude"))
+    create_marker(settings.state.markers, Marker("poison", transcript=str(transcript), host="claude"))
     then = time.time() - hours * AN_HOUR
-    for path in (str(transcript), marker_path(settings.state.harness, "poison")):
+    for path in (str(transcript), marker_path(settings.state.markers, "poison")):
         os.utime(path, (then, then))
     return transcript
 
 
 def run_one(ledger: Ledger, kind: str, handler: Handler) -> None:
     """Run the next job, which is of this kind."""
-    ledger.ring_due()
-    taken = ledger.take_doorbell(lambda: "test", 30.0)
+    ledger.send_due()
+    taken = ledger.take_message(lambda: "test", 30.0)
     assert taken is not None
     Executor(ledger, {kind: handler}, 30.0).run(taken[1])
 
@@ -64,7 +64,7 @@ def swept(ledger: Ledger, sweep: Handler) -> int:
     """How many sessions wait to be mined after a sweep."""
     ledger.enqueue("recover.orphans")
     run_one(ledger, "recover.orphans", sweep)
-    return len(ledger.list(["queued"], kind="reflect.session"))
+    return len(ledger.list_jobs(["queued"], kind="reflect.session"))
 
 
 def dying(reason: str) -> Handler:

@@ -125,12 +125,12 @@ def test_a_lock_of_ten_seconds_costs_nothing_but_time(state: StatePaths, ledger:
 def test_ten_thousand_queued_jobs_at_start_are_all_run(state: StatePaths, concurrency: int) -> None:
     policies = {"effect": replace(policy("effect"), concurrency=concurrency)}
     with Ledger(state.queue_db, policies=policies) as ledger:
-        # Half of them due at once with their doorbells, half of a quiet period that has passed.
+        # Half of them due at once with their messages, half of a quiet period that has passed.
         ledger.enqueue_all(NewJob("effect", {"key": str(n)}, unique_key=str(n)) for n in range(5000))
         ledger.enqueue_all(NewJob("effect", {"key": str(n)}, str(n), run_at=1.0) for n in range(5000, 10_000))
         with ledger.transaction() as conn:
             conn.execute("DELETE FROM task WHERE id > 5000")
-            conn.execute("UPDATE job SET rung_at = NULL WHERE id > 5000")
+            conn.execute("UPDATE job SET sent_at = NULL WHERE id > 5000")
     ran: list[int] = []
     context = WorkerContext(state, policies=policies, schedules=())
     report = Worker(context, {"effect": lambda job: ran.append(job.id)}).run_until_idle(60.0)
@@ -146,7 +146,7 @@ def test_a_job_of_a_kind_and_with_arguments_of_another_version_is_kept_as_dead(
         for kind, args in (("telepathy", "{}"), ("effect", "not json"), ("effect", '{"sesion": "typo"}')):
             conn.execute("INSERT INTO job (kind, args, run_at, created_at) VALUES (?, ?, 1.0, 1.0)", (kind, args))
     assert run_worker(state)[0] == 0
-    assert [(job.state, job.error) for job in reversed(ledger.list())] == [
+    assert [(job.state, job.error) for job in reversed(ledger.list_jobs())] == [
         ("dead", "this version knows no job kind 'telepathy'"),
         ("dead", "arguments are not JSON: Expecting value: line 1 column 1 (char 0)"),
         ("dead", "effect: unknown argument 'sesion'"),

@@ -77,7 +77,7 @@ def test_a_migration_killed_half_way_is_done_by_the_next_who_opens(tmp_path: Pat
     killed = subprocess.run([sys.executable, "-c", OPEN, path], env=env, cwd="/", check=False)
     assert killed.returncode == -9
     with Ledger(path) as ledger:
-        assert ledger.list() == []
+        assert ledger.list_jobs() == []
         ledger.enqueue("embed.drain")
 
 
@@ -85,7 +85,7 @@ def test_four_processes_may_make_it_at_once(tmp_path: Path) -> None:
     processes = [subprocess.Popen([sys.executable, "-c", OPEN, tmp_path / "queue.db"], cwd="/") for _ in range(4)]
     assert [process.wait(timeout=60) for process in processes] == [0, 0, 0, 0]
     with Ledger(tmp_path / "queue.db") as ledger:
-        assert len(ledger.list()) == 4
+        assert len(ledger.list_jobs()) == 4
 
 
 def test_an_armed_kill_point_needs_the_test_mode(tmp_path: Path) -> None:

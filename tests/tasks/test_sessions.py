@@ -74,10 +74,10 @@ def _session(
     os.utime(marker_path(str(folder), name), (now - event_age, now - event_age))
 
 
-def swept(harness: Path, transcripts: Path | None = None) -> SweepResult:
+def swept(markers: Path, transcripts: Path | None = None) -> SweepResult:
     """Of markers beside the transcripts, unless these lie elsewhere."""
-    roots = [str(transcripts or harness)]
-    return sweep(str(harness), roots, now=time.time(), idle_seconds=HALF_AN_HOUR, crash_seconds=AN_HOUR)
+    roots = [str(transcripts or markers)]
+    return sweep(str(markers), roots, now=time.time(), idle_seconds=HALF_AN_HOUR, crash_seconds=AN_HOUR)
 
 
 def test_a_crashed_session_is_found_and_a_finished_one_is_put_away(tmp_path: Path) -> None:
@@ -105,19 +105,19 @@ def test_a_session_under_a_clock_a_year_ahead_is_found_once_that_is_set_right(tm
 
 @pytest.mark.parametrize("away", ["not mounted", "an empty mount point", "not to be read"])
 def test_a_session_on_a_volume_that_is_away_keeps_its_marker(tmp_path: Path, away: str) -> None:
-    volume, harness = tmp_path / "volume", tmp_path / "harness"
-    harness.mkdir()
-    _session(harness, "away", event_age=4600, text_age=4600, offset=1, transcripts=volume / "projects" / "-p")
+    volume, markers = tmp_path / "volume", tmp_path / "markers"
+    markers.mkdir()
+    _session(markers, "away", event_age=4600, text_age=4600, offset=1, transcripts=volume / "projects" / "-p")
     volume.rename(tmp_path / "elsewhere")
     if away == "an empty mount point":
         (volume / "projects").mkdir(parents=True)
     elif away == "not to be read":
         volume.write_text("")
-    assert swept(harness, volume / "projects").dead_pointers == ()
+    assert swept(markers, volume / "projects").dead_pointers == ()
     shutil.rmtree(volume) if volume.is_dir() else volume.unlink(missing_ok=True)
     (tmp_path / "elsewhere").rename(volume)
-    assert [each.session for each in swept(harness, volume / "projects").to_mine] == ["away"]
-    assert (marker := read_marker(marker_path(str(harness), "away"))) is not None
+    assert [each.session for each in swept(markers, volume / "projects").to_mine] == ["away"]
+    assert (marker := read_marker(marker_path(str(markers), "away"))) is not None
     assert marker.offset == 1
 
 
@@ -131,65 +131,65 @@ def test_a_session_on_a_volume_that_is_away_keeps_its_marker(tmp_path: Path, awa
 def test_a_session_whose_transcript_was_moved_is_mined_where_it_is_now(
     tmp_path: Path, host: str, before: str, after: str
 ) -> None:
-    harness, projects = tmp_path / "harness", tmp_path / "projects"
-    harness.mkdir()
+    markers, projects = tmp_path / "markers", tmp_path / "projects"
+    markers.mkdir()
     old, new, then = projects / before, projects / after, time.time() - 4600
-    create_marker(str(harness), Marker("moved", transcript=str(old), host=host, offset=3, resume=0))
+    create_marker(str(markers), Marker("moved", transcript=str(old), host=host, offset=3, resume=0))
     new.parent.mkdir(parents=True)
     new.write_text('{}\n{"said":"since"}\n', "utf-8")
-    for path in (new, Path(marker_path(str(harness), "moved"))):
+    for path in (new, Path(marker_path(str(markers), "moved"))):
         os.utime(path, (then, then))
-    result = swept(harness, projects)
+    result = swept(markers, projects)
     assert [(each.session, each.transcript) for each in result.to_mine] == [("moved", str(new))]
-    marker = read_marker(marker_path(str(harness), "moved"))
+    marker = read_marker(marker_path(str(markers), "moved"))
     assert marker == Marker("moved", transcript=str(new), host=host, offset=3, resume=0)
 
 
 def test_what_was_mined_while_the_new_place_was_looked_for_is_not_mined_again(tmp_path: Path) -> None:
-    harness, projects = tmp_path / "harness", tmp_path / "projects"
-    harness.mkdir()
+    markers, projects = tmp_path / "markers", tmp_path / "projects"
+    markers.mkdir()
     new = projects / "-home-dev-store" / "moved.jsonl"
     new.parent.mkdir(parents=True)
     new.write_text("{}\n{}\n", "utf-8")
     looked_at = Marker("moved", transcript=str(projects / "-home-dev-shop" / "moved.jsonl"), host="claude", offset=0)
-    create_marker(str(harness), looked_at.with_offset(3))
-    followed = follow_transcript(str(harness), looked_at, [str(projects)])
+    create_marker(str(markers), looked_at.with_offset(3))
+    followed = follow_transcript(str(markers), looked_at, [str(projects)])
     assert followed == looked_at.with_offset(3).with_transcript(str(new))
-    assert read_marker(marker_path(str(harness), "moved")) == followed
-    Path(marker_path(str(harness), "moved")).unlink()  # As when it is put away meanwhile.
-    assert follow_transcript(str(harness), looked_at, [str(projects)]) == looked_at
-    assert list_markers(str(harness)) == []
+    assert read_marker(marker_path(str(markers), "moved")) == followed
+    Path(marker_path(str(markers), "moved")).unlink()  # As when it is put away meanwhile.
+    assert follow_transcript(str(markers), looked_at, [str(projects)]) == looked_at
+    assert list_markers(str(markers)) == []
 
 
 def test_a_link_that_leads_out_of_the_hosts_folders_is_no_place_that_a_transcript_was_moved_to(tmp_path: Path) -> None:
-    harness, new = tmp_path / "harness", tmp_path / "projects" / "-p" / "moved.jsonl"
-    harness.mkdir()
+    markers, new = tmp_path / "markers", tmp_path / "projects" / "-p" / "moved.jsonl"
+    markers.mkdir()
     new.parent.mkdir(parents=True)
     (tmp_path / "elsewhere.jsonl").write_text("{}\n", "utf-8")
     new.symlink_to(tmp_path / "elsewhere.jsonl")
     marker = Marker("moved", transcript=str(tmp_path / "projects" / "-o" / "moved.jsonl"), host="claude")
-    create_marker(str(harness), marker)
-    assert follow_transcript(str(harness), marker, [str(tmp_path / "projects")]) == marker
+    create_marker(str(markers), marker)
+    assert follow_transcript(str(markers), marker, [str(tmp_path / "projects")]) == marker
 
 
 @needs_decoder
 def test_a_session_that_was_compressed_before_it_was_mined_is_mined_all_the_same(tmp_path: Path) -> None:
-    harness, sessions = tmp_path / "harness", tmp_path / "sessions"
-    harness.mkdir()
-    _session(harness, "old", event_age=9 * AN_HOUR, text_age=9 * AN_HOUR, offset=3, transcripts=sessions)
+    markers, sessions = tmp_path / "markers", tmp_path / "sessions"
+    markers.mkdir()
+    _session(markers, "old", event_age=9 * AN_HOUR, text_age=9 * AN_HOUR, offset=3, transcripts=sessions)
     text, compressed = b"{}\n{}\n", sessions / "old.jsonl.zst"
     compressed.write_bytes(packed(text))
     shutil.copystat(sessions / "old.jsonl", compressed)
     (sessions / "old.jsonl").unlink()
-    (mine,) = swept(harness, sessions).to_mine
+    (mine,) = swept(markers, sessions).to_mine
     assert mine.transcript == str(compressed)
-    path = marker_path(str(harness), "old")
+    path = marker_path(str(markers), "old")
     marker = read_marker(path)
     assert marker is not None
-    rewrite_marker(str(harness), marker.with_offset(len(text)))
+    rewrite_marker(str(markers), marker.with_offset(len(text)))
     os.utime(path, (time.time() - 9 * AN_HOUR,) * 2)
-    assert swept(harness, sessions).to_mine == (), "all of it is mined, whatever its size"
-    assert list_markers(str(harness), REFLECTED) == ["old"]
+    assert swept(markers, sessions).to_mine == (), "all of it is mined, whatever its size"
+    assert list_markers(str(markers), REFLECTED) == ["old"]
 
 
 def test_a_live_session_without_hook_events_is_not_taken_for_a_dead_one(tmp_path: Path) -> None:
@@ -211,23 +211,23 @@ def test_lines_that_the_host_wrote_after_the_session_was_put_away_are_mined(tmp_
 
 
 def test_a_session_of_opencode_is_looked_at_in_its_database(tmp_path: Path) -> None:
-    harness, then = tmp_path / "harness", time.time() - 4600
-    harness.mkdir()
+    markers, then = tmp_path / "markers", time.time() - 4600
+    markers.mkdir()
     with closing(OpenCodeRows(tmp_path / "opencode")) as rows:
         rows.session("ses_1", "/home/dev/shop")
         rows.user("ses_1", typed("Never deploy on a Friday."))
         for session in ("ses_1", "ses_deleted"):
-            create_marker(str(harness), Marker(session, transcript=str(rows.named(session)), host="opencode"))
-            os.utime(marker_path(str(harness), session), (then, then))
-        result = swept(harness, rows.path.parent)
+            create_marker(str(markers), Marker(session, transcript=str(rows.named(session)), host="opencode"))
+            os.utime(marker_path(str(markers), session), (then, then))
+        result = swept(markers, rows.path.parent)
         assert ([each.session for each in result.to_mine], result.dead_pointers) == (["ses_1"], ("ses_deleted",))
-        marker = read_marker(marker_path(str(harness), "ses_1"))
+        marker = read_marker(marker_path(str(markers), "ses_1"))
         assert marker is not None
-        rewrite_marker(str(harness), marker.with_offset(transcript_status(rows.named("ses_1")).size))
-        os.utime(marker_path(str(harness), "ses_1"), (then, then))
-        assert swept(harness, rows.path.parent).finished == ("ses_1",)
+        rewrite_marker(str(markers), marker.with_offset(transcript_status(rows.named("ses_1")).size))
+        os.utime(marker_path(str(markers), "ses_1"), (then, then))
+        assert swept(markers, rows.path.parent).finished == ("ses_1",)
         rows.user("ses_1", typed("Nor on a Monday."))
-        assert [each.session for each in swept(harness, rows.path.parent).to_mine] == ["ses_1"]
+        assert [each.session for each in swept(markers, rows.path.parent).to_mine] == ["ses_1"]
 
 
 def test_half_a_line_that_a_killed_host_left_is_not_asked_for_again_and_again(tmp_path: Path) -> None:

@@ -153,13 +153,13 @@ def test_a_running_worker_stops_and_goes_on_as_the_settings_say(sandbox: Sandbox
     sandbox.memory("save", "fix", "kettle", "--body", "The porcelain kettle belongs upstairs.")
     settings = load_settings(sandbox.environment)
     with sandbox.process("service", "worker"), open_ledger(settings) as ledger:
-        wait_until(lambda: ledger.list(["done"], kind="index.reconcile"), "it works")
+        wait_until(lambda: ledger.list_jobs(["done"], kind="index.reconcile"), "it works")
         worker = lock_holder(settings.state.worker_lock)
         write_config(sandbox, "[memory]\nenabled = false\n")
         time.sleep(6)  # It looks every three seconds.
         enqueue(settings, "logs.rotate", unique_key="logs.rotate")
         time.sleep(2)
-        assert len(ledger.list(["queued"], kind="logs.rotate")) == 1
+        assert len(ledger.list_jobs(["queued"], kind="logs.rotate")) == 1
         off = load_settings(sandbox.environment)
         assert why_nothing_starts(off) == "memory.enabled is false"
         assert any(
@@ -168,5 +168,5 @@ def test_a_running_worker_stops_and_goes_on_as_the_settings_say(sandbox: Sandbox
         done = sandbox.run("service", "worker", "--until-idle")
         assert "memory.enabled is false: nothing is recorded and no job starts" in done.stderr
         write_config(sandbox, "[memory]\nenabled = true\n")
-        wait_until(lambda: not ledger.list(["queued"], kind="logs.rotate"), "it goes on")
+        wait_until(lambda: not ledger.list_jobs(["queued"], kind="logs.rotate"), "it goes on")
         assert lock_holder(settings.state.worker_lock) == worker, "the same process"

@@ -139,7 +139,7 @@ def test_a_projects_skills_stay_in_the_project(bed: Bed) -> None:
     project = bed.root / "home" / "src" / "shop"
     write(project / ".claude" / "skills" / "deploy", "deploy")
     marker = Marker("s1", "2026-01-01T00:00:00Z", "startup", "/x.jsonl", str(project / "sub"), "claude", 0)
-    create_marker(bed.settings.state.harness, marker)
+    create_marker(bed.settings.state.markers, marker)
     index(bed)
     note = text(bed, "shop--deploy")
     assert "project: shop" in note
@@ -147,7 +147,7 @@ def test_a_projects_skills_stay_in_the_project(bed: Bed) -> None:
     assert extra["skill_path"] == "~/src/shop/.claude/skills/deploy/SKILL.md"
     assert "~/src/shop/.claude/skills/deploy/SKILL.md`" in note
     # It is remembered when the marker is long gone.
-    (bed.root / bed.settings.state.harness / "session-id-s1.start").unlink()
+    (bed.root / bed.settings.state.markers / "session-id-s1.start").unlink()
     assert index(bed).unchanged == 1
 
 
@@ -187,7 +187,7 @@ def test_the_label_stands_in_the_same_chunk_as_the_words(bed: Bed) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("point", ["skills-step@2", "vault-before-rename", "skills-moved"])
+@pytest.mark.parametrize("point", ["vault-before-rename", "vault-before-rename@2"])
 def test_a_kill_in_between_is_mended_by_the_next_run(bed: Bed, repo: Path, point: str) -> None:
     index(bed)
     bed.edit("personal-skills/my-skills--alpha.md", "Source:", "Mine.\n\nSource:")

@@ -50,7 +50,7 @@ def test_what_cannot_be_enqueued_is_kept_as_dead(tmp_path: Path, spool: Spool, l
     drop(tmp_path, "4-1.json", ["effect"])
     drop(tmp_path, "5-1.json", {"kind": "effect", "args": {}, "run_at": "soon"})
     assert spool.ingest() == Ingested(0, 5)
-    jobs = ledger.list()
+    jobs = ledger.list_jobs()
     assert {job.state for job in jobs} == {"dead"}
     assert [job.error.split(":")[0] for job in jobs if job.error] == [f"{n}-1.json" for n in (5, 4, 3, 2, 1)]
     assert spool.is_empty()

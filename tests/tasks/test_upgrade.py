@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from memoryvault import __version__
-from memoryvault.tasks.queue.doorbell import ring_worker
 from memoryvault.tasks.queue.ledger import Ledger
+from memoryvault.tasks.queue.wakeup import wake_worker
 from memoryvault.tasks.queue.worker import Worker, WorkerContext, installed_version, is_newer
 from memoryvault.tests.tasks.support import POLICIES, state_in, wait_until
 
@@ -44,12 +44,12 @@ def test_a_worker_finishes_what_it_runs_and_leaves_when_a_newer_version_comes(
         wait_until(lambda: Path(state.wake_socket).exists(), "the worker has started")
         first, second = ledger.enqueue("effect"), ledger.enqueue("effect")
         assert begun.wait(60)
-        ring_worker(state.wake_socket, __version__)
-        ring_worker(state.wake_socket, "0.0.1")
+        wake_worker(state.wake_socket, __version__)
+        wake_worker(state.wake_socket, "0.0.1")
         thread.join(timeout=0.3)
         assert thread.is_alive(), "its own version and an older one change nothing"
         if sign == "client":
-            ring_worker(state.wake_socket, "999.0")
+            wake_worker(state.wake_socket, "999.0")
         else:
             monkeypatch.setattr("memoryvault.tasks.queue.worker.installed_version", lambda: "999.0")
         wait_until(lambda: worker._leaving, "it has noticed")

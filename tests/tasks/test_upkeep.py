@@ -59,7 +59,7 @@ def test_only_what_is_old_is_deleted(state: StatePaths) -> None:
         "log/memoryvault.log": old, "log/memoryvault.log.20270101": old, "log/receipts.jsonl.20270301": new,
         "queue.db.damaged-20270101T000000Z": old, "queue.db": old,
         "index.db.corrupt-20270101T000000": old, "index.db.corrupt-20270101T000000-wal": old, "index.db": old,
-        "spool/1-1.json.tmp": old, "spool/1-2.json": old, "harness/.s.1.tmp": old,
+        "spool/1-1.json.tmp": old, "spool/1-2.json": old, "markers/.s.1.tmp": old,
     }.items():  # fmt: skip
         Path(state.root, name).touch()
         os.utime(Path(state.root, name), (when, when))
@@ -87,14 +87,14 @@ def test_a_clock_that_leapt_ahead_deletes_nothing_for_good(tmp_path: Path, days:
     os.utime(aside, (1, time.time() - 31 * SECONDS_PER_DAY))
     with Ledger(sandbox.state / "queue.db") as ledger, ledger.transaction() as conn:
         conn.execute("UPDATE job SET finished_at = :old WHERE state = 'done'", {"old": aside.stat().st_mtime})
-        old = [job.id for job in ledger.list(["done"])]
+        old = [job.id for job in ledger.list_jobs(["done"])]
     assert old
     for _ in range(2):  # The next morning's run may be due a minute after the one that was caught up.
         sandbox.memory("jobs", "schedule", "run", "logs-rotate")
         sandbox.memory("service", "worker", "--until-idle")
         assert (trashed.exists(), aside.exists()) == (kept, kept)
         with Ledger(sandbox.state / "queue.db") as ledger:
-            assert (min(job.id for job in ledger.list(["done"])) == min(old)) is kept
+            assert (min(job.id for job in ledger.list_jobs(["done"])) == min(old)) is kept
 
 
 def test_a_leap_of_the_clock_is_believed_when_it_has_run_on_for_two_days(tmp_path: Path) -> None:
@@ -124,8 +124,8 @@ def test_the_job_prunes_and_copies(tmp_path: Path) -> None:
     sandbox.memory("jobs", "schedule", "run", "logs-rotate")
     sandbox.memory("service", "worker", "--until-idle")
     with Ledger(path) as ledger:
-        assert [job.state for job in ledger.list() if job.created_at == 1.0] == ["dead"]
-        (rotation,) = [job for job in ledger.list() if job.kind == "logs.rotate"]
+        assert [job.state for job in ledger.list_jobs() if job.created_at == 1.0] == ["dead"]
+        (rotation,) = [job for job in ledger.list_jobs() if job.kind == "logs.rotate"]
         assert rotation.history[-1]["result"]["pruned"] == 2
         assert rotation.history[-1]["result"]["copied"] == 2, "queue.db and state.db"
     assert backup_of(path).stat().st_mtime > time.time() - 60

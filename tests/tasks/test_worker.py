@@ -22,10 +22,10 @@ from memoryvault.runtime.errors import VaultUnavailable
 from memoryvault.runtime.layout import StatePaths
 from memoryvault.runtime.process_lock import ProcessLock
 from memoryvault.schedules.table import Schedule
-from memoryvault.tasks.queue.headway import Headway
 from memoryvault.tasks.queue.job import Dead, Handler, Postpone, Retry, RunningJob
 from memoryvault.tasks.queue.kinds import Json, KindPolicy
 from memoryvault.tasks.queue.ledger import Ledger
+from memoryvault.tasks.queue.progress import RunProgress
 from memoryvault.tasks.queue.worker import RunReport, Service, Worker, WorkerContext, WorkerRunning
 from memoryvault.tests.support.hurry import patience
 from memoryvault.tests.tasks.support import POLICIES, is_alive, only_job, pid_in, wait_until
@@ -88,7 +88,7 @@ def test_it_runs_all_that_is_due_and_what_comes_of_it(state: StatePaths, ledger:
     report = run(state, handler)
     assert sorted(map(str, order)) == ["a", "b", "spooled"]
     assert (report.done, report.delayed, report.timed_out) == (3, 1, False)
-    assert [job.history[0]["result"] for job in ledger.list(["done"])] == [{"files": 1}] * 3
+    assert [job.history[0]["result"] for job in ledger.list_jobs(["done"])] == [{"files": 1}] * 3
 
 
 def test_it_can_run_what_waits_for_a_quiet_period(state: StatePaths, ledger: Ledger) -> None:
@@ -165,7 +165,7 @@ def test_jobs_that_nobody_can_run_are_kept_as_dead(state: StatePaths, ledger: Le
         conn.execute("UPDATE job SET args = '{' WHERE id = ?", (ids[1],))
         conn.execute("""UPDATE job SET args = '{"key":1}' WHERE id = ?""", (ids[2],))
     assert run(state, nothing).dead == 4
-    errors = [job.error or "" for job in reversed(ledger.list(["dead"]))]
+    errors = [job.error or "" for job in reversed(ledger.list_jobs(["dead"]))]
     assert errors[0] == "this version knows no job kind 'gone'"
     assert errors[1].startswith("arguments are not JSON")
     assert errors[2] == "effect: key is not a text: '1'"
@@ -222,11 +222,11 @@ def test_a_second_worker_is_refused_in_one_line_and_waits_when_told_to_become_id
 
 
 def test_whoever_waits_is_told_what_is_done_and_what_is_left(state: StatePaths, ledger: Ledger) -> None:
-    told: list[Headway] = []
+    told: list[RunProgress] = []
     go_on = threading.Event()
 
-    def tell(headway: Headway) -> None:
-        told.append(headway)
+    def tell(progress: RunProgress) -> None:
+        told.append(progress)
         go_on.set()
 
     def handler(job: RunningJob) -> None:
@@ -239,7 +239,7 @@ def test_whoever_waits_is_told_what_is_done_and_what_is_left(state: StatePaths, 
     ledger.enqueue("effect", delay_seconds=600)
     ledger.pause("effect")
     report = Worker(setting, {"single": handler, "effect": nothing}).run_until_idle(60.0, on_progress=tell)
-    assert [(headway.done, headway.left, headway.elsewhere) for headway in told] == [(1, {"single": 2}, False)]
+    assert [(progress.done, progress.left, progress.elsewhere) for progress in told] == [(1, {"single": 2}, False)]
     assert (report.delayed, report.later) == (1, []), "it is the user's to let it go on"
     go_on.clear()
     told.clear()
@@ -247,7 +247,7 @@ def test_whoever_waits_is_told_what_is_done_and_what_is_left(state: StatePaths, 
         wait_until(ledger.worker, "the worker beats")
         ledger.enqueue("single", {"key": "b"})
         assert Worker(setting, {}).run_until_idle(60.0, on_progress=tell).elsewhere
-    assert [(headway.done, headway.left, headway.elsewhere) for headway in told] == [(0, {"single": 1}, True)]
+    assert [(progress.done, progress.left, progress.elsewhere) for progress in told] == [(0, {"single": 1}, True)]
 
 
 def test_a_cancelled_job_loses_its_child(state: StatePaths, ledger: Ledger, tmp_path: Path) -> None:
@@ -403,11 +403,11 @@ def test_work_goes_on_after_the_file_was_locked(
         with ledger.transaction():
             second = ledger.enqueue("effect")
             proceed.set()
-            time.sleep(1.0)  # Its end can't be recorded, no doorbell taken, nothing reconciled.
+            time.sleep(1.0)  # Its end can't be recorded, no message taken, nothing reconciled.
             assert ledger.get(job_id).state == "running"
         for job in (job_id, second):
             wait_until(lambda job=job: ledger.get(job).state == "done", "it is done")  # type: ignore[misc]
-    assert [job.attempt for job in ledger.list()] == [1, 1]
+    assert [job.attempt for job in ledger.list_jobs()] == [1, 1]
 
 
 def limits() -> Mapping[str, KindPolicy]:
@@ -425,4 +425,4 @@ def test_many_jobs_run_once_each_in_two_threads(state: StatePaths, ledger: Ledge
         {"effect": lambda job: ran.append(job.id), "single": lambda job: ran.append(job.id)},
     ).run_until_idle(60.0)
     assert report.done == 300
-    assert sorted(ran) == sorted(job.id for job in ledger.list(most=1000))
+    assert sorted(ran) == sorted(job.id for job in ledger.list_jobs(most=1000))

@@ -31,6 +31,11 @@ NEW = (
     "---\nname: uitest-timeouts\ndescription: Five seconds on Windows\nmetadata: \n  node_type: memory\n"
     f"  type: user\n  originSessionId: s-2\n---\n\nNever more. {TOKEN}\n"
 )
+BRING_IN = (
+    "import os\nfrom memoryvault.runtime.settings import load_settings\n"
+    "from memoryvault.services.indexing import vault_store\nfrom memoryvault.services.importing import HostMemory\n"
+    "s = load_settings(os.environ); HostMemory(s, vault_store(s)).bring_in()\n"
+)
 
 
 @pytest.fixture
@@ -236,33 +241,19 @@ def test_a_dry_run_writes_nothing_and_an_undo_takes_it_back(bed: Bed, notes: Pat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("point", ["journal-pending", "journal-applied", "journal-recorded", "host-memory-written"])
+@pytest.mark.parametrize("point", ["journal-pending", "journal-applied", "journal-recorded"])
 def test_an_import_that_is_killed_is_done_once(bed: Bed, notes: Path, point: str) -> None:
     for name in ("a.md", "b.md"):
         (notes / name).write_text(OLD)
-    code = (
-        "import os\nfrom memoryvault.runtime.settings import load_settings\n"
-        "from memoryvault.services.indexing import vault_store\nfrom memoryvault.services.importing import HostMemory\n"
-        "s = load_settings(os.environ); HostMemory(s, vault_store(s)).bring_in()\n"
-    )
-    assert bed.run_python(code, point) == -signal.SIGKILL
-    assert bed.run_python(code) == 0
+    assert bed.run_python(BRING_IN, point) == -signal.SIGKILL
+    assert bed.run_python(BRING_IN) == 0
     assert len(bed.files()) == 2
     (notes / "a.md").write_text(OLD + "More.\n")
     assert results(bed) == {"a.md": "updated", "b.md": "unchanged"}
 
 
-BRING_IN = (
-    "import os\nfrom memoryvault.runtime.settings import load_settings\n"
-    "from memoryvault.services.indexing import vault_store\nfrom memoryvault.services.importing import HostMemory\n"
-    "s = load_settings(os.environ); HostMemory(s, vault_store(s)).bring_in()\n"
-)
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "point", ["host-memory-intended", "journal-pending", "journal-applied", "journal-recorded", "host-memory-written"]
-)
+@pytest.mark.parametrize("point", ["journal-pending", "journal-applied", "journal-recorded"])
 @pytest.mark.parametrize("again", [OLD, OLD + "More.\n", OLD + "Even more.\n"], ids=["back", "same", "other"])
 def test_after_a_killed_update_the_copy_is_still_followed(bed: Bed, notes: Path, point: str, again: str) -> None:
     (notes / "a.md").write_text(OLD)
@@ -277,7 +268,7 @@ def test_after_a_killed_update_the_copy_is_still_followed(bed: Bed, notes: Path,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("point", ["host-memory-intended", "host-memory-written"])
+@pytest.mark.parametrize("point", ["journal-pending", "journal-recorded"])
 def test_a_note_that_grew_after_its_first_import_was_killed_is_followed(bed: Bed, notes: Path, point: str) -> None:
     (notes / "a.md").write_text(OLD)
     assert bed.run_python(BRING_IN, point) == -signal.SIGKILL
@@ -290,7 +281,7 @@ def test_a_note_that_grew_after_its_first_import_was_killed_is_followed(bed: Bed
 @pytest.mark.slow
 def test_a_first_import_that_was_killed_and_whose_note_is_gone_leaves_nothing(bed: Bed, notes: Path) -> None:
     (notes / "a.md").write_text(OLD)
-    assert bed.run_python(BRING_IN, "host-memory-intended") == -signal.SIGKILL
+    assert bed.run_python(BRING_IN, "journal-pending") == -signal.SIGKILL
     (notes / "a.md").unlink()
     bring_in(bed)
     assert (bed.files(), results(bed)) == ({}, {})
@@ -299,7 +290,7 @@ def test_a_first_import_that_was_killed_and_whose_note_is_gone_leaves_nothing(be
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("point", ["journal-pending", "journal-applied", "host-memory-archived"])
+@pytest.mark.parametrize("point", ["journal-pending", "journal-applied", "journal-recorded"])
 @pytest.mark.parametrize("is_back", [True, False])
 def test_after_a_killed_removal_the_note_comes_back_with_the_hosts(
     bed: Bed, notes: Path, point: str, is_back: bool
@@ -357,7 +348,7 @@ def test_a_large_change_of_the_scheduled_run_is_told_with_its_undo(bed: Bed, not
 
     def run() -> str:
         import_handler(bed.settings)(cast(RunningJob, Job()))
-        return format_reminder(str(bed.vault), bed.settings.state.harness, "s")
+        return format_reminder(str(bed.vault), bed.settings.state.markers, "s")
 
     for number in range(23):
         (notes / f"note-{number}.md").write_text(NEW.replace("uitest-timeouts", f"note-{number}"))
@@ -370,4 +361,4 @@ def test_a_large_change_of_the_scheduled_run_is_told_with_its_undo(bed: Bed, not
     assert told in report.warnings
     assert forked.memory(bed.env, "undo", "--of", "import", "--yes").returncode == 0
     assert len([entry for entry in bed.entries() if entry.effective_status == "active"]) >= 23
-    assert told not in format_reminder(str(bed.vault), bed.settings.state.harness, "s")
+    assert told not in format_reminder(str(bed.vault), bed.settings.state.markers, "s")

@@ -248,7 +248,6 @@ def test_the_command_from_end_to_end(
 @pytest.mark.parametrize(
     "point",
     [
-        "topics-planned",
         "journal-pending",
         "vault-before-rename",
         "journal-applied",

@@ -101,7 +101,7 @@ def test_a_file_in_the_way_is_an_error(tmp_path: Path) -> None:
 def test_paths_are_where_the_design_puts_them(tmp_path: Path) -> None:
     state = StatePaths("/s/v")
     assert state.queue_db == "/s/v/queue.db"
-    assert state.stop_file == "/s/v/harness/STOP"
+    assert state.stop_file == "/s/v/markers/STOP"
     assert state.recall_socket == "/s/v/run/recall.sock"
     assert state.receipts == "/s/v/log/receipts.jsonl"
 

@@ -52,17 +52,17 @@ def test_a_marker_is_seven_readable_lines(tmp_path: Path) -> None:
 
 
 def test_a_second_hook_does_not_overwrite_the_marker(tmp_path: Path) -> None:
-    harness = str(tmp_path)
-    create_marker(harness, a_marker(offset=7))
-    assert not create_marker(harness, a_marker(offset=0))
-    marker = read_marker(marker_path(harness, "abc123"))
+    markers = str(tmp_path)
+    create_marker(markers, a_marker(offset=7))
+    assert not create_marker(markers, a_marker(offset=0))
+    marker = read_marker(marker_path(markers, "abc123"))
     assert marker is not None
     assert marker.offset == 7
 
 
-def _create(harness: str, number: int, start: object) -> None:
+def _create(markers: str, number: int, start: object) -> None:
     start.wait()  # type: ignore[attr-defined]
-    os._exit(0 if create_marker(harness, a_marker(offset=number)) else 1)
+    os._exit(0 if create_marker(markers, a_marker(offset=number)) else 1)
 
 
 def test_of_many_processes_exactly_one_creates_it(tmp_path: Path) -> None:
@@ -82,52 +82,52 @@ def test_of_many_processes_exactly_one_creates_it(tmp_path: Path) -> None:
 
 
 def test_touch_moves_the_last_event_and_rewrite_keeps_it(tmp_path: Path) -> None:
-    harness = str(tmp_path)
-    create_marker(harness, a_marker())
-    path = marker_path(harness, "abc123")
+    markers = str(tmp_path)
+    create_marker(markers, a_marker())
+    path = marker_path(markers, "abc123")
     os.utime(path, (1000, 1000))
-    rewrite_marker(harness, a_marker(offset=99))
+    rewrite_marker(markers, a_marker(offset=99))
     assert last_event_at(path) == 1000
     assert read_marker(path) == a_marker(offset=99)
-    assert touch_marker(harness, "abc123")
+    assert touch_marker(markers, "abc123")
     event = last_event_at(path)
     assert event is not None
     assert event > 1000
 
 
 def test_a_resumed_session_goes_on_where_mining_stopped(tmp_path: Path) -> None:
-    harness = str(tmp_path)
-    create_marker(harness, a_marker())
-    rewrite_marker(harness, a_marker(offset=500))
-    assert mark_reflected(harness, "abc123")
-    assert list_markers(harness) == []
-    assert list_markers(harness, REFLECTED) == ["abc123"]
-    assert not create_marker(harness, a_marker())
-    marker = read_marker(marker_path(harness, "abc123"))
+    markers = str(tmp_path)
+    create_marker(markers, a_marker())
+    rewrite_marker(markers, a_marker(offset=500))
+    assert mark_reflected(markers, "abc123")
+    assert list_markers(markers) == []
+    assert list_markers(markers, REFLECTED) == ["abc123"]
+    assert not create_marker(markers, a_marker())
+    marker = read_marker(marker_path(markers, "abc123"))
     assert marker is not None
     assert marker.offset == 500
-    assert list_markers(harness, REFLECTED) == []
+    assert list_markers(markers, REFLECTED) == []
 
 
 def test_touching_a_reflected_session_takes_it_back(tmp_path: Path) -> None:
-    harness = str(tmp_path)
-    create_marker(harness, a_marker())
-    mark_reflected(harness, "abc123")
-    assert touch_marker(harness, "abc123")
-    assert list_markers(harness, START) == ["abc123"]
+    markers = str(tmp_path)
+    create_marker(markers, a_marker())
+    mark_reflected(markers, "abc123")
+    assert touch_marker(markers, "abc123")
+    assert list_markers(markers, START) == ["abc123"]
 
 
 def test_operations_on_a_session_without_marker_say_no(tmp_path: Path) -> None:
-    harness = str(tmp_path)
-    assert not touch_marker(harness, "x")
-    assert not mark_reflected(harness, "x")
-    assert not resume_marker(harness, "x")
-    assert not remove_marker(harness, "x", START)
-    assert read_marker(marker_path(harness, "x")) is None
-    assert last_event_at(marker_path(harness, "x")) is None
-    assert list_markers(harness + "/absent") == []
+    markers = str(tmp_path)
+    assert not touch_marker(markers, "x")
+    assert not mark_reflected(markers, "x")
+    assert not resume_marker(markers, "x")
+    assert not remove_marker(markers, "x", START)
+    assert read_marker(marker_path(markers, "x")) is None
+    assert last_event_at(marker_path(markers, "x")) is None
+    assert list_markers(markers + "/absent") == []
     with pytest.raises(FileNotFoundError):
-        rewrite_marker(harness, a_marker("x"))
+        rewrite_marker(markers, a_marker("x"))
 
 
 @pytest.mark.parametrize(
@@ -163,14 +163,6 @@ def test_a_damaged_offset_reads_the_session_again_from_the_start(tmp_path: Path,
     assert marker.offset == 0
 
 
-def test_a_marker_of_the_first_version_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "session-id-abc.start"
-    path.write_text("session_id: abc\nstarted_at: 2026-07-01T10:00:00Z\ntranscript: /elsewhere/c.jsonl\n")
-    marker = read_marker(str(path))
-    assert marker is not None
-    assert (marker.transcript, marker.source, marker.offset) == ("/elsewhere/c.jsonl", "unknown", 0)
-
-
 ANY_TEXT = st.text(st.characters(), max_size=200)
 
 
@@ -182,20 +174,20 @@ ANY_TEXT = st.text(st.characters(), max_size=200)
 )
 def test_what_is_written_is_read(session: str, texts: tuple[str, str, str, str, str], offset: int) -> None:
     marker = Marker(session, *texts, offset)
-    with TemporaryDirectory() as harness:
-        assert create_marker(harness, marker)
-        assert read_marker(marker_path(harness, session)) == marker
+    with TemporaryDirectory() as markers:
+        assert create_marker(markers, marker)
+        assert read_marker(marker_path(markers, session)) == marker
 
 
 def test_two_threads_of_the_worker_that_write_a_marker_do_not_meet_in_one_file(tmp_path: Path) -> None:
-    harness = str(tmp_path)
+    markers = str(tmp_path)
     written = [Marker("s", transcript="/t" * length, offset=length) for length in (1, 2000)]
-    create_marker(harness, written[0])
+    create_marker(markers, written[0])
 
     def write(marker: Marker) -> bool:
         for _ in range(100):
-            rewrite_marker(harness, marker)
-        return read_marker(marker_path(harness, "s")) in written
+            rewrite_marker(markers, marker)
+        return read_marker(marker_path(markers, "s")) in written
 
     with ThreadPoolExecutor(2) as threads:
         assert list(threads.map(write, written)) == [True, True]

@@ -121,14 +121,6 @@ def test_a_discovery_source_is_named_after_its_repository(url: str, slug: str) -
 
 
 @pytest.mark.parametrize(
-    ("name", "slug"),
-    [("My_Custom-Repo", "my-custom-repo"), ("My_Cool-Repo", "my-cool-repo"), ("___", "unknown-repo")],
-)
-def test_a_repositorys_slug(name: str, slug: str) -> None:
-    assert slugify(name, fallback="unknown-repo") == slug
-
-
-@pytest.mark.parametrize(
     ("slug", "taken", "free"),
     [
         ("x", [], "x"),

@@ -23,7 +23,7 @@ from sklearn.linear_model import LogisticRegression
 from memoryvault.index import message_reader, reading_model
 from memoryvault.pipelines.reading import calibration, surroundings
 from memoryvault.pipelines.reading.sentences import Sentence, sentences
-from memoryvault.sources.transcripts.words import own_text, pasted_ranges
+from memoryvault.sources.transcripts.whose_words import own_text, pasted_ranges
 from memoryvault.vault.turn import blanked
 
 from .data import read_rows

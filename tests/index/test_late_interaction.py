@@ -1,4 +1,4 @@
-"""Word vectors (index/words.py) on vectors made by hand."""
+"""Word vectors (index/late_interaction.py) on vectors made by hand."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memoryvault.index.late_interaction import WordVectors, match_texts, match_vectors, pack_words, pool_word_vectors
 from memoryvault.index.query import analyse
 from memoryvault.index.ranking import SAME_WORD_SIMILARITY
-from memoryvault.index.words import WordVectors, match_texts, match_vectors, pack_words, pool_word_vectors
 
 DIMENSION = 64
 _MADE = numpy.random.default_rng(7)

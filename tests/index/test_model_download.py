@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.index import hub as subject
+from memoryvault.index import model_download as subject
 from memoryvault.index.embedder import CHECKSUM_FILE, locate_model, verify_model
-from memoryvault.index.hub import DownloadFailed, download, endpoint_of, is_hub_name
+from memoryvault.index.model_download import DownloadFailed, download, endpoint_of, is_hub_name
 from memoryvault.runtime.errors import ModelUnavailable, UsageError
 from memoryvault.tests.support.loopback_hub import LoopbackHub
 
@@ -78,7 +78,7 @@ def test_a_broken_connection_goes_on_where_it_was(hub: LoopbackHub, tmp_path: Pa
 
 def test_after_a_kill_only_the_rest_is_fetched(hub: LoopbackHub, tmp_path: Path) -> None:
     code = (
-        "import os, sys, signal; from pathlib import Path; from memoryvault.index.hub import download\n"
+        "import os, sys, signal; from pathlib import Path; from memoryvault.index.model_download import download\n"
         "def told(done, total):\n"
         "    if done > 500_000: os.kill(os.getpid(), signal.SIGKILL)\n"
         f"download({NAME!r}, Path({str(models(tmp_path))!r}), {hub.endpoint!r}, told)"

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from memoryvault.runtime.layout import StatePaths
-from memoryvault.tasks.queue.doorbell import Bell, ring_worker
 from memoryvault.tasks.queue.ledger import Ledger
+from memoryvault.tasks.queue.wakeup import Wakeup, wake_worker
 from memoryvault.tasks.queue.worker import WorkerContext
 from memoryvault.tests.tasks.support import POLICIES, wait_until
 from memoryvault.tests.tasks.test_worker import nothing, serving
@@ -29,17 +29,17 @@ NONSENSE = (
 
 
 def test_only_the_user_can_ring(state: StatePaths) -> None:
-    bell = Bell(state.wake_socket)
-    bell.open()
+    wakeup = Wakeup(state.wake_socket)
+    wakeup.open()
     try:
         assert stat.S_IMODE(os.stat(state.wake_socket).st_mode) == 0o600
         assert stat.S_IMODE(os.stat(os.path.dirname(state.wake_socket)).st_mode) == 0o700
     finally:
-        bell.close()
+        wakeup.close()
 
 
 def _done(ledger: Ledger) -> set[int]:
-    return {job.id for job in ledger.list(["done"])}
+    return {job.id for job in ledger.list_jobs(["done"])}
 
 
 @pytest.mark.slow
@@ -51,9 +51,9 @@ def test_a_datagram_wakes_the_worker_and_does_nothing_else(state: StatePaths) ->
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
                 sock.sendto(words, state.wake_socket)
             job = ledger.enqueue("effect", {"key": f"after {words[:20]!r}"})
-            ring_worker(state.wake_socket)
+            wake_worker(state.wake_socket)
             # B023: the closure is waited for within the turn
             wait_until(lambda: job in _done(ledger), f"a job is done after {words[:20]!r}")  # noqa: B023
         assert sum(count for _, _, count in ledger.live_counts()) == 0, "no job came of any of them"
-        ring_worker(state.wake_socket, "999.0")
+        wake_worker(state.wake_socket, "999.0")
         wait_until(lambda: not Path(state.wake_socket).exists(), "it makes room for a newer one")

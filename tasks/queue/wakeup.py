@@ -18,22 +18,22 @@ from ...runtime.layout import leave_socket_folder, make_socket_folder
 log = logging.getLogger(__name__)
 
 DATAGRAM = b"1"
-"""A version may follow, after a space: that of the client who rings."""
+"""A version may follow, after a space: that of the client."""
 
 
-def ring_worker(wake_socket: Path | str, version: str = "") -> None:
+def wake_worker(wake_socket: Path | str, version: str = "") -> None:
     """Wake the worker that listens there, if one does.  Never blocks, never raises."""
     with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
         sock.setblocking(False)
         sock.sendto(DATAGRAM + (f" {version}".encode() if version else b""), os.fspath(wake_socket))
 
 
-class Bell:
-    """Threads wait on it, `ring` wakes them all; once it is open, a datagram does, too."""
+class Wakeup:
+    """Threads wait on it, `wake` wakes them all; once it is open, a datagram does, too."""
 
     def __init__(self, wake_socket: Path | str, *, on_datagram: Callable[[str], None] | None = None) -> None:
         self._changed = threading.Condition()
-        self._rings = 0
+        self._calls = 0
         self._path = os.fspath(wake_socket)
         self._on_datagram = on_datagram
         self._socket: socket.socket | None = None
@@ -41,20 +41,20 @@ class Bell:
         self._thread: threading.Thread | None = None
 
     @property
-    def rings(self) -> int:
-        """How often it rang: read it, look for work, then `wait` for a change."""
-        return self._rings
+    def calls(self) -> int:
+        """How often `wake` was called: read it, look for work, then `wait` for a change."""
+        return self._calls
 
-    def ring(self) -> None:
+    def wake(self) -> None:
         """Wake every thread that waits."""
         with self._changed:
-            self._rings += 1
+            self._calls += 1
             self._changed.notify_all()
 
     def wait(self, seen: int, seconds: float) -> None:
-        """Return when it rang after `seen` was read, at the latest after that time."""
+        """Return when `wake` was called after `seen` was read, at the latest after that time."""
         with self._changed:
-            self._changed.wait_for(lambda: self._rings != seen, timeout=seconds)
+            self._changed.wait_for(lambda: self._calls != seen, timeout=seconds)
 
     def open(self) -> None:
         """Bind the socket, in place of a dead worker's.  If that fails, polling alone has to do."""
@@ -71,7 +71,7 @@ class Bell:
             log.warning("no wake-up socket at %s (%s): jobs start up to a second later", self._path, error)
             return
         self._socket = sock
-        self._thread = threading.Thread(target=self._listen, args=(sock,), name="bell", daemon=True)
+        self._thread = threading.Thread(target=self._listen, args=(sock,), name="wakeup", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
@@ -80,13 +80,13 @@ class Bell:
         if sock is not None:
             with contextlib.suppress(OSError):
                 if os.stat(self._path).st_ino == self._inode:  # Not that of a worker who took over.
-                    ring_worker(self._path)  # Ends the thread's recv at once.
+                    wake_worker(self._path)  # Ends the thread's recv at once.
                     os.unlink(self._path)
                     leave_socket_folder(self._path)
             if self._thread is not None:
                 self._thread.join(timeout=1.0)
             sock.close()
-        self.ring()
+        self.wake()
 
     def _listen(self, sock: socket.socket) -> None:
         sock.settimeout(0.5)  # Bounds `close` if that datagram is lost.
@@ -99,6 +99,6 @@ class Bell:
                 continue
             except OSError:
                 return
-            self.ring()
+            self.wake()
             if self._on_datagram is not None:
                 self._on_datagram(data[len(DATAGRAM) :].strip().decode("ascii", "replace"))

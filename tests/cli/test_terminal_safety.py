@@ -20,8 +20,8 @@ from honcho.printer import Message
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryvault.cli.plain import PlainText, beneath, plain
 from memoryvault.cli.terminal import read_line
+from memoryvault.cli.terminal_safety import PlainText, beneath, plain
 from memoryvault.cli.up import PlainPrinter
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.tests.support.forked import ForkedSandbox
@@ -55,7 +55,7 @@ def test_ordinary_text_of_any_script_is_left_alone(text: str) -> None:
 
 def test_what_a_stream_cannot_encode_ends_no_command() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", "from memoryvault.cli.plain import *; disarm_streams(); print('né\\udcff')"],
+        [sys.executable, "-c", "from memoryvault.cli.terminal_safety import *; disarm_streams(); print('né\\udcff')"],
         env={**os.environ, "PYTHONIOENCODING": "ascii"},
         capture_output=True,
         check=True,
@@ -74,7 +74,7 @@ def test_no_command_writes_past_the_two_streams() -> None:
         if re.fullmatch(r"sys\.std(out|err)\.(buffer|stream)|sys\.__std(out|err)__", source := _source(node))
         or re.match(r"os\.write\([12],", source)
     }
-    assert past == {"cli/plain.py"}
+    assert past == {"cli/terminal_safety.py"}
     callers = {
         path.name
         for path in (ROOT / "cli").glob("*.py")

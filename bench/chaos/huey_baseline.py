@@ -24,7 +24,7 @@ from ...services.mining import MiningRequest
 
 RETRIES = 5
 # Imported, not run as __main__: huey names a task after its module.
-CONSUMER = "import sys; from memoryvault.bench.chaos.plain import main; sys.exit(main(sys.argv[1:]))"
+CONSUMER = "import sys; from memoryvault.bench.chaos.huey_baseline import main; sys.exit(main(sys.argv[1:]))"
 
 
 def application(folder: Path) -> tuple[SqliteHuey, object]:

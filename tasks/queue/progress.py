@@ -1,4 +1,4 @@
-"""How far a run until idle is, told now and then to whoever waits for its end."""
+"""Progress of a run until idle, reported now and then to the caller."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from .ledger import Ledger
 
-TELLING_SECONDS = 0.5
-"""Between two tellings; less than that is too short to be told of."""
+REPORT_SECONDS = 0.5
+"""Between two reports; a shorter run reports nothing."""
 
 
 @dataclass(frozen=True)
-class Headway:
+class RunProgress:
     """What a run has done so far, and what it has before it."""
 
     seconds: float
@@ -25,24 +25,24 @@ class Headway:
     """Another worker of this machine does it."""
 
 
-OnProgress = Callable[[Headway], None]
+OnProgress = Callable[[RunProgress], None]
 
 
-class Teller:
-    """Calls `on_progress` every TELLING_SECONDS of a run that looks at its ledger more often."""
+class ProgressReporter:
+    """Calls `on_progress` at most every REPORT_SECONDS."""
 
     def __init__(self, on_progress: OnProgress | None) -> None:
         self._on_progress = on_progress
         self._started = time.monotonic()
-        self._next = self._started + TELLING_SECONDS
+        self._next = self._started + REPORT_SECONDS
 
     def is_due(self) -> bool:
-        """Whether somebody listens, and it is time: what is told costs queries."""
+        """Whether there is a listener and REPORT_SECONDS have passed: a report runs queries."""
         return self._on_progress is not None and time.monotonic() >= self._next
 
-    def tell(self, ledger: Ledger, *, done: int = 0, elsewhere: bool = False) -> None:
+    def report(self, ledger: Ledger, *, done: int = 0, elsewhere: bool = False) -> None:
         """Raises QueueUnavailable."""
         now = time.monotonic()
-        self._next = now + TELLING_SECONDS
+        self._next = now + REPORT_SECONDS
         if self._on_progress is not None:
-            self._on_progress(Headway(now - self._started, done, ledger.to_do(), elsewhere))
+            self._on_progress(RunProgress(now - self._started, done, ledger.to_do(), elsewhere))

@@ -1,0 +1,150 @@
+"""Progress at a terminal: a status line, the mining bar, and the jobs that are left."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from ..services.corpus.backfill import KIND, Progress
+from ..tasks.queue.progress import RunProgress
+from ..tasks.queue.records import DueLater
+from .output import counted, note
+from .terminal_safety import line_columns, redraw
+
+_MINING = ("session to mine", "sessions to mine")
+_INDEXING = ("pass over the index", "passes over the index")
+NAMES: Mapping[str, tuple[str, str]] = {
+    "reflect.session": _MINING,
+    "reflect.corpus": _MINING,
+    "review.apply": ("look for decisions of yours", "looks for decisions of yours"),
+    "research.idea": ("idea to look up", "ideas to look up"),
+    "discover.scan": ("source to look through", "sources to look through"),
+    "adapt.evaluate": ("find to judge", "finds to judge"),
+    "memory.import": ("look for memories of your agent", "looks for memories of your agent"),
+    "index.reconcile": _INDEXING,
+    "embed.drain": _INDEXING,
+    "model.upgrade": ("change of the model", "changes of the model"),
+    "dashboard.write": ("dashboard note to write", "dashboard notes to write"),
+}
+"""Kind of a job -> its name for one and for many, in the order of the line; other kinds are `others`."""
+_OTHERS = ("other", "others")
+BAR = 25
+MARK_SECONDS = 0.4
+"""How long the moving mark stays in one place."""
+
+
+class StatusLine:
+    """A line on stderr that is rewritten, on a terminal only, and cleared at the end of the block. Thread-safe."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._shown = sys.stderr.isatty() and not quiet
+        self._drawn = False
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> StatusLine:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.clear()
+
+    @property
+    def shown(self) -> bool:
+        """Whether the line is shown at all."""
+        return self._shown
+
+    def show(self, text: str) -> None:
+        """Replace the text of the line."""
+        if self._shown:
+            with self._lock:
+                redraw(text)
+                self._drawn = True
+
+    def clear(self) -> None:
+        """Empty the line before something else is printed."""
+        with self._lock:
+            self._clear()
+
+    def note(self, line: str) -> None:
+        """Print a line to stderr that stays, also without a terminal."""
+        with self._lock:
+            self._clear()
+            note(line)
+
+    def _clear(self) -> None:
+        if self._drawn:
+            redraw("", end="\r")
+            self._drawn = False
+
+
+def draw_share(what: str, done: int, total: int, unit: int = 1) -> None:
+    """Draw `embedding [##########               ]  40% 4/10` on stderr's line, in units of `unit`; end it when done."""
+    share = done / max(total, 1)
+    end = "\n" if done >= total else ""
+    redraw(f"{what} [{'#' * int(share * BAR):<{BAR}}] {share:4.0%} {done // unit}/{total // unit}", end=end)
+
+
+def draw_mining(
+    progress: Progress, *, has_worker: bool = True, paused: bool = False, seconds: float | None = None
+) -> None:
+    """Draw the mining bar on stderr's line, with the reason if it does not move: no worker, or `paused`.
+
+    With `seconds`, the time since the start, a mark moves through the rest: one long session can take a while.
+    """
+    share = progress.finished / max(progress.sessions, 1)
+    said = f" {share:4.0%} {progress.finished}/{progress.sessions} sessions"
+    if paused:
+        said += ", paused (memory resume)"
+    elif progress.paused:
+        said += f", paused (memory jobs resume {KIND})"
+    elif not has_worker:
+        said += ", no worker runs (memory service up)"
+    if seconds is not None:
+        said += f", {seconds:.0f} s"
+    width = max(0, min(BAR, line_columns() - len(said) - len("mining []")))
+    done = int(share * width)
+    bar = "#" * done + " " * (width - done)
+    if seconds is not None and done < width:
+        mark = done + int(seconds / MARK_SECONDS) % (width - done)
+        bar = bar[:mark] + ">" + bar[mark + 1 :]
+    bar = f"mining [{bar}]" if width else "mining"
+    redraw(f"{bar}{said}")
+
+
+def progress_line(progress: RunProgress) -> str:
+    """`working for 34 s: 5 done, left: 9 sessions to mine, 2 ideas to look up`."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for kind, number in progress.left.items():
+        counts[NAMES.get(kind, _OTHERS)] += number
+    names = [*dict.fromkeys(NAMES.values()), _OTHERS]
+    left = [counted(counts[name], *name) for name in names if counts[name]]
+    by = "the worker that is running works" if progress.elsewhere else "working"
+    done = [] if progress.elsewhere else [f"{progress.done:,} done"]
+    return f"{by} for {progress.seconds:.0f} s: {', '.join([*done, 'left: ' + ', '.join(left) if left else 'ending'])}"
+
+
+def later_line(later: Iterable[DueLater], now: datetime, *, running: bool) -> str:
+    """`due later: 2 ideas to look up (from 14:05), 1 other (15:00); a running worker does that (`memory service up`)`.
+
+    '' if nothing is due later. Times are in the zone of `now`; `running`: whether a worker runs.
+    """
+    found: dict[tuple[str, str], tuple[int, float]] = {}
+    for each in later:
+        name = NAMES.get(each.kind, _OTHERS)
+        jobs, first_at = found.get(name, (0, each.first_at))
+        found[name] = jobs + each.jobs, min(first_at, each.first_at)
+    if not found:
+        return ""
+    told = [
+        f"{counted(jobs, *name)} ({'from ' if jobs > 1 else ''}{_clock(first_at, now)})"
+        for name, (jobs, first_at) in sorted(found.items(), key=lambda item: item[1][1])
+    ]
+    who = "the worker that is running does that" if running else "a running worker does that (`memory service up`)"
+    return f"due later: {', '.join(told)}; {who}"
+
+
+def _clock(moment: float, now: datetime) -> str:
+    then = datetime.fromtimestamp(moment, now.tzinfo)
+    return f"{then:%H:%M}" if then.date() == now.date() else f"{then:%Y-%m-%d %H:%M}"
