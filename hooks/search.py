@@ -153,7 +153,8 @@ def _search(query: FallbackQuery, words: list[str], connection: Any, degraded: s
     best = _best_passages(query, connection, match)
     # As the service has it: a single word gets the note that no other shares it with, and brings no other.
     is_one_run = len(split_words(normal_form(query.text))) == 1
-    if is_one_run and len(words) == 1 < len(best) and query.text.strip()[1:] == query.text.strip()[1:].lower():
+    is_lone_word = is_one_run and len(words) == 1 and query.text.strip()[1:] == query.text.strip()[1:].lower()
+    if query.is_gated and is_lone_word and len(best) > 1:
         return FallbackHits([], degraded, True, len(best))
     for path, project, session, chunk, passage in best:
         if time.monotonic() > query.deadline:

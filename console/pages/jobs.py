@@ -1,4 +1,4 @@
-"""Jobs, schedules and kinds as they are now, with the actions of `memory jobs`."""
+"""Jobs, schedules and kinds as they are now, with the actions of `memory jobs …`."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def _scheduler(ledger: Ledger) -> Scheduler:
 
 
 def _acted(context: ConsoleContext, form: Mapping[str, str]) -> Notice:
-    """Carry out one action, by the functions that `memory jobs` uses."""
+    """Carry out one action, by the functions that `memory jobs …` uses."""
     name = form.get("name", "")
     with open_ledger(context.settings) as ledger:
         match form.get("do"):
