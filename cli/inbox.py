@@ -9,7 +9,7 @@ from typing import Any
 
 from ..pipelines.likeness import statement_of
 from ..pipelines.triage import Expire, Merge, Promote, TriageStep
-from ..runtime.days import effective_day, local_today
+from ..runtime.days import local_today, parse_local_day
 from ..runtime.errors import UsageError
 from ..runtime.layout import INBOX
 from ..services.reviewing import Reviewer
@@ -91,7 +91,7 @@ def _list(args: argparse.Namespace, reviewer: Reviewer) -> int:
             ]
             + [("-", "-", "-", "-", one["slug"], one["problem"]) for one in unreadable_as_json(unreadable)],
         )
-        days = [day for entry in entries if (day := effective_day(entry.surfaced_at, entry.created, entry.updated))]
+        days = [day for entry in entries if (day := parse_local_day(entry.surfaced_at or entry.created))]
         age = (local_today() - min(days)).days if days else 0
         oldest = f", the oldest {counted(age, 'day', 'days')} old" if age > 0 else ""
         held = counted(len(entries) + len(unreadable), "note", "notes")

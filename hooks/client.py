@@ -341,7 +341,8 @@ def _session_start(hook: Hook, call: HookCall, settings: Mapping[str, str], raw:
     report(opening.status)
     hook.fields["entries_injected"] = opening.entries
     try:
-        _note_injected(hook, call)
+        if opening.paths or not opening.note or call.host not in LATE_OPENED:  # Else its next call is given it.
+            _note_injected(hook, call)
     except OSError as error:
         refused = _report_unwritable(hook, error)
     if opening.paths:
