@@ -74,6 +74,8 @@ MANAGED_FILES = (
 BACKUP_MARK = ".memoryvault-backup-"
 NO_FILE = ".none"
 """Suffix of an empty file made instead of the copy if there was no file to copy, but copies of earlier installs."""
+IF_THERE = "[ ! -x {file} ] || "
+"""Before a command of ours, for a host that refuses the prompt where the command's file is gone."""
 PLUGIN_NAMES = ("memoryvault", "memory")
 """Names of our plugin, before the `@` and the marketplace's name."""
 _LAUNCHER = b"/hooks/launch.sh"
@@ -402,9 +404,10 @@ def argv_of(entry: object) -> list[str]:
     if isinstance(arguments := entry.get("args"), list):
         return [command, *map(str, arguments)]
     try:
-        return shlex.split(command)
+        words = shlex.split(command)
     except ValueError:
         return []
+    return words[words.index("||") + 1 :] if words[:3] == ["[", "!", "-x"] and "||" in words else words
 
 
 def is_ours(hook: object) -> bool:

@@ -19,6 +19,7 @@ from ..runtime.settings import Settings
 from . import opencode
 from .extension import extension_folder, has_manifest, hooks_are_off, install_manifest, uninstall_manifest
 from .install import (
+    IF_THERE,
     InstallOutcome,
     Json,
     UninstallOutcome,
@@ -57,6 +58,8 @@ class HostWiring:
     matchers: Mapping[str, str] = field(default_factory=dict)
     time_unit: int = 1
     """Of its timeouts, how many make a second."""
+    is_strict: bool = False
+    """Does a hook whose file is gone cost the prompt?"""
 
 
 WIRINGS: Mapping[str, HostWiring] = {
@@ -106,6 +109,7 @@ WIRINGS: Mapping[str, HostWiring] = {
             actions={"BeforeTool": 5, "AfterTool": 5},
             matchers=dict.fromkeys(("BeforeTool", "AfterTool"), "run_shell_command|replace|write_file"),
             time_unit=1000,
+            is_strict=True,
         ),
     )
 }
@@ -339,6 +343,8 @@ def _codex_config(settings: Settings) -> Json:
 
 def _entry(wiring: HostWiring, event: str, seconds: int, launcher: str) -> Json:
     command = shlex.join(host_argv(wiring.name, event, launcher))
+    if wiring.is_strict:
+        command = IF_THERE.format(file=shlex.quote(launcher)) + command
     if wiring.shape == "flat":
         return {"type": "command", "bash": command, "timeoutSec": seconds}
     hook: Json = {"type": "command", "command": command, "timeout": seconds * wiring.time_unit}

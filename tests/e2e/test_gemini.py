@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from memoryvault.hooks.install import launcher_in
+from memoryvault.runtime.layout import state_root
 from memoryvault.sources.transcripts.hosts import open_transcript
 from memoryvault.vault.marker import list_markers, marker_path, read_marker
 from memoryvault.vault.turn import Origin
@@ -323,6 +325,16 @@ def test_a_model_recalls_and_proposes_through_the_extensions_tools(ready: Machin
     (path,) = ready.entries_holding(PROPOSAL)
     assert path.startswith("personal-private/_review/")
     assert "source: agent" in ready.entries()[path]
+
+
+def test_a_hook_that_is_gone_costs_no_prompt_and_no_call(ready: Machine, gemini: StandInGemini) -> None:
+    ready.memory("guard", "--on")
+    launcher = Path(launcher_in(state_root(ready.base_env)))
+    launcher.parent.rename(launcher.parent.with_name("away"))
+    push_twice(gemini)
+    _, ran = pushed(ready, gemini)
+    assert ran == 2
+    assert hooks(ready) == []
 
 
 def test_uninstall_leaves_the_program_as_it_was(machine: Machine, gemini: StandInGemini) -> None:

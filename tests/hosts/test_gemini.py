@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -244,6 +245,18 @@ def test_the_extension_is_what_the_program_loads(settings: Settings) -> None:
         (hook,) = group["hooks"]
         assert set(hook) == {"type", "command", "timeout"}
         assert hook["timeout"] >= 1000, "milliseconds"
+
+
+def test_a_hook_whose_file_is_gone_succeeds_in_silence_since_the_program_would_refuse_each_prompt(
+    settings: Settings,
+) -> None:
+    wire_actions("gemini", settings, on=True)
+    hooks = json.loads((extension_folder(settings) / "hooks" / "hooks.json").read_text())["hooks"]
+    shutil.rmtree(settings.state_root)
+    for (group,) in hooks.values():
+        command = group["hooks"][0]["command"]
+        done = subprocess.run(["bash", "-c", command], input=b"{}", capture_output=True, check=False)
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
 def test_without_its_manifest_the_program_loads_nothing_and_doctor_says_so(sandbox: Sandbox) -> None:
