@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ...hooks.gemini import REFERENCED, read_shell_output, without_context
+from ...hooks.gemini import REFERENCED, TYPED_LIST, read_shell_output, without_context
 from ...vault.turn import Origin, Role, ToolEvent, Turn
 from .calls import TOOL_TEXT_CHARS, call_text, tool_call
 from .compressed import ByteStream
@@ -24,7 +24,6 @@ from .lines import as_object, as_text, clean, lines_from, parse_object, shorten
 from .reader import TranscriptReader
 from .words import entered_text, pasted_ranges
 
-TYPED_LIST = "logs.json"
 FOLDER_NAME = ".project_root"
 """A file beside it, with the project's folder."""
 _HOOKS = re.compile(r"\s*<hook_context>.*?</hook_context>\s*", re.DOTALL)

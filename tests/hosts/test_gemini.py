@@ -185,7 +185,7 @@ def test_an_unmarked_rule_comes_with_the_result_once_since_before_the_call_nothi
     assert after(sandbox) == ""
 
 
-def test_remind_refuses_once_deny_always_and_ask_has_the_host_ask(sandbox: Sandbox) -> None:
+def test_remind_refuses_once_and_deny_always(sandbox: Sandbox) -> None:
     rule(sandbox, "remind")
     refused = before(sandbox)
     assert refused["decision"] == "deny"
@@ -195,8 +195,22 @@ def test_remind_refuses_once_deny_always_and_ask_has_the_host_ask(sandbox: Sandb
     assert after(sandbox) == ""
     rule(sandbox, "deny")
     assert [before(sandbox)["decision"] for _ in range(2)] == ["deny", "deny"]
+
+
+def test_ask_has_the_host_ask_where_somebody_typed_and_refuses_once_where_it_would_wait_for_ever(
+    sandbox: Sandbox,
+) -> None:
     rule(sandbox, "ask")
-    assert before(sandbox)["decision"] == "ask"
+    refused = before(sandbox)
+    assert refused["decision"] == "deny"
+    assert REFUSES in refused["reason"]
+    assert "Ask the user first" in refused["reason"]
+    assert before(sandbox) == {}
+    listed = places(sandbox)["gemini"].parents[1] / "logs.json"
+    listed.parent.mkdir(parents=True)
+    listed.write_text(json.dumps([{"sessionId": SESSION, "type": "user", "message": "Go on.", "timestamp": "x"}]))
+    assert [before(sandbox)["decision"] for _ in range(2)] == ["ask", "ask"]
+    assert REFUSES in before(sandbox)["systemMessage"], "its question does not tell the reason"
 
 
 @pytest.mark.parametrize(
