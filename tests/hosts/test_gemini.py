@@ -285,6 +285,18 @@ def test_without_its_manifest_the_program_loads_nothing_and_doctor_says_so(sandb
     assert wired_events("gemini", context.settings) == ()
 
 
+@pytest.mark.parametrize("rule", ["!/home/dev/*", "/home/dev/*"])
+def test_an_extension_that_the_user_disabled_is_told(sandbox: Sandbox, rule: str) -> None:
+    context = Context(sandbox.env)
+    install_for("gemini", context.settings)
+    switches = extension_folder(context.settings).parent / "extension-enablement.json"
+    switches.write_text(json.dumps({"memoryvault": {"overrides": [rule]}}))
+    assert ("gemini extensions enable memoryvault" in _other_agents(context).todo) is rule.startswith("!")
+    for damaged in ("[]", '{"memoryvault": 1}', '{"memoryvault": {"overrides": [1]}}', "{"):
+        switches.write_text(damaged)
+        assert not _other_agents(context).todo
+
+
 @pytest.mark.parametrize("manifest", [None, '{"name": "memoryvault", "version": "7", "mcpServers": {"x": {}}}', "{ }"])
 def test_uninstall_restores_every_byte_of_the_folder(
     sandbox: Sandbox, settings: Settings, manifest: str | None
