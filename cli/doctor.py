@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ..hooks.extension import hooks_are_off
+from ..hooks.extension import why_no_hook_runs
 from ..hooks.wiring import WIRINGS, trusted_by_codex, wired_events
 from ..index.client import RecallClient, ServiceUnavailable, ensure_service
 from ..index.database import load_vectors, open_writer
@@ -170,8 +170,8 @@ def _other_agents(context: Context) -> Finding:
         told.append(f"{wiring.title}: {', '.join(events)}{experimental}")
         if len(events) < len(wiring.events):
             todo.append(f"`memory init --host {host}` puts back what is missing")
-        if host == "gemini" and hooks_are_off(context.settings):
-            todo.append("Gemini's setting hooksConfig.enabled is off: switch it on")
+        if host == "gemini" and (why := why_no_hook_runs(context.settings)):
+            todo.append(why)
         if host == "codex" and not trusted_by_codex(context.settings):
             todo.append("Codex runs hooks once you trust them: type /hooks in it")
     if not told:

@@ -76,6 +76,8 @@ NAME = "memoryvault"
 BACKUP_MARK = ".memoryvault-backup-"
 NO_FILE = ".none"
 """Suffix of an empty file made instead of the copy if there was no file to copy, but older copies."""
+IF_THERE = "[ ! -x {file} ] || "
+"""Before a command of ours, for a host that refuses the prompt where the command's file is gone."""
 PLUGIN_NAMES = ("memoryvault", "memory")
 """Names of our plugin, before the `@` and the marketplace's name."""
 _LAUNCHER = b"/hooks/launch.sh"
@@ -101,6 +103,8 @@ class HostWiring:
     matchers: Mapping[str, str] = field(default_factory=dict)
     time_unit: int = 1
     """How many units of the host's timeouts make a second."""
+    is_strict: bool = False
+    """Whether the host refuses the prompt where the hook's file is gone."""
     is_default: bool = False
     """Whether the hook takes a call without `--host` for one of this host."""
 
@@ -414,9 +418,10 @@ def argv_of(entry: object) -> list[str]:
     if isinstance(arguments := entry.get("args"), list):
         return [command, *map(str, arguments)]
     try:
-        return shlex.split(command)
+        words = shlex.split(command)
     except ValueError:
         return []
+    return words[words.index("||") + 1 :] if words[:3] == ["[", "!", "-x"] and "||" in words else words
 
 
 def file_of(wiring: HostWiring, settings: Settings) -> Path:
@@ -489,6 +494,8 @@ def events_with_ours(wiring: HostWiring, document: Json) -> set[str]:
 
 def _entry(wiring: HostWiring, event: str, seconds: int, launcher: str) -> Json:
     command = shlex.join(wiring.argv(event, launcher))
+    if wiring.is_strict:
+        command = IF_THERE.format(file=shlex.quote(launcher)) + command
     if wiring.shape == "flat":
         return {"type": "command", "bash": command, "timeoutSec": seconds}
     hook: Json = {"type": "command", "command": command, "timeout": seconds * wiring.time_unit}

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from ..runtime.errors import SettingsError
 from ..runtime.settings import Settings
 from . import opencode
-from .extension import extension_folder, has_manifest, hooks_are_off, install_manifest, uninstall_manifest
+from .extension import extension_folder, has_manifest, install_manifest, uninstall_manifest, why_no_hook_runs
 from .install import (
     NAME,
     HostWiring,
@@ -86,6 +86,7 @@ WIRINGS: Mapping[str, HostWiring] = {
             actions={"BeforeTool": 5, "AfterTool": 5},
             matchers=dict.fromkeys(("BeforeTool", "AfterTool"), "run_shell_command|replace|write_file"),
             time_unit=1000,
+            is_strict=True,
         ),
     )
 }
@@ -248,8 +249,8 @@ def _warnings(wiring: HostWiring, settings: Settings) -> Iterator[str]:
         yield f"{wiring.title} seems not to be installed: {home} is not there"
     if wiring.experimental:
         yield f"{wiring.title} is experimental: its hooks were never run against the program itself"
-    if wiring.name == "gemini" and hooks_are_off(settings):
-        yield "Gemini's setting hooksConfig.enabled is off: no hook will run until you switch it on"
+    if wiring.name == "gemini" and (why := why_no_hook_runs(settings)):
+        yield why
     if wiring.name == "codex":
         features = _codex_config(settings).get("features", {})
         if isinstance(features, dict) and False in (features.get("hooks"), features.get("codex_hooks")):

@@ -16,14 +16,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ...hooks.gemini import REFERENCED, read_shell_output, without_context
+from ...hooks.gemini import REFERENCED, TYPED_LIST, read_shell_output, without_context
 from ...vault.turn import Origin, Role, Turn
 from .compressed import ByteStream
 from .lines import as_object, as_text, clean, lines_from, parse_object
 from .reader import TranscriptReader
 from .whose_words import entered_text
 
-TYPED_LIST = "logs.json"
 FOLDER_NAME = ".project_root"
 """A file beside the typed list; it holds the path of the project's folder."""
 _HOOKS = re.compile(r"\s*<hook_context>.*?</hook_context>\s*", re.DOTALL)
