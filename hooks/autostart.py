@@ -22,6 +22,11 @@ THROTTLE_SECONDS = 15.0
 DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
+def is_agents_shell(env: Mapping[str, str]) -> bool:
+    """Whether the agent itself runs this hook: Claude Code and Codex give commands of the agent what no hook has."""
+    return env.get("AI_AGENT", "").endswith("_agent") or "CODEX_CI" in env or "CODEX_THREAD_ID" in env
+
+
 def daemon_environment(env: Mapping[str, str], identity: Mapping[str, str], cwd: str) -> dict[str, str]:
     """Return the allow-listed part of `env` with `identity`: the variables for vault, state folder and settings file.
 
@@ -41,7 +46,12 @@ def daemon_environment(env: Mapping[str, str], identity: Mapping[str, str], cwd:
 
 
 def start_daemons(commands: list[str], settings: Mapping[str, str], cwd: str) -> dict[str, str]:
-    """Start the daemons of this vault that do not run; return fields for the hook's log line. Never raises."""
+    """Start the daemons of this vault that do not run; return fields for the hook's log line. Never raises.
+
+    In an agent's shell none is started: its variables may name settings that the user never chose.
+    """
+    if is_agents_shell(os.environ):
+        return {}
     identity = {
         "MEMORY_CONFIG": settings["config"],
         "MEMORY_STATE_DIR": settings["state_root"],
