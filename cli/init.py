@@ -69,14 +69,12 @@ EPILOG = """example:
 
 CONSENT = "research.network"
 CONSENT_QUESTION = (
-    "memory: a few words of each idea that you have, or had before, can be looked up on Wikipedia, GitHub, Hacker News "
-    "and arXiv, and links that you typed into it be read. Each request is listed in the idea's note; without this, "
-    "nothing leaves this machine. Allow it? [y/N] "
+    "memory: look up your ideas on Wikipedia, GitHub, Hacker News and arXiv, and read the links in them? A few words "
+    "of each idea, old ones too, then leave this machine; its note lists each request. [y/N] "
 )
 SOURCES_QUESTION = (
-    f"memory: once a week {len(DEFAULT_SOURCES)} public lists on GitHub can be read for new skills "
-    f"({', '.join('/'.join(url.split('/')[3:5]) for url in DEFAULT_SOURCES)}). {SOURCES_NOTE} in the vault has their "
-    "addresses. Allow it? [y/N] "
+    f"memory: read {len(DEFAULT_SOURCES)} public lists on GitHub once a week for new skills "
+    f"({', '.join('/'.join(url.split('/')[3:5]) for url in DEFAULT_SOURCES)})? [y/N] "
 )
 HISTORY_SECONDS = 35.0
 """How long `init` waits for old sessions to be mined; the worker then goes on alone."""
