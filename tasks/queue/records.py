@@ -91,13 +91,12 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Backlog:
-    """Counts of unfinished jobs, and when the next queued job is due."""
+    """Counts of unfinished jobs."""
 
     running: int
     due: int
     """Queued, due, and of a kind that is not paused."""
     delayed: int
-    next_run_at: float | None
 
 
 @dataclass(frozen=True)
