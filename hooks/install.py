@@ -211,23 +211,24 @@ def install(settings: Settings, *, now: datetime | None = None) -> InstallOutcom
 
     Raises SettingsError when the file is no JSON object or cannot be written; it is then as it was.
     """
-    return _install(settings, add_entries, now)
+    return install_entries(CLAUDE_WIRING, settings, _warnings(read_settings(settings_file_of(settings))), now)
 
 
 def install_actions(settings: Settings) -> InstallOutcome:
     """Add the hooks of tool calls to settings.json, whether or not ours are there already. Raises as `install`."""
-    return _install(settings, partial(add_entries, actions=True, others=False))
+    warnings = _warnings(read_settings(settings_file_of(settings)))
+    return install_entries(CLAUDE_WIRING, settings, warnings, actions=True, others=False)
 
 
-def _install(settings: Settings, add: Callable[..., Json], now: datetime | None = None) -> InstallOutcome:
-    path = settings_file_of(settings)
-    warnings = _warnings(read_settings(path))
-    launcher = launcher_in(settings.state_root)
+def install_entries(
+    wiring: HostWiring, settings: Settings, warnings: Sequence[str] = (), now: datetime | None = None, **added: Any
+) -> InstallOutcome:
+    """Add our entries to the host's file; `added` are options of `add_entries`. Raises as `install`."""
+    path, launcher = file_of(wiring, settings), launcher_in(settings.state_root)
     write_launcher(launcher)
-    changed, backup = add_to_file(
-        path, lambda document: add(CLAUDE_WIRING, document, launcher), partial(remove_entries, CLAUDE_WIRING), now=now
-    )
-    return InstallOutcome(path, changed, backup, warnings)
+    add = partial(add_entries, wiring, launcher=launcher, **added)
+    changed, backup = add_to_file(path, add, partial(remove_entries, wiring), now=now)
+    return InstallOutcome(path, changed, backup, tuple(warnings))
 
 
 def uninstall_actions(settings: Settings) -> UninstallOutcome:
@@ -235,7 +236,7 @@ def uninstall_actions(settings: Settings) -> UninstallOutcome:
     path = settings_file_of(settings)
     before, document = _read(path)
     if events_with_ours(CLAUDE_WIRING, document) <= {*ACTION_EVENTS}:  # The plugin brings the others.
-        return _uninstall(settings, actions=True, others=False)
+        return uninstall_entries(CLAUDE_WIRING, settings, actions=True, others=False)
     updated = remove_entries(CLAUDE_WIRING, document, ACTION_EVENTS)
     if updated == document:
         return UninstallOutcome(path, False, False)
@@ -309,16 +310,14 @@ def uninstall(settings: Settings) -> UninstallOutcome:
 
     Raises SettingsError when the file is no JSON object or cannot be written; it is then as it was.
     """
-    return _uninstall(settings)
+    return uninstall_entries(CLAUDE_WIRING, settings)
 
 
-def _uninstall(settings: Settings, **added: bool) -> UninstallOutcome:
-    launcher = launcher_in(settings.state_root)
-    return remove_from_file(
-        settings_file_of(settings),
-        lambda document: add_entries(CLAUDE_WIRING, document, launcher, **added),
-        partial(remove_entries, CLAUDE_WIRING),
-    )
+def uninstall_entries(wiring: HostWiring, settings: Settings, **added: Any) -> UninstallOutcome:
+    """Remove our entries from the host's file, to which they were added with the options `added`. Raises as
+    `uninstall`."""
+    add = partial(add_entries, wiring, launcher=launcher_in(settings.state_root), **added)
+    return remove_from_file(file_of(wiring, settings), add, partial(remove_entries, wiring))
 
 
 def remove_from_file(path: Path, add: Callable[[Json], Json], remove: Callable[[Json], Json]) -> UninstallOutcome:

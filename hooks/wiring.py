@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from ..runtime.errors import SettingsError
 from ..runtime.settings import Settings
@@ -19,26 +20,22 @@ from .install import (
     InstallOutcome,
     Json,
     UninstallOutcome,
-    add_entries,
-    add_to_file,
     argv_of,
     entries_of,
     events_of,
     file_of,
+    install_entries,
     installed_events,
     is_ours,
     launcher_in,
     plugin_installed,
     precompile,
     read_settings,
-    remove_entries,
-    remove_from_file,
+    uninstall_entries,
     write_launcher,
 )
 
 CLAUDE = "claude"
-
-
 WIRINGS: Mapping[str, HostWiring] = {
     wiring.name: wiring
     for wiring in (
@@ -104,34 +101,18 @@ def host_argv(host: str, event: str, launcher: str) -> list[str]:
 def install_for(host: str, settings: Settings) -> InstallOutcome:
     """Add our hooks to the host's file; a second call changes nothing. Raises SettingsError."""
     wiring = WIRINGS[host]
-    path = file_of(wiring, settings)
-    warnings = list(_warnings(wiring, settings))
-    launcher = launcher_in(settings.state_root)
-    write_launcher(launcher)
+    warnings = tuple(_warnings(wiring, settings))
     if wiring.shape == "plugin":
-        return InstallOutcome(path, _install_plugin(wiring, settings), None, tuple(warnings))
-    changed, backup = add_to_file(
-        path,
-        lambda document: add_entries(wiring, document, launcher),
-        lambda document: remove_entries(wiring, document),
-    )
-    if host == "gemini":
-        changed = install_manifest(settings) or changed
-    return InstallOutcome(path, changed, backup, tuple(warnings))
+        write_launcher(launcher_in(settings.state_root))
+        return InstallOutcome(file_of(wiring, settings), _install_plugin(wiring, settings), None, warnings)
+    outcome = install_entries(wiring, settings, warnings)
+    has_new_manifest = host == "gemini" and install_manifest(settings)
+    return replace(outcome, changed=outcome.changed or has_new_manifest)
 
 
 def wire_actions(host: str, settings: Settings, *, on: bool) -> InstallOutcome:
     """Add the hooks of tool calls to the host's file, or take them out; our others stay. Raises SettingsError."""
-    wiring = WIRINGS[host]
-    path = file_of(wiring, settings)
-    launcher = launcher_in(settings.state_root)
-    write_launcher(launcher)
-    changed, backup = add_to_file(
-        path,
-        lambda document: add_entries(wiring, document, launcher, actions=on),
-        lambda document: remove_entries(wiring, document),
-    )
-    return InstallOutcome(path, changed, backup, ())
+    return install_entries(WIRINGS[host], settings, actions=on)
 
 
 def hosts_with_actions(settings: Settings) -> dict[str, bool]:
@@ -150,11 +131,7 @@ def uninstall_for(host: str, settings: Settings) -> UninstallOutcome:
         except OSError as error:
             raise SettingsError(f"{wiring.file(settings)} cannot be removed: {error.strerror}") from error
         return UninstallOutcome(file_of(wiring, settings), removed, removed)
-    outcome = remove_from_file(
-        file_of(wiring, settings),
-        lambda document: add_entries(wiring, document, launcher_in(settings.state_root)),
-        lambda document: remove_entries(wiring, document),
-    )
+    outcome = uninstall_entries(wiring, settings)
     if host == "gemini":
         uninstall_manifest(settings)
     return outcome

@@ -9,15 +9,13 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import __version__
 from ..runtime.errors import MemoryVaultError, ModelUnavailable
+from ..runtime.settings import Settings
 from .drain import EmbeddedBatch
 from .protocol import VERSION, LineReader, MessageTooLong, decode, encode
-
-if TYPE_CHECKING:
-    from ..runtime.settings import Settings
 
 CONNECT_SECONDS = 0.5
 PING_SECONDS = 1.0
@@ -86,13 +84,12 @@ class RecallClient:
         self.request({"op": "stop"}, PING_SECONDS)
 
     def reload(self, wait_seconds: float = 0.0) -> bool:
-        """Ask the service to change to the model in force; return whether it answers with that one within
-        `wait_seconds`.
+        """Make the service change to the model in force; return whether that is loaded within `wait_seconds`.
 
         Raises ServiceUnavailable, ServiceRefused.
         """
         deadline = time.monotonic() + wait_seconds
-        while self.request({"op": "reload"}, PING_SECONDS)["coming"] is not None:
+        while self.request({"op": "reload"}, PING_SECONDS)["loading"]:
             if time.monotonic() >= deadline:
                 return False
             time.sleep(_POLL_SECONDS * 5)
@@ -153,7 +150,7 @@ def ensure_service(
 
     Waits up to `wait_seconds` for it to listen (and with `wait_for_model`, to have loaded the model or
     failed to). A service of another program version is stopped first. `command` replaces `memory service serve`, in
-    tests.     Raises ServiceUnavailable when it cannot be started.
+    tests. Raises ServiceUnavailable when it cannot be started.
     """
     state = settings.state
     deadline = time.monotonic() + wait_seconds

@@ -56,7 +56,8 @@ def open_writer(path: Path) -> apsw.Connection:
             connection.execute("PRAGMA secure_delete = ON")
             connection.execute(f"PRAGMA cache_size = -{_CACHE_KIBIBYTES}")
             load_vectors(connection)
-            schema.migrate(connection)
+            if not _has_shape(connection, path):
+                schema.create(connection)
         except BaseException:
             connection.close()
             raise
@@ -72,19 +73,28 @@ def open_reader(path: Path, *, vectors: bool = True) -> apsw.Connection:
         try:
             connection.set_busy_timeout(READER_BUSY_MILLISECONDS)
             connection.execute(f"PRAGMA cache_size = -{_CACHE_KIBIBYTES}")
-            found = schema.user_version(connection)
-            if found > schema.SCHEMA_VERSION:
-                raise SchemaTooNew(
-                    f"index.db has schema {found}, this program knows {schema.SCHEMA_VERSION}: update memoryvault"
-                )
-            if found < schema.SCHEMA_VERSION:
-                raise IndexUnavailable(f"the index at {path} is empty or of an older shape: run `memory vault reindex`")
+            if not _has_shape(connection, path):
+                raise IndexUnavailable(f"the index at {path} is empty: run `memory vault reindex`")
             if vectors:
                 load_vectors(connection)
         except BaseException:
             connection.close()
             raise
     return connection
+
+
+def _has_shape(connection: apsw.Connection, path: Path) -> bool:
+    """Whether the database has our tables; False for an empty one. Raises SchemaTooNew, and IndexDamaged for those of
+    an older version: the index is made anew then."""
+    found = schema.user_version(connection)
+    if found > schema.SCHEMA_VERSION:
+        raise SchemaTooNew(
+            f"index.db has schema {found}, this program knows {schema.SCHEMA_VERSION}: "
+            "update memoryvault, or delete index.db (it is rebuilt from the vault)"
+        )
+    if 0 < found < schema.SCHEMA_VERSION:
+        raise IndexDamaged(f"{path} is of an older version: run `memory vault reindex`")
+    return found > 0
 
 
 def load_vectors(connection: apsw.Connection) -> bool:

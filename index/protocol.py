@@ -8,7 +8,7 @@
 {"v":1,"op":"read","text":"…","before":"…","sentences":[[0,12],…]} → {"v":1,"ok":true,"window":[…],"sentences":[{…},…]}
     logits of what is worth remembering in a message (message_reader.py)
 {"v":1,"op":"ping"}                        → {"v":1,"ok":true,"model":…,"loading":…,"pid":…,"version":"…"}
-{"v":1,"op":"reload"}                      → {"v":1,"ok":true,"model":"…","coming":…}   the model now in force
+{"v":1,"op":"reload"}                      → {"v":1,"ok":true,"model":"…","loading":…}  the model now in force
 {"v":1,"op":"stop"}                        → {"v":1,"ok":true}
 anything else                              → {"v":1,"ok":false,"error":"one line"}
 """

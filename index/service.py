@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import __version__
 from ..runtime.errors import MemoryVaultError, ModelUnavailable, UsageError
@@ -25,6 +25,7 @@ from ..runtime.killpoint import kill_point
 from ..runtime.layout import INDEX_WANTED, StatePaths, leave_socket_folder
 from ..runtime.paths import ensure_state
 from ..runtime.priority import lower_priority
+from ..runtime.settings import Settings
 from ..vault.active import EXPLICIT_KINDS
 from ..vault.project import project_of
 from ..vault.render import render_block, select_hits, status_line
@@ -56,16 +57,11 @@ from .runner import ModelRunner
 from .scope import ON_DEMAND
 from .unreviewed import recall_unreviewed, render_unreviewed
 
-if TYPE_CHECKING:
-    from ..runtime.settings import Settings
-
 CONNECTION_SECONDS = 30.0
 """How long a connection may be idle, or take to accept an answer."""
 MAX_CONNECTIONS = 64
 DRAIN_SECONDS = 2.0
 """How long requests in progress may take when the service ends; less than daemon.LEAVING_SECONDS."""
-REPLACED_SECONDS = 15.0
-"""How long a replaced model is kept for requests that began with it."""
 HANGS_SECONDS = 10.0
 """Time without an answer to a ping after which a service is replaced by a new one. A busy one answers: each connection
 has its thread, and a ping needs no model."""
@@ -184,10 +180,6 @@ class RecallService:
         self._messages = MessageReader(Path(config.state.models))
         self._runner = self._run_model(self._model_in_force())
         self._engine = self._engine_over(self._runner)
-        self._next_runner: ModelRunner | None = None
-        """Another model, which is being loaded to replace the one that answers."""
-        self._replaced: list[tuple[float, RecallEngine, ModelRunner]] = []
-        """Engines and models that were replaced, and when to close them (monotonic seconds)."""
         self._operations: Mapping[str, Callable[[Mapping[str, Any]], _Answer]] = {
             "recall": self._recall,
             "embed": self._embed,
@@ -222,9 +214,7 @@ class RecallService:
         for connection in connections:
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
-        for _, engine, runner in [*self._replaced, (0.0, self._engine, self._next_runner or self._runner)]:
-            runner.stop()
-            engine.close()
+        self._engine.close()
         self._wake.close()
         self._waker.close()
 
@@ -258,11 +248,10 @@ class RecallService:
         threading.Thread(target=self._converse, args=(connection,), name="client", daemon=True).start()
 
     def _check_state(self) -> None:
-        """Put a model that has been loaded in force; end when idle, or when the socket is no longer ours."""
+        """End when idle, or when the socket is no longer ours."""
         if self._outcome is not None:
             return
-        self._replace_model()
-        busy = self._answering or self._runner.busy or self._next_runner is not None
+        busy = self._answering or self._runner.busy
         if not busy and time.monotonic() - self._last_used > self._config.idle_exit_seconds:
             self._outcome = Outcome.IDLE
         try:
@@ -329,7 +318,6 @@ class RecallService:
             "model": self._runner.name if self._runner.ready else None,
             "loading": self._runner.loading,
             "failure": self._runner.failure,
-            "coming": self._next_runner.name if self._next_runner is not None else None,
             "pid": os.getpid(),
             "version": __version__,
             "vault": str(self._config.vault),
@@ -354,34 +342,16 @@ class RecallService:
         return RecallEngine(index_db, self._config.vault, runner, self._config.eagerness, keep_vectors=True)
 
     def _reload(self, message: Mapping[str, Any]) -> _Answer:
-        """Load the model that is in force, if it is another one. The old one answers in the meantime."""
+        """Load the model that is in force, if it is another one. Until it is loaded, words alone answer."""
         name = self._model_in_force()
         with self._lock:
-            runner = self._next_runner
-            if runner is not None and runner.name != name:
-                runner.stop()
-                runner = None
-            if runner is None and name != self._runner.name:
-                runner = self._run_model(name)
-            self._next_runner = runner
-        return {"model": self._runner.name, "coming": runner.name if runner is not None else None}, None
-
-    def _replace_model(self) -> None:
-        """Replace the model by one that has been loaded; the old one is closed after REPLACED_SECONDS."""
-        with self._lock:
-            runner = self._next_runner
-            if runner is not None and not runner.loading:
-                self._next_runner = None
-                if runner.ready:
-                    close_at = time.monotonic() + REPLACED_SECONDS
-                    self._replaced.append((close_at, self._engine, self._runner))
-                    self._engine, self._runner = self._engine_over(runner), runner
-        if runner is not None and not runner.loading:
-            self._log("model", {"model": runner.name, "failure": runner.failure or ""})
-        while self._replaced and self._replaced[0][0] < time.monotonic():
-            _, engine, runner = self._replaced.pop(0)
-            runner.stop()
-            engine.close()
+            if name != self._runner.name:
+                self._runner.stop()
+                # Recalls that run keep the old engine, which nobody needs to close.
+                self._runner = self._run_model(name)
+                self._engine = self._engine_over(self._runner)
+                self._log("model", {"model": name})
+        return {"model": name, "loading": self._runner.loading}, None
 
     def _end(self) -> None:
         with contextlib.suppress(OSError):

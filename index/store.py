@@ -16,20 +16,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import apsw
 
 from ..runtime.errors import IndexUnavailable
-from ..vault.entry import DISMISSED, REJECTED
+from ..vault.entry import DISMISSED, REJECTED, Entry
 from ..vault.project import group_of_note
 from . import active_sql, database, schema
 from .chunking import ChunkText, chunk_entry
 from .database import IndexDamaged
 from .stemming import index_text
-
-if TYPE_CHECKING:
-    from ..vault.entry import Entry
 
 HIDDEN_FOLDERS = frozenset({"_inbox", "_review", "_archive", "_meta", "_skill-watchlist", "_dream-staging"})
 """Special folders whose entries are shown only when the folder is named."""
@@ -137,7 +134,7 @@ def _columns(connection: apsw.Connection) -> dict[str, frozenset[str]]:
 def _columns_wanted() -> dict[str, frozenset[str]]:
     """The columns that our statements name: damage to a schema may rename one, which SQLite finds sound."""
     connection = apsw.Connection(":memory:")
-    schema.migrate(connection)
+    schema.create(connection)
     columns = _columns(connection)
     connection.close()
     return columns

@@ -281,7 +281,7 @@ def _comment(line: str, value_at: int) -> str:
 
 
 def _assert_only(changes: Mapping[str, FieldValue], before: object, after: object) -> None:
-    """Whether the edit changed these fields and nothing else, by what YAML reads before and after."""
+    """Raise EntryInvalid unless the edit changed these fields and nothing else, by what YAML reads before and after."""
     old = dict(before) if isinstance(before, dict) else {}
     new = dict(after) if isinstance(after, dict) else {} if after is None else None
     expected = {key: value for key, value in old.items() if key not in changes}

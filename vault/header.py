@@ -11,8 +11,8 @@ UNREADABLE = "?"
 DECISIVE = ("status", "project")
 """Fields that can keep a note out of a prompt."""
 CONFLICT, TEMPLATE, UNREADABLE_STATUS = "conflict", "template", "unreadable"
-"""Statuses that are read into a note: with both sides of a merge from git, a template of Obsidian's, a header that
-can't be read. It is not in use."""
+"""Statuses read into a note that is not in use: with both sides of a merge from git, a template of Obsidian's, or a
+header that can't be read."""
 TEMPLATES = "Templates"
 """A folder of this name holds none but templates; ours have names in lower case."""
 _MARKS = ("<<<<<<<", "|||||||", "=======", ">>>>>>>")

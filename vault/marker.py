@@ -15,7 +15,7 @@ from ..runtime.snapshot import escape, unescape
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Final
+    from typing import Any, Final
 
 START: Final = "start"
 REFLECTED: Final = "reflected"
@@ -24,6 +24,8 @@ MAX_MARKER_BYTES = 65_536
 _PREFIX = "session-id-"
 _ID_CHARACTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")
 _MAX_ID_LENGTH = 128
+_TEXTS = ("session_id", "started_at", "source", "transcript", "cwd", "host")
+"""Fields of a marker that are text, in the order of the file."""
 
 
 class Marker:
@@ -59,15 +61,8 @@ class Marker:
 
     def to_bytes(self) -> bytes:
         """Return the content of the file: one `name: value` line for each field."""
-        lines = [
-            "session_id: " + escape(self.session_id),
-            "started_at: " + escape(self.started_at),
-            "source: " + escape(self.source),
-            "transcript: " + escape(self.transcript),
-            "cwd: " + escape(self.cwd),
-            "host: " + escape(self.host),
-            "offset: " + str(self.offset),
-        ]
+        lines = [name + ": " + escape(value) for name, value in self._texts().items()]
+        lines.append("offset: " + str(self.offset))
         if self.resume != self.offset:
             lines.append("resume: " + str(self.resume))
         if self.said != self.resume:
@@ -77,31 +72,15 @@ class Marker:
     def with_offset(self, offset: int, resume: int | None = None, said: int | None = None) -> Marker:
         """Return the same session, mined up to `offset`; `resume` is `offset` unless it is given, `said` is
         `resume`."""
-        return Marker(
-            self.session_id,
-            self.started_at,
-            self.source,
-            self.transcript,
-            self.cwd,
-            self.host,
-            offset,
-            resume,
-            said,
-        )
+        return Marker(**self._texts(), offset=offset, resume=resume, said=said)
 
     def with_transcript(self, transcript: str) -> Marker:
         """Return the same session, with its transcript at another place."""
-        return Marker(
-            self.session_id,
-            self.started_at,
-            self.source,
-            transcript,
-            self.cwd,
-            self.host,
-            self.offset,
-            self.resume,
-            self.said,
-        )
+        texts = self._texts() | {"transcript": transcript}
+        return Marker(**texts, offset=self.offset, resume=self.resume, said=self.said)
+
+    def _texts(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in _TEXTS}
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Marker) and self.to_bytes() == other.to_bytes()

@@ -65,7 +65,7 @@ SETTLED_SECONDS = 1.0
 SETTLING_SECONDS = 5.0
 """Seconds to wait for a file that goes on changing, when all notes are looked through."""
 CLOCK_TICK_NS = 20_000_000
-"""Coarsest step of a file system's clock, in seconds."""
+"""Coarsest step of a file system's clock, in nanoseconds."""
 
 _TEMPORARY = re.compile(re.escape(TEMPORARY_PREFIX) + r"[0-9]+-[0-9a-f]{12}" + re.escape(TEMPORARY_SUFFIX))
 """Matches the name of a file made by `_write_temporary`."""
