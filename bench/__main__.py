@@ -1,6 +1,6 @@
-"""`make bench`: every table of docs/benchmarks.md and docs/benchmarks/, in one run on one machine.
+"""`make bench`: make all tables of docs/benchmarks.md and docs/benchmarks/ on one machine.
 
-`python -m memoryvault.bench NAME …` makes only the tables that are named; what follows a single name is handed to it.
+`python -m memoryvault.bench NAME …` makes only the named tables. Options after a single name are passed on to it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ PACKAGES = ("huey", "apsw", "sqlite-vec", "sentence-transformers", "torch")
 
 
 def machine() -> str:
-    """What the figures were measured on, as one line."""
+    """Describe the machine on one line."""
     model = platform.processor() or platform.machine()
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.is_file():
@@ -56,7 +56,7 @@ def machine() -> str:
 
 
 def main(argv: list[str]) -> int:
-    """Run the tables one after the other; 1 when one of them failed."""
+    """Make the tables one after the other; return 1 if one failed."""
     options = argv[1:] if argv[1:] and argv[1].startswith("-") else []
     argv = argv[: len(argv) - len(options)]
     unknown = [name for name in argv if name not in TABLES]

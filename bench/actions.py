@@ -1,8 +1,8 @@
-"""What the agent is told when it acts: `python -m memoryvault.bench.actions [--prompts FOLDER]`.
+"""Measure which rules the agent gets when it acts: `python -m memoryvault.bench.actions [--prompts FOLDER]`.
 
-Of the calls in `action_calls.json`, written before the program, half held back: how many get the rule that speaks of
-them, and how many others get anything. With a folder that has `memories.jsonl` and `dev.jsonl`: of how many memories
-that belong to an action one of the labelled triggers is compiled.
+Of the calls in `action_calls.json`, which were written before the program, half are held out. Counted are the calls
+that get the rule about them, and the other calls that get any rule. With a folder that has `memories.jsonl` and
+`dev.jsonl`, also the memories for actions of which a labelled trigger is compiled.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ CALLS = Path(__file__).with_name("action_calls.json")
 
 
 def lookup_of(triggers: Sequence[Triggers]) -> Mapping[str, Any]:
-    """The first line of the compiled file of these rules."""
+    """Return the first line of the compiled file of these rules."""
     lookup: Mapping[str, Any] = json.loads(compile_index([({}, one) for one in triggers]).split(b"\n")[0])
     return lookup
 
 
 def arguments_of(call: Mapping[str, Any]) -> dict[str, str]:
-    """The tool's input as the host sends it."""
+    """Return the tool's input as the host sends it."""
     if call["tool"] == "Bash":
         return {"command": call["command"]}
     key = "notebook_path" if call["tool"] == "NotebookEdit" else "file_path"
@@ -36,7 +36,7 @@ def arguments_of(call: Mapping[str, Any]) -> dict[str, str]:
 
 
 def measure_calls(half: str) -> tuple[int, int, int, int, list[str]]:
-    """(calls with a rule, of which it was told, other calls, of which anything was told, what went wrong)."""
+    """Return (calls with a rule, those that got it, other calls, those that got any rule, descriptions of faults)."""
     data = json.loads(CALLS.read_text("utf-8"))
     names = list(data["rules"])
     lookup = lookup_of([compile_triggers(data["rules"][name]) for name in names])
@@ -58,7 +58,7 @@ def measure_calls(half: str) -> tuple[int, int, int, int, list[str]]:
 
 
 def measure_others(rows: Sequence[Mapping[str, Any]]) -> tuple[int, int]:
-    """(the calls of the set that no rule speaks of, once for each person; how many get anything of that person's)."""
+    """Return (calls without a rule, times the number of people; those that get a rule of that person)."""
     others = [call for call in json.loads(CALLS.read_text("utf-8"))["calls"] if call["rule"] is None]
     people = sorted({row["person"] for row in rows})
     told = 0
@@ -70,10 +70,10 @@ def measure_others(rows: Sequence[Mapping[str, Any]]) -> tuple[int, int]:
 
 
 def covers(triggers: Triggers, label: str) -> bool:
-    """Is the labelled trigger compiled: by its name, or so that a call made of it matches?"""
+    """Whether the labelled trigger is compiled: by its name, or so that a call made of it matches."""
     if label.lower() in {one.lower() for one in triggers.all}:
         return True
-    # With the folder that the rule names it is the same file.
+    # The same file, with a folder that the rule names.
     if any(path.rstrip("/").endswith("/" + label.rstrip("/*")) for path in triggers.paths):
         return True
     lookup = lookup_of([triggers])
@@ -87,7 +87,7 @@ def covers(triggers: Triggers, label: str) -> bool:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the figures; 1 when a target was missed."""
+    """Print the figures; return 1 if a target was missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--prompts", type=Path)
     parser.add_argument("--people", choices=("dev", "others"), default="dev")

@@ -218,7 +218,7 @@ class Console:
         self.process.wait(STOP_SECONDS)
 
     def processor_ms(self) -> float:
-        """What its process has used so far: on a machine that is busy with other work it tells more than the clock."""
+        """Processor time of its process so far, which says more than the clock on a busy machine."""
         try:
             fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         except FileNotFoundError:  # only Linux has it
@@ -226,7 +226,7 @@ class Console:
         return sum(int(fields[place]) for place in (11, 12)) * 1000 / os.sysconf("SC_CLK_TCK")
 
     def timed(self, address: str) -> tuple[float, str]:
-        """Milliseconds of one whole request, and the page."""
+        """Return the milliseconds of one whole request, and the page."""
         begun = time.perf_counter()
         answer = self.client.get(self.base + address)
         took = (time.perf_counter() - begun) * 1000
@@ -235,7 +235,7 @@ class Console:
 
 
 def addresses(bed: Bed, session: str, entries: int, jobs: int) -> dict[str, Sequence[str]]:
-    """What is asked of each page: name and addresses, one of them a round."""
+    """Return the addresses to request for each page, one in each round."""
     choose = random.Random(9)
     words = [re.sub(r"[^\w ]", " ", question) for question in bed.questions[:40]]
     return {
@@ -276,7 +276,7 @@ def addresses(bed: Bed, session: str, entries: int, jobs: int) -> dict[str, Sequ
 
 
 def measure(bed: Bed, session: str, jobs: int, rounds: int, only: str) -> bool:
-    """Print the table; whether every page kept the goal."""
+    """Print the table; return whether every page met the goal."""
     console = Console(bed)
     worker = ProcessLock(bed.settings.state.worker_lock)
     worker.acquire()  # Usually one runs, and what the index knows is then not looked at again.
@@ -309,7 +309,7 @@ def measure(bed: Bed, session: str, jobs: int, rounds: int, only: str) -> bool:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Print the table of all pages; 1 when one of them is slower than GOAL_MS at its 95th percentile."""
+    """Print the table of all pages; return 1 if the 95th percentile of one is over GOAL_MS."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--entries", type=int, default=ENTRIES)
     parser.add_argument("--jobs", type=int, default=JOBS)

@@ -1,10 +1,9 @@
-"""Vaults of any size for the scale bench: notes made of sentences of real sessions, vectors mostly made up.
+"""Make vaults of any size for the scale bench: notes of real sentences, with mostly invented vectors.
 
-A small model embeds about forty texts a second here, so 100,000 would take most of an hour. So the first
-`REAL_PASSAGES` are embedded by the model, and each further passage gets the mean of two of their vectors with
-noise, which is about as spread out, and for its words the vectors that the same words have in the embedded
-ones. All are stored through the index's own interface: how long a search takes does not depend on what the
-numbers mean. The hits of such a vault say nothing about quality, which `bench recall` measures.
+A small model embeds about forty texts a second, so that 100,000 would take most of an hour. So it embeds only the first
+`REAL_PASSAGES`. Each further passage gets the mean of two of their vectors with noise, and its words get the vectors of
+the same words there. All are stored through the index's own interface. The duration of a search does not depend on the
+values; the quality of its hits is measured by `bench recall`.
 """
 
 from __future__ import annotations
@@ -33,15 +32,15 @@ if TYPE_CHECKING:
 
 REAL_PASSAGES = 500
 NOISE = 0.6
-"""Length of the noise beside the mean of two unit vectors: neighbours are about as far as in real text."""
+"""Length of the noise added to the mean of two unit vectors, so that neighbours are as far as in real text."""
 SHARE_OF_PROJECTS, PROJECTS = 0.3, 20
-"""Notes that belong to one of so many projects; the others are seen from everywhere."""
+"""Share of notes that belong to a project, and the number of projects."""
 BATCH = 1000
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
 def sentences(data: Path | None) -> list[str]:
-    """Distinct sentences of 4 to 40 words that were said in the sessions; without data, made-up ones."""
+    """Return distinct sentences of 4 to 40 words from the sessions; without data, invented ones."""
     if data is None:
         return [" ".join(made_up_words(random.Random(number), 12)) for number in range(20_000)]
     found: dict[str, None] = {}
@@ -58,10 +57,9 @@ def sentences(data: Path | None) -> list[str]:
 
 
 def write_notes(vault: Path, said: Sequence[str], entries: int, seed: int = 7) -> list[str]:
-    """Notes of two to nine of the sentences with names of their own; returns one question per fiftieth note.
+    """Write notes of two to nine of the sentences, with unique names; return about 200 questions.
 
-    A question is most of a sentence of the note; each tenth has a slip of the pen, each fifth is about
-    nothing in the vault.
+    A question is most of a sentence of a note; each tenth has a typing error, each fifth is about nothing in the vault.
     """
     choose = random.Random(seed)
     questions: list[str] = []
@@ -97,7 +95,7 @@ def _question(choose: random.Random, sentence: str, number: int) -> str:
 
 @dataclass(frozen=True)
 class Sample:
-    """Passages that a real model embedded: float32[n, dimension], and one vector for each of their words."""
+    """Vectors of passages that a real model embedded: float32[n, dimension], and one for each of their words."""
 
     model: str
     vectors: Floats
@@ -124,7 +122,7 @@ def embed_some(store: IndexStore, embedder: Embedder, limit: int = REAL_PASSAGES
 
 
 def make_up_rest(store: IndexStore, sample: Sample, seed: int = 7) -> int:
-    """Give every passage that is still pending vectors made of the sample's; returns how many."""
+    """Give all pending passages vectors made of the sample's; return their number."""
     import numpy
 
     chance = numpy.random.default_rng(seed)

@@ -1,8 +1,8 @@
-"""A disk that does not answer: files that whoever opens them waits for.
+"""Imitate a disk that does not answer, with files on which opening blocks. Linux only.
 
-The kernel lets an open wait while another process holds a lease on the file (fcntl(2), `F_SETLEASE`), for as long as
-/proc/sys/fs/lease-break-time says (45 s, unless it was changed). Looking at the name and the size does not wait, so the
-files are written again, which makes everybody who knows them look inside. Linux only.
+An open blocks while another process holds a lease on the file (fcntl(2), `F_SETLEASE`), for the time in
+/proc/sys/fs/lease-break-time (45 s by default). Reading name and size does not block, so the files are also changed,
+which makes programs that know them read them again.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from contextlib import contextmanager
 from pathlib import Path
 
 OTHER_FILES = 256
-"""Descriptors that are left for everything else."""
+"""Descriptors that are left for other files."""
 
 
 @contextmanager
 def unanswered(paths: Sequence[Path]) -> Iterator[int]:
-    """Hold as many of `paths` as this process may have open, changed; how many those are. Main thread only."""
+    """Change and hold as many of `paths` as this process may open; yield their number. Main thread only."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     _raise_limit(len(paths) + OTHER_FILES)
     room = resource.getrlimit(resource.RLIMIT_NOFILE)[0] - OTHER_FILES
-    told = signal.signal(signal.SIGIO, signal.SIG_IGN)  # somebody waits: that is what we want
+    told = signal.signal(signal.SIGIO, signal.SIG_IGN)  # Sent when another process waits.
     held: list[int] = []
     try:
         for path in paths[:room]:
@@ -43,7 +43,7 @@ def unanswered(paths: Sequence[Path]) -> Iterator[int]:
 
 
 def _raise_limit(wanted: int) -> None:
-    """As far as it goes: root may, others only up to the hard limit."""
+    """Raise the limit of open files; without root only up to the hard limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     for limits in ((wanted, max(hard, wanted)), (min(wanted, hard), hard)):
         if wanted > soft:

@@ -1,11 +1,11 @@
-"""Do the user's decisions make the next proposals better? On labelled prompts, the labels taken for decisions.
+"""Measure whether the user's decisions make the next proposals better, with labels of prompts as decisions.
 
 Usage: python -m memoryvault.bench.decisions PROMPTS.jsonl ANSWERS.jsonl
 
-PROMPTS: one message a line, with `id`, `person`, `session`, `seq`, `text` and `items` (each with a `category`).
-ANSWERS: one line a message, `id` and `p`, the probability that it is worth remembering, from a model that was not
-trained on its person. Each person's messages come in time order; what is above the threshold is proposed, and decided.
-Prints the precision at the recall that the threshold gives without decisions, and of differences an interval of 90 %
+PROMPTS: one message on each line, with `id`, `person`, `session`, `seq`, `text` and `items` (each with a `category`).
+ANSWERS: `id` and `p` for each message: the probability that it is worth remembering, from a model that was not trained
+on its person. Each person's messages are taken in time order; those above the threshold are proposed and decided.
+Prints the precision at the recall that the threshold gives without decisions, with a 90 % interval of the difference
 (people drawn with replacement).
 """
 
@@ -67,7 +67,7 @@ def simulate(
     usual: float,
     parts: Sequence[str] = PARTS,
 ) -> Floats:
-    """The probabilities as decisions on what was proposed before have changed them."""
+    """Return the probabilities after the decisions on earlier proposals."""
     learned = given.copy()
     for messages in people:
         approved: list[int] = []
@@ -93,7 +93,7 @@ def precision_at(scores: Floats, right: Floats, recall: float) -> float:
 def interval(
     before: Floats, after: Floats, right: Floats, people: Sequence[Sequence[int]], recall: float
 ) -> tuple[float, float]:
-    """Of the difference in precision: its 5th and 95th percentile."""
+    """Return the 5th and 95th percentile of the difference in precision."""
     chance = numpy.random.default_rng(1)
     differences = []
     for _ in range(DRAWS):
@@ -105,7 +105,7 @@ def interval(
 
 
 def _place(scores: Floats, right: Floats, recall: float) -> int:
-    """How many ranks down this recall is reached."""
+    """Return the rank at which this recall is reached."""
     found = numpy.cumsum(right[numpy.argsort(-scores, kind="stable")])
     return int(numpy.searchsorted(found / found[-1], recall))
 

@@ -1,7 +1,7 @@
-"""What a hook costs the agent's turn, as whole processes: `python -m memoryvault.bench.hooks`.
+"""Measure the duration of hooks as whole processes: `python -m memoryvault.bench.hooks`.
 
-Every round runs each row once, a bare `python -I -S -c pass` among them, so that a slow moment of the machine meets
-all rows alike; ratios are of medians of the same run. The prompts go to a vault of 2,000 entries.
+Every round runs each row once, with a bare `python -I -S -c pass`, so that a slow moment of the machine affects all
+rows alike. Ratios are of medians of one run. The prompts go to a vault of 2,000 entries.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ WARM_P95_LIMIT_MS = 100.0
 PROMPT_LIMIT_MS = 300.0
 STOP_RATIO_LIMIT = 2.5
 RULES = 1000
-"""Rules that speak of something an agent does."""
+"""Number of rules with triggers."""
 CALL_RATIO_LIMIT, CALL_P95_LIMIT_MS = 2.5, 60.0
 
 
@@ -134,7 +134,7 @@ class Bench:
 
     @contextmanager
     def stopped_service(self) -> Iterator[None]:
-        """The service as a debugger or a sleeping laptop leaves it: there, and silent."""
+        """Stop the service with SIGSTOP, so that it exists and does not answer."""
         with RecallClient(self.settings.state.recall_socket) as client:
             pid = int(client.ping()["pid"])
         os.kill(pid, signal.SIGSTOP)
@@ -144,7 +144,7 @@ class Bench:
             os.kill(pid, signal.SIGCONT)
 
     def write_rules(self, count: int) -> None:
-        """Compile so many rules as the worker does."""
+        """Compile `count` rules as the worker does."""
         rules = []
         for number in range(count):
             text = f"Never push to branch-{number}; use tool{number} in lib/part{number}/, not npm run job-{number}."
@@ -154,7 +154,7 @@ class Bench:
         Path(self.settings.state.root, ACTIONS).write_bytes(compile_index(rules))
 
     def run_call(self, row: Row, command: str) -> None:
-        """The hook before one call of Bash, in a session of its own."""
+        """Run the hook before one call of Bash, in a new session."""
         payload = {
             "session_id": f"bench-{next(self._sessions)}",
             "transcript_path": str(self.transcripts / "x.jsonl"),
@@ -165,7 +165,7 @@ class Bench:
         self.time(row, stub_argv(ACTION_EVENTS[0]), json.dumps(payload).encode())
 
     def run(self, row: Row, event: str) -> None:
-        """One hook in a session of its own."""
+        """Run one hook in a new session."""
         session = f"bench-{next(self._sessions)}"
         payload = {
             "session_id": session,
@@ -178,7 +178,7 @@ class Bench:
         self.time(row, stub_argv(event), json.dumps(payload).encode())
 
     def time(self, row: Row, argv: Sequence[str], stdin: bytes = b"") -> None:
-        """Run `argv` to its end and note how long that took."""
+        """Run `argv` to its end and record the duration."""
         begun = time.perf_counter()
         done = subprocess.run(argv, input=stdin, env=self.env, cwd=self.project, capture_output=True, check=True)
         row.times.append((time.perf_counter() - begun) * 1000)
@@ -186,7 +186,7 @@ class Bench:
 
 
 def measure(bench: Bench, rounds: int, *, only_calls: bool = False) -> list[Row]:
-    """All rows, the bare interpreter first; `only_calls`: those without prompts."""
+    """Return all rows, the bare interpreter first. `only_calls`: leave out the prompts."""
     bare = Row("bare `python -I -S -c pass`")
     rows: dict[str, Row] = {event: Row(event) for event in EVENTS if event != "UserPromptSubmit"}
 
@@ -232,7 +232,7 @@ def measure(bench: Bench, rounds: int, *, only_calls: bool = False) -> list[Row]
 
 
 def table(rows: Sequence[Row]) -> str:
-    """The rows as markdown."""
+    """Return the rows as a markdown table."""
     bare = statistics.median(rows[0].times)
     head = ["whole process", "runs", "p50 ms", "p95 ms", "max ms", "× bare", "answered"]
     lines = [head, ["---", *["---:"] * (len(head) - 1)], *(row.cells(bare) for row in rows)]
@@ -240,7 +240,7 @@ def table(rows: Sequence[Row]) -> str:
 
 
 def verdicts(rows: Sequence[Row]) -> Mapping[str, bool]:
-    """The targets, and whether this run met them."""
+    """Return the targets, and whether this run met them."""
     named = {row.name: row for row in rows}
     bare = statistics.median(rows[0].times)
     checks: dict[str, Callable[[], bool]] = {
@@ -266,7 +266,7 @@ def verdicts(rows: Sequence[Row]) -> Mapping[str, bool]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the table and the targets; 1 when a target was missed."""
+    """Print the table and the targets; return 1 if a target was missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--entries", type=int, default=2000)
     parser.add_argument("--rounds", type=int, default=60)

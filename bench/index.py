@@ -1,7 +1,7 @@
-"""The drain against a plain `encode`, and recall over 2,000 entries: `python -m memoryvault.bench.index`.
+"""Compare the drain with a plain `encode`, and time recall over 2,000 entries: `python -m memoryvault.bench.index`.
 
-The recall service is a real process with the real model. Plain encoding runs in this process with the
-same model over the same texts, in turns with the drain.
+The recall service is a real process with the real model. Plain encoding runs in this process, with the same model and
+texts, in turns with the drain.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _COMMON = re.findall(
 
 
 def write_vault(vault: Path, entries: int, seed: int, first: int = 0) -> list[str]:
-    """Notes of 15 to 160 words, common ones and made-up names; returns one question per tenth note."""
+    """Write notes of 15 to 160 words, common ones and invented names; return a question for every tenth note."""
     choose = random.Random(seed)
     names = ["".join(choose.choices(_SYLLABLES, k=3)) for _ in range(3 * entries // 2)]
     questions = []
@@ -56,7 +56,7 @@ def write_vault(vault: Path, entries: int, seed: int, first: int = 0) -> list[st
 
 
 def made_up_words(choose: random.Random, count: int) -> list[str]:
-    """Two common words for each made-up one."""
+    """Return words of which two thirds are common and one third invented."""
     names = ["".join(choose.choices(_SYLLABLES, k=3)) for _ in range(count // 3)]
     words = [*choose.choices(_COMMON, k=count - len(names)), *names]
     choose.shuffle(words)

@@ -1,8 +1,7 @@
-"""Recall in other languages than English: `python -m memoryvault.bench languages`.
+"""Measure recall in languages other than English: `python -m memoryvault.bench languages`.
 
-For each language a vault of twelve notes, and what prompts in that language get of it, through the recall engine as
-hooks ask; no data set is needed. What the vaults are made of, tests/recall_regression/languages.json says in its
-`note`.
+For each language, prompts are asked in a vault of twelve notes, through the recall engine as hooks do. No data set is
+needed; `note` in tests/recall_regression/languages.json describes the vaults.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ IN_VIEW, HELD_OUT = "in view", "held out"
 
 
 def vaults() -> list[dict[str, Any]]:
-    """The languages of languages.json, those in view first."""
+    """Return the languages of languages.json, those in view first."""
     found: list[dict[str, Any]] = json.loads(FILE.read_text(encoding="utf-8"))["languages"]
     return found
 
 
 def measure(vault: Mapping[str, Any], embedder: Embedder | None) -> dict[str, Tally]:
-    """By kind of prompt what the notes of this language give; `embedder` None: by words alone."""
+    """Return the results of a language by kind of prompt. `embedder`: None for words alone."""
     prompts = [
         Prompt(row["kind"], row["text"], frozenset(row.get("expect", ())), frozenset(row.get("fine", ())))
         for row in vault["prompts"]
@@ -38,7 +37,7 @@ def measure(vault: Mapping[str, Any], embedder: Embedder | None) -> dict[str, Ta
 
 
 def together(measured: Sequence[Mapping[str, Tally]]) -> dict[str, Tally]:
-    """The sums by kind of prompt."""
+    """Return the sums by kind of prompt."""
     return {
         kind: Tally(
             *(sum(getattr(tallies[kind], field) for tallies in measured) for field in Tally.__dataclass_fields__)
@@ -48,7 +47,7 @@ def together(measured: Sequence[Mapping[str, Tally]]) -> dict[str, Tally]:
 
 
 def table(rows: Mapping[str, tuple[Mapping[str, Tally], Mapping[str, Tally]]]) -> Iterator[str]:
-    """Lines of markdown; each row with the model and by words alone."""
+    """Yield the lines of a markdown table, with the model and by words alone."""
     yield "| | right | beside | nothing: noisy | by words alone: right | beside | nothing: noisy |"
     yield "|---|---|---|---|---|---|---|"
     for name, both in rows.items():

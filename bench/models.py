@@ -1,9 +1,8 @@
-"""What number formats on the CPU cost and save: `python -m memoryvault.bench.models [FOLDER]`.
+"""Compare number formats of the embedding model on the CPU: `python -m memoryvault.bench.models [FOLDER]`.
 
-The packaged MiniLM, or the model in FOLDER, as fp32, bf16 and int8 (dynamic, linear layers only), each in a
-process of its own, in turns; the best round counts, since other programs only ever slow one down. Likeness
-is the cosine of a text's vector with its fp32 vector; `same first` is the share of questions whose nearest
-passage stays the same.
+The packaged MiniLM, or the model in FOLDER, runs as fp32, bf16 and int8 (dynamic, linear layers only), each in its own
+process, in turns; the best round counts. Likeness is the cosine of a text's vector with its fp32 vector; `same first`
+is the share of questions whose nearest passage stays the same.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ _OBJECTS = [
 
 
 def texts_and_questions(seed: int = 7) -> tuple[list[str], list[str]]:
-    """Notes of one to eight sentences, and questions about them."""
+    """Return notes of one to eight sentences, and questions about them."""
     choose = random.Random(seed)
 
     def sentence() -> str:
@@ -69,7 +68,7 @@ def texts_and_questions(seed: int = 7) -> tuple[list[str], list[str]]:
 
 
 def measure(form: str, folder: str) -> dict[str, Any]:
-    """One format in this process: milliseconds, texts a second, memory, and the vectors."""
+    """Measure one format in this process: milliseconds, texts a second, memory, and the vectors."""
     before = memory_mb(os.getpid())
     embedder = load_reference(locate_model(folder, Path("/nonexistent")), threads=1)
     _convert(embedder, form)
@@ -113,7 +112,7 @@ def _convert(embedder: SentenceTransformerEmbedder, form: str) -> None:
 
 
 def compare(runs: dict[str, list[dict[str, Any]]]) -> list[tuple[str, ...]]:
-    """Rows of the table: the best round of each format, likeness to fp32."""
+    """Return the rows of the table: the best round of each format, and the likeness to fp32."""
     import numpy
 
     reference = runs["fp32"][0]

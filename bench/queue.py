@@ -1,7 +1,7 @@
-"""The queue's speed: `python -m memoryvault.bench.queue`; exit status 1 when a bar is missed.
+"""Measure the speed of the queue: `python -m memoryvault.bench.queue`; exit status 1 if a goal is missed.
 
-Everything runs on real files below the temporary folder (`--folder` names another), with real processes where
-processes matter.  What is compared is measured in turns, so that a slow moment of the machine meets both.
+Everything runs on real files below the temporary folder (`--folder` names another one), with real processes where they
+matter. Compared runs take turns, so that a slow moment of the machine affects both.
 """
 
 from __future__ import annotations
@@ -76,25 +76,25 @@ HANDLERS = {"noop": _when, "slow": _slow, "reflect.session": _noop}
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The value below which that share lies."""
+    """Return the value below which this share of the values lies."""
     return sorted(values)[min(len(values) - 1, int(share * len(values)))]
 
 
 @dataclass
 class Report:
-    """Lines of markdown, and whether every bar was met."""
+    """Prints markdown tables, and counts the missed goals."""
 
     missed: int = 0
 
     def table(self, header: str, rows: Sequence[Sequence[object]]) -> None:
-        """Print one."""
+        """Print one table."""
         print(f"| {header} |\n|{'---|' * (header.count('|') + 1)}")
         for row in rows:
             print("| " + " | ".join(str(cell) for cell in row) + " |")
         print(flush=True)
 
     def bar(self, met: bool) -> str:
-        """In a cell."""
+        """Return the cell for a goal."""
         self.missed += not met
         return "yes" if met else "**no**"
 
@@ -104,7 +104,7 @@ class Report:
 
 @contextmanager
 def worker_process(state: StatePaths) -> Iterator[subprocess.Popen[bytes]]:
-    """A worker of the test kinds in a process of its own."""
+    """Run a worker for the test kinds in another process."""
     process = _start("--worker", state.root)
     try:
         while lock_holder(state.worker_lock) is None or not os.path.exists(state.wake_socket):
@@ -127,7 +127,7 @@ def _start(*arguments: str) -> subprocess.Popen[bytes]:
 
 
 def run_worker(folder: str) -> int:
-    """`--worker FOLDER`"""
+    """Run a worker: `--worker FOLDER`."""
     return Worker(_context(StatePaths(folder)), HANDLERS).run_forever()
 
 
@@ -136,7 +136,7 @@ def _context(state: StatePaths) -> WorkerContext:
 
 
 def run_producer(folder: str, name: str, count: int, way: str) -> int:
-    """`--producer FOLDER NAME COUNT ledger|hook`: milliseconds of each enqueue as JSON."""
+    """Print the milliseconds of each enqueue as JSON: `--producer FOLDER NAME COUNT ledger|hook`."""
     state, times, spooled = StatePaths(folder), list[float](), 0
     ledger = Ledger(state.queue_db, policies=POLICIES, wakeup=lambda: wake_worker(state.wake_socket))
     for number in range(count):
@@ -155,7 +155,7 @@ def run_producer(folder: str, name: str, count: int, way: str) -> int:
 
 
 def syncing(report: Report, root: Path, count: int) -> None:
-    """What this disk takes to sync one page: no durable enqueue can be faster."""
+    """Measure a sync of one page, the least duration of a durable enqueue."""
     times = []
     with (root / "page").open("wb", buffering=0) as file:
         for _ in range(count):
@@ -171,7 +171,7 @@ def syncing(report: Report, root: Path, count: int) -> None:
 
 
 def enqueueing(report: Report, root: Path, count: int) -> None:
-    """Eight processes enqueue at once while a worker works."""
+    """Measure eight processes that enqueue at once while a worker runs."""
     rows = []
     for way, label in (("ledger", "command (`Ledger.enqueue`)"), ("hook", "hook (opens the file each time)")):
         state = _state(root / f"enqueue-{way}")
@@ -197,7 +197,7 @@ def enqueueing(report: Report, root: Path, count: int) -> None:
 
 
 def starting(report: Report, root: Path, count: int) -> None:
-    """From the call of enqueue to the first line of the handler, in another process."""
+    """Measure from the call of enqueue to the first line of the handler, in another process."""
     state = _state(root / "start")
     times = []
     with (
@@ -221,7 +221,7 @@ def starting(report: Report, root: Path, count: int) -> None:
 
 
 def rates(report: Report, root: Path, count: int, rounds: int) -> None:
-    """No-op jobs, every one through huey, in turns with plain huey."""
+    """Compare the rate of no-op jobs with plain huey, in turns."""
     ours: list[float] = []
     plain: dict[str, list[float]] = {"default": [], "fsync=False": []}
     for number in range(rounds):
@@ -288,7 +288,7 @@ def _plain_rate(path: Path, count: int, fsync: bool | None) -> float:
 
 
 class _Timed:
-    """A connection that adds up what each statement takes."""
+    """A connection that adds up the time of each statement."""
 
     def __init__(self, conn: sqlite3.Connection) -> None:
         self._conn = conn
@@ -307,7 +307,7 @@ class _Timed:
 
 
 def _profile(report: Report, state: StatePaths, count: int) -> None:
-    """Where a job's time goes: the ledger's statements in one thread, and the rest."""
+    """Measure the time of a job in the ledger's statements, in one thread."""
     numbers = itertools.count()
     with Ledger(state.queue_db, policies=POLICIES) as ledger:
         ledger.enqueue_all(NewJob("noop", {}) for _ in range(count))
@@ -330,7 +330,7 @@ def _profile(report: Report, state: StatePaths, count: int) -> None:
 
 
 def recovering(report: Report, root: Path, rounds: int) -> None:
-    """A worker is killed in mid-job; from the start of the next to the job running again."""
+    """Kill a worker in mid-job, and measure from the start of the next one to the job's end."""
     times = []
     for number in range(rounds):
         state = _state(root / f"recover-{number}")

@@ -1,12 +1,12 @@
-"""Quality of recall: `python -m memoryvault.bench.recall`.
+"""Measure the quality of recall: `python -m memoryvault.bench.recall`.
 
-BM25 alone, dense alone, the plain sum of both (each scaled to 0..1) and the recall engine, in one run
-over the same index, with 95% confidence intervals (bootstrap over the questions); then the gate: how
-often a prompt about nothing in the vault is answered, and the recall that costs.
+Compares BM25 alone, dense alone, the sum of both (each scaled to 0..1) and the recall engine over the same index, with
+95% confidence intervals (bootstrap over the questions). Then the gate: how often a prompt about nothing in the vault
+gets an entry, and how much recall the gate costs.
 
-MEMORYVAULT_DATA names the folder with the data sets; without it only the project's own vaults are measured.
-LoCoMo, devbench and the notes with misleading neighbours are development data: their figures are in-sample, and so
-are those of the notes that echo the question and of the mixed notes, except for the questions held out.
+MEMORYVAULT_DATA names the folder with the data sets; without it only the project's own vaults are measured. LoCoMo,
+devbench and the notes with misleading neighbours are development data, so their figures are in-sample. So are those of
+the echoing and the mixed notes, except for the questions held out.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Task:
 
 
 def tasks(data: Path | None) -> Iterator[Task]:
-    """The data sets at hand."""
+    """Yield the available data sets."""
     regression = json.loads((REGRESSION / "queries.json").read_text(encoding="utf-8"))["queries"]
     silent = [row["text"] for row in regression if row.get("nothing")]
     if data is not None:
@@ -113,7 +113,7 @@ def _devbench(path: Path, silent: Sequence[str]) -> Task:
 
 
 def _misleading() -> Task:
-    """Two vaults in which the words of a sideways question lead to other notes: development data."""
+    """Two vaults in which the words of a sideways question also occur in other notes: development data."""
     content = json.loads((REGRESSION / "misleading.json").read_text(encoding="utf-8"))
     notes = content["notes"]
     documents = [
@@ -131,7 +131,7 @@ def _misleading() -> Task:
 
 
 def _of_kinds(name: str, file: str) -> Task:
-    """A vault with questions of several kinds, some of them held out; what it is made of, it says in its `note`."""
+    """A vault with questions of several kinds, some of them held out; its `note` describes it."""
     content = json.loads((REGRESSION / file).read_text(encoding="utf-8"))
     documents = [Document(note["id"], f"# {note['title']}\n\n{note['text']}") for note in content["notes"]]
     questions = [
@@ -142,7 +142,7 @@ def _of_kinds(name: str, file: str) -> Task:
 
 
 def _together() -> Task:
-    """All these notes in one vault: nothing was chosen on it as a whole."""
+    """All these notes in one vault, on which nothing was tuned."""
     documents, questions, silent = list[Document](), list[Question](), dict[str, Question]()
     for name, task in (
         ("misleading", _misleading()),
@@ -174,14 +174,14 @@ def _regression(rows: Sequence[dict[str, object]], silent: Sequence[str]) -> Tas
 
 
 def interval(values: Sequence[float], seed: int = 1) -> tuple[float, float]:
-    """95% of the means of RESAMPLES samples drawn from `values` with replacement."""
+    """Return the 95% interval of the mean, by RESAMPLES samples drawn with replacement."""
     choose = random.Random(seed)
     means = sorted(sum(choose.choices(values, k=len(values))) / len(values) for _ in range(RESAMPLES))
     return means[int(0.025 * RESAMPLES)], means[int(0.975 * RESAMPLES) - 1]
 
 
 def table(task: Task, evaluation: Evaluation) -> Iterator[str]:
-    """Lines of markdown: one row per method, then recall by kind of question."""
+    """Yield the lines of the tables: one row for each method, then recall by kind of question."""
     yield f"### {task.name}: {len(task.questions)} questions\n"
     yield f"| | NDCG@{K} | R@{K} | R@5 | first |"
     yield "|---|---|---|---|---|"
@@ -221,7 +221,7 @@ def _by_kind(found: Sequence[Ranking]) -> dict[str, float]:
 
 
 def silence(task: Task, evaluation: Evaluation) -> Iterator[str]:
-    """Lines of markdown: by eagerness, prompts about nothing that get something, and the recall kept."""
+    """Yield the lines of the table of the gate: false injections and recall kept, by eagerness."""
     without = _kept(evaluation, task.questions, None)
     prompts = len(task.unanswerable)
     yield f"The gate, {prompts} prompts about nothing here; R@{INJECTED} without it {without:.3f}\n"
@@ -243,7 +243,7 @@ def _kept(evaluation: Evaluation, questions: Sequence[Question], eagerness: str 
 
 
 class Remembering:
-    """An embedder that encodes a question once: each is asked for every method and every eagerness."""
+    """An embedder that encodes each question once for all methods and eagernesses."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder

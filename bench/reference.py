@@ -1,4 +1,4 @@
-"""The reference of all commands, made from their parsers.
+"""Render the reference of all commands from their parsers.
 
 `python -m memoryvault.bench.reference > docs/reference/commands.md`
 """
@@ -16,7 +16,7 @@ from ..cli.output import JSON_HELP
 
 
 def render_commands_reference(commands: Mapping[str, Command], groups: Mapping[str, str]) -> str:
-    """Markdown, a group's commands below its heading. The same on every terminal and Python."""
+    """Return the reference as markdown, with a group's commands below its heading."""
     parts = []
     told = set()
     lack_json = []

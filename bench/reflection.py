@@ -1,9 +1,9 @@
-"""How well sessions are read, on labelled prompts: `python -m memoryvault.bench.reflection`.
+"""Measure the quality of reading on labelled prompts: `python -m memoryvault.bench.reflection`.
 
-MEMORYVAULT_DATA names a folder with `prompts/dev.jsonl`: prompts of people on whom the weights were not trained; the
-thresholds were chosen on them. `--labels FILE` judges on others, `--answers FILE` judges recorded answers (one JSON
-object a line with `id`, `p`, and `tier`: saved, proposed, low or null) in place of the local readers, `--out FILE`
-records those of the model. `--judge` reads the project's own examples, which nobody trained or tuned on, instead.
+MEMORYVAULT_DATA names a folder with `prompts/dev.jsonl`: prompts of people on whom the thresholds were chosen, but the
+weights not trained. `--labels FILE` uses other prompts. `--answers FILE` judges recorded answers (JSON lines with `id`,
+`p`, and `tier`: saved, proposed, low or null) instead of the local readers; `--out FILE` records the model's answers.
+`--judge` uses the project's own examples, on which nobody trained or tuned.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class InProcess:
     name = NAME
 
     def __init__(self, upper: Any = None, words: NgramReader | None = None) -> None:
-        """Other weights than the packaged ones may be given."""
+        """Use the packaged weights, unless others are given."""
         self._model = MessageReader(Path(), upper)
         self._words = words or NgramReader()
 
@@ -69,7 +69,7 @@ class Noting:
 
 
 def answers_of(rows: Sequence[Row], reader: Reader) -> dict[str, Row]:
-    """What the miner makes of each message, read after the agent's words before it."""
+    """Return the miner's result for each message, read after the agent's words before it."""
     found: dict[str, Row] = {}
     noting = Noting(reader)
     for row in rows:
@@ -113,7 +113,7 @@ def _tier(candidate: Candidate) -> str:
 
 @dataclass(frozen=True)
 class Judged:
-    """A labelled message with what a reader made of it."""
+    """A labelled message with a reader's result."""
 
     person: str
     either: bool
@@ -123,7 +123,7 @@ class Judged:
 
 
 def judged(rows: Sequence[Row], answers: Mapping[str, Row]) -> Iterator[Judged]:
-    """Label and answer of each message; with two readings, what one of them has is right, what both have is asked."""
+    """Yield label and answer of each message. Of two labels one suffices for precision; recall needs both."""
     for row in rows:
         readings = [
             [i for i in part if i["category"] in LASTING] for part in (row["items"], row.get("second", row["items"]))
@@ -138,7 +138,7 @@ def judged(rows: Sequence[Row], answers: Mapping[str, Row]) -> Iterator[Judged]:
 
 
 def figures(messages: Sequence[Judged], tiers: frozenset[str]) -> tuple[float, float, float]:
-    """Precision, recall, and recall of what is said plainly."""
+    """Return precision, recall, and recall of what is said plainly."""
     chosen = [m for m in messages if m.tier in tiers]
     right = sum(m.either for m in chosen)
     return (
@@ -153,7 +153,7 @@ def _share(some: int, of: int) -> float:
 
 
 def interval(messages: Sequence[Judged], tiers: frozenset[str]) -> list[str]:
-    """90% intervals of `figures`, people drawn with replacement."""
+    """Return 90% intervals of `figures`, people drawn with replacement."""
     people: dict[str, list[Judged]] = {}
     for m in messages:
         people.setdefault(m.person, []).append(m)
@@ -167,7 +167,7 @@ def interval(messages: Sequence[Judged], tiers: frozenset[str]) -> list[str]:
 
 
 def table(rows: Sequence[Row], found: Sequence[tuple[str, Mapping[str, Row]]]) -> str:
-    """Markdown table of what is saved, and of what is saved or proposed."""
+    """Return a markdown table of what is saved, and of what is saved or proposed."""
     lines = ["| read by | what | number | precision | recall | of what is said plainly |", "|---|---|---|---|---|---|"]
     for name, answers in found:
         messages = list(judged(rows, answers))
@@ -180,7 +180,7 @@ def table(rows: Sequence[Row], found: Sequence[tuple[str, Mapping[str, Row]]]) -
 
 
 def by_kind(rows: Sequence[Row], found: Sequence[tuple[str, Mapping[str, Row]]]) -> str:
-    """Markdown table for examples that have a `kind`."""
+    """Return a markdown table for examples that have a `kind`."""
     lines = ["| read by | kind | of | saved | proposed | inbox | nothing |", "|---|---|---|---|---|---|---|"]
     for name, answers in found:
         for kind in dict.fromkeys(row["kind"] for row in rows):
@@ -191,7 +191,7 @@ def by_kind(rows: Sequence[Row], found: Sequence[tuple[str, Mapping[str, Row]]])
 
 
 def statements(rows: Sequence[Row], answers: Mapping[str, Row], memories: Path) -> str:
-    """How much our statements hold of the sentences that their owners would want to read later (memories.jsonl)."""
+    """Compare our statements with the sentences that their owners would want to read later (memories.jsonl)."""
     wanted: dict[str, list[set[str]]] = {}
     for memory in read_rows(memories):
         wanted.setdefault(memory["key"].partition(":")[0], []).append(set(content_words(memory["statement"])))

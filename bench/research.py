@@ -34,7 +34,7 @@ from ..vault.scrubbed import Scrubbed
 
 HOST = "127.0.0.1"
 SECONDS, FETCHES, TOKENS = 20, 3, 5000
-"""The shipped budget, but for the time: 300 s would only make a hanging server cost more of this table's time."""
+"""The default budget, except for the time, which is 300 s by default."""
 PARAGRAPH = "The soil of the greenhouse is dry at night, so a robot waters the tomatoes when a sensor says so. "
 SLOW_SECONDS = 0.5
 
@@ -85,7 +85,7 @@ class _Web(BaseHTTPRequestHandler):
 
 @dataclass(frozen=True)
 class Cost:
-    """What one idea cost."""
+    """Cost of one idea."""
 
     state: str
     wall_seconds: float
@@ -95,13 +95,13 @@ class Cost:
 
     @property
     def overran(self) -> bool:
-        """More than the budget was spent."""
+        """Whether more than the budget was spent."""
         late = self.wall_seconds > SECONDS + START_SECONDS
         return late or self.seconds > SECONDS or self.fetches > FETCHES or self.tokens > TOKENS
 
 
 def measure(root: Path, ideas: int, notes: int) -> list[Cost]:
-    """Research so many ideas, one after the other, in a vault beside so many notes of the user."""
+    """Research `ideas` ideas one after the other, in a vault beside `notes` notes of the user."""
     settings = _settings(root)
     _write_notes(root, notes)
     server = ThreadingHTTPServer((HOST, 0), _Web)
@@ -186,7 +186,7 @@ def _row(name: str, values: Sequence[float], limit: float, unit: str) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the table; 1 if anything ran over."""
+    """Print the table; return 1 if a budget was overrun."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ideas", type=int, default=50)
     parser.add_argument("--notes", type=int, default=2000)

@@ -57,10 +57,10 @@ class Hooks:
     name: str
     times: list[float] = field(default_factory=list)
     own: list[float] = field(default_factory=list)
-    """What each measured itself, since its interpreter began."""
+    """Milliseconds that each measured itself, from the start of its interpreter."""
     answered: int = 0
     cut: int = 0
-    """Ended by their own watchdog, with nothing."""
+    """Runs that their own watchdog ended."""
     partial: int = 0
     late: dict[str, int] = field(default_factory=dict)
 
@@ -121,11 +121,11 @@ class Bed:
         return Path(self.settings.state.index_db)
 
     def reconcile(self) -> float:
-        """Seconds that indexing what is not indexed takes."""
+        """Index all changed notes; return the seconds."""
         return _reconcile(self.vault, self.index_db)
 
     def killed_and_resumed(self) -> dict[str, float]:
-        """Index anew in a process that is killed half way; seconds until then, and of the rest."""
+        """Rebuild the index in a process that is killed half way; return the seconds before and after."""
         argv = [sys.executable, "-m", "memoryvault.bench.scale", "--reconcile", str(self.vault), str(self.index_db)]
         begun = time.perf_counter()
         child = subprocess.Popen(argv)
@@ -155,7 +155,7 @@ class Bed:
         return json.dumps(payload).encode()
 
     def run(self, into: Hooks, event: str, count: int, at_once: int = 1) -> None:
-        """Run `count` hooks, `at_once` started together; what they say of themselves is in the log."""
+        """Run `count` hooks, `at_once` at a time, and read their own figures from the log."""
         log = Path(self.settings.state.log_file)
         before = len(log.read_text().splitlines()) if log.exists() else 0
         argv = stub_argv(event)
@@ -195,7 +195,7 @@ class Bed:
 
     @contextmanager
     def draining(self) -> Iterator[None]:
-        """DRAINED more entries, which the service embeds while the block runs."""
+        """Add DRAINED entries, which the service embeds while the block runs."""
         write_notes(self.vault / "more", self.said, DRAINED, seed=11)
         self.reconcile()
         stop = threading.Event()
@@ -214,7 +214,7 @@ class Bed:
             thread.join()
 
     def dead_disk(self) -> AbstractContextManager[int]:
-        """Every note was changed, and who opens it waits."""
+        """Change every note, and let opening it block."""
         return unanswered(sorted(self.vault.rglob("*.md")))
 
 
@@ -234,7 +234,7 @@ def _indexed(index_db: Path) -> int:
 def measure(
     root: Path, said: Sequence[str], embedder: Embedder, sample: Sample | None, entries: int, rounds: int
 ) -> tuple[dict[str, Any], list[Hooks], Sample]:
-    """(figures, rows of hooks, the embedded sample) for one size."""
+    """Return (figures, rows of hooks, the embedded sample) for one size."""
     bed = Bed(root, said, entries)
     figures: dict[str, Any] = {"entries": entries, "rebuild_s": round(bed.reconcile(), 1)}
     for suffix in ("", "-wal", "-shm"):
@@ -282,7 +282,7 @@ def _first_answer(client: RecallClient, question: str) -> float:
 
 
 def ask(engine: RecallEngine, questions: Sequence[str]) -> Iterator[tuple[float, Mapping[str, float], bool]]:
-    """As a hook asks, the vectors being in memory already."""
+    """Ask as a hook does, with the vectors in memory."""
     engine.recall(RecallQuery(questions[0]))
     engine.wait_for_vectors(60)
     for question in questions:
@@ -320,7 +320,7 @@ FIGURES: tuple[tuple[str, Callable[[dict[str, Any]], object]], ...] = (
 
 
 def verdicts(figures: Sequence[Mapping[str, Any]], rows: Sequence[Hooks]) -> dict[str, bool]:
-    """The goals that this run could judge."""
+    """Return the goals that this run can judge, and whether they were met."""
     said: dict[str, bool] = {}
     for each in figures:
         if each["entries"] == ENGINE_GOAL[0]:
@@ -347,7 +347,7 @@ def verdicts(figures: Sequence[Mapping[str, Any]], rows: Sequence[Hooks]) -> dic
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print both tables and the goals; 1 when one was missed."""
+    """Print both tables and the goals; return 1 if one was missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     parser.add_argument("--rounds", type=int, default=100, help="prompts one by one")

@@ -1,8 +1,8 @@
-"""`python -m memoryvault.bench.scrub [DATA]`: how much the scrubber finds, and how much it damages.
+"""Measure recall and false positives of the scrubber: `python -m memoryvault.bench.scrub [DATA]`.
 
 DATA (or MEMORYVAULT_DATA) is the folder of development data: `secrets/dev.jsonl.gz` (lines with `text`, `label`,
-`rule`, `src`) and, if it is there, `sessions.tar.gz`. A string counts as found when scrubbing changes it. What the
-installed libraries hold, code and manuals, stands for text without secrets.
+`rule`, `src`) and optionally `sessions.tar.gz`. A string counts as found if scrubbing changes it. The code and manuals
+of the installed libraries are the text without secrets.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ class Sample:
 
     @property
     def family(self) -> str:
-        """The maker a rule is about: rules of one maker stay on one side of a split."""
+        """Issuer of the rule's secrets, by which samples are split."""
         return re.split(r"[.-]", self.rule.removeprefix("np."), maxsplit=1)[0]
 
     @property
     def half(self) -> str:
-        """A or B, by the maker."""
+        """A or B, by the issuer."""
         return "AB"[hashlib.sha256(self.family.encode()).digest()[-1] % 2]
 
 
@@ -70,14 +70,14 @@ class Score:
 
 
 def load(path: Path) -> tuple[Sample, ...]:
-    """Every sample of a gzipped JSONL file. Raises OSError."""
+    """Read the samples of a gzipped JSONL file. Raises OSError."""
     with gzip.open(path, "rt", encoding="utf-8") as file:
         rows = [json.loads(line) for line in file]
     return tuple(Sample(row["text"], bool(row["label"]), row["rule"], row["src"]) for row in rows)
 
 
 def score(samples: Iterable[Sample], policy: Policy = Policy.SECRETS) -> Score:
-    """How many secrets are found and how many other strings are changed."""
+    """Count the secrets that are found, and the other strings that are changed."""
     found = secrets = changed = others = 0
     for sample in samples:
         hit = bool(findings(sample.text, policy))
@@ -89,7 +89,7 @@ def score(samples: Iterable[Sample], policy: Policy = Policy.SECRETS) -> Score:
 
 
 def in_dispute(samples: Sequence[Sample]) -> set[str]:
-    """Texts labelled free of secrets in which what is found is, word for word, a secret by another label."""
+    """Return texts labelled as free of secrets in which the findings are secrets by the label of another text."""
     secrets = [sample.text for sample in samples if sample.secret]
     disputed = set()
     for sample in samples:
@@ -100,7 +100,7 @@ def in_dispute(samples: Sequence[Sample]) -> set[str]:
 
 
 def by_chance(score_of: Sequence[Sample]) -> tuple[str, str]:
-    """Rows without the model, all makers known and none."""
+    """Return the rows without the model: with all issuers known, and with none."""
     with patch.object(scrub, "is_random_token", lambda *_: False):
         known = row("all, without the model", score(score_of))
         with patch.object(scrub, "MARKED_TOKEN", NOTHING):
@@ -108,7 +108,7 @@ def by_chance(score_of: Sequence[Sample]) -> tuple[str, str]:
 
 
 def interval(hits: int, of: int) -> str:
-    """Wilson's, 95 %."""
+    """Return Wilson's interval, 95 %."""
     if not of:
         return "-"
     z, share = 1.96, hits / of
@@ -117,7 +117,7 @@ def interval(hits: int, of: int) -> str:
 
 
 def row(name: str, result: Score) -> str:
-    """Of the table."""
+    """Return one row of the table."""
     found, changed = interval(result.found, result.secrets), interval(result.changed, result.others)
     return (
         f"| {name} | {result.recall:.3f} ({result.found}/{result.secrets}, {found})"
@@ -126,7 +126,7 @@ def row(name: str, result: Score) -> str:
 
 
 def user_messages(archive: Path) -> Iterator[str]:
-    """What users typed in the sessions of an archive."""
+    """Yield what users typed in the sessions of an archive."""
     with tempfile.TemporaryDirectory() as folder:
         with tarfile.open(archive) as tar:
             tar.extractall(folder, filter="data")
@@ -137,9 +137,9 @@ def user_messages(archive: Path) -> Iterator[str]:
 
 
 SECRETS_TOLD = Path(__file__).with_name("secrets_told.txt")
-"""Lines with a secret, which stands between ⟦ and ⟧, under headings of what it is. Every value is made up."""
+"""Lines with an invented secret between ⟦ and ⟧, under headings for its kind."""
 ORDINARY_LINES = Path(__file__).with_name("ordinary_lines.txt")
-"""Lines of chat, logs, commands and code without any."""
+"""Lines of chat, logs, commands and code without secrets."""
 
 
 @dataclass(frozen=True)
@@ -152,12 +152,12 @@ class Line:
 
     @property
     def half(self) -> str:
-        """Rules are made with half A in view; half B is only counted."""
+        """A or B. Rules are written with half A in view; half B is only counted."""
         return "AB"[hashlib.sha256(self.text.encode()).digest()[-1] % 2]
 
     @property
     def is_clean(self) -> bool:
-        """Is nothing left of its secrets when it is saved by a user?"""
+        """Whether scrubbing for what a user saves removes all its secrets."""
         scrubbed = scrub.scrub(self.text, Policy.SECRETS)
         return not any(secret in scrubbed for secret in self.secrets)
 
@@ -167,7 +167,7 @@ class Line:
 
 
 def own_lines() -> tuple[Line, ...]:
-    """Those of both files."""
+    """Return the lines of both files."""
     lines, kind = [], ""
     for row in SECRETS_TOLD.read_text(encoding="utf-8").splitlines():
         if secrets := re.findall("⟦(.+?)⟧", row):
@@ -179,7 +179,7 @@ def own_lines() -> tuple[Line, ...]:
 
 
 def own_score(lines: Iterable[Line]) -> Score:
-    """Lines of which no secret is left, and ordinary ones that are changed."""
+    """Count the lines of which no secret is left, and the ordinary lines that are changed."""
     found = secrets = changed = others = 0
     for line in lines:
         if line.secrets:
@@ -190,7 +190,7 @@ def own_score(lines: Iterable[Line]) -> Score:
 
 
 def own_table() -> str:
-    """By halves, and half B by kinds."""
+    """Return the table of the project's own lines, by half and by kind."""
     lines = own_lines()
     rows = [row(f"half {half}", own_score(line for line in lines if line.half == half)) for half in "AB"]
     for kind in dict.fromkeys(line.kind for line in lines if line.secrets):
@@ -204,7 +204,7 @@ MAX_LIBRARY_FILE_BYTES = 300_000
 
 
 def library_texts() -> Iterator[str]:
-    """Every fourth text file of the installed libraries, by the order of their names."""
+    """Yield every fourth text file of the installed libraries, in order of name."""
     folder = Path(sysconfig.get_paths()["purelib"])
     files = sorted(path for path in folder.rglob("*") if path.suffix in LIBRARY_FILES)
     for path in files[::4]:
@@ -213,7 +213,7 @@ def library_texts() -> Iterator[str]:
 
 
 def libraries() -> str:
-    """What is changed in them, as a line."""
+    """Return a line on the changed strings in the installed libraries."""
     changed = characters = files = 0
     for text in library_texts():
         found = len(findings(text, Policy.SECRETS))
@@ -242,7 +242,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     groups.append(("without values labelled both ways", [s for s in samples if s.secret or s.text not in disputed]))
     for name, group in groups:
         print(row(name, score(group)))
-    # What is left of a secret of an unknown maker is its name and its randomness.
+    # A secret of an unknown issuer is found only by its name and its randomness.
     with patch.object(scrub, "MARKED_TOKEN", NOTHING):
         print(row("all, as if no maker's mark were known", score(samples)))
     print(*by_chance(samples), sep="\n")

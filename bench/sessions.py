@@ -1,4 +1,4 @@
-"""Sessions of any size as Claude Code writes them, made up but of usual proportions, for benchmarks and tests."""
+"""Make invented sessions of any size, as Claude Code writes them, for benchmarks and tests."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _WORDS = _PHRASE.split()
 
 
 def session_lines(turns: int, bytes_a_turn: int, seed: int = 1) -> Iterator[tuple[int, bytes]]:
-    """Lines of a session (turn's number, line with newline): each turn is a prompt, then calls with their results and
-    words of the agent up to `bytes_a_turn`, the last one the agent's."""
+    """Yield (number of the turn, line with newline) of a session. A turn is a prompt, then tool calls with their
+    results and words of the agent up to `bytes_a_turn`, then the agent's answer."""
     choose = random.Random(seed)
     number = 0
 

@@ -1,4 +1,4 @@
-"""How large the project is, beside its goals: `make size`.
+"""Print the size of the project beside its goals: `make size`.
 
 Counts the files that git tracks. A module counts as a crumb when it has fewer than 60 lines and one importer.
 """
@@ -22,18 +22,18 @@ _PRIVATE = re.compile(r"^\s*(?:from|import)\s+(?:_(?!_)\w+|\w+\._\w+)", re.MULTI
 
 
 def tracked(pattern: str) -> list[Path]:
-    """Tracked files of this pattern, relative to the repository."""
+    """Return the tracked files of a pattern, relative to the repository."""
     done = subprocess.run(["git", "ls-files", pattern], cwd=ROOT, capture_output=True, text=True, check=True)
     return [Path(line) for line in done.stdout.splitlines() if (ROOT / line).is_file()]
 
 
 def lines_of(path: Path) -> list[str]:
-    """Lines of a file."""
+    """Return the lines of a file."""
     return (ROOT / path).read_text("utf-8").splitlines()
 
 
 def imported_modules(path: Path) -> set[str]:
-    """Dotted names below the package that a module imports."""
+    """Return the dotted names below the package that a module imports."""
     here = path.with_suffix("").parts
     found: set[str] = set()
     for node in ast.walk(ast.parse((ROOT / path).read_text("utf-8"))):
@@ -46,7 +46,7 @@ def imported_modules(path: Path) -> set[str]:
 
 
 def crumbs(product: list[Path]) -> list[Path]:
-    """Small modules with a single importer in the product."""
+    """Return the small modules with a single importer in the product."""
     importers: Counter[str] = Counter()
     for path in product:
         importers.update(imported_modules(path))

@@ -1,8 +1,8 @@
-"""Recall in the first days: `python -m memoryvault.bench small`.
+"""Measure recall in small vaults: `python -m memoryvault.bench small`.
 
-A vault of no note, of three, eight and twenty beside 52 skills, as `memory init` leaves them: what a prompt gets, by
-what the prompt is about, and how much of it is noise. Through the recall engine as hooks ask; no data set is needed.
-What the vaults are made of, tests/recall_regression/small.json says in its `note`.
+Prompts are asked in vaults of 0, 3, 8 and 20 notes beside 52 skills, through the recall engine as hooks do. Counted is
+what a prompt gets, by the kind of prompt, and how much of it is noise. No data set is needed; `note` in
+tests/recall_regression/small.json describes the vaults.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FILE = REGRESSION / "small.json"
 
 @dataclass(frozen=True)
 class Prompt:
-    """What is typed, and the names of the notes and skills that should come, or may."""
+    """A prompt, and the names of the notes and skills that should come, or may."""
 
     kind: str
     """`note`, `skill` or `nothing`."""
@@ -39,25 +39,25 @@ class Prompt:
 
 @dataclass
 class Tally:
-    """What prompts of one kind were given."""
+    """Results of the prompts of one kind."""
 
     prompts: int = 0
     right: int = 0
-    """Prompts with one of the entries that should come."""
+    """Prompts that got one of the entries that should come."""
     noisy: int = 0
-    """Prompts with an entry that is neither right nor fine."""
+    """Prompts that got an entry that is neither right nor fine."""
     wrong_notes: int = 0
     wrong_skills: int = 0
 
 
 def content() -> dict[str, Any]:
-    """small.json."""
+    """Return the content of small.json."""
     found: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
     return found
 
 
 def prompts_of(vault: Mapping[str, Any], size: int) -> list[Prompt]:
-    """The prompts, one about a note that is not among the first `size` as about nothing."""
+    """Return the prompts; one about a note that is not among the first `size` counts as about nothing."""
     here = {note["slug"] for note in vault["notes"][:size]}
     prompts = []
     for row in vault["prompts"]:
@@ -68,7 +68,7 @@ def prompts_of(vault: Mapping[str, Any], size: int) -> list[Prompt]:
 
 
 def write_vault(folder: Path, notes: Sequence[Mapping[str, str]], skills: Sequence[Mapping[str, str]]) -> None:
-    """The entries as `memory save` and `memory skills index` leave them."""
+    """Write the entries as `memory save` and `memory skills index` do."""
     for note in notes:
         _write(folder / f"personal-private/{note['kind']}/{note['slug']}.md", note["kind"], note["title"], note["text"])
     for row in skills:
@@ -86,7 +86,7 @@ def _write(file: Path, kind: str, title: str, body: str) -> None:
 
 
 def name_of(path: str) -> tuple[str, bool]:
-    """The name that prompts expect of the entry at `path`, and whether it is a skill."""
+    """Return the name that prompts use for the entry at `path`, and whether it is a skill."""
     stem = path.rsplit("/", 1)[-1].removesuffix(".md")
     return stem.split("--", 1)[-1], path.startswith("personal-skills/")
 
@@ -94,7 +94,7 @@ def name_of(path: str) -> tuple[str, bool]:
 def measure(
     vault: Mapping[str, Any], size: int, skills: Sequence[Mapping[str, str]], embedder: Embedder | None
 ) -> dict[str, Tally]:
-    """By kind of prompt what the first `size` notes and the skills give; `embedder` None: by words alone."""
+    """Return the results by kind of prompt for `size` notes and the skills. `embedder`: None for words alone."""
     return given(vault["notes"][:size], skills, prompts_of(vault, size), embedder)
 
 
@@ -104,7 +104,7 @@ def given(
     prompts: Sequence[Prompt],
     embedder: Embedder | None,
 ) -> dict[str, Tally]:
-    """By kind of prompt what a vault of these notes and skills gives."""
+    """Return the results by kind of prompt for a vault of these notes and skills."""
     tallies = {kind: Tally() for kind in ("note", "skill", "nothing")}
     with tempfile.TemporaryDirectory(prefix="memoryvault-bench-") as name:
         folder = Path(name)
@@ -118,7 +118,7 @@ def given(
 
 
 def _count(tally: Tally, prompt: Prompt, entries: Sequence[tuple[str, bool]]) -> None:
-    """Add what a prompt was given, as (name, whether it is a skill)."""
+    """Count the entries that a prompt got, given as (name, whether it is a skill)."""
     wrong = [is_skill for name, is_skill in entries if name not in prompt.expect | prompt.fine]
     tally.prompts += 1
     tally.right += any(name in prompt.expect for name, _ in entries)
@@ -128,7 +128,7 @@ def _count(tally: Tally, prompt: Prompt, entries: Sequence[tuple[str, bool]]) ->
 
 
 def table(name: str, by_size: Mapping[str, Mapping[str, Tally]]) -> Iterator[str]:
-    """Lines of markdown."""
+    """Yield the lines of a markdown table."""
     yield f"### {name}\n"
     yield "| notes | note: right | noise: notes, skills | skill: right | noise | nothing: noisy | noise |"
     yield "|---|---|---|---|---|---|---|"

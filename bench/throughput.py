@@ -1,7 +1,7 @@
-"""What reading sessions costs: `python -m memoryvault.bench.throughput`.
+"""Measure the processor time of reading sessions: `python -m memoryvault.bench.throughput`.
 
-MEMORYVAULT_DATA names a folder with `sessions.tar.gz`. Processor time of one process that reads all sessions, with the
-model and with n-grams alone; nothing is written.
+MEMORYVAULT_DATA names a folder with `sessions.tar.gz`. One process reads all sessions, with the model and with n-grams
+alone; nothing is written.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class _Counting:
 
 @contextmanager
 def unpacked_sessions(data: Path) -> Iterator[list[Path]]:
-    """The sessions of `sessions.tar.gz`, in a temporary folder."""
+    """Unpack `sessions.tar.gz` into a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="memoryvault-sessions-") as folder:
         with tarfile.open(data / "sessions.tar.gz") as archive:
             archive.extractall(folder, filter="data")
@@ -47,7 +47,7 @@ def unpacked_sessions(data: Path) -> Iterator[list[Path]]:
 
 
 def read_all(sessions: list[Path], reader: Reader) -> tuple[float, int, int]:
-    """Processor seconds, messages read and candidates found."""
+    """Return processor seconds, messages read and candidates found."""
     counting, found = _Counting(reader), 0
     began = time.process_time()
     for path in sessions:

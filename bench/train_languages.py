@@ -1,8 +1,7 @@
-"""Measures the directions of the languages: `python -m memoryvault.bench.train_languages`.
+"""Rebuild index/languages.json, the directions of the languages: `python -m memoryvault.bench.train_languages`.
 
-Writes index/languages.json anew, from the sentences in language_samples.json: the same twelve in each language, about
-everyday things and programs. Nothing is learnt from notes or questions, so those recall is measured with are unseen.
-Deterministic up to the rounding of the processor. Needs the extra `semantic`.
+Uses language_samples.json: the same twelve sentences in each language, about everyday things and programs. No notes or
+questions of the benchmarks are used. Deterministic up to the rounding of the processor. Needs the extra `semantic`.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ SAMPLES = Path(__file__).with_name("language_samples.json")
 
 
 def measure(embedder: Embedder, texts: Sequence[str]) -> tuple[Floats, Floats]:
-    """The mean vector of the texts and that of their words: float32[dimension] each."""
+    """Return the mean vectors of the texts and of their words: float32[dimension] each."""
     encoded = embedder.encode_words(texts)
     words = numpy.concatenate([words.vectors for words in encoded.words])
     return encoded.vectors.mean(axis=0), words.mean(axis=0)

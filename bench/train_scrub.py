@@ -1,8 +1,7 @@
-"""Rebuilds the scrubber's weights: `python -m memoryvault.bench.train_scrub`.
+"""Rebuild the scrubber's weights: `python -m memoryvault.bench.train_scrub`.
 
-Deterministic. No string of anybody's is learnt from: what a secret looks like is made up here, form by form, and so is
-what only resembles one; the rest is this repository's own text. So whatever strings the scrubber is measured on are
-unseen. Needs numpy (it comes with the extra `semantic`).
+Deterministic. Secrets and look-alikes are invented here, form by form; the other text is this repository's. So all
+strings on which the scrubber is measured are unseen. Needs numpy (in the extra `semantic`).
 """
 
 from __future__ import annotations
@@ -49,11 +48,11 @@ OWN_TEXT = (
 SECRETS = 6000
 LOOKALIKES = 6000
 OWN_WEIGHT = 1500.0
-"""What all tokens of our own text weigh together."""
+"""Total weight of all tokens of our own text."""
 STRENGTH = 0.3
 NEWTON_STEPS = 60
 FALSE_ALARMS = 0.002
-"""Share of look-alikes that may be taken for secrets where the threshold is set."""
+"""Share of look-alikes above the threshold."""
 
 LOWER36 = string.ascii_lowercase + string.digits
 HEX = "0123456789abcdef"
@@ -197,7 +196,7 @@ def tokens_in(text: str) -> Iterator[tuple[str, str]]:
 
 
 def bigrams_of(words: Sequence[str]) -> dict[str, float]:
-    """Log-probability of each bigram in the words, smoothed."""
+    """Return the smoothed log-probability of each bigram in the words."""
     pairs: Counter[str] = Counter()
     for word in words:
         marked = f"^{word}$"
@@ -214,7 +213,7 @@ def bigrams_of(words: Sequence[str]) -> dict[str, float]:
 
 
 def fit(rows: Vector, labels: Vector, importance: Vector) -> tuple[Vector, float]:
-    """Weights and bias of a logistic regression with an L2 penalty, by Newton's method."""
+    """Return weights and bias of a logistic regression with an L2 penalty, by Newton's method."""
     mean, spread = rows.mean(axis=0), rows.std(axis=0) + 1e-9
     inside = np.hstack([(rows - mean) / spread, np.ones((len(rows), 1))])
     penalty = np.full(inside.shape[1], 1.0 / STRENGTH)
@@ -233,7 +232,7 @@ def fit(rows: Vector, labels: Vector, importance: Vector) -> tuple[Vector, float
 
 
 def train(without: str | None = None, seed: int = 1) -> Model:
-    """The model; `without` leaves one form of secrets out."""
+    """Train the model. `without`: a form of secrets to leave out."""
     text = own_text()
     words = sorted(set(re.findall(r"[a-z]{3,14}", text)))
     bigrams = bigrams_of(words)
@@ -249,7 +248,7 @@ def train(without: str | None = None, seed: int = 1) -> Model:
     importance = np.array([1.0] * (len(positive) + len(negative)) + [OWN_WEIGHT / max(1, len(own))] * len(own))
     plain, bias = fit(matrix, labels, importance)
     model = Model(dict(zip(names, plain.tolist(), strict=True)), bias, 0.0, bigrams)
-    # On others of their kind: where so few look-alikes pass.
+    # The threshold is set on other look-alikes.
     others = [model.logit(features_of(*one, bigrams)) for one in made(Maker(seed + 2, words), alike, LOOKALIKES)]
     threshold = sorted(others)[-max(1, round(FALSE_ALARMS * len(others)))]
     return Model(model.weights, bias, threshold, bigrams)
@@ -270,7 +269,7 @@ def dump(model: Model) -> str:
 
 
 def share_found(model: Model, form: str, seed: int = 9) -> float:
-    """Of made-up secrets of one form."""
+    """Return the share of invented secrets of one form that is found."""
     words = sorted(set(re.findall(r"[a-z]{3,14}", own_text())))
     strings = made(Maker(seed, words), [FORMS[form]], 500)
     features: list[Features] = [features_of(*one, model.bigrams) for one in strings]

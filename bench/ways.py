@@ -1,9 +1,9 @@
-"""Whose words a rule in a message is taken for: `python -m memoryvault.bench.ways [FILE]`.
+"""Measure how well a rule is attributed to its author: `python -m memoryvault.bench.ways [FILE]`.
 
-FILE holds one JSON object a line: `text`, a message; `rule`, a passage of it; `label`, "apart" where somebody else
-says it, "typed" where the person does. Without it, the project's own examples that nobody trained on. Each message
+FILE has one JSON object on each line: `text`, a message; `rule`, a passage of it; `label`, "apart" if somebody else
+says it, "typed" if the person does. The default is the project's own examples, which nobody trained on. Each message
 goes through the miner, with the model and with n-grams alone. `--show` prints each apart rule that is saved unasked,
-and each typed one that is not any more.
+and each typed one that is not.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ from .reflection import InProcess
 
 JUDGE = Path(__file__).parent.parent / "training" / "reader" / "examples" / "apart_judge.jsonl"
 SAME_WORDS = 0.5
-"""A memory is of the rule if it holds this share of the rule's content words."""
+"""Share of a rule's content words in a memory that is made of it."""
 
 
 @dataclass(frozen=True)
 class Way:
-    """A labelled message, and what became of its rule."""
+    """A labelled message, and the result for its rule."""
 
     text: str
     rule: str
     is_apart: bool
     own: bool
-    """It is taken for the person's own words."""
+    """Whether it is taken for the person's own words."""
     sure: bool
-    """The reader was sure enough to save it: it is, if it is the person's own."""
+    """Whether the reader is sure enough to save it, if it is the person's own."""
     saved: bool
 
 
 def read_ways(path: Path, reader: Reader) -> Iterator[Way]:
-    """Read each message as a session of its own. Raises OSError, ValueError, KeyError for another file."""
+    """Read each message as one session. Raises OSError; ValueError or KeyError for a file of another format."""
     for line in path.read_text("utf-8").splitlines():
         if line.strip():
             row = json.loads(line)
@@ -95,7 +95,7 @@ def _is_of(statement: str, rule: str) -> bool:
 
 
 def table(found: Sequence[tuple[str, Sequence[Way]]]) -> str:
-    """Markdown table of what becomes of the rules of each label."""
+    """Return a markdown table of the results for each label."""
     lines = [
         "| read by | the rule is | of | taken for the person's own | the reader is sure of | saved unasked |",
         "|---|---|---|---|---|---|",

@@ -1,1 +1,1 @@
-"""`make chaos`: real workers on real jobs, killed at random and at every named point; then all is counted."""
+"""`make chaos`: kill real workers at random and at every named point, then count jobs, memories and processes."""

@@ -1,4 +1,4 @@
-"""`make chaos`; `python -m memoryvault.bench.chaos --short` is what CI runs."""
+"""Run the chaos bench: `make chaos`, and in CI `python -m memoryvault.bench.chaos --short`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .verdict import Verdict, judge
 
 SHORT_KILLS = 24
 SHORT_SECONDS = 300.0
-"""Usually 15; a busy machine has to reach every way to die as well."""
+"""Usually 15 s suffice; on a busy machine reaching every kill point takes longer."""
 FULL_KILLS = 300
 FULL_SECONDS = 3600.0
 PLAIN_JOBS = 60
@@ -25,7 +25,7 @@ PLAIN_KILLS = 15
 
 
 def main(argv: list[str]) -> int:
-    """Run it; 1 if anything was lost, doubled or left."""
+    """Run the bench; return 1 if anything was lost, doubled or left running."""
     parser = argparse.ArgumentParser(prog="python -m memoryvault.bench.chaos", description=__doc__)
     parser.add_argument("--kills", type=int, default=None, help=f"at least so many (default {FULL_KILLS})")
     parser.add_argument("--seconds", type=float, default=None, help="start no round after this time")
@@ -79,7 +79,7 @@ def _disturb(bed: Bed, kills: int, seconds: float) -> tuple[int, float]:
         if bed.tally.total < kills:
             plan(bed, number)
         elif missing := [point for point in POINTS if point not in bed.tally.points]:
-            at_point(bed, missing[0])  # On a busy machine a round may end before it came there.
+            at_point(bed, missing[0])  # On a busy machine a round may end before this point.
         else:
             break
         number += 1

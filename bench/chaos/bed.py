@@ -1,7 +1,7 @@
-"""What is killed: a vault, real hooks, real workers and a recall service, in folders of their own.
+"""The set-up of the chaos bench: a vault, real hooks, real workers and a recall service, in separate folders.
 
-Workers and services are forked from this process, which has loaded the program and opened nothing: the same
-program in a process of its own, without half a second of imports for each of hundreds of starts.
+Workers and services are forked from this process, which has imported the program and opened nothing. This saves half a
+second of imports at each of hundreds of starts.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ HOST_LINE = {"type": "permission-mode", "permissionMode": "default"}
 
 @dataclass
 class Session:
-    """One agent session, and the rules its user stated: each is to become one entry."""
+    """One agent session, and the rules its user stated, each of which must become one entry."""
 
     id: str
     transcript: Path
@@ -51,23 +51,23 @@ class Session:
 
 @dataclass
 class Tally:
-    """What was done to the processes."""
+    """Counts of kills and of what was seen."""
 
     kills: Counter[str] = field(default_factory=Counter)
-    """By what was done: `KILL worker`, `STOP worker`, `KILL child`, …"""
+    """By signal and process: `KILL worker`, `STOP worker`, `KILL child`, …"""
     points: Counter[str] = field(default_factory=Counter)
     """Named points at which a process died."""
     missed: Counter[str] = field(default_factory=Counter)
-    """Named points to which a process did not come in time."""
+    """Named points that a process did not reach in time."""
     jobs: int = 0
-    """In every queue.db there was."""
+    """Jobs in all queue.db files of the run."""
     orphans: int = 0
-    """Children seen alive although their parent was gone for seconds."""
+    """Children that lived seconds longer than their parent."""
     unexpected: list[str] = field(default_factory=list)
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """Number of all kills."""
         return sum(self.kills.values())
 
 
@@ -94,7 +94,7 @@ class Bed:
     # ---- what the user and the host do
 
     def new_session(self) -> Session:
-        """A session that states one rule and ends."""
+        """Add a session that states one rule and ends."""
         number = len(self.sessions)
         session_id = f"{number:08x}-0000-4000-8000-{self.chance.getrandbits(48):012x}"
         path = self.sandbox.projects / "-home-dev-shop" / f"{session_id}.jsonl"
@@ -107,7 +107,7 @@ class Bed:
         return session
 
     def state_a_rule(self, session: Session) -> None:
-        """The user states one more rule; the host writes it down and runs its hooks, each of which exits with 0."""
+        """Let the user state one more rule: the host writes it down and runs its hooks."""
         word, *others = (_word(self.chance.randrange(85**3)) + _word(self.chance.randrange(85**3)) for _ in range(5))
         verb = self.chance.choice(VERBS)
         rule = "Always {} the {} {} with {}, never with {} or {}.".format(verb, word, *others)
@@ -132,19 +132,19 @@ class Bed:
 
     @contextlib.contextmanager
     def ledger(self) -> Iterator[Ledger]:
-        """The ledger as a command sees it; closed before anything is forked."""
+        """Open the ledger as a command does; it is closed before anything is forked."""
         with Ledger(self.state.queue_db, wakeup=lambda: wake_worker(self.state.wake_socket)) as ledger:
             yield ledger
 
     def count_jobs(self) -> Counter[str]:
-        """Add the jobs of this queue.db to the tally; by state."""
+        """Add the jobs of this queue.db to the tally; return their number by state."""
         with self.ledger() as ledger:
             counts = Counter(job.state for job in ledger.list_jobs(most=1_000_000))
         self.tally.jobs += sum(counts.values())
         return Counter({str(state): count for state, count in counts.items()})
 
     def double_messages(self) -> int:
-        """Ring once more for everything that waits."""
+        """Add a second message for every waiting job; return their number."""
         with self.ledger() as ledger, ledger.transaction() as conn:
             rows = conn.execute("SELECT id FROM job WHERE state = 'queued' AND sent_at IS NOT NULL").fetchall()
             for (job_id,) in rows:
@@ -155,7 +155,7 @@ class Bed:
 
     @contextlib.contextmanager
     def locked_queue(self) -> Iterator[None]:
-        """queue.db locked by somebody else: hooks spool."""
+        """Lock queue.db, so that hooks spool."""
         lock = sqlite3.connect(self.state.queue_db, isolation_level=None)
         lock.execute("BEGIN IMMEDIATE")
         try:
@@ -167,11 +167,11 @@ class Bed:
     # ---- processes
 
     def worker(self, kill_point: str | None = None, *arguments: str) -> int:
-        """Start `memory service worker` in a process of its own; its pid."""
+        """Start `memory service worker` in another process; return its pid."""
         return self._fork(lambda: memory_command(["service", "worker", *arguments]), kill_point)
 
     def service(self, kill_point: str | None = None) -> int:
-        """Start the recall service with a model that needs no weights; its pid."""
+        """Start the recall service with a model that needs no weights; return its pid."""
         vault = str(self.sandbox.vault)
         arguments = [vault, self.state.root, "--model", "fake", "--text-seconds", "0.002"]
         return self._fork(lambda: serve_with_fake_model(arguments), kill_point)
@@ -206,7 +206,7 @@ class Bed:
             os._exit(status)
 
     def ended(self, pid: int) -> int | None:
-        """Exit status, negative for a signal; None while it runs."""
+        """Return the exit status, negative for a signal; None while the process runs."""
         if pid not in self._children:
             return 0
         found, status = os.waitpid(pid, os.WNOHANG)
@@ -216,14 +216,14 @@ class Bed:
         return os.waitstatus_to_exitcode(status)
 
     def wait(self, pid: int, seconds: float) -> int | None:
-        """The same, waited for."""
+        """Wait for the end of a process; see `ended`."""
         until = time.monotonic() + seconds
         while (status := self.ended(pid)) is None and time.monotonic() < until:
             time.sleep(0.01)
         return status
 
     def kill(self, pid: int, number: signal.Signals, what: str) -> None:
-        """Send a signal and count it, if the process is there."""
+        """Send a signal and count it, if the process exists."""
         try:
             os.kill(pid, number)
         except ProcessLookupError:
@@ -231,7 +231,7 @@ class Bed:
         self.tally.kills[f"{number.name[3:]} {what}"] += 1
 
     def stop(self, pid: int, seconds: float = PATIENCE_SECONDS) -> None:
-        """End what a round has left running, by asking first."""
+        """End a process that a round has left running, first with SIGTERM."""
         for number in (signal.SIGCONT, signal.SIGTERM):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, number)

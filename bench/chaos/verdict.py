@@ -1,4 +1,4 @@
-"""The reckoning: all is run to its end without disturbance, then jobs, memories, index and processes are counted."""
+"""Run all jobs to their end without disturbance, then count jobs, memories, index entries and processes."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ SETTLE_SECONDS = 180.0
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a run came to."""
+    """Result of a run."""
 
     jobs: int
-    """In every queue.db of the run."""
+    """Jobs in all queue.db files of the run."""
     memories: int
-    """Rules that were stated: each must be one entry."""
+    """Rules that were stated, each of which must be one entry."""
     lost: int
     doubled: int
     orphans: int
     replayed: int
-    """Jobs that were killed in each of their attempts and kept as dead, then retried."""
+    """Jobs that were killed in all their attempts, kept as dead, and retried."""
     details: tuple[str, ...]
 
     @property
     def clean(self) -> bool:
-        """Nothing lost, doubled or left."""
+        """Whether nothing was lost, doubled or left running."""
         return not (self.lost or self.doubled or self.orphans)
 
 
 def settle(bed: Bed) -> int:
-    """Run all that is left, dead jobs retried; how many those were."""
+    """Run all jobs that are left, and retry dead ones; return the number of dead ones."""
     bed.stop_all()
     service = bed.service()
     replayed, until = 0, time.monotonic() + SETTLE_SECONDS
@@ -52,14 +52,14 @@ def settle(bed: Bed) -> int:
             if not dead and not ledger.list_jobs(["queued", "running"], most=1):
                 break
             ledger.advance(3600.0)
-            with ledger.transaction() as conn:  # A pause after a failure is not waited for.
+            with ledger.transaction() as conn:  # Do not wait for pauses after failures.
                 conn.execute("UPDATE job SET run_at = 0 WHERE state = 'queued'")
     bed.stop(service)
     return replayed
 
 
 def judge(bed: Bed) -> Verdict:
-    """Settle and count."""
+    """Run the remaining jobs, then count."""
     replayed = settle(bed)
     details: list[str] = []
     counts = bed.count_jobs()
@@ -85,7 +85,7 @@ def judge(bed: Bed) -> Verdict:
 
 
 def _memories(bed: Bed, details: list[str]) -> tuple[int, int]:
-    """Rules without an entry, and rules with more than one or with more than one occurrence."""
+    """Return the numbers of rules without an entry, and with several entries or occurrences."""
     entries = []
     for path in sorted(bed.sandbox.vault.rglob("*.md")):
         entries.append(parse_entry(str(path.relative_to(bed.sandbox.vault)), path.read_bytes()))
@@ -103,7 +103,7 @@ def _memories(bed: Bed, details: list[str]) -> tuple[int, int]:
 
 
 def _unmined(bed: Bed, details: list[str]) -> int:
-    """Open markers that point before the end of their transcript."""
+    """Return the number of open markers that point before the end of their transcript."""
     found = 0
     for session in list_markers(bed.state.markers):
         marker = read_marker(marker_path(bed.state.markers, session))
@@ -114,7 +114,7 @@ def _unmined(bed: Bed, details: list[str]) -> int:
 
 
 def _index(bed: Bed, details: list[str]) -> int:
-    """Entries that are in the index twice or not at all, and texts without a vector."""
+    """Return the number of entries that are in the index twice or not at all, and of texts without a vector."""
     files = {str(path.relative_to(bed.sandbox.vault)) for path in bed.sandbox.vault.rglob("*.md")}
     with IndexStore(Path(bed.state.index_db)) as store:
         indexed, pending = store.files(), store.pending_count("fake")

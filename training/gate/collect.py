@@ -1,8 +1,8 @@
 """Collect the gate's features: `python training/gate/collect.py OUT [people|notes|small…]`, with MEMORYVAULT_DATA set.
 
-Every pair of a prompt and one of the first entries that the real recall engine ranks for it, in vaults of several sizes
-(other people's memories fill them up), and in the project's own vaults of notes. OUT is a folder; each source of rows
-has a pickled file in it.
+A row is a pair of a prompt and one of the first entries that the real recall engine ranks for it, in vaults of several
+sizes (filled with other people's memories), and in the project's own vaults of notes. OUT is a folder with a pickled
+file for each source of rows.
 """
 
 from __future__ import annotations

@@ -38,23 +38,23 @@ BY_WORDS = [
 BY_MEANING = ["answers", "cosine", "related", "nearer", "shared", "coverage", "share", "passage_words", "prompt_words"]
 BY_MEANING += ["vault"]
 OF_NOTES = {"fact": "rule", "workflow": "rule", "said_high": "said_medium", "said_low": "said_medium"}
-"""Features of the note, with the one that is left out of the regression since it follows from these."""
+"""Features of the note, each with the one that is left out of the regression because it follows from the others."""
 EXACT = 1.5
-"""Weight of `exact`, not learned either: so few of these prompts are a name or a few words that one note has."""
+"""Weight of `exact`, not learned: few of these prompts are a name or a few words of one note."""
 COMPONENTS = 24
-"""Principal components of the prompts' vectors, from which it is learned which prompts need anything."""
+"""Principal components of the prompts' vectors, by which the prompts that need an entry are recognised."""
 SURELY = {"by_meaning": 0.8, "by_words": 3.0}
-"""Weight of `surely`, not learned: questions that a note answers are few among these prompts."""
+"""Weight of `surely`, not learned: few of these prompts are questions that a note answers."""
 PEOPLE = ("own", "20", "60", "200", "2000")
 K = 5
 WRONG_A_PROMPT = {"cautious": 0.10, "balanced": 0.20, "eager": 0.40}
-"""By position of the setting: wrong entries a prompt, over the mean of all sizes."""
+"""Wrong entries for each prompt, by eagerness, in the mean of all sizes."""
 STRENGTH = 0.03
 MIXED_WEIGHT = 0.2
-"""Weight of a row of a vault that others' memories fill up, against one of a person's own: what strangers said is told
-apart by its subject alone."""
+"""Weight of a row of a vault that is filled with others' memories, which differ already in their subjects; a row of
+a person's own vault weighs 1."""
 NOTES_WEIGHT = 0.1
-"""Weight of the rows of the notes' vaults, together, against those of people."""
+"""Total weight of the rows of the notes' vaults, as a share of that of people."""
 
 
 def load(path: Path) -> tuple[list[dict[str, Any]], np.ndarray]:
@@ -70,7 +70,7 @@ def matrix(rows: list[dict[str, Any]], names: list[str]) -> np.ndarray:
 
 
 def add_derived(rows: list[dict[str, Any]]) -> None:
-    """What collect.py of an earlier day did not have."""
+    """Add the features that are computed from others."""
     for row in rows:
         pair = row["by_meaning"]
         if "cosine" in pair:
@@ -81,7 +81,7 @@ def add_derived(rows: list[dict[str, Any]]) -> None:
 def prompt_components(
     rows: list[dict[str, Any]], vectors: dict[str, np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Components of each row's prompt (zeros where it has no vector), and mean and axes that make them."""
+    """Return the components of each row's prompt (zeros without a vector), and the mean and axes for them."""
     known = np.array(list(vectors.values()))
     mean = known.mean(0)
     axes = np.linalg.svd(known - mean, full_matrices=False)[2][:COMPONENTS]
@@ -91,8 +91,10 @@ def prompt_components(
 
 
 def centred(rows: list[dict[str, Any]], sources: np.ndarray) -> tuple[np.ndarray, dict[str, float]]:
-    """The OF_NOTES features, less their mean in people's own vaults, 0 where a note has none of its kind; and the
-    means: then a note of which nothing is known counts as an average one."""
+    """Return the OF_NOTES features, less their mean in people's own vaults, and the means.
+
+    A note without a feature of a kind gets 0, so that it counts as an average one.
+    """
     found, means = [], {}
     for name, other in OF_NOTES.items():
         family = [one for one in OF_NOTES if OF_NOTES[one] == other] + [other]
@@ -104,7 +106,7 @@ def centred(rows: list[dict[str, Any]], sources: np.ndarray) -> tuple[np.ndarray
 
 
 def weights_of_notes(slopes: Mapping[str, float], means: Mapping[str, float]) -> dict[str, float]:
-    """The weights of the features as they are, of those left out too, from the slopes of the centred ones."""
+    """Return the weights of all uncentred features, also of those left out, from the slopes of the centred ones."""
     weights = {}
     for other in dict.fromkeys(OF_NOTES.values()):
         family = [name for name in OF_NOTES if OF_NOTES[name] == other]
@@ -114,7 +116,7 @@ def weights_of_notes(slopes: Mapping[str, float], means: Mapping[str, float]) ->
 
 
 def fit(x: np.ndarray, y: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, float]:
-    """Weights and constant of the log-odds of needed against wrong."""
+    """Return weights and constant of the log-odds of needed against wrong."""
     mean, deviation = x.mean(0), x.std(0) + 1e-9
     model = LogisticRegression(C=STRENGTH, max_iter=500, tol=1e-3).fit((x - mean) / deviation, y, sample_weight=w)
     slope = (model.coef_[2] - model.coef_[0]) / deviation
@@ -138,7 +140,7 @@ def cross_validate(x: np.ndarray, y: np.ndarray, w: np.ndarray, groups: np.ndarr
 
 
 class Curve:
-    """Needs met and wrong entries over all thresholds, of the prompts of one size of vault."""
+    """Needs met and wrong entries over all thresholds, for the prompts of one size of vault."""
 
     def __init__(
         self, rows: list[dict[str, Any]], labels: np.ndarray, scores: np.ndarray, needs: dict[str, Any]
@@ -157,7 +159,7 @@ class Curve:
         self.needs = needs
 
     def at(self, threshold: float) -> tuple[float, float, float, float]:
-        """(needs met that are no habit, needs met, wrong a prompt, noise) at this threshold."""
+        """Return (needs met that are no habit, needs met, wrong entries a prompt, noise) at this threshold."""
         given = [one for one in self.given if one[0] >= threshold]
         met = sum(label == 2 for _, label, _ in given)
         wrong = sum(label == 0 for _, label, _ in given)
@@ -171,7 +173,7 @@ class Curve:
         )
 
     def thresholds(self, targets: list[float]) -> list[float]:
-        """The threshold at which there are so many wrong entries a prompt."""
+        """Return the thresholds with these numbers of wrong entries a prompt."""
         wrong = [score for score, label, _ in self.given if label == 0]
         return [wrong[min(int(target * self.needs["prompts"]), len(wrong) - 1)] for target in targets]
 
@@ -242,7 +244,7 @@ def main() -> None:
 
 
 def load_vectors(folder: Path, rows: list[dict[str, Any]]) -> dict[str, np.ndarray]:
-    """The vector of each person's prompt."""
+    """Return the vector of each person's prompt."""
     with (folder / "vectors").open("rb") as file:
         texts = pickle.load(file)  # noqa: S301 - our own file
     data = Path(os.environ["MEMORYVAULT_DATA"]) / "prompts"
@@ -261,7 +263,7 @@ def select(rows: list[dict[str, Any]], labels: np.ndarray, sources: np.ndarray, 
 
 
 def balanced(rows: Any, labels: Any, sources: Any, scores: Any, needs: Any, target: float) -> float:
-    """The threshold at which all sizes of vault together have `target` wrong entries a prompt in the mean."""
+    """Return the threshold at which the vaults of all sizes have `target` wrong entries a prompt in the mean."""
     curves = [Curve(*select(rows, labels, sources, scores, source), needs) for source in PEOPLE if source in sources]
     low, high = -20.0, 20.0
     for _ in range(40):
@@ -274,7 +276,7 @@ def balanced(rows: Any, labels: Any, sources: Any, scores: Any, needs: Any, targ
 
 
 def size_slope(rows: Any, labels: Any, sources: Any, scores: Any, vault: np.ndarray, needs: Any) -> float:
-    """By how much the threshold must rise with the logarithm of the vault's size for as many wrong entries a prompt."""
+    """Return the slope of the threshold over the logarithm of the vault's size at equal wrong entries a prompt."""
     limits, sizes = [], []
     for source in PEOPLE:
         part = select(rows, labels, sources, scores, source)

@@ -1,4 +1,4 @@
-"""Fits `calibration.json` on people that the weights were not trained on: `python -m training.reader.calibrate …`.
+"""Fit `calibration.json` on people that the weights were not trained on: `python -m training.reader.calibrate …`.
 
 Each part of the people is read with weights of the other parts (`--fold` of ngrams.py and finetune.py). The two
 readers' logits become probabilities by a logistic regression; thresholds are the lowest at which the wanted precision
@@ -28,10 +28,10 @@ from .report import curve
 
 SAVE = {"cautious": 0.92, "balanced": 0.86, "eager": 0.78}
 PROPOSE = {"cautious": 0.68, "balanced": 0.58, "eager": 0.47}
-"""Precision that is wanted on these people, by position of the setting. Right is what either reader would remember."""
+"""Wanted precision on these people, by eagerness. A message that either reader would remember counts as right."""
 HINT = 0.40
 IDEA, FIX = {"words": 0.3, "model": 0.15}, 0.3
-"""Least probabilities. The labelled prompts hold too few to fit them: chosen on our own examples (held_out.jsonl)."""
+"""Least probabilities, chosen on our own examples (held_out.jsonl), since the labelled prompts hold too few."""
 LEAST_CHOSEN = 20
 
 
@@ -50,7 +50,7 @@ def as_read(m: Message) -> types.Message:
 def message_rows(
     found: Sequence[Message], answers: Mapping[str, Any] | None, words: NgramReader
 ) -> list[dict[str, float]]:
-    """Values of each message, by name: as `Calibration.message` is given them."""
+    """Return the arguments of `Calibration.message` for each message."""
     rows = []
     for m in found:
         whole, parts = words.logits(as_read(m))
@@ -75,14 +75,14 @@ def message_rows(
 
 
 def words_of(weights: Path) -> NgramReader:
-    """A reader of which only the logits are asked."""
+    """Return a reader that is only used for its logits."""
     return NgramReader(Weights(weights), Calibration({"bias": 0.0}, {"bias": 0.0}, {}))
 
 
 def sentence_rows(
     found: Sequence[Message], answers: Mapping[str, Any] | None, words: NgramReader
 ) -> tuple[list[dict[str, float]], list[bool]]:
-    """Values of each sentence of the messages that hold something, and whether it is quoted."""
+    """Return the values of each sentence of the messages that hold something, and whether it is quoted."""
     rows, right = [], []
     for m in found:
         if not holds(m):
@@ -108,7 +108,7 @@ def sentence_rows(
 
 
 def fit(rows: Sequence[Mapping[str, float]], right: numpy.ndarray) -> dict[str, float]:
-    """Weights for soft answers, 0 to 1: each row counts as both."""
+    """Fit weights to soft labels, 0 to 1: each row counts for both answers."""
     names = list(rows[0])
     x = numpy.array([[row[name] for name in names] for row in rows])
     model = LogisticRegression(C=0.3, max_iter=1000).fit(
@@ -125,7 +125,7 @@ def probabilities(weights: Mapping[str, float], rows: Sequence[Mapping[str, floa
 
 
 def threshold(p: numpy.ndarray, right: numpy.ndarray, precision: float) -> float:
-    """The lowest probability from which on this share is right."""
+    """Return the lowest threshold at which this share is right."""
     order = numpy.argsort(-p, kind="stable")
     share = numpy.cumsum(right[order]) / numpy.arange(1, len(p) + 1)
     good = [k for k in range(LEAST_CHOSEN - 1, len(p)) if share[k] >= precision]
@@ -134,7 +134,7 @@ def threshold(p: numpy.ndarray, right: numpy.ndarray, precision: float) -> float
 
 @dataclass
 class Part:
-    """A part of the people with what readers that never saw them answer."""
+    """A part of the people with the answers of readers that were not trained on them."""
 
     found: list[Message]
     answers: Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""The labelled prompts as training examples: windows of sentences with soft targets."""
+"""Read the labelled prompts as training examples with soft targets."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from memoryvault.pipelines.reading.sentences import Sentence, sentences
 
 EXAMPLES = Path(__file__).with_name("examples")
 SECOND_READING = Path(__file__).with_name("second_reading.jsonl")
-"""2,620 of the messages as another reader labelled them: all with an item or a doubt, and what looks most like one."""
+"""2,620 of the messages with the labels of a second reader: all with an item or a doubt, and the most similar ones."""
 LASTING = ("preference", "correction", "fact", "workflow")
 CATEGORIES = (*LASTING, "fix", "idea")
 TIERS = ("high", "medium", "low")
 CHANNELS = ("core", "prompt", "action")
 WORTH = {"high": 1.0, "medium": 0.95, "low": 0.75}
-"""How sure the label is that the message holds something worth remembering."""
+"""Targets by tier: how sure the label is that the message holds something worth remembering."""
 DOUBT = 0.85
 NONE, NONE_IN_DOUBT = 0.02, 0.12
 
@@ -48,7 +48,7 @@ class Message:
     sentences: tuple[Sentence, ...] = field(default=(), compare=False)
 
     def worth(self, categories: Iterable[str]) -> float:
-        """Target of "this message holds an item of these categories", 0 to 1."""
+        """Return the target of "this message holds an item of these categories", 0 to 1."""
         tiers = [WORTH[item.tier] for item in self.items if item.category in categories]
         if not tiers:
             return NONE_IN_DOUBT if self.doubtful else NONE
@@ -63,12 +63,12 @@ def read_rows(path: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def channels_of(path: Path) -> dict[str, str]:
-    """Key of an item -> its channel, from memories.jsonl; {} when there is no such file."""
+    """Return the channel of each item by its key, from memories.jsonl; {} without such a file."""
     return {row["key"]: row["channel"] for row in read_rows(path)} if path.exists() else {}
 
 
 def messages(path: Path, channels: Mapping[str, str] = {}, weight: float = 1.0) -> list[Message]:
-    """Read labelled prompts. A quote that is not in its message is placed over all of it."""
+    """Read labelled prompts. A quote that is not in its message covers all of it."""
     found = []
     for row in read_rows(path):
         text = row["text"]
@@ -94,7 +94,7 @@ def messages(path: Path, channels: Mapping[str, str] = {}, weight: float = 1.0) 
 
 
 def read_again(found: Sequence[Message], path: Path = SECOND_READING) -> list[Message]:
-    """Messages with the labels of their second reader, for those that have one (quotes are stored as positions)."""
+    """Return the messages that have a second reader, with its labels (quotes are stored as positions)."""
     by_id = {m.id: m for m in found}
     again = []
     for row in read_rows(path):
@@ -110,7 +110,7 @@ def read_again(found: Sequence[Message], path: Path = SECOND_READING) -> list[Me
 
 
 def for_training(found: Sequence[Message]) -> list[Message]:
-    """Each message once for each of its readers, who share its weight: what they disagree on becomes a soft target."""
+    """Return each message once for each of its readers, with equal shares of its weight."""
     again = {m.id: m for m in read_again(found)}
     both = []
     for m in found:
@@ -122,14 +122,14 @@ def for_training(found: Sequence[Message]) -> list[Message]:
 
 
 def fold_of(people: Iterable[str], folds: int) -> dict[str, int]:
-    """Person -> part. The parts hold people, never single messages, in an order that is always the same."""
+    """Assign each person to one of `folds` parts, always in the same way."""
     order = sorted(set(people))
     random.Random(7).shuffle(order)
     return {person: number % folds for number, person in enumerate(order)}
 
 
 def parts_of(data: Path, folds: int, fold: int | None) -> tuple[list[Message], list[Message]]:
-    """The labelled messages of the people that train, and of those that are left out (nobody without a fold)."""
+    """Return the labelled messages of the people for training, and of those left out (none without a fold)."""
     channels = channels_of(data / "memories.jsonl")
     found = [m for name in ("train", "dev") for m in messages(data / f"{name}.jsonl", channels)]
     parts = fold_of((m.person for m in found), folds)
@@ -137,7 +137,7 @@ def parts_of(data: Path, folds: int, fold: int | None) -> tuple[list[Message], l
 
 
 def ideas_and_fixes(names: Sequence[str] = ("examples", "fields", "orders"), weight: float = 1.0) -> list[Message]:
-    """Our own examples of ideas and fixes, which few of the labelled prompts hold, and of what looks like one."""
+    """Return our own examples of ideas, fixes and look-alikes, since few of the labelled prompts hold any."""
     found = []
     for name in names:
         for number, row in enumerate(read_rows(EXAMPLES / f"{name}.jsonl")):

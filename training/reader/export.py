@@ -1,7 +1,7 @@
-"""Writes the model's weights, the mean of some trainings, and its logits for labelled files.
+"""Write the model's weights, the mean of some trainings, and its logits for labelled files.
 
-`python -m training.reader.export OUT.safetensors STATE.pt [STATE.pt …] --read LABELS.jsonl …`: the logits go beside
-the first state, under the name of the labels.
+`python -m training.reader.export OUT.safetensors STATE.pt [STATE.pt …] --read LABELS.jsonl …`: the logits are written
+beside the first state, under the name of the labels.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Fine-tunes the packaged MiniLM to read a message: which sentences are worth remembering, and as what."""
+"""Fine-tune the packaged MiniLM to judge which sentences of a message are worth remembering, and as what."""
 
 from __future__ import annotations
 

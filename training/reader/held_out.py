@@ -1,9 +1,9 @@
-"""Reads each part of the people with weights of the other parts, as sessions are read.
+"""Read each part of the people with weights of the other parts, as sessions are read.
 
 `python -m training.reader.held_out DATA CV OUT`, with CV as for calibrate.py.
 
-Writes `labels.jsonl` (with the second reading) and `answers.jsonl` into a folder, for `bench.reflection --labels
---answers`. The limits are those of `calibration.json`.
+Writes `labels.jsonl` (with the second reading) and `answers.jsonl` into OUT, for `bench.reflection --labels --answers`.
+The thresholds are those of `calibration.json`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Trains the linear reader of hashed n-grams: `python -m training.reader.ngrams DATA`."""
+"""Train the linear reader of hashed n-grams: `python -m training.reader.ngrams DATA`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def matrix(pairs: Sequence[tuple[str, str]]) -> csr_matrix:
 
 
 def fit(x: csr_matrix, y: numpy.ndarray, weight: numpy.ndarray, c: float = C) -> numpy.ndarray:
-    """Weights of a logistic regression on soft targets: each example counts as both answers."""
+    """Fit a logistic regression to soft targets: each example counts for both answers."""
     both = vstack([x, x])
     answers = numpy.r_[numpy.ones(len(y)), numpy.zeros(len(y))]
     weights = numpy.r_[y * weight, (1 - y) * weight]

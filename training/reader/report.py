@@ -1,4 +1,4 @@
-"""Figures of a reading, in one line: for choosing between trainings."""
+"""Summarise a reading on a few lines, to choose between trainings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .data import LASTING, Message
 
 
 def worth_of(row: Mapping[str, Any]) -> float:
-    """Logit of a message: mean of its best window's and its best sentence's."""
+    """Return the logit of a message: the mean of its best window's and its best sentence's."""
     best_window = max(w[0] for w in row["windows"])
     best = max((s["worth"] for s in row["sentences"]), default=best_window)
     return 0.5 * (best_window + best)

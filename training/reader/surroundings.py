@@ -1,8 +1,9 @@
-"""Trains what tells a person's own words from another's: `python -m memoryvault.training.reader.surroundings DATA`.
+"""Train the models that separate a person's own words from another's.
 
-Two linear models say it of a passage: one over hashed words and the layout, one over what the reading model makes of
-the message. Their blend goes into `calibration.json`. DATA holds the labelled prompts; what is quoted in them a person
-typed. Deterministic. Prints, for messages (and people) that a fold left out, how many apart are told at the limits.
+`python -m memoryvault.training.reader.surroundings DATA`. Two linear models judge a passage: one by hashed words and
+the layout, one by the states of the reading model. Their blend goes into `calibration.json`. DATA holds the labelled
+prompts, whose quotes a person typed. Deterministic. Prints how many passages of left-out messages and people are
+recognised at several limits.
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ from .ngrams import save
 EXAMPLES = Path(__file__).parent / "examples" / "apart.jsonl"
 FOLDS = 5
 REAL_WEIGHT = 0.3
-"""Of a real prompt's passage beside one of our own examples."""
+"""Weight of a passage of a real prompt; one of our own examples weighs 1."""
 C_WORDS, C_MODEL, C_BLEND = 20.0, 0.003, 1.0
 STRICT = 0.5
-"""Logit below even odds from which on words are the person's own: another's must not be saved, one's own may wait."""
+"""Logit below even odds at which words count as the person's own, since another's must not be saved."""
 LONGEST_RULE = 160
 SHORT_PROMPT, MOST_BESIDE = 160, 400
 """Characters, and number, of prompts beside which a rule is put."""
@@ -54,12 +55,12 @@ class Passage:
     group: str
     """Passages of one group are in one fold."""
     is_plain: bool = True
-    """As it was written: what is judged. Others are variants of it."""
+    """Whether it is an example as written, on which the models are judged, and no variant of one."""
 
 
 def ours(rows: Sequence[Any], rules: Sequence[str], agents: Sequence[str]) -> Iterator[Passage]:
-    """Yield our examples as they are; and again with a rule that a person typed and an agent's words before it, so
-    that the surroundings tell and not the rule."""
+    """Yield our examples as they are, and again with another rule and an agent's words before them, so that the models
+    learn from the surroundings and not from the rule."""
     draw = random.Random(1)
     for number, row in enumerate(rows):
         rule = row["rule"]
@@ -85,7 +86,7 @@ def real(rows: Sequence[Any]) -> Iterator[Passage]:
 
 
 def beside(rows: Sequence[Any], rules: Sequence[str]) -> Iterator[Passage]:
-    """Yield short prompts of people in which nobody quoted anything, each with a rule behind or before it."""
+    """Yield short prompts of people without a quote, each with a rule after or before it."""
     draw = random.Random(3)
     short = [row for row in rows if not row["items"] and 0 < len(row["text"].strip()) <= SHORT_PROMPT]
     for row in draw.sample(short, min(MOST_BESIDE, len(short))):
@@ -105,7 +106,7 @@ def _passage(
 
 
 class _Keeping:
-    """In the place of the head: keeps what it would have been given."""
+    """Stands in for the head, and keeps its input."""
 
     def __init__(self) -> None:
         self.rows: list[numpy.ndarray] = []
@@ -143,7 +144,7 @@ def _is_of(part: Sentence, passage: Passage) -> bool:
 
 
 def seen(found: Sequence[Passage], cache: Path | None) -> list[numpy.ndarray]:
-    """`Model.rows` of each passage; what the file has is not read again."""
+    """Return `Model.rows` of each passage, from the cache where it has them."""
     keys = [hashlib.sha256(repr((p.text, p.start, p.end, p.before)).encode()).hexdigest() for p in found]
     known: dict[str, numpy.ndarray] = {}
     if cache and cache.exists():
@@ -172,7 +173,7 @@ def matrix(found: Sequence[Passage]) -> csr_matrix:
 
 
 def fit(x: Any, is_apart: numpy.ndarray, weight: numpy.ndarray, c: float) -> LogisticRegression:
-    """Both answers weigh the same."""
+    """Fit a logistic regression in which both labels have the same total weight."""
     weight = numpy.where(is_apart, weight / weight[is_apart].sum(), weight / weight[~is_apart].sum())
     model = LogisticRegression(C=c, max_iter=500, fit_intercept=False)
     return model.fit(x, is_apart, sample_weight=weight * len(weight) / 2)
@@ -207,7 +208,7 @@ def train(found: Sequence[Passage], x: csr_matrix, sentences_of: Sequence[numpy.
 
 
 def told(logit: numpy.ndarray, is_apart: numpy.ndarray) -> str:
-    """How many of the apart are told where so many of the typed are taken for apart."""
+    """Describe the share of apart passages that is recognised at several shares of false alarms."""
     own = logit[~is_apart]
     cells = []
     for share in (0.02, 0.03, 0.05, 0.10, 0.20):
