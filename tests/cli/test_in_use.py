@@ -1,4 +1,4 @@
-"""An entry in use is the same for every command and page that counts or lists them."""
+"""Every command and page counts and lists the same entries in use."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_what_is_in_use_and_what_waits_are_counted_by_listing_each_folder_once(
     assert sorted(listed) == sorted(os.path.relpath(folder, bed.vault) for folder, _, _ in os.walk(bed.vault))
 
 
-def test_what_its_status_hides_is_told(bed: Bed, capsys: pytest.CaptureFixture[str]) -> None:
+def test_entries_hidden_by_their_status_are_counted(bed: Bed, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list"]) == 0
     assert capsys.readouterr().err == "memory: not in use, and not shown: 1 resolved (--status resolved)\n"
     assert listed(capsys, "--status", "resolved") == ["x.md"]
