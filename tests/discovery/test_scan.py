@@ -316,7 +316,7 @@ NO_LINKS = "<rss><channel><item><title>one-{n}</title><guid isPermaLink='false'>
 
 
 @pytest.mark.parametrize("page", [NO_LINKS, '{{"items": [{{"id": "{n}", "title": "one-{n}"}}]}}'], ids=["rss", "json"])
-def test_nor_does_it_come_with_what_has_no_address_but_the_page_s(bed: Bed, site: Site, page: str) -> None:
+def test_the_key_of_an_address_is_not_in_items_without_their_own_address(bed: Bed, site: Site, page: str) -> None:
     """It would get into the note of the pattern."""
     site.put("/page", page.format(n=1))
     bed.sources(f"feed: {site.url('/page')}?k=my-own-secret")
@@ -327,7 +327,7 @@ def test_nor_does_it_come_with_what_has_no_address_but_the_page_s(bed: Bed, site
 
 
 @pytest.mark.parametrize("problem", ["hangs", "bursts", "says nothing"])
-def test_nor_is_it_when_the_reader_of_the_feed_fails(bed: Bed, site: Site, problem: str) -> None:
+def test_the_token_of_an_address_is_in_no_message_when_the_reader_fails(bed: Bed, site: Site, problem: str) -> None:
     def run(*_: object, **__: object) -> ChildResult:
         if problem == "hangs":
             raise Retry("the child took too long")
