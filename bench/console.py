@@ -49,7 +49,7 @@ TOLD, TOLD_BEFORE = "personal-private/preferences/told.md", "personal-private/_r
 SOURCES = 12
 GOAL_MS = 300.0
 NO_WORKER = ", while no worker runs"
-"""Such are measured last: each of the notes is looked at."""
+"""Marks pages that are measured last, without a worker, so that all notes are checked."""
 STOP_SECONDS = 15
 
 
@@ -279,7 +279,7 @@ def measure(bed: Bed, session: str, jobs: int, rounds: int, only: str) -> bool:
     """Print the table; return whether every page met the goal."""
     console = Console(bed)
     worker = ProcessLock(bed.settings.state.worker_lock)
-    worker.acquire()  # Usually one runs, and what the index knows is then not looked at again.
+    worker.acquire()  # With a worker, as usual, indexed notes are not checked again.
     rows = []
     kept = True
     try:

@@ -129,7 +129,7 @@ FORMS: Mapping[str, str] = {
     "prefix, one case": f"{PREFIX}<lower36 24 32 40>",
     "prefix, long": f"{PREFIX}<base64url 80 110 150>",
 }
-"""How services make tokens; none names a maker."""
+"""Forms of tokens as services make them, without an issuer's mark."""
 
 LOOKALIKES_OF: Mapping[str, str] = {
     "digest": "<hex 32 40 64>",
@@ -163,7 +163,7 @@ LOOKALIKES_OF: Mapping[str, str] = {
     "class of a style": "<Word>_<word>__<base62 5>-<word>",
     "resource": "arn:aws:<word>:us-east-1:<digits 12>:<word>/<uuid>",
 }
-"""What stands in ordinary text, and is long and mixed as well."""
+"""Forms of long mixed strings in ordinary text."""
 
 SECRET_NAME = "<one ,access token,api key,secret,token,client secret,auth key,bearer>"
 BEFORE = (

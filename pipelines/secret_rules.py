@@ -99,17 +99,17 @@ def _has_digit(_match: re.Match[str], value: str) -> bool:
 
 
 def _made(match: re.Match[str], value: str) -> bool:
-    """Has it the shape of what a person makes up?"""
+    """Whether it has the shape of a password that a person chose."""
     return _stands(match, value) and shape_of(value) >= Shape.MARKED
 
 
 def _of_router(match: re.Match[str], value: str) -> bool:
-    """Is it certain by the number that tells how it is encrypted, or by its shape?"""
+    """Whether the number of the encryption shows that it is a password, or its shape does."""
     return _certain(match, value) if match["type"] else _made(match, value)
 
 
 def _several(_match: re.Match[str], value: str) -> bool:
-    """Has it six digits or letters with a digit among them, and no word?"""
+    """Whether it has six letters and digits, at least one digit, and no word."""
     signs = [character for character in value if character.isalnum()]
     return len(signs) >= 6 and any(map(str.isdigit, signs)) and re.search(r"[a-z]{5}|[A-Za-z]{9}", value) is None
 
@@ -288,7 +288,7 @@ SHAPES: tuple[Rule, ...] = (
         "webcal://p24-caldav.acme.test/published/2/⟦YGKiIyMzVsym7QELrNSmUOg2vZ7izBEi⟧",
         _no_stand_in,
     ),
-    # A session cookie. Hexadecimal digits may be a digest; among cookies, and behind such a name, they are its key.
+    # A session cookie. Elsewhere hexadecimal digits may be a digest.
     _rule(
         KEY,
         "ookie",

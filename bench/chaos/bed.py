@@ -282,7 +282,7 @@ def _exists(pid: int) -> bool:
 
 
 def _word(number: int) -> str:
-    """A made-up word: no rule may look like a variant of another, or it would be taken for the same memory."""
+    """Return an invented word, so that no rule looks like another wording of an earlier one."""
     word = ""
     for _ in range(3):
         number, consonant = divmod(number, 17)

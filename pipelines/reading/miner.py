@@ -1,4 +1,4 @@
-"""Make candidates of a session's turns: a reader judges what is worth remembering. No I/O of its own.
+"""Make candidates of a session's turns: a reader judges what is worth remembering. Pure.
 
 Code, not the reader, decides who speaks (`Turn`), what was pasted, the exact words, and the explicit forms.
 """

@@ -55,7 +55,7 @@ class TranscriptStatus(NamedTuple):
 
 
 def transcript_status(path: str | os.PathLike[str]) -> TranscriptStatus:
-    """What `os.stat` tells of a transcript, also of one that lies in a database. Raises OSError."""
+    """Return size and time of a transcript, also of one in a database. Raises OSError."""
     if IN_DATABASE in os.path.basename(path):
         from .opencode import status_of_session
 

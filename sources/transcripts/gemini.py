@@ -119,7 +119,7 @@ class GeminiReader(TranscriptReader):
                 yield from self._call(record, call)
 
     def _call(self, record: dict[str, Any], call: dict[str, Any]) -> Iterator[Turn]:
-        """Yield the call and its outcome, which stand in one record."""
+        """Yield the call and its outcome, which are in one record."""
         arguments = as_object(call.get("args"))
         use_id = as_text(call.get("id"))
         yield self._tool_use(record, use_id, as_text(call.get("name")), arguments)

@@ -32,7 +32,7 @@ class Line(NamedTuple):
 
     offset: int
     end: int
-    """Offset of the byte behind the line, where reading continues."""
+    """Offset of the byte after the line, where reading continues."""
     data: bytes
     """With the newline; empty where the line is too long."""
     too_long: bool = False
@@ -79,7 +79,7 @@ def begins_line(file: ByteStream, offset: int, begins: bytes = b"") -> bool:
     """Whether a line begins at `offset`, where an earlier reading ended. Raises OSError.
 
     If not, the file is another one, or the host has rewritten its end: Claude Code removes an answer that broke off.
-    A complete record counts as a line before its newline is written, so the next one may begin right behind it. With
+    A complete record counts as a line before its newline is written, so the next one may begin right after it. With
     `begins`, the bytes that a record of the host begins with, a record inside a damaged line counts, too.
     """
     if offset <= 0:

@@ -91,7 +91,7 @@ class TranscriptReader(ABC):
 
     @property
     def end_offset(self) -> int:
-        """Offset behind the last line that was read; while iterating, behind the line of the last turn."""
+        """Offset after the last line that was read; while iterating, after the line of the last turn."""
         return self._end
 
     @property

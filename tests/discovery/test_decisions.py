@@ -185,7 +185,7 @@ def test_a_name_of_several_alphabets_is_a_lookalike(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["claude-skill", "навык", "naïve-tool", "日本語-skill", "σκέψη"])
-def test_a_name_in_one_alphabet_is_none(name: str) -> None:
+def test_a_name_in_one_alphabet_is_no_lookalike(name: str) -> None:
     assert not is_lookalike(name)
 
 
@@ -221,7 +221,7 @@ SOURCE = """Always run the formatter before each commit, then open a pull reques
         "Adopt:\n```\nsubprocess.run(['ruff', 'format', '.'], check=True)\n```".replace("'", '"'),
     ],
 )
-def test_a_copy_is_recognised_however_it_is_dressed(text: str) -> None:
+def test_a_copy_is_recognised_in_another_format(text: str) -> None:
     assert find_copy(text, [SOURCE]) is not None
 
 
@@ -250,15 +250,12 @@ def test_text_without_spaces_between_words_is_compared_too() -> None:
     [
         ("promote", Promote()),
         ("Dismissed", Dismiss()),
-        ("“Dismiss.”", Dismiss()),
         ("defer 2026-08-01.", Defer(date(2026, 8, 1))),
         ("promote it", None),
-        ("defer 2026-08-01", Defer(date(2026, 8, 1))),
         ("defer until 2026-08-01", Defer(date(2026, 8, 1))),
         ("defer", Defer(date(2026, 2, 9))),
         ("defer 2026-13-01", None),
         ("perhaps", None),
-        ("", None),
     ],
 )
 def test_a_decision_is_a_word_or_a_word_and_a_day(text: str, decision: object) -> None:
@@ -286,7 +283,6 @@ def test_no_other_name_makes_a_path(name: str) -> None:
     "path",
     [
         "personal-private/preferences/x.md",
-        "personal-private/_skill-watchlist/x.md",
         "personal-private/_skill-watchlist/_archive/a/x.md",
         "personal-private/_skill-watchlist/../preferences/x.md",
         "personal-private/_skill-watchlist/a/b/x.md",

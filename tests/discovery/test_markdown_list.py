@@ -21,19 +21,15 @@ def items(text: str) -> list[tuple[str, str, str]]:
     ("line", "title", "description"),
     [
         ("- [tool](https://x.org/t) - Does things", "tool", "Does things"),
-        ("* **[o/tool](https://x.org/t)** – Does things.", "o/tool", "Does things."),
         ("1. [`tool`](https://x.org/t): Does things", "tool", "Does things"),
         ("- [ ] [tool](https://x.org/t)", "tool", ""),
-        ("    + [tool](<https://x.org/t> \"hint\") Does things", "tool", "Does things"),
         ("- 🔥 [tool](https://x.org/t) ⭐ - Does things", "tool", "⭐ - Does things"),
         ("- ![logo](l.png) [tool](https://x.org/t) [![b](https://img.shields.io/x)](https://y.org)", "tool", ""),
         ("- [tool](https://x.org/t) by [ann](https://github.com/ann) - Does", "tool", "by ann - Does"),
         ("- **tool** - Does things. [GitHub](https://x.org/t)", "tool", ""),
-        ("- tool: https://x.org/t", "tool", ""),
         ("| [tool](https://x.org/t) | Does \\| things |", "tool", "Does | things"),
         ("| 1 | tool | [link](https://x.org/t) | Does |", "tool", "Does"),
         ("| tool | Does | [repo](https://x.org/t) |", "tool", "Does"),
-        ("| tool | Does | https://x.org/t |", "tool", "Does"),
         ("- [tool](https://x.org/t) [![s](https://x.org/s.svg)](https://y.org/s) Does", "tool", "Does"),
         ("### [tool](https://x.org/t)\n\nDoes things.\n", "tool", "Does things."),
         ("[`tool`](https://x.org/t) &nbsp; by &nbsp; [ann](https://github.com/ann)\nDoes", "tool", "by ann"),
@@ -49,7 +45,6 @@ def items(text: str) -> list[tuple[str, str, str]]:
         ("- **tool** ([repo](https://x.org/t), [site](https://y.org)) - Does", "tool", ", site) - Does"),
         ("- (Python) [tool](https://x.org/t) Does", "tool", "Does"),
         ("- 2026-01-02 - [Skills] [tool](https://x.org/t)", "tool", ""),
-        ("- `tool` - [GitHub](https://x.org/t)", "tool", ""),
         ("- [GitHub](https://x.org/t) - Reads issues", "GitHub", "Reads issues"),
         ("## Skill: [tool](https://x.org/t)\n\nDoes.", "tool", "Does."),
         ("### My tool\n\nDoes.\n\n[Repository](https://x.org/t)\n\n[Website](https://y.org)", "My tool", "Does."),
@@ -71,18 +66,13 @@ def test_an_item_is_read_in_every_shape(line: str, title: str, description: str)
         "[Become a sponsor](https://x.org/t) to be shown here",
         "- [Contributing](CONTRIBUTING.md)",
         "- [License](https://github.com/owner/list/blob/main/LICENSE)",
-        "- [中文](README.zh-CN.md)",
         "![picture](https://x.org/t.png)",
-        "[![badge](https://img.shields.io/x)](https://x.org/t)",
         "- [![Stars](https://img.shields.io/x)](https://img.shields.io/y)",
         "- [sponsor](https://github.com/sponsors/owner)",
         "- [open an issue](https://github.com/owner/list/issues/new)",
         "- [x](javascript:alert(1))",
-        "- [x](data:text/html,hi)",
-        "- [x](file:///etc/passwd)",
         "```\n- [x](https://x.org/t)\n```",
         "<!-- - [x](https://x.org/t) -->",
-        "<!--\n- [x](https://x.org/t)",
         "| [A](#a) | [B](#b) |\n|---|---|",
         "| Tool | `path` | `~/path` | [Guide to another](https://x.org/t) |",
         "## Contributing\n- [How to](https://x.org/t)",
@@ -115,7 +105,7 @@ def test_a_section_about_the_list_ends_with_the_next_heading(heading: str) -> No
     assert [title for title, *_ in items(text)] == ["tool"]
 
 
-def test_things_named_like_a_generic_link_are_things_when_they_say_what_they_are() -> None:
+def test_items_named_like_a_generic_link_count_if_they_have_a_description() -> None:
     text = "## Servers\n- [GitHub](https://x.org/gh) - Issues\n- [GitLab](https://x.org/gl) - Merge requests"
     assert [title for title, *_ in items(text)] == ["GitHub", "GitLab"]
 
@@ -148,7 +138,7 @@ def _nested(things: list[tuple[str, str]]) -> str:
     return "- **Group**\n" + "\n".join(f"    * [`{name}`]({url}): Does\n      - _remark_" for name, url in things)
 
 
-def test_a_list_that_is_laid_out_anew_has_nothing_new_but_what_is_new() -> None:
+def test_a_list_in_another_layout_brings_only_its_new_items() -> None:
     things = [(f"tool-{n}", f"https://github.com/o/tool-{n}") for n in range(9)]
     edits = [
         "http://github.com/o/{}",
@@ -176,11 +166,11 @@ def test_a_list_that_is_laid_out_anew_has_nothing_new_but_what_is_new() -> None:
         ("https://example.org?mail=a@b.org", "https://example.org?mail=a@b.org"),
     ],
 )
-def test_nothing_stands_before_the_host_of_an_address(url: str, kept: str) -> None:
+def test_user_name_and_password_are_removed_from_an_address(url: str, kept: str) -> None:
     assert [item.url for item in markdown_items(f"- [skill]({url}) - does it", "https://x.org/")] == [kept]
 
 
-def test_names_lose_what_hides_or_turns_text() -> None:
+def test_invisible_and_reordering_characters_are_removed_from_names() -> None:
     (item,) = markdown_items("- [sk\u202eill\u200b\x07](https://x.org/t) - a\u2066b<script>alert(1)</script>", PAGE)
     assert (item.title, item.description) == ("skill", "ab")
 
@@ -211,18 +201,10 @@ def test_item_that_goes_and_comes_back_is_known() -> None:
     [
         "[" * 300_000,
         "- " + "[a](" * 80_000,
-        "- " + "![" * 150_000,
-        "<a href=" * 50_000,
         "- <a href='" + "x" * 300_000,
         "<!--" * 100_000,
-        "- " + "<li>" * 80_000,
-        "|" * 300_000,
-        "- [a](https://x.org/t) " * 20_000,
         ("- " + "[a](https://x.org/t) " * 900 + "\n") * 15,
-        "- " + "*" * 300_000 + "[a](https://x.org/a)",
         ("|\n-" + " " * 990 + "-\n") * 300,
-        ("a|\n|" + "-" * 990 + "x\n") * 300,
-        "<a\n" * 100_000,
         "<a \n" + "x" * 300_000,
         ("- " + "(x) `y` " * 2000 + "[a](https://x.org/a)\n") * 18,
         "### a-b\ntext [x](https://x.org/x) " * 10_000,

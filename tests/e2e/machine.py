@@ -25,8 +25,11 @@ from .terminal import Terminal
 API_KEY = "sk-ant-stand-in-" + "0" * 40
 APPROVED_KEY_CHARACTERS = 20
 POLL_SECONDS = 0.05
+RULE = "Always run the linter before you push to the main branch."
+QUESTION = "Do I have to run the linter before I push to main?"
+PROPOSAL = "Releases are cut from the trunk on Mondays."
 TYPING_PAUSE_SECONDS = 0.5
-"""The client takes an Enter that follows at once for a part of pasted text."""
+"""The client takes an Enter that follows sooner for a part of pasted text."""
 
 SETTINGS_BEFORE = """{
     "theme":   "dark",
@@ -38,11 +41,11 @@ SETTINGS_BEFORE = """{
     }
 }
 """
-"""A user's own settings, with a hook of theirs and a formatting that no JSON writer would make."""
+"""A user's own settings, with a hook and an unusual formatting."""
 
 
 class Machine:
-    """`with Machine(model_url) as machine:` no file and no process of it is left at the end."""
+    """Use `with Machine(model_url) as machine:`; at its end all its files and processes are removed."""
 
     def __init__(self, model_url: str, extra_env: Mapping[str, str] | None = None) -> None:
         # Short names, and not below the test runner's folder: a socket's path has 104 bytes.
@@ -84,7 +87,7 @@ class Machine:
 
     @property
     def base_env(self) -> dict[str, str]:
-        """All that a program on this machine inherits."""
+        """Environment of all programs on this machine."""
         return {
             "HOME": str(self.home),
             "PATH": os.environ["PATH"],
@@ -93,7 +96,7 @@ class Machine:
         }
 
     def memory(self, *arguments: str, env: Mapping[str, str] | None = None, seconds: float = 60) -> str:
-        """Run the installed `memory` command; its stdout. An exit code other than 0 fails the test."""
+        """Run the installed `memory` command and return its stdout. An exit code other than 0 fails the test."""
         command = [str(Path(sys.executable).parent / "memory"), *arguments]
         done = subprocess.run(
             command,
@@ -135,14 +138,14 @@ class Machine:
         }
 
     def entries(self) -> dict[str, str]:
-        """Vault-relative path to text of every markdown file."""
+        """Return the text of every markdown file by its vault-relative path."""
         return {str(path.relative_to(self.vault)): path.read_text() for path in sorted(self.vault.rglob("*.md"))}
 
     def entries_holding(self, words: str) -> list[str]:
         return [path for path, text in self.entries().items() if words.lower() in text.lower()]
 
     def let_time_pass(self, seconds: float) -> None:
-        """Make every transcript and session marker look as if it was last touched so long ago."""
+        """Set the times of all transcripts and session markers `seconds` back."""
         now = time.time()
         transcripts = [
             *self.claude_folder.glob("projects/**/*.jsonl"),
@@ -154,14 +157,23 @@ class Machine:
 
     def log(self) -> str:
         """MemoryVault's own log, for a failure's message."""
-        # Not all of the home is looked through: a client's folders come and go meanwhile.
+        # Only in the state folders: a client's folders come and go.
         states = Path(state_root(self.base_env))
         return "\n".join(path.read_text() for path in states.glob("*/log/memoryvault.log"))
 
     def log_records(self) -> list[dict[str, Any]]:
-        """The log, but for the hooks that `memory init` tries out."""
+        """Return the log without the hooks that `memory init` tries out."""
         records = [json.loads(line) for line in self.log().splitlines() if line.strip()]
         return [record for record in records if not str(record.get("session", "")).startswith(TRIAL_SESSION)]
+
+    def hooks(self) -> list[tuple[str, str]]:
+        """Return (hook, result) of each hook in the log."""
+        return [(record["hook"], record["result"]) for record in self.log_records() if record.get("event") == "hook"]
+
+    def save(self, name: str, words: str, *options: str) -> None:
+        """Save a preference and index it."""
+        self.memory("save", "preferences", name, "--body", words, *options)
+        self.memory("service", "worker", "--until-idle")
 
     def wait_for_warm_recall(self) -> None:
         """Wait until the recall service, which the session's first hook starts, holds its model."""

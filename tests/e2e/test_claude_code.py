@@ -10,11 +10,10 @@ import pytest
 
 from ..support.stand_in_model import Answer, Hang, ModelRequest, Say, StandInModel, UseTool
 from .hook_times import HookListener
-from .machine import SETTINGS_BEFORE, ClientSession, Machine
+from .machine import RULE, SETTINGS_BEFORE, ClientSession, Machine
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
-RULE = "Always run the linter before you push to the main branch."
 RULE_WORDS = "run the linter before you push"
 SIDEWAYS = "My commits are ready to be merged upstream. Which checks should happen first?"
 SIDEWAYS_TRIES = 3

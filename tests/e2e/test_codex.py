@@ -20,13 +20,11 @@ from memoryvault.vault.marker import REFLECTED, list_markers, marker_path, read_
 
 from ..support.stand_in_responses import ANSWER, StandInResponses, ends_with_tool_result, use_tool
 from .install_client import codex_program
-from .machine import TYPING_PAUSE_SECONDS, Machine
+from .machine import PROPOSAL, QUESTION, RULE, TYPING_PAUSE_SECONDS, Machine
 from .terminal import Terminal
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
-RULE = "Always run the linter before you push to the main branch."
-QUESTION = "Do I have to run the linter before I push to main?"
 CONFIG = """model = "stand-in"
 model_provider = "loopback"
 
@@ -46,7 +44,6 @@ required = true
 default_tools_approval_mode = "approve"
 """
 """`required`: the first turn waits for the tools. `approve`: `codex exec` can ask nobody."""
-PROPOSAL = "Releases are cut from the trunk on Mondays."
 
 
 @pytest.fixture
@@ -83,8 +80,7 @@ def test_codex_runs_the_hooks_that_are_trusted_and_takes_their_answer(
     machine.configure("[memory]\nautostart = false\n")
     told = machine.memory("init", "--yes", "--vault", str(machine.vault), "--host", "codex", "--json")
     assert json.loads(told)["hosts"]["codex"]["changed"]
-    machine.memory("save", "preferences", "linter-first", "--body", RULE)
-    machine.memory("service", "worker", "--until-idle")
+    machine.save("linter-first", RULE)
 
     ask(machine)
     assert not machine.log_records() or all(record.get("event") != "hook" for record in machine.log_records())
@@ -96,8 +92,7 @@ def test_codex_runs_the_hooks_that_are_trusted_and_takes_their_answer(
         assert f"hook: {event} Completed" in said
     assert any(RULE in text for text in responses.texts_of("developer"))
     assert responses.texts_of("user")[-1] == QUESTION
-    hooks = {record["hook"]: record["result"] for record in machine.log_records() if record.get("event") == "hook"}
-    assert hooks == {"SessionStart": "ok", "UserPromptSubmit": "ok", "Stop": "ok"}
+    assert dict(machine.hooks()) == {"SessionStart": "ok", "UserPromptSubmit": "ok", "Stop": "ok"}
 
 
 def test_the_session_is_recorded_with_its_real_transcript_and_a_run_without_a_person_is_not_mined(
@@ -120,8 +115,7 @@ def test_the_session_is_recorded_with_its_real_transcript_and_a_run_without_a_pe
 def test_a_model_recalls_and_proposes_through_the_tools(machine: Machine, responses: StandInResponses) -> None:
     machine.configure("[memory]\nautostart = false\n")
     machine.memory("init", "--yes", "--vault", str(machine.vault), "--host", "codex")
-    machine.memory("save", "preferences", "linter-first", "--body", RULE)
-    machine.memory("service", "worker", "--until-idle")
+    machine.save("linter-first", RULE)
     config = machine.home / ".codex" / "config.toml"
     config.write_text(config.read_text() + SERVER.format(program=Path(sys.executable).parent / "memory"))
     calls = [

@@ -21,17 +21,14 @@ from memoryvault.vault.turn import Origin
 
 from ..support.stand_in_gemini import ANSWER, StandInGemini, texts, tool_results, use_tool
 from .install_client import gemini_program
-from .machine import TYPING_PAUSE_SECONDS, Machine
+from .machine import PROPOSAL, QUESTION, RULE, TYPING_PAUSE_SECONDS, Machine
 from .terminal import Terminal
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
-RULE = "Always run the linter before you push to the main branch."
-QUESTION = "Do I have to run the linter before I push to main?"
 TYPED_QUESTION = QUESTION.rstrip("?")
 """The interactive client keeps a question mark for itself."""
 ALWAYS = "Answer in plain language."
-PROPOSAL = "Releases are cut from the trunk on Mondays."
 SETTINGS = {
     "security": {"auth": {"selectedType": "gemini-api-key"}},
     "privacy": {"usageStatisticsEnabled": False},
@@ -59,8 +56,7 @@ def ready(machine: Machine, gemini: StandInGemini) -> Machine:
     machine.configure("[memory]\nautostart = false\n\n[session]\nquiet_seconds = 0\n")
     told = machine.memory("init", "--yes", "--vault", str(machine.vault), "--host", "gemini", "--json")
     assert json.loads(told)["hosts"]["gemini"]["changed"]
-    machine.memory("save", "preferences", "plain", "--body", ALWAYS, "--always")
-    machine.memory("service", "worker", "--until-idle")
+    machine.save("plain", ALWAYS, "--always")
     return machine
 
 
@@ -140,30 +136,20 @@ class Conversation:
         self.terminal.wait_for_end()
 
     def _ended_turns(self) -> int:
-        return hooks(self._machine).count(("Stop", "ok"))
-
-
-def hooks(machine: Machine) -> list[tuple[str, str]]:
-    return [(record["hook"], record["result"]) for record in machine.log_records() if record.get("event") == "hook"]
+        return self._machine.hooks().count(("Stop", "ok"))
 
 
 def chats(machine: Machine) -> list[Path]:
     return sorted((machine.home / ".gemini" / "tmp").glob("*/chats/session-*.jsonl"), key=os.path.getmtime)
 
 
-def learned(machine: Machine, words: str) -> None:
-    """The rule is an entry in use."""
-    machine.memory("save", "preferences", "learned", "--body", words)
-    machine.memory("service", "worker", "--until-idle")
-
-
 def test_hooks_bring_context_and_record_a_run_which_is_not_mined(ready: Machine, gemini: StandInGemini) -> None:
-    learned(ready, RULE)
+    ready.save("learned", RULE)
     session = ask(ready, gemini)
     said = "\n".join(texts(gemini.requests[-1]))
     assert ALWAYS in said
     assert RULE in said
-    assert hooks(ready) == [("SessionStart", "ok"), ("UserPromptSubmit", "ok"), ("Stop", "ok"), ("SessionEnd", "ok")]
+    assert ready.hooks() == [("SessionStart", "ok"), ("UserPromptSubmit", "ok"), ("Stop", "ok"), ("SessionEnd", "ok")]
     marker = read_marker(marker_path(ready.state.markers, session))
     assert marker is not None
     assert (marker.host, marker.transcript) == ("gemini", str(chats(ready)[0]))
@@ -183,7 +169,7 @@ def test_what_was_typed_in_one_session_reaches_the_model_in_the_next(ready: Mach
     with Conversation(ready, gemini) as client:
         client.say(RULE)
         client.quit()
-    ends = [result for hook, result in hooks(ready) if hook == "SessionEnd"]
+    ends = [result for hook, result in ready.hooks() if hook == "SessionEnd"]
     assert ends == ["ok"] * len(ends) != [], "it may be told twice"
     ready.memory("service", "worker", "--until-idle")
     (entry,) = ready.entries_holding(RULE.rstrip("."))
@@ -330,7 +316,7 @@ def test_a_command_that_fails_as_before_brings_what_helped(ready: Machine, gemin
 
 
 def test_a_model_recalls_and_proposes_through_the_extensions_tools(ready: Machine, gemini: StandInGemini) -> None:
-    learned(ready, RULE)
+    ready.save("learned", RULE)
     calls = [
         use_tool("mcp_memory_recall", {"query": QUESTION}),
         use_tool("mcp_memory_save", {"kind": "workflow", "title": "Releases", "text": PROPOSAL}),
@@ -352,7 +338,7 @@ def test_a_hook_that_is_gone_costs_no_prompt_and_no_call(ready: Machine, gemini:
     push_twice(gemini)
     _, ran = pushed(ready, gemini)
     assert ran == 2
-    assert hooks(ready) == []
+    assert ready.hooks() == []
 
 
 def test_uninstall_leaves_the_program_as_it_was(machine: Machine, gemini: StandInGemini) -> None:

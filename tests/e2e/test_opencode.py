@@ -21,14 +21,11 @@ from memoryvault.vault.turn import Origin, Role
 
 from ..support.stand_in_chat import ANSWER, StandInChat, use_tool
 from .install_client import opencode_program
-from .machine import TYPING_PAUSE_SECONDS, Machine
+from .machine import PROPOSAL, QUESTION, RULE, TYPING_PAUSE_SECONDS, Machine
 from .terminal import Terminal
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
-RULE = "Always run the linter before you push to the main branch."
-QUESTION = "Do I have to run the linter before I push to main?"
-PROPOSAL = "Releases are cut from the trunk on Mondays."
 RULES = {
     "tags": "Never run git tag on a Friday.",
     "clean": "Never run git clean in a shared checkout.",
@@ -90,7 +87,7 @@ def run(machine: Machine, words: str, *options: str) -> str:
 
 
 def hooks_of(machine: Machine) -> list[str]:
-    return [record["hook"] for record in machine.log_records() if record.get("event") == "hook"]
+    return [hook for hook, _ in machine.hooks()]
 
 
 class Conversation:
@@ -138,9 +135,8 @@ def bash(command: str) -> dict[str, Any]:
 
 def test_what_is_known_reaches_the_model_and_the_start_fetches_nothing(machine: Machine, chat: StandInChat) -> None:
     init(machine)
-    learn(machine, "linter-first", RULE)
-    machine.memory("save", "preferences", "plain", "--body", "Always answer in plain words.", "--always")
-    machine.memory("service", "worker", "--until-idle")
+    machine.save("linter-first", RULE)
+    machine.save("plain", "Always answer in plain words.", "--always")
     began = time.monotonic()
     assert ANSWER in run(machine, QUESTION)
     print(f"the turn took {time.monotonic() - began:.0f} s")
@@ -299,8 +295,7 @@ def test_a_failure_that_was_cured_brings_the_cure(machine: Machine, chat: StandI
 
 def test_after_a_compaction_the_core_is_given_anew(machine: Machine, chat: StandInChat) -> None:
     init(machine)
-    machine.memory("save", "preferences", "plain", "--body", "Always answer in plain words.", "--always")
-    machine.memory("service", "worker", "--until-idle")
+    machine.save("plain", "Always answer in plain words.", "--always")
     with Conversation(machine) as conversation:
         conversation.ask("Hello there.")
         conversation.ask("/compact")

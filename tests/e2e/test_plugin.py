@@ -12,8 +12,8 @@ import pytest
 
 from ..support.stand_in_model import StandInModel
 from .install_client import REPOSITORY, client_binary
-from .machine import SETTINGS_BEFORE, Machine
-from .test_claude_code import RULE, RULE_WORDS, turn_about
+from .machine import RULE, SETTINGS_BEFORE, Machine
+from .test_claude_code import RULE_WORDS, turn_about
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 

@@ -11,13 +11,12 @@ from typing import Any
 import pytest
 
 from ..support.stand_in_model import Answer, ModelRequest, Say, StandInModel, UseTool
-from .machine import Machine
-from .test_claude_code import RULE, RULE_WORDS
+from .machine import PROPOSAL, RULE, Machine
+from .test_claude_code import RULE_WORDS
 from .test_plugin import TOOL, claude, install_plugin
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
-PROPOSAL = "Releases are cut from the trunk on Mondays."
 ASKED = "What belongs to a release?"
 TOLD = "Keep in mind how releases are cut."
 SERVER = "vault"

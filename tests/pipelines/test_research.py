@@ -49,7 +49,7 @@ def test_a_query_is_a_few_words_of_the_title_and_what_recurs() -> None:
         "shop-backend",
     ],
 )
-def test_what_is_private_or_names_a_machine_is_not_asked(text: str) -> None:
+def test_private_words_and_names_of_machines_are_not_in_a_query(text: str) -> None:
     query = query_of("Watering robot", f"Look at {text}", private=["shop-backend"])
     for word in ("redacted", "email", "intranet", "apollo", "host42", "password", "shop", "backend"):
         assert word not in query
@@ -83,7 +83,7 @@ def test_a_name_is_private_in_every_alphabet_it_is_written_in(text: str, name: s
     assert {"robot", "の"}.issuperset(words[1:])
 
 
-def test_of_text_without_blanks_two_letters_count_as_a_word() -> None:
+def test_two_cjk_letters_count_as_a_word_of_a_query() -> None:
     title = "温室的番茄需要在夜间浇水机器人自动完成全部工作"
     assert query_of(title, "番茄番茄浇水") == title[:10]
     assert query_of("番茄 Watering robot", "土壤") == "番茄 watering robot 土壤"
@@ -114,7 +114,7 @@ def test_any_text_gives_a_short_query(title: str, summary: str) -> None:
         ("https://example.org:99999/", None),
     ],
 )
-def test_a_link_is_followed_without_what_may_be_secret(url: str, asked: str | None) -> None:
+def test_a_link_is_requested_without_parts_that_may_be_secret(url: str, asked: str | None) -> None:
     assert safe_link(url) == asked
 
 
@@ -138,11 +138,11 @@ def test_links_are_those_of_the_quoted_words_of_the_user() -> None:
         ("HTTPS://example.org/a", "https://example.org/a"),
     ],
 )
-def test_a_link_ends_where_a_reader_ends_it(text: str, link: str) -> None:
+def test_a_link_ends_before_punctuation_and_unpaired_brackets(text: str, link: str) -> None:
     assert typed_links(text, written_by_agent=False) == [link]
 
 
-def test_nothing_of_an_address_is_asked_for_as_a_word() -> None:
+def test_no_part_of_an_address_gets_into_a_query() -> None:
     assert query_of("Watering HTTPS://example.org/wiki_(apollo(moon robot", "") == "watering robot"
 
 
@@ -192,7 +192,7 @@ def test_no_line_of_quoted_text_begins_anything(text: str) -> None:
         assert "~~~" not in written
 
 
-def test_what_hides_or_turns_text_around_is_not_kept() -> None:
+def test_invisible_and_reordering_characters_are_not_kept() -> None:
     """A reader would see other words than those that are there."""
     turned = "soil\u202e sensors\u2066\u200b\ufeff \x1b[31mred\U000e0041\x00 न\u200d 👩\u200d🌾"
     assert one_line(turned) == "soil sensors [31mred न\u200d 👩\u200d🌾"
@@ -235,7 +235,7 @@ def test_what_the_user_types_below_a_receipt_stays_and_is_theirs() -> None:
         assert without_receipt(again) == without_receipt(first) == "An idea.\n\n" + typed.lstrip("\n")
 
 
-def test_a_line_in_the_place_of_the_end_of_a_receipt_stays() -> None:
+def test_a_line_that_replaces_the_end_of_a_receipt_stays() -> None:
     """The comment that ends it may be gone: the user edits the note."""
     body = with_receipt("An idea.", receipt_text("done", {}, [], ["one"])).replace(RECEIPT_END, "My own line.")
     assert "My own line." in with_receipt(body, receipt_text("done", {}, [], ["two"]))

@@ -108,7 +108,7 @@ def test_an_ampersand_belongs_to_a_password_unless_something_else_begins_there(t
 
 @pytest.mark.parametrize("form", ["{}", '"{}"'])
 @pytest.mark.parametrize("name", ["password is ", "DB_PASSWORD="])
-def test_a_date_behind_the_word_is_the_password_however_it_stands_there(name: str, form: str) -> None:
+def test_a_date_after_the_word_password_is_redacted(name: str, form: str) -> None:
     assert scrub(name + form.format("1987-04-12")) == name + form.format("[REDACTED-PASSWORD]")
     assert (
         scrub(f"my {name}{form.format('1987-04-12')} is needed")
@@ -161,7 +161,7 @@ def test_a_date_behind_the_word_is_the_password_however_it_stands_there(name: st
     ],
 )
 @pytest.mark.parametrize("policy", list(Policy))
-def test_what_only_stands_for_a_secret_or_looks_like_one_stays(text: str, policy: Policy) -> None:
+def test_placeholders_and_lookalikes_of_secrets_stay(text: str, policy: Policy) -> None:
     assert scrub(text, policy) == text
 
 
@@ -175,7 +175,7 @@ def test_what_only_stands_for_a_secret_or_looks_like_one_stays(text: str, policy
     ],
 )
 @pytest.mark.parametrize("policy", list(Policy))
-def test_a_number_that_money_is_drawn_with_goes_under_either_policy(text: str, policy: Policy) -> None:
+def test_a_number_of_a_card_or_account_is_redacted_under_either_policy(text: str, policy: Policy) -> None:
     assert "[REDACTED-" in scrub(text, policy)
     assert scrub(text[:-1] + str((int(text[-1]) + 1) % 10), policy) == text[:-1] + str((int(text[-1]) + 1) % 10)
 
@@ -211,11 +211,11 @@ def test_personal_data_goes_only_under_the_full_policy(text: str) -> None:
         "write to you@mail.example.org",
     ],
 )
-def test_an_account_named_after_a_role_is_nobodys(text: str) -> None:
+def test_an_account_named_after_a_role_stays(text: str) -> None:
     assert scrub(text, Policy.FULL) == text
 
 
-def test_a_persons_name_goes_at_a_reserved_domain_too() -> None:
+def test_a_persons_address_at_a_reserved_domain_is_redacted() -> None:
     assert scrub("bob@example.com", Policy.FULL) == "[REDACTED-EMAIL]"
 
 
@@ -228,7 +228,7 @@ def test_a_persons_name_goes_at_a_reserved_domain_too() -> None:
         ("http://acme.io:8080?to=bob@acme.io", "http://acme.io:[REDACTED-PASSWORD]@acme.io"),
     ],
 )
-def test_of_an_address_with_a_password_the_host_stays(address: str, left: str) -> None:
+def test_the_host_of_an_address_with_a_password_stays(address: str, left: str) -> None:
     assert scrub(f"connect to {address}, please") == f"connect to {left}, please"
 
 
@@ -240,7 +240,7 @@ def test_of_an_address_with_a_password_the_host_stays(address: str, left: str) -
         "192.168.100.200 and 20261122123344",
     ],
 )
-def test_numbers_that_nobody_can_be_called_at_stay(text: str) -> None:
+def test_numbers_that_are_no_telephone_numbers_stay(text: str) -> None:
     assert scrub(text, Policy.FULL) == text
 
 
@@ -295,7 +295,7 @@ def test_no_line_of_a_private_key_is_left(text: str) -> None:
         (f"<private>{GITHUB}</private>", ""),
     ],
 )
-def test_a_private_passage_leaves_no_trace(text: str, left: str) -> None:
+def test_a_private_passage_is_removed_without_a_mark(text: str, left: str) -> None:
     assert scrub(text, Policy.SECRETS) == left
 
 
@@ -379,7 +379,7 @@ def test_a_megabyte_is_scrubbed_in_seconds() -> None:
     assert best_processor_seconds(partial(scrub, text), enough=4) < 4
 
 
-def test_the_development_strings_are_told_apart() -> None:
+def test_recall_and_false_positives_on_the_development_strings() -> None:
     data = os.environ.get("MEMORYVAULT_DATA")
     if not data:
         pytest.skip("MEMORYVAULT_DATA is not set: no strings to measure on")
@@ -389,7 +389,7 @@ def test_the_development_strings_are_told_apart() -> None:
     assert score(sample for sample in samples if sample.source == "gitleaks").false_positive_rate <= 0.10
 
 
-def test_secrets_of_makers_that_nobody_has_listed_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secrets_are_found_without_the_list_of_issuers(monkeypatch: pytest.MonkeyPatch) -> None:
     data = os.environ.get("MEMORYVAULT_DATA")
     if not data:
         pytest.skip("MEMORYVAULT_DATA is not set: no strings to measure on")
@@ -409,12 +409,12 @@ def test_a_note_named_with_words_and_dates_is_no_token(name: str) -> None:
 
 
 @pytest.mark.parametrize("end", ["x7Kq2mPz9LwT4vBn8RcY", "1234-5678-90ab-cdef-2026", "kwTzqPmXrLbNvJhGfDsC-2026"])
-def test_words_and_a_year_beside_what_is_drawn_by_lot_are_still_a_token(end: str) -> None:
+def test_a_random_part_beside_words_and_a_year_makes_a_token(end: str) -> None:
     assert [found.kind for found in findings(f"see sk-proj-{end}")] == ["API-KEY"]
 
 
 @pytest.mark.parametrize("name", ["pelikanKey := ", "OTTERKEY="])
-def test_what_is_called_a_key_of_something_unknown_is_judged_by_its_characters(name: str) -> None:
+def test_the_value_of_an_unknown_key_is_judged_by_its_characters(name: str) -> None:
     drawn_by_lot = "tR7wQz2mKx9LpV4nB8cYf3HsJd6GaE1u"
     assert str(scrub(f'{name}"{drawn_by_lot}"')) == f'{name}"[REDACTED-API-KEY]"'
     assert findings(f'{name}"menu-entry-of-the-left-sidebar"') == ()
@@ -431,9 +431,7 @@ def test_what_is_called_a_key_of_something_unknown_is_judged_by_its_characters(n
     ],
 )
 @pytest.mark.parametrize("value", ["tR7wQz2mKx9LpV4nB8cYf3HsJd6GaE1u", "gul_Zk3mP9xQ2vL8nR4tY7wB1cD6fH0j"])
-def test_what_stands_behind_a_name_that_may_be_the_makers_alone_is_judged_by_its_characters(
-    given: str, value: str
-) -> None:
+def test_a_value_after_the_name_of_a_service_is_judged_by_its_characters(given: str, value: str) -> None:
     assert str(scrub(given.format(value))) == given.format("[REDACTED-API-KEY]").replace("{{", "{").replace("}}", "}")
 
 
@@ -451,7 +449,7 @@ def test_what_stands_behind_a_name_that_may_be_the_makers_alone_is_judged_by_its
         "branch: feature/rework-of-the-2nd-login-page-v3",
     ],
 )
-def test_a_name_that_says_what_the_value_is_leaves_it_alone(text: str) -> None:
+def test_a_random_value_with_the_name_of_an_id_or_digest_stays(text: str) -> None:
     assert findings(text) == ()
 
 
@@ -466,7 +464,7 @@ _UUID = "-".join(_drawn(_HEX, length) for length in (8, 4, 4, 4, 12))
 
 
 @pytest.mark.parametrize("form", ["Access key ID,Secret access key\nAKIA{},{}\n", "AKIA{}, {}", "{}: it is {} now"])
-def test_what_only_chance_tells_is_not_taken_for_the_name_of_a_class(form: str) -> None:
+def test_a_random_token_is_not_taken_for_the_name_of_a_class(form: str) -> None:
     """In three of a hundred such tokens most characters are in a capital with two small letters behind it."""
     left = 0
     for number in range(500):
@@ -494,11 +492,11 @@ def test_what_only_chance_tells_is_not_taken_for_the_name_of_a_class(form: str) 
     ],
 )
 @pytest.mark.parametrize("given", ["{}", "look at {} please", '"{}",'])
-def test_a_token_is_known_by_its_makers_mark(token: str, given: str) -> None:
+def test_a_token_is_recognised_by_its_issuers_mark(token: str, given: str) -> None:
     assert str(scrub(given.format(token))) == given.format("[REDACTED-API-KEY]")
 
 
-def test_an_address_that_starts_somebodys_automation_goes() -> None:
+def test_an_address_that_starts_an_automation_is_redacted() -> None:
     path = _drawn(string.ascii_lowercase + string.digits, 32)
     assert scrub(f"https://hook.eu1.make.com/{path}") == "https://hook.eu1.make.com/[REDACTED-API-KEY]"
     assert (
@@ -508,14 +506,14 @@ def test_an_address_that_starts_somebodys_automation_goes() -> None:
 
 
 @pytest.mark.parametrize("name", ["publicKey", "sort_key"])
-def test_a_key_that_opens_nothing_stays(name: str) -> None:
+def test_a_key_of_a_record_stays(name: str) -> None:
     assert findings(f'{name}: "tR7wQz2mKx9LpV4nB8cYf3HsJd6GaE1u"') == ()
 
 
 @pytest.mark.parametrize("name", ["?key=", "?se=1&sig=", "&X-Amz-Signature=", "&amp;sig="])
 @pytest.mark.parametrize("end", ["", "&page=2", ".", '"', " is slow"])
 @pytest.mark.parametrize("value", ["3f8a9c2b7d914f6a8e052d4e6f8aa6b3", "Zk3mP9xQ2vL8nR4tY7wB1cD6%3D"])
-def test_a_parameter_that_opens_an_address_goes(name: str, value: str, end: str) -> None:
+def test_a_parameter_that_grants_access_to_an_address_is_redacted(name: str, value: str, end: str) -> None:
     text = f"https://maps.example.com/geo{name}{value}{end}"
     assert scrub(text, Policy.SECRETS) == text.replace(value, "[REDACTED-API-KEY]")
 
@@ -528,6 +526,6 @@ def test_a_parameter_that_opens_an_address_goes(name: str, value: str, end: str)
         "90817263549018273645",
     ],
 )  # fmt: skip
-def test_a_key_of_an_address_that_names_a_row_or_a_file_stays(value: str) -> None:
+def test_a_key_parameter_with_the_name_of_a_row_or_file_stays(value: str) -> None:
     text = f"GET https://example.com/list?key={value}&sort=up"
     assert scrub(text, Policy.SECRETS) == text

@@ -37,7 +37,7 @@ def token(form: str, seed: int) -> str:
 
 
 @pytest.mark.parametrize("form", ["dotted", "prefixed", "tilde", "one case"])
-def test_most_tokens_of_makers_that_nobody_has_listed_are_found(form: str) -> None:
+def test_most_tokens_of_unlisted_issuers_are_found(form: str) -> None:
     found = ["[REDACTED-" in scrub(f"the one for staging: \n{token(form, seed)}\nworks") for seed in range(40)]
     assert sum(found) >= 28
 

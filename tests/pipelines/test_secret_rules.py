@@ -27,7 +27,7 @@ def test_each_rule_finds_what_it_is_for(rule: Rule) -> None:
 
 
 @pytest.mark.parametrize("half", ["A", "B"])
-def test_of_the_projects_own_lines_secrets_go_and_ordinary_ones_stay(half: str) -> None:
+def test_secrets_in_the_projects_own_lines_are_redacted_and_ordinary_lines_stay(half: str) -> None:
     result = own_score(line for line in own_lines() if line.half == half)
     assert result.secrets > 100
     assert result.others > 200
@@ -45,19 +45,19 @@ WORDS = WORDS_FILE.read_text("ascii").split()
 
 @pytest.mark.parametrize("between", [" ", ", ", "\n", '", "', " 7. "])
 @pytest.mark.parametrize("before", ["", "my wallet: ", "In the end of the long report it says this to all of us:\n"])
-def test_the_words_that_restore_a_wallet_go_wherever_they_stand(between: str, before: str) -> None:
+def test_a_wallet_phrase_is_redacted_anywhere_in_a_text(between: str, before: str) -> None:
     for number in range(50):
         phrase = between.join(random.Random(number).choices(WORDS, k=12))
         assert phrase not in scrub(f"{before}{phrase}\nand it works.", Policy.SECRETS)
 
 
-def test_words_of_the_list_in_a_sentence_or_in_its_order_stay() -> None:
+def test_words_of_the_wallet_list_in_a_sentence_or_in_order_stay() -> None:
     for text in ("\n".join(WORDS), "please change the system that you use to move any file when the user is away"):
         assert findings(text, Policy.SECRETS) == ()
 
 
 @pytest.mark.parametrize("prefix", ["brv_", "glorp-", "vxq_live_"])
-def test_a_digest_behind_letters_that_are_no_word_is_a_key(prefix: str) -> None:
+def test_a_digest_after_letters_that_are_no_word_is_a_key(prefix: str) -> None:
     for number in range(50):
         key = prefix + "".join(random.Random(number).choices("0123456789abcdef", k=32))
         assert key.removeprefix(prefix) not in scrub(f"use {key} for it")

@@ -75,7 +75,7 @@ def test_what_the_model_takes_for_anothers_waits(apart: float, saved: bool) -> N
 @pytest.mark.parametrize(
     ("apart", "saved"), [((OWN, OWN), True), ((OTHERS, OWN), False), ((OWN, OTHERS), False)], ids=str
 )
-def test_so_does_a_memory_of_which_one_sentence_is_anothers(apart: tuple[float, float], saved: bool) -> None:
+def test_a_memory_with_a_sentence_of_another_waits(apart: tuple[float, float], saved: bool) -> None:
     text = "no, not unittest. we use pytest here"
     turn = Turn(Role.USER, Origin.PROMPT, text, "r1", "s1", confirmed=True)
     (found,) = mine([turn], reader=Says(*apart))

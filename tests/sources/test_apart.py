@@ -54,7 +54,7 @@ def test_a_rule_that_is_marked_is_not_the_persons_own(message: str, behind: str)
 
 
 @pytest.mark.parametrize("before", ["", "hello\n", "hello\n\n", "hello. ", "- "])
-def test_of_one_without_marks_the_form_says_nothing(before: str) -> None:
+def test_a_rule_without_marks_may_be_the_persons_own(before: str) -> None:
     assert is_own(before + RULE)
 
 

@@ -49,18 +49,13 @@ def test_what_a_person_typed_is_read(tmp_path: Path) -> None:
     [
         user(1, "Caveat: I want you to never respond", isMeta=True),
         user(1, "You are an Explore agent. Always be terse", isSidechain=True),
-        user(1, "You are a reviewer. Always be terse", agentId="a1"),
         user(1, "This session is being continued. The user prefers X", isCompactSummary=True),
         user(1, "This session is being continued from a previous conversation"),
-        user(1, "Implement the following plan:\n\nalways use Redis", planContent="x"),
         user(1, "Implement the following plan:\n\nalways use Redis"),
         user(1, "# Deploy\nAlways deploy", sourceToolUseID="t1"),
-        user(1, "rerun always", promptSource="system"),
         user(1, "never do this", origin={"kind": "task-notification"}),
-        user(1, "review always", promptSource="sdk"),
         user(1, "<local-command-stdout>I prefer stdout</local-command-stdout>"),
         user(1, "<command-name>/clear</command-name>\n<command-args></command-args>"),
-        user(1, "<bash-stdout>always 1</bash-stdout><bash-stderr></bash-stderr>"),
         user(1, "<task-notification>\nnever\n</task-notification>"),
         user(1, "<some-later-wrapper kind='x'>always</some-later-wrapper>"),
         user(1, "<system-reminder>Don't include this. I expect silence.</system-reminder>"),
@@ -68,7 +63,6 @@ def test_what_a_person_typed_is_read(tmp_path: Path) -> None:
         user(1, "Operation stopped by hook: Another session is active"),
         user(1, "<private>always use my token</private>"),
         {"type": "attachment", "uuid": uuid(1), "attachment": {"type": "hook_additional_context", "content": ["TABS"]}},
-        {"type": "attachment", "uuid": uuid(1), "attachment": {"type": "hook_success", "content": "prefer tabs"}},
         queued_attachment(1, "never", commandMode="task-notification"),
         queued_attachment(1, "never", origin={"kind": "task-notification"}),
         queue("enqueue", "<agent-notification>\nnever\n</agent-notification>"),
@@ -76,14 +70,12 @@ def test_what_a_person_typed_is_read(tmp_path: Path) -> None:
         {"type": "system", "subtype": "away_summary", "content": "user prefers tabs", "uuid": uuid(1)},
         {"type": "some-future-type", "x": 1},
         {"type": "user", "message": "broken", "uuid": uuid(1)},
-        {"type": "user", "uuid": uuid(1)},
         {"type": "assistant", "message": {"content": [None, 3, {"type": "new"}]}, "uuid": uuid(1)},
         {"no": "type"},
     ],
 )
-@pytest.mark.parametrize("compact", [True, False])
-def test_what_no_person_typed_is_not(tmp_path: Path, record: dict[str, Any], compact: bool) -> None:
-    assert words(write(tmp_path / "s.jsonl", record, compact=compact)) == []
+def test_what_no_person_typed_is_not(tmp_path: Path, record: dict[str, Any]) -> None:
+    assert words(write(tmp_path / "s.jsonl", record)) == []
 
 
 def test_a_reminder_beside_the_users_words_is_cut_out(tmp_path: Path) -> None:
@@ -156,7 +148,7 @@ def test_a_free_answer_is_typed_and_a_picked_option_is_not(tmp_path: Path) -> No
     assert typed.is_users_words
 
 
-def test_of_several_picked_options_none_is_typed_whatever_commas_they_hold(tmp_path: Path) -> None:
+def test_several_picked_options_with_commas_are_not_typed(tmp_path: Path) -> None:
     options = [{"label": "Always use pnpm, not npm"}, {"label": "Never squash"}, {"label": "Never"}]
     questions = [{"question": asked, "options": options} for asked in ("Which?", "And?")]
     answers = {"Which?": "Always use pnpm, not npm, Never squash", "And?": "Never squash, it hides who did what"}
@@ -329,13 +321,13 @@ def test_a_long_raw_result_does_not_hide_what_follows_in_its_record(tmp_path: Pa
     assert words(write(tmp_path / "s.jsonl", record, meta)) == ["and use tabs"]
 
 
-def test_a_key_inside_an_argument_is_not_taken_for_the_records(tmp_path: Path) -> None:
+def test_a_key_inside_an_argument_is_not_the_records(tmp_path: Path) -> None:
     arguments: dict[str, Any] = {"type": "progress", "isSidechain": True, "toolUseResult": "x" * 4000}
     record = {"message": {"content": [call("t", "Task", **arguments), text_block("still here")]}, "type": "assistant"}
     assert [turn.text for turn in turns(write(tmp_path / "s.jsonl", record))][-1] == "still here"
 
 
-def test_text_that_utf8_cannot_hold_is_mended(tmp_path: Path) -> None:
+def test_text_that_utf8_cannot_encode_is_repaired(tmp_path: Path) -> None:
     path = write(tmp_path / "s.jsonl", '{"type":"user","uuid":"u","message":{"content":"half \\ud83d and \\u0000nul"}}')
     (said,) = words(path)
     assert said.encode("utf-8") == "half \ufffd and nul".encode()

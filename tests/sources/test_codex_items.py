@@ -46,7 +46,7 @@ def test_a_message_that_is_an_item_is_read(tmp_path: Path) -> None:
     ) == [(Origin.PROMPT, "Use the blue theme."), (Origin.ASSISTANT, "Done.")]  # fmt: skip
 
 
-def test_a_message_that_stands_there_in_both_forms_is_read_once(tmp_path: Path) -> None:
+def test_a_message_recorded_in_both_forms_is_read_once(tmp_path: Path) -> None:
     turns = said(
         tmp_path / "rollout-1.jsonl",
         message("event", "Go on."), message("item", "Go on."), message("item", "Done.", "AgentMessage"),

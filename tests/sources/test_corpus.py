@@ -58,7 +58,7 @@ def test_of_two_copies_the_longer_one_counts(tmp_path: Path) -> None:
     assert [each.path for each in find_transcripts([(None, tmp_path)]).transcripts] == [longer]
 
 
-def test_oldest_first(tmp_path: Path) -> None:
+def test_transcripts_are_sorted_oldest_first(tmp_path: Path) -> None:
     for name, at in (("new", 3000), ("old", 1000), ("mid", 2000)):
         os.utime(session(tmp_path / f"{name}.jsonl", name), (at, at))
     assert [each.session for each in find_transcripts([(None, tmp_path)]).transcripts] == ["old", "mid", "new"]

@@ -136,7 +136,7 @@ def test_copilot_words_and_tools(tmp_path: Path) -> None:
     assert (failed.tool.name, failed.tool.is_error, failed.text) == ("bash", True, "no such file")
 
 
-def test_a_host_is_told_by_its_records(tmp_path: Path) -> None:
+def test_a_host_is_recognised_by_its_records(tmp_path: Path) -> None:
     assert host_of(write(tmp_path / "a.jsonl", CODEX)) == "codex"
     assert host_of(write(tmp_path / "b.jsonl", COPILOT)) == "copilot"
     assert host_of(write(tmp_path / "c.jsonl", [{"type": "user", "uuid": "u"}])) == "claude"

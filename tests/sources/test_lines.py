@@ -44,7 +44,7 @@ def test_an_object_is_read_as_it_was_written(value: dict[str, object], ascii_onl
         (b'{"a":' * 100_000, None),
     ],
 )
-def test_what_other_parsers_refuse_is_read_all_the_same(line: bytes, expected: object) -> None:
+def test_json_that_strict_parsers_refuse_is_read(line: bytes, expected: object) -> None:
     assert parse_object(line) == expected
 
 
@@ -54,7 +54,7 @@ def test_a_very_long_line_is_read_too() -> None:
 
 
 @pytest.mark.parametrize("block", [1, 2, 3, 7, 64])
-def test_lines_are_the_same_whatever_the_blocks_they_are_read_in(tmp_path: Path, block: int) -> None:
+def test_lines_do_not_depend_on_the_size_of_blocks(tmp_path: Path, block: int) -> None:
     lines = [b"{}\n", b"\n", b'{"a": "\r"}\n', b"x" * 21 + b"\n", b"y" * 20 + b"\n", b"\n", b'{"b": 1}']
     path = tmp_path / "s.jsonl"
     path.write_bytes(b"".join(lines))
@@ -74,7 +74,7 @@ def test_a_line_whose_end_has_not_come_is_left_for_the_next_time(tmp_path: Path,
 
 
 @pytest.mark.parametrize("read", [lambda path: [*complete_lines(path)], lambda path: [*ClaudeReader(path, 1)]])
-def test_a_named_pipe_in_the_place_of_a_transcript_is_refused_and_not_waited_for(
+def test_a_named_pipe_instead_of_a_transcript_is_refused_without_waiting(
     tmp_path: Path, read: Callable[[Path], object]
 ) -> None:
     pipe = tmp_path / "session.jsonl"

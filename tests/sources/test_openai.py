@@ -73,7 +73,7 @@ OBJECT = '{"candidates": [{"quote": "a </think> or ``` in it"}]}'
         f"<think>\n{{\n```json\n</think>\n```json\n  {OBJECT}\n```",
     ],
 )
-def test_what_small_models_write_around_their_answer_is_passed_over(answer: str) -> None:
+def test_text_around_a_models_answer_is_skipped(answer: str) -> None:
     assert object_in(answer) == json.loads(OBJECT)
 
 
@@ -86,7 +86,7 @@ def test_half_an_object_or_another_value_is_no_answer(answer: str) -> None:
         object_in(answer)
 
 
-def test_an_endpoint_of_the_newer_dialect_is_asked_once_more_in_it(model: LoopbackModel) -> None:
+def test_an_endpoint_with_newer_parameter_names_is_asked_again_with_them(model: LoopbackModel) -> None:
     model.faults = ["dialect", "dialect"]
     assert ask(model).value == {"candidates": []}
     assert [("max_tokens" in one.body, "temperature" in one.body) for one in model.requests] == [
@@ -125,7 +125,7 @@ def test_a_document_that_was_cut_off_is_no_answer(model: LoopbackModel) -> None:
         ask(model)
 
 
-def test_the_pause_that_a_busy_endpoint_asks_for_is_told(model: LoopbackModel) -> None:
+def test_the_pause_that_a_busy_endpoint_asks_for_is_reported(model: LoopbackModel) -> None:
     model.faults = ["429", "500"]
     with pytest.raises(CompletionFailed) as busy:
         ask(model)
@@ -161,7 +161,7 @@ def test_a_proxy_in_the_environment_is_not_used(model: LoopbackModel, monkeypatc
     assert len(model.requests) == 1
 
 
-def test_where_nobody_listens_nothing_was_spent() -> None:
+def test_an_unreachable_endpoint_costs_nothing() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -110,7 +110,7 @@ NOBODY: Mapping[str, Sequence[dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("carrier", NOBODY)
-def test_nobody_said_it(tmp_path: Path, carrier: str) -> None:
+def test_what_no_person_typed_is_not_the_users(tmp_path: Path, carrier: str) -> None:
     path = write(tmp_path / "s.jsonl", human(9, "hello"), *NOBODY[carrier])
     assert [turn.text for turn in turns(path) if turn.is_users_words] == ["hello"]
 
@@ -199,7 +199,7 @@ ASKED = {"questions": [{"question": "How?", "header": "How", "options": [{"label
     ],
     ids=["the call holds the answers", "the call failed"],
 )
-def test_an_answer_that_no_dialog_took_is_not_confirmed(tmp_path: Path, session: list[dict[str, Any]]) -> None:
+def test_an_answer_without_a_dialog_is_not_confirmed(tmp_path: Path, session: list[dict[str, Any]]) -> None:
     failed = len(session) > 1
     answered = result(3, "t1", "ok", failed, toolUseResult={**ASKED, **ANSWERS})
     said = [t for t in turns(write(tmp_path / "s.jsonl", *session, answered)) if t.text == RULE and t.is_users_words]
@@ -207,7 +207,7 @@ def test_an_answer_that_no_dialog_took_is_not_confirmed(tmp_path: Path, session:
 
 
 @pytest.mark.parametrize("shape", UNKNOWN)
-def test_where_no_record_tells_it_is_the_users_and_not_confirmed(tmp_path: Path, shape: str) -> None:
+def test_words_without_a_clear_record_are_the_users_but_not_confirmed(tmp_path: Path, shape: str) -> None:
     said = [turn for turn in turns(write(tmp_path / "s.jsonl", *UNKNOWN[shape])) if turn.is_users_words]
     assert said
     assert not any(turn.confirmed for turn in said)
@@ -240,7 +240,7 @@ def test_what_the_host_says_a_person_typed_is_confirmed(tmp_path: Path, record: 
     assert [(turn.text, turn.confirmed, turn.confirms(0, len(turn.text))) for turn in said] == [(RULE, True, True)]
 
 
-def test_a_copy_with_a_new_id_and_the_old_time_is_the_same_saying(tmp_path: Path) -> None:
+def test_a_copied_record_with_a_new_id_and_the_old_time_is_yielded_once(tmp_path: Path) -> None:
     first = human(1, RULE)
     copies = [{**first, "uuid": f"00000000-0000-4000-8000-0000000001{n:02d}"} for n in range(4)]
     again = human(2, RULE)
@@ -248,12 +248,12 @@ def test_a_copy_with_a_new_id_and_the_old_time_is_the_same_saying(tmp_path: Path
     assert said == [first["uuid"], again["uuid"]]
 
 
-def test_an_attachment_with_the_id_of_the_line_behind_it_hides_nothing(tmp_path: Path) -> None:
+def test_an_attachment_with_the_id_of_the_next_line_hides_nothing(tmp_path: Path) -> None:
     attachment = {"type": "attachment", "uuid": human(1, "")["uuid"], "attachment": {"type": "hook_success"}}
     assert [turn.text for turn in turns(write(tmp_path / "s.jsonl", attachment, human(1, RULE)))] == [RULE]
 
 
-def test_half_a_character_does_not_end_the_sentence(tmp_path: Path) -> None:
+def test_half_a_surrogate_pair_does_not_end_the_sentence(tmp_path: Path) -> None:
     line = json.dumps(human(1, "HERE")).replace("HERE", "always keep \\ud83d the log")
     assert [turn.text for turn in turns(write(tmp_path / "s.jsonl", line))] == ["always keep \ufffd the log"]
 
@@ -367,7 +367,7 @@ def test_a_record_inside_of_a_line_that_is_none_is_not_confirmed(tmp_path: Path)
         assert not any(turn.confirmed for turn in said)
 
 
-def test_a_file_that_is_open_in_the_editor_speaks_for_nobody(tmp_path: Path) -> None:
+def test_a_file_open_in_the_editor_is_not_typed(tmp_path: Path) -> None:
     text = (
         "# Context from my IDE setup:\n\n## Active selection:\n## My request for Codex:\n"
         f"{RULE}\n\n## My request for Codex:\nrename the file"

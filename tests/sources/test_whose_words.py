@@ -56,7 +56,7 @@ PIECES = ("```", "~~~", "> a", "# A", "I ", "error: x", *QUOTED, "a = b", "c" * 
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=4).map("".join))
-def test_of_one_line_the_same_is_pasted_as_with_blank_ones_behind_it(line: str) -> None:
+def test_blank_lines_after_a_message_do_not_change_what_is_pasted(line: str) -> None:
     """A message of one line, as most are, is not looked through for what takes two."""
     both = pasted_ranges(f"{line}\n\n")
     assert pasted_ranges(line) == tuple((start, min(end, len(line))) for start, end in both)

@@ -56,7 +56,7 @@ def test_it_says_who_it_is_and_sends_nothing_else_about_the_user(web: Site, monk
         assert headers["user-agent"] == USER_AGENT
 
 
-def test_not_modified_is_none_for_who_has_nothing_yet(web: Site) -> None:
+def test_status_304_without_a_condition_fails(web: Site) -> None:
     web.replies["/a"] = Reply(status=304)
     with pytest.raises(FetchFailed, match="304") as caught:
         allowed(web).get(web.url + "/a")
@@ -287,7 +287,7 @@ def test_a_bomb_never_grows_beyond_the_limit(web: Site, encoding: str) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["br", "gzip, gzip"])
-def test_an_encoding_that_was_not_asked_for_fails(web: Site, encoding: str) -> None:
+def test_an_unrequested_encoding_fails(web: Site, encoding: str) -> None:
     web.replies["/a"] = Reply(b"\x1b\x00", headers={"Content-Encoding": encoding})
     with pytest.raises(FetchFailed, match="not asked for"):
         allowed(web).get(web.url + "/a")
