@@ -11,6 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from ..console.times import size
 from ..runtime.days import SECONDS_PER_DAY
 from ..runtime.errors import QueueUnavailable, SettingsError
 from ..runtime.process_lock import lock_holder
@@ -197,7 +198,7 @@ def _tell(plan: Plan, report: dict[str, Any], ending: list[tuple[Transcript, flo
     hosts = Counter(each.host for each in plan.to_mine)
     kinds = ", ".join(f"{count} {host}" for host, count in sorted(hosts.items()))
     sessions = counted(len(plan.to_mine), "session")
-    print(f"{sessions} to mine, {_size(plan.bytes)}" + (f" ({kinds})" if kinds else ""))
+    print(f"{sessions} to mine, {size(plan.bytes)}" + (f" ({kinds})" if kinds else ""))
     if queued := report["already_queued"]:
         print(f"{queued if queued < len(plan.to_mine) else 'all'} of them wait for the worker already")
     reasons = (
@@ -238,10 +239,6 @@ def _tell(plan: Plan, report: dict[str, Any], ending: list[tuple[Transcript, flo
 
 def _cap(tokens: int) -> str:
     return f"at most {tokens:,}" if tokens else "no cap"
-
-
-def _size(amount: int) -> str:
-    return f"{amount / 1e6:.1f} MB" if amount >= 100_000 or not amount else f"{max(1, round(amount / 1e3))} KB"
 
 
 def _follow(settings: Settings, run: BackfillRun) -> int:

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
+from ..console.times import ago
 from ..hooks.client import adapter_of
 from ..hooks.install import (
     EVENTS,
@@ -209,7 +210,7 @@ def last_hook(context: Context) -> Finding:
             todo = ""  # Another check says that no agent is wired.
         return Finding("last hook", "note", f"none in {SILENT_HOOK_DAYS} days", todo)
     took = "?" if newest.ms is None else newest.ms
-    detail = f"{newest.event} {_ago(max(0.0, now - newest.at))}, {newest.result or 'unknown'}, {took} ms"
+    detail = f"{newest.event} {ago(min(newest.at, now), now)}, {newest.result or 'unknown'}, {took} ms"
     if newest.result in ("error", "no payload"):  # Without input it recorded and recalled nothing.
         return Finding("last hook", "fault", detail, "see `memory service logs --event hook`")
     if absent := _absent_events(context, runs):
@@ -269,10 +270,3 @@ def headers(context: Context) -> Finding:
 
 def _week_of_hooks(context: Context, now: float) -> Iterator[HookRun]:
     return read_hook_runs(Path(context.state.log_file), now - SILENT_HOOK_DAYS * SECONDS_PER_DAY)
-
-
-def _ago(seconds: float) -> str:
-    for size, unit in ((86_400, "days"), (3600, "hours"), (60, "minutes")):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit} ago"
-    return f"{seconds:.0f} s ago"

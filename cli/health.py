@@ -6,6 +6,7 @@ import argparse
 import time
 from dataclasses import asdict
 
+from ..console.times import size
 from ..hooks.wiring import is_wired
 from ..index.on_demand import what_starts_a_worker
 from ..runtime.settings import Settings
@@ -125,7 +126,7 @@ def _print(report: HealthReport, settings: Settings) -> None:
         print(
             f"index            {counted(index.entries, 'note')} (entries, what waits, ideas, lists), "
             f"{counted(index.chunks, 'passage')}{pending}, "
-            f"{index.size_bytes / 1e6:.1f} MB, model {_model(index)}"
+            f"{size(index.size_bytes)}, model {_model(index)}"
         )
     for name, process in (("worker", report.processes.worker), ("recall", report.processes.recall)):
         if process is None:

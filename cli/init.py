@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from ..console.times import size
 from ..hooks.install import (
     HostFileUnwritable,
     InstallOutcome,
@@ -306,7 +307,7 @@ def _announce(settings: Settings, vault: Path, hosts: Sequence[str], *, with_plu
     if days and (plan := plan_history(settings, days)).to_mine:
         note(
             f"memory: {counted(len(plan.to_mine), 'session', 'sessions')} of the last {days} days "
-            f"({plan.bytes / 1e6:.1f} MB), to be read on this machine for what you said"
+            f"({size(plan.bytes)}), to be read on this machine for what you said"
         )
     if paused := pause_notice(settings):
         note(f"memory: {paused}")

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..index.receipts import (
     TRIAL_CALLER,
+    WHY_NOT_SHOWN,
     append_receipt,
     count_given_before,
     describe_given_before,
@@ -30,12 +31,6 @@ EPILOG = """example:
   memory vault inspect 3f0c6a52                 all that this session was given
   memory vault inspect --useful wal-checkpoint
 """
-
-REASONS = {
-    "below-floor": "below the floor",
-    "says-the-same": "says the same as a better one",
-    "file-gone": "its file is gone or may not be shown any more",
-}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -160,7 +155,7 @@ def lines_of(one: Mapping[str, Any], marks: Mapping[str, bool], given_before: in
     if given_before:
         yield f"  {describe_given_before(given_before)}"
     for other in one.get("refused") or ():
-        yield f"  {_scores(other)}  {other.get('path')}  (not shown: {REASONS.get(other.get('why'), other.get('why'))})"
+        yield f"  {_scores(other)}  {other.get('path')}  (not shown: {WHY_NOT_SHOWN.get(other['why'], other['why'])})"
     tokens = f"{one['tokens']} tokens, " if one.get("tokens") is not None else ""
     by_stage = ", ".join(f"{name} {_number(ms, '.1f').strip()}" for name, ms in stages.items() if name != "total")
     total = _number(stages.get("total"), ".1f").strip()

@@ -60,6 +60,7 @@ class BoundProcess(Process):  # type: ignore[misc]
 
     def run(self, events: Any = None, ignore_signals: bool = False) -> None:
         """Run the program and pass on its output; called in the relay."""
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})  # It is ignored here, by the program as well.
         threading.Thread(target=self._follow_manager, args=(events,), daemon=True).start()
         super().run(events, ignore_signals)
 
@@ -88,9 +89,11 @@ class TerminalManager(Manager):  # type: ignore[misc]
     def _start(self) -> None:
         # The relays ignore it: if they ended first, the manager would not learn when the programs end.
         before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})  # One that comes now waits for the handler below.
         super()._start()
         if before != signal.SIG_IGN:
             signal.signal(signal.SIGHUP, self._hang_up)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
 
     _is_end_wanted = False
 

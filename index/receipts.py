@@ -20,6 +20,14 @@ TRIAL_CALLER = "doctor"
 """The caller of a self-test: its recall does not count as the last one of a user or session."""
 
 
+WHY_NOT_SHOWN: Mapping[str, str] = {
+    "below-floor": "below the floor",
+    "says-the-same": "says the same as a better one",
+    "file-gone": "its file is gone or may not be shown any more",
+}
+"""Reason of a rejection, as receipts have it -> in words."""
+
+
 def query_hash(text: str) -> str:
     """Return 16 hexadecimal digits: enough to distinguish prompts, and unreadable."""
     return short_hash(text.encode("utf-8", "replace"))

@@ -11,6 +11,7 @@ from starlette.routing import Route
 
 from ...index.recall import DEGRADED_MESSAGES
 from ...index.receipts import (
+    WHY_NOT_SHOWN,
     append_receipt,
     count_given_before,
     describe_given_before,
@@ -28,11 +29,6 @@ from ..receipts import NO_SESSION, recalls_by_session, receipts_of, stages
 
 SESSIONS_ON_A_PAGE = 30
 RECALLS_ON_A_PAGE = 10
-REASONS: Mapping[str, str] = {
-    "below-floor": "it hardly answers",
-    "says-the-same": "it says the same as a better one",
-    "file-gone": "its file is gone, or may not be shown any more",
-}
 
 
 def _routes(context: ConsoleContext) -> Sequence[Route]:
@@ -84,7 +80,7 @@ def _one(context: ConsoleContext, request: Request, session: str, said: Notice |
         session=session,
         no_session=NO_SESSION,
         marks=marks,
-        reasons=REASONS,
+        reasons=WHY_NOT_SHOWN,
         in_words=DEGRADED_MESSAGES,
         stages=stages,
     )

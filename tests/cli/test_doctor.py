@@ -326,7 +326,7 @@ def test_a_week_without_hooks_is_noted(context: Context) -> None:
 def test_the_last_hook_is_named_with_its_age_and_result(context: Context) -> None:
     line_of_a_hook(context, timedelta(hours=5))
     line_of_a_hook(context, timedelta(minutes=3), hook="UserPromptSubmit")
-    assert doctor_checks.last_hook(context).detail.startswith("UserPromptSubmit 3 minutes ago, ok")
+    assert doctor_checks.last_hook(context).detail.startswith("UserPromptSubmit 3 min ago, ok")
 
 
 @pytest.mark.parametrize("result", ["error", "no payload"])

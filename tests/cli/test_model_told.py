@@ -27,7 +27,7 @@ def sandbox(tmp_path: Path) -> Sandbox:
 def in_health(sandbox: Sandbox) -> str:
     """What `memory health` says of the model."""
     (line,) = [line for line in sandbox.memory("health").splitlines() if line.startswith("index ")]
-    return line.partition("MB, model ")[2]
+    return line.partition(", model ")[2]
 
 
 @pytest.mark.model

@@ -25,7 +25,6 @@ from memoryvault.cli.terminal_safety import PlainText, beneath, plain
 from memoryvault.cli.up import PlainPrinter
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.tests.support.forked import ForkedSandbox
-from memoryvault.vault.wording import counted
 
 ROOT = Path(__file__).resolve().parents[2]
 DRIVES = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -204,13 +203,6 @@ def test_a_review_at_a_terminal_shows_them_written_out(hostile: Sandbox) -> None
 def test_the_end_of_input_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO(" y \n"))
     assert [read_line("go ahead? "), read_line("go ahead? ")] == ["y", ""]
-
-
-def test_a_sentence_agrees_with_its_number() -> None:
-    assert counted(1, "session") == "1 session"
-    assert counted(0, "session") == "0 sessions"
-    assert counted(1, "entry waits", "entries wait") == "1 entry waits"
-    assert counted(1200, "entry", "entries") == "1,200 entries"
 
 
 @pytest.mark.parametrize(

@@ -96,18 +96,6 @@ def test_the_journal_reads_the_same_from_its_end(bed: Bed, monkeypatch: pytest.M
     assert len(bed.journal.acts()) == 12
 
 
-@pytest.mark.parametrize("block", [1, 3, 8, 65_536])
-def test_lines_come_from_the_end_of_a_file_whatever_their_length(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
-) -> None:
-    monkeypatch.setattr(reverse_lines, "BLOCK_BYTES", block)
-    file = tmp_path / "lines"
-    assert list(reverse_lines.lines_from_end(file)) == []
-    for text in (b"one\n", b"a line of several blocks\n\nb\n", b"\n\nno end", b"x" * 17):
-        file.write_bytes(text)
-        assert list(reverse_lines.lines_from_end(file)) == text.split(b"\n")[::-1]
-
-
 def test_what_is_asked_of_the_journal_is_found_without_reading_all_of_it(
     bed: Bed, monkeypatch: pytest.MonkeyPatch
 ) -> None:

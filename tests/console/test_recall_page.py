@@ -59,7 +59,7 @@ def test_a_receipt_tells_hits_scores_stages_and_what_was_missing(bed: Bed, front
     text = visible(front.get("recall", session=SESSION))
     assert "login given 0.69 0.73 17.7 +2.5" in text
     assert "Answered by keywords only: the model was late." in text
-    assert "near it hardly answers; score 0.10, answers -1.5" in text
+    assert "near below the floor; score 0.10, answers -1.5" in text
     assert "4.5 ms, by stage keyword 3.0 ms check 1.0 ms" in text
     assert "12 tokens given" in text
 
