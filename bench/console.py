@@ -269,7 +269,6 @@ def addresses(bed: Bed, session: str, entries: int, jobs: int) -> dict[str, Sequ
         "schedules": ["jobs?view=schedules"],
         "kinds": ["jobs?view=kinds"],
         "health": ["health"],
-        "health, the charts": ["health/charts"],
         "health, the entries": ["health/entries"],
         f"health{NO_WORKER}": ["health"],
         f"health, the entries{NO_WORKER}": ["health/entries"],

@@ -145,8 +145,7 @@ def run_producer(folder: str, name: str, count: int, way: str) -> int:
         if way == "ledger":
             ledger.enqueue("noop", unique_key=f"{name}:{number}")
         else:
-            done = enqueue_reflection(state.queue_db, state.spool, f"{name}-{number}", None)
-            spooled += done.where == "spool"
+            spooled += bool(enqueue_reflection(state.queue_db, state.spool, f"{name}-{number}", None))
         times.append((time.perf_counter() - started) * 1000)
     print(json.dumps({"ms": times, "spooled": spooled}))
     return 0

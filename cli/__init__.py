@@ -1,1 +1,1 @@
-"""The `memory` command, one module per command: arguments, questions, printed text. The work is done in `tasks`."""
+"""The `memory` command, one module per command: arguments, questions and printed text. `services` does the work."""

@@ -1,4 +1,4 @@
-"""`memory skills adapt`: judge what was found, and put what is worth adopting on the watchlist."""
+"""`memory skills adapt`: judge found skills, and put those worth adopting on the watchlist."""
 
 from __future__ import annotations
 
@@ -30,7 +30,6 @@ NOTHING_WAITS = "nothing waits to be judged: `memory skills discover` looks for 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory skills adapt`."""
-    parser.epilog = EPILOG
     parser.add_argument("--limit", type=at_least_one, metavar="N", help=f"judge at most N (default {PATTERNS_PER_RUN})")
     parser.add_argument("--skip-network", action="store_true", help="look nothing up on GitHub, ask no model")
     parser.add_argument("--dry-run", action="store_true", help="show the rubric's verdicts; write nothing")
@@ -38,7 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Judge what waits."""
+    """Judge the skills that wait."""
     _ = context.state
     limit = args.limit or PATTERNS_PER_RUN
     network = not args.skip_network and not args.dry_run and is_confirmed(context.settings)

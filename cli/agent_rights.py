@@ -1,7 +1,7 @@
-"""What an agent may do by a command in its shell: the registry says what each command does, and one place asks it.
+"""What an agent may do by a command in its shell. The registry in main.py says what each command does.
 
-Agents give the commands that they run variables to be known by. A convention, no wall: whoever takes the variable
-away passes for the user (docs/threat-model.md).
+An agent is recognised by an environment variable that it sets. This is a convention, not a barrier: a command without
+the variable counts as the user's (docs/threat-model.md).
 """
 
 from __future__ import annotations
@@ -32,57 +32,58 @@ VARIABLES: Mapping[str, str] = {
     "OPENCODE": "OpenCode",
     "AI_AGENT": "an agent",
 }
-"""What each sets for the commands that it runs; the last is what several have agreed on."""
+"""Variable -> name of the agent that sets it for its commands; several agents share the last one."""
 TRUST = "trust"
 
 
 class Does(Enum):
-    """What a command does to memories, settings and the running of the program."""
+    """What a command does to memories, settings and running processes."""
 
     READS = "reads"
-    """Nothing, but for what can be made again from the files: index, logs, what is due anyway."""
+    """Nothing, except to what can be rebuilt from the files (the index, logs)."""
     PROPOSES = "proposes"
-    """In an agent's shell: it writes a proposal that waits for the user, or a note of the agent's own."""
+    """In an agent's shell it writes a proposal for the user's review, or the agent's own note about the project."""
     CHANGES = "changes"
-    """It makes, approves, switches or deletes: only the user may."""
+    """It creates, approves, switches or deletes something: only the user may run it."""
 
 
 class Command(NamedTuple):
     """A command of `memory`."""
 
     module: str
-    """In this package, with `configure(parser)` and `run(args, context) -> int`."""
+    """In this package, with `EPILOG`, `configure(parser)` and `run(args, context) -> int`."""
     line: str
-    """What it does, for the help."""
+    """The line in the help."""
     does: Does | Mapping[str, Does]
-    """What it does, or what each of its uses does: an option (`--apply`), an option with its value (`--of agent`), or
-    the first word (`list`; '' for any). The first use that the arguments fit counts; without one it changes."""
+    """The same for every use, or by use: an option (`--apply`), an option with its value (`--of agent`), or the first
+    word (`list`; '' for any). The first use that fits the arguments counts; without one the command CHANGES."""
     word: str = ""
-    """Which of the module's commands it is, where the module has several: then it is `configure(parser, word)`."""
+    """Which of the module's commands, if it has several: it then has `configure(parser, word)` and `EPILOGS`."""
 
     def configure(self, parser: argparse.ArgumentParser) -> Any:
-        """Define its arguments; its module."""
+        """Define the arguments and the epilog of `parser`. Return the command's module."""
         module = importlib.import_module(f".{self.module}", __package__)
+        parser.epilog = module.EPILOGS[self.word] if self.word else module.EPILOG
         module.configure(parser, *([self.word] if self.word else []))
         return module
 
 
 LOOSENING = frozenset({"MEMORY_REVIEW_MODE", "MEMORY_REFLECTION_EAGERNESS", "MEMORY_RECALL_EAGERNESS"})
-"""Variables by which more is saved unasked, or given: in an agent's shell the agent may have set them."""
+"""Variables that make more be saved unasked or recalled. In an agent's shell the agent may have set them."""
 
 
 def without_loosening(env: Mapping[str, str]) -> Mapping[str, str]:
-    """The variables that count: all of them in the user's own shell."""
+    """`env` in the user's own shell; in an agent's, `env` without LOOSENING."""
     return {name: value for name, value in env.items() if name not in LOOSENING} if agent_in(env) else env
 
 
 def persons_home() -> str:
-    """The user's home by the password database: HOME is a variable, which an agent may have set."""
+    """The user's home folder from the password database, since an agent may have set HOME."""
     return pwd.getpwuid(os.getuid()).pw_dir
 
 
 def agent_in(env: Mapping[str, str]) -> str:
-    """Name of the agent in whose shell a command with these variables runs, '' when it is the user's own."""
+    """Name of the agent in whose shell a command with these variables runs; '' in the user's own."""
     for name, agent in VARIABLES.items():
         if env.get(name, "").lower() not in ("", "0", "false"):
             return agent
@@ -106,7 +107,7 @@ def _fits(use: str, args: argparse.Namespace) -> bool:
 
 
 def require_allowed(name: str, command: Command, args: argparse.Namespace, context: Context) -> None:
-    """Refuse what only the user may do when an agent runs it. Raises UsageError."""
+    """Raise UsageError when an agent runs what only the user may."""
     if what_it_does(command, args) is not Does.CHANGES or not (agent := context.agent):
         return
     uses = {} if isinstance(command.does, Does) else command.does

@@ -1,4 +1,4 @@
-"""`memory always`: an entry that holds for all work is given to every session at its start."""
+"""`memory always`: give an entry to every session at its start."""
 
 from __future__ import annotations
 
@@ -23,14 +23,13 @@ What a session's start has no room for (`recall.core_words`) is named in `memory
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory always`."""
-    parser.epilog = EPILOG
     parser.add_argument("name", metavar="NAME", help=NAME)
     parser.add_argument("--off", action="store_true", help="do not give it to every session any more")
     add_json(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Mark the entry."""
+    """Set or remove the mark `always_load`."""
     reviewer = Reviewer(context.settings, context.store)
     _ = context.state
     entry = find_entry(context.store, args.name)

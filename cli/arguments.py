@@ -1,16 +1,16 @@
-"""The parsers: bad usage is one line that says what was meant, and words and options come in whatever order.
+"""Parsers: bad usage gives one line with the nearest right word; words and options may come in any order.
 
-Who tries a name by which other tools call a command, its word or its option is told ours.
+A name that other tools use for a command, its word or its option is answered with ours.
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
+import re
 from collections.abc import Collection, Iterable, Mapping
 from copy import copy
+from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
-from itertools import takewhile
 from typing import Any, NoReturn
 
 from ..runtime.errors import UsageError
@@ -35,7 +35,7 @@ INSTEAD: Mapping[str, str] = {
     **{other: f"did you mean `memory {name}`?" for name, others in _COMMANDS.items() for other in others},
     **dict.fromkeys(("rm", "delete", "remove", "forget"), _REMOVED),
 }
-"""Other name -> what to do instead, for the end of a line."""
+"""Other name -> what to do instead, as the end of an error message."""
 
 WORDS: Mapping[str, tuple[str, ...]] = {
     "repair": ("rebuild-index",),
@@ -44,28 +44,32 @@ WORDS: Mapping[str, tuple[str, ...]] = {
     "show": ("read",),
     "check": ("lint",),
 }
-"""Other word behind a command -> ours, of which a command has at most one."""
+"""Other word after a command -> our words, of which a command has at most one."""
 
 OPTIONS: Mapping[str, str] = dict.fromkeys(("--text", "--content", "--message"), "--body")
-"""Other option -> ours, which a command may have."""
+"""Other option -> our option, which a command may have."""
+
+
+_AGE = re.compile(r"(\d{1,5})\s*([mhdw])")
+_AGE_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 class OneLineParser(argparse.ArgumentParser):
-    """argparse, but that an option is never abbreviated, and that an error is one line with the nearest right word.
+    """argparse without abbreviated options, and with errors of one line that names the nearest right word.
 
-    `--dry` for `--dry-run` would mean something else, or nothing, as soon as a command gets another option.
+    An abbreviation (`--dry` for `--dry-run`) would change its meaning when the command gets another option.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
         options.setdefault("allow_abbrev", False)
         super().__init__(*args, **options)
         self.elsewhere: Mapping[str, str] = {}
-        """Other word for a command -> its name, of two words or of today."""
-        # Python 3.14 colours help in a terminal; our output shows control characters instead of obeying them.
+        """Other word for a command -> its name."""
+        # Python 3.14 colours the help in a terminal, but our streams write control characters out.
         self.color = False
 
     def error(self, message: str) -> NoReturn:
-        """One line on stderr, exit code 2."""
+        """Print one line on stderr and exit with 2."""
         self.exit(2, f"{self.prog}: {' '.join(message.split())} (`{self.prog} --help` says more)\n")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
@@ -96,7 +100,7 @@ class OneLineParser(argparse.ArgumentParser):
         return f"; did you mean {meant}?" if meant else ""
 
     def _advice(self, left: list[str]) -> str:
-        """How a text is given, where only words are left that would be the rest of one."""
+        """How to give a text, where the words that are left look like the rest of one."""
         if any(word.startswith("-") for word in left):
             return ""
         if "--body" in self._option_string_actions:
@@ -107,27 +111,13 @@ class OneLineParser(argparse.ArgumentParser):
         return any(not (action.option_strings or action.type or action.choices) for action in self._actions)
 
 
-class ProgramParser(OneLineParser):
-    """The program's own parser: a wrong option before any command is told as such, not as a missing command."""
-
-    def parse_known_args(self, args: Iterable[str] | None = None, namespace: Any = None) -> Any:
-        """As argparse's, but that it looks first whether the options before the command are known."""
-        words = sys.argv[1:] if args is None else list(args)
-        before = list(takewhile(lambda word: word.startswith("-") and word != "--", words))
-        known = self._option_string_actions
-        wrong = [word for word in before if word.partition("=")[0] not in known]
-        if wrong and not any(word in known for word in before):
-            self._refuse(wrong)
-        return super().parse_known_args(words, namespace)
-
-
 class CommandParser(OneLineParser):
-    """argparse takes `use --yes NAME` for `use` without a name, and then knows nothing of NAME: it asks again."""
+    """Accepts `use --yes NAME`, which argparse alone reads as `use` without a name and a NAME too many."""
 
     _is_second_look = False
 
     def parse_known_args(self, args: Iterable[str] | None = None, namespace: Any = None) -> Any:
-        """As argparse's; words that an option stands before are taken as well, what nothing takes is an error."""
+        """As argparse's, but words after an option count too, and what no argument takes is an error."""
         args = None if args is None else list(args)
         if self._is_second_look:
             return super().parse_known_args(args, namespace)
@@ -145,9 +135,9 @@ class CommandParser(OneLineParser):
 
 
 def refuse_options_of_others(args: argparse.Namespace, belongs: Mapping[str, Collection[str]]) -> None:
-    """Refuse an option that `args.action` would pass over; `belongs` names the actions that look at it.
+    """Refuse an option that `args.action` would ignore; `belongs` names the actions that use it. Raises UsageError.
 
-    Who writes `vault topics rm NAME --dry-run` must not lose the topic. Raises UsageError.
+    `vault topics rm NAME --dry-run` must not remove the topic.
     """
     for option, actions in belongs.items():
         if is_given(args, option) and args.action not in actions:
@@ -155,20 +145,30 @@ def refuse_options_of_others(args: argparse.Namespace, belongs: Mapping[str, Col
 
 
 def is_given(args: argparse.Namespace, option: str) -> bool:
-    """Whether the option stands in the command line; its default must be None, False, or empty."""
+    """Whether the option is in the command line; its default must be None, False or empty."""
     value = getattr(args, option.lstrip("-").replace("-", "_"))
     return value is not None and value is not False and value not in ("", [])
 
 
 def at_least_one(text: str) -> int:
-    """A whole number from 1 on, as the type of an argument."""
+    """Parse a whole number of 1 or more; for `add_argument(type=…)`."""
     if not (text.isdecimal() and int(text)):
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number of 1 or more")
     return int(text)
 
 
+def past_time(option: str, text: str) -> datetime:
+    """Parse an age (`2h`) or an ISO time, local if it names no zone; for the value of `option`. Raises UsageError."""
+    if ago := _AGE.fullmatch(text.strip()):
+        return datetime.now(UTC) - timedelta(**{_AGE_UNITS[ago[2]]: int(ago[1])})
+    try:
+        return datetime.fromisoformat(text.strip()).astimezone()
+    except ValueError as error:
+        raise UsageError(f"{option}: {text!r} is no time; write 90m, 2h, 3d, 2026-07-01 or 2026-07-01T10:00") from error
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
-    """The known word that `word` begins or resembles; '' when there is none."""
+    """The known word that begins with `word`, else the most similar one; '' if there is none."""
     known = list(known)
     begun = [each for each in known if word and each.startswith(word)]
     return next(iter([*begun, *get_close_matches(word, known, n=1)]), "")

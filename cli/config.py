@@ -1,4 +1,4 @@
-"""`memory config show`: the settings in force, and what each means."""
+"""`memory config show`: print the settings in force, or the reference."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ EPILOG = """example:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory config show`."""
-    parser.epilog = EPILOG
     parser.add_argument("--reference", action="store_true", help="print what each setting means")
     add_json(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Print the settings; a bad value in the file is named with its line."""
+    """Print the settings. Raises SettingsError with the line of a bad value."""
     if args.reference:
         if args.json:
             raise UsageError("--reference prints markdown: leave --json out")

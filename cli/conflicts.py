@@ -1,4 +1,4 @@
-"""The part of `memory review` that is about copies of a sync conflict."""
+"""The part of `memory review` for copies that a sync conflict left."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def copy_as_json(copy: ConflictCopy) -> dict[str, Any]:
 
 
 def choice_of(store: VaultStore, name: str, words: str) -> tuple[ConflictCopy, Choice] | None:
-    """The copy that `--decide NAME=WORDS` is about, with what is chosen; None when the words are no such choice.
+    """The copy and the choice of `--decide NAME=WORDS`; None if the words are no choice between two texts.
 
     Raises EntryNotFound, UsageError.
     """
@@ -50,7 +50,7 @@ def ask_about_copies(
     drafts: Drafts,
     steps: Steps[int],
 ) -> bool:
-    """One after the other, one key each; whether anything was changed."""
+    """Ask about one copy after the other, one key each; whether files were changed."""
     changed = False
     paths = [copy.path for copy in copies]
     at = 0

@@ -1,4 +1,4 @@
-"""`memory console`: the local web page to look at what is known, and to decide."""
+"""`memory console`: serve a local web page to look at the vault and to decide."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ DOOR = "console-{pid}.html"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory console`."""
-    parser.epilog = EPILOG
     parser.add_argument("--port", type=int, default=0, help=f"{FIRST_PORT} to {LAST_PORT}; without it a free one")
     parser.add_argument("--no-browser", action="store_true", help="open none; print the link")
 
@@ -38,9 +37,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
         raise UsageError(f"--port {args.port}: give one from {FIRST_PORT} to {LAST_PORT}, or none for a free one")
     state = context.state
     serving = prepare(context.settings, port=args.port)
-    # Ctrl-C is how it ends, also while it is still starting.
+    # Ctrl-C is the normal end, also during the start.
     with contextlib.suppress(KeyboardInterrupt):
-        # A terminal that is a program's pipe gets the line at once.
+        # Flushed: stdout may be a program's pipe.
         print(serving.new_link(), flush=True)
         note("memory: the link works once, for five minutes; Ctrl-C ends the console")
         with _opened(serving, Path(state.run) / DOOR.format(pid=os.getpid()), wanted=not args.no_browser):
@@ -58,9 +57,9 @@ def _renew(serving: Serving) -> None:
 
 @contextlib.contextmanager
 def _opened(serving: Serving, door: Path, *, wanted: bool) -> Iterator[None]:
-    """A browser, if there is one, at a link of its own.
+    """Open a browser, if there is one, with its own link.
 
-    The link goes by way of a file that only this account can read: the arguments of a program are seen by all.
+    The link is in a file that only this account can read, since every account sees a program's arguments.
     """
     if not wanted or not _has_browser():
         yield

@@ -1,4 +1,4 @@
-"""What a command needs of the world: settings and the stores, opened when first asked for."""
+"""Settings, vault and state folder for a command, each opened at its first use."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .agent_rights import TRUST, agent_in, persons_home, without_loosening
 
 
 def current_folder() -> str:
-    """Where the command was started; '' when that folder is gone, which belongs to no project then."""
+    """The working directory; '' when it was deleted."""
     try:
         return os.getcwd()
     except OSError:
@@ -26,22 +26,22 @@ def current_folder() -> str:
 
 
 class Context:
-    """Settings from `env` and the file they name; nothing is read before it is needed."""
+    """Settings, vault and state folder for the variables `env`; nothing is read before it is needed."""
 
     def __init__(self, env: Mapping[str, str], readable: PartialSettings | None = None) -> None:
         self.env = without_loosening(env)
         self._readable = readable
 
     def despite_faults(self) -> tuple[Context, PartialSettings]:
-        """The same with the settings as far as they can be read, for commands that must work with a broken file."""
+        """A context with the settings that can be read, for commands that must work with a broken file."""
         readable = load_partial_settings(self.env)
         return Context(self.env, readable), readable
 
     @cached_property
     def agent(self) -> str:
-        """The agent in whose shell the command runs; '' in the user's own, or where the settings trust agents.
+        """Name of the agent in whose shell the command runs; '' in the user's own, or if the settings trust agents.
 
-        Only the user's own file can: that which is read without variables, which the agent may have set.
+        Only the file in its usual place can say so: a variable that names another file may be the agent's.
         """
         agent = agent_in(self.env)
         if not agent or os.path.realpath(config_path(self.env)) != os.path.realpath(
@@ -52,20 +52,19 @@ class Context:
 
     @cached_property
     def settings(self) -> Settings:
-        """The settings in force; raises SettingsError with file, line and what is allowed."""
+        """The settings in force. Raises SettingsError with file, line and allowed values."""
         return load_settings(self.env) if self._readable is None else self._readable.settings
 
     @cached_property
     def vault(self) -> Path:
-        """The vault's folder; raises SettingsError when none is chosen, VaultUnavailable when it is
-        not there."""
+        """The vault's folder. Raises SettingsError when none is chosen, VaultUnavailable when it is not there."""
         vault = self.settings.required_vault_path
         require_folder(vault)
         return vault
 
     @cached_property
     def state(self) -> StatePaths:
-        """This device's state folder of the vault, made if it is not there."""
+        """This device's state folder for the vault, created if missing. Raises as `vault` does."""
         _ = self.vault
         state = self.settings.state
         ensure_state(state)
@@ -73,13 +72,13 @@ class Context:
 
     @cached_property
     def kept_state(self) -> StatePaths:
-        """The state folder also while the vault is away, for what lies in it: queue, schedules, logs."""
+        """The state folder, also while the vault is not there: for queue, schedules and logs."""
         state = self.settings.state
         return state if os.path.isdir(state.root) else self.state
 
     @property
     def vault_away(self) -> str:
-        """Why the vault cannot be used now, '' when it can; for a command that goes on without it."""
+        """Why the vault cannot be used now, '' if it can."""
         try:
             _ = self.vault
         except VaultUnavailable as error:
@@ -88,13 +87,13 @@ class Context:
 
     @cached_property
     def state_of_vault_or_index(self) -> StatePaths:
-        """The state folder also of a vault that is not mounted now, as long as it was indexed before."""
+        """The state folder, also of a vault that is not mounted, if it was indexed before."""
         state = self.settings.state
         return state if Path(state.index_db).is_file() else self.state
 
     @property
     def index_db(self) -> Path:
-        """The index; it may not be there yet."""
+        """Path of the index; the file may not exist yet."""
         return Path(self.state.index_db)
 
     @cached_property

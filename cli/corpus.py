@@ -1,20 +1,18 @@
-"""`memory reflect corpus`: have the worker mine the sessions from before MemoryVault."""
+"""`memory reflect corpus`: have the worker mine old sessions."""
 
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
-from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
 from ..runtime.days import SECONDS_PER_DAY
-from ..runtime.errors import QueueUnavailable, SettingsError, UsageError
+from ..runtime.errors import QueueUnavailable, SettingsError
 from ..runtime.process_lock import lock_holder
 from ..runtime.settings import Settings
 from ..services.completion import completer_of
@@ -34,25 +32,25 @@ from ..services.pausing import pause_notice, why_nothing_starts
 from ..services.tombstones import Tombstones
 from ..sources.transcripts.corpus import Transcript, claude_cleanup_days
 from ..tasks.queue.enqueue import open_ledger
+from .arguments import past_time
 from .context import Context
 from .output import counted, note, print_json
 from .path_arguments import named_folder
 from .progress import draw_mining
 
 WARN_DAYS = 7
-"""A transcript that its host deletes within so many days is warned of."""
+"""Days before the host deletes a transcript from which it is warned of."""
 OPTIONS = ("--root", "--since", "--project", "--execute", "--reset")
 NAMED = 3
-"""So many files that cannot be read are named; the rest is counted."""
+"""How many unreadable files are named; the rest is counted."""
 POLL_SECONDS = 0.4
 NO_WORKER = "no worker runs now: it is done as soon as one does (memory service up, or memory service worker)"
-_DAYS_AGO = re.compile(r"(\d{1,5})d")
 
 
 def configure(group: Any) -> None:
-    """The arguments that only `corpus` takes."""
+    """Add the arguments of `corpus` alone."""
     group.add_argument("--root", type=Path, metavar="DIR", help="transcripts in this folder, not the hosts' own")
-    group.add_argument("--since", metavar="DATE", help="only those written to since 2026-01-31, or 90d")
+    group.add_argument("--since", metavar="DATE", help="only those written to since 2026-01-31, or 90d, 2w")
     group.add_argument("--project", metavar="NAME", help="only sessions of this project")
     group.add_argument("--execute", action="store_true", help="do it; else only say what it would take")
     group.add_argument(
@@ -63,11 +61,11 @@ def configure(group: Any) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Say what there is to mine; with --execute have it mined, and follow it on a terminal."""
+    """Print what there is to mine; with --execute queue it, and show the progress on a terminal."""
     settings = context.settings
-    _ = context.store  # Without a vault there is nowhere to put what is mined.
+    _ = context.store  # Raises if there is no vault.
     root = named_folder(args.root) if args.root is not None else None
-    since = _since(args.since) if args.since else None
+    since = past_time("--since", args.since).timestamp() if args.since else None
     plan = plan_corpus(settings, root=root, since=since, project=args.project, remine=args.reset)
     ending = ending_soon(plan, settings) if root is None else []
     report = _report(args, context, plan, ending)
@@ -91,8 +89,10 @@ def run(args: argparse.Namespace, context: Context) -> int:
 def _report(
     args: argparse.Namespace, context: Context, plan: Plan, ending: list[tuple[Transcript, float]]
 ) -> dict[str, Any]:
-    """What there is to mine, for programs and for `_tell`. Raises SettingsError where it shall be mined by a miner
-    whose settings are wrong."""
+    """What there is to mine, for `--json` and `_tell`.
+
+    Raises SettingsError with --execute if the miner's settings are wrong.
+    """
     settings = context.settings
     report: dict[str, Any] = {
         "dry_run": not args.execute,
@@ -113,7 +113,7 @@ def _report(
         taken_back = Tombstones(context.store)
         report["forgets_taken_back"] = len({session for session, _ in taken_back.evidence()})
     try:
-        # What is mined without the model stays so: better told now than after the last session.
+        # A session that was mined without the model is not mined again, so a fault must be seen before.
         completer_of(settings)
     except SettingsError as error:
         if args.execute:
@@ -130,12 +130,12 @@ def _execute(
     ending: list[tuple[Transcript, float]],
     root: Path | None,
 ) -> int:
-    """Have the worker do it, and tell so."""
+    """Queue the sessions, and print or show what happens."""
     settings = context.settings
     if args.reset:
         with open_ledger(settings):
-            pass  # A backfill that cannot be queued forgets nothing.
-        # First: where the vault is away or read-only, nothing is forgotten.
+            pass  # If nothing can be queued, nothing is forgotten.
+        # Tombstones first: in a vault that is away or read-only nothing is forgotten.
         Tombstones(context.store).forget()
         CorpusStore(settings.state).forget()
     run_queued = enqueue_corpus(settings, plan, root=root)
@@ -167,7 +167,7 @@ def _forgetting(report: Mapping[str, Any], what: str) -> str:
 
 
 def _why_it_waits(settings: Settings) -> str | None:
-    """What keeps the worker from doing it now; None where nothing does."""
+    """Why no worker does it now; None if one does."""
     return pause_notice(settings) or (None if _has_worker(settings) else NO_WORKER)
 
 
@@ -182,21 +182,11 @@ def _already_queued(plan: Plan, settings: Settings) -> int:
         with open_ledger(settings) as ledger:
             return queued_count(ledger, plan)
     except QueueUnavailable:
-        return 0  # A dry run says what there is to mine all the same.
-
-
-def _since(text: str) -> float:
-    """Unix seconds. Raises UsageError."""
-    if days := _DAYS_AGO.fullmatch(text):
-        return time.time() - int(days[1]) * SECONDS_PER_DAY
-    try:
-        return datetime.combine(date.fromisoformat(text), datetime.min.time()).astimezone().timestamp()
-    except ValueError as error:
-        raise UsageError(f"--since takes a date (2026-01-31) or days (90d), not {text!r}") from error
+        return 0  # A dry run works without the queue.
 
 
 def ending_soon(plan: Plan, settings: Settings) -> list[tuple[Transcript, float]]:
-    """What Claude Code deletes soon, with the days left, soonest first. The other hosts delete nothing."""
+    """Transcripts that Claude Code deletes soon, with the days left, soonest first. Other hosts delete none."""
     keep = claude_cleanup_days(settings.hosts.claude_config_dir)
     now = time.time()
     left = [(each, keep - (now - each.modified) / SECONDS_PER_DAY) for each in plan.to_mine if each.host == "claude"]
@@ -255,7 +245,7 @@ def _size(amount: int) -> str:
 
 
 def _follow(settings: Settings, run: BackfillRun) -> int:
-    """A bar until the run is through. Ctrl-C leaves the bar, not the work."""
+    """Show a bar until the run ends. Ctrl-C ends the bar, not the work."""
     try:
         while True:
             with open_ledger(settings) as ledger:

@@ -1,4 +1,4 @@
-"""`memory vault demo`: the whole loop, in a temporary folder."""
+"""`memory vault demo`: run the whole loop in a temporary folder."""
 
 from __future__ import annotations
 
@@ -18,12 +18,11 @@ EPILOG = """example:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory vault demo`."""
-    parser.epilog = EPILOG
     parser.add_argument("session", nargs="?", type=Path, metavar="TRANSCRIPT", help="a transcript of Claude Code")
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Record, mine and recall in a folder that is removed again; nothing of the user's is read or changed."""
+    """Record, mine and recall in a folder that is removed afterwards; the user's own data is not touched."""
     chosen = named_path(args.session) if args.session else None
     if chosen is not None and not chosen.is_file():
         raise UsageError(f"there is no transcript {chosen}")

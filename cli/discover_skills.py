@@ -1,4 +1,4 @@
-"""`memory skills discover`: what is new in the sources that the user has confirmed."""
+"""`memory skills discover`: scan the confirmed sources for new skills."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ The sources stand in {SOURCES_NOTE}. Nothing is fetched before that note says `c
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory skills discover`."""
-    parser.epilog = EPILOG
     parser.add_argument("--dry-run", action="store_true", help="show the sources; ask nobody, write nothing")
     parser.add_argument("--source", metavar="NAME", help="only this one, by the name that --dry-run shows")
     parser.add_argument("--all", action="store_true", help="propose also what was there at a source's first scan")
@@ -32,7 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Scan; 1 when a source could not be read."""
+    """Scan; return 1 if a source could not be read."""
     _ = context.state
     discovery = Discovery(context.settings, fetch_in_child(context.settings), context.store)
     is_new = not context.store.exists(SOURCES_NOTE)

@@ -1,4 +1,4 @@
-"""`memory dismiss`: an entry that is wrong is not recalled any more, and not proposed again."""
+"""`memory dismiss`: mark a wrong entry, so that it is neither recalled nor proposed again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .context import Context
 from .list_entries import print_entry
 from .output import add_json, note, print_json
 from .show import NAME
-from .terminal import require_word, says_yes
+from .terminal import is_agreed, require_word
 
 EPILOG = """example:
   memory dismiss tabs
@@ -26,14 +26,13 @@ The note stays where it is, with `status: dismissed`; what waits for a decision 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory dismiss`."""
-    parser.epilog = EPILOG
     parser.add_argument("name", metavar="NAME", help=NAME)
     parser.add_argument("--yes", action="store_true", help="do not ask; without a terminal nothing is done before this")
     add_json(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Show the entry; ask, or without a terminal refuse unless --yes is given; dismiss it."""
+    """Show the entry, ask unless --yes is given, and dismiss it."""
     reviewer = Reviewer(context.settings, context.store)
     _ = context.state
     reviewer.journal.recover()
@@ -49,7 +48,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if not args.yes:
         require_word(args, f"dismisses {entry.path}")
         print_entry(entry)
-        if not says_yes("dismiss this? [y/N] "):
+        if not is_agreed("dismiss this? [y/N] "):
             note("memory: nothing was changed")
             return 1
     done = dismiss(reviewer, entry.path, entry.content_hash)

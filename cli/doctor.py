@@ -1,4 +1,4 @@
-"""`memory doctor`: every assumption tested live, and the round trip that proves the whole."""
+"""`memory doctor`: test every assumption live, and save and recall a note."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ..hooks.extension import hooks_are_off
+from ..hooks.extension import why_no_hook_runs
 from ..hooks.wiring import WIRINGS, trusted_by_codex, wired_events
 from ..index.client import RecallClient, ServiceUnavailable, ensure_service
 from ..index.database import load_vectors, open_writer
@@ -36,6 +36,8 @@ from ..vault.scrubbed import Scrubbed
 from .context import Context
 from .doctor_checks import (
     NAMED,
+    Finding,
+    Grade,
     clock,
     ending_transcripts,
     headers,
@@ -48,7 +50,6 @@ from .doctor_checks import (
     sync_clients,
     vault_and_disk,
 )
-from .finding import Finding, Grade
 from .output import add_json, counted, in_line, print_json
 from .pages import how_to
 from .processes import stop_background
@@ -60,10 +61,10 @@ EPILOG = """example:
 
 SERVICE_PATIENCE_SECONDS = 60.0
 ANSWER_SECONDS = 10.0
-"""How long a recall service that runs is waited for; one that goes on loading its model answers."""
+"""How long to wait for a running recall service to answer; one that still loads its model does answer."""
 PROBE_LEFT_SECONDS = 600.0
-"""No round trip takes so long: a probe of that age is one that a killed `memory doctor` left behind."""
-# The question shares no content word with the note, so that only meaning can find it.
+"""A probe older than this was left by a killed `memory doctor`."""
+# The question shares no content word with the note, so that only the model can find it.
 PROBE_NOTE = "Ship new versions on Tuesday mornings only."
 PROBE_WORDS = "ship new versions on Tuesday"
 PROBE_QUESTION = "Which day may we deploy a release to production?"
@@ -85,7 +86,6 @@ TODO_OF_ERRNO = {
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory doctor`."""
-    parser.epilog = EPILOG
     add_json(parser)
 
 
@@ -106,14 +106,14 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 
 def _print_row(grade: str, what: str, found: str) -> None:
-    """At once, as a check may take seconds: so the columns are as wide as their widest cell may be, whatever comes."""
+    """Print one row at once, since the next check may take seconds; hence the fixed widths."""
     print(f"{grade:<{WIDEST_GRADE}} {what:<{WIDEST_CHECK}}  {in_line(found)}", flush=True)
 
 
 def examine(context: Context, on_check: Callable[[str], None] = lambda what: None) -> Iterator[Finding]:
-    """Test one assumption after the other; a broken one does not keep the others from being tested.
+    """Run all checks and yield a finding for each; a failed check does not stop the others.
 
-    `on_check(what)` before each that may take its time.
+    `on_check(what)` is called before each check.
     """
     context, readable = context.despite_faults()
     if readable.faults:
@@ -143,7 +143,7 @@ def examine(context: Context, on_check: Callable[[str], None] = lambda what: Non
 
 
 def _fault(what: str, error: MemoryVaultError | OSError) -> Finding:
-    """What an error says, and what to do about it."""
+    """The finding for an error that a check raised."""
     if not isinstance(error, OSError) or not error.strerror:
         return Finding(what, "fault", str(error), f"see {how_to('troubleshooting')}")
     place = f"{error.filename}: " if error.filename else ""
@@ -152,14 +152,14 @@ def _fault(what: str, error: MemoryVaultError | OSError) -> Finding:
 
 
 def _has_state(context: Context, readable: PartialSettings) -> bool:
-    """Whether it is known which state folder is meant, and it is there: the vault may be away."""
+    """Whether the state folder is known and exists, although the vault may be away."""
     settings = context.settings
     chosen = "vault.path" not in readable.unread and settings.vault_path is not None
     return chosen and os.path.isdir(settings.state.root)
 
 
 def _other_agents(context: Context) -> Finding:
-    """Which other hosts are wired, and what keeps their hooks from running."""
+    """Which other hosts are wired, and what stops their hooks."""
     told: list[str] = []
     todo: list[str] = []
     for host, wiring in WIRINGS.items():
@@ -170,8 +170,8 @@ def _other_agents(context: Context) -> Finding:
         told.append(f"{wiring.title}: {', '.join(events)}{experimental}")
         if len(events) < len(wiring.events):
             todo.append(f"`memory init --host {host}` puts back what is missing")
-        if host == "gemini" and hooks_are_off(context.settings):
-            todo.append("Gemini's setting hooksConfig.enabled is off: switch it on")
+        if host == "gemini" and (why := why_no_hook_runs(context.settings)):
+            todo.append(why)
         if host == "codex" and not trusted_by_codex(context.settings):
             todo.append("Codex runs hooks once you trust them: type /hooks in it")
     if not told:
@@ -192,7 +192,7 @@ def _worker(context: Context) -> Finding:
 
 
 def _running_worker(context: Context, process: int) -> Finding:
-    """One that was stopped in its terminal, or hangs, keeps its place: no hook starts another."""
+    """A worker that was stopped by Ctrl-Z, or hangs, keeps its lock, so no hook starts another."""
     with open_ledger(context.settings) as ledger:
         beat = ledger.worker()
         if beat is None or beat.pid != process or not ledger.is_worker_silent(worker_times(context.env).lease):
@@ -283,10 +283,10 @@ def _model(context: Context) -> Finding:
 
 
 def _round_trip(context: Context) -> Finding:
-    """Save, recall sideways, delete.
+    """Save a note, recall it in other words, delete it.
 
-    What was saved is embedded for that with at most one batch of other passages: where more wait, embedding them all
-    could take an hour, and the note's own words find it as well.
+    If more than one batch of passages has no vector yet, the note is recalled by its own words, since embedding them
+    all could take an hour.
     """
     store = context.store
     _remove_left_probes(context)
@@ -340,7 +340,7 @@ def _remove_left_probes(context: Context) -> None:
 
 
 def _pending_passages(context: Context) -> int:
-    """How many could have a vector and have none."""
+    """Number of passages without a vector; 0 if there are no vectors at all."""
     with open_index(context.settings) as index:
         model = index.in_force() or wanted_model(context.settings)
         return index.pending_count(model) if index.has_vectors else 0
@@ -348,8 +348,11 @@ def _pending_passages(context: Context) -> int:
 
 @contextmanager
 def _service(context: Context) -> Iterator[None]:
-    """The recall service, model loaded: the one that runs, else one that is started, which stays if hooks use it."""
-    # One that hangs belongs to whoever started it: ended, it would take what `memory service up` runs beside it along.
+    """Run the block with a recall service whose model is loaded: the running one, else a new one.
+
+    A new one is stopped afterwards unless hooks will use it.
+    """
+    # A hanging service is not stopped: `memory service up` would then stop its worker as well.
     is_ours = lock_holder(context.state.recall_lock) is None
     with RecallClient(context.state.recall_socket) as client:
         try:
@@ -365,13 +368,13 @@ def _service(context: Context) -> Iterator[None]:
             _require_answer(context)
         yield
     finally:
-        # It stays where sessions are going to ask it: nobody would end it for who has taken the hooks out.
+        # Without hooks nothing would use it or stop it.
         if is_ours and not hooks_start_worker(context.settings):
             stop_background(context.state, "recall")
 
 
 def _wait_for_answer(context: Context) -> None:
-    """Until the service that runs answers, or has ended. Raises ServiceUnavailable when it hangs."""
+    """Wait until the running service answers or ends. Raises ServiceUnavailable if it hangs."""
     until = time.monotonic() + ANSWER_SECONDS
     with RecallClient(context.state.recall_socket) as client:
         while lock_holder(context.state.recall_lock) is not None:
@@ -386,7 +389,7 @@ def _wait_for_answer(context: Context) -> None:
 
 
 def _require_answer(context: Context) -> None:
-    """Raise ServiceUnavailable for a service that does not answer; what still loads its model does."""
+    """Raise ServiceUnavailable if the service does not answer; one that still loads its model answers."""
     with RecallClient(context.state.recall_socket) as client:
         try:
             client.ping()
@@ -398,7 +401,7 @@ def _require_answer(context: Context) -> None:
 
 
 def _miner(context: Context) -> Finding:
-    """Whether what was chosen can be called; nobody is, since that would cost."""
+    """Who reads sessions. No model is called: that would cost."""
     chosen = context.settings.reflection
     if completer_of(context.settings) is None:
         return Finding("miner", "ok", "local: sessions stay on this machine")
@@ -407,9 +410,9 @@ def _miner(context: Context) -> Finding:
 
 
 WITHOUT_VAULT = {"permissions", "worker", "queue"}
-"""What lies in the state folder."""
+"""Checks of the state folder, made without the vault too."""
 WITHOUT_STATE = {"hooks", "other agents", "service", "miner"}
-"""What can be tested where it is not known which vault is meant."""
+"""Checks that need neither vault nor state folder."""
 WITH_OTHER_PROCESSES = {"round trip"}
 CHECKS: tuple[tuple[str, Callable[[Context], Finding]], ...] = (
     ("vault", vault_and_disk),

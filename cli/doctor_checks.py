@@ -1,4 +1,4 @@
-"""What `memory doctor` tests of the machine around us: permissions, disk, clock, sync clients, the last hook."""
+"""Checks of `memory doctor` on the machine: permissions, disk, clock, sync clients, hooks."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal
 
 from ..hooks.client import adapter_of
 from ..hooks.install import (
@@ -38,37 +40,49 @@ from ..vault.header import TEMPLATES
 from ..vault.listing import list_notes
 from .context import Context
 from .corpus import WARN_DAYS, ending_soon
-from .finding import Finding
+from .output import home_path
 
 LOW_DISK_BYTES = 200 * 1024 * 1024
 CLOCK_SECONDS = 120.0
-"""A file just written may be stamped so much away from our clock: a server's disk has a clock of its own."""
+"""Tolerated difference to the times of files: a server's disk has its own clock."""
 RELEASED = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
 SILENT_HOOK_DAYS = 7
 SYNC_TRACES = (".stfolder", ".stversions", ".dropbox", ".dropbox.cache", ".nextcloudsync.log", ".sync")
-"""What sync clients leave in the folder that they keep alike, or in one above it."""
+"""Names that sync clients leave in a synced folder or above it."""
 SYNC_FOLDERS = ("dropbox", "onedrive", "nextcloud", "google drive", "cloudstorage", "mobile documents", "syncthing")
 NAMED = 3
-"""So many files are named in one line; the rest is counted."""
+"""How many files a line names; the rest is counted."""
 
 EVERY_SESSION = ("SessionStart", "UserPromptSubmit", "Stop")
-"""Events that each session with a prompt brings."""
+"""Events of every session with a prompt."""
 LEAST_OF_OTHERS = 3
+
+Grade = Literal["ok", "note", "fault"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one test found; `todo` is what the user should do, '' for nothing."""
+
+    what: str
+    grade: Grade
+    detail: str
+    todo: str = ""
 
 
 def vault_and_disk(context: Context) -> Finding:
-    """The vault takes a file, and there is room for more on both disks."""
+    """A file can be written into the vault, and both disks have room."""
     with tempfile.NamedTemporaryFile(dir=context.vault, prefix=".doctor-"):
         pass
     free = {str(place): shutil.disk_usage(place).free for place in (context.vault, context.state.root)}
     for place, bytes_free in free.items():
         if bytes_free < LOW_DISK_BYTES:
             return Finding("vault", "fault", f"{bytes_free // 2**20} MB left on the disk of {place}", "free some space")
-    return Finding("vault", "ok", f"{context.vault} can be written, {min(free.values()) // 2**20} MB free")
+    return Finding("vault", "ok", f"{home_path(context.vault)} can be written, {min(free.values()) // 2**20} MB free")
 
 
 def permissions(context: Context) -> Finding:
-    """Folders of the state are 0700, files 0600; but for the empty file by which the user stops everything."""
+    """Nothing in the state folder is open to others, except the empty stop file that the user made."""
     root, stop_file = context.kept_state.root, context.kept_state.stop_file
     for folder, _, files in os.walk(root):
         for path in (folder, *(os.path.join(folder, name) for name in files)):
@@ -79,12 +93,12 @@ def permissions(context: Context) -> Finding:
                 if status.st_mode & 0o077 and not os.path.islink(path):
                     return Finding("permissions", "fault", f"{path} is open to others", f"chmod -R go= '{root}'")
             except FileNotFoundError:
-                continue  # A temporary file of somebody at work.
-    return Finding("permissions", "ok", f"{root} is private")
+                continue  # A temporary file of another process.
+    return Finding("permissions", "ok", f"{home_path(root)} is private")
 
 
 def clock(context: Context) -> Finding:
-    """Our clock is plausible and agrees with the vault's disk; leases and quiet periods count on it."""
+    """The clock is plausible and agrees with the vault's disk, as leases and quiet periods need it."""
     now = time.time()
     if now < RELEASED:
         return Finding(
@@ -103,7 +117,7 @@ def clock(context: Context) -> Finding:
 
 
 def hooks_wired(context: Context) -> Finding:
-    """The hooks stand in the host's settings, each of them, and what they start is there."""
+    """All hooks are in Claude Code's settings, and the files that they start exist."""
     settings = context.settings
     found = installed_events(settings)
     if (found or plugin_installed(settings)) and (why := switched_off(settings)):
@@ -134,12 +148,12 @@ def hooks_wired(context: Context) -> Finding:
 
 
 def hooks_start_worker(settings: Settings) -> bool:
-    """Whether the next session will have a worker started."""
+    """Whether the next session will start a worker."""
     return may_start(settings) and is_wired(settings)
 
 
 def login_service(context: Context) -> Finding:
-    """The unit that starts the worker at login runs, where there is one."""
+    """The login service, if installed, runs."""
     state = service_manager(context.env).state()
     if not state.installed:
         by_hook = ": the first hook of a session starts the worker" if hooks_start_worker(context.settings) else ""
@@ -152,7 +166,7 @@ def login_service(context: Context) -> Finding:
 
 
 def other_devices(context: Context) -> Finding:
-    """What acts on the whole vault is to run on one device only."""
+    """A synced vault names the one device that runs jobs on the whole vault."""
     here = socket.gethostname()
     named = acting_device(context.vault)
     if named is not None:
@@ -165,7 +179,7 @@ def other_devices(context: Context) -> Finding:
 
 
 def ending_transcripts(context: Context) -> Finding:
-    """Sessions that were never mined, and that Claude Code deletes soon."""
+    """No session that was never mined will be deleted soon by Claude Code."""
     settings = context.settings
     ending = ending_soon(plan_corpus(settings), settings)
     if not ending:
@@ -192,11 +206,11 @@ def last_hook(context: Context) -> Finding:
     if newest is None:
         todo = "open a session of your agent; if it stays so, `memory init` again"
         if not is_wired(context.settings):
-            todo = ""  # That no agent is wired has been said.
+            todo = ""  # Another check says that no agent is wired.
         return Finding("last hook", "note", f"none in {SILENT_HOOK_DAYS} days", todo)
     took = "?" if newest.ms is None else newest.ms
     detail = f"{newest.event} {_ago(max(0.0, now - newest.at))}, {newest.result or 'unknown'}, {took} ms"
-    if newest.result in ("error", "no payload"):  # Without one it recorded nothing and reminded of nothing.
+    if newest.result in ("error", "no payload"):  # Without input it recorded and recalled nothing.
         return Finding("last hook", "fault", detail, "see `memory service logs --event hook`")
     if absent := _absent_events(context, runs):
         what, brought = absent
@@ -206,7 +220,7 @@ def last_hook(context: Context) -> Finding:
 
 
 def _absent_events(context: Context, runs: Sequence[HookRun]) -> tuple[str, str] | None:
-    """The wired events of every session that never came though others came LEAST_OF_OTHERS times, and those."""
+    """Wired events of EVERY_SESSION that never came, and those that came LEAST_OF_OTHERS times; None without both."""
     came = Counter(run.event for run in runs)
     wired = {
         adapter_of(host).EVENTS.get(event, event) for host in WIRINGS for event in wired_events(host, context.settings)
@@ -220,7 +234,7 @@ def _absent_events(context: Context, runs: Sequence[HookRun]) -> tuple[str, str]
 
 
 def sync_clients(context: Context) -> Finding:
-    """Copies that a sync client left beside a note: never indexed, so what is in them is not recalled."""
+    """No sync client left copies of notes, which are not indexed."""
     copies = sorted(list_notes(context.vault).copies)
     if copies:
         named = ", ".join(copies[:NAMED]) + (f" and {len(copies) - NAMED} more" if len(copies) > NAMED else "")
@@ -229,8 +243,10 @@ def sync_clients(context: Context) -> Finding:
 
 
 def headers(context: Context) -> Finding:
-    """Notes with git's marks, or with a header that can't be read: of the first nothing is given, of the others what
-    can be read counts, and no command edits either. Notes that can't be read at all are named first."""
+    """No note has git's conflict marks or an invalid header; unreadable notes are named first.
+
+    A note with conflict marks is not recalled, of an invalid header the valid lines count, and commands edit neither.
+    """
     faults, unreadable = [], []
     for path in context.store.walk():
         try:
@@ -240,7 +256,7 @@ def headers(context: Context) -> Finding:
         except MemoryVaultError as error:
             unreadable.append(str(error))
             continue
-        is_template = TEMPLATES in path.split("/")[:-1]  # What Obsidian fills in is to stand there.
+        is_template = TEMPLATES in path.split("/")[:-1]  # Obsidian's placeholders belong there.
         if not is_template and (fault := find_fault(text)) is not None:
             faults.append(f"{path}, line {fault[0]}: {fault[1].strip()[:60]}")
     todo = "mend the line in an editor" if faults else "nothing of it is recalled until it can be read"

@@ -1,4 +1,4 @@
-"""Texts that the user edits in an editor of their own, kept until they have been used."""
+"""Texts that the user edits in their own editor, kept until they are used."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _KEPT = "what you wrote is kept: [e] opens it again"
 
 
 class Drafts:
-    """What came out of the editor, by the path of the note that it is for, each in a file of a private folder.
+    """Edited texts by the path of their note, each in a file of a private folder.
 
-    A text that could not be used (the note has changed, the disk is full) is opened again by the next `edit`. What is
-    left at the end of the block stays on disk, and the user is told where.
+    The next `edit` opens a text again that could not be used (the note has changed, the disk is full). Texts that are
+    unused at the end of the block stay on disk, and their paths are printed.
     """
 
     def __init__(self) -> None:
@@ -42,8 +42,10 @@ class Drafts:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def edit(self, path: str, text: str) -> str | None:
-        """The text as the user's editor leaves it; None when the editor failed, is not there or left no UTF-8, which
-        is said. Call `used` when it is needed no more."""
+        """Open `text` in the user's editor; the edited text, or None (with a line printed) if the editor failed.
+
+        Call `used` when the text is no longer needed.
+        """
         is_new = path not in self._files
         try:
             if is_new:
@@ -56,14 +58,14 @@ class Drafts:
         named = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
         try:
             editor = shlex.split(named) or [FALLBACK_EDITOR]
-        except ValueError:  # A quotation mark that nothing closes.
+        except ValueError:  # An unclosed quotation mark.
             editor = [named]
         try:
             done = subprocess.run([*editor, str(file)], check=False)
             data = file.read_bytes()
         except FileNotFoundError as error:
             was_removed = error.filename == str(file)
-            if is_new or was_removed:  # Else there is a text from before that waits to be used.
+            if is_new or was_removed:  # Otherwise an earlier edit still waits to be used.
                 self.used(path)
             if not was_removed:
                 print(f"the editor {editor[0]} can't be started: set EDITOR")
@@ -76,28 +78,28 @@ class Drafts:
                 self.used(path)
             return None
         try:
-            # A text that is no UTF-8 before it is edited, as of a conflict copy, comes back with the same bytes.
+            # A text that was not UTF-8 before, such as a conflict copy's, keeps its bytes.
             return data.decode("utf-8", "strict" if _is_unicode(given) else "surrogateescape")
         except UnicodeDecodeError:
             print("the editor left a text that is no UTF-8: save it as UTF-8")
             return None
 
     def used(self, path: str) -> None:
-        """The text is in the vault, or is wanted no more."""
+        """Delete the text of `path`: it was saved or is not wanted."""
         file = self._files.pop(path, None)
         if file is not None:
             with suppress(OSError):
                 file.unlink()
 
     def report_kept(self, path: str) -> bool:
-        """Whether there is such a text, which is said."""
+        """Print that an edited text of `path` is kept, if there is one; whether there is."""
         if path in self._files:
             print(_KEPT)
         return path in self._files
 
     def _new_file(self, text: str) -> Path:
         if self._folder is None:
-            # mkdtemp: mode 0700, so that nobody else reads along.
+            # mkdtemp makes it with mode 0700.
             self._folder = Path(tempfile.mkdtemp(prefix="memoryvault-"))
         self._number += 1
         file = self._folder / f"proposal-{self._number}.md"

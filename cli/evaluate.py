@@ -1,10 +1,11 @@
-"""`memory config eval`: the recall engine on documents and questions of your own."""
+"""`memory config eval`: rank your own documents for your own questions with the recall engine."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
 from ..index.embedder import Embedder, load_embedder, model_name
@@ -13,7 +14,7 @@ from ..runtime.errors import ModelUnavailable
 from .arguments import at_least_one
 from .context import Context
 from .output import add_json, note, print_json
-from .terminal_safety import redraw
+from .progress import draw_share
 
 EPILOG = """example:
   memory config eval rank --docs notes.jsonl --queries questions.jsonl -k 10 --json
@@ -24,7 +25,6 @@ A question sees the documents of its group, with the model and eagerness of your
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory config eval`."""
-    parser.epilog = EPILOG
     parser.add_argument("action", choices=("rank",))
     parser.add_argument("--docs", type=Path, required=True, help="JSON lines: id, text, group?")
     parser.add_argument("--queries", type=Path, required=True, help="JSON lines: id, text, group?")
@@ -34,10 +34,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Rank through an index of its own in a temporary folder; the vault is not touched."""
+    """Rank with an index in a temporary folder; the vault is not touched."""
     documents, questions = load_documents(args.docs), load_questions(args.queries)
     with tempfile.TemporaryDirectory(prefix="memoryvault-eval-") as folder:
-        progress = _progress if sys.stderr.isatty() else None
+        progress = partial(draw_share, "indexing") if sys.stderr.isatty() else None
         with open_documents(documents, Path(folder), _embedder(context), on_progress=progress) as evaluation:
             order = {(question.group, question.id): place for place, question in enumerate(questions)}
             ranked = evaluation.rank(
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 
 def _embedder(context: Context) -> Embedder | None:
-    """The model of the settings; None, said on stderr, when there is none."""
+    """The model of the settings; None, with a line on stderr, if there is none."""
     settings = context.settings
     models = Path(settings.state.models) if settings.vault_path else settings.state_root / "models"
     try:
@@ -61,7 +61,3 @@ def _embedder(context: Context) -> Embedder | None:
     except ModelUnavailable as error:
         note(f"memory: by keywords only: {error}")
         return None
-
-
-def _progress(done: int, total: int) -> None:
-    redraw(f"indexing {done}/{total}", end="\n" if done >= total else "")

@@ -1,4 +1,4 @@
-"""`memory evolve`: a new text takes the place of an entry, which is archived with links both ways."""
+"""`memory evolve`: replace an entry by a new text; the old one is archived, with links both ways."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ EPILOG = """example:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory evolve`."""
-    parser.epilog = EPILOG
     parser.add_argument("old", metavar="OLD", help=NAME)
     parser.add_argument("words", metavar="TEXT REASON", nargs="*", help="the same as --body and --reason")
     parser.add_argument("--reason", default=None, help="why it holds no longer")
@@ -40,7 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Evolve; the new entry's and the archived one's paths are printed, with a tab between them."""
+    """Evolve the entry; print the paths of the new and the archived one, separated by a tab."""
     if args.vault_path is not None:
         context = Context({**context.env, "MEMORY_VAULT_PATH": str(args.vault_path)})
     reason = " ".join(_take_words(args).split())
@@ -74,9 +73,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 
 def _take_words(args: argparse.Namespace) -> str:
-    """The reason; a text among the words becomes `args.body`. A word alone is what no option gives; raises UsageError.
+    """Return the reason and set `args.body` from the words that no option replaces. Raises UsageError.
 
-    Of two options that are missing it is the reason: the text comes from standard input then.
+    A single word is the reason if both options are missing: the text then comes from standard input.
     """
     words = list(args.words)
     reason = words.pop() if words and args.reason is None else args.reason

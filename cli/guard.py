@@ -1,4 +1,4 @@
-"""`memory guard`: what is said to the agent when it acts, and which rules stop it."""
+"""`memory guard`: mark rules that stop the agent, and wire the hooks of tool calls."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from ..tasks.queue.enqueue import request_indexing
 from ..vault.entry import GUARDS
 from .context import Context
 from .output import add_json, note, print_json
-from .terminal import says_yes
+from .terminal import is_agreed
 
 EPILOG = """example:
   memory guard                               what is wired, and by how many rules
@@ -47,7 +47,6 @@ OFF = "off"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory guard`."""
-    parser.epilog = EPILOG
     parser.add_argument("name", metavar="NAME", nargs="?", help="an entry, by its file name, path or title")
     parser.add_argument("mark", nargs="?", choices=(*GUARDS, OFF), help="how it guards")
     act = parser.add_mutually_exclusive_group()
@@ -57,7 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Mark a rule, wire the hooks, or tell how things are."""
+    """Mark a rule, wire or unwire the hooks, or show the state."""
     _ = context.state
     if args.name is None and not args.on and not args.off:
         return _tell(args, context)
@@ -96,7 +95,7 @@ def _mark(args: argparse.Namespace, context: Context) -> int:
     guard = "" if args.mark == OFF else args.mark
     done = mark_guard(reviewer, entry.path, guard, entry.content_hash)
     triggers = compile_rule(context.store.read(done.path))[1]
-    with suppress(IndexUnavailable, OSError):  # The worker does it, too, a little later.
+    with suppress(IndexUnavailable, OSError):  # The worker does it a little later.
         reconcile_now(context.settings, paths=[done.path])
     request_indexing(context.settings)
     if args.json:
@@ -130,16 +129,16 @@ def _is_on(settings: Settings) -> bool:
 
 
 def offer_actions(context: Context, *, asked_for: bool = False) -> None:
-    """Ask once whether the hooks of tool calls shall be wired; without a terminal, or `asked_for` again, say how.
+    """Offer once, at a terminal, to wire the hooks of tool calls, if Claude Code has our other hooks.
 
-    Only where Claude Code has our other hooks.
+    `asked_for`: print how to wire them where nothing is asked.
     """
     settings = context.settings
     if not may_offer_actions(settings) or not sys.stdin.isatty():
         if asked_for and not _is_on(settings):
             note(f"memory: the hooks of tool calls are not wired: `memory guard --on` ({COST})")
         return
-    agreed = says_yes(QUESTION)
+    agreed = is_agreed(QUESTION)
     remember_asked(settings)
     if agreed:
         done = install_actions(settings)

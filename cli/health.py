@@ -1,4 +1,4 @@
-"""`memory health`: how things stand, in figures."""
+"""`memory health`: what needs the user, and figures."""
 
 from __future__ import annotations
 
@@ -24,18 +24,17 @@ EPILOG = """example:
 """
 
 RESEARCH = "research"
-"""The purpose in the book of spending; its own module is too heavy to ask here."""
+"""Purpose of research in the spending table; importing its module would be slow."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory health`."""
-    parser.epilog = EPILOG
     parser.add_argument("--costs", action="store_true", help="what sessions cost, by week and project")
     add_json(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Print the figures; what cannot be reached is said among the warnings and the rest is told all the same."""
+    """Print the figures; what cannot be read is a warning and does not stop the rest."""
     if args.costs:
         return _costs(args, context)
     report = health_report(context.settings, time.time(), is_wired)
@@ -47,9 +46,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 
 def _print_spending(miner: str, spending: SpendingReport | None, *, network: bool) -> None:
-    """Of each purpose, today and this week; nothing while nothing was ever spent or refused.
+    """Print what each purpose spent today and this week; nothing if nothing was ever spent or refused.
 
-    Notes that research makes of what is on this machine count, too: no sign that anybody else was asked.
+    Research also counts its notes about local entries, so a figure does not mean that the network was used.
     """
     if miner != "local":
         print(f"miner            {miner}")
@@ -59,7 +58,7 @@ def _print_spending(miner: str, spending: SpendingReport | None, *, network: boo
         for one in sums:
             refused = f", {one.refused} refused ({counted(one.refusals, 'time')})" if one.refusals else ""
             saved = f", {one.saved} saved" if one.saved else ""
-            off = "" if network or one.purpose != RESEARCH else " (notes included; research.network is off now)"
+            off = "" if network or one.purpose != RESEARCH else " (of your own notes, too; research.network is off now)"
             print(f"{title:16} {one.purpose}: {one.spent} {one.unit}{saved}{refused}{off}")
 
 

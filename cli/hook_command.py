@@ -1,4 +1,4 @@
-"""`memory config hook-command`: what an agent host runs for an event."""
+"""`memory config hook-command`: print the command that an agent host runs for an event."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ EPILOG = """example:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory config hook-command`."""
-    parser.epilog = EPILOG
     parser.add_argument(
         "event", metavar="EVENT", help=f"as the host calls it; Claude Code: {', '.join((*EVENTS, *ACTION_EVENTS))}"
     )
@@ -29,8 +28,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Print the argv, as JSON or as one shell line; the launcher that it names is there then."""
-    _, readable = context.despite_faults()  # The command is the same whatever the settings say.
+    """Write the launcher, and print the argv that starts it, as JSON or as one shell line."""
+    _, readable = context.despite_faults()  # The command does not depend on the settings.
     for fault in readable.faults:
         note(f"memory: {fault}")
     launcher = launcher_in(state_root(context.env))

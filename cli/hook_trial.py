@@ -1,4 +1,4 @@
-"""Each hook run once as the agent host runs it, with a session of its own that is taken out again."""
+"""Run each hook once, as an agent host does, with a trial session that is removed afterwards."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ FALLBACK_PROMPT = "what do you know about how we release?"
 
 @dataclass(frozen=True)
 class HookTime:
-    """One hook as a whole process, in milliseconds."""
+    """The time of one hook as a whole process, in milliseconds."""
 
     event: str
     ms: float
     budget_ms: float
     failure: str = ""
-    """In the hook's own words, that it failed or read nothing of what the agent gives; '' where it did."""
+    """The hook's message if it failed or could not read its input, else ''."""
 
 
 def try_hooks(settings: Settings, env: Mapping[str, str], prompt: str | None = None) -> list[HookTime]:
-    """Run every hook once; [] where hooks are switched off. Raises OSError when one cannot be started."""
+    """Run every hook once; [] if hooks are switched off. Raises OSError if one cannot be started."""
     markers = Path(settings.state.markers)
     if not settings.memory.enabled or (markers / "STOP").exists():
         return []
     launcher = launcher_in(settings.state_root)
-    write_launcher(launcher)  # With the plugin nothing else needs one.
+    write_launcher(launcher)  # With the plugin nothing else writes it.
     session = f"{TRIAL_SESSION}{secrets.token_hex(6)}"
     payload = {
         "session_id": session,
-        # Nothing is there, so nothing is mined.
+        # The file does not exist, so nothing is mined.
         "transcript_path": str(settings.session_folders["claude"] / "memory-init" / f"{session}.jsonl"),
         "cwd": str(settings.required_vault_path),
         "prompt_id": session,
@@ -79,12 +79,12 @@ def try_hooks(settings: Settings, env: Mapping[str, str], prompt: str | None = N
 
 
 def _is_failure(line: str) -> bool:
-    """Whether a hook says that it did nothing, by no choice of its own and not for want of time."""
+    """Whether a line reports a failure (a hook that was switched off or ran out of time is none)."""
     return line.startswith("memoryvault: hook failed") or line.endswith(" on stdin")
 
 
 def _forget(settings: Settings, session: str) -> None:
-    """The trial's marker and its job; what is left of a job that was faster finds nothing to mine."""
+    """Remove the trial's markers and cancel its job; a job that already ran found nothing to mine."""
     with suppress(MemoryVaultError), open_ledger(settings) as ledger:
         for job in ledger.list_jobs(["queued"], kind="reflect.session", most=1000):
             if isinstance(job.args, dict) and job.args.get("session") == session:

@@ -1,4 +1,4 @@
-"""`memory idea`: write an idea down; list, show, surface, research, archive, delete and restore ideas, promote one."""
+"""`memory idea`: save an idea; list, show, surface, research, archive, delete, restore or promote ideas."""
 
 from __future__ import annotations
 
@@ -54,7 +54,6 @@ EPILOG = """example:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory idea`."""
-    parser.epilog = EPILOG
     parser.add_argument(
         "words",
         nargs="+",
@@ -68,7 +67,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Do what the first word says; another text is an idea, and two are its title and a summary."""
+    """Run the action of the first word; any other text is an idea, two texts are its title and summary."""
     word, rest = args.words[0], args.words[1:]
     is_word = (word in _ALONE and not rest) or (word in _WITH_SLUG and len(rest) == 1)
     if args.session is not None and is_word:
@@ -192,7 +191,7 @@ def _surface(slug: str, args: argparse.Namespace, context: Context) -> int:
 
 
 def _research(slug: str, args: argparse.Namespace, context: Context) -> int:
-    """Ask for another pass, or for the one that is still to come."""
+    """Queue another research pass, or the first if it is still to come."""
     settings = context.settings
     entry = find_idea(context.store, slug)
     still_to_come = entry.extra.get("research") in (None, "waiting")
@@ -244,7 +243,7 @@ def _restore(slug: str, args: argparse.Namespace, context: Context) -> int:
 
 
 def _promote(slug: str, args: argparse.Namespace, context: Context) -> int:
-    """Move its folder to personal-projects/<name>/, with all that lies in it."""
+    """Move the idea's folder, with all its files, to personal-projects/<name>/."""
     done = promote(context.settings, Journal(context.state, context.store), slug, name=args.name)
     request_indexing(context.settings)
     if args.json:

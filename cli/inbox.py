@@ -1,4 +1,4 @@
-"""`memory vault inbox`: what was inferred once, and putting it in order."""
+"""`memory vault inbox`: list what was inferred once, or triage it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from ..pipelines.likeness import statement_of
 from ..pipelines.triage import Expire, Merge, Promote, TriageStep
-from ..runtime.days import effective_day, local_today
+from ..runtime.days import local_today, parse_local_day
 from ..runtime.errors import UsageError
 from ..runtime.layout import INBOX
 from ..services.reviewing import Reviewer
@@ -20,7 +20,7 @@ from .arguments import refuse_options_of_others
 from .context import Context
 from .output import COLUMN_CHARACTERS, add_json, counted, cut, in_line, note, print_json, print_table
 from .review import day_said, entry_as_json, unreadable_as_json
-from .terminal import read_key
+from .terminal import LEAVE, read_key
 
 EPILOG = """example:
   memory vault inbox triage              asks for each step: promote, merge, expire
@@ -33,7 +33,6 @@ _NAMES: Mapping[type[Any], str] = {Promote: "promote", Merge: "merge", Expire: "
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory vault inbox`."""
-    parser.epilog = EPILOG
     parser.add_argument("action", nargs="?", default="list", choices=("list", "triage"))
     parser.add_argument("--dry-run", action="store_true", help="triage: show the steps; change nothing")
     parser.add_argument("--yes", action="store_true", help="triage: do not ask")
@@ -41,7 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """List the inbox, or put it in order."""
+    """List or triage the inbox."""
     refuse_options_of_others(args, {"--dry-run": ("triage",), "--yes": ("triage",)})
     _ = context.state
     reviewer = Reviewer(context.settings, context.store)
@@ -92,7 +91,7 @@ def _list(args: argparse.Namespace, reviewer: Reviewer) -> int:
             ]
             + [("-", "-", "-", "-", one["slug"], one["problem"]) for one in unreadable_as_json(unreadable)],
         )
-        days = [day for entry in entries if (day := effective_day(entry.surfaced_at, entry.created, entry.updated))]
+        days = [day for entry in entries if (day := parse_local_day(entry.surfaced_at or entry.created))]
         age = (local_today() - min(days)).days if days else 0
         oldest = f", the oldest {counted(age, 'day', 'days')} old" if age > 0 else ""
         held = counted(len(entries) + len(unreadable), "note", "notes")
@@ -119,7 +118,7 @@ def _show(args: argparse.Namespace, steps: list[TriageStep], entries: Mapping[st
 def _ask(step: TriageStep, entries: Mapping[str, Entry]) -> Answer:
     print(_in_words(step, entries))
     key = read_key("[y]es  [r]eject for good  [s]kip ")
-    if key in ("q", "\x03", "\x04", ""):
+    if key in LEAVE:
         return "stop"
     return {"y": "yes", "r": "reject"}.get(key, "skip")  # type: ignore[return-value]
 

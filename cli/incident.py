@@ -1,4 +1,4 @@
-"""`memory vault incident`: failures and what helped."""
+"""`memory vault incident`: record a failure and what helped, and find it again."""
 
 from __future__ import annotations
 
@@ -31,7 +31,6 @@ MOST = 5
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory vault incident`."""
-    parser.epilog = EPILOG
     parser.add_argument("action", choices=("add", "find"))
     body = parser.add_mutually_exclusive_group()
     body.add_argument("--body", default=None, help="the message and the stack")
@@ -42,7 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Note a failure, or look for it."""
+    """Record a failure, or look for it."""
     refuse_options_of_others(args, {"--resolution": ("add",), "--project": ("add",)})
     _ = context.state
     if args.action == "find":

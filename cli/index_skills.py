@@ -1,4 +1,4 @@
-"""`memory skills index`: one entry for each skill on this machine."""
+"""`memory skills index`: write one entry for each skill on this machine."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ EPILOG = """example:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory skills index`."""
-    parser.epilog = EPILOG
     parser.add_argument(
         "--path", type=Path, action="append", default=[], metavar="DIR", help="also index this folder; may be repeated"
     )
@@ -34,7 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Read the skills, bring the entries in step; warnings are no failure."""
+    """Read the skills and update their entries; warnings do not change the exit code."""
     settings = context.settings
     _ = context.state
     named = [named_folder(path) for path in args.path]

@@ -1,4 +1,4 @@
-"""`memory init`: choose the vault, wire the hooks, start the worker, and show what it already knows."""
+"""`memory init`: choose the vault, wire the hooks, start the worker, and show a first recall."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from typing import Any
 from ..hooks.install import (
     HostFileUnwritable,
     InstallOutcome,
+    file_of,
     install,
     installed_events,
     plugin_installed,
@@ -24,7 +25,7 @@ from ..hooks.install import (
     uninstall,
 )
 from ..hooks.skill import SKILL, install_skill, is_wanted, remove_skill, skill_folder
-from ..hooks.wiring import CLAUDE, HOSTS, WIRINGS, file_of, install_for, wired_events
+from ..hooks.wiring import CLAUDE, HOSTS, WIRINGS, install_for, wired_events
 from ..index.client import ServiceUnavailable, ensure_service
 from ..index.models import is_installed
 from ..index.on_demand import allow_starts
@@ -68,27 +69,25 @@ EPILOG = """example:
 
 CONSENT = "research.network"
 CONSENT_QUESTION = (
-    "memory: a few words of each idea that you have, or had before, can be looked up on Wikipedia, GitHub, Hacker News "
-    "and arXiv, and links that you typed into it be read. Each request is listed in the idea's note; without this, "
-    "nothing leaves this machine. Allow it? [y/N] "
+    "memory: look up your ideas on Wikipedia, GitHub, Hacker News and arXiv, and read the links in them? A few words "
+    "of each idea, old ones too, then leave this machine; its note lists each request. [y/N] "
 )
 SOURCES_QUESTION = (
-    f"memory: once a week {len(DEFAULT_SOURCES)} public lists on GitHub can be read for new skills "
-    f"({', '.join('/'.join(url.split('/')[3:5]) for url in DEFAULT_SOURCES)}). {SOURCES_NOTE} in the vault has their "
-    "addresses. Allow it? [y/N] "
+    f"memory: read {len(DEFAULT_SOURCES)} public lists on GitHub once a week for new skills "
+    f"({', '.join('/'.join(url.split('/')[3:5]) for url in DEFAULT_SOURCES)})? [y/N] "
 )
 HISTORY_SECONDS = 35.0
-"""So long `init` waits for the sessions from before; the worker goes on without it."""
+"""How long `init` waits for old sessions to be mined; the worker then goes on alone."""
 WATCHED_SECONDS = 180.0
-"""The same where somebody watches the bar, and can end it by Ctrl-C."""
+"""The same at a terminal, where the user sees a bar and can end the wait by Ctrl-C."""
 AGENTS_THAT_READ = ("claude", "codex")
-"""Those that `reflection.miner` takes, found by their command."""
+"""Agents that `reflection.miner` accepts, found by their command."""
 EXAMPLE_RULE = "From now on, always ship on Tuesday mornings."
 EXCERPT_CHARACTERS = 200
 
 
 def folder_named(text: str) -> Path:
-    """A folder as it was named; an empty name is that of a variable which is not set, not of the current folder."""
+    """The folder's path. An empty name, as from an unset variable, is refused: `Path("")` is the current folder."""
     if not text.strip():
         raise argparse.ArgumentTypeError("the name is empty: name the folder MemoryVault/")
     return Path(text)
@@ -96,7 +95,6 @@ def folder_named(text: str) -> Path:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory init`."""
-    parser.epilog = EPILOG
     parser.add_argument(
         "--vault",
         type=folder_named,
@@ -121,47 +119,47 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True)
 class SetupPlan:
-    """What is to be set up: known before anything is asked or changed."""
+    """What will be set up, known before any question and any change."""
 
     vault: Path
     choice: str | None
-    """What to tell of how the vault was chosen."""
+    """How the vault was chosen, where the user should know."""
     left: Settings | None
-    """The settings until now, where they name another vault."""
+    """The settings until now, if they name another vault."""
     hosts: Sequence[str]
     with_plugin: bool
     """The hooks of Claude Code come with its plugin."""
     preview: Settings
     """The settings as they will be."""
     emptied: str
-    """What to tell of a vault that was indexed and is empty now, '' of any other."""
+    """A warning if the vault was indexed before and is empty now, else ''."""
 
 
 @dataclass(frozen=True)
 class Consents:
-    """The answers to the questions; None where nothing was asked."""
+    """The answers; None for a question that was not asked."""
 
     network: bool | None
     sources: bool | None
     reader: str | None
-    """Who reads sessions, as `reflection.miner` has it."""
+    """Value for `reflection.miner`."""
 
 
 @dataclass(frozen=True)
 class FirstRun:
-    """What the worker has done until `init` ends."""
+    """What the worker has done by the end of `init`."""
 
     plan: Plan
     worker: bool
-    """It runs."""
+    """Whether it runs."""
     progress: Progress | None
-    """Of mining the sessions from before; None where it was not waited for."""
+    """Of mining old sessions; None if `init` did not wait for it."""
     seconds: float
-    """So long it was waited for."""
+    """How long `init` waited."""
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Set up what is missing; a second run finds it done and changes nothing."""
+    """Set up what is missing; a second run changes nothing."""
     if args.history_days < 0:
         raise UsageError("--history-days is a number of days, 0 for none")
     setup = _plan_setup(args, context)
@@ -170,15 +168,15 @@ def run(args: argparse.Namespace, context: Context) -> int:
         note("memory: nothing was changed")
         return 1
     consents = _ask_consents(setup, context, args.history_days, yes=args.yes)
-    started = time.monotonic()  # How long somebody thought about the questions is no time of setting up.
+    started = time.monotonic()  # The time that the user takes to answer does not count.
     settings, stopped = _write_settings(setup.vault, consents, context)
     hooks = _wire_hosts(setup, settings)
     first = _first_run(settings, args.history_days, quiet=args.json)
     recalled = _recall(settings)
     times = try_hooks(settings, context.env, recalled.question if recalled else None)
     if settings.memory.autostart and why_nothing_starts(settings) is None:
-        # Last: loading the model takes both of a small machine's cores from what is measured above.
-        with suppress(ServiceUnavailable):  # The first prompt tries again, and is answered by keywords meanwhile.
+        # Last: loading the model would slow down the hooks that are measured above.
+        with suppress(ServiceUnavailable):  # The first prompt tries again; until then keywords answer.
             ensure_service(settings)
     result = {
         "vault": str(settings.vault_path),
@@ -203,7 +201,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 
 def _plan_setup(args: argparse.Namespace, context: Context) -> SetupPlan:
-    """Raises VaultUnavailable where the vault or the state folder cannot be there, or would be taken for another."""
+    """Raises VaultUnavailable if the vault or the state folder cannot be made, or the vault may be unmounted."""
     settings = context.settings
     choice = None
     if args.vault:
@@ -232,29 +230,29 @@ def _tell_plan(setup: SetupPlan, days: int) -> None:
     if setup.choice:
         note(f"memory: {setup.choice}")
     if setup.left is not None:
-        note(f"memory: {_told_of_left(setup.left)}")
+        note(f"memory: {_left_notice(setup.left)}")
     _announce(setup.preview, setup.vault, setup.hosts, with_plugin=setup.with_plugin, days=days)
-    if setup.emptied:  # Last, so that it is read before the answer.
+    if setup.emptied:  # Last, so that the user reads it before answering.
         note(f"memory: {setup.emptied}; to go ahead is to begin anew in it")
 
 
 def _ask_consents(setup: SetupPlan, context: Context, days: int, *, yes: bool) -> Consents:
-    """All questions before the first change, so that Ctrl-C at any of them leaves everything as it was."""
+    """Ask all questions before the first change, so that Ctrl-C leaves everything as it was."""
     settings, vault = context.settings, setup.vault
     reader = _ask_reader(setup.preview, context, days) if not yes else None
     network = agreed(CONSENT_QUESTION) if not yes and CONSENT not in settings.origins else None
-    # The variable wins over the file that is about to be written.
+    # The variable wins over the settings file.
     in_force = settings.vault_path if context.env.get("MEMORY_VAULT_PATH", "").strip() else None
     sources = None if yes or ((in_force or vault) / SOURCES_NOTE).exists() else agreed(SOURCES_QUESTION)
     return Consents(network, sources, reader)
 
 
 def _ask_reader(settings: Settings, context: Context, days: int) -> str | None:
-    """Who is to read sessions; None where that is settled already, or there is nobody else on this machine."""
+    """Ask who reads sessions; None if that is set already or no other agent is installed."""
     found = [name for name in AGENTS_THAT_READ if shutil.which(name, path=context.env.get("PATH"))]
     if "reflection.miner" in settings.origins or not found:
         return None
-    from ..services.corpus.estimate import tokens_a_session  # It loads the miner.
+    from ..services.corpus.estimate import tokens_a_session  # imported here: it loads the miner
 
     plan = plan_history(settings, days)
     tokens = tokens_a_session(plan, settings)
@@ -274,8 +272,8 @@ def _ask_reader(settings: Settings, context: Context, days: int) -> str | None:
     return ("local", *found)[read_choice(question, len(found) + 1) - 1]
 
 
-def _told_of_left(settings: Settings) -> str:
-    """What becomes of the vault that was in use until now."""
+def _left_notice(settings: Settings) -> str:
+    """What happens to the vault that was in use until now."""
     vault = home_path(settings.required_vault_path)
     entries = count_indexed_entries(Path(settings.state.index_db))
     held = f" with its {counted(entries, 'note', 'notes')}" if entries else ""
@@ -320,8 +318,10 @@ def _announce(settings: Settings, vault: Path, hosts: Sequence[str], *, with_plu
 
 
 def _write_settings(vault: Path, consents: Consents, context: Context) -> tuple[Settings, list[str]]:
-    """Make the vault, the settings and the state folder; the settings in force, and what ran with those before and was
-    stopped."""
+    """Make the vault, the settings file and the state folder.
+
+    Return the settings in force, and the names of processes of the old settings that were stopped.
+    """
     settings = context.settings
     try:
         vault.mkdir(parents=True, exist_ok=True)
@@ -343,7 +343,7 @@ def _write_settings(vault: Path, consents: Consents, context: Context) -> tuple[
     if stopped := stop_replaced(before, settings, context.env):
         note(f"memory: stopped what ran with the settings before ({' and '.join(stopped)})")
     with open_ledger(settings):
-        pass  # Makes queue.db: hooks enqueue into it but never create it.
+        pass  # This creates queue.db, which hooks never do.
     if consents.sources is not None:
         _note_sources(settings, confirmed=consents.sources)
     compile_snapshot(context.env)
@@ -351,7 +351,7 @@ def _write_settings(vault: Path, consents: Consents, context: Context) -> tuple[
 
 
 def _wire_hosts(setup: SetupPlan, settings: Settings) -> Mapping[str, InstallOutcome]:
-    """The hooks of all hosts that were named, and the skill. Raises SettingsError."""
+    """Install the hooks and the skill for each host. Raises SettingsError."""
     try:
         done = {
             host: _wire(settings, with_plugin=setup.with_plugin) if host == CLAUDE else install_for(host, settings)
@@ -373,7 +373,7 @@ def _wire_hosts(setup: SetupPlan, settings: Settings) -> Mapping[str, InstallOut
 
 
 def _first_run(settings: Settings, days: int, *, quiet: bool) -> FirstRun:
-    """Queue what there is to do, start the worker, and wait for the sessions from before."""
+    """Queue the first jobs, start the worker, and wait until old sessions are mined."""
     plan, run_queued = _queue_work(settings, days)
     may_work = settings.memory.autostart and why_nothing_starts(settings) is None
     runs = may_work and _worker_runs(settings)
@@ -383,7 +383,7 @@ def _first_run(settings: Settings, days: int, *, quiet: bool) -> FirstRun:
 
 
 def _wire(settings: Settings, *, with_plugin: bool) -> InstallOutcome:
-    """The hooks into the host's settings, once: with the plugin they are not to stand there as well."""
+    """Install Claude Code's hooks; with the plugin, which brings them, remove them from its settings instead."""
     if not with_plugin:
         return install(settings)
     taken_out = uninstall(settings)
@@ -391,7 +391,7 @@ def _wire(settings: Settings, *, with_plugin: bool) -> InstallOutcome:
 
 
 def _note_sources(settings: Settings, *, confirmed: bool) -> None:
-    """The note that says no is the answer to the next `init`."""
+    """Write the note with the sources. An existing note, confirmed or not, answers the next `init`."""
     discovery = Discovery(settings, fetch_in_child(settings))
     if discovery.seed() and confirmed:
         entry = discovery.store.read(SOURCES_NOTE)
@@ -404,16 +404,16 @@ def _sources_confirmed(settings: Settings) -> bool:
 
 
 def _queue_work(settings: Settings, days: int) -> tuple[Plan, BackfillRun | None]:
-    """What the worker has to do: the sessions from before, the files, the skills."""
+    """Queue the index of the files, the index of skills, and the mining of old sessions."""
     request_indexing(settings)
-    with suppress(QueueUnavailable):  # the weekly schedule does it in any case
+    with suppress(QueueUnavailable):  # The weekly schedule does it anyway.
         enqueue(settings, "skills.index", unique_key="skills.index")
     plan = plan_history(settings, days)
     return plan, enqueue_corpus(settings, plan) if days else None
 
 
 def _worker_runs(settings: Settings) -> bool:
-    """Start the worker unless one runs; where it cannot be started the rest is set up all the same."""
+    """Start the worker unless one runs; whether it runs. A failure is only reported."""
     try:
         return ensure_worker(settings)
     except CannotStart as error:
@@ -422,7 +422,7 @@ def _worker_runs(settings: Settings) -> bool:
 
 
 def _follow(settings: Settings, run: BackfillRun, *, quiet: bool) -> Progress:
-    """Wait for the import, with a bar on a terminal. Ctrl-C leaves the bar, not the work."""
+    """Wait for the mining of old sessions, with a bar on a terminal. Ctrl-C ends the wait, not the work."""
     latest = Progress(len(run.jobs), waiting=len(run.jobs))
     shown = not quiet and sys.stderr.isatty()
     started = time.monotonic()
@@ -443,13 +443,13 @@ def _follow(settings: Settings, run: BackfillRun, *, quiet: bool) -> Progress:
 
 
 def _recall(settings: Settings) -> FirstRecall | None:
-    """Ask for something that a session said; the index is brought in step first, for keywords."""
+    """Ask about something that a session said, after updating the index."""
     with suppress(IndexUnavailable):
         reconcile_now(settings)
     return first_recall(settings)
 
 
-# What is said at the end
+# The report
 
 
 def _hooks_json(hooks: Mapping[str, InstallOutcome], settings: Settings, *, with_plugin: bool) -> dict[str, Any]:
@@ -503,7 +503,7 @@ def _report(
         _tell_history(plan, progress, model=_model_is_here(settings), paused=paused)
     store = vault_store(settings)
     pending = count_pending(store)
-    in_use = counted(count_active(settings, store).entries, "entry is", "entries are")
+    in_use = counted(count_active(settings, store).in_use, "entry is", "entries are")
     unread = bool(plan.to_mine) and not (progress is not None and progress.is_done)
     waiting = ", ".join(list_with_commands(pending)) or ("nothing yet" if unread else "nothing")
     print(f"{in_use} in use; for you to look at: {waiting}")
@@ -524,7 +524,7 @@ def _report(
 
 
 def _what_to_do(settings: Settings, first: FirstRun, pending: PendingCounts, *, failed: bool) -> str:
-    """The one thing that the user should do now."""
+    """The next step for the user."""
     if why_nothing_starts(settings) is not None:
         return f"Next: {how_to_go_on(settings)}."
     if failed:
@@ -539,13 +539,13 @@ def _what_to_do(settings: Settings, first: FirstRun, pending: PendingCounts, *, 
     if not plan.to_mine and not plan.known:
         return (
             f"Next: in a new session of your agent, type a rule of yours, such as: {EXAMPLE_RULE}\n"
-            "Two minutes after your last word there, `memory list` shows it, and sessions from then on are told."
+            "Two minutes after your last word there, `memory list` shows it, or `memory review` asks about it."
         )
     return "Next: open a new session of your agent; what you said before comes back where it fits."
 
 
 def _when_read(progress: Progress, seconds: float) -> str:
-    """When the rest of the sessions will be read, at the speed until now."""
+    """When the rest will be mined, estimated from the speed so far."""
     if not progress.finished:
         return "in some minutes"
     minutes = seconds / progress.finished * (progress.sessions - progress.finished) / 60
@@ -575,7 +575,7 @@ def _tell_history(plan: Plan, progress: Progress | None, *, model: bool, paused:
 
 
 def show_first_recall(recalled: FirstRecall) -> None:
-    """Print the question and the note that it was made of, or that this did not come back."""
+    """Print the question and the recalled note that it was made from, or that the note was not recalled."""
     print(f"\na question from your own history, by keywords: {recalled.question}")
     if (hit := recalled.answer) is not None:
         excerpt = cut(hit.excerpt, EXCERPT_CHARACTERS)
@@ -585,7 +585,7 @@ def show_first_recall(recalled: FirstRecall) -> None:
 
 
 def agreed(question: str = "Go ahead? [y/N] ") -> bool:
-    """Ask at the terminal; anything but yes is no. Raises UsageError without a terminal, Interrupted."""
+    """Whether the answer at the terminal is yes. Raises UsageError without a terminal, Interrupted."""
     if not sys.stdin.isatty():
         raise UsageError("there is no terminal to ask at; add --yes (and --vault FOLDER) to go ahead")
     return is_agreed(question)

@@ -1,4 +1,4 @@
-"""`memory vault inspect`: the receipts of what was recalled, and why."""
+"""`memory vault inspect`: show receipts, which say what was recalled and why."""
 
 from __future__ import annotations
 
@@ -40,7 +40,6 @@ REASONS = {
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory vault inspect`."""
-    parser.epilog = EPILOG
     parser.add_argument("session", nargs="?", default="last", help="a session id or its beginning, or `last`")
     mark = parser.add_mutually_exclusive_group()
     mark.add_argument("--useful", metavar="SLUG", help="mark a hit as useful, in the newest recall that has it")
@@ -59,7 +58,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
             for one in receipts
             if one.get("caller") != TRIAL_CALLER and not str(one.get("session") or "").startswith(TRIAL_SESSION)
         ]
-        # What is to be marked may have come with an earlier prompt; what was told at tool calls comes after theirs.
+        # A hit to mark may be of an earlier prompt. Receipts of tool calls follow that of their prompt.
         last = next((at for at in range(len(own) - 1, -1, -1) if not own[at].get("channel")), max(len(own) - 1, 0))
         chosen: Sequence[Mapping[str, Any]] = own if slug else own[last:]
     else:
@@ -118,9 +117,9 @@ def _marks(one: Mapping[str, Any], marks: Mapping[tuple[str, str], bool]) -> dic
 
 
 def lines_of(one: Mapping[str, Any], marks: Mapping[str, bool], given_before: int = 0) -> Iterator[str]:
-    """One receipt for a reader: who asked, each hit with its scores and why, latency by stage.
+    """The lines of one receipt: caller, hits with scores and reasons, milliseconds by stage.
 
-    `given_before`: so many entries were not searched, since the session had them.
+    `given_before`: number of entries that were left out because the session had them.
     """
     injected = set(one.get("injected") or ())
     stages: Mapping[str, Any] = one.get("ms") or {}

@@ -1,4 +1,4 @@
-"""`memory jobs …`: what the ledger holds, the limits of each kind, and the user's hand on both."""
+"""`memory jobs …`: list, retry and cancel jobs; show, pause and resume kinds."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ from ..tasks.queue.kinds import POLICIES, KindPolicy
 from ..tasks.queue.ledger import STATES, Job, Ledger
 from .arguments import at_least_one, is_given
 from .context import Context
-from .output import COLUMN_CHARACTERS, add_json, counted, cut, note, print_json, print_table
+from .output import COLUMN_CHARACTERS, add_json, counted, cut, local_time, note, print_json, print_table
 from .terminal_safety import redraw
-from .times import local_time
 
 EPILOGS = {
     "list": """example:
@@ -42,13 +41,13 @@ ALL = "all"
 DEFAULT_LIMIT = 50
 WATCH_SECONDS = 1.0
 LARGEST_ID = 2**63 - 1
-"""SQLite's largest whole number."""
+"""The largest integer of SQLite."""
 UPKEEP = (
     "spool.ingest", "recover.orphans", "index.reconcile", "embed.drain", "review.apply", "dashboard.write",
     "inbox.triage", "memory.import", "session.cost", "markers.gc", "logs.rotate", "incubator.gc",
     "skills.index",
 )  # fmt: skip
-"""Kinds that run by themselves, every few minutes or whenever a file changes. Among them nobody finds a session."""
+"""Kinds that run every few minutes or after each change of a file; a list hides them once they have ended."""
 LIMITS = (
     "kind", "priority", "concurrency", "deadline_seconds", "attempts", "backoff_base_seconds", "backoff_cap_seconds",
     "in_child",
@@ -58,7 +57,6 @@ TIMES = ("run_at", "created_at", "started_at", "finished_at")
 
 def configure(parser: argparse.ArgumentParser, action: str) -> None:
     """Arguments of `memory jobs …`."""
-    parser.epilog = EPILOGS[action]
     kinds = sorted(POLICIES)
     parser.set_defaults(action=action)
     if action in ("pause", "resume"):
@@ -142,7 +140,7 @@ def _list(args: argparse.Namespace, ledger: Ledger, most: int) -> None:
 
 
 def _object(job: Job) -> str:
-    """What it works on: a session, else an idea, a model … of its key; '' where there is one job of its kind."""
+    """What the job works on: its session, else the idea, model … in its key; '' if there is one job of the kind."""
     if isinstance(job.args, dict) and isinstance(session := job.args.get("session"), str):
         return cut(session, COLUMN_CHARACTERS)
     kind, _, what = (job.unique_key or "").partition(":")

@@ -1,4 +1,4 @@
-"""Kinds may be any word: which the vault has, and which of them a new one was meant to be."""
+"""Kinds of entries: those in the vault, and the one that a misspelt new kind was meant to be."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from ..vault.entry import INCIDENT
 from ..vault.store import VaultStore
 from .output import note
 
-LIKE = 0.8
-"""difflib's ratio: so much alike is a slip of the pen."""
+LIKE = 0.75
+"""difflib ratio from which two kinds count as the same, misspelt: that of `fix` and `fixes`."""
 
 
 def kinds_of(store: VaultStore) -> set[str]:
-    """The kinds of all entries, in lower case. Every note is read; raises VaultUnavailable."""
+    """The kinds of all entries, in lower case. Reads every note. Raises VaultUnavailable."""
     return {entry.kind.lower() for entry in store.readable() if entry.kind}
 
 
 def report_missing(asked: Iterable[str], store: VaultStore) -> None:
-    """Name the kinds that there are where no entry is of one that was asked for."""
+    """Print the existing kinds for each requested kind that no entry has."""
     asked = list(asked)
     there = kinds_of(store) if asked else set()
     for kind in asked:
@@ -28,32 +28,27 @@ def report_missing(asked: Iterable[str], store: VaultStore) -> None:
 
 
 def say_missing(what: str, asked: str, there: Iterable[str]) -> None:
-    """One line: nothing is of this kind or project, but of those."""
+    """Print that no entry has this kind or project, and those that exist."""
     note(f"memory: nothing is of {what} {asked!r}; there are: {', '.join(sorted(there)) or 'none so far'}")
 
 
 def meant_kind(kind: str, group: str, store: VaultStore) -> str:
-    """The kind that a new one nearly is; '' for one that is known, or like no other. Raises VaultUnavailable."""
-    from ..pipelines.candidate import KIND_OF_CATEGORY  # lists need none of them
+    """The known kind that a new one resembles; '' if it is known itself or resembles none. Raises VaultUnavailable."""
+    from ..pipelines.candidate import KIND_OF_CATEGORY  # imported here: lists do not need them
     from ..vault.render import RULE_KINDS
 
     built_in = {*KIND_OF_CATEGORY.values(), *RULE_KINDS, INCIDENT}
     if kind in built_in or (store.vault / group / kind).is_dir():
         return ""
-    there = kinds_of(store)  # Only the first entry of a kind has all notes read.
+    there = kinds_of(store)  # Only the first entry of a kind gets here.
     if kind in there:
         return ""
     known = sorted(built_in | there)
-    of_another_number = [each for each in known if _singular(each) == _singular(kind)]
-    return next(iter([*of_another_number, *get_close_matches(kind, known, n=1, cutoff=LIKE)]), "")
-
-
-def _singular(kind: str) -> str:
-    return kind.removesuffix("s").removesuffix("e")
+    return next(iter(get_close_matches(kind, known, n=1, cutoff=LIKE)), "")
 
 
 def report_meant(kind: str, meant: str) -> None:
-    """Say that what was saved has a new kind."""
+    """Print that the saved entry has a new kind, if `meant` names the one it resembles."""
     if meant:
         note(
             f"memory: a new kind {kind!r}; did you mean {meant!r}? It is saved; to change it, delete it and save again"

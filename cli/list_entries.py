@@ -1,4 +1,4 @@
-"""`memory list`: what the vault holds, read from the files themselves."""
+"""`memory list`: list entries, read from the files."""
 
 from __future__ import annotations
 
@@ -17,15 +17,17 @@ from ..pipelines.likeness import statement_of
 from ..runtime.days import effective_day
 from ..runtime.errors import UsageError
 from ..runtime.layout import INBOX, INCUBATOR, REVIEW
+from ..services.pending_counts import PendingCounts
 from ..services.waiting_sessions import waiting_sessions_notice
 from ..vault.active import EXPLICIT_KINDS, PLACE_OF_KIND, has_content, is_entry, is_entry_place
 from ..vault.automemory import COST_KIND
 from ..vault.entry import ACTIVE, AWAITING_STATUSES, STATUSES, Entry
-from ..vault.pending import describe_pending, group_by_place
+from ..vault.pending import group_by_place
 from ..vault.project import project_slug
 from .context import Context
 from .kinds import say_missing
 from .output import add_json, fitted, in_line, note, print_json, report_passed_over
+from .pending import list_with_commands
 
 EPILOG = """example:
   memory list --kind preferences --tag release
@@ -33,15 +35,14 @@ EPILOG = """example:
 """
 
 WAITING_FOLDERS = frozenset({INBOX, REVIEW, INCUBATOR})
-"""Where entries wait; what else has an underscore (`_meta`, the watchlist) is no entry, or has a command of its own."""
+"""Folders where entries wait. Other folders with an underscore hold no entries or have their own command."""
 
 ON_REQUEST = EXPLICIT_KINDS | {SURFACE_KIND, GC_KIND}
-"""Kinds that are listed where they are named: such as notes about ideas, which are listed themselves."""
+"""Kinds that are listed only when named, such as notes about ideas."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory list`."""
-    parser.epilog = EPILOG
     parser.add_argument("--kind", help="only this kind")
     parser.add_argument("--tag", help="only with this tag")
     parser.add_argument("--project", help="only of this project")
@@ -58,7 +59,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     store = context.store
     if args.status.lower() != "all":
         require_known({args.status.lower()}, store)
-    notes = [*store.readable()]  # Read once: what is not listed is told of, too.
+    notes = [*store.readable()]  # A list: what is hidden is counted, too.
     entries = [entry for entry in notes if _is_asked_for(entry, args) and matches(wished, row_of(entry))]
     if args.json:
         print_json([as_json(entry) for entry in entries])
@@ -98,58 +99,53 @@ def as_json(entry: Entry) -> dict[str, Any]:
 
 
 def print_entry(entry: Entry) -> None:
-    """Two lines: when it was said and what it says; where it is."""
+    """Print two lines: the day and the statement, then the path."""
     day = said_on(entry) or "-"
     place = f"{entry.kind or '-'}, {entry.project or 'any project'}"
     if entry.effective_status != ACTIVE:
         place += f", {entry.status}"
     statement = statement_of(entry.body)
-    # A skill's note begins with a quotation, an incident's with what a program printed, and all notes of costs with one
-    # sentence: the title tells more.
+    # A skill's note begins with a quotation, an incident's with a program's output, and every cost note with the same
+    # sentence: the title says more.
     by_title = not statement or statement.startswith((">", "```")) or entry.kind == COST_KIND
     says = fitted(entry.title if by_title else statement, len(f"{day:10}    ({place})"))
     print(f"{day:10}  {says}  ({place})\n{'':10}  {in_line(entry.path)}")
 
 
 def said_on(entry: Entry) -> str | None:
-    """The day on which the user last meant it, ISO; None where its note has no date."""
+    """The day on which the user last said it, ISO; None if the note has no date."""
     day = effective_day(entry.surfaced_at, entry.created, entry.updated)
     return None if day is None else day.isoformat()
 
 
 def _tell_what_there_is(args: argparse.Namespace, notes: Sequence[Entry], today: date, wished: Filter) -> None:
-    """Where nothing is listed: the kinds and projects of which something would be, and what waits, each with the same
-    options."""
-    if args.kind is not None and not any(matches(Equals("kind", args.kind), row_of(entry)) for entry in notes):
-        others = _filter(_with(args, kind=None), today)
-        kinds = {
-            kind
+    """For an empty list, print the kinds and projects that would match with the other options, and what waits."""
+    for key in ("kind", "project"):
+        asked = getattr(args, key)
+        wanted = project_slug(asked or "") if key == "project" else asked
+        if asked is None or any(matches(Equals(key, wanted), row_of(entry)) for entry in notes):
+            continue
+        others = _filter(_with(args, **{key: None}), today)
+        found = {
+            value
             for entry in notes
-            if entry.kind and _is_asked_for(entry, _with(args, kind=(kind := entry.kind.lower())))
+            if (value := (getattr(entry, key) or "").lower())
+            and _is_asked_for(entry, _with(args, **{key: value}))
             and matches(others, row_of(entry))
-        }  # fmt: skip
-        say_missing("the kind", args.kind, kinds)
-    if args.project is not None and not any(
-        matches(Equals("project", project_slug(args.project)), row_of(entry)) for entry in notes
-    ):
-        others = _filter(_with(args, project=None), today)
-        projects = {
-            entry.project
-            for entry in notes
-            if entry.project and _is_asked_for(entry, args) and matches(others, row_of(entry))
         }
-        say_missing("the project", args.project, projects)
+        say_missing(f"the {key}", asked, found)
     if args.status == "active" and not args.include_inbox:
         more = _with(args, include_inbox=True)
         waiting = (e for e in notes if e.special in WAITING_FOLDERS and _is_asked_for(e, more))
         places = group_by_place([entry.path for entry in waiting if matches(wished, row_of(entry))])
         counts = {place: len(paths) for place, paths in places.items() if place != "questions"}
         if any(counts.values()):
-            note(f"memory: what waits is shown by --include-inbox: {describe_pending(counts)}")
+            pending = PendingCounts(**{"proposals": 0, "inbox": 0, "ideas": 0, **counts}, questions=0)
+            note(f"memory: for you: {'; '.join(list_with_commands(pending))}; --include-inbox lists it, too")
 
 
 def _hidden(args: argparse.Namespace, notes: Sequence[Entry], wished: Filter) -> Counter[str]:
-    """By status, the entries that only their status keeps from being listed where nobody has named one."""
+    """Status -> number of matching entries that are not listed because no status was named."""
     if args.status.lower() != ACTIVE:
         return Counter()
     others = (entry for entry in notes if entry.effective_status != ACTIVE and is_entry(entry))
@@ -161,7 +157,7 @@ def _with(args: argparse.Namespace, **options: object) -> argparse.Namespace:
 
 
 def _is_asked_for(entry: Entry, args: argparse.Namespace) -> bool:
-    """By its status and place; what is no entry of its own is shown when its kind is named; never without a text."""
+    """Whether status, place and kind are requested; a note without text never is."""
     status = args.status.lower()
     if not has_content(entry):
         return False
@@ -177,12 +173,12 @@ def _is_asked_for(entry: Entry, args: argparse.Namespace) -> bool:
 
 
 def _waits(entry: Entry) -> bool:
-    """A note of the user's own, without a status, waits as well where they put it."""
+    """Whether the note waits in WAITING_FOLDERS; the user's own notes there have no status."""
     return entry.special in WAITING_FOLDERS and (entry.status is None or entry.status in AWAITING_STATUSES)
 
 
 def _filter(args: argparse.Namespace, today: date) -> Filter:
-    """What the flags ask for, compared as `memory recall --filter` compares it."""
+    """The options as a filter, with the meaning of `memory recall --filter`. Raises UsageError."""
     clauses: list[Filter] = []
     for key in ("kind", "tag", "project", "group"):
         value = getattr(args, key)

@@ -1,4 +1,4 @@
-"""`memory service logs`: what hooks, worker and recall service wrote down."""
+"""`memory service logs`: show the log of hooks, worker and recall service."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ _SHOWN_ELSEWHERE = ("time", "level", "event", "message", "pid")
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory service logs`."""
-    parser.epilog = EPILOG
     parser.add_argument("-n", "--lines", type=int, default=20, metavar="N", help="how many lines (default 20)")
     parser.add_argument("-f", "--follow", action="store_true", help="go on until Ctrl-C")
     parser.add_argument("--event", default="", help="only events that begin with this")
@@ -38,7 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Print the newest lines, those of rotated files too; with --follow wait for more."""
+    """Print the newest lines, also of rotated files; with --follow wait for more."""
     if not 0 <= args.lines <= sys.maxsize:
         raise UsageError("-n is a number of lines, 0 for none")
     context, readable = context.despite_faults()
@@ -69,7 +68,7 @@ def _lines_of(path: Path) -> Iterator[str]:
 
 
 def _following(path: Path) -> Iterator[str]:
-    """Complete lines written from now on; a file that was rotated away is read to its end, then the new one."""
+    """Complete lines written from now on; a rotated file is read to its end before the new one."""
     file = path.open("rb") if path.exists() else None
     if file is not None:
         file.seek(0, os.SEEK_END)
@@ -98,7 +97,7 @@ def _parsed(line: str) -> Mapping[str, Any] | None:
 def _wanted(line: str, args: argparse.Namespace) -> bool:
     fields = _parsed(line)
     if fields is None:
-        return False  # Torn by a full disk.
+        return False  # A full disk may tear a line.
     level = str(fields.get("level", "info"))
     rank = LEVELS.index(level) if level in LEVELS else len(LEVELS)
     return rank >= LEVELS.index(args.level) and str(fields.get("event", "")).startswith(args.event)

@@ -1,4 +1,4 @@
-"""The `memory` command: parsing, the one place where errors become a line and an exit code."""
+"""The `memory` command: parse the line, run one command, turn errors into one line and an exit code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from .. import __version__
 from ..runtime.errors import MemoryVaultError, UsageError
 from .agent_rights import Command, Does, require_allowed
-from .arguments import CommandParser, ProgramParser
+from .arguments import CommandParser, OneLineParser
 from .context import Context
 from .pages import HOW_TO
 from .standard_streams import discard_outputs, open_closed_streams
@@ -21,8 +21,8 @@ from .terminal_safety import OutputRefused, disarm_streams
 
 READS, PROPOSES, CHANGES = Does
 
-# By its name, of one word or of a group and a word; what it does decides what an agent may do with it in its shell
-# (agent_rights.py). A module is imported only when its command is asked for: `memory jobs list` must not wait for apsw.
+# By name: one word, or a group and a word. The last field decides whether an agent may run the command in its shell
+# (agent_rights.py). A module is imported only for its own command: `memory jobs list` must not wait for apsw.
 COMMANDS: dict[str, Command] = {
     "init": Command("init", "choose the vault, wire the hooks into your agent, start the worker", CHANGES),
     "save": Command("save", "write an entry", PROPOSES),
@@ -31,24 +31,24 @@ COMMANDS: dict[str, Command] = {
     "show": Command("show", "show one entry", READS),
     "review": Command(
         "review",
-        "decide on what waits: approve, edit, reject, skip, supersede",
+        "decide on waiting proposals: approve, edit, reject, skip, supersede",
         {"--decide": CHANGES, "--undo": CHANGES, "--list": READS, "--json": READS},
     ),
     "console": Command(
         "console", "look and decide in the browser: review, inbox, ideas, search, receipts, jobs, health", CHANGES
     ),
-    "evolve": Command("evolve", "put a new text in the place of an entry, which is archived", PROPOSES),
-    "dismiss": Command("dismiss", "take a wrong entry out of use; it is not recalled, and not proposed again", CHANGES),
+    "evolve": Command("evolve", "replace an entry by a new text; the old one is archived", PROPOSES),
+    "dismiss": Command("dismiss", "mark a wrong entry: it is neither recalled nor proposed again", CHANGES),
     "undo": Command(
         "undo",
         "take back what MemoryVault wrote by itself",
         {"--dry-run": READS, "--of agent": PROPOSES},
     ),
-    "always": Command("always", "give an entry to every session at its start, or no more", CHANGES),
-    "guard": Command("guard", "have a rule stop the agent when it acts, or only tell it", CHANGES),
+    "always": Command("always", "give an entry to every session at its start, or stop that", CHANGES),
+    "guard": Command("guard", "have a rule stop the agent when it acts, or only remind it", CHANGES),
     "idea": Command(
         "idea",
-        "write an idea down; list, show, archive, delete, restore ideas; make a project of one",
+        "save an idea; list, show, archive, delete or restore ideas; make one a project",
         {
             "list": READS,
             "show": READS,
@@ -68,28 +68,26 @@ COMMANDS: dict[str, Command] = {
         "mine a session transcript, or all old ones",
         {"--miner": CHANGES, "--execute": CHANGES, "--dry-run": READS, "corpus": READS},
     ),
-    "health": Command("health", "entries, queue, index, hook times, memory; what needs you", READS),
-    "doctor": Command("doctor", "test every assumption live", READS),
-    "pause": Command("pause", "record nothing and start no job until `memory resume`", CHANGES),
-    "resume": Command("resume", "end what `memory pause` began", CHANGES),
-    "uninstall": Command("uninstall", "take the hooks out again; the vault stays", CHANGES),
+    "health": Command("health", "what needs you; figures of entries, queue, index, hooks and processes", READS),
+    "doctor": Command("doctor", "test the installation, live", READS),
+    "pause": Command("pause", "stop recording and start no job until `memory resume`", CHANGES),
+    "resume": Command("resume", "end a `memory pause`", CHANGES),
+    "uninstall": Command("uninstall", "remove the hooks; the vault stays", CHANGES),
     "import seed": Command(
         "seed",
         "propose entries from CLAUDE.md, AGENTS.md, decision records and the agent's own notes",
         {"--dry-run": READS},
     ),
-    "import migrate": Command("migrate", "move the notes of an older system into the vault", {"--dry-run": READS}),
-    "skills index": Command("index_skills", "one entry for each skill on this machine", {"--dry-run": READS}),
+    "import migrate": Command("migrate", "copy the notes of an older system into the vault", {"--dry-run": READS}),
+    "skills index": Command("index_skills", "write one entry for each skill on this machine", {"--dry-run": READS}),
     "skills discover": Command(
-        "discover_skills", "look for new skills in the sources that you have confirmed", {"--dry-run": READS}
+        "discover_skills", "look for new skills in the sources that you confirmed", {"--dry-run": READS}
     ),
     "skills adapt": Command(
-        "adapt_skills", "judge what was found; put what is worth adopting on the watchlist", {"--dry-run": READS}
+        "adapt_skills", "judge found skills; put those worth adopting on the watchlist", {"--dry-run": READS}
     ),
     "skills watchlist": Command("watchlist", "decide on patterns to adopt: promote, dismiss, defer", {"list": READS}),
-    "vault inbox": Command(
-        "inbox", "list what was inferred once, or put it in order", {"list": READS, "--dry-run": READS}
-    ),
+    "vault inbox": Command("inbox", "list what was inferred once, or triage it", {"list": READS, "--dry-run": READS}),
     "vault inspect": Command(
         "inspect",
         "show what was recalled into prompts, and why",
@@ -109,31 +107,35 @@ COMMANDS: dict[str, Command] = {
         },
     ),
     "vault incident": Command(
-        "incident", "note a failure and what helped; find it again", {"find": READS, "add": PROPOSES}
+        "incident", "record a failure and what helped; find it again", {"find": READS, "add": PROPOSES}
     ),
     "vault scrub": Command(
-        "scrub", "look for secrets and personal data on disk, and replace them", {"--apply": CHANGES, "": READS}
+        "scrub", "find secrets and personal data on disk, and replace them", {"--apply": CHANGES, "": READS}
     ),
-    "vault reindex": Command("reindex", "bring the index in step with the files", {"--rebuild": CHANGES, "": READS}),
-    "vault demo": Command("demo", "see the whole loop work in a temporary vault, nothing of yours touched", READS),
-    "jobs list": Command("jobs", "the newest jobs, or a live table of them", READS, "list"),
-    "jobs show": Command("jobs", "one job with its history", READS, "show"),
+    "vault reindex": Command(
+        "reindex", "update the index from the files, or rebuild it", {"--rebuild": CHANGES, "": READS}
+    ),
+    "vault demo": Command("demo", "run the whole loop in a temporary vault", READS),
+    "jobs list": Command("jobs", "list the newest jobs, or show a live table", READS, "list"),
+    "jobs show": Command("jobs", "show one job with its history", READS, "show"),
     "jobs retry": Command("jobs", "run a dead job again, or all of them", CHANGES, "retry"),
-    "jobs cancel": Command("jobs", "take a job back; a running child is stopped", CHANGES, "cancel"),
-    "jobs kinds": Command("jobs", "the limits of each kind", READS, "kinds"),
-    "jobs pause": Command("jobs", "start no job of one kind; everything: `memory pause`", CHANGES, "pause"),
-    "jobs resume": Command("jobs", "end what `memory jobs pause` began", CHANGES, "resume"),
-    "jobs schedule": Command("schedule", "what runs when; run it now, pause one schedule", {"list": READS}),
-    "service up": Command("up", "run worker and recall service together", READS),
-    "service worker": Command("worker", "run the worker", READS),
+    "jobs cancel": Command("jobs", "cancel a job; a running child process is stopped", CHANGES, "cancel"),
+    "jobs kinds": Command("jobs", "list the limits of each kind", READS, "kinds"),
+    "jobs pause": Command("jobs", "pause one kind of job; for everything: `memory pause`", CHANGES, "pause"),
+    "jobs resume": Command("jobs", "end a `memory jobs pause`", CHANGES, "resume"),
+    "jobs schedule": Command("schedule", "list schedules; run, pause or resume one", {"list": READS}),
+    "service up": Command("up", "run worker and recall service together", CHANGES),
+    "service worker": Command("worker", "run the worker", CHANGES),
     "service serve": Command("serve", "run the recall service", READS),
     "service mcp": Command("mcp", "serve the vault as tools of an agent (Model Context Protocol, stdio)", PROPOSES),
     "service install": Command("service", "run the worker from login on", CHANGES, "install"),
-    "service status": Command("service", "whether the worker runs from login on", READS, "status"),
-    "service remove": Command("service", "have sessions start the worker on demand again", CHANGES, "remove"),
-    "service logs": Command("logs", "what hooks, worker and recall service wrote down", READS),
+    "service status": Command("service", "show whether the worker runs from login on", READS, "status"),
+    "service remove": Command(
+        "service", "remove the login service; sessions start the worker again", CHANGES, "remove"
+    ),
+    "service logs": Command("logs", "show the log of hooks, worker and recall service", READS),
     "config show": Command("config", "show the settings in force, and what each means", READS),
-    "config model": Command("model", "which embedding model answers; change to another", {"list": READS}),
+    "config model": Command("model", "show the embedding models; change to another", {"list": READS}),
     "config eval": Command("evaluate", "rank documents for queries with the recall engine", READS),
     "config hook-command": Command(
         "hook_command", "print the exact command that an agent host runs for an event", READS
@@ -141,14 +143,14 @@ COMMANDS: dict[str, Command] = {
 }
 
 GROUPS: dict[str, str] = {
-    "import": "bring in what you have written elsewhere",
+    "import": "import what you wrote elsewhere",
     "skills": "the skills of your agents, and new ones",
-    "vault": "what else is in the vault, and the care of it",
-    "jobs": "what the worker does",
-    "service": "run what works in the background",
+    "vault": "inspect and maintain the vault",
+    "jobs": "jobs of the worker",
+    "service": "background processes",
     "config": "settings and models",
 }
-"""First word of the names of two words, and what the group is about."""
+"""First word of the names of two words, with the line for the help."""
 
 OLD_NAMES: dict[str, str] = {
     "demo": "vault demo",
@@ -178,11 +180,10 @@ OLD_NAMES: dict[str, str] = {
     "eval": "config eval",
     "hook-command": "config hook-command",
 }
-"""Name of a command before there were groups -> its name now. They go with the next version."""
+"""Name of a command before there were groups -> its name now. The next version drops the old names."""
 
 RUN_BY_PROGRAMS = ("worker", "serve", "mcp", "hook-command")
-"""Old names that agents and units of the system run, which keep what a command says on stderr: to them the new one is
-not told."""
+"""Old names that agents and service units run. They log stderr, so the new name is not printed there."""
 
 EPILOG = """examples:
   memory init                          once: choose the vault, wire the hooks in
@@ -195,15 +196,15 @@ Pages that are called docs/how-to/… lie in {pages}
 
 
 def subcommands(group: str) -> list[str]:
-    """The second words of the commands of a group."""
+    """The second words of the group's commands."""
     return [name.split()[1] for name in COMMANDS if name.startswith(f"{group} ")]
 
 
 def todays_words(words: Sequence[str]) -> tuple[list[str], str]:
-    """The command line with the command's name as it is today, and its old name where it had one, else ''.
+    """The command line with the current name of its command, and the old name if that was used, else ''.
 
-    Options between a group and its word are put behind the word. A group alone asks for its help; with options alone it
-    means the command that had its name, if one did.
+    Options between a group and its word move behind the word. A group alone asks for its help; a group with options
+    alone stands for the command that had this name before.
     """
     at = next((at for at, word in enumerate(words) if not word.startswith("-")), len(words))
     before, rest = [*words[:at]], [*words[at:]]
@@ -221,9 +222,11 @@ def todays_words(words: Sequence[str]) -> tuple[list[str], str]:
 
 
 def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
-    """The parser; only the asked command's arguments are defined, the others by name and help line. It knows the names
-    of today alone (`todays_words`)."""
-    parser = ProgramParser(
+    """The parser for a line with current names (`todays_words`).
+
+    Only the requested command has its arguments; the others have their name and help line.
+    """
+    parser = OneLineParser(
         prog="memory",
         description="MemoryVault: permanent, local memory for coding agents.",
         epilog=EPILOG.format(pages=HOW_TO),
@@ -257,22 +260,24 @@ def _add(commands: Any, name: str, command: Command, asked: Sequence[str]) -> No
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command. Exit codes: 0 done; 1 not done, with one line on stderr (it failed, or the user
-    answered no to the question whether to do it); 2 bad usage."""
+    """Run one command and return its exit code.
+
+    0: done; 1: not done, with one line on stderr (it failed, or the user answered no); 2: bad usage.
+    """
     open_closed_streams()
     disarm_streams()
     try:
         try:
             return _run(list(sys.argv[1:] if argv is None else argv))
         finally:
-            sys.stdout.flush()  # The interpreter does so at its end, where nobody can say what went wrong.
+            sys.stdout.flush()  # At the interpreter's end a failure could not be reported.
     except OutputRefused as error:
         with suppress(OutputRefused, BrokenPipeError):
             _tell(str(error))
         discard_outputs()
         return error.exit_code
     except BrokenPipeError:
-        # The reader (head, less) went away: that is its right, not our failure.
+        # The reader (head, less) went away: no failure.
         discard_outputs()
         return 0
 
@@ -304,8 +309,8 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 def _end_interrupted_change(context: Context) -> None:
-    """End what a killed command or worker left half done, so that also a command that reads sees all of it."""
-    with suppress(MemoryVaultError):  # A command that needs settings or vault says what is wrong with them.
+    """Complete a change that a killed command or worker left unfinished, so that the command sees all of it."""
+    with suppress(MemoryVaultError):  # A command that needs settings or vault reports the error itself.
         if os.path.exists(context.settings.state.pending_change):
             from ..services.journal import Journal
             from ..tasks.queue.enqueue import request_indexing
@@ -315,7 +320,7 @@ def _end_interrupted_change(context: Context) -> None:
 
 
 def _forced() -> Context:
-    """As if memory.enabled were true, for a user who means it. Raises UsageError in an agent's shell."""
+    """The context for `--force`: memory.enabled is true. Raises UsageError in an agent's shell."""
     if agent := Context(os.environ).agent:
         raise UsageError(f"--force is for the user's own shell, and this is {agent}'s")
     return Context({**os.environ, "MEMORY_ENABLED": "true"})

@@ -1,8 +1,8 @@
-"""`memory service mcp`: the vault as tools of an agent, over standard input and output (Model Context Protocol).
+"""`memory service mcp`: serve the vault as tools of an agent (Model Context Protocol, stdio).
 
-An entry that an agent writes here waits for the user's review; its own notes about the project are its own
-(docs/adr/0022-plugin-and-hosts.md). The model that embeds stays in the recall service, so
-this process starts about as fast as the protocol's own package.
+An entry that an agent writes waits for the user's review; its notes about the project (topics) do not
+(docs/adr/0022-plugin-and-hosts.md). The embedding model is in the recall service, so this process starts about as fast
+as the protocol's package.
 """
 
 from __future__ import annotations
@@ -40,7 +40,6 @@ from ..tasks.queue.enqueue import request_indexing
 from ..vault.active import EXPLICIT_KINDS, is_entry
 from ..vault.entry import ACTIVE, RESEARCH_KIND, Entry
 from ..vault.project import project_of
-from ..vault.registry import readable
 from .context import Context, current_folder
 from .mcp_messages import AnsweredMessages
 from .standard_streams import discard_outputs
@@ -58,19 +57,19 @@ INSTRUCTIONS = (
     "read one before you act on what it names, write what a later session can't read from the repository."
 )
 SERVICE_PATIENCE_SECONDS = 2.0
-"""Keywords answer while the model loads; the next question has it."""
+"""How long a question waits for the model to load; keywords answer after that."""
 MOST_HITS = 20
 MOST_LISTED = 100
 EXCERPT_CHARACTERS = 1200
 RESULT_CHARACTERS = 24_000
-"""Of one result, about 6,000 tokens: an agent pays for every one of them."""
+"""Longest result, about 6,000 tokens, which the agent pays for."""
 ERROR_CHARACTERS = 1000
-"""Of one error: it quotes what was sent, however long that is."""
+"""Longest error message; it may quote what was sent."""
 CHILD_VARIABLE = "MEMORY_WORKER_CHILD"
 
 READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 PROPOSES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
-# `replace` puts a new text in the place of an old one, and `append` twice appends twice.
+# `replace` overwrites a text, and a repeated `append` appends twice.
 REWRITES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=False)
 
 TopicType = Literal["user", "feedback", "project", "reference"]
@@ -80,16 +79,15 @@ Result = dict[str, Any]
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory service mcp`."""
-    parser.epilog = EPILOG
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Serve until the host closes standard input, or reads no more."""
+    """Serve until the host closes standard input or stops reading."""
     del args
     try:
         build_server(context, current_folder()).run("stdio")
     except* BrokenPipeError:
-        discard_outputs()  # It was killed, or its window closed: nothing has failed here.
+        discard_outputs()  # The host was killed or closed: no failure of ours.
     return 0
 
 
@@ -98,11 +96,11 @@ def _allowed_tools(settings: Settings) -> frozenset[str]:
 
 
 def build_server(context: Context, cwd: str) -> MCPServer[Any]:
-    """The server for a host that works in `cwd`; tools that the settings switch off are not there at all."""
+    """The server for a host that works in `cwd`, with the tools that the settings allow."""
     settings = context.settings
     server: _Server = _Server(NAME, instructions=INSTRUCTIONS, version=__version__, log_level="ERROR")
     if context.env.get(CHILD_VARIABLE) or not settings.memory.enabled:
-        return server  # Our own headless call must not write memories about mining memories.
+        return server  # Our own headless calls must not write memories about mining.
     tools = _Tools(context, project_of(cwd) or None)
     offered: tuple[tuple[str, Callable[..., Any], str, ToolAnnotations], ...] = (
         ("recall", tools.recall, "Ask the vault", READS),
@@ -131,10 +129,10 @@ def build_server(context: Context, cwd: str) -> MCPServer[Any]:
 
 
 class _Server(MCPServer[Any]):
-    """What does not fit a tool's parameters is told in one line: pydantic's text has three for each, and an address."""
+    """The package's server, with one line for wrong arguments and an answer to every message."""
 
     async def run_stdio_async(self) -> None:
-        """As the package's, but no message is left without an answer."""
+        """Serve on stdin and stdout, and answer every message."""
         async with stdio_server() as (messages, out):
             await self._lowlevel_server.run(
                 AnsweredMessages(messages, out), out, self._lowlevel_server.create_initialization_options()
@@ -143,7 +141,7 @@ class _Server(MCPServer[Any]):
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: CallContext[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
-        """As the package's. Raises ToolError with one line for the agent."""
+        """Call a tool. Raises ToolError with one line for the agent."""
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
@@ -154,12 +152,12 @@ class _Server(MCPServer[Any]):
             faults = [
                 _fault(fault["loc"], fault["type"], fault["msg"], properties) for fault in error.__cause__.errors()
             ]
-            # Its cause stays: the package logs the names of the arguments by it.
+            # The package logs the names of the arguments from the cause.
             raise ToolError(f"Error executing tool {name}: {'; '.join(faults)}") from error.__cause__
 
 
 def _fault(place: Sequence[int | str], kind: str, message: str, properties: Mapping[str, Any]) -> str:
-    """`k must be less than or equal to 20`, or what a missing argument is for. What was sent is not quoted."""
+    """`k must be less than or equal to 20`, or the description of a missing argument. The value is not quoted."""
     argument = ".".join(map(str, place))
     if kind == "missing":
         return f"{argument} is missing: {properties.get(argument, {}).get('description', 'it is needed')}".rstrip(".")
@@ -168,7 +166,7 @@ def _fault(place: Sequence[int | str], kind: str, message: str, properties: Mapp
 
 
 class _Tools:
-    """The tools. Their names, docstrings and parameters are what the agent sees."""
+    """The tools. The agent sees their names, docstrings and parameters."""
 
     def __init__(self, context: Context, project: str | None) -> None:
         self._context = context
@@ -180,7 +178,7 @@ class _Tools:
 
     @property
     def has_topics(self) -> bool:
-        """Whether the settings let an agent keep notes at all."""
+        """Whether the settings let an agent keep notes."""
         return not self._context.settings.memory.disable_auto_memory
 
     @cached_property
@@ -200,7 +198,7 @@ class _Tools:
         all_projects: Annotated[bool, Field(description="Look into other projects' entries, too.")] = False,
     ) -> Result:
         """Find what earlier sessions with this user taught: preferences, decisions, fixes, workflows."""
-        with _told():
+        with _tool_errors():
             if not query.strip():
                 raise UsageError("what should be recalled? the query is empty")
             answer = recall_entries(
@@ -219,7 +217,7 @@ class _Tools:
                 patience_seconds=SERVICE_PATIENCE_SECONDS,
             )
             if not answer.hits:
-                self._context.store.require_vault()  # Where it is not there, that nothing was found is no answer.
+                self._context.store.require_vault()  # Raises if the vault is away: then "nothing found" would be wrong.
         hits = [
             {
                 "path": hit["path"],
@@ -246,7 +244,7 @@ class _Tools:
             return expression
         if projects - {self._project or "", ""}:
             raise UsageError("filter: another project's entries are recalled only with all_projects")
-        # One that names any project opens all of them to its other clauses.
+        # A filter that names a project would let its other clauses match any project.
         return f'({expression}) AND (project="" OR project="{self._project or ""}")'
 
     def list_entries(
@@ -258,7 +256,7 @@ class _Tools:
         limit: Annotated[int, Field(ge=1, le=MOST_LISTED)] = 30,
     ) -> Result:
         """List entries in use, the newest first, and your own notes about this project (topics)."""
-        with _told():
+        with _tool_errors():
             if updated_since is not None and parse_local_day(updated_since) is None:
                 raise UsageError(f"updated_since: {updated_since} is no day: write it as 2026-01-31")
             paths = self._context.store.walk()
@@ -303,7 +301,7 @@ class _Tools:
         self, path: Annotated[str, Field(description="The entry's path in the vault, as recall prints it.")]
     ) -> Result:
         """Read one entry whole."""
-        with _told():
+        with _tool_errors():
             entry = self._entry(path)
         text = _cut(entry.body, RESULT_CHARACTERS)
         return {"path": entry.path, "title": entry.title, "text": text, "cut": text != entry.body}
@@ -311,7 +309,7 @@ class _Tools:
     def review(self) -> Result:
         """Count what waits for the user: proposals, questions about ideas, copies of sync conflicts, the inbox,
         ideas, patterns to adopt. Only the user decides, with `memory review`."""
-        with _told():
+        with _tool_errors():
             return asdict(count_pending(self._context.store))
 
     def save(
@@ -349,7 +347,7 @@ class _Tools:
         slug: Annotated[str, Field(min_length=1, max_length=100, description="A name that the index or list has.")],
     ) -> Result:
         """Read one of your own notes about this project whole. It says what was true when it was written."""
-        with _told():
+        with _tool_errors():
             topic = self._topics.read(slug)
             links = self._topics.links(topic)
         text = _cut(topic.body, RESULT_CHARACTERS)
@@ -386,7 +384,7 @@ class _Tools:
         """
         if append and replace is not None:
             raise ToolError("use append or replace, not both")
-        with _told():
+        with _tool_errors():
             topic = self._topics.write(slug, text, type_=type, description=description, replace=replace, append=append)
             request_indexing(self._context.settings)
         return _topic_head(topic)
@@ -399,17 +397,17 @@ class _Tools:
             raise ResourceNotFoundError(_cut(str(error), ERROR_CHARACTERS)) from error
 
     def _proposed(self, propose: Callable[[], ProposalOutcome]) -> Result:
-        with _told():
+        with _tool_errors():
             proposed = propose()
             if proposed.verdict == "waits for review":
                 request_indexing(self._context.settings)
         return {"verdict": proposed.verdict, "path": proposed.path}
 
     def _entry(self, name: str) -> Entry:
-        """A living entry by path or slug: what waits, was rejected or archived is not for agents."""
+        """An entry in use, by path or slug. Agents do not get waiting, rejected or archived ones. Raises UsageError."""
         relative, store = composed(name.removesuffix(".md")), self._context.store
         at_path = (path for path in store.walk() if composed(path.removesuffix(".md")) == relative)
-        # Only a slug has to be looked for in every file.
+        # Only for a slug every file is read.
         found = self._own(at_path) or [entry for entry in self._own(store.walk()) if composed(entry.slug) == relative]
         if len(found) != 1:
             which = "no entry is" if not found else "several entries are"
@@ -417,18 +415,18 @@ class _Tools:
         return found[0]
 
     def _own(self, paths: Iterable[str]) -> list[Entry]:
-        """The living entries that are not another project's."""
+        """The entries in use of this project and of none."""
         return [entry for entry in self._living(paths) if entry.project in (None, self._project)]
 
     def _living(self, paths: Iterable[str]) -> Iterator[Entry]:
-        for entry in readable(self._context.store, filter(is_text, paths)):
+        for entry in self._context.store.readable(filter(is_text, paths)):
             if entry.effective_status == "active" and entry.special in ("", ALWAYS_LOAD):
                 yield entry
 
 
 @contextmanager
-def _told() -> Iterator[None]:
-    """Our errors reach the agent as their one line; anything else is a bug, logged and hidden by the package."""
+def _tool_errors() -> Iterator[None]:
+    """Pass our errors to the agent as one line; the package logs and hides any other error."""
     try:
         yield
     except MemoryVaultError as error:
@@ -440,12 +438,12 @@ def _topic_head(topic: Topic) -> Result:
 
 
 def _bounded(name: str, rows: Sequence[Mapping[str, Any]]) -> Result:
-    """As many rows as fit into one result."""
+    """The rows that fit into one result, and the number of those left out."""
     size = 0
     kept: list[Mapping[str, Any]] = []
     for row in rows:
         needs = sum(len(str(value)) for value in row.values())
-        if size + needs <= RESULT_CHARACTERS:  # One that is too large does not hide those after it.
+        if size + needs <= RESULT_CHARACTERS:  # A row that is too large does not hide later ones.
             size += needs
             kept.append(row)
     return {name: kept, "left_out": len(rows) - len(kept)}
@@ -456,7 +454,7 @@ def _cut(text: str, characters: int) -> str:
 
 
 def _day(surfaced_at: str | None, created: str | None, updated: str | None) -> str:
-    """The day on which it was last meant, '' for none."""
+    """The day on which it was last said, '' for none."""
     return str(effective_day(surfaced_at, created, updated) or "")
 
 

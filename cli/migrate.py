@@ -1,4 +1,4 @@
-"""`memory import migrate`: the notes of an older system become entries."""
+"""`memory import migrate`: copy the notes of an older system into the vault."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ The old files are only read. Run again, it takes what has come since.
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory import migrate`."""
-    parser.epilog = EPILOG
     parser.add_argument("system", choices=("contextvault",), help="what the folder is")
     parser.add_argument("path", type=Path, help="the folder, with domains/ and projects/ in it")
     parser.add_argument("--dry-run", action="store_true", help="show what would be written; change nothing")
@@ -33,7 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Copy the notes into the vault, each in its new place."""
+    """Copy the notes into the vault."""
     migration = Migration(named_folder(args.path), context.store, Journal(context.state, context.store))
     if args.dry_run:
         done = migration.plan()

@@ -1,4 +1,4 @@
-"""`memory config model`: which embedding model answers, and the change to another one."""
+"""`memory config model`: show the embedding models, and change to another."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,9 @@ from .arguments import refuse_options_of_others
 from .context import Context
 from .output import add_json, counted, note, print_json, print_table
 from .path_arguments import named_path
+from .progress import draw_share
 from .settings_file import write_setting
 from .terminal import is_agreed
-from .terminal_safety import redraw
 
 EPILOG = """example:
   memory config model                                  what is here, and which one answers
@@ -32,13 +33,12 @@ EPILOG = """example:
 """
 
 KNOWN_MEGABYTES = {"BAAI/bge-large-en-v1.5": 1340, "BAAI/bge-base-en-v1.5": 440, "BAAI/bge-small-en-v1.5": 134}
-"""Said before anything is asked of the hub, which knows the size of any other."""
+"""Download sizes, shown before the first request to the hub."""
 NO_LIMIT_SECONDS = 1e9
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory config model`."""
-    parser.epilog = EPILOG
     parser.add_argument("action", nargs="?", default="list", choices=("list", "use"))
     parser.add_argument("model", nargs="?", help="a model's name on the hub, or a folder (use)")
     parser.add_argument("--yes", action="store_true", help="download without asking")
@@ -77,7 +77,7 @@ def _list(args: argparse.Namespace, context: Context) -> int:
         in_force = answering or wanted
         known = list_models(Path(context.state.models), index.vector_models(), in_force, [wanted, *coming])
         models = [replace(model, in_force=model.name == answering) for model in known]
-        # One that is being prepared has no vector yet while the worker loads it.
+        # A requested model has no vectors while the worker loads it.
         to_do = {
             model.name: index.pending_count(model.name) for model in models if model.embedded or model.name in coming
         }
@@ -125,7 +125,7 @@ def _use(args: argparse.Namespace, context: Context) -> int:
     with open_index(settings) as index:
         if not index.has_vectors:
             # Said before a gigabyte is fetched in vain, and before the settings name what cannot answer.
-            raise UsageError("sqlite-vec cannot be loaded here: recall works on keywords only, with whatever model")
+            raise UsageError("sqlite-vec cannot be loaded here: recall uses keywords only, with any model")
     if not is_installed(name, models):
         if not (is_hub_name(name) or os.path.isabs(name)):
             raise UsageError(f"{name!r} is neither a model's name (as in BAAI/bge-large-en-v1.5) nor a folder")
@@ -162,17 +162,17 @@ def _use(args: argparse.Namespace, context: Context) -> int:
 
 
 def _change(args: argparse.Namespace, context: Context, name: str) -> dict[str, Any]:
-    """Change over now if no vector is missing (an undo, an empty vault), else have the worker prepare it."""
+    """Switch now if no vector is missing (an empty vault, an earlier model), else have the worker embed first."""
     settings = context.settings
     with open_index(settings) as index:
         before, to_do = index.in_force(), index.pending_count(name)
     if before is None:
-        # Nothing answers by meaning yet, so there is nothing to keep: the next drain embeds with this one.
+        # No model answers yet, so there is nothing to keep: the next drain embeds with this one.
         put_in_force(settings, name)
         request_indexing(settings)
         return {"in_force": True, "before": None, "to_do": to_do, "job": None}
     if to_do and args.now:
-        progress = _progress("embedding", 1) if sys.stderr.isatty() else None
+        progress = partial(draw_share, "embedding") if sys.stderr.isatty() else None
         complete = is_complete(embed_beside(request_of(settings, name, NO_LIMIT_SECONDS), on_progress=progress))
         to_do = 0 if complete else to_do
     with open_ledger(settings) as ledger:
@@ -185,7 +185,7 @@ def _change(args: argparse.Namespace, context: Context, name: str) -> dict[str, 
 
 
 def _fetched(args: argparse.Namespace, context: Context, name: str) -> bool:
-    """Ask, then download; False when the answer was no. Nothing is requested before the answer."""
+    """Ask, then download; False if the answer was no. No request is sent before the answer."""
     endpoint = endpoint_of(context.env)
     size = f", about {KNOWN_MEGABYTES[name]} MB" if name in KNOWN_MEGABYTES else ""
     note(f"memory: {name} is not on this machine; it would be downloaded from {endpoint}{size}")
@@ -193,7 +193,7 @@ def _fetched(args: argparse.Namespace, context: Context, name: str) -> bool:
     if not args.yes and not _agreed():
         note("memory: nothing was downloaded, nothing was changed")
         return False
-    progress = _progress("downloading", 1_000_000) if sys.stderr.isatty() else None
+    progress = partial(draw_share, "downloading, MB", unit=1_000_000) if sys.stderr.isatty() else None
     folder = download(name, Path(context.state.models), endpoint, progress)
     note(f"memory: {name} is in {folder}, its checksum is the hub's")
     return True
@@ -207,19 +207,3 @@ def _agreed() -> bool:
 
 def _is_path(text: str) -> bool:
     return text.startswith((".", "/")) or text.count("/") > 1 or os.path.isfile(os.path.join(text, "config.json"))
-
-
-def _progress(what: str, unit: int) -> Any:
-    last = -1
-
-    def told(done: int, total: int) -> None:
-        nonlocal last
-        share = int(100 * done / max(total, 1))
-        if share != last or done >= total:
-            last = share
-            bar = "#" * (share // 4)
-            end = "\n" if done >= total else ""
-            size = f"{done // unit}/{total // unit}{' MB' if unit > 1 else ''}"
-            redraw(f"{what} [{bar:<25}] {share:3d}% {size}", end=end)
-
-    return told

@@ -1,4 +1,4 @@
-"""How commands speak: JSON for programs, aligned text for people."""
+"""Print results: JSON for programs, aligned text for people."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from ..vault.wording import CUT, one_line
@@ -17,31 +18,31 @@ from .terminal_safety import line_columns
 JSON_HELP = "print JSON for programs"
 
 COLUMN_CHARACTERS = 100
-"""About so much of a text stands in a column of a table; a program gets all of it by `--json`."""
+"""About how much of a text a table's column shows; `--json` has all of it."""
 
 LEAST_COLUMNS = 40
-"""So much of a text is shown on the narrowest terminal: its line wraps then."""
+"""Shown of a text on the narrowest terminal, although the line then wraps."""
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
-    """The `--json` that every command with a result has."""
+    """Add the option `--json`."""
     parser.add_argument("--json", action="store_true", help=JSON_HELP)
 
 
 def print_json(value: Any) -> None:
-    """One JSON document on stdout."""
+    """Print one JSON document to stdout."""
     json.dump(value, sys.stdout, ensure_ascii=False, indent=2)
     sys.stdout.write("\n")
 
 
 def report_passed_over(problems: Mapping[str, str]) -> None:
-    """What a list could not read, `VaultStore.passed_over`, below what it could."""
+    """Print the notes that a list could not read (`VaultStore.passed_over`) to stderr."""
     for problem in problems.values():
         note(f"memory: {problem}")
 
 
 def print_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Columns padded to their widest cell; nothing is cut here, so that a line can be searched."""
+    """Print columns padded to their widest cell; no cell is cut."""
     cells = [list(header), *([in_line(str(cell)) for cell in row] for row in rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
     for row in cells:
@@ -50,20 +51,27 @@ def print_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None
 
 
 def home_path(path: str | os.PathLike[str]) -> str:
-    """The path for people to read: `~` for their home folder."""
+    """The path with `~` for the home folder."""
     home, named = os.path.expanduser("~"), os.fspath(path)
     inside = home != "/" and (named + "/").startswith(home.rstrip("/") + "/")
     return "~" + named[len(home.rstrip("/")) :] if inside else named
 
 
+def local_time(moment: datetime | float | None) -> str:
+    """`Mon 2026-11-23 07:10:05` in the local zone; '-' for None. A number is Unix seconds."""
+    if moment is None:
+        return "-"
+    aware = moment.astimezone() if isinstance(moment, datetime) else datetime.fromtimestamp(moment).astimezone()
+    return f"{aware:%a %Y-%m-%d %H:%M:%S}"
+
+
 def in_line(text: str) -> str:
-    r"""`text` where it has to stay on its line, as a file's name has: an end of line or a tab in it is written out as
-    `\u000a`, as `plain` does with what drives a terminal."""
+    r"""`text` (a file's name, say) on one line: line ends and tabs are escaped (`\u000a`), as `plain` does it."""
     return "".join(f"\\u{ord(c):04x}" if c in "\t\n" else c for c in text)
 
 
 def fitted(text: str, taken: int) -> str:
-    """`text` as far as a terminal's line holds it beside `taken` other columns; where nobody looks, as in a table."""
+    """`text` cut to a terminal's line with `taken` other columns; without a terminal to COLUMN_CHARACTERS."""
     if not sys.stdout.isatty():
         return cut(text, COLUMN_CHARACTERS)
     from unicodedata import east_asian_width  # only lists need it
@@ -75,5 +83,5 @@ def fitted(text: str, taken: int) -> str:
 
 
 def note(line: str) -> None:
-    """A remark to the person, on stderr, so that stdout stays what was asked for."""
+    """Print a remark for the user to stderr; stdout has the result alone."""
     print(line, file=sys.stderr)

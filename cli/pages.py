@@ -1,5 +1,4 @@
-"""The how-to pages, which the package carries with what they link to: where to read on, for whoever has no clone of
-the repository."""
+"""Paths of the how-to pages, which are installed with the package."""
 
 from __future__ import annotations
 
@@ -9,5 +8,5 @@ HOW_TO = Path(__file__).resolve().parents[1] / "docs" / "how-to"
 
 
 def how_to(name: str) -> str:
-    """The page's file, as this installation has it."""
+    """Path of a page in this installation."""
     return str(HOW_TO / f"{name}.md")

@@ -1,4 +1,4 @@
-"""Files and folders that a command names: what is wrong with one is told in one line."""
+"""Files and folders as arguments; errors are one line."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from ..runtime.errors import UsageError
 
 
 def named_path(path: Path) -> Path:
-    """Absolute, with the home folder for `~`; it need not be there. Raises UsageError for `~name` of nobody, and for a
-    relative path where the current folder was deleted."""
+    """The absolute path, `~` expanded; it need not exist.
+
+    Raises UsageError for the home of an unknown user, and for a relative path in a deleted working directory.
+    """
     try:
         return Path(os.path.abspath(path.expanduser()))
     except RuntimeError as error:
@@ -21,7 +23,7 @@ def named_path(path: Path) -> Path:
 
 
 def named_folder(path: Path) -> Path:
-    """Absolute, links resolved. Raises UsageError when there is none, or it cannot be looked at."""
+    """The absolute path of a folder, links resolved. Raises UsageError if there is none or it cannot be read."""
     folder = Path(os.path.realpath(named_path(path)))
     if not stat.S_ISDIR(_mode(folder, "folder")):
         raise UsageError(f"there is no folder {folder}")
@@ -29,7 +31,7 @@ def named_folder(path: Path) -> Path:
 
 
 def named_file(path: Path, what: str) -> Path:
-    """Absolute. Raises UsageError when there is no such file ("there is no transcript …"), or none to look at."""
+    """The absolute path of a file. Raises UsageError if it is missing ("there is no transcript …") or unreadable."""
     file = named_path(path)
     if not stat.S_ISREG(_mode(file, what)):
         raise UsageError(f"there is no {what} {file}")

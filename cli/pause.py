@@ -1,4 +1,4 @@
-"""`memory pause`: the switch for everything."""
+"""`memory pause`: stop hooks and jobs until `memory resume`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from ..runtime.settings import Settings
 from ..services.pausing import pause, paused_since
 from ..tasks.queue.enqueue import open_ledger
 from .context import Context
-from .output import add_json, counted, note, print_json
-from .times import local_time
+from .output import add_json, counted, local_time, note, print_json
 
 EPILOG = """example:
   memory pause
@@ -28,12 +27,11 @@ One kind of job alone: `memory jobs pause KIND`. What runs at set times: `memory
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory pause`."""
-    parser.epilog = EPILOG
     add_json(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Pause; a second time changes nothing. A broken settings file does not prevent it, nor a vault that is away."""
+    """Pause; a second time changes nothing. It works with a broken settings file and without the vault."""
     settings, state = switched_place(context)
     changed = pause(state)
     running = _running(settings)
@@ -50,10 +48,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 
 def switched_place(context: Context) -> tuple[Settings, StatePaths]:
-    """The settings as far as they can be read, and the state folder whose vault is paused.
-
-    Raises SettingsError where it is not known which one that is.
-    """
+    """The readable settings and the state folder to pause. Raises SettingsError if the vault is not known."""
     context, readable = context.despite_faults()
     for fault in readable.faults:
         note(f"memory: {fault}")
@@ -63,7 +58,7 @@ def switched_place(context: Context) -> tuple[Settings, StatePaths]:
 
 
 def _running(settings: Settings) -> int:
-    """How many jobs run; 0 where that cannot be read."""
+    """Number of running jobs; 0 if the queue cannot be read."""
     try:
         with open_ledger(settings) as ledger:
             return ledger.backlog().running

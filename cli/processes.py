@@ -1,4 +1,4 @@
-"""Stopping what runs in the background for a vault."""
+"""Start the worker, and stop background processes of a vault."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Background = Literal["worker", "recall"]
 
 
 def ensure_worker(settings: Settings) -> bool:
-    """Start the worker detached unless one runs; whether one runs within START_SECONDS. Raises CannotStart."""
+    """Start a detached worker unless one runs; whether one runs within START_SECONDS. Raises CannotStart."""
     if lock_holder(settings.state.worker_lock) is None:
         start_in_background(settings, "worker", worker_command())
     return _worker_comes(settings, START_SECONDS)
@@ -40,8 +40,10 @@ def _worker_comes(settings: Settings, wait_seconds: float) -> bool:
 
 
 def states_in_use(env: Mapping[str, str]) -> list[StatePaths]:
-    """The state folders of the vault that `env` names and of the one in the settings file, each where `env` has its
-    state folders and where they are without MEMORY_STATE_DIR: what `memory init` may be about to replace."""
+    """State folders that `memory init` may be about to replace.
+
+    Those of the vault in `env` and of the vault in the settings file, each with and without MEMORY_STATE_DIR.
+    """
     found: dict[str, StatePaths] = {}
     for without in ((), ("MEMORY_VAULT_PATH",), ("MEMORY_STATE_DIR",), ("MEMORY_VAULT_PATH", "MEMORY_STATE_DIR")):
         with suppress(SettingsError):
@@ -51,10 +53,10 @@ def states_in_use(env: Mapping[str, str]) -> list[StatePaths]:
 
 
 def stop_replaced(before: Sequence[StatePaths], settings: Settings, env: Mapping[str, str]) -> list[str]:
-    """Stop what runs in state folders of `before` that are not the chosen vault's; what was stopped.
+    """Stop processes in state folders of `before` other than the chosen vault's; return their names.
 
-    Nobody would end it later: hooks, commands and `memory uninstall` know the chosen one alone. A worker that the
-    login service runs comes back for that one.
+    Nothing else would stop them: hooks, commands and `memory uninstall` know the chosen vault alone. The login
+    service's worker is started again for that vault.
     """
     stopped: list[str] = []
     for state in before:
@@ -63,7 +65,7 @@ def stop_replaced(before: Sequence[StatePaths], settings: Settings, env: Mapping
     if "worker" in stopped:
         manager = service_manager(env)
         if manager.state().installed:
-            with suppress(ServiceManagerUnavailable):  # It starts its worker again by itself, some seconds later.
+            with suppress(ServiceManagerUnavailable):  # The service restarts its worker itself some seconds later.
                 manager.install()
                 _worker_comes(settings, START_SECONDS)
     return stopped
@@ -74,13 +76,13 @@ def _is_there(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except PermissionError:  # Another user's by now.
+    except PermissionError:  # The id belongs to another user's process now.
         return False
     return not _is_ended(pid)
 
 
 def _is_ended(pid: int) -> bool:
-    """Whether it only waits to be noticed by its parent (Linux; elsewhere False)."""
+    """Whether the process is a zombie (Linux; elsewhere False)."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             return file.read().rpartition(b")")[2].split()[0] == b"Z"
@@ -89,9 +91,9 @@ def _is_ended(pid: int) -> bool:
 
 
 def stop_background(state: StatePaths, *which: Background) -> list[str]:
-    """SIGTERM to those that run, and wait until they have drained; the names of those that were stopped.
+    """Send SIGTERM to those that run and wait until they end; the names of those that did.
 
-    Name the worker before the recall service: a worker with something to embed would start the service again.
+    Name the worker before the recall service: a worker with passages to embed would start the service again.
     """
     locks = {"worker": state.worker_lock, "recall": state.recall_lock}
     stopped: list[str] = []
@@ -102,7 +104,7 @@ def stop_background(state: StatePaths, *which: Background) -> list[str]:
         with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGTERM)
             until = time.monotonic() + STOP_SECONDS
-            # Until the process itself is gone: its lock is free some moments before.
+            # Until the process is gone: it frees its lock a moment before.
             while time.monotonic() < until and (lock_holder(locks[name]) == pid or _is_there(pid)):
                 time.sleep(0.05)
             if lock_holder(locks[name]) == pid or _is_there(pid):

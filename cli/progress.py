@@ -1,4 +1,4 @@
-"""Progress at a terminal: what is being done, the mining bar, and the jobs that are left."""
+"""Progress at a terminal: a status line, the mining bar, and the jobs that are left."""
 
 from __future__ import annotations
 
@@ -29,16 +29,15 @@ NAMES: Mapping[str, tuple[str, str]] = {
     "model.upgrade": ("change of the model", "changes of the model"),
     "dashboard.write": ("dashboard note to write", "dashboard notes to write"),
 }
-"""Kind of a job -> one, many. The order is that in which they are told; kinds that are not here are `others`."""
+"""Kind of a job -> its name for one and for many, in the order of the line; other kinds are `others`."""
 _OTHERS = ("other", "others")
 BAR = 25
 MARK_SECONDS = 0.4
-"""So long the mark stays in its place."""
+"""How long the moving mark stays in one place."""
 
 
 class StatusLine:
-    """On stderr, where that is a terminal; elsewhere nothing is shown. At the block's end it is gone. Threads may
-    share it."""
+    """A line on stderr that is rewritten, on a terminal only, and cleared at the end of the block. Thread-safe."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._shown = sys.stderr.isatty() and not quiet
@@ -53,23 +52,23 @@ class StatusLine:
 
     @property
     def shown(self) -> bool:
-        """Whether anybody sees it: else there is no need to find out what it would say."""
+        """Whether the line is shown at all."""
         return self._shown
 
     def show(self, text: str) -> None:
-        """In place of what it showed before."""
+        """Replace the text of the line."""
         if self._shown:
             with self._lock:
                 redraw(text)
                 self._drawn = True
 
     def clear(self) -> None:
-        """Leave the line empty, for what is printed next."""
+        """Empty the line before something else is printed."""
         with self._lock:
             self._clear()
 
     def note(self, line: str) -> None:
-        """A remark that stays, on stderr whatever that is."""
+        """Print a line to stderr that stays, also without a terminal."""
         with self._lock:
             self._clear()
             note(line)
@@ -80,11 +79,20 @@ class StatusLine:
             self._drawn = False
 
 
+def draw_share(what: str, done: int, total: int, unit: int = 1) -> None:
+    """Draw `embedding [##########               ]  40% 4/10` on stderr's line, in units of `unit`; end it when done."""
+    share = done / max(total, 1)
+    end = "\n" if done >= total else ""
+    redraw(f"{what} [{'#' * int(share * BAR):<{BAR}}] {share:4.0%} {done // unit}/{total // unit}", end=end)
+
+
 def draw_mining(
     progress: Progress, *, has_worker: bool = True, paused: bool = False, seconds: float | None = None
 ) -> None:
-    """On stderr's line. What keeps the bar where it is stands beside it: no worker runs, or all is `paused`. With the
-    `seconds` since it began a mark runs through what is left: of a long session the number stands still for a while."""
+    """Draw the mining bar on stderr's line, with the reason if it does not move: no worker, or `paused`.
+
+    With `seconds`, the time since the start, a mark moves through the rest: one long session can take a while.
+    """
     share = progress.finished / max(progress.sessions, 1)
     said = f" {share:4.0%} {progress.finished}/{progress.sessions} sessions"
     if paused:
@@ -118,8 +126,10 @@ def progress_line(progress: RunProgress) -> str:
 
 
 def later_line(later: Iterable[DueLater], now: datetime, *, running: bool) -> str:
-    """`due later: 2 ideas to look up (from 14:05), 1 other (15:00); a running worker does that (`memory service up`)`;
-    '' if nothing is. `now` has the zone in which times are told; `running`: a worker is."""
+    """`due later: 2 ideas to look up (from 14:05), 1 other (15:00); a running worker does that (`memory service up`)`.
+
+    '' if nothing is due later. Times are in the zone of `now`; `running`: whether a worker runs.
+    """
     found: dict[tuple[str, str], tuple[int, float]] = {}
     for each in later:
         name = NAMES.get(each.kind, _OTHERS)

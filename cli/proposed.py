@@ -1,4 +1,4 @@
-"""How a command tells what became of an agent's proposal."""
+"""Report the outcome of an agent's proposal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .output import note, print_json
 def report_proposed(
     proposed: ProposalOutcome, context: Context, *, as_json: bool, known: str = "nothing was written"
 ) -> int:
-    """Print what became of a proposal, and say why it is only one; the exit code. Raises EntryInvalid."""
+    """Print the outcome and why it is only a proposal; return the exit code. Raises EntryInvalid if it was rejected."""
     if proposed.verdict == "rejected before":
         raise EntryInvalid(f"the user has turned that down before: {proposed.path}")
     where = str(context.vault / proposed.path)

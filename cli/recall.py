@@ -1,4 +1,4 @@
-"""`memory recall`: ask the vault from a terminal or a program."""
+"""`memory recall`: ask the vault."""
 
 from __future__ import annotations
 
@@ -44,9 +44,11 @@ NO_MODEL, BY_WORDS = "no-model", "by keywords only"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory recall`."""
-    parser.epilog = EPILOG
     parser.add_argument(
-        "query", nargs="?", default="", help="a question, or the words you remember; may be left out with --filter"
+        "query",
+        nargs="?",
+        default="",
+        help="a question, or the words you remember; may be left out where an option narrows the search",
     )
     parser.add_argument("-k", type=at_least_one, default=5, help="how many at most (default 5)")
     parser.add_argument(
@@ -64,13 +66,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Print the hits, best first; none is an answer too. Raises VaultUnavailable when there is none and no vault."""
+    """Print the hits, best first. Raises VaultUnavailable if there are none and the vault is away."""
     if args.k > MAX_K:
         note(f"memory: at most {MAX_K} are given")
         args.k = MAX_K
     expression = _filter_of(args)
-    if not args.query.strip() and not expression:
-        raise UsageError("what should be recalled? give a question, or --filter")
+    if not (args.query.strip() or expression):
+        raise UsageError("what should be recalled? give a question, --filter, --tag, --group or --project")
     tree = parse_filter(expression, local_today())
     places = {PLACE_OF_KIND[kind] for kind in asked_values(tree, "kind") & PLACE_OF_KIND.keys()}
     request: dict[str, Any] = {
@@ -78,16 +80,16 @@ def run(args: argparse.Namespace, context: Context) -> int:
         "filter": expression,
         "group": args.group,
         "project": project_slug(args.project or "") or project_of(current_folder()),
-        # Who names a group or a tag means all of it, wherever they stand.
+        # A group or a tag is meant in every project.
         "all_projects": args.all_projects or bool(args.group or args.tag or asked_values(tree, "group")),
         "include": sorted(places | {INBOX, REVIEW, INCUBATOR} if args.include_inbox else places),
     }
-    if args.query.strip():  # Without a question there is no prompt.
+    if args.query.strip():  # A hook answers prompts only.
         settings = context.settings.recall
         request |= {"prompt_k": settings.k, "token_budget": settings.token_budget}
     _see_what_is_new(context)
-    filling = _filling(context)  # Before it is read: afterwards it may be full.
-    with _said_when_slow():
+    filling = _filling(context)  # Before the index is read: later it may be complete.
+    with _notice_when_slow():
         answer = recall_entries(
             context.settings,
             context.state_of_vault_or_index,
@@ -97,11 +99,11 @@ def run(args: argparse.Namespace, context: Context) -> int:
             patience_seconds=SERVICE_PATIENCE_SECONDS,
         )
     if not answer.hits:
-        _ = context.vault  # Where it is not there, that nothing was found would be no answer.
+        _ = context.vault  # Raises if the vault is away: then "nothing found" would be wrong.
     if answer.without_service:
         note(f"memory: {answer.without_service}")
     for code in answer.degraded:
-        # Without the service nobody has looked for a model.
+        # Without the service no model was looked for.
         without_model = answer.without_service and code == NO_MODEL
         note(f"memory: answered {BY_WORDS if without_model else DEGRADED_MESSAGES.get(code, code)}")
     if filling is not None:
@@ -114,7 +116,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if not answer.hits:
         print("nothing in the vault answers that")
         if not (request["all_projects"] or expression):
-            # Entries of another project stay out, which is no answer to who looks for them.
+            # Entries of other projects are left out, which the user may not expect.
             none = "those that belong to no project"
             whose = f"of {request['project']} and {none}" if request["project"] else "that belong to no project"
             note(f"memory: looked at entries {whose}; --all-projects asks all")
@@ -132,9 +134,14 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 
 def _filter_of(args: argparse.Namespace) -> str:
-    """The filter with what the options ask for; '' for none."""
+    """The filter with the clauses of the options; '' for none. Raises UsageError."""
     clauses = [f"({args.filter})"] if (args.filter or "").strip() else []
-    only = {"tag": args.tag, "project": args.project if args.old_name == "search" else None}
+    asks = bool(args.query.strip())
+    only = {
+        "tag": args.tag,
+        "project": None if asks and args.old_name != "search" else args.project,
+        "group": None if asks else args.group,
+    }
     for key, value in only.items():
         if value is not None:
             if not value.strip():
@@ -145,29 +152,29 @@ def _filter_of(args: argparse.Namespace) -> str:
 
 
 def _with_those_at_start(hit: Mapping[str, Any], project: str | None, context: Context) -> Mapping[str, Any]:
-    """The hit; what each session gets at its start is given, though no prompt gets it again."""
+    """The hit; `given` is true for an entry that every session gets at its start, although no prompt repeats it."""
     if hit.get("given") is False and hit["project"] in (None, "", project):
-        with suppress(MemoryVaultError):  # Its file may be out of reach: it is as the index has it.
+        with suppress(MemoryVaultError):  # The file may be unreadable; the index is enough.
             entry = context.store.read(hit["path"])
             return {**hit, "given": entry.always_load and entry.effective_status == ACTIVE}
     return hit
 
 
 def _see_what_is_new(context: Context) -> None:
-    """Bring the index in step where no worker does: what was saved just now is asked for next."""
+    """Update the index if no worker does, since a new entry is often asked for next."""
     state = context.state_of_vault_or_index
     if lock_holder(state.worker_lock) is not None or not Path(state.index_db).exists():
         return
-    from ..services.indexing import reconcile_now  # their imports cost more than asking does
+    from ..services.indexing import reconcile_now  # imported here: slower than the question itself
     from .vault_choice import empty_vault_notice
 
-    with suppress(MemoryVaultError, OSError):  # The answer says what it was made from.
-        if not empty_vault_notice(context.vault, Path(state.index_db)):  # Its disk may not be mounted.
+    with suppress(MemoryVaultError, OSError):  # The answer says what it is based on.
+        if not empty_vault_notice(context.vault, Path(state.index_db)):  # An empty vault may be an unmounted disk.
             reconcile_now(context.settings)
 
 
 def _filling(context: Context) -> Filling | None:
-    """How far the index is, where a worker fills it: without one it was brought in step just now."""
+    """The progress of a worker that fills the index; None without a worker (the index was just updated)."""
     state = context.state_of_vault_or_index
     if lock_holder(state.worker_lock) is None:
         return None
@@ -177,8 +184,8 @@ def _filling(context: Context) -> Filling | None:
 
 
 @contextmanager
-def _said_when_slow() -> Iterator[None]:
-    """At a terminal, say what is waited for: the first question after a pause waits for the model."""
+def _notice_when_slow() -> Iterator[None]:
+    """At a terminal, print after SLOW_SECONDS that the model is being loaded."""
     words = f"memory: the model is being loaded; after {SERVICE_PATIENCE_SECONDS:.0f} s keywords answer alone"
     timer = threading.Timer(SLOW_SECONDS, note, [words])
     if sys.stderr.isatty():

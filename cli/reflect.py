@@ -1,4 +1,4 @@
-"""`memory reflect`: mine a transcript now; `memory reflect corpus`: have the worker mine all old ones."""
+"""`memory reflect`: mine one transcript now; `memory reflect corpus`: queue all old ones."""
 
 from __future__ import annotations
 
@@ -41,7 +41,6 @@ EPILOG = """example:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory reflect`."""
-    parser.epilog = EPILOG
     parser.add_argument(
         "what", nargs="?", type=_no_path, choices=("corpus",), help="corpus: all old sessions on this machine"
     )
@@ -69,7 +68,7 @@ def _no_path(word: str) -> str:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Mine the whole file; what is known already is recognised, so that a second run changes nothing."""
+    """Mine the whole file. Known entries are recognised, so a second run changes nothing."""
     if args.what == "corpus":
         if args.session is not None:
             raise UsageError("--session names one transcript, `corpus` means all of them: give one of the two")
@@ -127,7 +126,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 
 def _newest_here(context: Context) -> Path:
-    """The session of the current folder's project that was written last; raises UsageError when there is none."""
+    """The newest session of the current folder's project. Raises UsageError if there is none."""
     folder = current_folder()
     found = newest_session(context.settings, folder)
     if found is None:
@@ -140,7 +139,7 @@ def _newest_here(context: Context) -> Path:
 
 
 def _refuse_what_is_no_session(path: Path, host: str | None) -> None:
-    """An empty file may become one. Raises UsageError, OSError."""
+    """Raise UsageError unless the file is empty or has a session's records. Raises OSError."""
     if transcript_status(path).size == 0 or (holds_records(path) if host else host_of(path, lines=None)):
         return
     whose = host or f"an agent ({', '.join(sorted(HOSTS))})"
@@ -152,7 +151,7 @@ def _with_miner(settings: Settings, miner: str | None) -> Settings:
 
 
 def becomes(routed: RoutedCandidate) -> str:
-    """What becomes of a candidate, in one line; of some nothing does, at no place."""
+    """Action, destination (if any) and reason for a candidate, in one line."""
     place = f": {routed.destination}" if routed.destination else ""
     return f"{routed.action}{place} ({routed.why})"
 

@@ -1,14 +1,15 @@
-"""`memory vault reindex`: bring the index in step with the files, or make it anew."""
+"""`memory vault reindex`: update the index from the files, or rebuild it."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from functools import partial
 
 from ..services.indexing import drain_now, reconcile_now
 from .context import Context
 from .output import add_json, note, print_json
-from .terminal_safety import redraw
+from .progress import draw_share
 
 EPILOG = """example:
   memory vault reindex --rebuild
@@ -17,16 +18,15 @@ EPILOG = """example:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory vault reindex`."""
-    parser.epilog = EPILOG
     parser.add_argument("--rebuild", action="store_true", help="throw the index away first")
     add_json(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Reconcile and embed now, in this process; interrupted, the next run goes on where it was."""
+    """Reconcile and embed in this process; after an interruption the next run continues."""
     _ = context.state
     report = reconcile_now(context.settings, full=args.rebuild)
-    drained = drain_now(context.settings, on_progress=_progress if sys.stderr.isatty() else None)
+    drained = drain_now(context.settings, on_progress=partial(draw_share, "embedding") if sys.stderr.isatty() else None)
     counts = {
         "added": report.added,
         "changed": report.changed,
@@ -45,8 +45,3 @@ def run(args: argparse.Namespace, context: Context) -> int:
     for path in report.failed:
         note(f"memory: could not be read: {path}")
     return 1 if report.failed else 0
-
-
-def _progress(done: int, total: int) -> None:
-    end = "\n" if done >= total else ""
-    redraw(f"embedding {done}/{total}", end=end)

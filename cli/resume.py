@@ -1,4 +1,4 @@
-"""`memory resume`: what `memory pause` began ends."""
+"""`memory resume`: end a `memory pause`."""
 
 from __future__ import annotations
 
@@ -22,12 +22,11 @@ UNWIRED = "no session is recorded, as no agent is wired (`memory init`)"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory resume`."""
-    parser.epilog = EPILOG
     add_json(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Go on; where nothing was paused, nothing changes. Exit code 1 while a setting still keeps all from starting."""
+    """Resume; without a pause nothing changes. Return 1 while a setting still stops everything."""
     settings, state = switched_place(context)
     changed = resume(state)
     still = pause_notice(settings)

@@ -51,7 +51,7 @@ from .output import add_json, counted, cut, in_line, note, print_json, print_tab
 from .pending import list_other_places
 from .review_steps import SKIPPED, Steps, summarize
 from .settings_file import write_setting
-from .terminal import Interrupted, read_key, read_line
+from .terminal import LEAVE, Interrupted, read_key, read_line
 
 EPILOG = """example:
   memory review                                      asks about one after the other, by key
@@ -63,7 +63,7 @@ EPILOG = """example:
 """
 
 REVIEWED = ("proposals", "questions", "copies")
-"""What is asked about, but for `--inbox`, by the names of `PendingCounts`."""
+"""Places of `PendingCounts` that the review covers without `--inbox`."""
 
 KEYS = {
     "a": "[a]pprove",
@@ -79,9 +79,9 @@ KEYS = {
     "q": "[q]uit",
 }
 REFUSED = {SURFACE_KIND: "eplg", "idea": "plg"}
-"""Keys that make no sense of a proposal of this kind."""
+"""Kind of a proposal -> keys that it does not have."""
 MOST_SESSIONS = 3
-"""Of so many sessions that said it is shown what was said around it."""
+"""How many sessions `w` shows."""
 PIECE_CHARACTERS = 300
 REPLACES_KEYS = "[a]pprove, archiving it  keep [b]oth  [n]either "
 IDEA_KEYS = "[k]eep  [a]rchive  [d]elete  [s]kip  [u]ndo  [q]uit "
@@ -95,7 +95,6 @@ RESEARCH_IS_LOCAL = (
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory review`."""
-    parser.epilog = EPILOG
     act = parser.add_mutually_exclusive_group()
     act.add_argument("--list", action="store_true", help="show what waits")
     parser.add_argument("--inbox", action="store_true", help="the inbox instead of what waits for review")
@@ -113,7 +112,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Review; the decisions are in the files, so that nothing else needs to remember them."""
+    """List, decide, undo or ask. Decisions are kept in the notes alone."""
     if args.undo is not None and args.inbox:
         raise UsageError("--undo takes the last decision back, wherever it was made: leave --inbox out")
     reviewer = Reviewer(context.settings, context.store)
@@ -185,7 +184,7 @@ def entry_as_json(entry: Entry) -> dict[str, Any]:
 
 
 def day_said(entry: Entry) -> str | None:
-    """The day on which it was said, as ISO text; None when the note does not tell."""
+    """The day on which it was said, as ISO text; None if the note has none."""
     day = parse_local_day(entry.surfaced_at)
     return day.isoformat() if day is not None else None
 
@@ -193,14 +192,14 @@ def day_said(entry: Entry) -> str | None:
 def _counted(
     context: Context, waiting: Sequence[Entry], copies: Sequence[ConflictCopy], unreadable: Iterable[str] = ()
 ) -> str:
-    """What is listed, in the words of every place that counts it."""
+    """What is listed, counted in the same words as elsewhere."""
     places = group_by_place([*(entry.path for entry in waiting), *unreadable, *context.store.walk_special({INCUBATOR})])
     counts = {"copies": len(copies), **{place: len(places[place]) for place in ("proposals", "questions", "inbox")}}
     return describe_pending(counts)
 
 
 def _nothing(args: argparse.Namespace, context: Context) -> str:
-    """That nothing is listed, and what else waits."""
+    """The line for an empty list, with what waits elsewhere."""
     if args.inbox:
         return "the inbox is empty"
     others = list_other_places(count_pending(context.store))
@@ -246,21 +245,21 @@ def _list(
 
 
 def may_guard(entry: Entry) -> bool:
-    """Can the agent be stopped once before it breaks this rule: a ban, or what its reader says to tell as it acts?"""
+    """Whether the agent can be stopped before it breaks this rule: a ban, or one that the miner marked for actions."""
     return entry.kind not in REFUSED and (entry.channel == "action" or is_ban(entry.body))
 
 
 def _says(entry: Entry) -> str:
-    """In one line. An agent gives an idea a title, and below it a summary that does not name it."""
+    """The entry in one line. An agent's idea is known by its title: its summary need not name it."""
     return entry.title if entry.kind == "idea" and entry.written_by_agent else statement_of(entry.body)
 
 
 Wish: TypeAlias = "Callable[[str], Iterable[Mapping[str, Any]]]"
-"""Carries a decision out under the name of a run, and gives what became of it."""
+"""Carry a decision out under the name of a run; return the outcomes."""
 
 
 def _decide_all(args: argparse.Namespace, reviewer: Reviewer, context: Context) -> int:
-    """All that are understood are carried out; the exit code is 1 when one could not be."""
+    """Carry out all decisions; return 1 if one failed. Raises UsageError before the first for one that is malformed."""
     wanted = [_wish(reviewer, item) for item in args.decide]
     run_name = reviewer.journal.new_run("review")
     results: list[dict[str, Any]] = []
@@ -282,7 +281,7 @@ def _decide_all(args: argparse.Namespace, reviewer: Reviewer, context: Context) 
 
 
 def _wish(reviewer: Reviewer, item: str) -> tuple[str, Wish]:
-    """The name in `SLUG=DECISION`, and what carries it out. Raises UsageError, EntryNotFound."""
+    """Parse `SLUG=DECISION` into the name and what carries it out. Raises UsageError, EntryNotFound."""
     name, separator, words = item.partition("=")
     name = name.strip()
     if not separator or not name:
@@ -309,7 +308,7 @@ def _wish(reviewer: Reviewer, item: str) -> tuple[str, Wish]:
 
 
 def _undo(args: argparse.Namespace, reviewer: Reviewer, context: Context) -> int:
-    # An empty name, as of a variable of the shell that is not set, is asked for.
+    # An empty name, as from an unset variable, must not mean the last decision of all.
     path = None if args.undo is True else find_entry(reviewer.store, args.undo, living_first=False).path
     act = reviewer.undo_last(path=path)
     if act is not None:
@@ -324,7 +323,7 @@ def _undo(args: argparse.Namespace, reviewer: Reviewer, context: Context) -> int
 
 
 class _Dialogue:
-    """One proposal after the other, one key each."""
+    """Ask about one proposal after the other, one key each."""
 
     def __init__(self, reviewer: Reviewer, context: Context, waiting: Sequence[Entry], drafts: Drafts) -> None:
         self._reviewer = reviewer
@@ -334,17 +333,17 @@ class _Dialogue:
         self.run_name = reviewer.journal.new_run("review")
         self._at = 0
         self._idea = 0
-        """Which idea of the list of ideas at this place is asked about."""
+        """Index of the current idea, if the proposal is a list of ideas."""
         self._ideas: dict[str, list[str]] = {}
-        """The slugs of a list of ideas, by its path, as it was at first."""
+        """Path of a list of ideas -> its slugs at the start."""
         self._arrived = True
         self.steps: Steps[tuple[int, int]] = Steps(reviewer, self.run_name)
         self._changed = False
         self.speaks_of_actions = False
-        """Does an entry that was approved speak of something an agent does?"""
+        """Whether an approved entry names a command or file of an agent's tool calls."""
 
     def run(self) -> bool:
-        """Until all are decided; False when the user leaves before."""
+        """Ask until all are decided; False if the user leaves before."""
         try:
             while self._at < len(self._paths):
                 try:
@@ -377,13 +376,13 @@ class _Dialogue:
             print("    It reads as a habit for all work: l gives it to every session at its start")
         elif may_guard(entry):
             print("    Stop the agent once before it does this? g has the rule said to it then")
-        with suppress(MemoryVaultError):  # deciding says what is wrong
+        with suppress(MemoryVaultError):  # The decision reports the error.
             if (replaced := replaced_now(self._reviewer.store, entry)) is not None:
                 says = cut(statement_of(self._reviewer.store.read(replaced).body), PIECE_CHARACTERS)
                 print(f"    Approving it archives “{says}” ({replaced})")
 
     def _ask(self, entry: Entry) -> bool:
-        """One key and what it does; False to leave."""
+        """Read one key and act on it; False to leave."""
         refused = REFUSED.get(entry.kind or "", "") + ("" if entry.supersedes else "b")
         refused += "" if any(source.session for source in entry.sources) else "w"
         refused += "" if may_guard(entry) else "g"
@@ -429,7 +428,7 @@ class _Dialogue:
         return True
 
     def _ask_idea(self, entry: Entry) -> bool:
-        """One key for an idea that nobody came back to; what is skipped is kept and asked again. False to leave."""
+        """Ask about one idea of a list; a skipped one is asked again next time. False to leave."""
         slugs = self._ideas.setdefault(entry.path, list(listed(entry.body)))
         left = listed(entry.body)
         while self._idea < len(slugs) and slugs[self._idea] not in left:
@@ -442,9 +441,9 @@ class _Dialogue:
             self._arrived = False
         slug = slugs[self._idea]
         print("\n".join(f"    {line}" for line in part_of(entry.body, slug)))
-        while (key := read_key(IDEA_KEYS)) not in ANSWERS and key not in _LEAVE and key not in _SKIP and key != "u":
+        while (key := read_key(IDEA_KEYS)) not in ANSWERS and key not in LEAVE and key not in _SKIP and key != "u":
             print("press one of: k a d s u q")
-        if key in _LEAVE:
+        if key in LEAVE:
             return False
         if key == "u":
             self._undo()
@@ -455,7 +454,7 @@ class _Dialogue:
             self.steps.skipped(place)
             return True
         try:
-            verdict = SKIPPED  # Another process was quicker.
+            verdict = SKIPPED  # Stays if another process has decided on it.
             for decided in self._reviewer.answer(entry.path, {slug: ANSWERS[key]}, run=self.run_name):
                 self._tell(decided)
                 verdict = decided.verdict
@@ -495,7 +494,7 @@ class _Dialogue:
             print(f"archived: {decided.archived}")
 
     def _edit(self, entry: Entry) -> None:
-        """Approved as it comes out of the editor; unchanged, or with nothing left, it is asked for again."""
+        """Edit the text and approve it; if it is unchanged or empty, ask again."""
         shown = kept_text(entry.body)
         text = self._drafts.edit(entry.path, shown)
         if text is None or not text.strip() or text.strip() == shown.strip():
@@ -515,18 +514,18 @@ class _Dialogue:
         self._drafts.used(entry.path)
 
     def _approval(self, entry: Entry) -> Decision | None:
-        """How the text out of the editor is approved: the line that tells what it would replace was not in it."""
+        """Ask whether the edited text replaces the older entry, which the editor did not show."""
         replaced = replaced_now(self._reviewer.store, entry)
         if replaced is None:
             return Approve()
         print(f"it would replace {replaced}")
-        answers: Mapping[str, Decision | None] = {"a": Approve(), "b": KeepBoth(), "n": None, **dict.fromkeys(_LEAVE)}
+        answers: Mapping[str, Decision | None] = {"a": Approve(), "b": KeepBoth(), "n": None, **dict.fromkeys(LEAVE)}
         while (key := read_key(REPLACES_KEYS)) not in answers:
             print("press one of: a b n")
         return answers[key]
 
     def _tell_where(self, entry: Entry) -> None:
-        """What was said around the evidence, as far as the transcripts are still there."""
+        """Print what was said around the evidence, from the transcripts that still exist."""
         said_in = [source for source in entry.sources if source.session]
         for excerpt in excerpts_of(self._context.settings, said_in[:MOST_SESSIONS]):
             print(f"  {excerpt.host}, session {excerpt.session}{': ' * bool(excerpt.missing)}{excerpt.missing}")
@@ -544,7 +543,7 @@ class _Dialogue:
             print("no entry is near; give its path or slug")
         try:
             answer = read_line("which one does it replace? (number, path or slug; empty: none) ")
-        except Interrupted:  # Out of this question, not of the review.
+        except Interrupted:  # This leaves the question, not the review.
             return
         if not answer:
             return
@@ -561,5 +560,4 @@ class _Dialogue:
             self._go_to(*place)
 
 
-_LEAVE = frozenset({"q", "\x03", "\x04", ""})
 _SKIP = frozenset({"s", "\r", "\n", " "})

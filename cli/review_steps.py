@@ -1,4 +1,4 @@
-"""The steps of one dialogue of `memory review`, and how `u` goes back over them."""
+"""The steps of one review at the terminal, and undo of the last one (key `u`)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Place = TypeVar("Place")
 
 
 def summarize(verdicts: Iterable[str], left: str) -> str:
-    """One line for the end of a dialogue: `this review: 2 approved, 1 skipped; left: 3 proposals`."""
+    """The last line of a review: `this review: 2 approved, 1 skipped; left: 3 proposals`."""
     counts = Counter(verdicts)
     skipped = counts.pop(SKIPPED, 0)
     parts = [f"{number:,} {verdict}" for verdict, number in counts.items()] or ["nothing decided"]
@@ -28,9 +28,9 @@ def summarize(verdicts: Iterable[str], left: str) -> str:
 
 
 class Steps(Generic[Place]):
-    """Where the dialogue was, and the act that came of it there, if any: the newest last.
+    """The places of the dialogue in order, each with the id of the act that was made there, if any.
 
-    `run` is the name under which the dialogue's acts are in the journal.
+    `run` is the name of the dialogue's acts in the journal.
     """
 
     def __init__(self, reviewer: Reviewer, run: str) -> None:
@@ -39,20 +39,20 @@ class Steps(Generic[Place]):
         self._done: list[tuple[Place, str | None]] = []
         self._verdicts: list[str] = []
         self._known: set[str] = set()
-        """Ids of acts that belong to a step, also of those that were taken back since."""
+        """Ids of the acts of all steps, including undone ones."""
 
     @property
     def verdicts(self) -> Sequence[str]:
-        """What became of each step that was not taken back."""
+        """The verdict of each step that was not undone."""
         return self._verdicts
 
     def skipped(self, place: Place) -> None:
-        """Nothing was decided there."""
+        """Record that nothing was decided at `place`."""
         self._done.append((place, None))
         self._verdicts.append(SKIPPED)
 
     def decided(self, place: Place, verdict: str) -> None:
-        """Something was decided there; its act is the newest of the run, unless nothing had to be changed."""
+        """Record a decision at `place`; its act is the newest of the run, unless the decision changed no file."""
         self._verdicts.append(verdict)
         acts = (act.id for act in self._reviewer.journal.newest_decisions() if act.run == self._run)
         newest = next(acts, None)
@@ -61,9 +61,9 @@ class Steps(Generic[Place]):
             self._known.add(newest)
 
     def go_back(self) -> tuple[Place | None, bool]:
-        """Undo the last step, and say so: the place to go on at (None: here), and whether files were changed.
+        """Undo the last step and print that. Return the place to go on at (None: here) and whether files changed.
 
-        A decision from before the dialogue is named, and taken back only when the user says yes.
+        A decision from before the dialogue is shown, and undone only if the user says yes.
         """
         try:
             if not self._done:

@@ -1,4 +1,4 @@
-"""`memory save`: an entry written by the user, or on the user's request."""
+"""`memory save`: save an entry, or propose one in an agent's shell."""
 
 from __future__ import annotations
 
@@ -35,7 +35,6 @@ EPILOG = """example:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory save`."""
-    parser.epilog = EPILOG
     parser.add_argument(
         "kind",
         metavar="kind | TEXT",
@@ -63,10 +62,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Write the entry; its place is printed. It is recallable as soon as the worker has indexed it.
-
-    An agent only proposes one.
-    """
+    """Write the entry and print its path; in an agent's shell propose it. The worker then indexes it."""
     if args.vault_path is not None:
         context = Context({**context.env, "MEMORY_VAULT_PATH": str(args.vault_path)})
     is_named = args.slug is not None
@@ -78,7 +74,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     project = project_slug((args.project or "").strip()) or None
     if args.project is not None and project is None:
         raise UsageError("--project needs a name; without it the entry holds in every project")
-    if args.group == PROJECTS:  # The folder of all projects: an entry lies in that of its own.
+    if args.group == PROJECTS:  # This folder holds all projects, and no entry itself.
         project = project or project_of(current_folder())
         if not project:
             raise UsageError("which project? this folder belongs to none: give --project NAME")
@@ -89,8 +85,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
         code = _propose(args, body, project, context)
         report_meant(args.kind, meant)
         return code
-    # What a user writes down on purpose may name people and places; a secret is never wanted in a note.
-    # A failure report is copied from logs, so it gets the full scrub.
+    # A user's own text may name people and places, but never contains a secret on purpose. A failure report is copied
+    # from logs, so it gets the full scrub.
     policy = Policy.FULL if args.kind == INCIDENT else Policy.SECRETS
     text = scrub(body, policy)
     if policy is Policy.SECRETS and text.rstrip("\n") != body.rstrip("\n"):
@@ -102,7 +98,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         if not is_named:
             path = free_path(path, store)
             args.slug = PurePosixPath(path).stem
-        # What has this name already is told by `create`.
+        # `create` reports an entry of the same name.
         like = [] if store.exists(path) else _like(args.kind, str(text), project, context)
         for one in like:
             reach = (one.project, one.always_load)
@@ -136,12 +132,12 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 
 def is_sentence(text: str) -> bool:
-    """Whether it is more than a word; scripts without spaces between words are no words of a command."""
+    """Whether the text is more than a word; a text that is not ASCII may have no spaces between words."""
     return len(text.split()) > 1 or not text.isascii()
 
 
 def _take_for_text(args: argparse.Namespace) -> None:
-    """Fill in what the text alone leaves open: a kind by what it says, a name by its words. Raises UsageError."""
+    """Set kind, slug and body from the text that stands alone. Raises UsageError."""
     text = args.kind.strip()
     if not is_sentence(text) or args.body is not None or args.body_file is not None:
         raise UsageError("an entry needs a kind and a name, or a text alone: memory save 'We deploy on Tuesdays.'")
@@ -150,7 +146,7 @@ def _take_for_text(args: argparse.Namespace) -> None:
 
 
 def _like(kind: str, text: str, project: str | None, context: Context) -> list[Entry]:
-    """Entries of this kind that say the same, but for those of another project. Raises VaultUnavailable."""
+    """Entries of this kind that say the same, without those of other projects. Raises VaultUnavailable."""
     with SemanticSimilarity(context.settings) as meaning:
         found = VaultMemories(context.store, context.settings, meaning).saying(statement_of(text), kind)
     return [one for one in found if project is None or one.project in (None, project)]

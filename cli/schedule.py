@@ -1,4 +1,4 @@
-"""`memory jobs schedule`: what runs when; run it now, pause it, resume it."""
+"""`memory jobs schedule`: list schedules; run, pause or resume one."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from ..tasks.jobs.handlers import handlers
 from ..tasks.queue.enqueue import open_ledger
 from ..tasks.queue.scheduler import Scheduler, ScheduleStatus, local_timezone
 from .context import Context
-from .output import add_json, note, print_json, print_table
-from .times import local_time
+from .output import add_json, local_time, note, print_json, print_table
 
 EPILOG = """example:
   memory jobs schedule                  every schedule, when it ran last (-: not yet) and runs next
@@ -23,14 +22,13 @@ EPILOG = """example:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory jobs schedule`."""
-    parser.epilog = EPILOG
     parser.add_argument("action", nargs="?", default="list", choices=("list", "run", "pause", "resume"))
     parser.add_argument("name", nargs="?", help="of the schedule (run, pause, resume)")
     add_json(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """List the schedules, or act on one. Times are of this machine's time zone."""
+    """List the schedules, or act on one. Times are local."""
     if args.action == "list" and args.name is not None:
         raise UsageError(f"memory jobs schedule list takes no {args.name!r}: it shows all of them")
     _ = context.kept_state
@@ -47,14 +45,13 @@ def run(args: argparse.Namespace, context: Context) -> int:
         print_json([_as_json(row, row.schedule.kind in able) for row in rows])
         return 0
     print_table(
-        ("schedule", "cron", "last", "next", "catch-up", "what it does"),
+        ("schedule", "cron", "last", "next", "what it does"),
         [
             (
                 row.schedule.name,
                 row.schedule.cron,
                 local_time(row.last_run),
                 _next(row, row.schedule.kind in able),
-                row.schedule.catch_up,
                 row.schedule.doc,
             )
             for row in rows
@@ -98,8 +95,6 @@ def _as_json(row: ScheduleStatus, able: bool) -> dict[str, Any]:
         "last": row.last_run.isoformat() if row.last_run else None,
         "next": row.next_slot.isoformat() if able and not row.paused else None,
         "paused": row.paused,
-        "catch_up": row.schedule.catch_up,
-        "overlap": row.schedule.overlap,
         "jitter_seconds": row.schedule.jitter_seconds,
         "in_this_version": able,
         "doc": row.schedule.doc,

@@ -1,4 +1,4 @@
-"""`memory vault scrub`: look for secrets and personal data in what is on disk already."""
+"""`memory vault scrub`: find secrets and personal data on disk, and replace them."""
 
 from __future__ import annotations
 
@@ -24,12 +24,11 @@ In a note that you wrote, only secrets, cards and bank accounts are replaced; el
 """
 
 MOST_NAMED = 10
-"""So many files that could not be cleaned are named in a line each."""
+"""How many files that could not be cleaned get a line each."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory vault scrub`."""
-    parser.epilog = EPILOG
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--apply", action="store_true", help="replace what is found")
     how.add_argument("--stdin", action="store_true", help="scrub standard input to standard output; touch no file")
@@ -37,7 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Exit code 1 when something that should go could not be removed."""
+    """Return 1 if something could not be replaced."""
     if args.stdin:
         if args.json:
             raise UsageError("--stdin prints the text itself: leave --json out")
@@ -45,7 +44,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         scrubbed = scrub(text, Policy.FULL)
         if sys.stdout.isatty():
             sys.stdout.write(scrubbed)
-        else:  # Byte for byte what came in, but for what was replaced.
+        else:  # Only what was replaced differs from the input bytes.
             write_bytes(scrubbed.encode("utf-8", "surrogateescape"))
         return 0
     _ = context.state
@@ -80,7 +79,7 @@ def _outcome(applied: bool, problems: bool) -> str:
 
 
 def _tell(problems: Sequence[Found]) -> None:
-    """One line for each file; a note and what the index has of it are one."""
+    """Print one line for each file; a note and its index entry count as one."""
     lines = {one.name: f"memory: {_line(one)}" for one in reversed(problems)}
     named = list(reversed(lines.values()))
     for line in named[:MOST_NAMED]:

@@ -1,4 +1,4 @@
-"""`memory import seed`: proposals from what your repositories already tell an agent."""
+"""`memory import seed`: propose entries from the instruction files of repositories."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .arguments import at_least_one
 from .context import Context
 from .output import add_json, counted, cut, note, print_json
 from .path_arguments import named_path
-from .terminal import says_yes
+from .terminal import is_agreed
 
 EPILOG = """example:
   memory import seed ~/src/shop ~/src/blog
@@ -25,12 +25,11 @@ All goes to the review (`memory review`), nothing is saved; `memory undo --of se
 STATEMENT_CHARACTERS = 200
 LEFT_CHARACTERS = 100
 FEW = 5
-"""So many lines that are not proposed are named unasked."""
+"""Up to how many lines that are not proposed are listed without --left-out."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory import seed`."""
-    parser.epilog = EPILOG
     parser.add_argument("repository", nargs="*", type=Path, help="folders of repositories (default: this one)")
     parser.add_argument("--user", action="store_true", help="your own instructions to every agent as well")
     parser.add_argument(
@@ -45,7 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Show what would be proposed; with the user's word, put it into the review."""
+    """Show the proposals, and with consent put them into the review."""
     _ = context.state
     seeding = Seeding(context.settings, context.store)
     repositories = [named_path(path) for path in args.repository or ([] if args.user else [Path()])]
@@ -74,7 +73,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if agreed:
         _tell_written(plan, written, args)
     elif sys.stdin.isatty() and plan.chosen and not args.dry_run:
-        return 1  # It was asked, and the answer was no.
+        return 1  # The answer was no.
     else:
         _show(plan, args)
         if plan.chosen:
@@ -87,7 +86,7 @@ def _is_asked_and_agreed(plan: SeedPlan, args: argparse.Namespace) -> bool:
         return False
     _show(plan, args)
     these = counted(len(plan.chosen), "proposal")
-    if says_yes(f"put {these} into the review? [y/N] "):
+    if is_agreed(f"put {these} into the review? [y/N] "):
         return True
     note("memory: nothing was written")
     return False

@@ -1,4 +1,4 @@
-"""`memory service serve`: the recall service with the warm model."""
+"""`memory service serve`: run the recall service, which keeps the model loaded."""
 
 from __future__ import annotations
 
@@ -21,14 +21,13 @@ EPILOG = """example:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory service serve`."""
-    parser.epilog = EPILOG
     parser.add_argument(
         "--stay", action="store_true", help="stay however long nobody asks, as under `memory service up`"
     )
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Serve until idle for the configured time (not with --stay), told to stop, or another service already runs."""
+    """Serve until idle for the configured time (not with --stay) or stopped; end at once if another service runs."""
     state = context.state_of_vault_or_index
     config = ServiceConfig.from_settings(context.settings)
     if args.stay:

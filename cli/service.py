@@ -1,4 +1,4 @@
-"""`memory service install`, `status` and `remove`: the worker as a service of the user's login."""
+"""`memory service install`, `status` and `remove`: the worker as a login service."""
 
 from __future__ import annotations
 
@@ -20,20 +20,19 @@ EPILOGS = {
 
 
 def configure(parser: argparse.ArgumentParser, action: str) -> None:
-    """Arguments of `memory service install`, `status` and `remove`, which are none."""
-    parser.epilog = EPILOGS[action]
+    """Arguments of `memory service install`, `status` and `remove`: only --json."""
     parser.set_defaults(action=action)
     add_json(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Install, look at or remove the unit; a second time changes nothing. Status exits with 1 when it does not run."""
+    """Install, show or remove the unit; a second time changes nothing. `status` returns 1 if it does not run."""
     manager = service_manager(context.env)
     changed = False
     if args.action == "install":
         if not context.settings.memory.enabled:
             raise UsageError("memory.enabled is false: the worker would do nothing")
-        # The unit's worker could not take the lock from one that a session started.
+        # A worker that a session started holds the lock that the unit's worker needs.
         stopped = not manager.state().running and stop_background(context.state, "worker")
         if stopped:
             note("memory: stopped the worker that a session had started; the service takes over")

@@ -1,4 +1,4 @@
-"""Writing one setting into config.toml; the rest of it, comments included, stays as it is."""
+"""Write one setting into config.toml and keep the rest, comments included."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def write_setting(config_file: Path, section: str, key: str, value: str | bool) 
             return
         table[key] = value
         config_file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        target = Path(os.path.realpath(config_file))  # A link into the user's dotfiles stays one.
+        target = Path(os.path.realpath(config_file))  # A link into the user's dotfiles stays a link.
         replace_file(target, tomlkit.dumps(document).encode("utf-8"))
     except OSError as error:
         raise SettingsError(f"can't write {config_file}: {error.strerror}") from error

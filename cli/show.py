@@ -1,4 +1,4 @@
-"""`memory show`: one entry, whole."""
+"""`memory show`: print one entry."""
 
 from __future__ import annotations
 
@@ -21,13 +21,12 @@ NAME = "the entry: its path, its file name, or its title"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory show`."""
-    parser.epilog = EPILOG
     parser.add_argument("name", metavar="NAME", help=NAME)
     add_json(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Print what its frontmatter says, and its text."""
+    """Print the frontmatter's fields and the text."""
     entry = find_entry(context.store, args.name)
     if args.json:
         links = {"supersedes": entry.supersedes, "superseded_by": entry.superseded_by}

@@ -1,4 +1,4 @@
-"""Standard streams that whoever started the command has closed: cron, service managers and agents' shells do that."""
+"""Standard streams that are closed at the start, as cron, service managers and agents' shells leave them."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import os
 import sys
 
 _STREAMS = (("stdin", "r", os.O_RDONLY), ("stdout", "w", os.O_WRONLY), ("stderr", "w", os.O_WRONLY))
-"""By descriptor: its name in `sys`, and how it is opened."""
+"""By descriptor: name in `sys`, mode, flags."""
 
 
 def open_closed_streams() -> None:
-    """Each closed one leads to the null device: an empty input, an output that takes everything.
+    """Connect each closed stream to the null device. Call it before anything is opened.
 
-    Python has None for them, and the next file that is opened gets the free descriptor: a child would print into a
-    note. To be called before anything is opened.
+    Python has None for a closed stream, and the next opened file would get its descriptor: a child would print into a
+    note.
     """
     for descriptor, (name, mode, flags) in enumerate(_STREAMS):
         if getattr(sys, name) is not None:
@@ -32,7 +32,7 @@ def open_closed_streams() -> None:
 
 
 def discard_outputs() -> None:
-    """What is still to be written, and all that follows, goes nowhere: the interpreter flushes once more at its end."""
+    """Send stdout and stderr to the null device, since the interpreter flushes both once more at its end."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for descriptor in (sys.stdout.fileno(), sys.stderr.fileno()):
         os.dup2(nowhere, descriptor)

@@ -1,4 +1,4 @@
-"""What the user types at the terminal: one key without Return, or a line."""
+"""Read a key or a line from the terminal."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ import tty
 from ..runtime.errors import UsageError
 
 YES = ("y", "yes")
+LEAVE = frozenset({"q", "\x03", "\x04", ""})
+"""Keys that leave a dialogue: q, Ctrl-C, Ctrl-D, the end of input."""
 
 
 def read_key(question: str) -> str:
-    """The key in lower case; '' at the end of input. Ctrl-C and Ctrl-D come as their characters."""
+    """Read one key without Return, in lower case; '' at the end of input. Ctrl-C and Ctrl-D are characters."""
     descriptor = sys.stdin.fileno()
     before = termios.tcgetattr(descriptor)
     try:
-        # In this order: a Ctrl-D that comes before is another character to the terminal.
+        # In this order: a Ctrl-D typed before the mode changes would be another character.
         tty.setcbreak(descriptor, termios.TCSANOW)
         print(question, end="", flush=True)
         data = os.read(descriptor, 16)
@@ -26,18 +28,18 @@ def read_key(question: str) -> str:
         data = b"\x03"
     finally:
         termios.tcsetattr(descriptor, termios.TCSANOW, before)
-    # An arrow key is a sequence: no key of ours.
+    # An arrow key sends a sequence, which is no key of ours.
     key = data[:1].decode("ascii", "replace").lower() if len(data) == 1 or data[:1] != b"\x1b" else "\x1b"
     print(key if key.isprintable() else "")
     return key
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C at a question: as a no, nothing was changed, and the command ends."""
+    """Ctrl-C at a question: it counts as no, and the command ends."""
 
 
 def read_line(question: str) -> str:
-    """The answer without spaces around it; '' at the end of input (Ctrl-D): no answer is no. Raises Interrupted."""
+    """The stripped answer; '' at the end of input (Ctrl-D). Raises Interrupted."""
     try:
         return input(question).strip()
     except EOFError:
@@ -48,20 +50,15 @@ def read_line(question: str) -> str:
         raise Interrupted from None
 
 
-def says_yes(question: str) -> bool:
-    """Ask as `read_line` does; anything but yes is no. Raises Interrupted."""
-    return read_line(question).lower() in YES
-
-
 def require_word(args: argparse.Namespace, what: str) -> None:
-    """Refuse to ask where nobody could answer: `what` says what --yes does. Raises UsageError."""
+    """Raise UsageError where nobody can answer a question; `what` says what --yes does."""
     if args.json or not sys.stdin.isatty():
         why = "--json asks nothing" if args.json else "standard input is no terminal"
         raise UsageError(f"nothing was changed: {why}; --yes {what}")
 
 
 def read_choice(question: str, most: int) -> int:
-    """Ask on stderr for a number from 1 to `most`; 1 for no answer. Raises Interrupted."""
+    """Ask on stderr for a number from 1 to `most`; an empty answer is 1. Raises Interrupted."""
     while True:
         answer = _read_beside(question).strip()
         if not answer:
@@ -72,7 +69,7 @@ def read_choice(question: str, most: int) -> int:
 
 
 def is_agreed(question: str) -> bool:
-    """Ask on stderr; anything but yes is no. Raises Interrupted."""
+    """Ask on stderr: whether the answer is yes. Raises Interrupted."""
     answer = _read_beside(question)
     if not answer.endswith("\n"):
         print(file=sys.stderr)
@@ -80,7 +77,7 @@ def is_agreed(question: str) -> bool:
 
 
 def _read_beside(question: str) -> str:
-    """The answer to a question on stderr, with its end of line. Raises Interrupted."""
+    """Ask on stderr; the answer with its line end. Raises Interrupted."""
     try:
         print(question, end="", file=sys.stderr, flush=True)
         return sys.stdin.readline()

@@ -1,72 +1,70 @@
-"""What commands print is text: nothing in a note, a transcript, a page or a file's name drives the user's terminal.
+"""Escape control characters in all output, so that no note, transcript, page or file name controls the terminal.
 
-An escape sequence can move the cursor over what was printed before, set the window's title, fill the clipboard or have
-the terminal type an answer; marks of writing direction show a text in another order than it has. `main` puts its two
-streams behind `PlainText`, so that no command has to think of it.
+An escape sequence can overwrite what was printed, set the window's title, fill the clipboard or make the terminal type
+an answer; direction marks show a text in another order. `main` wraps both streams in `PlainText` for every command.
 """
 
 from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, TextIO
 
 from ..runtime.errors import MemoryVaultError
 
 _DRIVES = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Control characters but line end and tab, overrides of direction, halves of characters (names that are no UTF-8)."""
+"""Control characters other than line end and tab, direction overrides, lone surrogates (names that are no UTF-8)."""
 
 
 def plain(text: str) -> str:
-    r"""`text` with each character that is more than text written out as `\u001b`: in JSON that is the same string."""
+    r"""`text` with control characters escaped as `\u001b`, which in JSON is the same string."""
     if not _DRIVES.search(text):
         return text
     return _DRIVES.sub(lambda match: f"\\u{ord(match[0]):04x}", text.replace("\r\n", "\n"))
 
 
 class OutputRefused(MemoryVaultError):
-    """What a stream leads to takes nothing more: its disk is full, say."""
+    """A stream cannot be written, for example because its disk is full."""
 
     def __init__(self, error: OSError) -> None:
         super().__init__(f"cannot write the output: {error.strerror}")
 
 
-class _Told:
-    """A block whose error of the system is told as OutputRefused; each write passes it, so no generator does it."""
-
-    def __enter__(self) -> None:
-        return
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
-            raise OutputRefused(error) from error
-
-
-_TOLD = _Told()
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """Raise an OSError of the block, other than BrokenPipeError, as OutputRefused."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputRefused(error) from error
 
 
 class PlainText:
-    """A text stream that writes `plain` text to another; everything else is that other's.
+    """A text stream that escapes what it passes on to `stream`; everything else is `stream`'s.
 
-    Writing raises OutputRefused, and BrokenPipeError where the reader went away.
+    Writing raises OutputRefused, or BrokenPipeError when the reader has gone.
     """
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
 
     def write(self, text: str) -> int:
-        """The number of characters that were asked for, as callers expect."""
-        with _TOLD:
+        """Write `text`; its length before escaping."""
+        with _refusals():
             self.stream.write(plain(text))
         return len(text)
 
     def flush(self) -> None:
-        """What was written leaves the process."""
-        with _TOLD:
+        """Flush the stream."""
+        with _refusals():
             self.stream.flush()
 
     def writelines(self, lines: list[str]) -> None:
-        """Each of them."""
+        """Write each line."""
         for line in lines:
             self.write(line)
 
@@ -75,14 +73,14 @@ class PlainText:
 
 
 def write_bytes(data: bytes) -> None:
-    """The user's own bytes to stdout as they are, for a program; raises as `PlainText` does."""
+    """Write bytes to stdout unchanged, for a program. Raises as `PlainText` does."""
     sys.stdout.flush()
-    with _TOLD:
+    with _refusals():
         sys.stdout.buffer.write(data)
 
 
 def disarm_streams() -> None:
-    """From here on `sys.stdout` and `sys.stderr` take text only; what they cannot encode is written out, too."""
+    """Wrap `sys.stdout` and `sys.stderr` in `PlainText`; characters they cannot encode are escaped, too."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None or isinstance(stream, PlainText):
@@ -93,30 +91,30 @@ def disarm_streams() -> None:
 
 
 def beneath(stream: TextIO) -> TextIO:
-    """The stream itself, for what we draw on it; everything else that goes there has to be `plain`."""
+    """The stream below a `PlainText`, for our own escape sequences; other text written there must be `plain`."""
     return stream.stream if isinstance(stream, PlainText) else stream
 
 
 COLUMNS = 80
-"""Of a terminal that does not say how many it has."""
+"""Width of a terminal that does not report its own."""
 
 
 def line_columns() -> int:
-    """So many characters fit a line that is written again: one less than wrap."""
-    import shutil  # it costs every command's start
+    """How many characters fit a line that is rewritten: one less than the terminal's width."""
+    import shutil  # imported here: every command would pay for it
 
     return shutil.get_terminal_size((COLUMNS, 24)).columns - 1
 
 
 def redraw(text: str, *, end: str = "", frame: bool = False) -> None:
-    """Our own progress on a terminal: `text` in place of stderr's line, or with `frame` of the screen on stdout."""
+    """Draw progress on a terminal: replace stderr's line by `text`, or with `frame` the screen on stdout."""
     below = beneath(sys.stdout if frame else sys.stderr)
     if frame:
-        # Home, then each line cleared to its end, then the rest of the screen: no flicker.
+        # Go home, clear each line to its end, then the rest of the screen: this does not flicker.
         lines = plain(text).replace("\n", "\x1b[K\n")
         below.write(f"\x1b[H{lines}\x1b[K\n\x1b[J{end}")
     else:
-        # Filled up: what was there may have been longer. And never wrapped: \r returns to the start of one line.
+        # Padded to overwrite a longer text; never wrapped, since \r returns to the start of one line only.
         columns = line_columns()
         below.write(f"\r{plain(text)[:columns].ljust(columns)}{end}")
     below.flush()

@@ -1,4 +1,4 @@
-"""`memory vault topics`: the agent's own notes about a project."""
+"""`memory vault topics`: read and write the agent's own notes about a project."""
 
 from __future__ import annotations
 
@@ -37,7 +37,6 @@ BELONGS = {
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory vault topics`."""
-    parser.epilog = EPILOG
     parser.add_argument("action", nargs="?", default="list", choices=ACTIONS)
     parser.add_argument("slug", nargs="?", help="read, write, rm: the topic's name")
     parser.add_argument("--project", default=None, help="another project than that of the working directory")

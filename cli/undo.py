@@ -1,12 +1,10 @@
-"""`memory undo`: take back what MemoryVault wrote by itself."""
+"""`memory undo`: revert what MemoryVault wrote by itself."""
 
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 
 from ..runtime.errors import MemoryVaultError, UsageError
 from ..runtime.large_change import forget_large_change
@@ -15,9 +13,10 @@ from ..services.tombstones import NOTE, Tombstones
 from ..services.undoing import LeftRun, Selector, Undo, UndoPlan, Why
 from ..tasks.queue.enqueue import request_indexing
 from ..vault.marker import REFLECTED, START, list_markers
+from .arguments import past_time
 from .context import Context
 from .output import add_json, counted, in_line, note, print_json
-from .terminal import require_word, says_yes
+from .terminal import is_agreed, require_word
 
 EPILOG = """example:
   memory undo --last --dry-run
@@ -28,23 +27,20 @@ EPILOG = """example:
 A note that was changed since is named and stays. In an agent's shell it takes back only what agents wrote.
 """
 
-_AGO = re.compile(r"(\d{1,6})\s*(m|h|d|w)")
-_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _DONE = {"remove": "removed", "restore": "put back", "leave": "left", "gone": "gone"}
 _WILL = {**_DONE, "remove": "remove", "leave": "leave"}
 AGENT = "agent"
-"""What is taken back `--of` it was written by agents."""
+"""Value of `--of` for what agents wrote."""
 _RUNS = {
     BACKFILL: "a backfill of old sessions (memory reflect corpus)",
     "reflect": "a reflection",
     AGENT: "a proposal of an agent",
 }
-"""By how their names begin; the others are called by that."""
+"""First part of a run's name -> its description; other runs are described by that part."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory undo`."""
-    parser.epilog = EPILOG
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
         "--last",
@@ -64,23 +60,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Show what would be taken back; ask, or without a terminal refuse unless --yes is given; do it."""
+    """Show what would be reverted, ask unless --yes is given, and revert it."""
     store = context.store
     undo = Undo(store, Journal(context.state, store), Tombstones(store))
     selector = _selector(args, undo)
     plan = undo.plan(selector)
     if not plan.steps and selector.session is not None and not _is_known(selector.session, undo, context):
-        raise MemoryVaultError(f"nothing is known of a session {selector.session!r}: is that its id?")
+        raise MemoryVaultError(f"there is no session {selector.session!r}: is that its id?")
     if args.dry_run or not plan.changes:
         return _print(plan, args, done=False)
     if not args.yes:
         _print(plan, args, done=False)
         require_word(args, "takes this back")
-        if not says_yes("take this back? [y/N] "):
+        if not is_agreed("take this back? [y/N] "):
             note("memory: nothing was changed")
             return 1
     shown = plan
-    if selector.last:  # What was shown, whatever the worker has written since.
+    if selector.last:  # The run that was shown, although the worker may have written since.
         selector = replace(selector, last=False, run=shown.run)
     plan = undo.carry_out(selector)
     plan.later = shown.later
@@ -115,12 +111,12 @@ def _print(plan: UndoPlan, args: argparse.Namespace, *, done: bool) -> int:
             note(f"memory: {_what_is_left(plan.later)}")
     for step in plan.steps:
         print(f"{(_DONE if done else _WILL)[step.step]}: {in_line(step.path)}")
-        if step.why is not Why.WRITTEN:  # That is what was asked for, and holds for nearly all.
+        if step.why is not Why.WRITTEN:  # The usual reason is not printed.
             print(f"    {step.why}")
     if plan.left:
         note(f"memory: {counted(plan.left, 'note stays', 'notes stay')}")
     is_last = args.session is None and args.since is None
-    if is_last and plan.steps and (args.yes or not done):  # Who was asked has read it before the question.
+    if is_last and plan.steps and (args.yes or not done):  # Otherwise it was printed before the question.
         which = "this run" if plan.later else "the last run"
         note(f"memory: this is {which} only; --since 1h or --session ID takes back more")
     return 0
@@ -145,8 +141,8 @@ def _run_called(run: str, at: str) -> str:
 
 
 def _is_known(session: str, undo: Undo, context: Context) -> bool:
-    """Whether it was ever seen: one that was mined to no effect is no mistake."""
-    from ..services.corpus.store import CorpusStore  # its imports cost as much as all of undo's
+    """Whether the session was ever recorded or mined, also to no effect."""
+    from ..services.corpus.store import CorpusStore  # imported here: as slow as all of undo
 
     state = context.state
     seen = {id_ for kept in (START, REFLECTED) for id_ in list_markers(state.markers, kept)}
@@ -163,16 +159,5 @@ def _selector(args: argparse.Namespace, undo: Undo) -> Selector:
             note(f"memory: session {session}")
         return Selector(session=session, actor=args.of)
     if args.since is not None:
-        return Selector(since=_time(args.since), actor=args.of)
+        return Selector(since=past_time("--since", args.since), actor=args.of)
     return Selector(last=True, actor=args.of)
-
-
-def _time(text: str) -> datetime:
-    """A time, in the local zone where it names none, or so long ago. Raises UsageError."""
-    ago = _AGO.fullmatch(text.strip())
-    if ago is not None:
-        return datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
-    try:
-        return datetime.fromisoformat(text.strip()).astimezone()
-    except ValueError as error:
-        raise UsageError(f"{text!r} is no time; write 90m, 2h, 3d, 2026-07-01 or 2026-07-01T10:00") from error

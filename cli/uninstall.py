@@ -1,4 +1,4 @@
-"""`memory uninstall`: take the hooks out and stop what runs; the vault stays."""
+"""`memory uninstall`: remove the hooks and stop background processes; the vault stays."""
 
 from __future__ import annotations
 
@@ -29,27 +29,26 @@ PLACES = frozenset({"vault.path", *HOST_PLACES})
 
 @dataclass(frozen=True)
 class Uninstalled:
-    """What was taken out of the agents' files, and what was stopped."""
+    """What was removed from the agents' files, and what was stopped."""
 
     claude: UninstallOutcome
     others: Mapping[str, UninstallOutcome]
     """By host."""
     skills: Sequence[Path]
-    """Folders from which our skill was taken."""
+    """Folders from which our skill was removed."""
     unit_removed: bool
     stopped: Sequence[str]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory uninstall`."""
-    parser.epilog = EPILOG
     add_json(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Hooks and service first, so that nothing is started again; then the worker drains, then the recall service.
+    """Remove hooks and service first, so that nothing starts again; then stop the worker, then the recall service.
 
-    Exit code 1 when something that may be ours was left: an agent's file, or the settings that name it, cannot be read.
+    Return 1 if something of ours may be left because an agent's file or our settings cannot be read.
     """
     context, readable = context.despite_faults()
     _tell_faults(readable)
@@ -62,7 +61,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
                 claude = uninstall(context.settings)
             else:
                 others[host] = uninstall_for(host, context.settings)
-        except SettingsError as error:  # One agent's damaged file keeps nothing else from being taken out.
+        except SettingsError as error:  # A damaged file of one agent does not stop the rest.
             note(f"memory: {error}")
             unreadable.add(host)
     try:
@@ -101,7 +100,7 @@ def _as_json(done: Uninstalled) -> dict[str, Any]:
 
 
 def _tell(done: Uninstalled, context: Context, *, is_claude_known: bool) -> None:
-    """What was taken out and what stays, where."""
+    """Print what was removed and what stays."""
     changed = [each for each in (done.claude, *done.others.values()) if each.changed]
     if not changed and is_claude_known:
         print(f"there were no hooks of ours in {home_path(done.claude.settings_file)}")
@@ -137,7 +136,7 @@ def _folders_in(root: Path) -> list[Path]:
 
 
 def _tell_faults(readable: PartialSettings) -> None:
-    """What could not be read, and what that means for the places we look into."""
+    """Print what could not be read, and what that means."""
     for fault in readable.faults:
         note(f"memory: {fault}")
     if known := sorted(readable.remembered):

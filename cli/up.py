@@ -1,4 +1,4 @@
-"""`memory service up`: what the Procfile names, run together by honcho."""
+"""`memory service up`: run the programs of the Procfile together, by honcho."""
 
 from __future__ import annotations
 
@@ -34,33 +34,32 @@ EPILOG = """example:
 """
 
 PROGRAMS = {"worker": "service worker", "recall": "service serve --stay"}
-"""What the Procfile has: the end of one ends the other, so the recall service stays though nobody asks it anything."""
+"""As in the Procfile. The end of one ends the other, so the recall service must not exit when idle."""
 KILL_MARGIN_SECONDS = 10.0
-"""Beyond the worker's own limit, within which it stops what runs and gives it back."""
+"""Added to the worker's own limit, within which it stops its jobs and returns them to the queue."""
 RELAY_POLL_SECONDS = 0.05
-LOST_STATUS = 1
 STOPPED_BY_SIGNAL = tuple(128 + number for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
 
 
 class PlainPrinter(Printer):  # type: ignore[misc]
-    """honcho's printer: its colours reach a terminal, what the two processes say is text."""
+    """honcho's printer: its own colours reach the terminal, the programs' control characters do not."""
 
     def write(self, message: Message) -> None:
-        """Print each line of the message behind its time and name."""
+        """Print each line of the message after its time and name."""
         data = message.data.decode("utf-8", "replace") if isinstance(message.data, bytes) else message.data
-        with suppress(OSError):  # They go on, whether anybody reads it or not (a closed window, `| head`, a full disk).
+        with suppress(OSError):  # A closed window, `| head` or a full disk must not stop the programs.
             super().write(message._replace(data=plain(data)))
 
 
 class BoundProcess(Process):  # type: ignore[misc]
-    """honcho's process, run by a relay between it and the manager: it ends when the manager is gone."""
+    """honcho's process. A relay between it and the manager ends it when the manager is gone."""
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
         self._kill_after = honcho_manager.KILL_WAIT
 
     def run(self, events: Any = None, ignore_signals: bool = False) -> None:
-        """Run it and pass on what it says; called in the relay."""
+        """Run the program and pass on its output; called in the relay."""
         threading.Thread(target=self._follow_manager, args=(events,), daemon=True).start()
         super().run(events, ignore_signals)
 
@@ -68,8 +67,8 @@ class BoundProcess(Process):  # type: ignore[misc]
         manager = multiprocessing.parent_process()
         assert manager is not None
         wait([manager.sentinel])
-        events.cancel_join_thread()  # Nobody reads any more what the relay has left to say.
-        while self._child is None:  # It is being started.
+        events.cancel_join_thread()  # Nobody reads the rest of the output.
+        while self._child is None:  # The program is still starting.
             time.sleep(RELAY_POLL_SECONDS)
         self._child.terminate()
         with suppress(subprocess.TimeoutExpired):
@@ -78,10 +77,7 @@ class BoundProcess(Process):  # type: ignore[misc]
 
 
 class TerminalManager(Manager):  # type: ignore[misc]
-    """honcho's manager: the end of its terminal ends what it runs, as Ctrl-C does, unless `nohup` says otherwise.
-
-    A program whose relay was killed counts as ended, which honcho would wait for.
-    """
+    """honcho's manager, ended by the end of its terminal as by Ctrl-C, unless it runs under `nohup`."""
 
     returncode: int | None
 
@@ -90,40 +86,23 @@ class TerminalManager(Manager):  # type: ignore[misc]
         self._process_ctor = BoundProcess
 
     def _start(self) -> None:
-        # The relays between are not to die of it: then nobody would hear of the programs' ends.
+        # The relays ignore it: if they ended first, the manager would not learn when the programs end.
         before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
         super()._start()
         if before != signal.SIG_IGN:
             signal.signal(signal.SIGHUP, self._hang_up)
 
-    def _all_started(self) -> bool:
-        self._give_up_lost()  # Called with each look of the loop.
-        return bool(super()._all_started())
-
-    def _give_up_lost(self) -> None:
-        for name, program in self._processes.items():
-            relay = program.get("process")
-            # One that is only being started has no exit code either: a signal may come in between.
-            if relay is None or "returncode" in program or relay.exitcode is None or not self.events.empty():
-                continue
-            program["returncode"] = LOST_STATUS
-            if self.returncode is None:
-                self.returncode = LOST_STATUS
-            if program.setdefault("pid", 0):
-                self._procmgr.terminate(program["pid"])
-            self._system_print(f"{name} is stopped: what passes on its output was killed\n")
-
     _is_end_wanted = False
 
     def terminate(self) -> None:
-        """End what runs, once all of it has started: before that honcho knows no process that it could end."""
+        """End the programs once all have started: before that honcho knows no process to end."""
         if self._all_started():
             super().terminate()
         else:
             self._is_end_wanted = True
 
     def _system_print(self, data: str) -> None:
-        super()._system_print(data)  # Called for each start, when its process is known.
+        super()._system_print(data)  # honcho calls this for each start, when the process is known.
         if self._is_end_wanted and self._all_started():
             self._is_end_wanted = False
             super().terminate()
@@ -134,30 +113,29 @@ class TerminalManager(Manager):  # type: ignore[misc]
 
 
 def shell_line(command: str) -> str:
-    """What a shell runs for `memory <command>`, without staying itself."""
+    """The shell line for `memory <command>`; the shell replaces itself by the command."""
     return f"exec {shlex.quote(sys.executable)} -m memoryvault {command}"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `memory service up`."""
-    parser.epilog = EPILOG
+    """`memory service up` has no arguments."""
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Run both until one ends or a signal comes; the other is stopped with it."""
+    """Run both until one ends or a signal comes, then stop the other."""
     del args
     if (holder := lock_holder(context.state.worker_lock)) is not None:
-        # Asked before anything is stopped: it may be another of these, which would end with its recall service.
+        # Checked before anything is stopped: if it is another `service up`, stopping its recall service would end it.
         raise WorkerRunning(holder)
     if stop_background(context.state, "recall"):
         note("memory: stopped the recall service that a session had started; this one takes over")
-    # What still runs so long after the first has ended is killed; a worker is to end its jobs first.
+    # honcho kills what still runs this long after the first has ended; the worker needs time to end its jobs.
     honcho_manager.KILL_WAIT = worker_times(context.env).drain + KILL_MARGIN_SECONDS
     manager = TerminalManager(PlainPrinter(beneath(sys.stdout)))
     environment = child_environment(context.settings)
     for name, command in PROGRAMS.items():
         manager.add_process(name, shell_line(command), env=environment, cwd="/")
     manager.loop()
-    # Being stopped by a signal is how this command ends; anything else is what the process died of.
+    # A signal is the normal end of this command; any other code is an error of a program.
     ended = manager.returncode
     return 0 if ended is None or ended in STOPPED_BY_SIGNAL else int(ended)

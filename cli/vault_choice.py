@@ -1,4 +1,4 @@
-"""Which folder `memory init` takes for the vault, and what speaks against one."""
+"""Choose the folder that `memory init` uses as the vault, and check it."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from .terminal import read_choice
 VAULT_NAME = "MemoryVault"
 OBSIDIAN_FOLDER = ".obsidian"
 LOST_AND_FOUND = "lost+found"
-"""In the root of a disk that has nothing else."""
+"""In the root of an otherwise empty disk."""
 OF_A_VAULT = (ALWAYS_LOAD, DEFAULT_GROUP, INCUBATOR, PROJECTS, SKILLS, WATCHLIST, SOURCES_NOTE)
-"""A folder with one of these is a memory already. (`_inbox` is what many call a folder of their own.)"""
+"""A folder with one of these is a vault already. (`_inbox` is missing: many users have such a folder.)"""
 
 
 def require_place(what: str, folder: Path, or_else: str) -> None:
-    """Before anything is asked. Raises VaultUnavailable where a file stands in the way of the folder."""
+    """Raise VaultUnavailable if a file or a broken link is in the way of the folder."""
     there = next(place for place in (folder, *folder.parents) if os.path.lexists(place))
     if not os.path.isdir(there):
         found = "a file" if os.path.exists(there) else "a link that leads nowhere"
@@ -35,8 +35,10 @@ def require_place(what: str, folder: Path, or_else: str) -> None:
 
 
 def require_known(vault: Path, index_db: Path) -> None:
-    """Before anything is asked. Raises VaultUnavailable where a vault that was indexed is not there: an empty one, made
-    under the place where its disk is mounted, would be taken for it, and all entries for deleted."""
+    """Raise VaultUnavailable if an indexed vault is missing.
+
+    Its disk may be unmounted: with an empty folder in its place all entries would count as deleted.
+    """
     if os.path.isdir(vault):
         return
     if entries := _known_entries(index_db):
@@ -47,8 +49,7 @@ def require_known(vault: Path, index_db: Path) -> None:
 
 
 def empty_vault_notice(vault: Path, index_db: Path) -> str:
-    """What to tell of a vault that was indexed and is an empty folder now, as the place is where a disk is mounted;
-    '' of any other, and of one that cannot be looked into."""
+    """A warning if an indexed vault is an empty folder now, as the mount point of an unmounted disk; else ''."""
     try:
         is_empty = all(name.startswith(".") or name == LOST_AND_FOUND for name in os.listdir(vault))
     except OSError:
@@ -60,14 +61,16 @@ def empty_vault_notice(vault: Path, index_db: Path) -> str:
 
 def _known_entries(index_db: Path) -> str:
     known = count_indexed_entries(index_db)
-    if known is None:  # There is an index, which cannot be read.
+    if known is None:  # The index cannot be read.
         return "entries"
     return counted(known, "entry", "entries") if known else ""
 
 
 def vault_in(folder: Path) -> tuple[Path, str | None]:
-    """The folder that was named, or MemoryVault/ in it where it holds other things: what lies in the vault is recalled,
-    and a user's own notes were not written for that. With it, what to tell then."""
+    """The named folder, or MemoryVault/ in it if it holds the user's own notes, which must not be recalled.
+
+    Return it with the notice for the second case, else None.
+    """
     try:
         held = set(os.listdir(folder))
     except OSError:
@@ -82,10 +85,10 @@ def vault_in(folder: Path) -> tuple[Path, str | None]:
 
 
 def choose_vault(context: Context, *, ask: bool = False) -> tuple[Path, str | None]:
-    """MemoryVault/ in the one Obsidian vault that lies in the usual places, or in the only one of several that has
-    such a folder already; else a place of its own. With it, what to tell where there were several.
+    """MemoryVault/ in the only Obsidian vault of the usual places, or in the only one that has such a folder already.
 
-    `ask`: where there are several, the user says which. Raises Interrupted.
+    Otherwise a place outside of them. Return it with a notice if there were several. `ask`: with several the user
+    chooses. Raises Interrupted.
     """
     home = Path(context.env.get("HOME") or Path.home())
     found = sorted(set(_obsidian_vaults(home)))

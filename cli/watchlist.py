@@ -1,4 +1,4 @@
-"""`memory skills watchlist`: decide on patterns to adopt."""
+"""`memory skills watchlist`: list patterns to adopt, and decide on them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..vault.entry import Entry
 from .arguments import refuse_options_of_others
 from .context import Context
 from .output import add_json, note, print_json, print_table, report_passed_over
-from .terminal import read_key
+from .terminal import LEAVE, read_key
 
 EPILOG = """example:
   memory skills watchlist                                        what waits
@@ -31,7 +31,6 @@ KEYS = "[p]romote  [d]ismiss  de[f]er  [s]kip  [q]uit "
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory skills watchlist`."""
-    parser.epilog = EPILOG
     parser.add_argument("action", nargs="?", default="list", choices=("list", "review", "promote", "dismiss", "defer"))
     parser.add_argument("source", nargs="?", help="as `list` shows it")
     parser.add_argument("pattern", nargs="?", help="as `list` shows it")
@@ -171,7 +170,7 @@ def _ask(watchlist: Watchlist, entry: Entry, today: date, run_name: str) -> str:
     }
     while True:
         key = read_key(KEYS)
-        if key in ("q", "\x03", "\x04", ""):
+        if key in LEAVE:
             return "quit"
         if key == "s":
             return "skip"

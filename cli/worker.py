@@ -1,4 +1,4 @@
-"""`memory service worker`: runs the jobs."""
+"""`memory service worker`: run the jobs."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ log = logging.getLogger(__name__)
 
 
 class SettingsInForce:
-    """The settings that a worker goes by, and those of the file since: consent that was withdrawn holds for it, too."""
+    """The settings of a running worker, compared with the file, so that withdrawn consent takes effect."""
 
     def __init__(self, settings: Settings) -> None:
         self._in_force = self._newest = settings
         self._stamp = ""
-        """Of the file that was read last. None yet: it may have changed since these settings were read."""
+        """Stamp of the file that was read last; '' before the first check."""
 
     def have_changed(self) -> bool:
-        """Whether the file says something else by now. One that cannot be read says nothing; that is logged once."""
+        """Whether the file has other settings now. An unreadable file is logged once and does not count."""
         env = self._in_force.environment
         if (stamp := config_stamp(env)) != self._stamp:
             self._stamp = stamp
             try:
                 newest = load_settings(env)
-                _ = newest.state  # An empty file, as while it is being saved, names no vault: nothing to go by.
+                _ = newest.state  # Raises for an empty file, as an editor makes while saving.
                 self._newest = newest
             except SettingsError as error:
                 log.warning("%s; until that is mended the worker goes by the settings from before", error)
@@ -56,7 +56,7 @@ class SettingsInForce:
         return self._newest != self._in_force
 
     def take(self) -> Settings:
-        """The newest that could be read, which are in force from now on."""
+        """Adopt and return the newest readable settings."""
         if self._stamp:  # Not at the start, for which they were just read; what ran since may have taken long to end.
             self.have_changed()
         self._in_force = self._newest
@@ -65,7 +65,6 @@ class SettingsInForce:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory service worker`."""
-    parser.epilog = EPILOG
     parser.add_argument(
         "--until-idle",
         action="store_true",
@@ -81,14 +80,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Run the worker; with --until-idle, exit code 1 when a job died or the time was not enough."""
+    """Run the worker; with --until-idle return 1 if a job died or time ran out."""
     for option in ("--timeout", "--json"):
         if is_given(args, option) and not args.until_idle:
             raise UsageError(f"{option} belongs to `memory service worker --until-idle`")
     settings = context.settings
     if not args.until_idle:
         _ = context.state
-        lower_priority()  # Nobody waits for it.
+        lower_priority()  # It works in the background.
         return _run_forever(settings)
     if paused := pause_notice(settings):
         note(f"memory: {paused}")
@@ -104,13 +103,13 @@ def run(args: argparse.Namespace, context: Context) -> int:
         print_json(asdict(report) | {"later": [_as_json(each) for each in report.later]})
     else:
         _print(report, paused=pause_notice(settings) is not None)
-    if report.timed_out:  # Or it was told to leave.
+    if report.timed_out:  # Or a signal ended it.
         note("memory: it ended before all was done; `memory service worker --until-idle` goes on with the rest")
     return 1 if report.dead or report.timed_out else 0
 
 
 def _run_forever(settings: Settings) -> int:
-    """One worker after another: each ends when the settings it was made with hold no more."""
+    """Run workers one after another; each ends when the settings change."""
     in_force = SettingsInForce(settings)
     while True:
         settings = in_force.take()

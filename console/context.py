@@ -1,7 +1,6 @@
-"""What every page works with: settings, the vault through the parts that decide, and how an answer is made.
+"""What all pages share: settings, vault, reviewer and templates.
 
-Each request reads the files, the index, the journal and the ledger as they are then; between two of them only the last
-decision is kept, as long as the journal stays as it was.
+Each request reads files, index, journal and ledger anew; only the last decision is cached until the journal changes.
 """
 
 from __future__ import annotations
@@ -51,17 +50,17 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 @dataclass(frozen=True)
 class Notice:
-    """One line about what was just done, or why it was not."""
+    """One line about what was just done, or why it failed."""
 
     text: str
     is_problem: bool = False
 
 
 class LastDecision:
-    """The last decision, for the pages that offer to take it back; for all requests of one console.
+    """Cache of the last decision, which many pages offer to undo; shared by all requests.
 
-    It is looked for again only when the journal has changed. In a journal of 32 MB that only the worker has written
-    into for long, to find it takes as long as to list a vault of 20,000 notes.
+    Finding it in a journal of 32 MB takes as long as listing 20,000 notes, so the journal is searched only when it has
+    changed.
     """
 
     def __init__(self) -> None:
@@ -69,9 +68,9 @@ class LastDecision:
         self._known: tuple[JournalState, Act | None] | None = None
 
     def of(self, reviewer: Reviewer) -> Act | None:
-        """As `Reviewer.last_decision`; always of the same vault."""
+        """As `Reviewer.last_decision`; every call must be for the same vault."""
         with self._lock:
-            # Before the journal is read: what comes meanwhile is looked for again.
+            # Taken before the journal is read: a later change makes the next call search again.
             state = reviewer.journal.state_of_files()
             if self._known is None or self._known[0] != state:
                 self._known = state, reviewer.last_decision()
@@ -114,12 +113,12 @@ class ConsoleContext:
     # Addresses
 
     def url(self, name: str, **query: object) -> str:
-        """The address of a page, with those of `query` that are neither None nor ''."""
+        """The address of a page, with the parameters of `query` that are neither None nor ''."""
         asked = {key: value for key, value in query.items() if value not in (None, "")}
         return f"{self._base}/{name}" + (f"?{urlencode(asked, errors='replace')}" if asked else "")
 
     def entry_url(self, target: str) -> str:
-        """The address of the page of an entry, by its path or slug."""
+        """The address of an entry's page, by path or slug."""
         return self.url("entry", path=target)
 
     # The vault
@@ -129,11 +128,11 @@ class ConsoleContext:
         return vault_store(self.settings)
 
     def reviewer(self) -> Reviewer:
-        """The one way to decide: the same as of the command and of the notes."""
+        """The reviewer, by which commands and notes decide, too."""
         return Reviewer(self.settings)
 
     def changed(self) -> None:
-        """After a change: the index follows, when a worker runs."""
+        """Request an update of the index after a change."""
         request_indexing(self.settings)
 
     # Answers
@@ -151,10 +150,9 @@ class ConsoleContext:
         pending: PendingCounts | None = None,
         **values: Any,
     ) -> Response:
-        """A whole page; a script that asked for a part of it takes that part out.
+        """Render a whole page; a script that needs a part of it picks that part.
 
-        `address`: where the page can be loaded again, when it is the answer to a change. `pending`: from a page that
-        has counted what waits.
+        `address`: where the page can be loaded again after a change. `pending`: counts, if the page has them already.
         """
         session = request.state.session
         text = self._templates.get_template(template).render(
@@ -170,15 +168,15 @@ class ConsoleContext:
         return HTMLResponse(text.encode("utf-8", "replace"), status, headers=headers)
 
     def part(self, template: str, **values: Any) -> Response:
-        """A piece of a page, for what asks again and again."""
+        """Render a piece of a page."""
         return HTMLResponse(self._templates.get_template(template).render(**values).encode("utf-8", "replace"))
 
     def refused(self, status: int, line: str) -> Response:
-        """For somebody without a session: one line, and nothing of the vault."""
+        """The answer without a session: one line, and nothing of the vault."""
         return HTMLResponse(self._templates.get_template("refused.html").render(line=line), status)
 
     def problem(self, request: Request, error: MemoryVaultError) -> Response:
-        """An error that the user can do something about, as a page."""
+        """An error as a page."""
         return self.page(
             request,
             "problem.html",
@@ -189,7 +187,7 @@ class ConsoleContext:
         )
 
     def _waiting_by_page(self, pending: PendingCounts | None) -> dict[str, int]:
-        """How many things wait on each page that tells it; empty when the vault is not there."""
+        """Page -> number of things that wait there; empty if the vault is away."""
         try:
             counts = pending or count_pending_notes(self.store())
         except MemoryVaultError:
@@ -198,7 +196,7 @@ class ConsoleContext:
 
 
 def attempt(what: Callable[[], Notice]) -> Notice:
-    """What was done, or why it was not, in one line."""
+    """Run `what`; its notice, or its error as a notice."""
     try:
         return what()
     except MemoryVaultError as error:
@@ -206,7 +204,7 @@ def attempt(what: Callable[[], Notice]) -> Notice:
 
 
 def decided_elsewhere(reviewer: Reviewer, path: str, error: MemoryVaultError) -> MemoryVaultError:
-    """Why a decision came too late, in place of `error`; `error` itself where the note still waits."""
+    """The error that names an earlier decision on `path`; `error` itself if the note still waits."""
     if reviewer.store.exists(path):
         return error
     act = reviewer.what_became_of(path)
@@ -216,7 +214,7 @@ def decided_elsewhere(reviewer: Reviewer, path: str, error: MemoryVaultError) ->
 
 
 def undone(context: ConsoleContext, act_id: str) -> tuple[Notice, Act | None]:
-    """Take the last decision back, if it is still the one that was shown; the act that did it."""
+    """Undo the last decision, if it is still the act that was shown; a notice and the act of the undo."""
     reviewer = context.reviewer()
     try:
         act = reviewer.undo_last(act_id or None)
@@ -229,7 +227,7 @@ def undone(context: ConsoleContext, act_id: str) -> tuple[Notice, Act | None]:
 
 
 def status_of(error: MemoryVaultError) -> int:
-    """The HTTP status that says what kind of error it is."""
+    """The HTTP status for an error."""
     match error:
         case EntryNotFound():
             return 404
@@ -243,12 +241,12 @@ def status_of(error: MemoryVaultError) -> int:
 
 
 def name_of(path: str) -> str:
-    """The name of a note as the commands take it."""
+    """The name of a note as commands accept it."""
     stem = path.rsplit("/", 1)[-1].removesuffix(".md")
     return path.rsplit("/", 2)[-2] if stem == "_index" and "/" in path else stem
 
 
 def page_number(request: Request) -> int:
-    """`?page=`, 1 where it is none."""
+    """The number in `?page=`; 1 if there is none."""
     asked = request.query_params.get("page", "")
     return int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 7 else 1

@@ -1,4 +1,4 @@
-"""Two texts side by side: which lines and which words of them differ. Pure."""
+"""Compare two texts side by side, by line and by word."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from itertools import zip_longest
 from typing import Literal
 
 MAX_LINES = 400
-"""Longer texts are aligned to here, since its time grows with the square; the lines behind stand beside each other."""
+"""Lines that are aligned, which takes quadratic time; the rest is paired in order."""
 MAX_WORDS = 400
 _WORDS = re.compile(r"\s+|[^\s\w]|\w+")
 
 
 @dataclass(frozen=True)
 class Part:
-    """A piece of a line, and whether only this side has it."""
+    """A piece of a line; `differs`: only this side has it."""
 
     text: str
     differs: bool
@@ -25,7 +25,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of each side; None where the side has none."""
+    """One line of each side; None if the side has none."""
 
     kind: Literal["same", "changed", "removed", "added"]
     old: tuple[Part, ...] | None
@@ -33,7 +33,7 @@ class Row:
 
 
 def side_by_side(old: str, new: str) -> list[Row]:
-    """The rows of a table: the old text to the left, the new one to the right."""
+    """The rows of a table with the old text on the left and the new one on the right."""
     left, right = old.splitlines(), new.splitlines()
     rest = zip_longest(left[MAX_LINES:], right[MAX_LINES:])
     left, right = left[:MAX_LINES], right[:MAX_LINES]
@@ -47,7 +47,7 @@ def side_by_side(old: str, new: str) -> list[Row]:
 
 
 def _beside(old: str | None, new: str | None) -> Row:
-    """Two lines that nobody aligned."""
+    """A row of two lines that were not aligned."""
     kind: Literal["same", "changed", "removed", "added"] = (
         "same" if old == new else "removed" if new is None else "added" if old is None else "changed"
     )

@@ -1,7 +1,4 @@
-"""Who may come in: links that open the console once, and the sessions that they were exchanged for.
-
-All of it is in memory: a console that is stopped has let nobody in.
-"""
+"""Access: links that open the console once, and the sessions that they are exchanged for. All of it is in memory."""
 
 from __future__ import annotations
 
@@ -14,30 +11,30 @@ from dataclasses import dataclass
 from typing import Literal
 
 LINK_SECONDS = 300.0
-"""How long a link can be used. Long enough to copy it from a terminal by hand."""
+"""How long a link is valid: long enough to copy it from a terminal by hand."""
 SESSION_SECONDS = 12 * 3600.0
-"""A browser that was not seen for this long has to come with a new link."""
+"""How long an unused session is valid; after that the browser needs a new link."""
 MOST_SESSIONS = 32
-"""More browsers than a person has; the one unseen for longest has to come again."""
+"""More than a user has browsers; beyond it the longest unused session ends."""
 
 Refusal = Literal["used", "expired", "unknown"]
 
 
 @dataclass(frozen=True)
 class Session:
-    """One browser that came with a good link."""
+    """One browser that opened a valid link."""
 
     cookie: str
     csrf: str
-    """Stands in every form: a page of another origin cannot read it."""
+    """Token in every form, which a page of another origin cannot read."""
 
     def is_own(self, csrf: str) -> bool:
-        """Whether a form was made for this session."""
+        """Whether a form's token is this session's."""
         return hmac.compare_digest(self.csrf.encode(), csrf.encode("utf-8", "replace"))
 
 
 class Keys:
-    """Single-use links and sessions. Secrets are looked up by their digest, so that no look-up tells by its time."""
+    """Single-use links and sessions. Secrets are looked up by digest, against timing attacks."""
 
     def __init__(
         self,
@@ -51,18 +48,18 @@ class Keys:
         self._session_seconds = session_seconds
         self._lock = threading.Lock()
         self._links: dict[bytes, float] = {}
-        """Digest of the token, and until when it holds; 0.0: it was used."""
+        """Digest of the token -> monotonic time of its end; 0.0: it was used."""
         self._sessions: dict[bytes, tuple[Session, float]] = {}
 
     def new_link(self) -> str:
-        """A token for the first URL."""
+        """A new token for a link."""
         token = secrets.token_urlsafe(32)
         with self._lock:
             self._links[_digest(token)] = self._now() + self._link_seconds
         return token
 
     def exchange(self, token: str) -> Session | Refusal:
-        """A session for the token, once."""
+        """Exchange a token for a session, once; else the reason for the refusal."""
         digest = _digest(token)
         with self._lock:
             until = self._links.get(digest)
@@ -80,9 +77,9 @@ class Keys:
             return session
 
     def session(self, cookie: str, *, is_seen: bool = True) -> Session | None:
-        """The session of a cookie; None when there is none or it was idle for too long.
+        """The session of a cookie; None if there is none or it was unused for too long.
 
-        `is_seen`: somebody did something, from which its idle time counts anew; a page that asks by itself did not.
+        `is_seen`: the user did something, so its idle time starts anew; a page that polls does not count.
         """
         digest = _digest(cookie)
         with self._lock:

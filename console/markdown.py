@@ -1,4 +1,4 @@
-"""Notes as HTML. The one place whose output the templates take as it is: it holds no HTML but its own."""
+"""Render notes as HTML. Templates do not escape this output, so it contains no HTML of the note."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ from ..pipelines.research import RECEIPT_END
 
 LINK_SCHEMES = frozenset({"http", "https", "mailto"})
 MAX_CHARACTERS = 200_000
-"""A longer note is shown cut: a page must stay quick."""
+"""A longer note is cut, so that the page stays fast."""
 DEEPEST_HEADING = 6
 HEADINGS_ABOVE = 2
-"""Levels of the page's own headings: those of a note begin below them, and leave none out."""
+"""Levels of the page's own headings; a note's headings start below them without gaps."""
 
 OWN_MARKS = frozenset({RECEIPT_END, BEGIN, END})
-"""Lines between which the program writes: comments, which Obsidian does not show. Those of others are shown here, since
-what is approved reaches agents with them."""
+"""Our own comment lines, which are not shown. Other comments are, since approved notes reach agents with them."""
 
 _WIKILINK = re.compile(r"\[\[([^\[\]\n|]{1,300})(?:\|([^\[\]\n]{1,300}))?\]\]")
 
@@ -32,10 +31,9 @@ LinkTo = Callable[[str], str]
 
 
 def render_markdown(text: str, link_to: LinkTo, below: int = HEADINGS_ABOVE) -> Markup:
-    """HTML of a note. `link_to` makes the address of an entry from what a `[[wikilink]]` names; `below`: the level
-    of the page's heading that the text stands under.
+    """Render a note. `link_to`: target of a `[[wikilink]]` -> address; `below`: level of the heading above the text.
 
-    Raw HTML and images are shown as text, a link of another scheme than LINK_SCHEMES too.
+    Raw HTML, images, and links with other schemes than LINK_SCHEMES are shown as text.
     """
     text = "\n".join(line for line in text.split("\n") if line.strip() not in OWN_MARKS)
     cut = text if len(text) <= MAX_CHARACTERS else text[:MAX_CHARACTERS] + "\n\n…"
@@ -47,7 +45,7 @@ def render_markdown(text: str, link_to: LinkTo, below: int = HEADINGS_ABOVE) -> 
 def _renderer() -> MarkdownIt:
     made = MarkdownIt("commonmark", {"html": False, "linkify": False, "typographer": False})
     made.enable(["table", "strikethrough"]).disable(["image", "html_block", "html_inline", "reference"])
-    made.validateLink = _is_allowed  # type: ignore[method-assign]  # how the library has it replaced
+    made.validateLink = _is_allowed  # type: ignore[method-assign]  # the library's documented way
     made.inline.ruler.before("link", "wikilink", _wikilink)
     made.core.ruler.push("own_headings_and_links", lambda state: _adapt(state.tokens, state.env["below"]))
     return made
@@ -83,7 +81,7 @@ def _adapt(tokens: Sequence[Token], below: int) -> None:
         elif token.type == "link_open" and not token.meta.get("inside"):
             token.attrs |= {"rel": "noreferrer noopener", "target": "_blank"}
         elif token.type in ("th_open", "td_open") and "style" in token.attrs:
-            # The policy lets no inline style in.
+            # The content security policy blocks inline styles.
             token.attrs["align"] = str(token.attrs.pop("style")).removeprefix("text-align:")
         if token.children:
             _adapt(token.children, below)

@@ -1,4 +1,4 @@
-"""What the navigation says of a page: its name, its key, and how much waits there."""
+"""An item of the navigation: name, key, and how much waits on the page."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from ..services.pending_counts import PendingCounts
 
 @dataclass(frozen=True, kw_only=True)
 class NavigationItem:
-    """One page's place in the navigation. `name` is its address below the base."""
+    """One page in the navigation. `name` is its address below the base."""
 
     name: str
     title: str
     key: str
-    """The letter that goes there, after `g`."""
+    """The key that leads there, after `g`."""
     waiting: Callable[[PendingCounts], int] | None = None
-    """How many things wait on it; shown beside its name."""
+    """Number of things that wait on the page, shown beside its name."""
     keys: tuple[tuple[str, str], ...] = ()
-    """Keys of this page and what they do, for the help."""
+    """Keys of the page and what they do, for the help."""
     hidden: bool = False
-    """It is reached from other pages and stands in no navigation."""
+    """Whether the page is reached from other pages only."""

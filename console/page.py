@@ -1,4 +1,4 @@
-"""What a page of the console is: its place in the navigation, and its routes."""
+"""A page of the console: its place in the navigation, and its routes."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ Answer = Callable[[Request], Response]
 
 
 def routes_of(base: str, look: Answer, **changes: Answer) -> tuple[Route, ...]:
-    """`look` at the page `base`, and each of its changes below it.
+    """Routes for the page `base` (GET) and its changes below it (POST).
 
-    Loaded again where scripts are off, a change is looked at and not made once more.
+    A GET of a change shows the page: without scripts, reloading must not repeat the change.
     """
     posts = (Route(f"{base}/{name}", change, methods=["POST"]) for name, change in changes.items())
     again = (Route(f"{base}/{name}", look, methods=["GET"]) for name in changes)
@@ -46,7 +46,7 @@ class Listed:
 
 
 def page_of(rows: Sequence[Any], number: int, size: int) -> Listed:
-    """The page of this number, else the nearest that there is."""
+    """The page with this number, else the nearest one."""
     pages = max(1, math.ceil(len(rows) / size))
     number = min(max(1, number), pages)
     return Listed(rows[(number - 1) * size : number * size], len(rows), number, pages)

@@ -1,4 +1,4 @@
-"""Receipts of recalls as the page tells them: by session, the last first. They last for 30 days on this device."""
+"""Receipts of recalls, by session or newest first. They are kept for 30 days on this device."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ..runtime.layout import StatePaths
 from ..services.hook_log import TRIAL_SESSION
 
 MOST_BYTES = 64_000_000
-"""Of the newest receipts; a receipt has one to two thousand bytes."""
+"""How much of the newest receipts is read; one has 1,000 to 2,000 bytes."""
 NO_SESSION = "none"
-"""Stands for the session of recalls by commands, agents' tools and this console."""
+"""Stands for the session of recalls by commands, tools and the console, which have none."""
 
 
 @dataclass
 class Recalls:
-    """What one session was given. `last` is ISO, UTC."""
+    """The recalls of one session. `last` is ISO, UTC."""
 
     session: str
     last: str = ""
@@ -32,38 +32,37 @@ class Recalls:
     slow_ms: float = 0.0
     degraded: int = 0
     given: str = ""
-    """Path of the entry that was given last."""
+    """Path of the entry that was given most recently."""
 
 
 def receipts_of(state: StatePaths, holding: str = "") -> Iterator[dict[str, Any]]:
-    """All that are kept and have the text `holding` as a value, the newest first, each with every field (`_shaped`).
+    """All receipts that have the text `holding` as a value, newest first, in the form of `_shaped`.
 
-    A torn or foreign line is left out.
+    Invalid lines are left out.
     """
     mark = orjson.dumps(holding) if holding else b""
-    return map(_shaped, _rows(state, lambda line: mark in line))
+    return _rows(state, lambda line: mark in line)
 
 
 def recalls_by_session(state: StatePaths, search: str = "") -> list[Recalls]:
-    """One line for each session, the last recalled first; `search` is a part of the id, the project or a path."""
+    """One row for each session, newest first; `search`: part of the id, the project or a path."""
     found: dict[str, Recalls] = {}
     sought = search.lower()
-    # Of thousands of receipts this page shows sums: only what they are made of is brought into shape.
     for row in _rows(state, partial(_may_have, sought.encode("utf-8", "surrogatepass"))):
         if sought and not _has(row, sought):
             continue
-        session = _text(row, "session") or NO_SESSION
+        session = row["session"] or NO_SESSION
         recalls = found.get(session)
         if recalls is None:
             recalls = found[session] = Recalls(session, last=row["at"])
-        caller = _text(row, "caller") or "–"
+        caller = row["caller"] or "–"
         recalls.count += 1
-        recalls.injected += len(_texts(row, "injected"))
-        recalls.given = recalls.given or next(iter(_texts(row, "injected")), "")
+        recalls.injected += len(row["injected"])
+        recalls.given = recalls.given or next(iter(row["injected"]), "")
         recalls.callers[caller] = recalls.callers.get(caller, 0) + 1
-        recalls.project = recalls.project or _text(row, "project")
-        recalls.slow_ms = max(recalls.slow_ms, _number(_mapping(row, "ms").get("total")) or 0.0)
-        recalls.degraded += bool(_texts(row, "degraded"))
+        recalls.project = recalls.project or row["project"]
+        recalls.slow_ms = max(recalls.slow_ms, row["ms"].get("total") or 0.0)
+        recalls.degraded += bool(row["degraded"])
     return list(found.values())
 
 
@@ -74,14 +73,17 @@ def stages(one: Mapping[str, Any]) -> Sequence[tuple[str, float, float]]:
     return [(name, ms, ms / most) for name, ms in taken]
 
 
-_TEXTS = ("session", "project", "caller", "query", "channel", "guard")
-_NUMBERS = ("characters", "tokens", "floor", "given_before")
-_SCORES = ("score", "dense", "keyword", "answers", "ordinal")
+_NOTHING: Mapping[str, Any] = {
+    **dict.fromkeys(("session", "project", "caller", "query", "channel", "guard"), ""),
+    **dict.fromkeys(("characters", "tokens", "floor", "given_before")),
+    **dict.fromkeys(("hits", "refused", "injected", "degraded"), ()),
+    "ms": {},
+}
+_NO_SCORES: Mapping[str, Any] = {"why": "", **dict.fromkeys(("score", "dense", "keyword", "answers", "ordinal"))}
 
 
 def _rows(state: StatePaths, is_wanted: Callable[[bytes], bool]) -> Iterator[dict[str, Any]]:
-    """The receipts in wanted lines as they were written, the newest first; a torn or foreign line is left out, and
-    what a trial of the hooks asked."""
+    """The receipts in wanted lines, newest first, without invalid lines and trials of the hooks."""
     current = Path(state.receipts)
     left = MOST_BYTES
     for file in (current, *sorted(current.parent.glob(current.name + ".*"), reverse=True)):
@@ -98,79 +100,31 @@ def _rows(state: StatePaths, is_wanted: Callable[[bytes], bool]) -> Iterator[dic
             except orjson.JSONDecodeError:
                 continue
             if isinstance(row, dict) and isinstance(row.get("at"), str) and not _is_trial(row):
-                yield row
+                yield _shaped(row)
         if left <= 0:
             return
 
 
 def _is_trial(row: Mapping[str, Any]) -> bool:
-    """Was it asked by a hook that `memory init` tried out?"""
+    """Whether a trial of the hooks by `memory init` caused the receipt."""
     return str(row.get("session")).startswith(TRIAL_SESSION)
 
 
 def _may_have(sought: bytes, line: bytes) -> bool:
-    """May a text in this line hold `sought`, in lower case? Most lines tell it unparsed; not those with escapes, nor
-    with letters beyond ASCII, whose lower case may be ASCII (the Kelvin sign's is a k)."""
+    """Whether a text in the line may contain `sought` (lower case), without parsing it.
+
+    True for lines with escapes or letters beyond ASCII, whose lower case may be ASCII (the Kelvin sign's is k).
+    """
     return sought in line.lower() or b"\\" in line or not line.isascii()
 
 
 def _shaped(row: Mapping[str, Any]) -> dict[str, Any]:
-    """With every field of a receipt, of its type or None: older versions wrote fewer, and files may be edited."""
-    hits, refused = (
-        [
-            {
-                "path": hit["path"],
-                "why": str(hit.get("why") or ""),
-                **{name: _number(hit.get(name)) for name in _SCORES},
-            }
-            for hit in _hits(row, of)
-        ]
-        for of in ("hits", "refused")
-    )
-    return {
-        "at": row["at"],
-        **{name: _text(row, name) for name in _TEXTS},
-        **{name: _number(row.get(name)) for name in _NUMBERS},
-        "hits": hits,
-        "refused": refused,
-        "injected": _texts(row, "injected"),
-        "degraded": _texts(row, "degraded"),
-        "ms": {str(name): _number(ms) for name, ms in _mapping(row, "ms").items()},
-    }
+    """The receipt with every field; that of a tool call has fewer."""
+    shaped = {**_NOTHING, **{name: value for name, value in row.items() if value is not None}}
+    scored = {of: [{**_NO_SCORES, **hit} for hit in shaped[of]] for of in ("hits", "refused")}
+    return {**shaped, **scored}
 
 
 def _has(row: Mapping[str, Any], sought: str) -> bool:
-    told = (
-        _text(row, "session"),
-        _text(row, "project"),
-        _text(row, "query"),
-        *(hit["path"] for hit in _hits(row, "hits")),
-    )
+    told = (*(row[name] for name in ("session", "project", "query")), *(hit["path"] for hit in row["hits"]))
     return any(sought in text.lower() for text in told)
-
-
-def _hits(row: Mapping[str, Any], of: str) -> list[dict[str, Any]]:
-    return [hit for hit in _list(row, of) if isinstance(hit, dict) and isinstance(hit.get("path"), str)]
-
-
-def _texts(row: Mapping[str, Any], of: str) -> list[str]:
-    return [text for text in _list(row, of) if isinstance(text, str)]
-
-
-def _list(row: Mapping[str, Any], of: str) -> list[Any]:
-    value = row.get(of)
-    return value if isinstance(value, list) else []
-
-
-def _mapping(row: Mapping[str, Any], of: str) -> Mapping[str, Any]:
-    value = row.get(of)
-    return value if isinstance(value, dict) else {}
-
-
-def _text(row: Mapping[str, Any], of: str) -> str:
-    value = row.get(of)
-    return str(value) if value else ""
-
-
-def _number(value: object) -> int | float | None:
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None

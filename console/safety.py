@@ -1,10 +1,9 @@
-"""Everything that comes in passes here: who asks, from where, and what every answer must say.
+"""The guard that checks every request and sets the headers of every answer.
 
-The console listens on a loopback address, which keeps neither the pages of other origins that the same browser shows
-away, nor the programs and accounts of the same machine. Hence, in this order: the `Host` must be ours (DNS rebinding),
-what says where it comes from must say "here" (`Origin`, `Sec-Fetch-Site`), the cookie must be one that a link was
-exchanged for, and a change must carry the token of that session. Cookies know no ports, and every port of a host is
-one site to SameSite: so the cookie is for a path of its own that no other server of this machine is asked for.
+Pages of other sites in the same browser, and programs and other accounts of the machine, can reach a loopback address.
+So, in this order: `Host` must be ours (DNS rebinding), `Origin` and `Sec-Fetch-Site` must name this console, the cookie
+must be a session's, and a change must carry that session's token. Cookies ignore ports, and SameSite treats all ports
+of a host as one site: so the cookie is limited to a random path, which is requested from no other server.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ CSRF_FIELD = "csrf"
 MAX_FORM_BYTES = 4_000_000
 MAX_FORM_FIELDS = 2_000
 LIVE = "/live"
-"""How the address of a part ends that a page asks for again and again, with nobody there."""
+"""End of the addresses that a page polls by itself."""
 FORM_TYPE = "application/x-www-form-urlencoded"
 
 POLICY = "; ".join(
@@ -40,7 +39,7 @@ POLICY = "; ".join(
 )
 HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": POLICY,
-    # Not `no-referrer`: a form would then come with `Origin: null`.
+    # With `no-referrer` a form would send `Origin: null`.
     "Referrer-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -54,7 +53,7 @@ Refuse = Callable[[int, str], Response]
 
 
 class Guard:
-    """The only way to the pages. `refuse` makes the answer to what is turned away: a status and one line."""
+    """The application behind the checks. `refuse` makes the answer to a refused request from a status and one line."""
 
     def __init__(self, app: ASGIApp, keys: Keys, *, authority: str, place: str, refuse: Refuse) -> None:
         self._app = app
@@ -65,7 +64,7 @@ class Guard:
         self._refuse = refuse
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request. Other protocols than HTTP are not spoken."""
+        """Answer one HTTP request."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
         if scope["type"] != "http":
@@ -100,7 +99,7 @@ class Guard:
         await self._app(scope, receive, answer)
 
     def _outsider(self, scope: Scope, headers: Headers) -> Response | None:
-        """What is turned away whoever asks."""
+        """The refusal of a request that is wrong with any session; None if there is none."""
         if headers.getlist("host") != [self._authority]:
             return self._refuse(421, "This console answers under its own address only.")
         if scope["method"] not in ("GET", "HEAD", "POST"):
@@ -112,7 +111,7 @@ class Guard:
             return self._refuse(403, "This request was made by another site; nothing was done.")
         if scope["method"] == "POST" and not origins:
             return self._refuse(403, "This request does not say where it comes from; nothing was done.")
-        # The link may be followed from anywhere (a terminal in the browser, our own file): it is a secret itself.
+        # The link may be followed from anywhere (a terminal in the browser, our own file), since it is a secret.
         if headers.get("sec-fetch-site", "none") not in ("none", "same-origin") and not (
             scope["path"] == self._base + "enter" and scope["method"] == "GET"
         ):
@@ -120,7 +119,7 @@ class Guard:
         return None
 
     def _enter(self, scope: Scope) -> Response:
-        """The token of the link becomes a cookie."""
+        """Exchange the link's token for a cookie."""
         if scope["method"] != "GET":
             return self._refuse(405, "A link is opened, nothing else.")
         tokens = [value for name, value in parse_qsl(scope["query_string"].decode("latin-1")) if name == "token"]
@@ -128,7 +127,7 @@ class Guard:
         if not isinstance(session, Session):
             why = {"used": "was used already", "expired": "is too old", "unknown": "is none of this console's"}[session]
             return self._refuse(403, f"This link {why}. Press Enter in the console's terminal for a new one.")
-        # No redirect: a browser keeps SameSite=Strict cookies back all along a chain that another site began.
+        # No redirect: a browser does not send SameSite=Strict cookies in a chain that another site began.
         response = Response(
             f'<!doctype html><html lang="en"><title>MemoryVault</title>'
             f'<link rel="icon" href="{self._base}static/icon.svg" type="image/svg+xml">'
@@ -141,7 +140,7 @@ class Guard:
     async def _change(
         self, headers: Headers, receive: Receive, session: Session, state: dict[str, object]
     ) -> tuple[bytes, Response | None]:
-        """The form of a change, when it may be made."""
+        """Read and check the form of a change; the body, or a refusal."""
         if headers.get("content-type", "").split(";")[0].strip().lower() != FORM_TYPE:
             return b"", self._refuse(415, "A change comes as a form.")
         body = await _read(receive)
@@ -165,7 +164,7 @@ class Guard:
         return body, None
 
     def _cookie(self, headers: Headers) -> str:
-        # Another server of this machine can set a cookie of our name for all paths; the more exact one comes first.
+        # Another server of this machine can set a cookie of our name for all paths; the longest path comes first.
         for header in headers.getlist("cookie"):
             for part in header.split(";"):
                 name, _, value = part.strip().partition("=")
@@ -185,7 +184,7 @@ class Guard:
 
 
 async def _read(receive: Receive) -> bytes | None:
-    """The whole body; None when it is too large."""
+    """The whole body; None if it is too large."""
     parts: list[bytes] = []
     size = 0
     while True:
@@ -202,7 +201,7 @@ async def _read(receive: Receive) -> bytes | None:
 
 
 def _replayed(body: bytes) -> Callable[[], Awaitable[Message]]:
-    """For whoever reads the body after us."""
+    """A receive function that returns the body again."""
     left = [body]
 
     async def receive() -> Message:

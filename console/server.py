@@ -1,4 +1,4 @@
-"""The console as an application, pages behind the guard; served on the loopback address, and on nothing else."""
+"""The console as an application behind the guard, served on the loopback address only."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ from .safety import Guard
 HOST = "127.0.0.1"
 PLACE_BYTES = 8
 HEAD_SECONDS = 10.0
-"""Within so long a browser has sent the head of a request."""
+"""Time limit for the head of a request."""
 MOST_WAITING = 128
-"""Connections that have sent none yet; of more the oldest is closed. A browser opens six."""
+"""Most connections without a complete head; beyond that the oldest is closed. A browser opens six."""
 STOP_SECONDS = 3
 STATIC = Path(__file__).parent / "static"
 
 
 def make_app(settings: Settings, keys: Keys, *, authority: str, place: str) -> ASGIApp:
-    """The whole console for requests to `http://<authority>/<place>/`; `authority` is host:port as bound."""
+    """The console for requests to `http://<authority>/<place>/`; `authority` is host:port as bound."""
     context = ConsoleContext(settings, place=place, pages=PAGES)
 
     def home(request: Request) -> Response:
@@ -57,7 +57,7 @@ def make_app(settings: Settings, keys: Keys, *, authority: str, place: str) -> A
         return context.page(request, "problem.html", page="", title="Not found", status=status, said=Notice(line, True))
 
     def failed(request: Request, error: Exception) -> Response:
-        # Starlette raises it again, so that the log has the traceback; the page has none.
+        # Starlette raises it again: the log has the traceback, the page has none.
         return context.refused(500, "Something went wrong in the console; its terminal says what. Nothing was changed.")
 
     routes = [
@@ -73,14 +73,14 @@ def make_app(settings: Settings, keys: Keys, *, authority: str, place: str) -> A
 
 
 class PortTaken(MemoryVaultError):
-    """The port cannot be bound."""
+    """The port cannot be used."""
 
 
 class Http(H11Protocol):
-    """uvicorn's HTTP, for which what cannot be read ends a connection: it would answer a second time, and fail."""
+    """uvicorn's HTTP with a time limit for heads. Unreadable data ends a connection: uvicorn would answer twice."""
 
     _waiting: ClassVar[dict[Http, asyncio.TimerHandle]] = {}
-    """Connections on which the head of a request is awaited, the oldest first."""
+    """Connections that await a head, the oldest first."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Await the first head."""
@@ -88,7 +88,7 @@ class Http(H11Protocol):
         self._await_head()
 
     def data_received(self, data: bytes) -> None:
-        """Await the next head, or go on with the one that is here."""
+        """Pass the data on, and await the next head if a request is complete."""
         super().data_received(data)
         if self.conn.their_state is h11.IDLE:
             self._await_head()
@@ -96,7 +96,7 @@ class Http(H11Protocol):
             self._end_wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Await nothing more."""
+        """Stop waiting for a head."""
         self._end_wait()
         super().connection_lost(exc)
 
@@ -115,7 +115,7 @@ class Http(H11Protocol):
         self.transport.close()
 
     def send_400_response(self, msg: str) -> None:
-        """End the connection; answer if nothing of an answer was sent, and let the application's go nowhere."""
+        """Answer if no answer was begun, end the connection, and drop the application's answer."""
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             super().send_400_response(msg)
         else:
@@ -127,16 +127,16 @@ class Http(H11Protocol):
 
 @dataclass(frozen=True)
 class Serving:
-    """A console that has its port and does not answer yet."""
+    """A console that is bound to its port and does not answer yet."""
 
     listener: socket.socket
     server: uvicorn.Server
     keys: Keys
     base: str
-    """Its address, without a token: `http://127.0.0.1:PORT/<place>/`."""
+    """Its address without a token: `http://127.0.0.1:PORT/<place>/`."""
 
     def new_link(self) -> str:
-        """An address that lets one browser in, once."""
+        """An address that signs one browser in, once."""
         return f"{self.base}enter?token={self.keys.new_link()}"
 
     def run(self) -> None:
@@ -151,13 +151,13 @@ class Serving:
 
 def prepare(settings: Settings, *, port: int = 0, link_seconds: float = LINK_SECONDS) -> Serving:
     """Bind and build. `port` 0 takes a free one. Raises PortTaken."""
-    # Only where the protocol is named does asyncio send small answers at once (TCP_NODELAY): else the end of a page
-    # waits for the browser to acknowledge its beginning, for 40 ms on Linux.
+    # asyncio sets TCP_NODELAY only if the protocol is named. Without it the end of a page waits for the browser's
+    # acknowledgement of the beginning, 40 ms on Linux.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((HOST, port))
-        listener.listen()  # so that a browser which is faster than we are waits
+        listener.listen()  # so that an early browser waits
     except OSError as error:
         listener.close()
         raise PortTaken(

@@ -1,4 +1,4 @@
-"""Times as a page tells them: of this machine's zone, as short as is clear."""
+"""Times, durations and sizes as short text, in the local zone."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def day_of(seconds: float | None) -> str:
 
 
 def when_iso(text: str | None) -> str:
-    """The same of an ISO time; a day alone stays a day."""
+    """`when` for an ISO time; a day without a time stays a day."""
     try:
         moment = datetime.fromisoformat(text or "")
     except ValueError:
@@ -30,7 +30,7 @@ def when_iso(text: str | None) -> str:
         return f"{moment.day} {moment:%b %Y}"
     try:
         return when(moment.timestamp())
-    except (ValueError, OverflowError, OSError):  # no year of a calendar
+    except (ValueError, OverflowError, OSError):  # a year outside the calendar
         return text or "–"
 
 
@@ -56,17 +56,9 @@ def lasting(seconds: float) -> str:
 
 
 def size(number: float) -> str:
-    """Bytes in words: `812 bytes`, `1.2 MB`."""
+    """Bytes as text: `812 bytes`, `1.2 MB`."""
     if number < 1000:
         return f"{number:.0f} bytes"
     if number < 1e6:
         return f"{number / 1e3:.0f} kB"
     return f"{number / 1e6:,.1f} MB"
-
-
-def short(number: float) -> str:
-    """A figure for the axis of a chart: `0`, `250`, `1.2k`, `3M`."""
-    for limit, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if number >= limit:
-            return f"{number / limit:.1f}".rstrip("0").rstrip(".") + unit
-    return f"{number:g}"

@@ -1,1 +1,1 @@
-"""`make demo` and the recorded session, and the sandbox that they share with the acceptance tests."""
+"""The demo with its recorded session, and the sandbox that it shares with the acceptance tests."""

@@ -1,7 +1,7 @@
-"""`memory vault demo`: the whole loop in a temporary vault, by the commands and hooks a user has.
+"""`memory vault demo`: run the whole loop in a temporary vault with the real commands and hooks.
 
-A session is recorded by its hooks and mined by the worker; a second session asks sideways and must get the
-memory back. A transcript of the user's own can go the same way instead.
+Hooks record a session, the worker mines it, and a second session asks in other words and must get the memory back. The
+user can give a transcript instead of the shipped session.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ EXPECTED = "tuesday"
 
 
 def play(chosen: Path | None) -> int:
-    """Run the demo with a transcript, or the one that comes with the package; 0 when the memory came back."""
+    """Run the demo with a transcript, or with the shipped one; 0 if the memory came back."""
     session = chosen or SHIPPED_SESSION
     root = Path(tempfile.mkdtemp(prefix="memoryvault-demo-"))
     try:
@@ -54,7 +54,7 @@ def run(sandbox: Sandbox, session: Path, *, shipped: bool) -> int:
     print("2. The worker mines it and indexes what was found")
     with sandbox.recall_service():
         print("   " + sandbox.memory("service", "worker", "--until-idle").splitlines()[0])
-        # What was mined has a tier; questions about it and research into it have none.
+        # Mined entries have a confidence; questions about them and research have none.
         mined = [entry for entry in sandbox.json("list", "--status", "all") if entry["confidence"]]
         _show(mined)
         status = _ask_sideways(sandbox) if shipped else _ask_back(sandbox, mined)

@@ -1,7 +1,6 @@
-"""A home folder, a vault and a state folder of their own, and the commands and hooks run in them.
+"""Run commands and hooks with a temporary home folder, vault and state folder.
 
-Everything goes through real processes with the environment a user's would have, so that what works here
-works for them. The demo and the acceptance tests share it.
+They are real processes with a user's environment. The demo and the acceptance tests share it.
 """
 
 from __future__ import annotations
@@ -25,22 +24,22 @@ STOP_SECONDS = 20.0
 
 
 class SandboxFailure(SystemExit):
-    """A command or hook did not do what it must; the text has its output."""
+    """A command or hook failed; the message has its output."""
 
 
 @dataclass
 class Sandbox:
-    """Paths and processes below one folder, which the caller makes and removes."""
+    """Paths and processes in one folder, which the caller makes and removes."""
 
     root: Path
     settings: Mapping[str, str] = field(default_factory=dict)
-    """More environment variables: settings that differ from the defaults."""
+    """Additional environment variables for settings."""
     python: str = sys.executable
-    """The interpreter whose installed package runs."""
+    """The interpreter that has the package."""
     hook_ms: list[tuple[str, float]] = field(default_factory=list)
-    """Event and time of every hook that was run, as whole processes, in milliseconds."""
+    """Event and milliseconds of every hook that was run, as a whole process."""
     _hook_argv: dict[str, list[str]] = field(default_factory=dict)
-    """By event, asked once: a host, too, has it from its settings."""
+    """Event -> argv, cached."""
 
     def __post_init__(self) -> None:
         self.vault.mkdir(parents=True, exist_ok=True)
@@ -53,18 +52,18 @@ class Sandbox:
 
     @property
     def projects(self) -> Path:
-        """Where the host keeps its transcripts."""
+        """The host's folder of transcripts."""
         return self.root / "home" / ".claude" / "projects"
 
     @property
     def state(self) -> Path:
-        """The state folder of the vault; there once a command has run."""
+        """The state folder of the vault, which the first command makes."""
         (folder,) = (path for path in (self.root / "state").iterdir() if (path / "markers").is_dir())
         return folder
 
     @property
     def environment(self) -> dict[str, str]:
-        """What a process sees: nothing of ours but where its things are."""
+        """The environment of the processes."""
         kept = {name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "TMPDIR")}
         return {
             **kept,
@@ -72,7 +71,7 @@ class Sandbox:
             "MEMORY_CONFIG": str(self.root / "config.toml"),
             "MEMORY_STATE_DIR": str(self.root / "state"),
             "MEMORY_VAULT_PATH": str(self.vault),
-            # Whoever uses a sandbox starts and ends its processes, so that nothing is left behind.
+            # The caller starts and ends all processes, so that none is left.
             "MEMORY_AUTOSTART": "false",
             **self.settings,
         }
@@ -80,7 +79,7 @@ class Sandbox:
     def run(
         self, *arguments: str, stdin: str = "", env: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
-        """Run the `memory` command, whatever comes of it."""
+        """Run `memory` with any result."""
         return subprocess.run(
             [self.python, "-m", "memoryvault", *arguments],
             input=stdin,
@@ -92,7 +91,7 @@ class Sandbox:
         )
 
     def memory(self, *arguments: str, stdin: str = "") -> str:
-        """Run the `memory` command, which must succeed; its stdout."""
+        """Run `memory` and return its stdout. Raises SandboxFailure if it fails."""
         done = self.run(*arguments, stdin=stdin)
         if done.returncode != 0:
             raise SandboxFailure(f"memory {' '.join(arguments)} failed:\n{done.stdout}{done.stderr}")
@@ -103,14 +102,14 @@ class Sandbox:
         return json.loads(self.memory(*arguments, "--json"))
 
     def hook_argv(self, event: str) -> list[str]:
-        """What a host runs for an event."""
+        """The argv that a host runs for an event."""
         known = self._hook_argv.get(event)
-        if known is None or not os.path.exists(known[0]):  # Its launcher is gone with the state folder.
+        if known is None or not os.path.exists(known[0]):  # The launcher was removed with the state folder.
             self._hook_argv[event] = json.loads(self.memory("config", "hook-command", event, "--json"))
         return self._hook_argv[event]
 
     def hook(self, event: str, payload: Mapping[str, Any], *, argv: list[str] | None = None) -> str:
-        """Run a hook exactly as a host would; its stdout. It must exit with 0."""
+        """Run a hook as a host does and return its stdout. Raises SandboxFailure unless it exits with 0."""
         command = self.hook_argv(event) if argv is None else argv
         started = time.perf_counter()
         done = subprocess.run(
@@ -128,7 +127,7 @@ class Sandbox:
         return done.stdout
 
     def transcript(self, session: str, lines: str) -> Path:
-        """A transcript where the host would have written it."""
+        """Write a transcript into the host's folder; its path."""
         path = self.projects / "-home-dev-shop" / f"{session}.jsonl"
         path.parent.mkdir(exist_ok=True)
         path.write_text(lines, "utf-8")
@@ -136,7 +135,7 @@ class Sandbox:
 
     @contextmanager
     def process(self, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
-        """A `memory` command that goes on while the block runs."""
+        """Run a `memory` command during the block."""
         process = subprocess.Popen(
             [self.python, "-m", "memoryvault", *arguments],
             env=self.environment,
@@ -157,7 +156,7 @@ class Sandbox:
 
     @contextmanager
     def recall_service(self) -> Iterator[subprocess.Popen[bytes]]:
-        """The recall service, with its model loaded or known to be missing."""
+        """Run the recall service during the block, once its model is loaded or known to be missing."""
         with self.process("service", "serve") as process:
             until = time.monotonic() + LOAD_SECONDS
             socket_path = StatePaths(self.root / "state" / vault_id(str(self.vault))).recall_socket

@@ -1,7 +1,7 @@
-"""PreToolUse and PostToolUseFailure: the rule that speaks of what the agent is about to do, and what cured a failure.
+"""Before a tool call: tell the agent the user's rule on it, or refuse the call.
 
-Where nothing matches, the compiled file is read and nothing else, and nothing is printed. A rule is told once in a
-session; one that a person has marked as a guard has the call refused once, asked about, or refused always.
+Where no rule matches, only the compiled file is read and nothing is printed. A rule is given once in a session. A rule
+that a person has marked as a guard makes the hook refuse the call once, ask the user, or always refuse it.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 EVENTS = ("PreToolUse", "PostToolUseFailure")
 MOST_RULES = 3
-"""Told before one call; the others come with the next."""
+"""Most rules given before one call; the others come with the next."""
 STRONGEST = ("deny", "ask", "remind")
 
 
 class ActionAnswer:
-    """What is printed for one call, and what is remembered of it."""
+    """What to print for one call, and what to remember of it."""
 
     __slots__ = ("decision", "paths", "text")
 
@@ -36,15 +36,16 @@ class ActionAnswer:
         self.decision = decision
         """The guard that decided: 'deny', 'ask', 'remind'; '' for text alone."""
         self.paths = paths
-        """Of the entries that are told."""
+        """Paths of the entries whose text is given."""
 
 
 def answer_call(
     call: HookCall, payload: Mapping[str, Any], settings: Mapping[str, str], *, wanted: str = ""
 ) -> ActionAnswer | None:
-    """What the host is to be told before the call; None for nothing. Raises OSError where it cannot be remembered.
+    """Return what to print before the call; None for nothing.
 
-    `wanted`: 'guards' or 'told' where the host takes refusals and text at different events, '' for both.
+    `wanted`: 'guards' or 'told' where the host takes refusals and text at different events, '' for both. Raises OSError
+    where the session's list cannot be written.
     """
     tool, arguments = payload.get("tool_name"), payload.get("tool_input")
     if not isinstance(tool, str) or not isinstance(arguments, dict):
@@ -107,7 +108,7 @@ def _key(rule: Mapping[str, Any]) -> str:
 
 
 def told_path(markers: str, session: str) -> str:
-    """Path of the list of what the session was told as it acted: guard, tab and path of the entry on each line."""
+    """Path of the list of rules that the session was given: guard, tab and path of the entry on each line."""
     return f"{markers}/told-{session}"
 
 
@@ -132,7 +133,10 @@ def add_told(markers: str, session: str, lines: list[str]) -> None:
 
 
 def forget_told(markers: str, session: str) -> None:
-    """The session's context was compacted: what was only told is forgotten; what was refused once stays so."""
+    """Forget the rules that were only given, after the session's context was compacted.
+
+    Reminders stay: a call that was refused once is not refused again.
+    """
     kept = [line for line in read_told(markers, session) if line[:1] not in ("", "\t")]
     try:
         os.unlink(told_path(markers, session))

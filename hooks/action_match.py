@@ -1,4 +1,4 @@
-"""Which rules speak of a tool call: the compiled triggers, looked up in the call. Light module, without `re`.
+"""Find the rules that concern a tool call, by looking up their compiled triggers. Light module, without `re`.
 
 The compiled file (`services/action_index.py`) has the triggers in its first line, as JSON: by program, by name of a
 file or folder, by extension, by word. Each further line is one rule, and is only parsed when it matches.
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 MOST_COMMAND_CHARACTERS = 20_000
 MOST_TEXT_CHARACTERS = 60_000
-"""Of the new text of a file so much is looked at."""
+"""Most characters of a file's new text that are searched."""
 DEPTH = 2
-"""`sh -c '…'` is looked into so many times."""
+"""How many levels of `sh -c '…'` are searched."""
 _BEFORE_PROGRAM = frozenset(("sudo", "env", "nohup", "time", "exec", "command", "xargs", "nice", "doas", "timeout"))
 _RUNNERS = frozenset(("npx", "bunx", "uvx", "pnpx"))
 _SHELLS = frozenset(("sh", "bash", "zsh", "dash", "fish"))
@@ -36,13 +36,16 @@ _BREAKS = dict.fromkeys(map(ord, "\n\t\r()[]{}<>,;:'\"`=+*/\\|&!?#%^~"), " ")
 
 
 def match_call(index: Mapping[str, Any], tool: str, arguments: Mapping[str, Any]) -> list[int]:
-    """Numbers of the rules whose triggers are in the call, ascending. `index`: the first line of the compiled file."""
+    """Return the numbers of the rules whose triggers are in the call, ascending.
+
+    `index`: the first line of the compiled file.
+    """
     found: set[int] = set()
     command = arguments.get("command")
     if tool == "Bash" and isinstance(command, str):
         _match_command(index, command[:MOST_COMMAND_CHARACTERS], found, DEPTH)
-    for key in ("file_path", "notebook_path"):
-        path = arguments.get(key)
+    paths = arguments.get("file_paths")  # Of a patch.
+    for path in (arguments.get("file_path"), arguments.get("notebook_path"), *(paths if type(paths) is list else ())):
         if isinstance(path, str):
             _match_path(index, path, found, reads=False, is_file=True)
     for key in ("new_string", "content", "new_source"):
@@ -98,7 +101,8 @@ def _match_program(commands: Mapping[str, Any], program: str, rest: Sequence[str
 
 
 def _has_words(wanted: Sequence[str], rest: Sequence[str]) -> bool:
-    """Are the flags of the trigger among the words, and its subcommand the first that is none (`git -C x push`)?"""
+    """Whether the words have the trigger's flags, and its subcommand as the first word that is no flag (`git -C x
+    push`)."""
     bare = [word for word in rest if word[:1] != "-"]
     place = 0
     for word in wanted:
@@ -118,7 +122,7 @@ def _has_words(wanted: Sequence[str], rest: Sequence[str]) -> bool:
 
 
 def _match_path(index: Mapping[str, Any], path: str, found: set[int], *, reads: bool, is_file: bool = False) -> None:
-    """`reads`: by a command that only reads; such a one counts where the rule speaks of reading."""
+    """Add the rules on this path. `reads`: the command only reads it; then only rules on reading count."""
     if path[:1] == "-" or len(path) > 1000:
         return
     segments = [segment for segment in path.replace("\\", "/").split("/") if segment not in ("", ".", "..")]
@@ -161,7 +165,7 @@ def _match_words(words: Mapping[str, Any], tokens: Sequence[str], found: set[int
 
 
 def matches(name: str, pattern: str) -> bool:
-    """Does the name have the pieces of the pattern between its `*` in their order, the outer ones at its ends?"""
+    """Whether a file name matches a pattern in which `*` stands for any text."""
     pieces = pattern.split("*")
     if len(pieces) == 1:
         return name == pattern

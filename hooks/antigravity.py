@@ -1,8 +1,9 @@
-"""The adapter of Antigravity, experimental: built from its documented payloads, never run against the program itself.
+"""The adapter of Antigravity. Experimental: built from its documented payloads, never run against the program itself.
 
-It has no event for a prompt. PreInvocation comes before each call of the model; the first one of a turn is taken for
-the prompt, whose words are only in the transcript, and the first one of a session for its start. A later one is given
-the opening where none was in time for it."""
+Antigravity has no event for a prompt. PreInvocation comes before each call of the model: the first one of a turn counts
+as the prompt, whose text is only in the transcript, and the first one of a session as its start. Where that one ran out
+of time, a later one is given the opening.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 HOST = "antigravity"
 ANSWERS = True
 EMPTY_ANSWER = "{}\n"
-"""The host expects a JSON object in every case."""
+"""The host expects a JSON object from every call."""
 EVENTS = {"PreInvocation": "UserPromptSubmit"}
 TAIL_BYTES = 64 * 1024
 _OPEN, _CLOSE = "<USER_REQUEST>", "</USER_REQUEST>"
@@ -48,7 +49,7 @@ def read_call(event: str, payload: dict[str, Any]) -> HookCall:
 
 
 def read_prompt(transcript: str) -> str:
-    """The last prompt that the user typed; '' when there is none in the last TAIL_BYTES of the transcript."""
+    """Return the last prompt that the user typed; '' when there is none in the last TAIL_BYTES of the transcript."""
     try:
         with open(transcript, "rb") as file:
             end = file.seek(0, os.SEEK_END)
@@ -66,11 +67,12 @@ def read_prompt(transcript: str) -> str:
 
 
 def resolve_transcript(call: HookCall, folders: dict[str, str]) -> str | None:
-    """Real path of the transcript; '' when the payload has none; None when it is outside of the host's own folder."""
+    """Return the real path of the transcript; '' when the payload has none; None when it is outside the host's own
+    folder."""
     return resolve_within(call.transcript, [folders[HOST]]) if call.transcript else ""
 
 
 def format_answer(event: str, text: str) -> str:
-    """`text` as a message that the model sees once, and the user does not."""
+    """Format `text` as a message that the model sees once and the user does not."""
     del event
     return f'{{"injectSteps":[{{"ephemeralMessage":{quote(text)}}}]}}\n' if text else ""

@@ -1,8 +1,9 @@
-"""Starting the worker and the recall service as daemons, detached from the session.
+"""Start the worker and the recall service as daemons, detached from the session.
 
 The child gets an allow-listed environment, `/` as its working directory, /dev/null for its three streams and no other
 descriptor: a host that waits for the pipes of its hook to close must not wait for a daemon, and a repository's
-PYTHONPATH, proxy or MEMORY_* settings must not reach a process that outlives the session."""
+PYTHONPATH, proxy or MEMORY_* settings must not reach a process that outlives the session.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +18,19 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 THROTTLE_SECONDS = 15.0
-"""After a start no session starts the same daemon again for so long, whether it failed or not."""
+"""How long after a start no session starts the same daemon again, whether it failed or not."""
 DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
-def daemon_environment(env: Mapping[str, str], identity: Mapping[str, str], cwd: str) -> dict[str, str]:
-    """The allow-listed part of `env`, and `identity`: the variables for vault, state folder and settings file.
+def is_agents_shell(env: Mapping[str, str]) -> bool:
+    """Whether the agent itself runs this hook: Claude Code and Codex give commands of the agent what no hook has."""
+    return env.get("AI_AGENT", "").endswith("_agent") or "CODEX_CI" in env or "CODEX_THREAD_ID" in env
 
-    PATH keeps its absolute folders outside of `cwd`, so that a project's own `bin` cannot replace a program.
+
+def daemon_environment(env: Mapping[str, str], identity: Mapping[str, str], cwd: str) -> dict[str, str]:
+    """Return the allow-listed part of `env` with `identity`: the variables for vault, state folder and settings file.
+
+    PATH keeps its absolute folders outside `cwd`, so that a project's own `bin` cannot replace a program.
     """
     clean = {name: value for name, value in env.items() if is_inherited(name)}
     inside = cwd.rstrip("/") + "/" if cwd.rstrip("/") else "\0"
@@ -40,7 +46,12 @@ def daemon_environment(env: Mapping[str, str], identity: Mapping[str, str], cwd:
 
 
 def start_daemons(commands: list[str], settings: Mapping[str, str], cwd: str) -> dict[str, str]:
-    """Start the daemons of this vault that do not run; fields for the hook's log line. Never raises."""
+    """Start the daemons of this vault that do not run; return fields for the hook's log line. Never raises.
+
+    In an agent's shell none is started: its variables may name settings that the user never chose.
+    """
+    if is_agents_shell(os.environ):
+        return {}
     identity = {
         "MEMORY_CONFIG": settings["config"],
         "MEMORY_STATE_DIR": settings["state_root"],
@@ -58,10 +69,10 @@ def start_daemons(commands: list[str], settings: Mapping[str, str], cwd: str) ->
 
 
 def start(command: str, python: str, run: str, env: dict[str, str]) -> bool:
-    """Start `memory service <command>` detached, unless that was just tried or MemoryVault was uninstalled; True when a
-    process was started.
+    """Start `memory service <command>` detached; return whether a process was started.
 
-    Raises OSError when it cannot be started. A second daemon exits by itself, since the first one holds the lock.
+    Starts nothing within THROTTLE_SECONDS of the last attempt or after `memory uninstall`. A second daemon exits by
+    itself, since the first one holds the lock. Raises OSError.
     """
     if os.path.exists(f"{run}/{UNINSTALLED}"):  # A session that was open then still runs the hooks.
         return False

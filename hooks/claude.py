@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 HOST = "claude"
 ANSWERS = True
-"""Does the host show the model what a hook prints?"""
+"""Whether the host shows the model what a hook prints."""
 EMPTY_ANSWER = ""
 """What a hook prints when there is nothing for the model."""
 EVENTS: dict[str, str] = {}
-"""Names of events that differ from Claude Code's, mapped to its name."""
+"""Names of events that differ from Claude Code's, mapped to its names."""
 MAX_SETTINGS_BYTES = 1_000_000
 
 
@@ -41,7 +41,7 @@ def read_call(event: str, payload: dict[str, Any]) -> HookCall:
 
 
 def extract_question(prompt: str) -> str:
-    """The user's own words in a prompt, without the name of a slash command; '' when there are none."""
+    """Return the user's own words in a prompt, without the name of a slash command; '' when there are none."""
     # Of all events only a prompt needs it.
     from ..vault.typed_text import slash_command, typed_text, words_to_agent
 
@@ -53,7 +53,8 @@ def extract_question(prompt: str) -> str:
 
 
 def resolve_transcript(call: HookCall, folders: dict[str, str]) -> str | None:
-    """Real path of the session's transcript; None when it is in none of `folders`, which the hosts keep sessions in.
+    """Return the real path of the session's transcript; None when it is in none of `folders`, where hosts keep
+    sessions.
 
     The file need not exist yet: the host writes it asynchronously. If the payload has no path, it is made as the host
     names its files: every character of the working directory that is not alphanumeric becomes `-`.
@@ -68,10 +69,10 @@ def resolve_transcript(call: HookCall, folders: dict[str, str]) -> str | None:
 
 
 def host_loads_notes(folder: str, transcript: str, config_dir: str) -> bool:
-    """Does the host itself show the model the index of notes in `folder`?
+    """Whether the host itself shows the model the index of notes in `folder`.
 
-    It does if its own notes are kept there: their folder is in that of its transcripts, maybe a link, or named by its
-    setting `autoMemoryDirectory`.
+    It does if its own notes are kept there: their folder is in that of its transcripts, perhaps as a link, or named by
+    its setting `autoMemoryDirectory`.
     """
     if os.environ.get("CLAUDE_CODE_DISABLE_AUTO_MEMORY") not in (None, "", "0", "false"):
         return False
@@ -96,6 +97,6 @@ def host_loads_notes(folder: str, transcript: str, config_dir: str) -> bool:
 
 
 def format_answer(event: str, text: str) -> str:
-    """`text` itself: plain text on standard output becomes context."""
+    """Return `text` itself: plain text on standard output becomes context."""
     del event
     return text

@@ -1,7 +1,7 @@
-"""The client behind every hook: it records what happened, and prints what was learned before.
+"""The client behind every hook: it records events, and prints what earlier sessions learned.
 
-A hook must never fail, delay or confuse the agent's turn. So: exit code 0 in every case, nothing on standard output
-that is not meant for the model, a hard end enforced by a second thread, and no import that costs more than it saves.
+A hook must never fail, delay or confuse the agent's turn. So it ends with exit code 0 in every case, prints on standard
+output only what is meant for the model, is ended by a second thread at its deadline, and imports little.
 """
 
 from __future__ import annotations
@@ -31,36 +31,39 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 RECORDED = ("Stop", "SessionEnd", "PreCompact", "Notification")
-"""Events after which the session is reflected: at once, but for Stop, which comes every turn, once it was quiet."""
+"""Events after which the session is reflected: at once, except for Stop. Stop comes every turn, so the session is
+reflected when it has been quiet for a while."""
 BUDGET_SECONDS = {"SessionStart": 0.5, "UserPromptSubmit": 0.3}
-"""When the two events that answer are ended."""
+"""Hard end of the two events that answer, since the process was started."""
 ACTIONS = ("PreToolUse", "PostToolUseFailure")
-"""Events of a tool call; those of sub-agents count, too."""
+"""Events of a tool call; those of sub-agents count too."""
 ACTION_END_SECONDS = 2.0
-"""Hard end of these: a guard that answers late is worth more than none."""
+"""Hard end of these events: a guard that answers late is better than none."""
 BUDGET_OTHERS_SECONDS = 0.1
-"""What any other event may take on a machine that is not overloaded; every wait in here is bounded accordingly."""
+"""Time for any other event on a machine that is not overloaded; every wait in here is bounded accordingly."""
 RECORDING_SECONDS = 0.5
-"""From then on an event that only records is recorded without waiting for the disk or a lock, and ends."""
+"""After this an event that only records is written without waiting for the disk or a lock."""
 RECORDING_END_SECONDS = 4.5
-"""Hard end of such an event, just within what hosts give it. On an overloaded machine a late record is worth more than
-a punctual end: a session of which nothing was kept is found only by a backfill."""
+"""Hard end of such an event, just within what hosts allow. On an overloaded machine a late record is better than none:
+only a backfill finds a session of which nothing was recorded."""
 MARGIN_SECONDS = 0.04
-"""What starting and ending a process costs the host in addition to what can be measured here."""
+"""Time that starting and ending a process takes in addition to what can be measured here."""
 SWITCH_SECONDS = 0.0005
-"""How long a thread keeps the interpreter while another one waits. To finish at the deadline the watchdog waits for it
-ten times, which at Python's default of 5 ms would be 50."""
+"""How long a thread keeps the interpreter while another one waits. The watchdog waits for it up to ten times: at
+Python's default of 5 ms that would be 50 ms."""
 OVERRUN_SECONDS = 0.02
 """How long after its deadline a hook may still answer and log."""
 SLOW_START_SECONDS = 0.1
-"""An interpreter that took longer to start had to wait for a core; the log then says so."""
+"""An interpreter that took longer to start had to wait for a core; the log line has the time then."""
 LONGEST_START_SECONDS = 60.0
 """A process that seems older was measured wrongly: in a container the clock may have another origin."""
 START_DEADLINE_SECONDS = 0.19
-"""A prompt hook that is later than this starts no process: the next one will."""
+"""After this a prompt hook starts no daemon; the next hook does."""
 QUIET_LEVELS = ("warning", "error")
+HOSTS = ("claude", "codex", "copilot", "antigravity", "opencode", "gemini")
+"""Each has an adapter: a module of this package with its name."""
 LATE_OPENED = ("antigravity", "gemini")
-"""Hosts of which a prompt brings what the session starts with, where nothing has."""
+"""Hosts whose prompt hook also gives the opening of the session, if no hook has given it before."""
 
 
 class Hook:
@@ -80,13 +83,13 @@ class Hook:
         self.paths: list[str] = []
         """Paths of the entries in it, until they are recorded as injected into the session."""
         self.is_output_partial = False
-        """Is more to be added to `output` before it may be printed?"""
+        """Whether more is to be added to `output` before it may be printed."""
         self.answering = allocate_lock()
-        """Acquired by the thread that answers the host and never released: there is one answer."""
+        """Acquired by the thread that answers the host and never released, so that there is one answer."""
         self.budget = BUDGET_OTHERS_SECONDS
         self.deadline = self.started + RECORDING_SECONDS
         self.raw: bytes | None = None
-        """What the host sent, once all of it is here."""
+        """What the host sent, once all of it has been read."""
         self.call: HookCall | None = None
         self.settings: Mapping[str, str] = {}
         self.ending = RLock()
@@ -109,7 +112,7 @@ class Hook:
 
 
 def _process_start_time() -> float:
-    """When this process started, in monotonic seconds: the host has been waiting since then.
+    """Return when this process started, in monotonic seconds: the host has been waiting since then.
 
     The processor time so far is what the start of the interpreter took. If it had to wait for a core it took longer:
     Linux has the start time in hundredths of a second since boot.
@@ -119,23 +122,11 @@ def _process_start_time() -> float:
     try:
         with open("/proc/self/stat", "rb", buffering=0) as file:
             ticks = int(file.read().rpartition(b")")[2].split()[19])  # `starttime`, see proc(5)
-        began = (ticks + 0.5) / os.sysconf("SC_CLK_TCK") - _suspended_seconds()
+        age = time.clock_gettime(time.CLOCK_BOOTTIME) - (ticks + 0.5) / os.sysconf("SC_CLK_TCK")
+        began = time.monotonic() - age
     except (OSError, ValueError, IndexError, AttributeError):
         return started
     return min(started, began) if 0 <= now - began < LONGEST_START_SECONDS else started
-
-
-def _suspended_seconds() -> float:
-    """Seconds by which the clock since boot is ahead of the monotonic one: how long the machine was suspended.
-
-    Between two readings a busy machine may take the core away, for longer than what is measured: the least of several
-    differences is the right one.
-    """
-    least = float("inf")
-    for _ in range(3):
-        monotonic = time.monotonic()
-        least = min(least, time.clock_gettime(time.CLOCK_BOOTTIME) - monotonic)
-    return least
 
 
 def main(argv: list[str]) -> NoReturn:
@@ -156,7 +147,7 @@ def main(argv: list[str]) -> NoReturn:
 
 
 def run(hook: Hook) -> str:
-    """Handle the event; the result for the log, '' when there was nothing to do."""
+    """Handle the event; return the result for the log, '' when there was nothing to do."""
     env = os.environ
     if env.get("MEMORY_WORKER_CHILD"):
         return ""
@@ -222,14 +213,14 @@ def run(hook: Hook) -> str:
 
 
 def _is_opened(call: HookCall, settings: Mapping[str, str]) -> bool:
-    """Was the session given what it starts with? Not where the call that should have been ran out of time."""
+    """Whether the session was given its opening. False where the hook that should have given it ran out of time."""
     from .injected import is_recorded
 
     return not call.session or is_recorded(settings["markers"], call.session)
 
 
 def _act(hook: Hook, call: HookCall, settings: Mapping[str, str], payload: Mapping[str, object]) -> str:
-    """Tell what rules say of a tool call; '' where nothing was told."""
+    """Print the rules on a tool call; return '' where there are none."""
     if hasattr(hook.adapter, "answer_action"):
         answer_call = hook.adapter.answer_action
     elif call.event == "PreToolUse":
@@ -253,41 +244,23 @@ def _act(hook: Hook, call: HookCall, settings: Mapping[str, str], payload: Mappi
 
 
 def _is_nothing(call: HookCall) -> bool:
-    """Is the call of no interest, whatever the settings say: a sub-agent's, a notification of something else?"""
+    """Whether the call is ignored whatever the settings: one of a sub-agent, a notification of anything but
+    idleness."""
     return (bool(call.agent) and call.event not in ACTIONS) or (
         call.event == "Notification" and call.notification != "idle_prompt"
     )
 
 
 def adapter_of(host: str) -> ModuleType:
-    """The adapter module of the host that `--host` names. Raises ValueError for an unknown one."""
-    if host == claude.HOST:
-        return claude
-    if host == "codex":
-        from . import codex
-
-        return codex
-    if host == "copilot":
-        from . import copilot
-
-        return copilot
-    if host == "antigravity":
-        from . import antigravity
-
-        return antigravity
-    if host == "opencode":
-        from . import opencode
-
-        return opencode
-    if host == "gemini":
-        from . import gemini
-
-        return gemini
-    raise ValueError(f"there is no host {host!r}")
+    """Return the adapter module of the host that `--host` names. Raises ValueError for an unknown one."""
+    if host not in HOSTS:
+        raise ValueError(f"there is no host {host!r}")
+    adapter: ModuleType = __import__(f"{__package__}.{host}", fromlist=[host])
+    return adapter
 
 
 def report(line: str) -> None:
-    """Print one line on standard error, where the user can find it and the model cannot."""
+    """Print one line on standard error, which the user can see and the model cannot."""
     try:
         os.write(2, (line + "\n").encode("utf-8", "replace"))
     except OSError:
@@ -326,7 +299,7 @@ def _settings(hook: Hook, env: Mapping[str, str]) -> Mapping[str, str]:
 def _session_start(hook: Hook, call: HookCall, settings: Mapping[str, str], raw: bytes, core_words: int) -> str:
     from ..vault.project import project_of
     from .once import claim_event, delete_old_claims
-    from .session_start import OpeningRequest, build_opening
+    from .session_start import build_opening
 
     markers, run_folder = settings["markers"], f"{settings['state']}/run"
     try:
@@ -350,9 +323,12 @@ def _session_start(hook: Hook, call: HookCall, settings: Mapping[str, str], raw:
     if core_words < 0:
         core_words = int(settings["core_words"])
     reading_until = hook.started + hook.budget * (0.35 if hook.is_output_partial else 0.7)
-    request = OpeningRequest(settings, call.session, project_of(call.cwd), core_words, reading_until)
     opening = build_opening(
-        request,
+        settings,
+        call.session,
+        project_of(call.cwd),
+        core_words,
+        reading_until,
         publish=hook.set_output,
         host_loads_notes=lambda folder: (
             hook.adapter is claude and claude.host_loads_notes(folder, call.transcript, settings["claude_config_dir"])
@@ -365,7 +341,8 @@ def _session_start(hook: Hook, call: HookCall, settings: Mapping[str, str], raw:
     report(opening.status)
     hook.fields["entries_injected"] = opening.entries
     try:
-        _note_injected(hook, call)
+        if opening.paths or not opening.note or call.host not in LATE_OPENED:  # Else its next call is given it.
+            _note_injected(hook, call)
     except OSError as error:
         refused = _report_unwritable(hook, error)
     if opening.paths:
@@ -425,9 +402,11 @@ def _prompt(hook: Hook, call: HookCall, settings: Mapping[str, str], raw: bytes)
 
 
 def _record(hook: Hook, call: HookCall, settings: Mapping[str, str], *, at_once: bool) -> str:
-    """Handle an event that only records: touch the marker, enqueue a reflection. `at_once`: without a sync, and into
-    the spool, which no lock holds up."""
-    from .enqueue import EnqueueOutcome, enqueue_reflection, spool_reflection, wake_worker
+    """Handle an event that only records: touch the marker, enqueue a reflection.
+
+    `at_once`: do not sync, and write to the spool, which no lock can delay.
+    """
+    from .enqueue import enqueue_reflection, spool_reflection, wake_worker
 
     if not call.session:
         report("memoryvault: no session_id on stdin")
@@ -441,22 +420,22 @@ def _record(hook: Hook, call: HookCall, settings: Mapping[str, str], *, at_once:
         return refused
     if call.event == "SessionEnd" and not refused:
         note_end(settings["markers"], call.session)
+    why = ""
     if at_once:
         spool_reflection(settings["spool"], call.session, delay)
-        outcome = EnqueueOutcome("spool")
     else:
-        outcome = enqueue_reflection(settings["queue_db"], settings["spool"], call.session, delay)
-    hook.fields["enqueued"] = outcome.where
-    if outcome.why:
-        hook.fields["why"] = outcome.why
-        report(f"memoryvault: the queue cannot be reached, kept in the spool: {outcome.why}")
+        why = enqueue_reflection(settings["queue_db"], settings["spool"], call.session, delay)
+    hook.fields["enqueued"] = "spool" if at_once or why else "queue"
+    if why:
+        hook.fields["why"] = why
+        report(f"memoryvault: the queue cannot be reached, kept in the spool: {why}")
     if delay is None and not wake_worker(settings["wake_socket"]):
         _start_missing(hook, call, settings, worker=True, service=False)
     return refused or "ok"
 
 
 def _touch_session(hook: Hook, call: HookCall, settings: Mapping[str, str], *, synced: bool = True) -> str:
-    """Create or touch the session's marker; '' or why that was refused. Raises OSError."""
+    """Create or touch the session's marker; return '' or why that was refused. Raises OSError."""
     if not call.session:
         return "no session"
     transcript = hook.adapter.resolve_transcript(call, session_folders(settings))
@@ -545,7 +524,7 @@ def _note_injected(hook: Hook, call: HookCall) -> None:
 
 
 def _write_stdout(hook: Hook, text: str) -> None:
-    """Write to standard output. A reader that went away or does not read is no error."""
+    """Write to standard output. Does not fail where the reader is gone or does not read."""
     data = text.encode("utf-8", "replace")
     while data:
         try:
@@ -572,7 +551,8 @@ def _options(argv: list[str]) -> dict[str, str]:
 
 
 def _open_standard_streams() -> None:
-    """Open a closed standard stream on /dev/null: else the next file opened would take its number, and our text."""
+    """Open closed standard streams on /dev/null: otherwise the next file opened would take their number, and our
+    text."""
     for descriptor in (0, 1, 2):
         try:
             os.fstat(descriptor)
@@ -581,7 +561,7 @@ def _open_standard_streams() -> None:
 
 
 def _watch(hook: Hook, records: bool) -> None:
-    """End the process at its deadline, whatever the main thread hangs in. Runs in a thread of its own."""
+    """End the process at its deadline, wherever the main thread hangs. Runs in a separate thread."""
     time.sleep(max(hook.deadline - MARGIN_SECONDS - time.monotonic(), 0.0))
     end = hook.started + RECORDING_END_SECONDS if records else time.monotonic() + OVERRUN_SECONDS
     while records and time.monotonic() < end and not _is_readable(hook):
@@ -596,7 +576,8 @@ def _watch(hook: Hook, records: bool) -> None:
 
 
 def _is_readable(hook: Hook) -> bool:
-    """Is there what a record needs: the payload, and settings? Its main thread may have got no core to read them."""
+    """Whether the payload and the settings are there, as a record needs them. Reads them if the main thread got no core
+    to."""
     if hook.raw is None:
         return False
     if hook.call is None:
@@ -606,7 +587,7 @@ def _is_readable(hook: Hook) -> bool:
 
 
 def _read_settings_at_deadline(hook: Hook) -> None:
-    """Read the settings for a process that started so late that its time is over before it has read them."""
+    """Read the settings in a process that started so late that its deadline comes before it has read them."""
     settings = hook.settings or read_snapshot(os.environ)
     if hook.settings or settings is None or settings["enabled"] != "1" or not settings["state"]:
         return
@@ -623,7 +604,7 @@ def _exit_after(seconds: float) -> NoReturn:
 
 
 def _finish_at_deadline(hook: Hook) -> None:
-    """Record what there is to record, print what there is already, then report and log that the time is up."""
+    """Record the event, print the output so far, then report and log that the time is over."""
     _read_settings_at_deadline(hook)
     call = hook.call
     if call is not None and call.event in RECORDED and hook.settings and not _is_nothing(call):

@@ -20,7 +20,7 @@ EVENTS: dict[str, str] = {}
 
 
 def read_call(event: str, payload: dict[str, Any]) -> HookCall:
-    """Read `payload` as a call; the id of its turn tells its events apart."""
+    """Read `payload` as a call; the id of its turn distinguishes its events."""
     call = _read_call(event, payload)
     call.host = HOST
     call.prompt_id = text_of(payload, "turn_id")
@@ -28,12 +28,12 @@ def read_call(event: str, payload: dict[str, Any]) -> HookCall:
 
 
 def resolve_transcript(call: HookCall, folders: dict[str, str]) -> str | None:
-    """Real path of the transcript; '' when the payload has none yet (it cannot be derived); None when it is refused."""
+    """Return the real path of the transcript; '' when the payload has none yet; None when it is refused."""
     return resolve_within(call.transcript, [folders[HOST]]) if call.transcript else ""
 
 
 def format_answer(event: str, text: str) -> str:
-    """`text` as the JSON object that the host takes context from."""
+    """Format `text` as the JSON object from which the host takes context."""
     if not text:
         return ""
     return f'{{"hookSpecificOutput":{{"hookEventName":{quote(event)},"additionalContext":{quote(text)}}}}}\n'

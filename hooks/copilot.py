@@ -37,7 +37,7 @@ def read_call(event: str, payload: dict[str, Any]) -> HookCall:
 
 
 def resolve_transcript(call: HookCall, folders: dict[str, str]) -> str | None:
-    """Real path of the session's events; None when it is outside of the host's own folder."""
+    """Return the real path of the session's events; None when it is outside the host's own folder."""
     path = call.transcript
     if not path and call.session:
         path = f"{folders[HOST]}/{call.session}/events.jsonl"
@@ -45,6 +45,6 @@ def resolve_transcript(call: HookCall, folders: dict[str, str]) -> str | None:
 
 
 def format_answer(event: str, text: str) -> str:
-    """'', since the host ignores it."""
+    """Return '', since the host ignores what hooks print."""
     del event, text
     return ""

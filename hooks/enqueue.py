@@ -1,4 +1,4 @@
-"""Enqueueing from a hook: a row in the ledger, and huey's message if it is due now; else a file in the spool.
+"""Enqueue from a hook: write a row in the ledger, and huey's message if it is due now; else a file in the spool.
 
 The schema belongs to `tasks/queue/schema.py`; this module knows the columns it writes and the version they belong to. A
 hook never creates queue.db: a job that cannot be enqueued within LOCK_PATIENCE_SECONDS is spooled, and the worker
@@ -20,10 +20,10 @@ NOW = "(julianday('now')-2440587.5)*86400.0"
 """Unix seconds by the clock of the database; SQLite before 3.42 has no unixepoch('subsec')."""
 
 PRIORITY = 10
-"""Of `reflect.session`."""
+"""Priority of `reflect.session`."""
 AGING_SECONDS = 60.0
-"""One point of priority is worth this long a wait. A job of priority p overtakes one of priority q only if that has
-waited less than (p - q) * AGING_SECONDS longer, so endless urgent work can't starve the rest."""
+"""How long a wait one point of priority is worth. A job of priority p overtakes one of priority q only if that has
+waited less than (p - q) * AGING_SECONDS longer, so endless urgent work cannot starve the rest."""
 
 _INSERT = (
     "INSERT INTO job(kind, args, unique_key, priority, run_at, created_at)"
@@ -37,27 +37,18 @@ RING = f"INSERT INTO task(queue, data, priority) VALUES('memoryvault', ?, {PRIOR
 MARK_SENT = f"UPDATE job SET sent_at = {NOW} WHERE id = ?"
 
 
-class EnqueueOutcome:
-    """Where a job was put: `where` is 'queue' or 'spool'; `why`: the error that kept it from the queue, or ''."""
-
-    __slots__ = ("where", "why")
-
-    def __init__(self, where: str, why: str = "") -> None:
-        self.where = where
-        self.why = why
-
-
-def enqueue_reflection(queue_db: str, spool: str, session: str, delay: float | None) -> EnqueueOutcome:
+def enqueue_reflection(queue_db: str, spool: str, session: str, delay: float | None) -> str:
     """Enqueue the reflection of `session` (a valid id): in `delay` seconds from now, or at once when None.
 
-    Raises OSError only when neither the queue nor the spool can be written.
+    Returns '', or the error that kept the job from the queue and put it into the spool. Raises OSError only when
+    neither can be written.
     """
     try:
         _insert(queue_db, session, delay)
     except Exception as error:  # noqa: BLE001  Whatever is wrong with the queue, the spool keeps the job.
         spool_reflection(spool, session, delay)
-        return EnqueueOutcome("spool", f"{type(error).__name__}: {error}")
-    return EnqueueOutcome("queue")
+        return f"{type(error).__name__}: {error}"
+    return ""
 
 
 def spool_reflection(spool: str, session: str, delay: float | None) -> None:

@@ -1,4 +1,4 @@
-"""An entry as a hook prints it: its file is read right before, so that no deleted or edited entry is shown."""
+"""Read an entry right before a hook prints it, so that no deleted or edited entry is shown."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class EntryFile:
 
     @property
     def is_in_use(self) -> bool:
-        """As far as its status goes."""
+        """Whether its status is one of entries in use."""
         return self.status != "unreadable" and is_in_use(self.status)
 
     def __init__(self, path: str, text: str) -> None:
@@ -45,12 +45,12 @@ class EntryFile:
         self.surfaced_at = fields.get("surfaced_at", "")
         self.session = ""
         self.is_whole = True
-        """False: the file is longer than what is read of it."""
+        """False when the file is longer than READ_LIMIT_BYTES."""
         self.excerpt = strip_evidence(self.body)
 
 
 def read_entry_file(vault: str, path: str) -> EntryFile | None:
-    """Read the entry at `path` in `vault`; None when it is gone, no file, outside of the vault or not on this disk."""
+    """Read the entry at `path` in `vault`; None when it is no file, outside the vault or not on this disk."""
     absolute = f"{vault}/{path}"
     try:
         real = os.path.realpath(absolute)
@@ -74,5 +74,5 @@ def read_entry_file(vault: str, path: str) -> EntryFile | None:
 
 
 def is_entry_name(name: str) -> bool:
-    """Is a file of this name an entry: markdown, not hidden, not a conflict copy of a sync client?"""
+    """Whether a file of this name is an entry: markdown, not hidden, not a conflict copy of a sync client."""
     return name.endswith(".md") and name[0] not in "._" and not is_conflict_copy(name)

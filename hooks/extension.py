@@ -54,13 +54,17 @@ def remove_empty_folders(settings: Settings) -> None:
             each.rmdir()
 
 
-def hooks_are_off(settings: Settings) -> bool:
-    """Does the host's own setting keep all hooks from running?"""
-    try:
-        config = json.loads((settings.hosts.gemini_home / "settings.json").read_text("utf-8"))["hooksConfig"]
-        return bool(config["enabled"] is False)
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return False
+def why_no_hook_runs(settings: Settings) -> str:
+    """What the user set in the host that keeps our hooks from running; '' for nothing."""
+    home = settings.hosts.gemini_home
+    with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
+        if json.loads((home / "settings.json").read_text("utf-8"))["hooksConfig"]["enabled"] is False:
+            return "Gemini's setting hooksConfig.enabled is off: switch it on"
+    with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
+        switches = json.loads((home / "extensions" / "extension-enablement.json").read_text("utf-8"))
+        if any(str(rule).startswith("!") for rule in switches[EXTENSION]["overrides"]):
+            return f"Gemini's extension is disabled, at least in some folders: gemini extensions enable {EXTENSION}"
+    return ""
 
 
 def _manifest(settings: Settings) -> Path:

@@ -1,4 +1,4 @@
-"""PostToolUseFailure: a command failed as one did before; the agent is told what helped then."""
+"""After a failed tool call: tell the agent what helped when a command failed in the same way before."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OF_A_KIND = "The same command failed with an error of this kind before"
 
 
 def answer_failure(call: HookCall, payload: Mapping[str, Any], settings: Mapping[str, str]) -> ActionAnswer | None:
-    """What the host is to be told after the failed call; None for nothing. Raises OSError."""
+    """Return what to print after the failed call; None for nothing. Raises OSError."""
     error, arguments = payload.get("error"), payload.get("tool_input")
     if not isinstance(error, str) or not isinstance(arguments, dict) or payload.get("is_interrupt") is True:
         return None

@@ -7,6 +7,8 @@ host would take it for a new prompt.
 
 from __future__ import annotations
 
+import os
+
 from ..runtime.layout import resolve_within
 from .claude import extract_question as _extract_question
 from .claude import read_call as _read_call
@@ -32,23 +34,13 @@ EVENTS = {
 }
 TOOLS = {"run_shell_command": "Bash", "replace": "Edit", "write_file": "Write"}
 """Its names of the tools that rules speak of, mapped to Claude Code's."""
+TYPED_LIST = "logs.json"
+"""Beside the folder of a project's chats: each line that was typed, with its session."""
 REFERENCED = "\n--- Content from referenced files ---"
 """Between a prompt and the content of the files that it names with `@`."""
 _CONTEXT, _CONTEXT_END = "<hook_context>", "</hook_context>"
 _SHELL, _SHELL_END = "<untrusted_context>\n", "\n</untrusted_context>"
 _SHELL_LINES = ("Exit Code: ", "Signal: ", "Background PIDs: ", "Process Group PGID: ")
-
-__all__ = [
-    "ANSWERS",
-    "EMPTY_ANSWER",
-    "EVENTS",
-    "HOST",
-    "answer_action",
-    "extract_question",
-    "format_answer",
-    "read_call",
-    "resolve_transcript",
-]
 
 
 def read_call(event: str, payload: dict[str, Any]) -> HookCall:
@@ -67,7 +59,10 @@ def extract_question(prompt: str) -> str:
 
 
 def resolve_transcript(call: HookCall, folders: dict[str, str]) -> str | None:
-    """Real path of the session's chat; None when it is outside of the host's own folder."""
+    """Real path of the session's chat; None when it is outside of the host's own folder. '' where the host may name
+    another chat, into which nothing goes: until there is a prompt in a session that is gone on with."""
+    if call.event == "SessionEnd" or (call.event == "SessionStart" and call.source == "resume"):
+        return ""
     return resolve_within(call.transcript, [folders[HOST]])
 
 
@@ -80,7 +75,7 @@ def format_answer(event: str, text: str) -> str:
 
 def answer_action(call: HookCall, payload: Mapping[str, Any], settings: Mapping[str, str]) -> ActionAnswer | None:
     """What the host is to be told of a tool call; None for nothing. Raises OSError where it cannot be remembered."""
-    from .action import ActionAnswer, answer_call
+    from .action import ActionAnswer, add_told, answer_call, read_told
     from .failure import answer_failure
 
     tool = payload.get("tool_name")
@@ -93,7 +88,14 @@ def answer_action(call: HookCall, payload: Mapping[str, Any], settings: Mapping[
             return None
         output = (parse_object(refused.text.encode()) or {})["hookSpecificOutput"]
         decision, reason = output["permissionDecision"], output["permissionDecisionReason"]
-        text = f'{{"decision":{quote(decision)},"reason":{quote(reason)}}}\n'
+        if decision == "ask" and not _is_typed_in(call):
+            asked = [f"ask\t{path}" for path in refused.paths]
+            if read_told(settings["markers"], call.session).issuperset(asked):
+                return None
+            add_told(settings["markers"], call.session, asked)
+            decision, reason = "deny", f"{reason} Ask the user first; if they agree, run it again."
+        shown = f',"systemMessage":{quote(reason)}' if decision == "ask" else ""  # The host's question has no reason.
+        text = f'{{"decision":{quote(decision)},"reason":{quote(reason)}{shown}}}\n'
         return ActionAnswer(text, refused.decision, refused.paths)
     answers = [answer_call(call, named, settings, wanted="told")]
     response = payload.get("tool_response")
@@ -108,6 +110,15 @@ def answer_action(call: HookCall, payload: Mapping[str, Any], settings: Mapping[
             said.append((parse_object(answer.text.encode()) or {})["hookSpecificOutput"]["additionalContext"])
             paths += answer.paths
     return ActionAnswer(_context("\n".join(said)), "", paths) if said else None
+
+
+def _is_typed_in(call: HookCall) -> bool:
+    """Does a person type in the session? With `-p` the host would wait for ever for the answer to a question."""
+    try:
+        with open(f"{os.path.dirname(os.path.dirname(call.transcript))}/{TYPED_LIST}", "rb") as file:
+            return f'"{call.session}"'.encode() in file.read()
+    except OSError:
+        return False
 
 
 def read_shell_output(output: str) -> tuple[str, bool]:

@@ -1,4 +1,4 @@
-"""Which entries a session has been shown, so that none is printed twice: a list in the markers folder."""
+"""The list of entries that a session has been shown, so that none is printed twice; kept in the markers folder."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import os
 
 
 def injected_path(markers: str, session: str) -> str:
-    """Path of the list: one vault-relative path of an entry on each line."""
+    """Path of the list: one vault-relative path on each line."""
     return f"{markers}/injected-{session}"
 
 
 def read_injected(markers: str, session: str) -> set[str]:
-    """Vault-relative paths of the entries that the session has been shown."""
+    """Return the vault-relative paths of the entries that the session has been shown."""
     try:
         with open(injected_path(markers, session), "rb") as file:
             return set(file.read().decode("utf-8", "surrogateescape").split("\n")) - {""}
@@ -20,7 +20,7 @@ def read_injected(markers: str, session: str) -> set[str]:
 
 
 def is_recorded(markers: str, session: str) -> bool:
-    """Is it recorded which entries the session was shown, be it none? Not where its start was not seen."""
+    """Whether there is a list for the session, even an empty one. There is none where no hook saw its start."""
     return os.path.exists(injected_path(markers, session))
 
 
@@ -35,7 +35,7 @@ def add_injected(markers: str, session: str, paths: list[str]) -> None:
 
 
 def clear_injected(markers: str, session: str) -> None:
-    """Empty the list: the session's context was compacted or cleared. Raises OSError."""
+    """Empty the list after the session's context was compacted or cleared. Raises OSError."""
     try:
         os.truncate(injected_path(markers, session), 0)
     except FileNotFoundError:

@@ -1,8 +1,8 @@
-"""Installing the hooks in Claude Code's settings.json, and uninstalling them.
+"""Install hooks in the settings of a host, first of all Claude Code's settings.json, and uninstall them.
 
 Hooks of other tools and all other settings are kept. Before the first change a dated copy is made in the same folder;
-an uninstall that finds nothing else changed restores its bytes. Copies of earlier installs, kept because something else
-had changed, are not touched: only the newest one is used."""
+an uninstall that finds nothing else changed restores its bytes. Only the newest copy is used, older ones stay.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,10 +26,9 @@ from ..runtime.settings import Settings
 
 STUB = Path(__file__).with_name("stub.py")
 LAUNCHER = "memoryvault-hook"
-"""Name of the script that agents run for every event, in the state folder's `run/`. It is not in the package: the
-package can go while hooks of it stand in a host's settings, removed, moved, or just being replaced by an update, and a
-shell or Python that cannot open its script ends with 2. At that code hosts reject the prompt and do not let the agent
-stop."""
+"""Name of the script that agents run for every event, in the state folder's `run/`. It is not in the package, which may
+be removed, moved or updated while a host's settings name its hooks: a shell or Python that cannot open its script ends
+with 2, and at that code hosts reject the prompt and do not let the agent stop."""
 _LAUNCHER_TEXT = """\
 #!/bin/sh
 # What an agent runs at its events: MemoryVault's hook, or nothing where that is gone. Written by `memory init`.
@@ -53,9 +53,9 @@ TIMEOUT_SECONDS = {
     "PreCompact": 5,
     "Notification": 5,
 }
-"""How long the host waits for a hook; the hooks themselves end long before."""
+"""How long Claude Code waits for a hook; the hooks themselves end long before."""
 ACTION_TIMEOUT_SECONDS = {"PreToolUse": 5, "PostToolUseFailure": 5}
-"""Events of tool calls: wired only by the user's word (`memory guard`), since each call then starts a process."""
+"""Events of tool calls: wired only when the user says so (`memory guard`), since each call then starts a process."""
 MATCHERS = {
     "SessionStart": "startup|resume|clear|compact|fork",
     "Notification": "idle_prompt",
@@ -65,20 +65,65 @@ MATCHERS = {
 EVENTS = tuple(TIMEOUT_SECONDS)
 ACTION_EVENTS = tuple(ACTION_TIMEOUT_SECONDS)
 ACTIONS_ASKED = "actions-asked"
-"""A file in the state folder: see `remember_asked`."""
+"""Name of a file in the state folder: see `remember_asked`."""
 MANAGED_FILES = (
     Path("/etc/claude-code/managed-settings.json"),
     Path("/Library/Application Support/ClaudeCode/managed-settings.json"),
 )
-"""Claude Code's settings by who manages the machine, on Linux and macOS; they win over the user's."""
+"""Settings of Claude Code by the administrator of the machine, on Linux and macOS. They override the user's."""
+NAME = "memoryvault"
+"""Name of our own key, or our own file, for hosts that have such."""
 BACKUP_MARK = ".memoryvault-backup-"
 NO_FILE = ".none"
-"""Suffix of an empty file made instead of the copy if there was no file to copy, but copies of earlier installs."""
+"""Suffix of an empty file made instead of the copy if there was no file to copy, but older copies."""
+IF_THERE = "[ ! -x {file} ] || "
+"""Before a command of ours, for a host that refuses the prompt where the command's file is gone."""
 PLUGIN_NAMES = ("memoryvault", "memory")
 """Names of our plugin, before the `@` and the marketplace's name."""
 _LAUNCHER = b"/hooks/launch.sh"
 
 Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class HostWiring:
+    """One host: its file, and the shape of our entries in it."""
+
+    name: str
+    title: str
+    events: Mapping[str, int]
+    """The host's names of events, mapped to the seconds that each may take."""
+    home: Callable[[Settings], Path]
+    file: Callable[[Settings], Path]
+    shape: str
+    """'groups': event, groups, hooks. 'flat': event, hooks. 'named': our name, event, hooks. 'plugin': no JSON."""
+    experimental: bool = False
+    actions: Mapping[str, int] = field(default_factory=dict)
+    """Events of tool calls with their seconds; wired only when the user says so."""
+    matchers: Mapping[str, str] = field(default_factory=dict)
+    time_unit: int = 1
+    """How many units of the host's timeouts make a second."""
+    is_strict: bool = False
+    """Whether the host refuses the prompt where the hook's file is gone."""
+    is_default: bool = False
+    """Whether the hook takes a call without `--host` for one of this host."""
+
+    def argv(self, event: str, launcher: str) -> list[str]:
+        """Return the exact argv that the host runs for its `event`."""
+        return [launcher, event] if self.is_default else [launcher, event, "--host", self.name]
+
+
+CLAUDE_WIRING = HostWiring(
+    "claude",
+    "Claude Code",
+    TIMEOUT_SECONDS,
+    lambda settings: settings.hosts.claude_config_dir,
+    lambda settings: settings.hosts.claude_config_dir / "settings.json",
+    "groups",
+    actions=ACTION_TIMEOUT_SECONDS,
+    matchers=MATCHERS,
+    is_default=True,
+)
 
 
 @dataclass(frozen=True)
@@ -93,7 +138,7 @@ class InstallOutcome:
 
 @dataclass(frozen=True)
 class UninstallOutcome:
-    """What `uninstall` did; `restored`: the file has the bytes it had before the install."""
+    """What `uninstall` did. `restored`: the file has the bytes it had before the install."""
 
     settings_file: Path
     changed: bool
@@ -101,7 +146,7 @@ class UninstallOutcome:
 
 
 def stub_argv(event: str) -> list[str]:
-    """What the launcher runs for an event.
+    """Return what the launcher runs for an event.
 
     The interpreter is the running one (of the virtual environment, so that processes which hooks start find the
     packages), never a shim from PATH. `-I -S` ignore the user's PYTHONPATH, working directory and site-packages.
@@ -115,14 +160,14 @@ def launcher_in(state_root: str | os.PathLike[str]) -> str:
 
 
 def hook_argv(event: str, launcher: str) -> list[str]:
-    """The exact argv that Claude Code runs for `event`, whatever the vault. Raises SettingsError for an unknown one."""
+    """Return the exact argv that Claude Code runs for `event`. Raises SettingsError for an unknown event."""
     if event not in (*EVENTS, *ACTION_EVENTS):
         raise SettingsError(f"there is no hook for {event!r}; the events are {', '.join((*EVENTS, *ACTION_EVENTS))}")
-    return [launcher, event]
+    return CLAUDE_WIRING.argv(event, launcher)
 
 
 def write_launcher(launcher: str) -> None:
-    """Have the launcher start the running installation. Raises SettingsError when it cannot be written."""
+    """Write the launcher, which starts the running installation. Raises SettingsError when it cannot be written."""
     text = _LAUNCHER_TEXT.format(python=shlex.quote(sys.executable), stub=shlex.quote(str(STUB)))
     try:
         make_private_folder(os.path.dirname(launcher))
@@ -132,48 +177,33 @@ def write_launcher(launcher: str) -> None:
 
 
 def started_by(argv: Sequence[object]) -> tuple[str, str] | None:
-    """Paths of the Python and the stub that an argv of ours starts; None where it is not ours, or its launcher is gone.
+    """Return the Python and the stub that our argv starts; None where it is not ours or its launcher does not exist.
 
-    Of a stub that an installer moved with its version of Python, the present path.
+    If an installer has moved the stub with its version of Python, its present path is returned.
     """
-    if _is_launcher(argv):
-        try:
-            lines = Path(str(argv[0])).read_text("utf-8", "surrogateescape").splitlines()
-            (python,), (stub,) = (
-                shlex.split(next(line for line in lines if line.startswith(name)).removeprefix(name))
-                for name in ("python=", "stub=")
-            )
-        except (OSError, ValueError, StopIteration):
-            return None
-    elif split := split_hook_argv(argv):
-        python, stub = str(argv[0]), split[0]
-    else:
+    if not is_launched(argv):
+        return None
+    try:
+        lines = Path(str(argv[0])).read_text("utf-8", "surrogateescape").splitlines()
+        (python,), (stub,) = (
+            shlex.split(next(line for line in lines if line.startswith(name)).removeprefix(name))
+            for name in ("python=", "stub=")
+        )
+    except (OSError, ValueError, StopIteration):
         return None
     venv, lib, rest = stub.rpartition("/lib/python")
     moved = "{}{}{}.{}/{}".format(venv, lib, *sys.version_info[:2], rest.partition("/")[2])
     return python, moved if lib and not os.access(stub, os.R_OK) and os.access(moved, os.R_OK) else stub
 
 
-def split_hook_argv(argv: Sequence[object]) -> tuple[str, list[object]] | None:
-    """The file that an argv of ours starts, at whatever place, and the words after it; None where it is not ours.
-
-    Earlier versions had Python open the stub itself, or run a line of code (`-c`) that did.
-    """
-    if _is_launcher(argv):
-        return str(argv[0]), list(argv[1:])
-    rest = list(argv[3:]) if list(argv[1:3]) == ["-I", "-S"] else []
-    if rest[:1] == ["-c"]:
-        del rest[:2]
-    return (str(rest[0]), rest[1:]) if rest and str(rest[0]).endswith("/hooks/stub.py") else None
-
-
-def _is_launcher(argv: Sequence[object]) -> bool:
+def is_launched(argv: Sequence[object]) -> bool:
+    """Whether this argv runs a launcher of ours, whatever the state folder it is in."""
     return bool(argv) and str(argv[0]).endswith(f"/run/{LAUNCHER}")
 
 
 def settings_file_of(settings: Settings) -> Path:
     """Path of Claude Code's own settings; of a symbolic link (dotfiles), the real path."""
-    return Path(os.path.realpath(settings.hosts.claude_config_dir / "settings.json"))
+    return file_of(CLAUDE_WIRING, settings)
 
 
 def install(settings: Settings, *, now: datetime | None = None) -> InstallOutcome:
@@ -181,48 +211,47 @@ def install(settings: Settings, *, now: datetime | None = None) -> InstallOutcom
 
     Raises SettingsError when the file is no JSON object or cannot be written; it is then as it was.
     """
-    path = settings_file_of(settings)
-    warnings = _warnings(_read(path)[1])
-    launcher = launcher_in(settings.state_root)
-    write_launcher(launcher)
-    changed, backup = add_to_file(path, lambda document: with_hooks(document, launcher), without_hooks, now=now)
-    return InstallOutcome(path, changed, backup, warnings)
+    return install_entries(CLAUDE_WIRING, settings, _warnings(read_settings(settings_file_of(settings))), now)
 
 
 def install_actions(settings: Settings) -> InstallOutcome:
     """Add the hooks of tool calls to settings.json, whether or not ours are there already. Raises as `install`."""
-    path = settings_file_of(settings)
-    warnings = _warnings(_read(path)[1])
-    launcher = launcher_in(settings.state_root)
+    warnings = _warnings(read_settings(settings_file_of(settings)))
+    return install_entries(CLAUDE_WIRING, settings, warnings, actions=True, others=False)
+
+
+def install_entries(
+    wiring: HostWiring, settings: Settings, warnings: Sequence[str] = (), now: datetime | None = None, **added: Any
+) -> InstallOutcome:
+    """Add our entries to the host's file; `added` are options of `add_entries`. Raises as `install`."""
+    path, launcher = file_of(wiring, settings), launcher_in(settings.state_root)
     write_launcher(launcher)
-    changed, backup = add_to_file(path, lambda document: _with_actions(document, launcher), without_hooks)
-    return InstallOutcome(path, changed, backup, warnings)
+    add = partial(add_entries, wiring, launcher=launcher, **added)
+    changed, backup = add_to_file(path, add, partial(remove_entries, wiring), now=now)
+    return InstallOutcome(path, changed, backup, tuple(warnings))
 
 
 def uninstall_actions(settings: Settings) -> UninstallOutcome:
     """Remove the hooks of tool calls and leave our others. Raises as `uninstall`."""
     path = settings_file_of(settings)
     before, document = _read(path)
-    if _ours(document) <= {*ACTION_EVENTS}:  # The plugin brings the others: then the file is as it was before.
-        launcher = launcher_in(settings.state_root)
-        return remove_from_file(path, lambda document: _with_actions(document, launcher), without_hooks)
-    updated = _without(document, ACTION_EVENTS)
+    if events_with_ours(CLAUDE_WIRING, document) <= {*ACTION_EVENTS}:  # The plugin brings the others.
+        return uninstall_entries(CLAUDE_WIRING, settings, actions=True, others=False)
+    updated = remove_entries(CLAUDE_WIRING, document, ACTION_EVENTS)
     if updated == document:
         return UninstallOutcome(path, False, False)
-    _replace(path, before, _dump(updated, before))
+    _replace_or_refuse(path, before, _dump(updated, before))
     return UninstallOutcome(path, True, False)
 
 
 def actions_installed(settings: Settings) -> bool:
-    """Are the hooks of tool calls in settings.json? Raises SettingsError."""
-    return _ours(_read(settings_file_of(settings))[1]).issuperset(ACTION_EVENTS)
+    """Whether the hooks of tool calls are in settings.json. Raises SettingsError."""
+    return events_with_ours(CLAUDE_WIRING, read_settings(settings_file_of(settings))).issuperset(ACTION_EVENTS)
 
 
 def may_offer_actions(settings: Settings) -> bool:
-    """Does Claude Code have our other hooks and not those of tool calls, and was the user never asked for them?
-
-    Raises SettingsError.
-    """
+    """Whether to ask about the hooks of tool calls: our other hooks are there, these are not, and nobody asked. Raises
+    SettingsError."""
     return (
         claude_is_wired(settings)
         and not actions_installed(settings)
@@ -231,30 +260,21 @@ def may_offer_actions(settings: Settings) -> bool:
 
 
 def claude_is_wired(settings: Settings) -> bool:
-    """Does Claude Code run hooks of ours, from its settings or the plugin? Raises SettingsError."""
+    """Whether Claude Code runs our hooks, from its settings or from the plugin. Raises SettingsError."""
     return bool(installed_events(settings)) or plugin_installed(settings)
 
 
 def remember_asked(settings: Settings) -> None:
-    """The user was asked whether the hooks of tool calls shall be wired: once is enough."""
+    """Remember that the user was asked about the hooks of tool calls, so that nobody asks again."""
     Path(settings.state.root, ACTIONS_ASKED).touch(mode=FILE_MODE)
-
-
-def _ours(document: Json) -> set[str]:
-    """The events that have an entry of ours."""
-    return {
-        event
-        for event, groups in _hooks(document).items()
-        if any(is_ours(one) for group in groups for one in _entries(group))
-    }
 
 
 def add_to_file(
     path: Path, add: Callable[[Json], Json], remove: Callable[[Json], Json], *, now: datetime | None = None
 ) -> tuple[bool, Path | None]:
-    """Change a host's file by `add`; (was it changed?, path of the copy that was made). `remove` undoes `add`.
+    """Change a host's file by `add`, which `remove` undoes; return whether it changed, and the path of the copy made.
 
-    Raises SettingsError when the file is no JSON object, HostFileUnwritable; it is then as it was.
+    Raises SettingsError when the file is no JSON object, HostFileUnwritable; the file is then as it was.
     """
     before, document = _read(path)
     updated = add(document)
@@ -290,32 +310,35 @@ def uninstall(settings: Settings) -> UninstallOutcome:
 
     Raises SettingsError when the file is no JSON object or cannot be written; it is then as it was.
     """
-    launcher = launcher_in(settings.state_root)
-    return remove_from_file(settings_file_of(settings), lambda document: with_hooks(document, launcher), without_hooks)
+    return uninstall_entries(CLAUDE_WIRING, settings)
+
+
+def uninstall_entries(wiring: HostWiring, settings: Settings, **added: Any) -> UninstallOutcome:
+    """Remove our entries from the host's file, to which they were added with the options `added`. Raises as
+    `uninstall`."""
+    add = partial(add_entries, wiring, launcher=launcher_in(settings.state_root), **added)
+    return remove_from_file(file_of(wiring, settings), add, partial(remove_entries, wiring))
 
 
 def remove_from_file(path: Path, add: Callable[[Json], Json], remove: Callable[[Json], Json]) -> UninstallOutcome:
     """Change a host's file by `remove`, and restore the copy as `uninstall` does. `add`: what was done to the copy."""
     before, document = _read(path)
-    if before is None or remove(document) == document:
-        return UninstallOutcome(path, False, False)
     cleaned = remove(document)
+    if before is None or cleaned == document:
+        return UninstallOutcome(path, False, False)
     newest = next(reversed(_copies(path)), None)
-    if newest is None or newest.name.endswith(NO_FILE):
-        restored = not cleaned
-        if restored:
-            path.unlink()  # There was no such file before us, and nobody has put anything else into it.
-        else:
-            _replace_or_refuse(path, before, _dump(cleaned, before))
-        if newest is not None:
-            newest.unlink()
-        return UninstallOutcome(path, True, restored)
-    if _same_settings(original := newest.read_bytes(), cleaned, lambda document: remove(add(document))):
-        _replace_or_refuse(path, before, original)
+    original = newest.read_bytes() if newest is not None and not newest.name.endswith(NO_FILE) else None
+    if original is None:
+        restored = not cleaned  # There was no such file before us, and nobody has put anything else into it.
+    else:
+        restored = _same_settings(original, cleaned, lambda document: remove(add(document)))
+    if restored and original is None:
+        path.unlink()
+    else:
+        _replace_or_refuse(path, before, original if restored and original is not None else _dump(cleaned, before))
+    if newest is not None and (restored or original is None):
         newest.unlink()
-        return UninstallOutcome(path, True, True)
-    _replace_or_refuse(path, before, _dump(cleaned, before))
-    return UninstallOutcome(path, True, False)
+    return UninstallOutcome(path, True, restored)
 
 
 def _copies(path: Path) -> list[Path]:
@@ -325,8 +348,7 @@ def _copies(path: Path) -> list[Path]:
 
 def _copy(path: Path, before: bytes | None, now: datetime) -> Path | None:
     """Copy the file before it is changed; None if there is none."""
-    older = _copies(path)
-    name = f"{path.name}{BACKUP_MARK}{now:%Y%m%d-%H%M%S}"
+    older, name = _copies(path), f"{path.name}{BACKUP_MARK}{now:%Y%m%d-%H%M%S}"
     number = sum(copy.name.startswith(name) for copy in older)
     copy = path.with_name(f"{name}-{number + 1}" if number else name)
     if before is None:
@@ -343,31 +365,24 @@ def read_settings(path: Path) -> Json:
 
 
 def installed_events(settings: Settings) -> dict[str, list[str]]:
-    """Our argv by event, as settings.json has them. Raises SettingsError."""
-    _, document = _read(settings_file_of(settings))
-    found: dict[str, list[str]] = {}
-    for event, groups in _hooks(document).items():
-        for group in groups:
-            for hook in _entries(group):
-                if is_ours(hook):
-                    found[event] = argv_of(hook)
-    return found
+    """Return our argv by event, as settings.json has them. Raises SettingsError."""
+    events = events_of(CLAUDE_WIRING, read_settings(settings_file_of(settings)))
+    return {event: argv_of(entry) for event, value in events.items() for entry in entries_of(value) if is_ours(entry)}
 
 
 def plugin_installed(settings: Settings) -> bool:
-    """Is our own Claude Code plugin, which contains the hooks, installed and enabled? Raises SettingsError.
+    """Whether our own Claude Code plugin, which contains the hooks, is installed and enabled. Raises SettingsError.
 
-    Another tool may call its plugin "memory", too. So a plugin whose folder is known is recognised by its
-    `hooks/hooks.json`; one whose folder is not listed only if its name or marketplace has "memoryvault" in it.
+    Another tool may call its plugin "memory" too. So a plugin whose folder is known is recognised by its
+    `hooks/hooks.json`; one whose folder is not listed, only if its name or marketplace contains "memoryvault".
     """
-    _, document = _read(settings_file_of(settings))
-    enabled = document.get("enabledPlugins")
+    enabled = read_settings(settings_file_of(settings)).get("enabledPlugins")
     folders = _plugin_folders(settings.hosts.claude_config_dir / "plugins" / "installed_plugins.json")
     for name, switched_on in (enabled if isinstance(enabled, dict) else {}).items():
         if switched_on is not True or str(name).partition("@")[0] not in PLUGIN_NAMES:
             continue
         if name in folders:
-            if any(_brings_our_hooks(folder) for folder in folders[name]):
+            if any(map(_brings_our_hooks, folders[name])):
                 return True
         elif "memoryvault" in str(name):
             return True
@@ -395,71 +410,127 @@ def _brings_our_hooks(folder: Path) -> bool:
 
 
 def argv_of(entry: object) -> list[str]:
-    """The words that an entry of any host runs; [] where that cannot be told."""
+    """Return the words that an entry of any host runs; [] where they cannot be read."""
     command = (entry.get("command") or entry.get("bash")) if isinstance(entry, dict) else None
     if not isinstance(entry, dict) or not isinstance(command, str):
         return []
     if isinstance(arguments := entry.get("args"), list):
         return [command, *map(str, arguments)]
     try:
-        return shlex.split(command)
+        words = shlex.split(command)
     except ValueError:
         return []
+    return words[words.index("||") + 1 :] if words[:3] == ["[", "!", "-x"] and "||" in words else words
 
 
-def is_ours(hook: object) -> bool:
-    """Is this an entry of ours, whatever folder the package was installed in then?"""
-    ours = split_hook_argv(argv_of(hook))
-    return ours is not None and len(ours[1]) > 0 and ours[1][0] in (*EVENTS, *ACTION_EVENTS)
+def file_of(wiring: HostWiring, settings: Settings) -> Path:
+    """Path of the host's file; of a symbolic link (dotfiles), the real path."""
+    return Path(os.path.realpath(wiring.file(settings)))
 
 
-def with_hooks(document: Json, launcher: str) -> Json:
-    """`document` with exactly one current entry of ours per event, those of tool calls if it had them; the order of all
-    others is kept."""
-    wanted = [*EVENTS, *(event for event in ACTION_EVENTS if event in _ours(document))]
-    return document if _current(document, wanted, launcher) else _added(without_hooks(document), wanted, launcher)
+def add_entries(
+    wiring: HostWiring, document: Json, launcher: str, *, actions: bool | None = None, others: bool = True
+) -> Json:
+    """Return `document` with exactly one current entry of ours per event; the order of all others is kept.
 
-
-def _with_actions(document: Json, launcher: str) -> Json:
-    """`document` with exactly one current entry of ours per event of tool calls; our others stay as they are."""
-    others = _without(document, [event for event in _ours(document) if event not in ACTION_EVENTS])
-    if _current(others, ACTION_EVENTS, launcher):
+    `actions`: whether those of tool calls are wanted; None: where the document has them. `others` False: our entries at
+    all other events stay as they are.
+    """
+    if actions is None:
+        actions = not events_with_ours(wiring, document).isdisjoint(wiring.actions)
+    wanted = {**(wiring.events if others else {}), **(wiring.actions if actions else {})}
+    events = events_of(wiring, document)
+    ours = [
+        argv_of(entry)
+        for event, value in events.items()
+        if others or event in wiring.actions
+        for entry in entries_of(value)
+        if is_ours(entry)
+    ]
+    if sorted(ours) == sorted(wiring.argv(event, launcher) for event in wanted):
         return document
-    return _added(_without(document, ACTION_EVENTS), ACTION_EVENTS, launcher)
+    cleaned = remove_entries(wiring, document, None if others else wiring.actions)
+    events = dict(events_of(wiring, cleaned))
+    for event, seconds in wanted.items():
+        events[event] = [*events.get(event, []), _entry(wiring, event, seconds, launcher)]
+    if wiring.shape == "named":
+        return {**cleaned, NAME: {"enabled": True, **events}}
+    head = {"version": 1} if wiring.shape == "flat" else {}
+    return {**head, **cleaned, "hooks": events}
 
 
-def _added(document: Json, events: Collection[str], launcher: str) -> Json:
-    hooks = dict(_hooks(document))
-    for event in events:
-        seconds = (TIMEOUT_SECONDS | ACTION_TIMEOUT_SECONDS)[event]
-        entry = {"type": "command", "command": shlex.join(hook_argv(event, launcher)), "timeout": seconds}
-        group: Json = {"matcher": MATCHERS[event]} if event in MATCHERS else {}
-        hooks[event] = [*hooks.get(event, []), {**group, "hooks": [entry]}]
-    return {**document, "hooks": hooks}
-
-
-def without_hooks(document: Json) -> Json:
-    """`document` without our entries, and without the groups, events and key that become empty."""
-    return _without(document, _hooks(document))
-
-
-def _without(document: Json, events: Collection[str]) -> Json:
-    """`without_hooks`, but only of these events."""
-    kept: dict[str, Any] = {}
-    for event, groups in _hooks(document).items():
-        remaining = []
-        for group in groups:
-            entries = _entries(group)
-            others = [hook for hook in entries if event not in events or not is_ours(hook)]
-            if len(others) == len(entries):
-                remaining.append(group)
-            elif others:
-                remaining.append({**group, "hooks": others})
-        if remaining or not groups:
+def remove_entries(wiring: HostWiring, document: Json, only: Collection[str] | None = None) -> Json:
+    """Return `document` without our entries, and without the containers that become empty. `only`: of these events."""
+    kept: Json = {}
+    events = events_of(wiring, document)
+    for event, value in events.items():
+        remaining = _without_ours(value) if only is None or event in only else value
+        if remaining or not value:
             kept[event] = remaining
-    if kept or not _hooks(document):
-        return {**document, "hooks": kept} if "hooks" in document else dict(document)
-    return {key: value for key, value in document.items() if key != "hooks"}
+    if kept == events:
+        return document
+    rest = dict(document)
+    if wiring.shape == "named":
+        del rest[NAME]
+        return {**rest, NAME: kept} if set(kept) - {"enabled"} else rest
+    if kept:
+        return {**document, "hooks": kept}
+    del rest["hooks"]
+    return {} if wiring.shape == "flat" and set(rest) <= {"version"} else rest
+
+
+def is_ours(entry: object) -> bool:
+    """Whether this is an entry of ours, whatever folder the launcher was in then."""
+    argv = argv_of(entry)
+    return len(argv) > 1 and is_launched(argv)
+
+
+def events_with_ours(wiring: HostWiring, document: Json) -> set[str]:
+    """Events that have an entry of ours."""
+    events = events_of(wiring, document)
+    return {event for event, value in events.items() if any(map(is_ours, entries_of(value)))}
+
+
+def _entry(wiring: HostWiring, event: str, seconds: int, launcher: str) -> Json:
+    command = shlex.join(wiring.argv(event, launcher))
+    if wiring.is_strict:
+        command = IF_THERE.format(file=shlex.quote(launcher)) + command
+    if wiring.shape == "flat":
+        return {"type": "command", "bash": command, "timeoutSec": seconds}
+    hook: Json = {"type": "command", "command": command, "timeout": seconds * wiring.time_unit}
+    if wiring.shape == "named":
+        return hook
+    return {**({"matcher": wiring.matchers[event]} if event in wiring.matchers else {}), "hooks": [hook]}
+
+
+def events_of(wiring: HostWiring, document: Json) -> Json:
+    events = document.get(NAME if wiring.shape == "named" else "hooks", {})
+    return events if isinstance(events, dict) else {}
+
+
+def entries_of(value: object) -> Iterator[object]:
+    """Yield the entries of one event, whether they are in groups or not."""
+    for item in value if isinstance(value, list) else ():
+        if isinstance(item, dict) and isinstance(item.get("hooks"), list):
+            yield from item["hooks"]
+        else:
+            yield item
+
+
+def _without_ours(value: Any) -> Any:
+    if not isinstance(value, list):
+        return value
+    remaining = []
+    for item in value:
+        if isinstance(item, dict) and isinstance(item.get("hooks"), list):
+            others = [hook for hook in item["hooks"] if not is_ours(hook)]
+            if len(others) == len(item["hooks"]):
+                remaining.append(item)
+            elif others:
+                remaining.append({**item, "hooks": others})
+        elif not is_ours(item):
+            remaining.append(item)
+    return remaining
 
 
 def precompile() -> None:
@@ -468,35 +539,10 @@ def precompile() -> None:
         compileall.compile_dir(STUB.parents[1] / name, maxlevels=0, quiet=2)
 
 
-def _current(document: Json, wanted: Collection[str], launcher: str) -> bool:
-    count = 0
-    for event, groups in _hooks(document).items():
-        for group in groups:
-            for hook in _entries(group):
-                if is_ours(hook):
-                    if event not in wanted or argv_of(hook) != hook_argv(event, launcher):
-                        return False
-                    count += 1
-    return count == len(wanted)
-
-
-def _hooks(document: Json) -> Json:
-    hooks = document.get("hooks", {})
-    return hooks if isinstance(hooks, dict) else {}
-
-
-def _entries(group: object) -> list[Any]:
-    """The entries of a group; [] if it has an unknown shape, which the host reports."""
-    entries = group.get("hooks") if isinstance(group, dict) else None
-    return entries if isinstance(entries, list) else []
-
-
 def switched_off(settings: Settings) -> str:
-    """Why Claude Code runs no hook of ours, wherever it is wired; '' if no setting keeps it from that.
-
-    Raises SettingsError when the user's settings are no JSON object or cannot be read.
-    """
-    return next(iter(_warnings(_read(settings_file_of(settings))[1])), "")
+    """Return why Claude Code runs none of our hooks, '' if no setting prevents it. Raises SettingsError for bad
+    settings."""
+    return next(iter(_warnings(read_settings(settings_file_of(settings)))), "")
 
 
 def _warnings(document: Json) -> tuple[str, ...]:
@@ -504,7 +550,7 @@ def _warnings(document: Json) -> tuple[str, ...]:
         return ("Claude Code's setting disableAllHooks is on: no hook will run until you switch it off",)
     for path in MANAGED_FILES:
         try:
-            managed = _read(path)[1]
+            managed = read_settings(path)
         except SettingsError:
             continue  # The host's own business: it says so itself.
         for name in ("disableAllHooks", "allowManagedHooksOnly"):
@@ -537,7 +583,8 @@ def _read(path: Path) -> tuple[bytes | None, Json]:
 
 
 def _same_settings(data: bytes, document: Json, there_and_back: Callable[[Json], Json]) -> bool:
-    """Is `document` what the copy holds, or what is left of that once our hooks were added and removed?"""
+    """Whether `document` has the settings of the copy, or what is left of them once our hooks were added and
+    removed."""
     try:
         original = json.loads(data.decode("utf-8-sig")) if data.strip() else {}
         return _without_empty(document) in (_without_empty(original), _without_empty(there_and_back(original)))
@@ -546,14 +593,14 @@ def _same_settings(data: bytes, document: Json, there_and_back: Callable[[Json],
 
 
 def _without_empty(document: Json) -> Json:
-    """The settings without events that have no hooks, and without `hooks` if it has no events."""
-    hooks = {event: groups for event, groups in _hooks(document).items() if groups}
+    """Return the settings without events that have no hooks, and without `hooks` if it has no events."""
+    hooks = {event: groups for event, groups in events_of(CLAUDE_WIRING, document).items() if groups}
     rest = {key: value for key, value in document.items() if key != "hooks"}
     return {**rest, "hooks": hooks} if hooks else rest
 
 
 def _dump(document: Json, like: bytes | None) -> bytes:
-    """The document in the file's own format: what is the same in the file `like` keeps its text."""
+    """Format the document like the file `like`: what is the same in it keeps its text."""
     text = (like or b"").decode("utf-8-sig", "replace")
     indent: int | str = 2
     for line in text.split("\n"):
@@ -565,8 +612,7 @@ def _dump(document: Json, like: bytes | None) -> bytes:
     newline = "\r\n" if "\r\n" in text else "\n"
     unit = indent if isinstance(indent, str) else " " * indent
     try:
-        start = len(text) - len(text.lstrip())
-        end = len(text.rstrip())
+        start, end = len(text) - len(text.lstrip()), len(text.rstrip())
         edited = text[:start] + _with_members(text[start:end], document, "", unit, newline) + text[end:]
         if json.loads(edited) == document:
             return mark + edited.encode()
@@ -578,7 +624,7 @@ def _dump(document: Json, like: bytes | None) -> bytes:
 
 
 def _with_members(text: str, new: Json, blank: str, unit: str, newline: str) -> str:
-    """The text of an object, changed to hold `new`; what does not differ is left as it is written."""
+    """Change the text of an object to hold `new`; what does not differ keeps its text."""
     old = json.loads(text)
     for key in old:
         if key not in new:
@@ -621,7 +667,7 @@ class _Member(NamedTuple):
 
 
 def _members(text: str) -> tuple[list[_Member], int]:
-    """The members of the object that begins the text, and where its closing brace is."""
+    """Return the members of the object that begins the text, and where its closing brace is."""
     decode = json.JSONDecoder().raw_decode
     found: list[_Member] = []
     at = _past_blank(text, 1)

@@ -1,4 +1,4 @@
-"""Handling each event once, though the hook may be installed twice: the first process claims it by a file."""
+"""Handle each event once, even if the hook is installed twice: the first process claims it by a file."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import os
 import time
 
 IDENTIFIED_SECONDS = 60.0
-"""Two installations of one hook run within this time: for an event with the host's id of the prompt."""
+"""How far apart two installations of one hook may handle an event that has the host's id of the prompt."""
 UNIDENTIFIED_SECONDS = 2.0
-"""The same for an event without an id: two of them with the same payload may be different ones."""
+"""The same for an event without an id: two events with the same payload may be different ones."""
 MAX_CLAIM_AGE_SECONDS = 3600.0
 
 

@@ -7,6 +7,7 @@ const LAUNCHER = "@LAUNCHER@"
 const ACTIONS = false // `memory guard --on`: each call of these tools then starts a process.
 const TOOLS = new Set(["bash", "edit", "write", "apply_patch"])
 const MARK = "memoryvault"
+const IS_TYPED = process.argv.length < 3 // In the terminal client; not with `opencode run …`, `serve` and the like.
 const OF_ITS_OWN = /^You are a (title generator|context summarization agent)/ // Requests in which nobody works.
 const PATIENCE_MS = 5000 // The hook ends itself long before.
 
@@ -77,14 +78,14 @@ export default async ({ client, directory }) => {
     // A command's text is not typed; nothing in OpenCode's own record tells the two apart.
     "command.execute.before": safe(async ({ command, arguments: words }, { parts }) => {
       for (const part of parts) {
-        if (part.type === "text") part.metadata = { ...part.metadata, [MARK]: { command, arguments: words } }
+        if (part.type === "text") part.metadata = { ...part.metadata, [MARK]: { command: IS_TYPED ? command : "", arguments: words } }
       }
     }),
     "chat.message": safe(async ({ sessionID }, { message, parts }) => {
       const session = await sessionOf(sessionID)
       if (session.parent) return
       const typed = parts.filter((part) => part.type === "text" && !part.synthetic)
-      for (const part of typed) part.metadata = { [MARK]: "typed", ...part.metadata }
+      if (IS_TYPED) for (const part of typed) part.metadata = { [MARK]: "typed", ...part.metadata }
       if (!typed.length) return
       await open(session)
       const prompt = typed.map((part) => part.text).join("\n")

@@ -7,7 +7,11 @@ from __future__ import annotations
 import os
 
 from ..runtime.layout import resolve_within
-from .claude import extract_question, format_answer
+from .claude import ANSWERS as ANSWERS
+from .claude import EMPTY_ANSWER as EMPTY_ANSWER
+from .claude import EVENTS as EVENTS
+from .claude import extract_question as extract_question
+from .claude import format_answer as format_answer
 from .claude import read_call as _read_call
 from .payload import quote, text_of
 
@@ -18,12 +22,9 @@ if TYPE_CHECKING:
     from .payload import HookCall
 
 HOST = "opencode"
-ANSWERS = True
-EMPTY_ANSWER = ""
-EVENTS: dict[str, str] = {}
 TOOLS = {"bash": "Bash", "edit": "Edit", "write": "Write", "apply_patch": "Edit"}
 ARGUMENTS = {"filePath": "file_path", "oldString": "old_string", "newString": "new_string", "patchText": "new_string"}
-PATCHED = ("*** Update File: ", "*** Add File: ", "*** Delete File: ")
+PATCHED = ("*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: ")
 PLUGIN_FILE = "plugin/memoryvault.js"
 _OURS = b"// MemoryVault's plugin for OpenCode."
 _SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "opencode.js")
@@ -31,17 +32,6 @@ _NO_ACTIONS, _ACTIONS = b"const ACTIONS = false", b"const ACTIONS = true"
 LOCK = b'{"lockfileVersion":3,"packages":{"":{"dependencies":{"@opencode-ai/plugin":"*"}}}}\n'
 """With an empty node_modules/ beside it OpenCode finds what it looks for. Where any plugin is, each start waits until
 it has fetched its own package, 77 s without a network; ours does not need it."""
-
-__all__ = [
-    "ANSWERS",
-    "EMPTY_ANSWER",
-    "EVENTS",
-    "HOST",
-    "extract_question",
-    "format_answer",
-    "read_call",
-    "resolve_transcript",
-]
 
 
 def read_call(event: str, payload: dict[str, Any]) -> HookCall:
@@ -52,9 +42,8 @@ def read_call(event: str, payload: dict[str, Any]) -> HookCall:
     arguments = payload.get("tool_input")
     if isinstance(arguments, dict):
         named = {ARGUMENTS.get(name, name): value for name, value in arguments.items()}
-        for line in text_of(arguments, "patchText").split("\n"):
-            if line.startswith(PATCHED):
-                named.setdefault("file_path", line.partition(": ")[2].strip())
+        patch = text_of(arguments, "patchText").split("\n")
+        named["file_paths"] = [line.partition(": ")[2].strip() for line in patch if line.startswith(PATCHED)]
         payload["tool_input"] = named
     return call
 
@@ -87,12 +76,14 @@ def remove_plugin(folder: str) -> bool:
     path = os.path.join(folder, PLUGIN_FILE)
     lock, modules = os.path.join(folder, "package-lock.json"), os.path.join(folder, "node_modules")
     is_there = (_read(path) or b"").startswith(_OURS)
-    is_spared = _read(lock) == LOCK and os.path.isdir(modules) and not os.listdir(modules)
+    has_modules = os.path.lexists(modules)
+    is_spared = _read(lock) == LOCK and not (has_modules and (not os.path.isdir(modules) or os.listdir(modules)))
     if is_there:
         os.unlink(path)
     if is_spared:
         os.unlink(lock)
-        os.rmdir(modules)
+        if has_modules:
+            os.rmdir(modules)
     for emptied in (os.path.dirname(path), folder) if is_there or is_spared else ():
         if os.path.isdir(emptied) and not os.listdir(emptied):
             os.rmdir(emptied)
@@ -120,12 +111,14 @@ def _spare_the_wait(folder: str) -> bool:
 
     from ..runtime.atomic_file import replace_file
 
-    for name in ("node_modules", "package.json", "package-lock.json", "tool", "tools", "plugins"):
-        if os.path.lexists(os.path.join(folder, name)):
-            return False
+    lock = os.path.join(folder, "package-lock.json")
+    is_begun = _read(lock) == LOCK  # By a run that was killed.
+    theirs = ("node_modules", "package.json", "tool", "tools", "plugins", *(() if is_begun else ("package-lock.json",)))
+    if any(os.path.lexists(os.path.join(folder, name)) for name in theirs):
+        return False
     if len(os.listdir(os.path.join(folder, os.path.dirname(PLUGIN_FILE)))) > 1:
         return False
-    replace_file(Path(folder, "package-lock.json"), LOCK)
+    replace_file(Path(lock), LOCK)
     os.mkdir(os.path.join(folder, "node_modules"))
     return True
 

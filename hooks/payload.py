@@ -1,6 +1,6 @@
-"""Reading what a host sends on standard input: JSON and `HookCall`, without the `json` and `re` modules.
+"""Read what a host sends on standard input, as JSON and as a `HookCall`, without the `json` and `re` modules.
 
-Importing `json` costs about as much as half a bare interpreter start; its C scanner costs a tenth of that.
+Importing `json` takes about half as long as starting a bare interpreter; its C scanner takes a tenth of that.
 """
 
 from __future__ import annotations
@@ -69,6 +69,6 @@ def parse_object(raw: bytes) -> dict[str, Any] | None:
 
 
 def text_of(payload: dict[str, Any], key: str) -> str:
-    """The string under `key`; '' when it is absent or of another type."""
+    """Return the string under `key`; '' when it is absent or of another type."""
     value = payload.get(key)
     return value if isinstance(value, str) else ""

@@ -1,8 +1,8 @@
-"""UserPromptSubmit: what the vault knows about this prompt, within the budget whatever the recall service does.
+"""UserPromptSubmit: find what the vault knows about a prompt, within the budget whatever the recall service does.
 
-The service is asked, and while it thinks the hook searches the words itself: on a busy machine that answer is there
-when the service's is not. The service's counts, by words and meaning, if it comes in time. Only a few hooks search at
-the same time: when many prompts come at once, twenty more searches would make all of them late."""
+The hook asks the service and meanwhile searches the words itself, in a thread: on a busy machine or a disk that hangs,
+one of the two still answers. The service's answer, by words and meaning, is taken if it comes in time.
+"""
 
 from __future__ import annotations
 
@@ -22,23 +22,19 @@ if TYPE_CHECKING:
     from .payload import HookCall
     from .search import FallbackHits
 
+# All in seconds since the process started. At 0.26 the watchdog ends the hook; at 0.3 its time is over.
 SERVICE_DEADLINE_SECONDS = 0.245
-"""Since the process started: until then the service's answer is waited for."""
+"""The service's answer is waited for until then."""
 READY_DEADLINE_SECONDS = 0.18
 """The same where the hook's own search has found something."""
 SEARCH_START_DEADLINE_SECONDS = 0.2
 """After this the hook's own search is not begun."""
 SEARCH_DEADLINE_SECONDS = 0.23
-"""Since the process started, as all but the next. At 0.26 the watchdog ends the hook; at 0.3 its time is over."""
-SEARCH_OVERRUN_SECONDS = 0.02
-"""How much longer the hook's own search is waited for: it looks at the clock between two files only."""
-MAX_CONCURRENT_SEARCHES = 2
-"""Of all hooks of one state folder: as many as a small machine has cores."""
-POLL_SECONDS = 0.01
+"""The hook's own search stops then, and is waited for 0.02 longer: it looks at the clock between two files only."""
 
 
 class PromptAnswer:
-    """What a prompt hook prints."""
+    """The answer of a prompt hook."""
 
     __slots__ = ("block", "found", "note", "paths", "service", "status")
 
@@ -54,13 +50,13 @@ class PromptAnswer:
         self.note = note
         """What was missing, '' when nothing was."""
         self.service = service
-        """'ok', 'absent', 'slow', 'too busy', 'not asked' or 'broken (why)'."""
+        """'ok', 'absent', 'slow', 'not asked' or 'broken (why)'."""
         self.found = found
         """For the log: how many entries were found by meaning (`vec_hits`), by words (`grep_hits`), and both ways."""
 
 
 def answer_prompt(question: str, call: HookCall, settings: Mapping[str, str], started: float) -> PromptAnswer:
-    """Answer `question` for a process that started at `started` (monotonic seconds). Never raises."""
+    """Return the answer to `question` for a process that started at `started` (monotonic seconds). Never raises."""
     k = int(settings["recall_k"])
     token_budget = int(settings["token_budget"])
     service = "not asked"
@@ -76,24 +72,17 @@ def answer_prompt(question: str, call: HookCall, settings: Mapping[str, str], st
     except OSError as error:
         service = f"broken ({error})"
     own = _OwnSearch(question, call, settings, k, started)
-    own.try_start()
-    while request is not None and service == "slow" and time.monotonic() < until:
-        if own.has_hits:  # There is an answer: it must be printed before the watchdog ends the hook on a busy machine.
-            until = min(until, started + READY_DEADLINE_SECONDS)
-        patience = SERVICE_DEADLINE_SECONDS if own.has_hits else POLL_SECONDS
-        answer, service = _await_answer(request, min(time.monotonic() + patience, until), service)
+    for seconds in (READY_DEADLINE_SECONDS, SERVICE_DEADLINE_SECONDS):
+        if request is None or service != "slow" or (own.has_hits and seconds > READY_DEADLINE_SECONDS):
+            break
+        answer, service = _await_answer(request, started + seconds, service)
         if answer is not None:
             return answer
-        own.try_start()
-    while own.may_start:
-        own.try_start()
-        if own.may_start:
-            time.sleep(POLL_SECONDS)
     return _render(own.wait_for_hits(), token_budget, service)
 
 
 def _await_answer(request: RecallCall, deadline: float, service: str) -> tuple[PromptAnswer | None, str]:
-    """The service's answer if it comes until `deadline`, and the state of the service, which else stays `service`."""
+    """Return the service's answer if it comes by `deadline`, and the state of the service, else `service`."""
     try:
         response = request.wait(deadline)
     except OSError as error:
@@ -103,93 +92,49 @@ def _await_answer(request: RecallCall, deadline: float, service: str) -> tuple[P
     answer = _parse_answer(response)
     if answer is not None:
         return answer, "ok"
-    return None, "too busy" if response.get("late") is True else "broken (it reported an error)"
+    return None, "broken (it reported an error)"
 
 
 class _OwnSearch:
     """A search without the service, in a thread: the vault's disk may never respond, and the service still may."""
 
     def __init__(self, question: str, call: HookCall, settings: Mapping[str, str], k: int, started: float) -> None:
+        """Start the search, if there is time for it."""
         self._deadline = started + SEARCH_DEADLINE_SECONDS
-        self._start_deadline = started + SEARCH_START_DEADLINE_SECONDS
         self._done = allocate_lock()
-        self._done.acquire()
         self._hits: FallbackHits | None = None
-        self._note = ""
-        self._is_started = self._is_crowded = False
-        self._run = f"{settings['state']}/run"
-        self._arguments = (question, call, settings, k, started)
-
-    @property
-    def may_start(self) -> bool:
-        """Is it not started yet, and is there still time for it?"""
-        return not self._is_started and time.monotonic() < self._start_deadline
+        self._note = "own search late"
+        if time.monotonic() < started + SEARCH_START_DEADLINE_SECONDS:
+            self._done.acquire()
+            start_new_thread(self._work, (question, call, settings, k, started))
+        else:
+            self._note = "time budget exceeded"
 
     @property
     def has_hits(self) -> bool:
-        """Is it done, and did it find anything?"""
+        """Whether it is done and has found anything."""
         return self._hits is not None and bool(self._hits.hits)
 
-    def try_start(self) -> None:
-        """Start if there is time, unless MAX_CONCURRENT_SEARCHES others are running."""
-        if not self.may_start:
-            return
-        slot = _acquire_search_slot(self._run)
-        self._is_crowded = slot is None
-        if slot is not None:
-            self._is_started = True
-            start_new_thread(self._work, (slot,))
-
-    def _work(self, slot: int) -> None:
+    def _work(self, *arguments: Any) -> None:
         try:
-            self._hits = _search(*self._arguments)
+            self._hits = _search(*arguments)
         except Exception as error:  # noqa: BLE001  Nobody looks at a thread's traceback; the note is logged.
             self._note = f"recall engine error: {error}"
         finally:
-            if slot >= 0:
-                os.close(slot)
             self._done.release()
 
     def wait_for_hits(self) -> FallbackHits:
-        """The hits by the deadline; none, with the reason, if the search was not started or is late."""
-        if self._is_started:
-            self._done.acquire(timeout=max(self._deadline + SEARCH_OVERRUN_SECONDS - time.monotonic(), 0.001))
-            if self._hits is not None:
-                return self._hits
-            why = self._note or "own search late"
-        else:
-            why = "other hooks were searching" if self._is_crowded else "time budget exceeded"
+        """Return the hits; none, with the reason, if the search was not started or is late."""
+        self._done.acquire(timeout=max(self._deadline + 0.02 - time.monotonic(), 0.001))
+        if self._hits is not None:
+            return self._hits
         from .search import FallbackHits
 
-        return FallbackHits([], why, False)
-
-
-def _acquire_search_slot(run: str) -> int | None:
-    """Descriptor of the lock of a free slot; None when all are taken; -1 where there can be no lock.
-
-    A state folder that cannot be written must not keep a prompt from its answer.
-    """
-    from fcntl import LOCK_EX, LOCK_NB, flock
-
-    for number in range(MAX_CONCURRENT_SEARCHES):
-        try:
-            slot = os.open(f"{run}/search-{number}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError:
-            return -1
-        try:
-            flock(slot, LOCK_EX | LOCK_NB)
-        except BlockingIOError:
-            os.close(slot)
-        except OSError:
-            os.close(slot)
-            return -1
-        else:
-            return slot
-    return None
+        return FallbackHits([], self._note, False)
 
 
 def _parse_answer(response: dict[str, Any]) -> PromptAnswer | None:
-    """The service's answer; None when it reports that it could not answer."""
+    """Parse the service's answer; None when it reports that it could not answer."""
     block, status, paths = response.get("block"), response.get("status"), response.get("paths")
     if response.get("ok") is not True or not isinstance(block, str) or not isinstance(paths, list):
         return None

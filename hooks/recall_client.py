@@ -1,4 +1,4 @@
-"""One request to the recall service over its UNIX socket, with a deadline for everything."""
+"""Send one request to the recall service over its UNIX socket, with a deadline for everything."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
 
 ANSWER_LIMIT_BYTES = 1 << 20
 TEXT_LIMIT_CHARACTERS = 20_000
-"""Of a pasted log the beginning and the end say what the question is about."""
+"""Longest text that is sent. Of a longer one, such as a pasted log, the beginning and the end are sent."""
 
 
 def shorten(text: str, limit: int = TEXT_LIMIT_CHARACTERS) -> str:
-    """The first and the last half of a text that is longer than `limit` characters."""
+    """Return the first and the last half of a text that is longer than `limit` characters."""
     return text if len(text) <= limit else text[: limit // 2] + "\n" + text[-(limit // 2) :]
 
 
 class RecallCall:
-    """A request that was sent; its answer may be waited for more than once."""
+    """A request that was sent. Its answer may be waited for more than once."""
 
     __slots__ = ("_buffer", "_socket")
 
     def __init__(self, path: str, request: bytes, deadline: float) -> None:
-        """Connect and send; raises OSError (FileNotFoundError, ConnectionRefusedError: nobody is there)."""
+        """Connect and send. Raises OSError; FileNotFoundError or ConnectionRefusedError where no service listens."""
         self._buffer = b""
         self._socket = _unix_socket()
         self._socket.settimeout(max(deadline - time.monotonic(), 0.001))
@@ -39,7 +39,7 @@ class RecallCall:
         self._socket.sendall(request)
 
     def wait(self, deadline: float) -> dict[str, Any] | None:
-        """The service's answer, or None when it has not come by `deadline` (monotonic seconds).
+        """Return the service's answer, or None when it has not come by `deadline` (monotonic seconds).
 
         Raises OSError when the connection broke or the answer is no JSON object.
         """
@@ -69,7 +69,7 @@ def _unix_socket() -> Any:
 
 
 def _is_ours(connection: Any) -> bool:
-    """Does the process at the other end run as this user? Its answer goes into a prompt."""
+    """Whether the process at the other end runs as this user: its answer goes into a prompt."""
     if sys.platform == "linux":
         sockets = socket_module()
         credentials = connection.getsockopt(sockets.SOL_SOCKET, sockets.SO_PEERCRED, 12)  # struct ucred: pid, uid, gid
@@ -80,7 +80,8 @@ def _is_ours(connection: Any) -> bool:
 
 
 def format_request(text: str, k: int, cwd: str, session: str, until: float, token_budget: int) -> bytes:
-    """A recall request as one line of the service's protocol, version 1. `until`: deadline in monotonic seconds."""
+    """Format a recall request as one line of the service's protocol, version 1. `until`: deadline in monotonic
+    seconds."""
     budget_ms = int((until - time.monotonic()) * 1000)
     return (
         f'{{"v":1,"op":"recall","text":{quote(shorten(text))},"k":{k},"cwd":{quote(cwd)},"session":{quote(session)},'
@@ -89,7 +90,7 @@ def format_request(text: str, k: int, cwd: str, session: str, until: float, toke
 
 
 def is_listening(path: str) -> bool:
-    """Does a process accept connections at `path`? A stopped one counts: the kernel accepts for it."""
+    """Whether a process accepts connections at `path`. A stopped one counts: the kernel accepts for it."""
     probe = _unix_socket()
     try:
         probe.settimeout(0.02)

@@ -1,4 +1,4 @@
-"""The receipt of a prompt that the hook answered without the recall service, which writes its own."""
+"""Write the receipt of a prompt that the hook answered without the recall service, which writes its own receipts."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _append(log_file: str, line: str) -> None:
 
 
 def append_action(log_file: str, call: HookCall, paths: list[str], guard: str, ms: float) -> None:
-    """Append what was told at a session's start or at a tool call. Never raises."""
+    """Append the receipt of what was given at a session's start or at a tool call. Never raises."""
     channel = "core" if call.event == "SessionStart" else "action"
     quoted = ",".join(quote(path) for path in paths)
     _append(
@@ -53,7 +53,10 @@ def append_action(log_file: str, call: HookCall, paths: list[str], guard: str, m
 
 
 def format_receipt(question: str, session: str, answer: PromptAnswer, ms: float, now: float) -> str:
-    """A receipt as JSON, with the fields of index/receipts.py but for scores. `ms`: duration; `now`: unix seconds."""
+    """Format a receipt as JSON, with the fields of index/receipts.py except for scores.
+
+    `ms`: duration; `now`: Unix seconds.
+    """
     at = _at(now)
     query = short_hash(shorten(question).encode("utf-8", "replace"))  # As in index/receipts.py.
     paths = [quote(path) for path in answer.paths]

@@ -1,8 +1,8 @@
-"""Recall without the service: one search by words, of index.db, or of the files themselves where there is no index.
+"""Recall without the service: search index.db by words, or the files themselves where there is no index.
 
-The best passages are put to the gate (vault/gate.py) with its weights for words alone. Both ways apply the scope of a
-hook (entries in use, no special folder, no other project), read the file of every hit before it is shown, and stop at a
-deadline with the hits so far.
+The gate (vault/gate.py) decides on the best passages with its weights for words alone. Either way the search is limited
+to the scope of a hook (entries in use, no special folder, no other project), reads the file of every hit before it is
+shown, and stops at a deadline with the hits so far.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..runtime.normal_form import normal_form
 from ..vault.automemory import ON_DEMAND_KINDS, kind_by_path
 from ..vault.gate import BY_WORDS, log_odds, note_features, rarity, threshold, word_features
 from .entryfile import EntryFile, is_entry_name, read_entry_file
-from .keywords import significant_words
+from .keywords import significant_words, split_words
 from .sqlite import open_database
 
 TYPE_CHECKING = False
@@ -30,11 +30,11 @@ SCOPE = (
     " AND m.special IN ('', ?) AND COALESCE(m.project, '') IN ('', ?)"
     " AND COALESCE(m.kind, '') NOT IN ('topic', 'topic-index', 'session-cost')"
 )
-"""What a hook may show: not the index of the agent's own notes, which the session has since its start, and not those
-notes themselves, which are read on demand. Parameters: the statuses that are out of use, `_always-load` or '', and the
-project."""
+"""Condition for what a hook may show. The index of the agent's own notes, which the session has had since its start,
+and those notes, which are read on demand, are left out. Parameters: the statuses that are out of use, `_always-load` or
+'', and the project."""
 TOKENIZER = "porter unicode61 remove_diacritics 2"
-"""As of chunk_fts (index/schema.py)."""
+"""The same as for chunk_fts (index/schema.py)."""
 BEST = (
     "SELECT m.path, m.project, m.session, c.rowid, c.text FROM (SELECT rowid, bm25(chunk_fts, 3.0, 2.0, 1.0) AS"
     " score FROM chunk_fts WHERE chunk_fts MATCH ? ORDER BY score LIMIT ?) f JOIN chunk c ON c.rowid = f.rowid"
@@ -49,48 +49,51 @@ RIVALS = (
 KEYWORD_LIMIT = 300
 """Passages that are ranked before the scope is applied."""
 SCORED_PASSAGES = 4_000
-"""As in index/query.py: so many passages are scored in some 15 ms."""
+"""Most passages that are scored, in some 15 ms; see index/query.py."""
 TERM_LIMIT = 24
-"""The rarest words of a prompt say what it is about."""
+"""Most words that are searched: the rarest ones."""
 GATED_ENTRIES = 12
 PROJECT_PRIOR = 0.2
-"""Log-odds for an entry of the project: it comes first among equals."""
+"""Log-odds added for an entry of the project: it comes first among equals."""
 SKILL_KIND = "skill"
-"""As in vault/entry.py, which takes too long to import for a hook."""
+"""The same as in vault/entry.py, which takes too long to import for a hook."""
 MIN_SKILL_COVERAGE = 0.5
-"""Share of the prompt that a skill must have: dozens of them describe common work in common words."""
+"""Share of the prompt that a skill must cover: skills describe common work in common words."""
 SEARCHED_FILES = "searched the files"
 EXCERPT_CHARACTERS = 1600
-"""Of a longer entry only the passage that matched is shown."""
+"""Longest entry that is shown whole; of a longer one the passage that matched is shown."""
 LOCK_PATIENCE_SECONDS = 0.02
 SCAN_FILE_LIMIT = 5000
 READING_SHARE = 0.5
-"""Of the time that is left; the other half is for the search of what was read."""
+"""Share of the remaining time for reading files; the rest is for searching what was read."""
 
 
 class FallbackQuery:
     """What to search for, and where."""
 
-    __slots__ = ("deadline", "eagerness", "exclude", "k", "project", "search_always_load", "text", "vault")
+    __slots__ = ("deadline", "eagerness", "exclude", "is_gated", "k", "project", "search_always_load", "text", "vault")
 
-    def __init__(self, text: str, vault: str, project: str, k: int, exclude: set[str], deadline: float) -> None:
+    def __init__(self, text: str, vault: str, project: str | None, k: int, exclude: set[str], deadline: float) -> None:
         self.text = text
         self.vault = vault
         self.project = project
+        """Entries of this project and of none are searched; None: of all projects, where the files are searched."""
         self.k = k
         self.exclude = exclude
         """Vault-relative paths of entries that the session has already."""
         self.deadline = deadline
         """time.monotonic() at which to stop."""
         self.search_always_load = False
-        """Search `_always-load` too? Only where it is recorded which of its entries the session has."""
+        """Whether to search `_always-load` too: only where it is recorded which of its entries the session has."""
         self.eagerness = "balanced"
         """A position of the setting `recall.eagerness`."""
+        self.is_gated = True
+        """Whether only entries that pass the gate are wanted, as for a prompt."""
 
 
 class FallbackHits:
-    """Hits, best first; `degraded`: what was missing, in words; `searched`: False when neither index nor files were;
-    `ranked`: how many entries the words were found in, at most GATED_ENTRIES."""
+    """Hits, best first. `degraded`: what was missing, in words. `searched`: False when neither index nor files were
+    searched. `ranked`: how many entries have the words, at most GATED_ENTRIES."""
 
     __slots__ = ("degraded", "hits", "ranked", "searched")
 
@@ -126,7 +129,7 @@ def search(query: FallbackQuery, index_db: str) -> FallbackHits:
 
 
 def _search(query: FallbackQuery, words: list[str], connection: Any, degraded: str) -> FallbackHits:
-    """The entries that pass the gate, the surest first."""
+    """Return the entries that pass the gate, the surest first."""
     connection.execute("PRAGMA temp_store = MEMORY")
     connection.execute(f"CREATE VIRTUAL TABLE temp.said USING fts5(text, tokenize = '{TOKENIZER}')")
     connection.execute("CREATE VIRTUAL TABLE temp.said_term USING fts5vocab(temp, said, instance)")
@@ -148,6 +151,11 @@ def _search(query: FallbackQuery, words: list[str], connection: Any, degraded: s
         return FallbackHits([], degraded, True)
     hits: list[tuple[float, EntryFile]] = []
     best = _best_passages(query, connection, match)
+    # As the service has it: a single word gets the note that no other shares it with, and brings no other.
+    is_one_run = len(split_words(normal_form(query.text))) == 1
+    is_lone_word = is_one_run and len(words) == 1 and query.text.strip()[1:] == query.text.strip()[1:].lower()
+    if query.is_gated and is_lone_word and len(best) > 1:
+        return FallbackHits([], degraded, True, len(best))
     for path, project, session, chunk, passage in best:
         if time.monotonic() > query.deadline:
             break
@@ -162,18 +170,20 @@ def _search(query: FallbackQuery, words: list[str], connection: Any, degraded: s
         if project:
             sure += PROJECT_PRIOR
         is_poor_skill = is_skill and pair["coverage"] < MIN_SKILL_COVERAGE
-        if sure < threshold(BY_WORDS, query.eagerness) or is_poor_skill:
+        is_answer = is_one_run and len(best) == 1 and not is_skill and bool(pair["complete"])
+        if query.is_gated and not is_answer and (sure < threshold(BY_WORDS, query.eagerness) or is_poor_skill):
             continue
         hit.session = session or ""
         if len(hit.body) > EXCERPT_CHARACTERS:
             hit.excerpt = _excerpt(hit.body, passage)
         hits.append((sure, hit))
     hits.sort(key=lambda pair: -pair[0])
-    return FallbackHits(_one_skill([hit for _, hit in hits])[: query.k], degraded, True, len(best))
+    found = [hit for _, hit in hits]
+    return FallbackHits((_one_skill(found) if query.is_gated else found)[: query.k], degraded, True, len(best))
 
 
 def _stems(connection: Any, texts: list[str]) -> list[set[str]]:
-    """The terms under which FTS5 indexes each of the texts."""
+    """Return the terms under which FTS5 indexes each of the texts."""
     connection.execute("DELETE FROM temp.said")
     connection.executemany(
         "INSERT INTO temp.said (rowid, text) VALUES (?, ?)",
@@ -186,7 +196,8 @@ def _stems(connection: Any, texts: list[str]) -> list[set[str]]:
 
 
 def _match(counted: list[tuple[str, int]]) -> str:
-    """An FTS5 expression of the words that occur, the rarest first, as many as have SCORED_PASSAGES together."""
+    """Build an FTS5 expression of the words that occur, the rarest first, as long as they have SCORED_PASSAGES
+    together."""
     chosen: list[str] = []
     passages = 0
     for word, count in counted:
@@ -197,7 +208,7 @@ def _match(counted: list[tuple[str, int]]) -> str:
 
 
 def _best_passages(query: FallbackQuery, connection: Any, match: str) -> list[Any]:
-    """Rows of BEST: the best passage of each entry within the scope, best first, at most GATED_ENTRIES."""
+    """Return rows of BEST: the best passage of each entry within the scope, best first, at most GATED_ENTRIES."""
     from ..vault.statuses import OUT_OF_USE_JSON
 
     special = ALWAYS_LOAD if query.search_always_load else ""
@@ -212,30 +223,30 @@ def _best_passages(query: FallbackQuery, connection: Any, match: str) -> list[An
 
 
 def _one_skill(hits: list[EntryFile]) -> list[EntryFile]:
-    """Without all skills but the first: hosts list skills by themselves."""
+    """Leave out all skills but the first: hosts list skills themselves."""
     skills = [hit for hit in hits if hit.kind == SKILL_KIND]
     return [hit for hit in hits if hit not in skills[1:]]
 
 
 def _read_current(query: FallbackQuery, path: str) -> EntryFile | None:
-    """The entry as it is in its file now; None when it may not be shown (any more)."""
+    """Read the entry from its file; None when it may not be shown."""
     if path in query.exclude or kind_by_path(path):
         return None
     hit = read_entry_file(query.vault, path)
-    if hit is None or not hit.is_in_use or hit.kind in ON_DEMAND_KINDS or hit.project not in ("", query.project):
+    if hit is None or not hit.is_in_use or hit.kind in ON_DEMAND_KINDS:
         return None
-    return hit
+    return hit if query.project is None or hit.project in ("", query.project) else None
 
 
 def _excerpt(body: str, chunk: str) -> str:
-    """The indexed passage `chunk` if `body` still has it, else the beginning of `body`."""
+    """Return the indexed passage `chunk` if `body` still has it, else the beginning of `body`."""
     if chunk and chunk.strip() in body:
         return chunk.strip()
     return body[:EXCERPT_CHARACTERS].rsplit("\n", 1)[0] + " …"
 
 
 def _index_files(query: FallbackQuery) -> Any:
-    """An index in memory of the files that can be read by the deadline, with the tables that `_search` reads."""
+    """Build an index in memory of the files that can be read by the deadline, with the tables that `_search` reads."""
     connection = open_database("", "memory", LOCK_PATIENCE_SECONDS)
     connection.execute(
         "CREATE TABLE entry_meta (rowid INTEGER PRIMARY KEY, path, project, kind, status, special, session)"
@@ -249,7 +260,10 @@ def _index_files(query: FallbackQuery) -> Any:
         hit = _read_current(query, path)
         if hit is not None:
             entries.append((len(entries) + 1, hit))
-    meta = [(number, hit.path, hit.project, hit.kind, "active", "", "") for number, hit in entries]
+    meta = [
+        (number, hit.path, "" if query.project is None else hit.project, hit.kind, "active", "", "")
+        for number, hit in entries
+    ]
     connection.execute("BEGIN")
     connection.executemany("INSERT INTO entry_meta VALUES (?, ?, ?, ?, ?, ?, ?)", meta)
     connection.executemany("INSERT INTO chunk VALUES (?, ?, '')", [(number, number) for number, _ in entries])
@@ -268,8 +282,10 @@ def _walk_entries(vault: str, deadline: float, special: tuple[str, ...]) -> Iter
         folders[:] = sorted(name for name in folders if name[0] not in "._" or name in special)
         inside = folder[len(vault) :].strip("/")
         for name in sorted(names):
-            if is_entry_name(name):
-                yield f"{inside}/{name}" if inside else name
+            path = f"{inside}/{name}" if inside else name
+            # A name that is not UTF-8 cannot be stored in a database.
+            if is_entry_name(name) and os.fsencode(path) == path.encode("utf-8", "ignore"):
+                yield path
                 count += 1
                 if count >= SCAN_FILE_LIMIT or time.monotonic() > deadline:
                     return

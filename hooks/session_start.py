@@ -1,4 +1,4 @@
-"""SessionStart: what every session is shown, and a reminder of what waits for the user."""
+"""SessionStart: the entries that every session is given, and a reminder of what waits for the user."""
 
 from __future__ import annotations
 
@@ -25,38 +25,18 @@ SILENT_DAYS = 7
 FLAGGED_LIMIT = 500
 LOCK_PATIENCE_SECONDS = 0.02
 HOST_CHARACTERS = 10_000
-"""Of a longer text Claude Code shows the model a preview of 2 KB."""
+"""Longest text that Claude Code passes on whole; of a longer one the model sees a preview of 2 KB."""
 FLAGGED = (
     "SELECT path FROM entry_meta WHERE always_load = 1 AND special IN ('', '_always-load')"
     " AND (status IS NULL OR status = 'active') AND (project IS NULL OR project IN ('', ?))"
     " AND (kind IS NULL OR kind NOT IN ('topic', 'topic-index', 'session-cost', 'idea-research'))"
     " ORDER BY path LIMIT ?"
 )
-"""Always-load entries wherever they are. Looking for the flag in all files would take longer than a session waits."""
-
-
-class OpeningRequest:
-    """Which session starts, and what it may be shown."""
-
-    __slots__ = ("auto_memory", "deadline", "index_db", "markers", "project", "session", "vault", "words")
-
-    def __init__(self, settings: Mapping[str, str], session: str, project: str, words: int, deadline: float) -> None:
-        self.vault = settings["vault"]
-        self.markers = settings["markers"]
-        self.index_db = settings["index_db"]
-        """Knows the always-load entries outside of `_always-load`; the file need not be there."""
-        self.auto_memory = settings.get("auto_memory") != "0"
-        """Is the session shown the index of the agent's own notes?"""
-        self.session = session
-        self.project = project
-        self.words = words
-        """Budget of the always-load entries; 0: no limit."""
-        self.deadline = deadline
-        """Monotonic seconds: entries that are not read by then are left out."""
+"""Always-load entries in any folder, from the index: looking for the flag in all files would take too long."""
 
 
 class Opening:
-    """What a session starts with."""
+    """The opening of a session."""
 
     __slots__ = ("entries", "note", "paths", "status", "text")
 
@@ -74,32 +54,41 @@ class Opening:
 
 
 def build_opening(
-    request: OpeningRequest, publish: Callable[[str, list[str]], None], host_loads_notes: Callable[[str], bool]
+    settings: Mapping[str, str],
+    session: str,
+    project: str,
+    words: int,
+    deadline: float,
+    *,
+    publish: Callable[[str, list[str]], None],
+    host_loads_notes: Callable[[str], bool],
 ) -> Opening:
-    """Read what the session starts with, as far as there is time.
+    """Read what a session of this project starts with, as far as there is time.
 
-    `publish` is called with the entries' text and paths before the rest is read: at a timeout the user's rules are not
-    lost. `host_loads_notes`: does the host itself show the session the notes in this folder? Then they are left out.
+    `words`: budget of the always-load entries, 0 for no limit. Entries that are not read by `deadline` (monotonic
+    seconds) are left out. `publish` is called with the entries' text and paths before the rest is read, so that a
+    timeout does not lose the user's rules. `host_loads_notes`: whether the host itself shows the session the notes in
+    this folder; they are left out then.
     """
     loaded = "Loaded {} MemoryVault always-load entries"
-    vault, project = request.vault, request.project
+    vault, markers = settings["vault"], settings["markers"]
     if not os.path.isdir(vault):
         return Opening("", 0, [], loaded.format(0), f"vault path not found: {vault}")
     found: dict[str, EntryFile] = {}
     in_folders = _list_always_load(vault, project)
-    is_complete = _read_always_load(found, vault, in_folders, project, request.deadline)
-    text, shown = render_always_load(found.values(), request.words)
+    is_complete = _read_always_load(found, vault, in_folders, project, deadline)
+    text, shown = render_always_load(found.values(), words)
     publish(text.strip(), [entry.path for entry in shown])
     # The index is asked only now: if it blocks, the entries of the folders are printed all the same.
     count = len(found)
-    flagged = _find_flagged(request.index_db, project)
-    is_complete = is_complete and _read_always_load(found, vault, flagged, project, request.deadline)
+    flagged = _find_flagged(settings["index_db"], project)
+    is_complete = is_complete and _read_always_load(found, vault, flagged, project, deadline)
     if len(found) > count:
-        text, shown = render_always_load(found.values(), request.words)
+        text, shown = render_always_load(found.values(), words)
     paths = [entry.path for entry in shown]
     publish(text.strip(), paths)
-    is_index_shown = request.auto_memory and not host_loads_notes(notes_folder(vault, project))
-    reminder = format_reminder(vault, request.markers, request.session)
+    is_index_shown = settings.get("auto_memory") != "0" and not host_loads_notes(notes_folder(vault, project))
+    reminder = format_reminder(vault, markers, session)
     room = HOST_CHARACTERS - len(text) - len(reminder)
     index = read_project_index(vault, project, room) if is_index_shown else ""
     parts = [text.strip(), index, reminder]
@@ -169,7 +158,7 @@ def read_project_index(vault: str, project: str, room: int) -> str:
 
 
 def format_reminder(vault: str, markers: str, session: str) -> str:
-    """One line if something waits for the user or nothing has been reflected for SILENT_DAYS, else ''."""
+    """Return one line if something waits for the user or nothing has been reflected for SILENT_DAYS, else ''."""
     counts = {place: len(paths) for place, paths in group_by_place(find_pending_notes(vault)).items()}
     parts = []
     if review := describe_review(counts):
@@ -188,7 +177,8 @@ def format_reminder(vault: str, markers: str, session: str) -> str:
 
 
 def count_silent_days(markers: str, session: str, now: float) -> int:
-    """Whole days since a session was last reflected or, if none ever was, since the oldest one's last event; else 0."""
+    """Return whole days since a session was last reflected or, if none ever was, since the oldest one's last event;
+    else 0."""
     try:
         reflected = [_age(marker_path(markers, sid, REFLECTED), now) for sid in list_markers(markers, REFLECTED)]
         if reflected:

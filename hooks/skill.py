@@ -1,6 +1,7 @@
-"""The skill `memory` in the folder where a host reads its user's skills: how an agent asks, proposes and takes notes.
+"""Install the skill `memory`, which explains to an agent how to ask, propose and take notes, for each host.
 
-The plugin brings it too. It is written only into a folder of its own; what a person changed there stays theirs.
+The plugin contains it too. It is written only into a folder that belongs to it, and pages that a person changed are
+kept.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ PAGES = Path(__file__).parents[1] / "plugin" / "skills" / SKILL
 _IN_THE_PLUGIN = 'sh "${CLAUDE_PLUGIN_ROOT}/hooks/launch.sh" memory'
 """How the plugin's pages call the command where it is not on the PATH."""
 _MADE = "made"
-"""In OWN_SKILL, beside the names of the pages: the folder that holds the skill was made for it."""
+"""Key in OWN_SKILL: the folder that holds the skill was made for it."""
 
 
 def skill_folder(host: str, settings: Settings) -> Path:
-    """Where the host reads the skill."""
+    """Path of the folder in which the host looks for the skill."""
     folder = {
         CLAUDE: settings.hosts.claude_config_dir,
         "codex": settings.hosts.codex_home,
@@ -41,13 +42,14 @@ def skill_folder(host: str, settings: Settings) -> Path:
 
 
 def is_wanted(host: str, settings: Settings) -> bool:
-    """Whether `memory init` writes it: not beside the plugin, and not where memory or agents' notes are off."""
+    """Whether `memory init` writes the skill: not beside the plugin, and not where memory or the agent's notes are
+    off."""
     chosen = settings.memory
     return chosen.enabled and not chosen.disable_auto_memory and not (host == CLAUDE and plugin_installed(settings))
 
 
 def install_skill(host: str, settings: Settings) -> str:
-    """Write the skill for the host, or bring it up to date; why that was not done, '' when it was."""
+    """Write the skill for the host, or bring it up to date; return why that was not done, '' when it was."""
     folder = skill_folder(host, settings)
     if folder.is_symlink() or (folder.exists() and not (folder / OWN_SKILL).is_file()):
         return f"{folder} is another's: the skill `{SKILL}` was not written there"
@@ -72,7 +74,7 @@ def install_skill(host: str, settings: Settings) -> str:
 
 
 def remove_skill(host: str, settings: Settings) -> Path | None:
-    """Take away what `install_skill` wrote and nobody changed; its folder, None when there was nothing of ours."""
+    """Remove the pages of `install_skill` that nobody changed; return the skill's folder, None when it was not ours."""
     folder = skill_folder(host, settings)
     if folder.is_symlink() or not (folder / OWN_SKILL).is_file():
         return None
@@ -103,7 +105,7 @@ def _write_down(folder: Path, written: dict[str, str]) -> None:
 
 
 def _read_written(folder: Path) -> dict[str, str]:
-    """Hashes of the files as they were written, by their names, and _MADE."""
+    """Return the hashes of the files as they were written, by their names, and _MADE."""
     with suppress(OSError, ValueError):
         found = json.loads((folder / OWN_SKILL).read_bytes())
         return {str(name): str(value) for name, value in found.items() if "/" not in name}

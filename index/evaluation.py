@@ -1,7 +1,7 @@
-"""Ranks documents by questions through the real index and recall engine (`memory config eval rank`).
+"""Rank documents by questions through the real index and recall engine (`memory config eval rank`).
 
 It measures what users get: the same chunks, the same database, the same fusion. A question sees only the documents of
-its group: each group is a vault of its own, so that the rarity of a word depends on no other group.
+its group. Each group is a separate vault, so that the rarity of a word depends on no other group.
 """
 
 from __future__ import annotations

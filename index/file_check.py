@@ -1,8 +1,8 @@
-"""Checks the files of the hits, on a disk that may not answer.
+"""Check the files of the hits, on a disk that may not answer.
 
 A hit is checked against its file before it is shown. On a network drive that hangs, or a disk that has to spin up, a
-check takes seconds or never ends, and a thread that is blocked in one cannot be freed. So checks run in threads of
-their own, for which a recall waits only as long as it has time.
+check takes seconds or never ends, and a thread that is blocked in one cannot be freed. So checks run in separate
+threads, for which a recall waits only as long as it has time.
 """
 
 from __future__ import annotations
@@ -19,17 +19,18 @@ from pathlib import Path
 from ..runtime.errors import PathRefused
 from ..runtime.paths import is_regular, resolve_inside
 from .catalog_reader import EntryRow
-from .filescan import MAX_FILE_BYTES
 
+MAX_FILE_BYTES = 2_000_000
+"""Of a larger file that changed since it was indexed, only the beginning is read."""
 MAX_WAIT_SECONDS = 0.08
-"""A disk that has not read ten files by then is asleep or gone; meanwhile other recalls wait for this one's place."""
+"""A disk that has not read ten files by then is asleep or gone."""
 MAX_WAIT_WITHOUT_DEADLINE_SECONDS = 2.0
-"""The same for a recall without a deadline: it holds a place (admission.py) meanwhile, and hooks wait for one."""
+"""The same for a recall without a deadline."""
 BLOCKED_SECONDS, MAX_WAIT_WHILE_BLOCKED_SECONDS = 0.05, 0.01
 """While a check has run for BLOCKED_SECONDS, the next ones get only the latter: a thousand times what they take where
-the disk answers, since it may be one file alone that does not."""
+the disk answers, since only one file may be blocked."""
 MAX_RUNNING_CHECKS = 32
-"""Threads that may be blocked; beyond that the disk is taken to be dead, and no more are started."""
+"""Most threads that may be blocked. Beyond that the disk counts as dead, and no more are started."""
 
 
 class FileStatus(Enum):
@@ -107,7 +108,7 @@ class FileChecker:
                 return FileCheck(FileStatus.UNCHANGED)
             resolve_inside(self._vault, row.path)
             with open(file, "rb") as stream:
-                return FileCheck(FileStatus.CHANGED, stream.read(MAX_FILE_BYTES * 8))
+                return FileCheck(FileStatus.CHANGED, stream.read(MAX_FILE_BYTES))
         except PathRefused:
             return FileCheck(FileStatus.GONE)  # It has become a link that leaves the vault.
         except (FileNotFoundError, NotADirectoryError):

@@ -1,4 +1,4 @@
-"""Asks the gate (vault/gate.py) about the best entries of a ranking: which of them does this prompt need? Pure."""
+"""Ask the gate (vault/gate.py) which of the best entries of a ranking a prompt needs. Pure."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from .ranking import LOW_OVERLAP, DenseHit, ScoredEntry, WordEvidence, backgroun
 from .stemming import stems
 
 GATED_ENTRIES = 20
-"""The best by rank, notes and skills together, about which the gate is asked; the others are not given."""
+"""Number of best-ranked entries, notes and skills together, that the gate decides on; the others are left out."""
 ONE_WORD_PENALTY = 6.0
-"""Log-odds by which a prompt of a single word that is no identifier answers less than one with a single term."""
+"""Log-odds subtracted for a prompt of a single word that is no identifier, compared with one of a single term."""
 ASKS_FILE = Path(__file__).with_name("asks.json")
-"""Which prompts need anything, by their vector: written by training/gate/fit.py."""
+"""Weights that tell by its vector whether a prompt needs any entry: written by training/gate/fit.py."""
 MAX_ASKS = 1.5
 RARE = 0.5
-"""A passage with all words of a prompt answers it if one of these is at least so rare."""
+"""Rarity that at least one word must have, if a passage with all words of a prompt is to count as its answer."""
 MAX_SKILLS = 1
-"""Of a prompt's entries: the vault is there for its notes, and hosts list skills by themselves."""
+"""Most skills among a prompt's entries: the vault is for notes, and hosts list skills themselves."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Surroundings:
     chunk_count: int
     """Chunks in the index."""
     rivals: int
-    """Entries that could come: notes, or skills, where these are ranked apart."""
+    """Entries that could be given: notes or skills, where these are ranked separately."""
     counts: Mapping[str, int]
     """Number of chunks by stem of the prompt's words."""
     dense: Sequence[DenseHit]
@@ -120,11 +120,11 @@ def threshold(eagerness: str, *, by_meaning: bool) -> float:
 
 
 def needed(gated: Sequence[ScoredEntry], eagerness: str, lenience: float = 0.0) -> list[ScoredEntry]:
-    """The entries that reach the threshold, or are at most `lenience` below it, or surely answer a question, in their
+    """Return the entries that reach the threshold, are at most `lenience` below it, or surely answer a question, in
     order.
 
     A skill must also have more than a low overlap with the prompt, since its description has the words of the prompts
-    it is for; of skills only the first passes.
+    it is for. Only the first skill passes.
     """
     limits = {by: threshold(eagerness, by_meaning=by) - lenience for by in (True, False)}
     passed = [row for row in gated if row.is_answer or row.log_odds >= limits[row.dense is not None]]

@@ -1,11 +1,11 @@
-"""Removes from a question's vectors what all texts of its language have in common.
+"""Remove from a question's vectors what all texts of its language have in common.
 
 An English model takes any two texts of another language for similar: their pieces are fragments of words, the same ones
-in each. With all-MiniLM-L6-v2 a French question is at .42 of French notes that have nothing to do with it, an English
-one at .06 of English notes, so that every prompt in French got notes (docs/adr/0030). That share lies in few
-directions: the means of some texts of each language. Without them questions and notes compare as English ones do
-(language identity removal: Yang, Yang, Cer and Darve, EMNLP 2021, arXiv 2109.04727). The question's vector is enough,
-since a product with a vector is one with its projection too.
+in each. With all-MiniLM-L6-v2 a French question has similarity .42 with unrelated French notes, an English one .06 with
+English notes, so that every prompt in French got notes (docs/adr/0030). That share lies in few directions: the means of
+some texts of each language. Without them questions and notes compare as English ones do (language identity removal:
+Yang, Yang, Cer and Darve, EMNLP 2021, arXiv 2109.04727). Changing the question's vector is enough, since a product with
+a vector is also one with its projection.
 
 The means are of the packaged model alone; `python -m memoryvault.bench.train_languages` makes them. numpy is imported
 where it is used: it comes with the extra `semantic`.

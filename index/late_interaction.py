@@ -1,13 +1,11 @@
-"""Word vectors: match each word of a question with a chunk, in its context.
+"""Word vectors: match each word of a question with the words of a chunk, in their contexts.
 
-The model gives a vector for every word piece before it averages them into the text's one vector.
-Kept at one bit per dimension (48 bytes a word for MiniLM), they let each word of a question look for
-its nearest word in a chunk: "late interaction", which finds more than BM25 and the text's one vector
-together, and distinguishes a word of the same meaning from one of the same spelling. Measured in
-docs/benchmarks.md; one bit loses nothing against floats there.
+The model gives a vector for every word piece before it averages them into the text's one vector. Kept at one bit per
+dimension (48 bytes a word for MiniLM), they let each word of a question find its nearest word in a chunk: "late
+interaction". This finds more than BM25 and the text's one vector together, and distinguishes a word of the same meaning
+from one of the same spelling. Measured in docs/benchmarks.md; one bit loses nothing against floats there.
 
-numpy is imported where it is used: it comes with the extra `semantic`, without which there are no
-word vectors.
+numpy is imported where it is used: it comes with the extra `semantic`, without which there are no word vectors.
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ if TYPE_CHECKING:
 
 MAX_WORDS_PER_CHUNK = 256
 MAX_BITS = 512
-"""Of a larger model's vector the first dimensions are kept."""
+"""Most dimensions that are kept of a vector: the first ones."""
 _HEADER = struct.Struct("<BHH")
 _FORMAT = 1
 CORRECTED_WORD_SIMILARITY = 0.5

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     Floats = numpy.typing.NDArray[numpy.float32]
 
 MIN_PASSAGES = 3_000
-"""sqlite-vec compares so many in 5 ms: below that a matrix is not worth it."""
+"""Fewest passages for which a matrix is kept: sqlite-vec compares that many in 5 ms."""
 MAX_BYTES = 400_000_000
 """A quarter of a million vectors of 384 dimensions; beyond that sqlite-vec reads them from the file."""
 MAX_INLINE_VECTORS = 64
-"""New vectors that a recall waits for; more are read in the background and are found a moment later."""
+"""Most new vectors that a recall waits for; more are read in the background and found a moment later."""
 BLOCK_ROWS = 8_192
 
 
@@ -112,7 +112,7 @@ class PrefetchedNeighbours:
 
 
 class MatrixCache:
-    """Holds the matrix of the model that answers; a thread of its own fills it."""
+    """Holds the matrix of the model that answers; a separate thread fills it."""
 
     def __init__(self, index_db: Path) -> None:
         self._index_db = index_db

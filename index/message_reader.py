@@ -1,4 +1,4 @@
-"""Reads messages with the fine-tuned model, in the recall service: texts go in, logits come out."""
+"""Read messages with the fine-tuned model, in the recall service: texts in, logits out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .packaged import PackagedModel
 
 MOST_WINDOWS = 12
-"""Windows of one message that are read; of a longer text the rest is not."""
+"""Most windows of one message that are read; the rest of a longer text is ignored."""
 
 
 class MessageReader:

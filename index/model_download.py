@@ -1,8 +1,8 @@
-"""Downloads an embedding model from a hub.
+"""Download an embedding model from a hub.
 
 Callers of `download` must have the user's consent. It requests one description of the model and its files from
-`HF_ENDPOINT` (default huggingface.co), without a token: that is why this is httpx and not the hub's own library, which
-looks for updates of itself and restarts an interrupted file of a gigabyte (docs/adr/0012-model-downloads.md).
+`HF_ENDPOINT` (default huggingface.co), without a token. It uses httpx and not the hub's own library, which looks for
+updates of itself and restarts an interrupted file of a gigabyte (docs/adr/0012-model-downloads.md).
 
 An interrupted download is continued, each file is compared with the checksum that the hub names, and the model gets its
 name only when it is complete.

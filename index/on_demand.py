@@ -1,4 +1,4 @@
-"""Whether worker and recall service may be started by what happens to need them: not since `memory uninstall`."""
+"""Whether the worker and the recall service may be started on demand: not after `memory uninstall`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from ..runtime.layout import FILE_MODE, UNINSTALLED, StatePaths
 from ..runtime.settings import Settings
 
 IsWired = Callable[[Settings], bool]
-"""Whether any agent runs hooks of ours; asked only where it matters, since their settings are read for it."""
+"""Whether any agent runs our hooks. Called only where it matters, since it reads the agents' settings."""
 
 
 def is_uninstalled(state: StatePaths) -> bool:
-    """Whether `memory uninstall` was the last word: recall then answers in the process that asks."""
+    """Whether `memory uninstall` was run last; then recalls are answered in the process that asks."""
     return os.path.exists(f"{state.run}/{UNINSTALLED}")
 
 
@@ -24,18 +24,18 @@ def may_start(settings: Settings) -> bool:
 
 
 def what_starts_a_worker(settings: Settings, is_wired: IsWired) -> str:
-    """What is said to somebody who finds that none runs."""
+    """Return how a worker is started, for a user who finds that none runs."""
     by_hook = may_start(settings) and is_wired(settings)
     return "the next session starts it, or `memory service up`" if by_hook else "`memory service up`"
 
 
 def forbid_starts(state: StatePaths) -> None:
-    """Nothing is started from now on, if the disk takes that; a state folder that is not there is not made for it."""
+    """Forbid starts from now on, if the disk allows that. A missing state folder is not created for it."""
     with suppress(OSError):
         os.close(os.open(f"{state.run}/{UNINSTALLED}", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, FILE_MODE))
 
 
 def allow_starts(state: StatePaths) -> None:
-    """As before `forbid_starts`."""
+    """Undo `forbid_starts`."""
     with suppress(OSError):
         os.unlink(f"{state.run}/{UNINSTALLED}")

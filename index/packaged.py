@@ -1,9 +1,9 @@
 """The packaged MiniLM without the libraries around it, so that a service that was just started soon answers by meaning.
 
-Of the five seconds that sentence-transformers takes to its first vector, four go into importing it and
-transformers, three and a half thousand modules for one small BERT. Its forward pass is some forty lines of torch,
-its tokenizer the same `tokenizers` object either way, and its weights a file that is mapped into memory. The
-library is the reference, with which a test compares it, and loads every other model (embedder.py).
+sentence-transformers takes five seconds to its first vector, four of them to import itself and transformers: three and
+a half thousand modules for one small BERT. Its forward pass is some forty lines of torch, its tokenizer the same
+`tokenizers` object either way, and its weights a file that is mapped into memory. A test compares the results with the
+library's, which loads every other model (embedder.py).
 
 It takes only weights with the checksum of the packaged model: their shapes are known, so no configuration is read.
 torch, tokenizers and safetensors are imported when it is loaded.

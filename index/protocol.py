@@ -2,13 +2,13 @@
 
 {"v":1,"op":"recall","text":"…","k":5,…}   → {"v":1,"ok":true,"hits":[…],"degraded":[…],"ms":12.3,…}
     with "budget_ms" the answer comes within it, and by "until" (seconds of the machine's monotonic clock) if that is
-    sooner; {"v":1,"ok":false,"late":true,…} when there are more recalls at once than can be answered
+    sooner
     with "prompt_k" the answer has "given":[paths], what a prompt with this text would get; the two are one recall
 {"v":1,"op":"embed","texts":["…"]}         → {"v":1,"ok":true,"model":"…","dim":384,"vectors":"<base64>","words":[…]}
 {"v":1,"op":"read","text":"…","before":"…","sentences":[[0,12],…]} → {"v":1,"ok":true,"window":[…],"sentences":[{…},…]}
     logits of what is worth remembering in a message (message_reader.py)
 {"v":1,"op":"ping"}                        → {"v":1,"ok":true,"model":…,"loading":…,"pid":…,"version":"…"}
-{"v":1,"op":"reload"}                      → {"v":1,"ok":true,"model":"…","coming":…}   the model now in force
+{"v":1,"op":"reload"}                      → {"v":1,"ok":true,"model":"…","loading":…}  the model now in force
 {"v":1,"op":"stop"}                        → {"v":1,"ok":true}
 anything else                              → {"v":1,"ok":false,"error":"one line"}
 """

@@ -1,4 +1,4 @@
-"""Analyses a question: its significant words, their weights, and the keyword expression. Pure."""
+"""Analyse a question: its significant words, their weights, and the keyword expression. Pure."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from ..runtime.cjk import cut_cjk, function_letters, without_chance_pairs
-from ..runtime.function_words import CHATTER, STOP_WORDS, foreign_function_words
+from ..runtime.function_words import CHATTER, foreign_function_words
 from ..runtime.function_words import is_significant as is_significant
 from ..runtime.normal_form import normal_form
 from .stemming import stem
 
 SCORED_PASSAGES = 8_000
-"""BM25 is computed for every passage that has one of the words, 300 in a millisecond. In a large index the common words
-of a question are in most passages: there a passage must have one of the rarer words, as many of them as occur in no
-more than this many passages together."""
+"""Most passages for which BM25 is computed, 300 in a millisecond. In a large index the common words of a question are
+in most passages: there a passage must have one of the rarer words, as many of them as occur in no more than this many
+passages together."""
 MAX_WORDS = 24
-"""A pasted page has hundreds of words: the rarest say what it is about."""
+"""Most words of a question that are searched: the rarest ones, since a pasted page has hundreds."""
 DENSE_CHARACTERS = 1200
-"""A model reads about 256 word pieces; of a longer prompt the beginning and the end are embedded."""
+"""Longest text that is embedded whole. A model reads about 256 word pieces; of a longer prompt the beginning and the
+end are embedded."""
 
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
 # It begins where a run of letters and digits begins: tried at each of a long run's characters, it takes
@@ -118,7 +119,7 @@ def analyse(text: str) -> QueryAnalysis:
 
 def _significant_words(text: str) -> list[str]:
     spans = list(word_spans(text))
-    foreign = foreign_function_words([word for _, _, word in spans], STOP_WORDS)
+    foreign = foreign_function_words([word for _, _, word in spans])
     grammar = function_letters(text)
     return [
         word
@@ -127,11 +128,8 @@ def _significant_words(text: str) -> list[str]:
     ]
 
 
-def refine(query: QueryAnalysis, vocabulary: Vocabulary, scored_passages: int = SCORED_PASSAGES) -> QueryAnalysis:
-    """Weight each word by its rarity, keep the MAX_WORDS rarest, and correct the spelling of unknown ones.
-
-    `scored_passages`: as SCORED_PASSAGES.
-    """
+def refine(query: QueryAnalysis, vocabulary: Vocabulary) -> QueryAnalysis:
+    """Weight each word by its rarity, keep the MAX_WORDS rarest, and correct the spelling of unknown ones."""
     query_stems = list(dict.fromkeys(term.stem for term in query.terms))
     if not query_stems:
         return query
@@ -159,10 +157,10 @@ def refine(query: QueryAnalysis, vocabulary: Vocabulary, scored_passages: int = 
     identifiers = query.identifiers[:MAX_WORDS]
     units = _match_units(terms, identifiers)
     match = " OR ".join(units) or None
-    if total > scored_passages:
+    if total > SCORED_PASSAGES:
         unit_stems = {name for names in units.values() for name in names}
         known = {**known, **vocabulary.document_frequencies(sorted(unit_stems - known.keys()))}
-        match = _prune_match(units, known, scored_passages)
+        match = _prune_match(units, known)
     return replace(query, terms=terms, fts_match=match)
 
 
@@ -241,7 +239,7 @@ def _match_units(terms: Iterable[Term], identifiers: Iterable[str]) -> dict[str,
     return parts
 
 
-def _prune_match(units: Mapping[str, Sequence[str]], known: Mapping[str, int], scored_passages: int) -> str | None:
+def _prune_match(units: Mapping[str, Sequence[str]], known: Mapping[str, int]) -> str | None:
     """Join the units by OR, limited to passages that have one of the rarest; the others still add to the score."""
     # A phrase is in no more passages than the rarest of its words.
     count = {unit: min((known.get(name, 0) for name in names), default=0) for unit, names in units.items()}
@@ -249,7 +247,7 @@ def _prune_match(units: Mapping[str, Sequence[str]], known: Mapping[str, int], s
     passages = 0
     for unit in sorted(units, key=lambda unit: count[unit]):
         passages += count[unit]
-        if passages > scored_passages and any(count[rare_unit] for rare_unit in rare):
+        if passages > SCORED_PASSAGES and any(count[rare_unit] for rare_unit in rare):
             break
         rare.append(unit)
     every = " OR ".join(units)

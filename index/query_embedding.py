@@ -1,4 +1,4 @@
-"""Embeds questions in the background, and keeps the last ones: a question is often asked twice."""
+"""Embed questions in the background, and cache the last ones: a question is often asked twice."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class QueryEmbedding:
 
 
 class QueryEmbedder:
-    """Runs an embedder on `threads` threads of its own; may be used from several threads."""
+    """Runs an embedder on `threads` threads; may be used from several threads."""
 
     def __init__(self, embedder: Embedder, threads: int) -> None:
         self.name = embedder.name

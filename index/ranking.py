@@ -53,7 +53,7 @@ SCORE_SLOTS, SEMANTIC_SLOTS = 3, 2
 LOW_OVERLAP = 0.25
 """Coverage up to which an entry may take a semantic slot: with more of the words it can compete by its score."""
 FEW_TERMS = 2
-"""Up to so many terms (a name and one more word) no slots are reserved: several notes may answer by that name."""
+"""Most terms of a question (a name and one more word) for which no slots are reserved: several notes may answer it."""
 HIGH_OVERLAP = 0.8
 SCORE_SLOTS_AT_HIGH_OVERLAP, SEMANTIC_SLOTS_AT_HIGH_OVERLAP = 2, 4
 """The slots where the first entry has so much of the question and the nearest chunk is distinct: if that entry is not

@@ -28,18 +28,16 @@ DEGRADED_MESSAGES: Mapping[str, str] = {
     "no-extension": "by keywords only: sqlite-vec cannot be loaded",
     "vectors-damaged": "by keywords only: the vectors are damaged (`memory vault reindex` makes them anew)",
     "no-index": "by reading the files: there is no index yet, or it cannot be used",
-    "scan-incomplete": "from a part of the files: there are too many to read them all",
-    "busy": "by the rarest words alone: too much was asked at once",
     "dense-late": "by keywords only: the model was late",
     "model-unread": "by keywords only: the model does not know these letters (docs/how-to/models.md)",
     "keyword-late": "by meaning only: the keyword search was late",
     "files-late": "from the index only: the vault's disk did not answer in time",
     "vault-missing": "from the index only: the vault is not there",
 }
-"""How a recall was answered that lacked something ("answered ..."), by the code in `degraded`."""
+"""How a recall was answered without some part ("answered ..."), by the code in `degraded`."""
 
 _OF_THE_SERVICE = frozenset({"include", "floor", "prompt_k", "token_budget"})
-"""Fields of a request that are no fields of a RecallQuery, or of another type."""
+"""Fields of a request that a RecallQuery does not have, or has with another type."""
 
 UNINSTALLED = "no recall service is started since `memory uninstall`; `memory init` sets all up again"
 
@@ -67,7 +65,7 @@ def recall_entries(
     caller: str,
     patience_seconds: float,
 ) -> RecallAnswer:
-    """Recall within `state`'s index and leave a receipt of `caller`.
+    """Recall within `state`'s index and write a receipt of `caller`.
 
     `request` has the fields of the protocol's recall (protocol.py) except the text. A service that is started now gets
     `patience_seconds` to load its model. Raises UsageError for a bad filter.
@@ -102,7 +100,8 @@ def recall_entries(
 def recall_as_it_is(
     state: StatePaths, vault: Path, text: str, *, caller: str, timeout_seconds: float = RECALL_SECONDS, **options: Any
 ) -> RecallAnswer:
-    """Recall by the service that runs, else in this process; none is started, and no receipt is left but by it.
+    """Recall by the service if one runs, else in this process. Starts no service, and in this process writes no
+    receipt.
 
     `options` are fields of the protocol's recall that a RecallQuery has too.
     """
@@ -128,10 +127,11 @@ def _told_apart(hits: Sequence[Mapping[str, Any]], given: Sequence[str] | None) 
 def paths_given(
     engine: RecallEngine, query: RecallQuery, k: int, token_budget: int, count: Callable[[str], int] = estimate_tokens
 ) -> list[str]:
-    """Paths of the entries that a prompt with this text gets in a new session of the query's project, best first.
+    """Return paths of the entries that a prompt with this text gets in a new session of the query's project, best
+    first.
 
-    `k` and `token_budget` are those of a prompt. What else the query names (filter, group, special folders) no session
-    asks for; the always-load entries it has had at its start.
+    `k` and `token_budget` are those of a prompt. The query's filter, group and special folders are ignored, since no
+    session asks for them. So are always-load entries, which the session gets at its start.
     """
     as_prompt = RecallQuery(
         query.text, k, query.project, exclude_always_load=True, exclude_kinds=ON_DEMAND, is_prompt=True

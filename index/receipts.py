@@ -1,6 +1,6 @@
-"""Receipts: one JSON line for each recall, so that a user can see what came back and why.
+"""Receipts: one JSON line for each recall, so that a user can see what was returned and why.
 
-A prompt may hold anything, so only its hash is kept.
+Only the hash of a prompt is kept, since a prompt may hold anything.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TRIAL_CALLER = "doctor"
 
 
 def query_hash(text: str) -> str:
-    """16 hexadecimal digits: enough to tell two prompts apart, nothing to read."""
+    """Return 16 hexadecimal digits: enough to distinguish prompts, and unreadable."""
     return short_hash(text.encode("utf-8", "replace"))
 
 
@@ -39,7 +39,7 @@ def receipt(
 ) -> dict[str, Any]:
     """Describe one recall: its hits and rejections with their scores, what was printed, milliseconds by stage.
 
-    `given_before`: so many entries were not searched, since the session has them; None when that is not known.
+    `given_before`: number of entries that were not searched, since the session has them; None when it is not known.
     """
     return {
         "at": (now or datetime.now(UTC)).isoformat(timespec="milliseconds"),
@@ -60,7 +60,8 @@ def receipt(
 
 
 def append_receipt(path: Path, line: Mapping[str, Any]) -> None:
-    """Append a line of JSON in one write. A file that cannot be written is ignored: a recall must not fail by it."""
+    """Append a line of JSON in one write. Does nothing where the file cannot be written: a recall must not fail by
+    it."""
     data = json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
@@ -100,7 +101,7 @@ TOLD = {
 
 
 def describe_told(one: Mapping[str, Any]) -> str:
-    """What became of entries that no prompt asked for, for the reader of a receipt; '' for a recall."""
+    """Describe a receipt of entries that were given without a prompt; '' for a recall."""
     match one.get("channel"):
         case "core":
             return "given at the session's start"
@@ -112,10 +113,10 @@ def describe_told(one: Mapping[str, Any]) -> str:
 
 
 def count_given_before(one: Mapping[str, Any], earlier: Iterable[Mapping[str, Any]]) -> int:
-    """How many entries this recall did not search, since the session has them. They have no scores.
+    """Count the entries that this recall did not search, since the session has them.
 
-    `earlier`: the receipts before it, in any order. They tell it where the receipt itself does not, as those of a hook
-    without the service and of older versions: what the session was given, as though it had forgotten nothing since.
+    `earlier`: the receipts before it, in any order. They give the count where the receipt itself does not, as those of
+    a hook without the service: what the session was given, as if it had forgotten nothing since.
     """
     if one.get("channel"):
         return 0
@@ -131,19 +132,19 @@ def count_given_before(one: Mapping[str, Any], earlier: Iterable[Mapping[str, An
 
 
 def describe_nothing_shown(floor: float | None, given_before: int) -> str:
-    """Why a recall without a hit gave nothing, for the reader of its receipt. `floor`: in log-odds."""
+    """Say why a recall without a hit gave nothing. `floor`: in log-odds."""
     of_what = f" of {floor:+.1f}" if floor is not None else ""
     return f"nothing was shown: no {'other ' if given_before else ''}entry reached the floor{of_what}"
 
 
 def describe_given_before(count: int) -> str:
-    """What `count_given_before` found, for the reader of a receipt."""
+    """Say what `count_given_before` returned."""
     one, many = "entry that the session was given before was", "entries that the session was given before were"
     return f"{counted(count, one, many)} not considered"
 
 
 def new_mark(recall: Mapping[str, Any], path: str, *, useful: bool) -> dict[str, Any]:
-    """A user's judgement of one hit of a receipt; marks are kept in a file of their own (`append_receipt`)."""
+    """Make a user's judgement of one hit of a receipt. Marks are kept in a separate file (`append_receipt`)."""
     return {"at": recall.get("at"), "query": recall.get("query"), "path": path, "useful": useful}
 
 
@@ -153,7 +154,7 @@ def read_marks(path: Path) -> Sequence[dict[str, Any]]:
 
 
 def marks_of(marks: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], bool]:
-    """Whether each hit was useful, by the time of the recall and its path; the last mark counts."""
+    """Return whether each hit was useful, by the time of the recall and its path; the last mark counts."""
     return {(str(mark.get("at")), str(mark.get("path"))): bool(mark["useful"]) for mark in marks}
 
 

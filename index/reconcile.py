@@ -1,7 +1,7 @@
-"""Reconciles the index with the files.
+"""Reconcile the index with the files.
 
 A walk compares each file with its row of `entry_meta` (mtime, size, then content hash) and indexes what differs. It is
-incremental, so that it may run every few minutes and after each change that the watcher reports.
+incremental, so it may run every few minutes and after each change that the watcher reports.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..vault.entry import content_hash, parse_entry
 from .store import FORGOTTEN_STATUSES, FileState, IndexStore
 
 MAX_FILE_BYTES = 4_000_000
-"""A larger .md file is not indexed: it is no note."""
+"""Size of the largest file that is indexed."""
 BATCH_FILES = 100
 """Files per transaction: other writers get their turn in between."""
 _SAME_INSTANT_SECONDS = 2.0
@@ -42,20 +42,11 @@ class ReconcileReport:
     complete: bool = True
     removed_paths: tuple[str, ...] = ()
     put_away: int = 0
-    """So many that were indexed, or moved, the user has said no to meanwhile."""
+    """Number of indexed or moved files that the user has dismissed or rejected."""
 
     @property
     def touched(self) -> int:
         return self.added + self.changed + self.moved + self.removed
-
-
-@dataclass(frozen=True)
-class Drift:
-    """The paths at which index and files differ."""
-
-    not_indexed: tuple[str, ...]
-    drifted: tuple[str, ...]
-    deleted: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -136,23 +127,6 @@ def rebuild(
     if vectors:
         store.clear(vectors=True)
     return reconcile(store, vault, walk, force=True, should_stop=should_stop, on_progress=on_progress)
-
-
-def drift(store: IndexStore, vault: Path, walk: Walk) -> Drift:
-    """Compare index and files without changing anything; a vault that is not mounted has no drift."""
-    if not vault.is_dir():
-        return Drift((), (), ())
-    known = store.files()
-    not_indexed, drifted = [], []
-    paths = sorted(walk())
-    for path in paths:
-        state = known.get(path)
-        if state is None:
-            not_indexed.append(path)
-        elif not _is_unchanged(vault / path, state):
-            drifted.append(path)
-    deleted = sorted(set(known) - set(paths))
-    return Drift(tuple(not_indexed), tuple(drifted), tuple(deleted))
 
 
 class _Reconciliation:

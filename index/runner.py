@@ -1,4 +1,4 @@
-"""Runs the model in the recall service, in one thread: questions first, batches of passages in between.
+"""Run the model of the recall service in one thread: questions first, batches of passages in between.
 
 Questions that wait together are embedded together. A batch is embedded in micro-batches, and a question is embedded
 before the next one of these.
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MAX_QUESTIONS_AT_ONCE = 4
-"""More gain nothing: a question of twenty words uses a core by itself (9 ms; five together 40, ten 98 since the shorter
-are padded to the longest)."""
+"""Most questions that are embedded together. More gain nothing: a question of twenty words uses a core by itself (9 ms;
+five together 40, ten 98, since the shorter are padded to the longest)."""
 STEPS_AT_ONCE_WHEN_QUIET = 3
 PAUSE_SECONDS = 0.15
 """How long batches pause after a question: questions come in bursts, and each needs the processor for itself."""
 MAX_PAUSE_SECONDS = 1.5
-"""However many questions come, a batch gets a step after this long."""
+"""Longest pause of a batch, however many questions come."""
 QUIET_SECONDS = 120.0
-"""Within this time after a question the next one is likely."""
+"""Time after a question within which the next one is likely."""
 RELOAD_SECONDS = 60.0
 """Time between a failed load and the next attempt: after an installation of the extra no restart is needed."""
 
@@ -43,7 +43,7 @@ _ENDING = "the recall service is ending"
 
 
 class ModelRunner:
-    """Loads the embedder in a thread of its own and serves it. Use as `Embedder` of a RecallEngine."""
+    """Loads the embedder in a separate thread and serves it. Use as `Embedder` of a RecallEngine."""
 
     def __init__(self, name: str, load: Callable[[], Embedder], *, clock: Callable[[], float] = time.monotonic) -> None:
         self.name = name

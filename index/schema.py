@@ -11,13 +11,7 @@ be as old as 3.40: nothing newer than that is used in them.
 
 from __future__ import annotations
 
-from contextlib import suppress
-from dataclasses import dataclass
-
 import apsw
-
-from ..runtime.cjk import LETTER_CLASS
-from ..runtime.errors import SchemaTooNew
 
 SCHEMA_VERSION = 6
 DERIVATION = 6
@@ -57,22 +51,16 @@ ENTRY_META_COLUMNS: tuple[tuple[str, str], ...] = (
     ("derivation", "INTEGER NOT NULL DEFAULT 0"),
 )
 
-_BASE = (
-    """
-    CREATE TABLE IF NOT EXISTS migration (
-        version INTEGER PRIMARY KEY,
-        applied_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%SZ', 'now'))
-    )
-    """,
-    "CREATE TABLE IF NOT EXISTS entry_meta (rowid INTEGER PRIMARY KEY, path TEXT NOT NULL)",
-)
-
-_TABLES = (
+_STATEMENTS = (
+    "CREATE TABLE IF NOT EXISTS entry_meta "
+    f"(rowid INTEGER PRIMARY KEY, {', '.join(f'{name} {declaration}' for name, declaration in ENTRY_META_COLUMNS)})",
     "CREATE UNIQUE INDEX IF NOT EXISTS idx_entry_meta_path ON entry_meta(path)",
     "CREATE INDEX IF NOT EXISTS idx_entry_meta_kind ON entry_meta(kind)",
     "CREATE INDEX IF NOT EXISTS idx_entry_meta_project ON entry_meta(project)",
     "CREATE INDEX IF NOT EXISTS idx_entry_meta_status ON entry_meta(status)",
     "CREATE INDEX IF NOT EXISTS idx_entry_meta_fingerprint ON entry_meta(fingerprint)",
+    # Each prompt counts the entries that could come with it.
+    "CREATE INDEX IF NOT EXISTS idx_entry_meta_scope ON entry_meta(special, project, kind)",
     # Tags again, one row each: an exact tag is an index look-up, never a substring of JSON.
     """
     CREATE TABLE IF NOT EXISTS entry_tag (
@@ -125,11 +113,8 @@ _TABLES = (
         UNIQUE (model_id, passage_id)
     )
     """,
-)
-
-# Which model answers is a fact about the vectors, so it is kept with them: they are lost together.
-# `previous` is kept too, with its vectors, so that a change of model can be undone at once.
-_MODEL_IN_FORCE = (
+    # Which model answers is a fact about the vectors, so it is kept with them: they are lost together.
+    # `previous` is kept too, with its vectors, so that a change of model can be undone at once.
     """
     CREATE TABLE IF NOT EXISTS model_in_force (
         only INTEGER PRIMARY KEY CHECK (only = 1),
@@ -138,11 +123,8 @@ _MODEL_IN_FORCE = (
         since TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%SZ', 'now'))
     )
     """,
-)
-
-# Counts how often vectors were dropped. Ids are used again after that, so a copy of the vectors in memory
-# (matrix.py) cannot see by anything else that it is out of date.
-_VECTOR_EPOCH = (
+    # Counts how often vectors were dropped. Ids are used again after that, so a copy of the vectors in memory
+    # (matrix.py) cannot see by anything else that it is out of date.
     """
     CREATE TABLE IF NOT EXISTS vector_epoch (
         only INTEGER PRIMARY KEY CHECK (only = 1),
@@ -151,19 +133,6 @@ _VECTOR_EPOCH = (
     """,
     "INSERT OR IGNORE INTO vector_epoch (only, dropped) VALUES (1, 0)",
 )
-
-
-# Each prompt counts the entries that could come with it.
-_SCOPE_INDEX = ("CREATE INDEX IF NOT EXISTS idx_entry_meta_scope ON entry_meta(special, project, kind)",)
-
-_FORGET_CJK_WORDS = (
-    "UPDATE embedding SET words = x'' WHERE passage_id IN (SELECT id FROM passage WHERE embed_text GLOB ?)"
-)
-"""Chinese, Japanese and Korean words were whole runs of letters until derivation 3. Without their vectors the terms are
-compared by spelling."""
-
-_OLD_VECTORS = "entries"
-"""Where an index with four columns of metadata had a vector for each entry: those of its passages take their place."""
 
 TABLES = (
     "entry_meta",
@@ -177,24 +146,6 @@ TABLES = (
     "vector_epoch",
 )
 """The tables of every index.db, besides a table of vectors for each model."""
-
-
-@dataclass(frozen=True)
-class Migration:
-    """One step of the schema; every statement may meet a database that already has its result."""
-
-    version: int
-    statements: tuple[str, ...]
-
-
-MIGRATIONS: tuple[Migration, ...] = (
-    Migration(1, _TABLES),
-    Migration(2, _MODEL_IN_FORCE),
-    Migration(3, _VECTOR_EPOCH),
-    Migration(4, ()),  # a column only
-    Migration(5, ()),
-    Migration(6, _SCOPE_INDEX),
-)
 
 
 def vector_table(model_id: int) -> str:
@@ -212,46 +163,15 @@ def user_version(connection: apsw.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").get)
 
 
-def migrate(connection: apsw.Connection) -> None:
-    """Bring the database to SCHEMA_VERSION, in one transaction with its record.
-
-    Additive and idempotent: a table of an older shape gains the columns it lacks. Raises SchemaTooNew when a newer
-    program wrote the file.
-    """
-    version = user_version(connection)
-    if version == SCHEMA_VERSION:
-        return
-    if version > SCHEMA_VERSION:
-        raise SchemaTooNew(
-            f"index.db has schema {version}, this program knows {SCHEMA_VERSION}: "
-            "update memoryvault, or delete index.db (it is rebuilt from the vault)"
-        )
+def create(connection: apsw.Connection) -> None:
+    """Create what a new database lacks, in one transaction."""
     connection.execute("BEGIN IMMEDIATE")
     try:
-        if user_version(connection) < SCHEMA_VERSION:
-            _apply(connection)
+        for statement in _STATEMENTS:
+            connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:  # SQLite rolls back by itself after some errors (a full disk, say).
             connection.execute("ROLLBACK")
         raise
-
-
-def _apply(connection: apsw.Connection) -> None:
-    version = user_version(connection)
-    for statement in _BASE:
-        connection.execute(statement)
-    present = {row[1] for row in connection.execute("PRAGMA table_info(entry_meta)")}
-    for name, declaration in ENTRY_META_COLUMNS:
-        if name not in present:
-            connection.execute(f"ALTER TABLE entry_meta ADD COLUMN {name} {declaration}")
-    with suppress(apsw.SQLError):  # No sqlite-vec here: nobody reads them either.
-        connection.execute(f"DROP TABLE IF EXISTS {_OLD_VECTORS}")
-    for migration in MIGRATIONS:
-        if migration.version > version:
-            for statement in migration.statements:
-                connection.execute(statement)
-            connection.execute("INSERT OR REPLACE INTO migration(version) VALUES (?)", (migration.version,))
-    if version < 5 and connection.execute("PRAGMA application_id").get < 3:  # where the derivation was kept until then
-        connection.execute(_FORGET_CJK_WORDS, (f"*[{LETTER_CLASS}]*",))
-    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")

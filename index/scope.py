@@ -26,7 +26,7 @@ _FOLDERS_OF_STATUS: Mapping[str, frozenset[str]] = {
 }
 
 ON_DEMAND = frozenset(ON_DEMAND_KINDS)
-"""Kinds that no prompt gets: a session has the index of its project's notes, and reads the notes when it needs them."""
+"""Kinds that no prompt gets: a session has the index of its project's notes and reads them when it needs them."""
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,8 @@ COLUMN_WEIGHTS = (3.0, 2.0, 1.0)
 """BM25's weights of title, tags and body."""
 
 FIRST_OVERFETCH, SECOND_OVERFETCH = 4, 64
-"""Candidates that are tested against the scope, as a multiple of the wanted hits. Where even the second lot leaves too
-few, the scope is narrow, and all of it is listed."""
+"""Number of candidates that are tested against the scope, as a multiple of the wanted hits. Where even the second
+number leaves too few, the scope is narrow, and all of it is listed."""
 
 
 class ModelKey(NamedTuple):
@@ -38,7 +38,7 @@ class ModelKey(NamedTuple):
 
 
 class VectorState(NamedTuple):
-    """The state of the vectors of all models, to see whether a copy of some of them is up to date."""
+    """The state of the vectors of all models, by which a copy of some of them is found to be up to date or not."""
 
     passage_count: int
     """About how many passages there are: the highest id."""
@@ -213,7 +213,8 @@ class SearchReader(CatalogReader):
     def _search_kind(
         self, model_id: int, vector: bytes, kind: str, scope: Scope, limit: int, matrix: NeighbourSearch | None
     ) -> list[DenseHit]:
-        """As `search_vectors`, of one kind: all of it is compared, since few are among the nearest of a large index."""
+        """Search one kind as `search_vectors` does: all its chunks are compared, since few are among the nearest of a
+        large index."""
         condition, parameters = scope.sql()
         condition, parameters = f"m.kind = ? AND {condition}", [kind, *parameters]
         rows = self._chunks_of_scope(condition, parameters)
@@ -229,7 +230,8 @@ class SearchReader(CatalogReader):
     def _search_matrix(
         self, matrix: NeighbourSearch, vector: bytes, condition: str, parameters: Sequence[str], limit: int
     ) -> list[DenseHit]:
-        """As `search_vectors`: only the nearest are tested against the scope, as in `search_keywords`."""
+        """Search a matrix as `search_vectors` does: only the nearest are tested against the scope, as in
+        `search_keywords`."""
         similarity = matrix.nearest(vector, FIRST_OVERFETCH * limit)
         half = len(similarity) // 2
         rows = self._chunks_within(itertools.islice(similarity, half), condition, parameters)

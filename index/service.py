@@ -17,18 +17,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import __version__
-from ..runtime.errors import MemoryVaultError, ModelUnavailable, RecallLate, UsageError
+from ..runtime.errors import MemoryVaultError, ModelUnavailable, UsageError
 from ..runtime.killpoint import kill_point
 from ..runtime.layout import INDEX_WANTED, StatePaths, leave_socket_folder
 from ..runtime.paths import ensure_state
 from ..runtime.priority import lower_priority
+from ..runtime.settings import Settings
 from ..vault.active import EXPLICIT_KINDS
 from ..vault.project import project_of
 from ..vault.render import render_block, select_hits, status_line
-from .admission import Admission, Effort
 from .client import RecallClient, ServiceRefused, ServiceUnavailable
 from .daemon import CannotServe, hold_lock, listen, wake_on_signals
 from .embedder import Embedder, load_embedder
@@ -57,23 +57,17 @@ from .runner import ModelRunner
 from .scope import ON_DEMAND
 from .unreviewed import recall_unreviewed, render_unreviewed
 
-if TYPE_CHECKING:
-    from ..runtime.settings import Settings
-
 CONNECTION_SECONDS = 30.0
 """How long a connection may be idle, or take to accept an answer."""
 MAX_CONNECTIONS = 64
 DRAIN_SECONDS = 2.0
 """How long requests in progress may take when the service ends; less than daemon.LEAVING_SECONDS."""
-REPLACED_SECONDS = 15.0
-"""How long a replaced model is kept for requests that began with it."""
 HANGS_SECONDS = 10.0
-"""A service that answers no ping for so long is replaced by one that is started. A busy one answers: each connection
+"""Time without an answer to a ping after which a service is replaced by a new one. A busy one answers: each connection
 has its thread, and a ping needs no model."""
 EMBED_WAIT_SECONDS = 60.0
 """How long a batch waits for the model to be loaded."""
 _TICK_SECONDS = 0.5
-_BUSY = float("inf")
 _DESCRIPTOR_RETRY_SECONDS = 0.1
 
 
@@ -85,10 +79,10 @@ class ServiceConfig:
     state: StatePaths
     model: str
     idle_exit_seconds: float = 1800.0
-    """Without a request for so long it exits; `memory service serve` never does."""
+    """Time without a request after which the service exits; `memory service serve` never does."""
     eagerness: str = DEFAULT_EAGERNESS
     unreviewed: bool = True
-    """Whether a prompt may get what the user said and nobody has decided on (unreviewed.py)."""
+    """Whether a prompt may get what the user said and has not reviewed (unreviewed.py)."""
     connection_seconds: float = CONNECTION_SECONDS
 
     @classmethod
@@ -142,7 +136,7 @@ def serve(
 
 
 def _does_hang(socket_path: Path) -> bool:
-    """Whether it answers nothing for HANGS_SECONDS; an answer ends the waiting."""
+    """Whether the service answers no ping for HANGS_SECONDS."""
     until = time.monotonic() + HANGS_SECONDS
     with RecallClient(socket_path) as client:
         while (left := until - time.monotonic()) > 0:
@@ -179,19 +173,13 @@ class RecallService:
             end.setblocking(False)
         self._outcome: Outcome | None = None
         self._last_used = time.monotonic()
-        self._connections: dict[socket.socket, float] = {}
-        """When each became idle (monotonic seconds); _BUSY while its thread answers a request or is about to end."""
+        self._connections: set[socket.socket] = set()
         self._answering = 0
         self._lock = threading.Lock()
-        self._admission = Admission()
         self._load_model = load
         self._messages = MessageReader(Path(config.state.models))
         self._runner = self._run_model(self._model_in_force())
         self._engine = self._engine_over(self._runner)
-        self._next_runner: ModelRunner | None = None
-        """Another model, which is being loaded to replace the one that answers."""
-        self._replaced: list[tuple[float, RecallEngine, ModelRunner]] = []
-        """Engines and models that were replaced, and when to close them (monotonic seconds)."""
         self._operations: Mapping[str, Callable[[Mapping[str, Any]], _Answer]] = {
             "recall": self._recall,
             "embed": self._embed,
@@ -226,9 +214,7 @@ class RecallService:
         for connection in connections:
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
-        for _, engine, runner in [*self._replaced, (0.0, self._engine, self._next_runner or self._runner)]:
-            runner.stop()
-            engine.close()
+        self._engine.close()
         self._wake.close()
         self._waker.close()
 
@@ -254,29 +240,18 @@ class RecallService:
             connection.close()
             return
         with self._lock:
-            if len(self._connections) >= MAX_CONNECTIONS and not self._make_room():
+            if len(self._connections) >= MAX_CONNECTIONS:
                 connection.close()
                 return
-            self._connections[connection] = time.monotonic()
+            self._connections.add(connection)
         connection.settimeout(self._config.connection_seconds)
         threading.Thread(target=self._converse, args=(connection,), name="client", daemon=True).start()
 
-    def _make_room(self) -> bool:
-        """Close the connection that has been idle longest; False when all are busy. To be called under the lock."""
-        oldest = min(self._connections, key=lambda connection: self._connections[connection])
-        if self._connections[oldest] == _BUSY:
-            return False
-        self._connections[oldest] = _BUSY
-        with contextlib.suppress(OSError):
-            oldest.shutdown(socket.SHUT_RDWR)
-        return True
-
     def _check_state(self) -> None:
-        """Put a model that has been loaded in force; end when idle, or when the socket is no longer ours."""
+        """End when idle, or when the socket is no longer ours."""
         if self._outcome is not None:
             return
-        self._replace_model()
-        busy = self._answering or self._runner.busy or self._next_runner is not None
+        busy = self._answering or self._runner.busy
         if not busy and time.monotonic() - self._last_used > self._config.idle_exit_seconds:
             self._outcome = Outcome.IDLE
         try:
@@ -299,13 +274,9 @@ class RecallService:
         try:
             while (line := reader.read_line()) is not None:
                 with self._lock:
-                    if self._connections[connection] == _BUSY:
-                        break  # closed by _make_room
-                    self._connections[connection] = _BUSY
                     self._answering += 1
                 try:
                     answer, afterwards = self._answer(line)
-                    self._connections[connection] = time.monotonic()  # idle: a client may not read the answer
                     connection.sendall(encode(answer))
                     if afterwards is not None:
                         afterwards()
@@ -319,7 +290,7 @@ class RecallService:
             pass  # the client hung up, was idle too long or does not read
         finally:
             with self._lock:
-                self._connections.pop(connection, None)
+                self._connections.discard(connection)
             connection.close()
 
     def _answer(self, line: bytes) -> _Answer:
@@ -336,8 +307,6 @@ class RecallService:
                 raise UsageError(f"unknown op {message.get('op')!r}")
             fields, afterwards = operation(message)
             return {"v": VERSION, "ok": True, **fields}, afterwards
-        except RecallLate as error:
-            return _refusal(str(error)) | {"late": True}, None
         except MemoryVaultError as error:
             return _refusal(str(error)), None
         except Exception as error:  # noqa: BLE001 - a bug in one request must not end the service
@@ -349,7 +318,6 @@ class RecallService:
             "model": self._runner.name if self._runner.ready else None,
             "loading": self._runner.loading,
             "failure": self._runner.failure,
-            "coming": self._next_runner.name if self._next_runner is not None else None,
             "pid": os.getpid(),
             "version": __version__,
             "vault": str(self._config.vault),
@@ -374,34 +342,16 @@ class RecallService:
         return RecallEngine(index_db, self._config.vault, runner, self._config.eagerness, keep_vectors=True)
 
     def _reload(self, message: Mapping[str, Any]) -> _Answer:
-        """Load the model that is in force, if it is another one; the old one answers meanwhile."""
+        """Load the model that is in force, if it is another one. Until it is loaded, words alone answer."""
         name = self._model_in_force()
         with self._lock:
-            runner = self._next_runner
-            if runner is not None and runner.name != name:
-                runner.stop()
-                runner = None
-            if runner is None and name != self._runner.name:
-                runner = self._run_model(name)
-            self._next_runner = runner
-        return {"model": self._runner.name, "coming": runner.name if runner is not None else None}, None
-
-    def _replace_model(self) -> None:
-        """Replace the model by one that has been loaded; the old one is closed after REPLACED_SECONDS."""
-        with self._lock:
-            runner = self._next_runner
-            if runner is not None and not runner.loading:
-                self._next_runner = None
-                if runner.ready:
-                    close_at = time.monotonic() + REPLACED_SECONDS
-                    self._replaced.append((close_at, self._engine, self._runner))
-                    self._engine, self._runner = self._engine_over(runner), runner
-        if runner is not None and not runner.loading:
-            self._log("model", {"model": runner.name, "failure": runner.failure or ""})
-        while self._replaced and self._replaced[0][0] < time.monotonic():
-            _, engine, runner = self._replaced.pop(0)
-            runner.stop()
-            engine.close()
+            if name != self._runner.name:
+                self._runner.stop()
+                # Recalls that run keep the old engine, which nobody needs to close.
+                self._runner = self._run_model(name)
+                self._engine = self._engine_over(self._runner)
+                self._log("model", {"model": name})
+        return {"model": name, "loading": self._runner.loading}, None
 
     def _end(self) -> None:
         with contextlib.suppress(OSError):
@@ -444,14 +394,13 @@ class RecallService:
         prompt_k = number_field(message, "prompt_k", None)
         answer: dict[str, Any] = {}
         self._runner.hold_batches()
-        with self._admission.admit(deadline) as effort:
-            if effort is Effort.NONE:
-                raise RecallLate("too much is asked at once: the time for this question is over")
-            left_ms = None if deadline is None else (deadline - time.monotonic()) * 1000
-            result = self._engine.recall(query, budget_ms=left_ms, is_reduced=effort is Effort.REDUCED)
-            if prompt_k is not None:
-                k = int(max(0, min(MAX_K, prompt_k)))
-                answer["given"] = paths_given(self._engine, query, k, token_budget, self._runner.count_tokens)
+        left_ms = None if deadline is None else (deadline - time.monotonic()) * 1000
+        if left_ms is not None and left_ms <= 0:
+            raise UsageError("the time for this question is over")
+        result = self._engine.recall(query, budget_ms=left_ms)
+        if prompt_k is not None:
+            k = int(max(0, min(MAX_K, prompt_k)))
+            answer["given"] = paths_given(self._engine, query, k, token_budget, self._runner.count_tokens)
         shown = list(result.hits)
         if not {NO_INDEX, VECTORS_DAMAGED}.isdisjoint(result.degraded):
             with contextlib.suppress(OSError):
@@ -462,8 +411,7 @@ class RecallService:
             shown = select_hits(result.hits, token_budget, count)
             answer["block"] = render_block(shown, 0)
             if self._config.unreviewed:
-                vault, reduced = self._config.vault, effort is Effort.REDUCED
-                waiting = recall_unreviewed(self._engine, vault, query, deadline, reduced)
+                waiting = recall_unreviewed(self._engine, self._config.vault, query, deadline)
                 answer["block"] += ("\n" if shown and waiting else "") + render_unreviewed(waiting)
                 shown += waiting
             answer["status"] = status_line(hit.slug for hit in shown)
@@ -529,7 +477,7 @@ class RecallService:
         return query, session, project
 
     def _injected_paths(self, session: str) -> set[str] | None:
-        """Paths of the entries that the session was given before; None when nothing is known of it."""
+        """Return paths of the entries that the session was given before; None when there is no list of them."""
         try:
             data = Path(self._config.state.markers, f"injected-{session}").read_bytes()
         except OSError:
@@ -538,7 +486,7 @@ class RecallService:
 
 
 def _deadline(message: Mapping[str, Any]) -> float | None:
-    """When the answer must have been sent (monotonic seconds), None without a budget.
+    """Return when the answer must have been sent (monotonic seconds), None without a budget.
 
     `until` is on the client's monotonic clock, which is this machine's, so the time that the request waited in the
     socket counts. Where the clocks differ, `budget_ms` from now is the limit.

@@ -1,4 +1,4 @@
-"""Checks a status in a request: one that no note can have is a typing error, which must not get an empty answer."""
+"""Check a status in a request: one that no note can have is a typing error, which must not get an empty answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Splits, folds and stems text with FTS5's own tokenizer, as the keyword index does."""
+"""Split, fold and stem text with FTS5's own tokenizer, as the keyword index does."""
 
 from __future__ import annotations
 

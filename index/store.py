@@ -16,29 +16,26 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import apsw
 
 from ..runtime.errors import IndexUnavailable
-from ..vault.entry import DISMISSED, REJECTED
+from ..vault.entry import DISMISSED, REJECTED, Entry
 from ..vault.project import group_of_note
 from . import active_sql, database, schema
 from .chunking import ChunkText, chunk_entry
 from .database import IndexDamaged
 from .stemming import index_text
 
-if TYPE_CHECKING:
-    from ..vault.entry import Entry
-
 HIDDEN_FOLDERS = frozenset({"_inbox", "_review", "_archive", "_meta", "_skill-watchlist", "_dream-staging"})
-"""Special folders whose entries are shown only to whoever names them."""
+"""Special folders whose entries are shown only when the folder is named."""
 
 ORPHAN_SECONDS = 7 * 86_400
-"""How long a vector outlives the last chunk that had its text."""
+"""How long a vector is kept after the last chunk with its text was removed."""
 
 FORGOTTEN_STATUSES = frozenset({DISMISSED, REJECTED})
-"""What the user has said no to: the index knows that the file is there, by its name, and none of its words."""
+"""Statuses of entries that the user dismissed or rejected. The index holds their paths and none of their words."""
 
 _META = tuple(name for name, _ in schema.ENTRY_META_COLUMNS)
 _UPSERT_META = (
@@ -137,7 +134,7 @@ def _columns(connection: apsw.Connection) -> dict[str, frozenset[str]]:
 def _columns_wanted() -> dict[str, frozenset[str]]:
     """The columns that our statements name: damage to a schema may rename one, which SQLite finds sound."""
     connection = apsw.Connection(":memory:")
-    schema.migrate(connection)
+    schema.create(connection)
     columns = _columns(connection)
     connection.close()
     return columns
@@ -245,12 +242,15 @@ class IndexStore:
         return [row[0] for row in self._query(sql, (path,))]
 
     def orphaned_texts(self) -> list[str]:
-        """Texts that are kept though no chunk has them any more: those of an index that an older version wrote."""
+        """Return texts that are kept though no chunk has them, in an index that an older version wrote."""
         return [row[0] for row in self._query(f"SELECT embed_text FROM passage p WHERE {_HAS_ORPHANED_TEXT}")]
 
     def overwrite_removed(self) -> bool:
-        """Take out of the file's bytes what was removed from it: the words that the full-text index marks as deleted
-        only, and the write-ahead log. False when another process is reading old pages: do it again later."""
+        """Remove deleted text from the file's bytes: words that the full-text index only marks as deleted, and the
+        write-ahead log.
+
+        Returns False when another process is reading old pages: do it again later.
+        """
         with self.transaction():
             self._connection.execute(f"UPDATE passage AS p SET embed_text = '' WHERE {_HAS_ORPHANED_TEXT}")
             self._connection.execute("INSERT INTO chunk_fts (chunk_fts) VALUES ('optimize')")

@@ -1,7 +1,7 @@
-"""What the user said and nobody has decided on: a strong answer comes with a prompt, marked as not confirmed.
+"""Give a prompt what the user said and has not reviewed: only a strong answer, marked as not confirmed.
 
-It is a second recall, of proposals and of the inbox alone. Nothing that an agent claims or that the user only passed on
-is given, nor anything at a session's start.
+It is a second recall, of proposals and the inbox alone. It leaves out what an agent claims and what the user only
+passed on, and is not used at a session's start.
 """
 
 from __future__ import annotations
@@ -29,12 +29,11 @@ MIN_BUDGET_MS = 40.0
 HEADING = "Said by the user in earlier sessions and not confirmed since; ask before you rely on it:"
 
 
-def recall_unreviewed(
-    engine: RecallEngine, vault: Path, query: RecallQuery, deadline: float | None, is_reduced: bool
-) -> Sequence[Hit]:
-    """At most MOST hits for the prompt `query`, best first; none where there is no time (`deadline`, monotonic)."""
+def recall_unreviewed(engine: RecallEngine, vault: Path, query: RecallQuery, deadline: float | None) -> Sequence[Hit]:
+    """Return at most MOST hits for the prompt `query`, best first; none where there is no time (`deadline`,
+    monotonic)."""
     left_ms = None if deadline is None else (deadline - time.monotonic()) * 1000
-    if is_reduced or (left_ms is not None and left_ms < MIN_BUDGET_MS):
+    if left_ms is not None and left_ms < MIN_BUDGET_MS:
         return ()
     waiting = frozenset(STRONG)
     asked = replace(query, k=CANDIDATES, statuses=waiting, include=FOLDERS)
@@ -44,7 +43,7 @@ def recall_unreviewed(
 
 
 def render_unreviewed(hits: Sequence[Hit]) -> str:
-    """One line for each, below a heading; '' for none."""
+    """Render one line for each hit, below a heading; '' for none."""
     return "\n".join([HEADING, *map(_line, hits)]) + "\n" if hits else ""
 
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 import apsw
 
 MAX_CANDIDATES = 4_000
-"""Terms that are compared with a misspelt one."""
+"""Most terms that are compared with a misspelt one."""
 CACHE_FROM_CHUNKS = 5_000
-"""Chunks from which terms are cached, until the number of chunks has changed by a hundredth: the rarity of a word need
+"""Number of chunks from which terms are cached, until the number has changed by a hundredth. The rarity of a word need
 not be exact, and counting the common ones takes 10 ms in an index of 100,000."""
 COMMON_TERM_CHUNKS = 500
-"""A term of at least so many chunks is common: its count is cached."""
+"""Number of chunks from which a term is common: its count is cached."""
 MAX_TERM_LENGTH, MAX_TERMS_PER_LETTER = 24, 20_000
 
 
@@ -58,7 +58,7 @@ class IndexVocabulary:
 
     @property
     def chunk_count(self) -> int:
-        """Number of chunks. Counted once as long as nobody writes: it takes a millisecond for each 100,000."""
+        """Number of chunks. Counted again only after a write: it takes a millisecond for each 100,000."""
         version = int(self._connection.execute("PRAGMA data_version").get)
         if version != self._counted[0]:
             self._counted = version, int(self._connection.execute("SELECT count(*) FROM chunk").get)

@@ -1,7 +1,8 @@
-"""The watcher: edits made in Obsidian reach the index within seconds.
+"""Watch the vault, so that edits made in Obsidian reach the index within seconds.
 
-It only reports which paths changed; reconcile decides what that means for the index. Where the platform cannot watch
-(no inotify watches left, a network disk), and while the vault is not mounted, it requests a walk every few seconds.
+The watcher only reports which paths changed; reconcile decides what that means for the index. Where the platform cannot
+watch (no inotify watches left, a network disk), and while the vault is not mounted, it requests a walk every few
+seconds.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ MAX_WAIT_SECONDS = 2.0
 """… but at the latest this long after the first."""
 POLL_SECONDS = 3.0
 MAX_PATHS = 200
-"""Of more changes at a time (a sync, a checkout) no paths are reported: everything is to be walked."""
+"""Most changes of which paths are reported; of more at a time (a sync, a checkout) everything is to be walked."""
 
 _CHANGES = frozenset({"created", "modified", "moved", "deleted", "closed"})
 

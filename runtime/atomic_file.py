@@ -1,4 +1,4 @@
-"""Files other than notes that are replaced whole: whoever reads one, or is killed, finds the old content or the new.
+"""Replace files other than notes as a whole: a reader, or a process after a kill, finds the old content or the new.
 
 Notes have rules of their own (`store`), and so do session markers (`marker`).
 """
@@ -15,7 +15,7 @@ from .layout import FILE_MODE
 
 
 def replace_file(path: Path | str, data: bytes, *, mode: int = FILE_MODE, synced: bool = True) -> None:
-    """Give the file this content, and `mode` whatever the umask; its folder must be there.
+    """Write the file with this content, and with `mode` whatever the umask; its folder must exist.
 
     If `synced`, the content is on the disk when the call returns; else a loss of power may take the file. A killed
     writer leaves `.<name>-….tmp` beside it. Raises OSError; the file is then as it was.
@@ -42,7 +42,7 @@ def replace_file(path: Path | str, data: bytes, *, mode: int = FILE_MODE, synced
 
 
 def append_synced(path: Path, data: bytes) -> None:
-    """Append to the file, which is made if there is none; on the disk when the call returns. Raises OSError."""
+    """Append to the file, made if missing, and sync it to the disk. Raises OSError."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_APPEND, FILE_MODE)
     with open(descriptor, "ab") as out:
         out.write(data)

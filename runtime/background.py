@@ -1,6 +1,6 @@
-"""Starting the worker or the recall service in the background: nobody waits for it, and nothing of its caller gets in.
+"""Start the worker or the recall service in the background, with nothing inherited from the caller.
 
-Hooks, which have no time for these imports, do it by themselves (hooks/autostart.py).
+Hooks have no time for these imports; they use hooks/autostart.py.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _DETACH = "import os,sys; os.fork() and os._exit(0); os.setsid(); os.execv(sys.a
 
 
 class CannotStart(MemoryVaultError):
-    """The program cannot be started, as where the state folder cannot be written."""
+    """The program cannot be started, for example where the state folder cannot be written."""
 
 
 def start_in_background(settings: Settings, name: Literal["worker", "serve"], command: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""Cuts Chinese, Japanese and Korean text into terms for a keyword index.
+"""Cut Chinese, Japanese and Korean text into terms for a keyword index.
 
 Chinese and Japanese have no blanks between words, and Korean words carry particles: no word of a question would be
 found in another sentence. As search engines do, runs of ideographs and of Hangul are indexed as overlapping pairs
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
 FIRST_LETTER = "\u1100"
-"""No letter before it belongs to these scripts."""
+"""The first letter of these scripts."""
 _PAIRED, _KATAKANA, _HIRAGANA = "paired", "katakana", "hiragana"
 _RANGES = (
     ("\u1100", "\u11ff", _PAIRED),  # Hangul in parts
@@ -33,7 +33,7 @@ _RANGES = (
     ("\U00020000", "\U0003ffff", _PAIRED),
 )
 LETTER_CLASS = "".join(f"{first}-{last}" for first, last, _ in _RANGES)
-"""All of them, as between the brackets of a pattern."""
+"""The letters of these scripts, as between the brackets of a pattern."""
 _FUNCTION = (
     "为什么 什么 怎么 怎样 哪里 哪个 哪些 多少 几个 时候 可以 应该 需要 是否 能否 如何 这个 那个 这些 那些 "
     "我们 你们 他们 一下 一个 现在 然后 但是 因为 所以 如果 还是 已经 没有 不是 不要 就是 或者 以及 "
@@ -44,7 +44,7 @@ _FUNCTION_WORDS = tuple(_FUNCTION.split())
 
 
 def cut_cjk(run: str) -> Iterator[tuple[int, int]]:
-    """(start, end) of the terms of a run of letters and digits; all of it where none is of these scripts."""
+    """Yield (start, end) of the terms of a run of letters and digits; all of it where none is of these scripts."""
     if not run or max(run) < FIRST_LETTER:
         yield 0, len(run)
         return
@@ -62,14 +62,14 @@ def cut_cjk(run: str) -> Iterator[tuple[int, int]]:
 
 
 def split_cjk(text: str) -> str:
-    """The text with blanks between its terms, each pair by itself; a text without these scripts as it is."""
+    """Return the text with blanks between its terms, each pair by itself; unchanged without these scripts."""
     if not text or max(text) < FIRST_LETTER:
         return text
     return " ".join([text[start:end] for start, end in cut_cjk(text)])
 
 
 def function_letters(text: str) -> AbstractSet[int]:
-    """Positions of the letters that are grammar: a term of a question with one of them says nothing.
+    """Return the positions of the letters that are grammar: a search term with one of them means nothing.
 
     In Japanese these are hiragana, and a single ideograph before them: the stem of a verb (書く).
     """

@@ -1,4 +1,4 @@
-"""Days: how many seconds they have, and the days of the times that notes carry. Light module: hooks import it."""
+"""Days, and the days of the times in notes. Light module: hooks import it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SECONDS_PER_DAY = 86_400.0
 
 
 def local_today() -> date:
-    """Today, in the machine's time zone as it is now: the C library else keeps the one that the process began with."""
+    """Return today in the machine's present time zone; the C library would keep the one at the start of the process."""
     from datetime import date  # As in `parse_local_day`.
 
     time.tzset()
@@ -20,18 +20,18 @@ def local_today() -> date:
 
 
 def effective_date(surfaced_at: str | None, created: str | None, updated: str | None) -> str | None:
-    """The ISO day or time at which the user last meant what a note says; None if the note has no date.
+    """Return the ISO day or time at which the user last meant what a note says; None without a date.
 
-    That is its last change, or, as long as nobody has edited the note, the time of the session it was said in: a
-    backfill creates notes today of what was said years ago."""
+    This is its last change or, if nobody has edited the note, the time of its session: a backfill creates notes today
+    of what was said years ago.
+    """
     if surfaced_at and surfaced_at[:4].isdigit() and updated in (None, "", created):
         return surfaced_at
     return updated or created
 
 
 def parse_local_day(stamp: str | None, zone: tzinfo | None = None) -> date | None:
-    """The day of an ISO 8601 time in `zone` (default: this machine's), or an ISO day itself; None for any other
-    text."""
+    """Return the day of an ISO 8601 time in `zone` (default: this machine's), or of an ISO day; None for other text."""
     from datetime import date, datetime  # More expensive than all modules of a hook together; hooks do not call this.
 
     try:
@@ -44,12 +44,12 @@ def parse_local_day(stamp: str | None, zone: tzinfo | None = None) -> date | Non
 
 
 def effective_day(surfaced_at: str | None, created: str | None, updated: str | None) -> date | None:
-    """The day of `effective_date` on this machine; None if the note has none."""
+    """Return the day of `effective_date` on this machine; None without a date."""
     return parse_local_day(effective_date(surfaced_at, created, updated))
 
 
 def local_day(seconds: float) -> date:
-    """The day of a time in Unix seconds, on this machine."""
+    """Return the day of a time in Unix seconds, on this machine."""
     from datetime import date  # As in `parse_local_day`.
 
     return date.fromtimestamp(seconds)  # noqa: DTZ012 - a day of this machine
@@ -59,8 +59,8 @@ _DAY, _TIME = len("2026-11-22"), len("2026-11-22T17:05:09")
 
 
 def day_of(stamp: str) -> str:
-    """What `parse_local_day` gives on this machine, as ISO text, for a hook, which has no time for `datetime`; of any
-    text but a time with a zone its first ten characters."""
+    """Return what `parse_local_day` does, as ISO text and without `datetime`, for hooks; for a text that is no time
+    with a zone, its first ten characters."""
     offset = _offset_seconds(stamp[_TIME:])
     if offset is None:
         return stamp[:_DAY]
@@ -74,7 +74,7 @@ def day_of(stamp: str) -> str:
 
 
 def _offset_seconds(rest: str) -> int | None:
-    """Of what follows a time, `Z` or `±hh:mm` after any fraction of a second; None for anything else."""
+    """Return the seconds of `Z` or `±hh:mm` after a time and any fraction of a second; None for anything else."""
     if rest[-1:] == "Z":
         return 0
     sign = {"+": 1, "-": -1}.get(rest[-6:-5])
@@ -85,7 +85,8 @@ def _offset_seconds(rest: str) -> int | None:
 
 
 def _days_since_1970(year: int, month: int, day: int) -> int:
-    """Of a day in the calendar of ISO 8601, by counting from a first of March: leap days then end their years."""
+    """Return the number of the day in the calendar of ISO 8601. Years begin in March here, so a leap day ends its
+    year."""
     if month < 3:
         year, month = year - 1, month + 12
     return 365 * year + year // 4 - year // 100 + year // 400 + (153 * month - 457) // 5 + day - 719_469

@@ -1,4 +1,4 @@
-"""The fingerprint of a text: by it a statement or a failure is known again."""
+"""Fingerprints of texts, to recognise a statement or a failure."""
 
 from __future__ import annotations
 
@@ -8,5 +8,6 @@ from .normal_form import composed
 
 
 def fingerprint(text: str) -> str:
-    """SHA-256, hexadecimal, of the text in NFC with case folded and runs of white space made one space."""
+    """Return the SHA-256, in hexadecimal, of the text in NFC with case folded and runs of white space made one
+    space."""
     return hashlib.sha256(" ".join(composed(text).split()).casefold().encode("utf-8", "surrogatepass")).hexdigest()

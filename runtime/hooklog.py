@@ -1,4 +1,4 @@
-"""Writing one JSON line to the log, without the time that a logging library takes to load. Light module."""
+"""Write one JSON line to the log without a logging library, which is slow to load. Light module."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def quote(text: str) -> str:
 
 
 def json_scanner() -> Callable[[str, int], tuple[Any, int]]:
-    """A function that reads the JSON value at an index of a text: the value, and the index behind it.
+    """Return a function that reads the JSON value at an index of a text: (value, index after it).
 
     What it raises for bad JSON has several names: StopIteration, RecursionError, ValueError.
     """
@@ -66,7 +66,7 @@ class _ScannerContext:
 
 
 def short_hash(data: bytes) -> str:
-    """16 hexadecimal digits of BLAKE2b."""
+    """Return 16 hexadecimal digits of BLAKE2b."""
     try:
         from _blake2 import blake2b
     except ImportError:  # pragma: no cover - an interpreter built without it
@@ -75,7 +75,7 @@ def short_hash(data: bytes) -> str:
 
 
 def socket_module() -> Any:
-    """`socket`, or the C module that has its constants and its class."""
+    """Return `socket`, or the C module that has its constants and its class."""
     try:
         import _socket
     except ImportError:  # pragma: no cover - an interpreter that links it under another name
@@ -86,11 +86,12 @@ def socket_module() -> Any:
 
 
 def sqlite_connect() -> Any:
-    """`connect` of the C module behind `sqlite3`; None where that is missing or different.
+    """Return `connect` of the C module behind `sqlite3`; None where that is missing or different.
 
     `_sqlite3` imports `functools` only for `lru_cache`, for prepared statements, and with it `collections` and four
     more modules: a fifth of a bare interpreter start. The C function behind `lru_cache` needs none of them, so during
-    the import `functools` is replaced by a module with that one function."""
+    the import `functools` is replaced by a module with that one function.
+    """
     if "functools" in sys.modules or "_sqlite3" in sys.modules:
         return None
     try:

@@ -19,7 +19,7 @@ _passes: dict[str, int] = {}
 
 
 def arm(env: Mapping[str, str]) -> None:
-    """Arm the points that `env` names, and no others. At import this is done for the process's own environment."""
+    """Arm the points in `env`, and no others. Called at import for the process's own environment."""
     _armed.clear()
     _passes.clear()
     if env.get(_VARIABLES[0]) != "1":
@@ -49,5 +49,5 @@ def kill_point(name: str) -> None:
 
 
 def kill_point_environment() -> dict[str, str]:
-    """The arming variables, for the allow-listed environment of a child."""
+    """Return the arming variables, for the allow-listed environment of a child."""
     return {name: os.environ[name] for name in _VARIABLES if name in os.environ}

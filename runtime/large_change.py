@@ -1,4 +1,4 @@
-"""A large change that a job made unasked: told at each session's start, by health and console, for some days.
+"""A large change that a job made unasked: shown for some days at each session's start, in health and in the console.
 
 Light module: the hooks read it.
 """
@@ -8,14 +8,14 @@ from __future__ import annotations
 import os
 
 LARGE = 10
-"""So many notes put away in one run are told."""
+"""Number of notes put away in one run from which it is shown."""
 TOLD_SECONDS = 3 * 86_400.0
 _NAME = "large-change"
 _MOST_BYTES = 500
 
 
 def note_large_change(markers: str, count: int, what: str, of: str) -> None:
-    """Keep that a job did `what` with `count` notes, if they are many; `memory undo --of {of}` takes it back.
+    """Record that a job did `what` with `count` notes, if they are many; `memory undo --of {of}` undoes it.
 
     Raises OSError.
     """
@@ -28,7 +28,7 @@ def note_large_change(markers: str, count: int, what: str, of: str) -> None:
 
 
 def large_change_notice(markers: str, now: float) -> str:
-    """What was kept, one line; '' for nothing, or nothing of the last days."""
+    """Return the record as one line; '' for none in the last days."""
     path = os.path.join(markers, _NAME)
     try:
         if now - os.stat(path).st_mtime > TOLD_SECONDS:
@@ -40,7 +40,7 @@ def large_change_notice(markers: str, now: float) -> str:
 
 
 def forget_large_change(markers: str, of: str) -> None:
-    """What `of` wrote was taken back."""
+    """Delete the record of `of`, which was undone."""
     path = os.path.join(markers, _NAME)
     try:
         with open(path, "rb") as file:

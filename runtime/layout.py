@@ -21,7 +21,7 @@ OFFLINE = {
     "TOKENIZERS_PARALLELISM": "false",
     "TRANSFORMERS_OFFLINE": "1",
 }
-"""For whoever loads a model: its libraries must not use the network."""
+"""Variables for a process that loads a model: its libraries must not use the network."""
 INBOX = "_inbox"
 REVIEW = "_review"
 ARCHIVE = "_archive"
@@ -55,7 +55,7 @@ SOCKET_PATH_LIMIT_BYTES = 100
 
 
 def home_folder(env: Mapping[str, str]) -> str:
-    """The user's home folder: HOME, else that of the account; never derived from the working directory."""
+    """Return the user's home folder: HOME, else the account's; never derived from the working directory."""
     home = env.get("HOME", "")
     if home.startswith("/"):
         return home.rstrip("/") or "/"
@@ -79,7 +79,7 @@ def _base_folder(env: Mapping[str, str], variable: str, *default: str) -> str:
 
 
 def config_path(env: Mapping[str, str]) -> str:
-    """Path of config.toml: MEMORY_CONFIG, else the platform's configuration folder."""
+    """Return the path of config.toml: MEMORY_CONFIG, else in the platform's configuration folder."""
     named = expand_home(env.get("MEMORY_CONFIG", ""), env)
     if named:
         return os.path.abspath(named)
@@ -91,7 +91,7 @@ def config_path(env: Mapping[str, str]) -> str:
 
 
 def state_root(env: Mapping[str, str]) -> str:
-    """The folder that holds one state folder per vault: MEMORY_STATE_DIR, else the platform's."""
+    """Return the folder of all state folders: MEMORY_STATE_DIR, else the platform's."""
     named = expand_home(env.get("MEMORY_STATE_DIR", ""), env)
     if named:
         return os.path.abspath(named)
@@ -105,7 +105,7 @@ _PLACES = (("MEMORY_CONFIG", False), ("XDG_CONFIG_HOME", False), ("MEMORY_STATE_
 
 
 def explain_misplacement(env: Mapping[str, str]) -> str:
-    """Why the configuration or the state of this environment must not be trusted, as one line; '' if it may be.
+    """Return why the configuration or the state of this environment is not trusted, as one line; '' if it is.
 
     A repository can set the environment of processes that run in it (.envrc, a host's settings), and so replace the
     user's config.toml or state folder by one of its own. So neither may be in a work tree, except where it is without
@@ -135,7 +135,7 @@ def explain_misplacement(env: Mapping[str, str]) -> str:
 
 
 def _work_tree(path: str, env: Mapping[str, str]) -> str:
-    """Path of the repository that contains `path`; '' if none does."""
+    """Return the path of the repository that contains `path`; '' for none."""
     home = os.path.realpath(home_folder(env))
     folder = os.path.realpath(path)
     while True:
@@ -161,12 +161,12 @@ def _ascii_words(text: str) -> str:
 
 
 def is_inherited(variable: str) -> bool:
-    """Whether the worker, the recall service and their children are given a variable of the environment."""
+    """Whether the worker, the recall service and their children get a variable of the environment."""
     return variable in _INHERITED or variable.startswith(("LC_", "XDG_"))
 
 
 def vault_id(vault_path: str) -> str:
-    """Name of a vault's state folder: readable words, then 16 hexadecimal digits, a hash of its real path.
+    """Return the name of a vault's state folder: readable words, then 16 hexadecimal digits, a hash of its real path.
 
     Two spellings of one folder (symbolic link, trailing slash) have the same id.
     """
@@ -252,7 +252,7 @@ class StatePaths:
         self.wake_socket = self.sockets + "/wake.sock"
 
     def folders(self) -> tuple[str, ...]:
-        """Paths of all folders, parents first."""
+        """Return the paths of all folders, parents first."""
         return (self.root, self.markers, self.spool, self.log, self.run, self.cache, self.models)
 
     def ensure(self) -> None:
@@ -265,12 +265,12 @@ class StatePaths:
 
 
 def open_private(path: str, flags: int) -> int:
-    """An opener for `open`, for whatever lies in the state folder: mode 0600 whatever the umask."""
+    """Open a file of the state folder, as an opener for `open`: mode 0600 whatever the umask."""
     return os.open(path, flags, FILE_MODE)
 
 
 def resolve_within(path: str, roots: Iterable[str]) -> str | None:
-    """The real path of a transcript when it is inside one of `roots`, the folders of the agent hosts; else None.
+    """Return the real path of a transcript inside one of `roots`, the folders of the agent hosts; else None.
 
     The path comes from outside (a hook's payload, a marker on disk), so one that leads elsewhere, also by a symbolic
     link or by `..`, must not be read. The file need not exist.
@@ -297,7 +297,7 @@ RESERVED_NAMES = frozenset(
 
 
 def special_folder(relative_path: str) -> str:
-    """The first folder of a vault-relative path whose name begins with an underscore, or ''."""
+    """Return the first folder of a vault-relative path whose name begins with an underscore, or ''."""
     for part in relative_path.split("/")[:-1]:
         if part.startswith("_"):
             return part
@@ -305,13 +305,13 @@ def special_folder(relative_path: str) -> str:
 
 
 def is_conflict_copy(name: str) -> bool:
-    """Is this a file name under which a sync client keeps the other side of a conflict?"""
+    """Whether a sync client keeps the other side of a conflict under this file name."""
     # obsidian-git's list of files with git's marks in them is a copy of none.
     return original_name(name) is not None or name.lower() == "conflict-files-obsidian-git.md"
 
 
 def original_name(name: str) -> str | None:
-    """The file name of which `name` is a conflict copy; None if it is none."""
+    """Return the file name of which `name` is a conflict copy; None if it is none."""
     low = name.lower()
     if "conflict" not in low:
         return None

@@ -1,7 +1,7 @@
 """The lock of a vault: one writer at a time, among processes and threads.
 
-Who uses one state folder shares the lock file in it. Who does not (a container or another account with the same vault)
-shares only the vault, so its folder is locked as well, where its file system can do that.
+Processes with the same state folder share the lock file in it. Others (a container or another account with the same
+vault) share only the vault, so its folder is locked as well, where its file system can do that.
 """
 
 from __future__ import annotations
@@ -63,9 +63,8 @@ def hold_lock(lock_file: Path, timeout_seconds: float = LOCK_TIMEOUT_SECONDS) ->
 
 @contextmanager
 def hold_folder_lock(folder: Path) -> Iterator[None]:
-    """The same by locking the folder itself, so that nothing is left in it. It locks nothing where there is no such
-    folder, or a file system that cannot (some network mounts). Raises VaultUnavailable after LOCK_TIMEOUT_SECONDS.
-    """
+    """Hold a lock on the folder itself, which leaves no file in it. Nothing is locked where the folder is missing, or
+    its file system has no locks (some network mounts). Raises VaultUnavailable after LOCK_TIMEOUT_SECONDS."""
     with _hold(os.path.abspath(folder), _open_folder, LOCK_TIMEOUT_SECONDS):
         yield
 
@@ -112,7 +111,7 @@ def _open_folder(name: str) -> int:
 
 
 def _lock(name: str, open_it: Callable[[str], int], timeout_seconds: float) -> int:
-    """The descriptor of what is locked; -1 where there is nothing that can be locked."""
+    """Return the descriptor of the lock; -1 where nothing can be locked."""
     deadline = time.monotonic() + timeout_seconds
     wait = _FIRST_WAIT_SECONDS
     while (descriptor := open_it(name)) >= 0:

@@ -1,4 +1,4 @@
-"""The form in which two texts are compared: one letter has several spellings in Unicode.
+"""Normal forms in which texts are compared: one letter has several spellings in Unicode.
 
 Half-width katakana (ｶﾞ), full-width Latin (ＡＰＩ), ligatures out of PDFs (ﬁ), and letters apart from their accents, as
 macOS names files, would never meet their usual spelling. Only what is derived of a note is normalised, never the note.
@@ -16,22 +16,22 @@ PIECE_CHARACTERS = 1_000
 
 
 def normal_form(text: str) -> str:
-    """`text` in NFKC (Unicode Standard Annex 15)."""
+    """Return `text` in NFKC (Unicode Standard Annex 15)."""
     if text.isascii():
         return text
     return _normalized("NFKC", text)
 
 
 def composed(text: str) -> str:
-    """`text` in NFC, for names: equivalent spellings become one, other characters stay what they are."""
+    """Return `text` in NFC, for names: equivalent spellings become one, other characters stay."""
     if text.isascii():
         return text
     return _normalized("NFC", text)
 
 
 def _normalized(form: Literal["NFC", "NFKC"], text: str) -> str:
-    """Piece by piece: accents in a row are sorted in a time that grows with the square of their number, and a text by
-    a stranger may have nothing else. A piece ends before an ASCII character, which is composed with nothing before it,
+    """Normalise piece by piece: the time to sort accents in a row grows with the square of their number, and a
+    stranger's text may consist of them. A piece ends before an ASCII character, which composes with nothing before it,
     where one is near."""
     from unicodedata import is_normalized, normalize
 

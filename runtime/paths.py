@@ -1,4 +1,4 @@
-"""Paths of the vault: which are inside, which files are notes, which names new notes may have."""
+"""Check paths of the vault: which are inside, which files are notes, which names new notes may have."""
 
 from __future__ import annotations
 
@@ -52,17 +52,17 @@ def ensure_state(state: StatePaths, unavailable: type[MemoryVaultError] = QueueU
 
 
 def is_note_name(name: str) -> bool:
-    """Is this the file name of a note that may be indexed?"""
+    """Whether a file of this name is a note that may be indexed."""
     return name.endswith(".md") and not name.startswith(".") and not is_conflict_copy(name)
 
 
 def is_downloaded(status: os.stat_result) -> bool:
-    """Is the content of the file on this disk? A cloud client may not have fetched it."""
+    """Whether the content of the file is on this disk; a cloud client may not have downloaded it."""
     return not getattr(status, "st_flags", 0) & SF_DATALESS
 
 
 def is_downloaded_child(child: os.DirEntry[str]) -> bool:
-    """The same for an item of a listing; its status is read only on systems with such flags. Raises OSError."""
+    """The same for an item of a listing; reads its status only on systems with such flags. Raises OSError."""
     return not _HAS_FLAGS or is_downloaded(child.stat(follow_symlinks=False))
 
 
@@ -71,7 +71,7 @@ def is_regular(status: os.stat_result) -> bool:
 
 
 def read_regular(file: Path, limit: int) -> tuple[bytes, os.stat_result]:
-    """Read at most `limit` bytes of a file; returns them and its status from before.
+    """Read at most `limit` bytes of a file; return them and the file's status from before.
 
     Raises OSError for a symbolic link or a special file, at once: a named pipe called x.md must not hang the reader.
     """
@@ -84,8 +84,8 @@ def read_regular(file: Path, limit: int) -> tuple[bytes, os.stat_result]:
 
 
 def is_text(path: str) -> bool:
-    """False for a path with bytes that are not UTF-8, which Python keeps as lone surrogates: neither a database nor
-    JSON holds it."""
+    """Whether the path is UTF-8. Python keeps other bytes as lone surrogates, which neither a database nor JSON can
+    hold."""
     try:
         path.encode()
     except UnicodeEncodeError:
@@ -94,7 +94,7 @@ def is_text(path: str) -> bool:
 
 
 def check_inside(relative: str) -> str:
-    """Return `relative` if by its spelling it is a path below the vault. Raises PathRefused."""
+    """Return `relative` if its spelling is a path below the vault. Raises PathRefused."""
     shown = repr(relative)[:120]
     if not relative or "\0" in relative:
         raise PathRefused(f"{shown} is not a path in the vault")
@@ -107,7 +107,7 @@ def check_inside(relative: str) -> str:
 
 
 def check_note_name(relative: str) -> str:
-    """Return `relative` if it is a note's name, also one that the user chose in Obsidian. Raises PathRefused.
+    """Return `relative` if it may name a note, as the user may name one in Obsidian. Raises PathRefused.
 
     What holds it already, or the user's own disk, is the judge of the other characters: `What now?.md` has to be
     written, archived and restored under that name.
@@ -153,8 +153,8 @@ def resolve_inside(vault: Path, relative: str) -> Path:
 
 
 def make_folders(folder: Path, vault: Path) -> None:
-    """Make `folder` (a real path) and its missing parents below the vault, never the vault: one that is renamed at this
-    moment must not come into being again, empty, in its old place. Raises OSError."""
+    """Make `folder` (a real path) and its missing parents below the vault. Never make the vault: renamed at this
+    moment, it would appear again, empty, in its old place. Raises OSError."""
     root = Path(os.path.realpath(vault))
     for each in (*reversed(folder.parents), folder):
         if root in each.parents:
@@ -162,7 +162,7 @@ def make_folders(folder: Path, vault: Path) -> None:
 
 
 def remove_empty(folder: Path, vault: Path) -> None:
-    """Remove `folder` (a real path) and its parents as far as they are empty, since editors show empty folders.
+    """Remove `folder` (a real path) and its parents while they are empty, since editors show empty folders.
 
     Folders directly below the vault are kept, as are all with any file in them.
     """
@@ -176,7 +176,7 @@ def remove_empty(folder: Path, vault: Path) -> None:
 
 
 def describe_file_system(path: Path | str) -> str:
-    """The file system in which `path` lies, as `9p, mounted at /mnt/share`; '' where the system does not tell."""
+    """Return the file system of `path`, as `9p, mounted at /mnt/share`; '' where it is not known."""
     real = os.path.realpath(path)
     best, kind = "", ""
     try:
@@ -192,7 +192,7 @@ def describe_file_system(path: Path | str) -> str:
 
 
 def explain_file_system(path: Path | str, error: object) -> str:
-    """What a database's input or output error at `path` means, and what to do."""
+    """Return what a database's input or output error at `path` means, and what to do."""
     where = describe_file_system(path)
     named = f" ({where})" if where else ""
     return (

@@ -1,4 +1,4 @@
-"""Lower priority for background processes, so that those that somebody waits for get a core.
+"""Lower the priority of background processes, so that the user's programs get a core.
 
 The hooks of an agent need one before they can ask the recall service. Processes that work in the background at the same
 priority would take it from them.
@@ -38,7 +38,7 @@ def lower_priority(niceness: int = BACKGROUND_NICENESS) -> None:
 
 
 def _lower_session_priority(niceness: int) -> bool:
-    """Lower it; False if that has to be tried again. Raises OSError or ValueError where it is impossible."""
+    """Lower it; return False to try again. Raises OSError or ValueError where it is impossible."""
     with _changing:
         file = os.open(_AUTOGROUP, os.O_RDWR | os.O_CLOEXEC)
         try:

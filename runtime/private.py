@@ -16,7 +16,7 @@ _TAG = re.compile(r"(?:<|&lt;)\s{0,3}(?P<closes>/?)\s{0,3}private(?:\s[^<>]{0,10
 
 
 def may_have_private_tag(text: str) -> bool:
-    """May there be a tag, plain or escaped (`&lt;`)? A quick test, since most texts have none.
+    """Whether there may be a tag, plain or escaped (`&lt;`). A quick test, since most texts have none.
 
     It searches for `vate`, without the `i`: the tag's pattern, which ignores case, also takes the Turkish `İ` and `ı`.
     """
@@ -24,7 +24,7 @@ def may_have_private_tag(text: str) -> bool:
 
 
 def find_private_spans(text: str) -> list[tuple[int, int]]:
-    """[start, end) of each passage with its tags, in order, not overlapping; a nested one is part of the outer one.
+    """Return [start, end) of each passage with its tags, in order, not overlapping; a nested one is part of the outer.
 
     A passage that is not closed extends to the end of the text: losing words is better than keeping private ones. A
     closing tag without an opening one is ignored. Time is linear in the length of the text.
@@ -47,12 +47,14 @@ def find_private_spans(text: str) -> list[tuple[int, int]]:
 
 
 def strip_private(text: str) -> str:
-    """The text without its private passages. A closing tag without an opening one ends a passage from the beginning."""
+    """Return the text without its private passages. A closing tag without an opening one ends a passage from the
+    beginning."""
     return _replace_private(text, lambda start, end: "")
 
 
 def mark_private(text: str) -> str:
-    """The same, with PRIVATE_MARK for each passage that was a part of a sentence, whose rest says something else."""
+    """The same, with PRIVATE_MARK for each passage inside a sentence, since the rest alone would mean something
+    else."""
 
     def mark(start: int, end: int) -> str:
         before = text[max(0, start - BLANKS) : start].rstrip(" \t")

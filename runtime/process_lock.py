@@ -1,4 +1,4 @@
-"""A lock file that one process holds for as long as it lives: the worker, and the recall service.
+"""A lock file that one process holds while it lives: the worker, and the recall service.
 
 The kernel drops the lock with the process, however that dies. A holder that is stopped (SIGSTOP, a debugger, a dead
 disk) keeps it; who knows that it does not live puts a new file in its place.
@@ -15,7 +15,7 @@ from pathlib import Path
 from .layout import FILE_MODE
 
 LOOK_SECONDS = 0.05
-"""Far longer than `lock_holder` holds a lock that nobody else does."""
+"""Seconds; `lock_holder` holds a free lock for much less."""
 PAUSE_SECONDS = 0.002
 
 
@@ -29,7 +29,7 @@ class ProcessLock:
         self._refused_by: os.stat_result | None = None
 
     def acquire(self) -> bool:
-        """False if another process holds it, and does not just look whether one does."""
+        """Take the lock; return False if another process holds it for more than a moment."""
         until = time.monotonic() + LOOK_SECONDS
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         while True:
@@ -51,7 +51,7 @@ class ProcessLock:
             os.close(descriptor)  # Replaced between open and lock.
 
     def take_over(self) -> bool:
-        """Replace the lock that refused `acquire`, whose holder is known not to live.
+        """Replace the lock that refused `acquire`, when its holder is known to be dead.
 
         The old holder finds with `is_held` that it was replaced. False if somebody else has replaced it meanwhile and
         holds the new one.
@@ -67,18 +67,18 @@ class ProcessLock:
             os.close(guard)
 
     def is_held(self) -> bool:
-        """Whether the file is still the one we hold."""
+        """Whether the lock is still held, by the file at its path."""
         return self._descriptor is not None and is_at(self._path, os.fstat(self._descriptor))
 
     def release(self) -> None:
-        """Drop it; the file stays, so that nobody locks a name that is being removed."""
+        """Release the lock. The file stays, so that nobody locks a name that is being removed."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             os.close(descriptor)
 
 
 def lock_holder(path: Path | str) -> int | None:
-    """The process id in a lock file that is held by a process that wrote its own; None when nobody holds it."""
+    """Return the process id in a lock file held by the process that wrote it; None when the lock is free."""
     try:
         with open(path, "rb") as file:
             try:
@@ -91,7 +91,7 @@ def lock_holder(path: Path | str) -> int | None:
 
 
 def is_at(path: Path | str, file: os.stat_result) -> bool:
-    """Is it the file that is there now, or one that was replaced or removed?"""
+    """Whether the path still has this file, and not another or none."""
     try:
         return os.path.samestat(os.stat(path), file)
     except OSError:

@@ -1,4 +1,4 @@
-"""Text of others, made safe to stand in a prompt: nothing in it can leave its place there. Light module.
+"""Make others' text safe for a prompt: nothing in it can close its block. Light module.
 
 Whoever reads a prompt must see what a person sees in the note, and be able to tell where the note ends. So the text
 loses what no person sees (control, direction and tag characters, zero-width ones) and the signs that open or close
@@ -20,24 +20,24 @@ _BLANK = dict.fromkeys(
         *range(0xE0100, 0xE01F0),
     )
 )
-"""What is shown as nothing though it counts as printable: fillers, joiners of graphemes, selectors of variants."""
+"""Printable characters that show nothing: fillers, joiners of graphemes, selectors of variants."""
 _SELECTORS = "\ufe0e\ufe0f"
-"""A sign before them is shown as text, or as an emoji."""
+"""Selectors that show the sign before them as text, or as an emoji."""
 _JOINERS = "\u200c\u200d"
-"""Emoji are put together with them, and words of Persian and of India are spelt with them."""
+"""Joiners within emoji, and within words of Persian and Indian languages."""
 _LESS_THAN = "<\uff1c\ufe64"
 _NO_TAG = frozenset(" =-<>~+0123456789")
-"""Behind a "<" that is a comparison, an arrow or a heart."""
+"""What follows a "<" that is a comparison, an arrow or a heart."""
 _FENCES = (("```", "'''"), ("~~~", "~~"))
 
 
 def safe_line(text: str) -> str:
-    """`text` on one line that opens and closes nothing, without what cannot be seen; '' if nothing is left."""
+    """Return `text` on one line that opens and closes nothing, without invisible characters; '' if nothing is left."""
     return _without_marks(" ".join(_visible(" ".join(text.split())).split()))
 
 
 def safe_lines(text: str, margin: str = INDENT) -> str:
-    """`text` as lines that open and close nothing, each that is not empty behind `margin`, its own indent kept."""
+    """Return `text` as lines that open and close nothing, each non-empty one after `margin` and its own indent."""
     return "\n".join(margin + line if line else "" for line in _lines(text)).strip("\n")
 
 
@@ -49,7 +49,7 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def _visible(line: str) -> str:
-    """A line without the characters that nobody sees, each blank one a space."""
+    """Return a line without invisible characters, each blank one a space."""
     line = line.translate(_BLANK)
     if line.isprintable() and not any(selector in line for selector in _SELECTORS):
         return line
@@ -71,12 +71,12 @@ def _visible(line: str) -> str:
 
 
 def _is_joined(character: str) -> bool:
-    """Can the character stand beside a joiner: a visible one that is no ASCII?"""
+    """Whether the character can stand beside a joiner: a visible one outside of ASCII."""
     return character > "\x7f" and character.isprintable()
 
 
 def _without_marks(line: str) -> str:
-    """A visible line without what opens or closes a tag, fenced code or a heading."""
+    """Return a line without what opens or closes a tag, fenced code or a heading."""
     for sign in _LESS_THAN:
         if sign in line:
             first, *rest = line.split(sign)
@@ -90,7 +90,7 @@ def _without_marks(line: str) -> str:
 
 
 def _opens_tag(rest: str) -> bool:
-    """Is what follows a "<" a tag, or the beginning of one?"""
+    """Whether what follows a "<" makes it a tag, or the beginning of one."""
     if rest and rest[0] not in _NO_TAG:
         return True
     bare = rest.lstrip(" ")

@@ -1,4 +1,4 @@
-"""The settings in force: defaults, config.toml over them, environment variables over both.
+"""Load the settings: defaults, config.toml over them, environment variables over both.
 
 Standard library only: hooks load this when their snapshot is out of date.
 """
@@ -11,8 +11,7 @@ import os
 import re
 import sys
 import tomllib
-from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,10 +52,6 @@ from .settings_table import (
 from .snapshot import OFF_WORDS, config_stamp, read_snapshot, snapshot_path, write_installation, write_snapshot
 
 __all__ = ["BY_NAME", "SECTIONS", "SETTINGS", "Setting", "as_toml", "render_settings_reference"]
-"""Passed on from the table."""
-
-MAX_SALVAGED_LINES = 2000
-"""Of a file that cannot be parsed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +71,10 @@ class Settings:
     mcp: McpSection = field(default_factory=McpSection)
     receipts: ReceiptsSection = field(default_factory=ReceiptsSection)
     config_file: Path = Path("/nonexistent")
-    """The file that was read, or would be."""
+    """The file that was read, or would have been."""
     state_root: Path = Path("/nonexistent")
     origins: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
-    """`section.key` to where its value is from: `config.toml:12` or the variable's name; absent: default."""
+    """`section.key` to the origin of its value: `config.toml:12` or the variable's name; absent for a default."""
     environment: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
     """The environment the settings were read from."""
 
@@ -116,7 +111,7 @@ class Settings:
 
     @property
     def session_folders(self) -> Mapping[str, Path]:
-        """Host -> folder in which its running sessions keep their transcripts; a transcript elsewhere is refused."""
+        """Folders by host of the transcripts of running sessions; a transcript elsewhere is refused."""
         hosts = self.hosts
         return {
             "claude": hosts.claude_config_dir / "projects",
@@ -129,12 +124,12 @@ class Settings:
 
     @property
     def codex_archive(self) -> Path:
-        """Where Codex moves the sessions that its user archives."""
+        """Where Codex moves sessions that the user archives."""
         return self.hosts.codex_home / "archived_sessions"
 
     @property
     def transcript_folders(self) -> tuple[Path, ...]:
-        """Folders in which a worker reads transcripts: those where sessions run, and where they are moved later."""
+        """Folders in which a worker reads transcripts: of running sessions, and of archived ones."""
         return (*self.session_folders.values(), self.codex_archive)
 
 
@@ -149,22 +144,22 @@ def load_settings(env: Mapping[str, str], config_file: Path | None = None) -> Se
 
 @dataclass(frozen=True)
 class PartialSettings:
-    """The settings as far as they can be read, for commands that have to work while config.toml is broken."""
+    """The settings that could be read, for commands that have to work while config.toml is broken."""
 
     settings: Settings
     faults: tuple[str, ...] = ()
-    """What is wrong, one line each; empty when everything could be read."""
+    """Faults, one line each; empty when everything could be read."""
     unread: frozenset[str] = frozenset()
-    """`section.key` of the settings that may have been set, and have their default here."""
+    """`section.key` of the settings that may be set in the broken file, and have their default here."""
     remembered: frozenset[str] = frozenset()
-    """`section.key` of the settings that have the value from when the file could last be read."""
+    """`section.key` of the settings with the value from when the file could last be read."""
 
 
 def load_partial_settings(env: Mapping[str, str]) -> PartialSettings:
-    """Load what can be read: of a file that cannot be parsed the lines before the fault, without wrong values.
+    """Load what can be read: wrong values are left out, and all of a file that is not valid TOML.
 
-    Paths are taken from the snapshot of the hooks where config.toml does not give them. Raises SettingsError for an
-    environment that must not be trusted.
+    Paths missing in config.toml come from the hooks' snapshot. Raises SettingsError for an environment that must not be
+    trusted.
     """
     faults: list[str] = []
     wrong: set[str] = set()
@@ -189,9 +184,9 @@ _ENABLED_LINE = re.compile(rb"^[ \t]*(?:memory[ \t]*\.[ \t]*)?[\"']?enable\w*[\"
 
 
 def seems_switched_off(config_file: Path) -> bool:
-    """Whether a config.toml that cannot be read names `memory.enabled`, perhaps misspelt, with anything but true.
+    """Whether a config.toml that cannot be read has `memory.enabled`, perhaps misspelt, with anything but true.
 
-    Who wrote `enabled = False`, which is no TOML, believes that nothing is recorded any more.
+    A user with `enabled = False`, which is no TOML, believes that nothing is recorded.
     """
     try:
         lines = _ENABLED_LINE.findall(config_file.read_bytes())
@@ -201,9 +196,9 @@ def seems_switched_off(config_file: Path) -> bool:
 
 
 def snapshot_from_before(env: Mapping[str, str]) -> dict[str, str] | None:
-    """The values of `snapshot_values` from when config.toml could last be read; None where they must not be used.
+    """Return the snapshot's values from when config.toml could last be read; None where they must not be used.
 
-    They are kept for another 30 days then: nothing else can take their place until the file is mended.
+    They are kept for another 30 days then, as nothing else can replace them until the file is mended.
     """
     if seems_switched_off(Path(config_path(env))):
         return None
@@ -216,7 +211,7 @@ def snapshot_from_before(env: Mapping[str, str]) -> dict[str, str] | None:
 
 
 def _places_of(snapshot: Mapping[str, str]) -> dict[str, str]:
-    """The paths in `snapshot_values`, by the settings that they come from."""
+    """Return the paths in `snapshot_values`, by setting."""
     places = {
         "vault.path": snapshot.get("vault", ""),
         "hosts.claude_config_dir": snapshot.get("claude_config_dir", ""),
@@ -231,17 +226,17 @@ def _places_of(snapshot: Mapping[str, str]) -> dict[str, str]:
 
 
 def _load(env: Mapping[str, str], config_file: Path | None, fault: Callable[[str, SettingsError], None]) -> Settings:
-    """Load the settings. `fault` is called for each one that is refused, with '' for a broken file, and may raise."""
+    """Load the settings. Calls `fault`, which may raise, for each refused setting, with '' for a broken file."""
     if why := explain_misplacement(env):
         raise SettingsError(why)
     path = config_file if config_file is not None else Path(config_path(env))
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
+    found: Mapping[str, tuple[int, Any]] = {}
     try:
         found = _read_file(path)
     except SettingsError as error:
         fault("", error)
-        found = _beginning_of(path)
     for name, (line, raw) in found.items():
         where = f"{path}:{line}"
         try:
@@ -298,8 +293,7 @@ def _read_file(path: Path) -> dict[str, tuple[int, Any]]:
     except UnicodeDecodeError as error:
         raise SettingsError(f"{path} is not UTF-8 text: save it as UTF-8") from error
     except RecursionError as error:
-        line = _line_too_deep(text.split("\n"))
-        raise SettingsError(f"{path}:{line}: not valid TOML: brackets within brackets without end") from error
+        raise SettingsError(f"{path}: not valid TOML: brackets within brackets without end") from error
     except tomllib.TOMLDecodeError as error:
         match = re.search(r"^(.*) \(at line (\d+), column (\d+)\)$", str(error), re.DOTALL)
         if match is None:
@@ -323,7 +317,7 @@ def _settings_of(text: str) -> dict[str, tuple[int, Any]]:
 
 
 def _named(section: str, content: Mapping[str, Any], lines: Mapping[str, int]) -> Iterator[tuple[str, Any]]:
-    """Each setting of a section; what stands there with the name of its own section ("recall.k") by that whole name."""
+    """Yield each setting of a section; one named like its own section ("recall.k") by that whole name."""
     for key, value in content.items():
         inner = [f"{section}.{key}.{each}" for each in value] if isinstance(value, dict) else []
         if inner and all(name in lines for name in inner):
@@ -332,45 +326,8 @@ def _named(section: str, content: Mapping[str, Any], lines: Mapping[str, int]) -
             yield f"{section}.{key}", value
 
 
-def _beginning_of(path: Path) -> dict[str, tuple[int, Any]]:
-    """Parse the lines before the first faulty one. (Those after it may belong to another section.)"""
-    try:
-        data = path.read_bytes()
-    except OSError:
-        return {}
-    try:
-        lines = data.decode("utf-8-sig").split("\n")
-    except UnicodeDecodeError as error:
-        lines = data[: error.start].decode("utf-8-sig").split("\n")[:-1]
-    lines = lines[:MAX_SALVAGED_LINES]
-    while lines:
-        try:
-            return _settings_of("\n".join(lines))
-        except RecursionError:
-            lines = lines[: _line_too_deep(lines) - 1]
-        except tomllib.TOMLDecodeError as error:
-            at = re.search(r"\(at line (\d+),", str(error))
-            lines = lines[: min(int(at[1]) if at else len(lines), len(lines)) - 1]
-    return {}
-
-
-def _line_too_deep(lines: Sequence[str]) -> int:
-    """Number of the line, from 1, at which the parser gives up; it has read all lines before."""
-
-    def gives_up(number: int) -> bool:
-        try:
-            tomllib.loads("\n".join(lines[:number]))
-        except RecursionError:
-            return True
-        except tomllib.TOMLDecodeError:
-            pass
-        return False
-
-    return bisect_left(range(1, len(lines) + 1), True, key=gives_up) + 1
-
-
 def _line_numbers(text: str) -> dict[str, int]:
-    """Line numbers, from 1, of each `section` and `section.key` of a valid TOML document."""
+    """Return the line numbers, from 1, of each `section` and `section.key` of a valid TOML document."""
     numbers: dict[str, int] = {}
     table = ""
     for number, line in enumerate(text.split("\n"), 1):
@@ -388,7 +345,7 @@ def _plain_name(written: str) -> str:
 
 
 def _nearest(name: str) -> str:
-    """A hint: where it belongs, `; did you mean …?`, or the settings of the section, or the sections."""
+    """Return a hint: where it belongs, `; did you mean …?`, or the settings of the section, or the sections."""
     first, _, meant = name.partition(".")
     if meant in BY_NAME:
         section, _, key = meant.partition(".")
@@ -407,7 +364,7 @@ def _nearest(name: str) -> str:
 
 
 _CREDENTIALS = re.compile(r"://[^/]*@")
-"""In an address. What is refused is printed, and logged by a worker."""
+"""A password in an address. A refused setting is printed, and logged by a worker."""
 
 
 def _refuse(row: Setting, where: str, raw: object) -> SettingsError:
@@ -493,7 +450,7 @@ def compile_snapshot(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def snapshot_values(settings: Settings) -> dict[str, str]:
-    """The values of the snapshot as text: a switch is 1 or 0, an unset path is ''."""
+    """Return the values of the snapshot as text: a switch is 1 or 0, an unset path ''."""
     values = {
         "enabled": "1" if settings.memory.enabled else "0",
         "autostart": "1" if settings.memory.autostart else "0",
@@ -520,10 +477,10 @@ def snapshot_values(settings: Settings) -> dict[str, str]:
 
 
 def child_environment(settings: Settings) -> dict[str, str]:
-    """The allow-listed environment of the worker, the recall service and their children.
+    """Return the allow-listed environment of the worker, the recall service and their children.
 
-    PYTHONPATH, proxies and unknown variables are left out. Of the program's own variables the three that set paths are
-    passed on resolved, and the others only if they belong to a setting.
+    PYTHONPATH, proxies and unknown variables are left out. The program's three variables that set paths are passed on
+    resolved, others only if they belong to a setting.
     """
     env = settings.environment
     # Hooks leave TMPDIR out: a session's may lie in its project.
@@ -539,6 +496,6 @@ def child_environment(settings: Settings) -> dict[str, str]:
 
 
 def value_in_force(settings: Settings, name: str) -> Any:
-    """The value of the setting `section.key`. Raises KeyError for one that does not exist."""
+    """Return the value of the setting `section.key`. Raises KeyError for an unknown one."""
     row = BY_NAME[name]
     return getattr(getattr(settings, row.section), row.key)

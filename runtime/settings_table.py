@@ -1,9 +1,11 @@
-"""Every setting: its section, key, default, what is allowed, its variable and what it does.
+"""The table of settings: section, key, default, allowed values, variable and description.
 
-Declared once, as a field of its section's class. `SETTINGS` is the table of all of them; the parser, the
-error messages, `memory config show` and the reference page are made from it. To add a setting, add a field.
-Standard library only.
+Declared once, as a field of its section's class. `SETTINGS` is the table of all of them; the parser, the error
+messages, `memory config show` and the reference page are made from it. To add a setting, add a field. Standard library
+only.
 """
+
+# ruff: noqa: RUF009 - the functions below make fields, as `field` does
 
 from __future__ import annotations
 
@@ -46,7 +48,7 @@ class Setting:
 
     @property
     def allowed(self) -> str:
-        """What may be written, in words."""
+        """Return the allowed values in words."""
         if self.type == "switch":
             return "true or false"
         if self.choices:
@@ -63,98 +65,84 @@ class Setting:
 
 MCP_TOOLS = ("recall", "list", "read", "review", "save", "evolve", "idea", "read_topic", "write_topic")
 _TOOL = f"({'|'.join(MCP_TOOLS)})"
-Metadata = Mapping[str, Setting]
 
 
-def _switch(doc: str, *, variable: str | None = GENERIC) -> Metadata:
-    return {"setting": Setting("switch", doc, variable)}
+# Each of these makes one field: its default, what the setting does, and what is allowed.
 
 
-def _whole(doc: str, low: int, high: int | None = None, *, variable: str | None = GENERIC) -> Metadata:
-    return {"setting": Setting("whole number", doc, variable, minimum=low, maximum=high)}
+def _field(default: Any, setting: Setting) -> Any:
+    return field(default=default, metadata={"setting": setting})
 
 
-def _choice(doc: str, *choices: str, variable: str | None = GENERIC) -> Metadata:
-    return {"setting": Setting("text", doc, variable, choices)}
+def _switch(default: bool, doc: str, *, variable: str | None = GENERIC) -> Any:
+    return _field(default, Setting("switch", doc, variable))
 
 
-def _text(doc: str, pattern: str, in_words: str, *, variable: str | None = GENERIC) -> Metadata:
-    return {"setting": Setting("text", doc, variable, pattern=pattern, pattern_in_words=in_words)}
+def _whole(default: int, doc: str, low: int, high: int | None = None, *, variable: str | None = GENERIC) -> Any:
+    return _field(default, Setting("whole number", doc, variable, minimum=low, maximum=high))
 
 
-def _path(doc: str, *, variable: str | None = GENERIC) -> Metadata:
-    return {"setting": Setting("path", doc, variable)}
+def _choice(default: str, doc: str, *choices: str, variable: str | None = GENERIC) -> Any:
+    return _field(default, Setting("text", doc, variable, choices))
+
+
+def _text(default: str, doc: str, pattern: str, in_words: str, *, variable: str | None = GENERIC) -> Any:
+    return _field(default, Setting("text", doc, variable, pattern=pattern, pattern_in_words=in_words))
+
+
+def _path(default: Path | None, doc: str, *, variable: str | None = GENERIC) -> Any:
+    return _field(default, Setting("path", doc, variable))
 
 
 @dataclass(frozen=True, slots=True)
 class VaultSection:
     """Where the markdown files are."""
 
-    path: Path | None = field(
-        default=None, metadata=_path("The folder MemoryVault/ itself, inside your Obsidian vault.")
-    )
-    ideas_path: Path | None = field(
-        default=None,
-        metadata=_path("The note that lists your ideas; not set: Ideas.md beside it.", variable="IDEAS_SURFACE_PATH"),
+    path: Path | None = _path(None, "The folder MemoryVault/ itself, inside your Obsidian vault.")
+    ideas_path: Path | None = _path(
+        None, "The note that lists your ideas; not set: Ideas.md beside it.", variable="IDEAS_SURFACE_PATH"
     )
 
 
 @dataclass(frozen=True, slots=True)
 class MemorySection:
-    """What MemoryVault does at all."""
+    """What MemoryVault does."""
 
-    enabled: bool = field(default=True, metadata=_switch("When false, hooks do nothing and no job starts."))
-    review_mode: str = field(
-        default="interactive",
-        metadata=_choice(
-            "A likely memory waits for your decision (interactive), goes to the inbox (auto), or is saved (silent).",
-            "interactive",
-            "auto",
-            "silent",
-        ),
+    enabled: bool = _switch(True, "When false, hooks do nothing and no job starts.")
+    review_mode: str = _choice(
+        "interactive",
+        "A likely memory waits for your decision (interactive), goes to the inbox (auto), or is saved (silent).",
+        "interactive",
+        "auto",
+        "silent",
     )
-    incubator_gc_months: int = field(
-        default=6,
-        metadata=_whole("Months (of 30 days) until you are asked about an idea that nobody came back to.", 1, 1200),
+    incubator_gc_months: int = _whole(
+        6, "Months (of 30 days) until you are asked about an idea that nobody came back to.", 1, 1200
     )
-    disable_auto_memory: bool = field(
-        default=False,
-        metadata=_switch("Sessions get nothing of the agent's own notes (`memory vault topics`)."),
+    disable_auto_memory: bool = _switch(False, "Sessions get nothing of the agent's own notes (`memory vault topics`).")
+    import_host_memory: bool = _switch(True, "Claude Code's own notes are copied into the vault.")
+    agent_commands: str = _choice(
+        "propose",
+        "What an agent's shell writes waits for review, and other changes are refused (propose); or it counts as "
+        "yours (trust).",
+        "propose",
+        "trust",
+        variable=None,
     )
-    import_host_memory: bool = field(
-        default=True,
-        metadata=_switch("Claude Code's own notes are copied into the vault."),
-    )
-    agent_commands: str = field(
-        default="propose",
-        metadata=_choice(
-            "What an agent's shell writes waits for review, and other changes are refused (propose); or it counts as "
-            "yours (trust).",
-            "propose",
-            "trust",
-            variable=None,
-        ),
-    )
-    autostart: bool = field(default=True, metadata=_switch("Hooks may start the worker and the recall service."))
-    log_level: str = field(default="info", metadata=_choice("How much is logged.", "info", "warning", "error"))
+    autostart: bool = _switch(True, "Hooks may start the worker and the recall service.")
+    log_level: str = _choice("info", "How much is logged.", "info", "warning", "error")
 
 
 @dataclass(frozen=True, slots=True)
 class RecallSection:
-    """What is given back to a prompt."""
+    """Recall for a prompt."""
 
-    k: int = field(default=5, metadata=_whole("Most entries printed for one prompt.", 1, 50))
-    token_budget: int = field(default=2000, metadata=_whole("Tokens for the entries of one prompt; 0 is no limit.", 0))
-    core_words: int = field(
-        default=700, metadata=_whole("Words for what every session is given at its start; 0 is no limit.", 0)
-    )
-    eagerness: str = field(
-        default="balanced",
-        metadata=_choice("How readily an entry comes with a prompt.", "cautious", "balanced", "eager"),
-    )
-    unreviewed: bool = field(
-        default=True,
-        metadata=_switch("What you said and did not review yet may come with a prompt, marked as not confirmed."),
+    k: int = _whole(5, "Most entries printed for one prompt.", 1, 50)
+    token_budget: int = _whole(2000, "Tokens for the entries of one prompt; 0 is no limit.", 0)
+    core_words: int = _whole(700, "Words for what every session is given at its start; 0 is no limit.", 0)
+    eagerness: str = _choice("balanced", "How readily an entry comes with a prompt.", "cautious", "balanced", "eager")
+    unreviewed: bool = _switch(
+        True, "What you said and did not review yet may come with a prompt, marked as not confirmed."
     )
 
 
@@ -162,12 +150,9 @@ class RecallSection:
 class SessionSection:
     """When a session is reflected."""
 
-    quiet_seconds: int = field(
-        default=90, metadata=_whole("Quiet time after a turn before it is reflected.", 0, 86_400)
-    )
-    cost_entries: bool = field(
-        default=True,
-        metadata=_switch("Each session's cost (tokens, time) is kept as an entry of the kind `session-cost`."),
+    quiet_seconds: int = _whole(90, "Quiet time after a turn before it is reflected.", 0, 86_400)
+    cost_entries: bool = _switch(
+        True, "Each session's cost (tokens, time) is kept as an entry of the kind `session-cost`."
     )
 
 
@@ -175,130 +160,91 @@ class SessionSection:
 class ReflectionSection:
     """How memories are found in a session."""
 
-    eagerness: str = field(
-        default="balanced",
-        metadata=_choice(
-            "How readily what you said is saved or proposed.",
-            "cautious",
-            "balanced",
-            "eager",
-        ),
+    eagerness: str = _choice(
+        "balanced", "How readily what you said is saved or proposed.", "cautious", "balanced", "eager"
     )
-    session_entries: int = field(
-        default=40,
-        metadata=_whole("Most entries of one session that wait; the likeliest do. 0 is no limit.", 0),
-    )
-    inbox_days: int = field(
-        default=90,
-        metadata=_whole("Days until a note in the inbox that was not said again is archived.", 1, 3650),
-    )
-    corpus_review_entries: int = field(
-        default=20,
-        metadata=_whole(
-            "Most memories of old sessions that wait for review at a time; a quarter fewer ideas.",
-            1,
-        ),
+    session_entries: int = _whole(40, "Most entries of one session that wait; the likeliest do. 0 is no limit.", 0)
+    inbox_days: int = _whole(90, "Days until a note in the inbox that was not said again is archived.", 1, 3650)
+    corpus_review_entries: int = _whole(
+        20, "Most memories of old sessions that wait for review at a time; a quarter fewer ideas.", 1
     )
     # What follows can send text off this machine. The environment, which a repository may shape, has no say in it.
-    miner: str = field(
-        default="local",
-        metadata=_choice(
-            "Who reads sessions: this machine (local), or also your agent (claude, codex) or an OpenAI-compatible "
-            "endpoint (openai). docs/how-to/miners.md",
-            "local",
-            "claude",
-            "codex",
-            "openai",
-            variable=None,
-        ),
+    miner: str = _choice(
+        "local",
+        "Who reads sessions: this machine (local), or also your agent (claude, codex) or an OpenAI-compatible "
+        "endpoint (openai). docs/how-to/miners.md",
+        "local",
+        "claude",
+        "codex",
+        "openai",
+        variable=None,
     )
-    endpoint: str = field(
-        default="",
-        metadata=_text(
-            "Base address, for miner openai; naming it is your consent to send it scrubbed text.",
-            r"(https?://[^\s@?#]+)?",
-            "an https address, or an http address on this machine, as in http://127.0.0.1:11434/v1",
-            variable=None,
-        ),
+    endpoint: str = _text(
+        "",
+        "Base address, for miner openai; naming it is your consent to send it scrubbed text.",
+        r"(https?://[^\s@?#]+)?",
+        "an https address, or an http address on this machine, as in http://127.0.0.1:11434/v1",
+        variable=None,
     )
-    model: str = field(
-        default="",
-        metadata=_text(
-            "The model to ask; claude takes haiku when it is not set, codex its own default.",
-            r"[\w./:@+-]{0,200}",
-            "the name of a model, as in qwen3:4b",
-            variable=None,
-        ),
+    model: str = _text(
+        "",
+        "The model to ask; claude takes haiku when it is not set, codex its own default.",
+        r"[\w./:@+-]{0,200}",
+        "the name of a model, as in qwen3:4b",
+        variable=None,
     )
-    api_key_file: Path | None = field(
-        default=None,
-        metadata=_path("File with the endpoint's key, readable by you alone (mode 600).", variable=None),
+    api_key_file: Path | None = _path(
+        None, "File with the endpoint's key, readable by you alone (mode 600).", variable=None
     )
-    agent_command: Path | None = field(
-        default=None,
-        metadata=_path("The agent's program, for miner claude or codex; not set: found on PATH.", variable=None),
+    agent_command: Path | None = _path(
+        None, "The agent's program, for miner claude or codex; not set: found on PATH.", variable=None
     )
-    session_token_cap: int = field(
-        default=100_000,
-        metadata=_whole("Most tokens a model may cost for one session; 0 is no limit.", 0, variable=None),
+    session_token_cap: int = _whole(
+        100_000, "Most tokens a model may cost for one session; 0 is no limit.", 0, variable=None
     )
-    daily_token_cap: int = field(
-        default=500_000,
-        metadata=_whole("Most tokens a model may cost for mining on one day; 0 is no limit.", 0, variable=None),
+    daily_token_cap: int = _whole(
+        500_000, "Most tokens a model may cost for mining on one day; 0 is no limit.", 0, variable=None
     )
 
 
 @dataclass(frozen=True, slots=True)
 class ResearchSection:
-    """What is looked up about an idea. An idea is private text: nothing leaves the machine unless `network` is true."""
+    """Research on an idea. An idea is private text: nothing leaves the machine unless `network` is true."""
 
-    network: bool = field(
-        default=False,
-        metadata=_switch(
-            "Search engines may be asked a few words of an idea, and the links in it followed. docs/how-to/research.md",
-            variable=None,
-        ),
+    network: bool = _switch(
+        False,
+        "Search engines may be asked a few words of an idea, and the links in it followed. docs/how-to/research.md",
+        variable=None,
     )
-    providers: str = field(
-        default="wikipedia, github, hackernews, arxiv",
-        metadata=_text(
-            "Which are asked, in this order, after searxng.",
-            r"((wikipedia|github|hackernews|arxiv)(\s*,\s*(wikipedia|github|hackernews|arxiv))*)?",
-            "some of wikipedia, github, hackernews, arxiv, with commas",
-            variable=None,
-        ),
+    providers: str = _text(
+        "wikipedia, github, hackernews, arxiv",
+        "Which are asked, in this order, after searxng.",
+        r"((wikipedia|github|hackernews|arxiv)(\s*,\s*(wikipedia|github|hackernews|arxiv))*)?",
+        "some of wikipedia, github, hackernews, arxiv, with commas",
+        variable=None,
     )
-    searxng: str = field(
-        default="",
-        metadata=_text(
-            "A SearXNG that answers in JSON, also in your own network.",
-            r"(https?://[^\s@?#]+)?",
-            "an address, as in http://127.0.0.1:8888",
-            variable=None,
-        ),
+    searxng: str = _text(
+        "",
+        "A SearXNG that answers in JSON, also in your own network.",
+        r"(https?://[^\s@?#]+)?",
+        "an address, as in http://127.0.0.1:8888",
+        variable=None,
     )
-    seconds: int = field(default=300, metadata=_whole("Longest time for one idea, all attempts together.", 5, 540))
-    fetches: int = field(
-        default=3, metadata=_whole("Most requests for one idea, redirects included, robots.txt not.", 0, 20)
-    )
-    tokens: int = field(
-        default=5000,
-        metadata=_whole("Most tokens for one idea: notes, and what a model is asked and answers.", 0),
-    )
+    seconds: int = _whole(300, "Longest time for one idea, all attempts together.", 5, 540)
+    fetches: int = _whole(3, "Most requests for one idea, redirects included, robots.txt not.", 0, 20)
+    tokens: int = _whole(5000, "Most tokens for one idea: notes, and what a model is asked and answers.", 0)
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingSection:
     """The model behind recall by meaning."""
 
-    model: str = field(
-        default="all-MiniLM-L6-v2",
-        metadata=_text(
-            "An embedding model on this machine, by name or folder; `memory config model use` changes it.",
-            r"\S(.*\S)?",
-            "the name of a model, as in all-MiniLM-L6-v2, or its folder",
-            variable="AGENT_TOOLKIT_EMBEDDING_MODEL",
-        ),
+    model: str = _text(
+        "all-MiniLM-L6-v2",
+        "An embedding model on this machine, by name or folder; `memory config model use` changes it.",
+        r"\S(.*\S)?",
+        "the name of a model, as in all-MiniLM-L6-v2, or its folder",
+        variable="AGENT_TOOLKIT_EMBEDDING_MODEL",
     )
 
 
@@ -306,80 +252,58 @@ class EmbeddingSection:
 class QueueSection:
     """The worker."""
 
-    workers: int = field(default=2, metadata=_whole("Jobs that run at the same time.", 1, 64))
+    workers: int = _whole(2, "Jobs that run at the same time.", 1, 64)
 
 
 @dataclass(frozen=True, slots=True)
 class DiscoverySection:
-    """New skills from the outside, once you have confirmed the sources (docs/how-to/discovery.md)."""
+    """Search for new skills elsewhere, once you have confirmed the sources (docs/how-to/discovery.md)."""
 
-    ask_model: bool = field(
-        default=False,
-        metadata=_switch(
-            "Send a pattern's text to the model of reflection.miner for a second opinion.",
-            variable=None,
-        ),
+    ask_model: bool = _switch(
+        False, "Send a pattern's text to the model of reflection.miner for a second opinion.", variable=None
     )
-    daily_token_cap: int = field(
-        default=50_000, metadata=_whole("Tokens for second opinions in a day; 0 asks for none.", 0, variable=None)
-    )
-    github_api: str = field(
-        default="https://api.github.com",
-        metadata=_text(
-            "GitHub's interface, for topics and facts of repositories.",
-            r"https?://[^\s/]+(/[^\s]*)?",
-            "an address, as in https://api.github.com",
-            variable=None,
-        ),
+    daily_token_cap: int = _whole(50_000, "Tokens for second opinions in a day; 0 asks for none.", 0, variable=None)
+    github_api: str = _text(
+        "https://api.github.com",
+        "GitHub's interface, for topics and facts of repositories.",
+        r"https?://[^\s/]+(/[^\s]*)?",
+        "an address, as in https://api.github.com",
+        variable=None,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class HostsSection:
-    """Where the agents keep their files. A transcript anywhere else is refused."""
+    """Folders of the agents. A transcript elsewhere is refused."""
 
-    claude_config_dir: Path = field(
-        default=Path("~/.claude"), metadata=_path("Claude Code's folder.", variable="CLAUDE_CONFIG_DIR")
-    )
-    codex_home: Path = field(default=Path("~/.codex"), metadata=_path("Codex CLI's folder.", variable="CODEX_HOME"))
-    copilot_home: Path = field(default=Path("~/.copilot"), metadata=_path("Copilot CLI's folder."))
-    antigravity_home: Path = field(
-        default=Path("~/.gemini"), metadata=_path("The folder that Antigravity keeps its own in (experimental).")
-    )
-    opencode_home: Path = field(
-        default=Path("~/.config/opencode"), metadata=_path("OpenCode's folder of settings and plugins.")
-    )
-    opencode_data: Path = field(
-        default=Path("~/.local/share/opencode"), metadata=_path("The folder of OpenCode's database, opencode.db.")
-    )
-    gemini_home: Path = field(default=Path("~/.gemini"), metadata=_path("Gemini CLI's folder."))
+    claude_config_dir: Path = _path(Path("~/.claude"), "Claude Code's folder.", variable="CLAUDE_CONFIG_DIR")
+    codex_home: Path = _path(Path("~/.codex"), "Codex CLI's folder.", variable="CODEX_HOME")
+    copilot_home: Path = _path(Path("~/.copilot"), "Copilot CLI's folder.")
+    antigravity_home: Path = _path(Path("~/.gemini"), "The folder that Antigravity keeps its own in (experimental).")
+    opencode_home: Path = _path(Path("~/.config/opencode"), "OpenCode's folder of settings and plugins.")
+    opencode_data: Path = _path(Path("~/.local/share/opencode"), "The folder of OpenCode's database, opencode.db.")
+    gemini_home: Path = _path(Path("~/.gemini"), "Gemini CLI's folder.")
 
 
 @dataclass(frozen=True, slots=True)
 class McpSection:
     """Which tools `memory service mcp` offers. No variable can change them: a repository may set variables."""
 
-    tools: str = field(
-        default=", ".join(MCP_TOOLS),
-        metadata=_text(
-            "The tools that an agent may use; none where it is empty. docs/how-to/mcp.md",
-            rf"({_TOOL}(\s*,\s*{_TOOL})*)?",
-            "some of " + ", ".join(MCP_TOOLS) + ", with commas",
-            variable=None,
-        ),
+    tools: str = _text(
+        ", ".join(MCP_TOOLS),
+        "The tools that an agent may use; none where it is empty. docs/how-to/mcp.md",
+        rf"({_TOOL}(\s*,\s*{_TOOL})*)?",
+        "some of " + ", ".join(MCP_TOOLS) + ", with commas",
+        variable=None,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class ReceiptsSection:
-    """What is shown of sessions and recalls. No variable can change it: a repository may set variables."""
+    """Display of sessions and recalls. No variable can change it: a repository may set variables."""
 
-    prompts: bool = field(
-        default=False,
-        metadata=_switch(
-            "The console's lists show the first words that you typed in a session, scrubbed.",
-            variable=None,
-        ),
+    prompts: bool = _switch(
+        False, "The console's lists show the first words that you typed in a session, scrubbed.", variable=None
     )
 
 
@@ -419,7 +343,7 @@ BY_NAME: Mapping[str, Setting] = {row.name: row for row in SETTINGS}
 
 
 def render_settings_reference() -> str:
-    """The reference of all settings as markdown: one table for each section."""
+    """Return the reference of all settings as markdown: one table for each section."""
     parts = []
     for section, class_ in SECTIONS.items():
         parts.append(f"## [{section}]\n\n{(class_.__doc__ or '').strip()}\n")
@@ -434,7 +358,7 @@ def render_settings_reference() -> str:
 
 
 def as_toml(value: object) -> str:
-    """A setting's value as config.toml writes it."""
+    """Return a setting's value as config.toml writes it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str | Path):

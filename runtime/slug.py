@@ -1,4 +1,4 @@
-"""Names of files: slugs made from titles, and the validation of names."""
+"""Make slugs from titles, and validate names of files."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Callable, Container
 
 from .errors import EntryInvalid
+from .function_words import ENGLISH
 from .layout import RESERVED_NAMES
 
 MINING_WORDS = 6
@@ -22,10 +23,29 @@ NAME_PATTERN = re.compile(r"[a-z0-9-]+")
 GROUP_PATTERN = re.compile(r"[a-z0-9-]+(/[a-z0-9-]+)?")
 
 _WORD = re.compile(r"[a-z0-9]+")
-_LEAD_END = re.compile(r"[,:]\s")
+_LEAD = re.compile(r"\W*(?:no|(?:at|for|from|in|on|with)(?: [^\s,:]+){1,2})[,:]\s", re.IGNORECASE)
+_LEADING = (ENGLISH | frozenset(("look", "ok", "okay", "please", "take", "think", "want", "yeah", "yes"))) - frozenset(
+    (
+        "about",
+        "after",
+        "all",
+        "any",
+        "because",
+        "before",
+        "each",
+        "every",
+        "if",
+        "is",
+        "until",
+        "when",
+        "where",
+        "while",
+    )
+)
+_TRAILING = ENGLISH | frozenset(("dont", "never", "no", "not"))
 _APOSTROPHE = re.compile(r"(?<=[^\W\d_])['’](?=[^\W\d_])")
 _USER_NAME = re.compile(r"[^/\\\x00-\x1f\x7f\ud800-\udfff]+")
-"""Without half surrogates: Python has them for bytes that are not UTF-8, and no database holds them."""
+"""Letters without half surrogates: Python uses them for bytes that are not UTF-8, and no database holds them."""
 # Letters with a customary ASCII spelling that NFKD does not decompose.
 _SPELLED_OUT = str.maketrans(
     {
@@ -45,7 +65,7 @@ _SPELLED_OUT = str.maketrans(
 
 
 def transliterate(text: str) -> str:
-    """`text` in lower case and in ASCII, as far as Unicode or custom defines how: `Łódź` is `lodz`, `の` stays."""
+    """Return `text` in lower case and in ASCII where Unicode or custom defines how: `Łódź` is `lodz`, `の` stays."""
     folded = unicodedata.normalize("NFKC", text).casefold().translate(_SPELLED_OUT)
     if not folded.isascii():
         # Combining marks go, so that é is e; every other foreign letter separates words.
@@ -55,12 +75,12 @@ def transliterate(text: str) -> str:
 
 
 def _words(text: str) -> list[str]:
-    """The alphanumeric runs of `text`, transliterated."""
+    """Return the alphanumeric runs of `text`, transliterated."""
     return _WORD.findall(transliterate(text))
 
 
 def _foreign_name(text: str, fallback: str) -> str:
-    """`note-<8 hex>` for a text with letters but none that ASCII can spell, so that titles stay apart."""
+    """Return `note-<8 hex>` for a text with letters that ASCII cannot spell, so that titles stay apart."""
     normalized = unicodedata.normalize("NFKC", text).casefold()
     if any(c.isalnum() for c in normalized):
         return "note-" + hashlib.sha256(normalized.encode("utf-8", "surrogatepass")).hexdigest()[:8]
@@ -70,39 +90,47 @@ def _foreign_name(text: str, fallback: str) -> str:
 def slugify(title: str, limit: int = MAX_SLUG_CHARACTERS, fallback: str = "untitled") -> str:
     """Make a slug of `title`: `[a-z0-9-]+`, at most `limit` characters.
 
-    A title without letters or digits gives `fallback`; one in a script that has no ASCII spelling gives
-    `note-<8 hex>`, the same one each time.
+    A title without letters or digits gives `fallback`; one in a script without an ASCII spelling always the same
+    `note-<8 hex>`.
     """
     slug = "-".join(_words(title))[:limit].strip("-")
     return allowed_name(slug) or _foreign_name(title, fallback)
 
 
 def mining_slug(match: str) -> str:
-    """Make the slug of a mined statement: its first MINING_WORDS words.
+    """Make the slug of a mined statement: MINING_WORDS words of it, from the first that says what it is about.
 
-    What leads up to it, a few words before a comma or colon ("No, …", "From now on, …"), is left out.
+    An introduction ("No, …", "In this repo, …", "I think we …") is left out where LEAD_WORDS words remain.
     """
-    lead, _, rest = _LEAD_END.sub("\0", match, count=1).partition("\0")
-    if len(lead.split()) <= LEAD_WORDS and len(rest.split()) >= LEAD_WORDS:
-        match = rest
-    words = _words(_APOSTROPHE.sub("", match))[:MINING_WORDS]
-    return allowed_name(_whole_words(words, MAX_SLUG_CHARACTERS)) or _foreign_name(match, "candidate")
+    said = _APOSTROPHE.sub("", match)
+    words = _words(said)
+    lead = len(_words(before[0])) if (before := _LEAD.match(said)) else 0
+    lead += next((place for place, word in enumerate(words[lead:]) if word not in _LEADING), 0)
+    if lead and words[lead : lead + 1] == ["not"]:
+        lead -= 1
+    if len(words) - lead >= LEAD_WORDS:
+        words = words[lead:]
+    return allowed_name(_whole_words(words, MAX_SLUG_CHARACTERS, MINING_WORDS)) or _foreign_name(match, "candidate")
 
 
 def title_slug(title: str, limit: int = MAX_SLUG_CHARACTERS, fallback: str = "untitled") -> str:
-    """Make a slug of `title` as `slugify` does, but without a part of a word at its end.
+    """Make a slug of `title` as `slugify` does, but without a part of a word or a function word at a cut end.
 
     For names that are made once: notes that are found again by their slug (projects, skills) keep the other cut.
     """
     return allowed_name(_whole_words(_words(title), limit)) or _foreign_name(title, fallback)
 
 
-def _whole_words(words: list[str], limit: int) -> str:
-    """The first words, as many as fit; of a first one that is too long its beginning."""
-    slug = "-".join(words)
-    if len(slug) <= limit:
-        return slug
-    return slug[: limit + 1].rpartition("-")[0] or slug[:limit]
+def _whole_words(words: list[str], limit: int, most: int | None = None) -> str:
+    """Return the first words, at most `most` and as many as fit, up to the last that is no function word; the beginning
+    of a first word that is too long."""
+    kept = words[:most]
+    while len(kept) > 1 and len("-".join(kept)) > limit:
+        kept.pop()
+    if len(kept) < len(words):
+        while len(kept) > LEAD_WORDS and kept[-1] in _TRAILING:
+            kept.pop()
+    return "-".join(kept)[:limit]
 
 
 def idea_slug(title: str) -> str:
@@ -122,7 +150,7 @@ def source_slug(url: str) -> str:
 
 
 def free_slug(slug: str, taken: Container[str] | Callable[[str], bool]) -> str:
-    """`slug`, or `slug-2`, `slug-3`, … : the first that is not taken."""
+    """Return `slug`, or `slug-2`, `slug-3`, …: the first that is not taken."""
     is_taken = taken if callable(taken) else taken.__contains__
     if not is_taken(slug):
         return slug
@@ -133,7 +161,7 @@ def free_slug(slug: str, taken: Container[str] | Callable[[str], bool]) -> str:
 
 
 def allowed_name(name: str) -> str:
-    """Return `name`, or `name-it` of one that Windows reserves: see RESERVED_NAMES."""
+    """Return `name`, or `name-it` for a name that Windows reserves (RESERVED_NAMES)."""
     return f"{name}-it" if name in RESERVED_NAMES else name
 
 
@@ -163,7 +191,7 @@ def is_slug(name: str) -> bool:
 
 
 def validate_user_name(name: str) -> str:
-    """Return `name`, one that a user may give a folder or note in Obsidian: `Retry page (v2)`. Raises EntryInvalid.
+    """Return `name` if a user may give it to a folder or note in Obsidian: `Retry page (v2)`. Raises EntryInvalid.
 
     Not one that leads elsewhere, is hidden, or is special because it begins with an underscore.
     """

@@ -21,16 +21,16 @@ _OTHER_VARIABLES = ("AGENT_TOOLKIT_EMBEDDING_MODEL", "CLAUDE_CONFIG_DIR", "CODEX
 _IGNORED_VARIABLES = ("MEMORY_WORKER_CHILD",)
 
 OFF_WORDS = ("0", "false", "no", "off")
-"""What a switch in the environment says to be off, in any case of letters."""
+"""Values, in any case of letters, with which a switch in the environment is off."""
 
 
 def is_switched_off(env: Mapping[str, str]) -> bool:
-    """Does the environment say that memory.enabled is off? It wins over config.toml, which need not be read then."""
+    """Whether the environment turns memory.enabled off. It overrides config.toml, which then need not be read."""
     return env.get("MEMORY_ENABLED", "").strip().lower() in OFF_WORDS
 
 
 def session_folders(values: Mapping[str, str]) -> dict[str, str]:
-    """Host -> folder of its sessions, of the snapshot's values."""
+    """Return the folder of the sessions by host, from the snapshot's values."""
     return {name[9:]: value for name, value in values.items() if name.startswith("sessions_")}
 
 
@@ -55,7 +55,7 @@ def unescape(line: str) -> str:
 
 
 def environment_key(env: Mapping[str, str]) -> str:
-    """Everything that the settings depend on, except for the content of config.toml, as one line."""
+    """Return everything that the settings depend on, except for the content of config.toml, as one line."""
     names = [n for n in env if n.startswith("MEMORY_") and n not in _IGNORED_VARIABLES]
     names += [n for n in _OTHER_VARIABLES if n in env]
     parts = [n + "=" + env[n] for n in sorted(names)]
@@ -67,7 +67,7 @@ def environment_key(env: Mapping[str, str]) -> str:
 
 
 def snapshot_path(env: Mapping[str, str]) -> str:
-    """Path of the snapshot for this environment."""
+    """Return the path of the snapshot for this environment."""
     from binascii import crc32
 
     key = environment_key(env).encode("utf-8", "surrogatepass")
@@ -75,7 +75,7 @@ def snapshot_path(env: Mapping[str, str]) -> str:
 
 
 def installation_path(env: Mapping[str, str]) -> str:
-    """Path of the file that names the installed package's Python and hook stub; `hooks/launch.sh` reads it."""
+    """Return the path of the file with the installed package's Python and hook stub; `hooks/launch.sh` reads it."""
     return state_root(env) + "/run/installation"
 
 
@@ -88,13 +88,13 @@ def write_installation(env: Mapping[str, str], python: str) -> None:
 
 
 def _replace(path: str, data: bytes) -> None:
-    from .atomic_file import replace_file  # Only who writes pays for its imports.
+    from .atomic_file import replace_file  # Only a writer pays for its imports.
 
     replace_file(path, data, synced=False)
 
 
 def config_stamp(env: Mapping[str, str]) -> str:
-    """`<mtime_ns>-<size>` of config.toml; `absent` if there is none."""
+    """Return `<mtime_ns>-<size>` of config.toml; `absent` if there is none."""
     try:
         status = os.stat(config_path(env))
     except OSError:
@@ -146,6 +146,6 @@ def write_snapshot(env: Mapping[str, str], values: Mapping[str, str], stamp: str
 
 
 def renew_snapshot(env: Mapping[str, str], values: Mapping[str, str], stamp: str) -> None:
-    """Write the snapshot, as `write_snapshot` does, in the place of one that is there; else nothing. Raises OSError."""
+    """Write the snapshot as `write_snapshot` does, but only over an existing one. Raises OSError."""
     if os.path.exists(snapshot_path(env)):
         write_snapshot(env, values, stamp)

@@ -1,8 +1,8 @@
-"""Which slots of a schedule are due: pure, with the clock and the time zone passed in.
+"""Decide which slot of a schedule is due. Pure: the clock and the time zone are passed in.
 
-A slot is an aware datetime in UTC.  A schedule that names an hour means the local wall clock, so that "03:00"
-stays 03:00 over a change of the clocks: a time that does not exist that day becomes the end of the gap, one
-that exists twice is taken once, the first time.  A schedule for every hour counts in UTC and has neither.
+A slot is an aware datetime in UTC. A schedule that names an hour means the local wall clock, so that "03:00" stays
+03:00 over a change of the clocks: a time that does not exist that day becomes the end of the gap, and of a time that
+exists twice the first counts. A schedule for every hour counts in UTC and has neither.
 """
 
 from __future__ import annotations
@@ -17,51 +17,39 @@ from croniter import croniter
 from .table import Schedule
 
 DAY = timedelta(days=1)
-MAX_CATCH_UP_SLOTS = 1000
-"""`all` after a long absence: only so many of the newest slots."""
 REALIGN_AFTER = timedelta(hours=1)
 
 
 @dataclass(frozen=True)
 class Due:
-    """What the clock demands of one schedule: slots to enqueue, oldest first, and the new last slot."""
+    """The slot of one schedule to enqueue now, None for none, and the last slot to store."""
 
-    slots: tuple[datetime, ...]
+    slot: datetime | None
     last_slot: datetime
 
 
 def decide(schedule: Schedule, last_slot: datetime | None, now: datetime, tz: tzinfo) -> Due:
-    """Which slots after `last_slot` and up to `now` to enqueue by the schedule's policy; None: a fresh installation."""
+    """Decide on the newest slot up to `now`. `last_slot` is the stored one; None for a fresh installation."""
     now = now.astimezone(UTC)
     newest = previous_slot(schedule, now, tz)
     if last_slot is None:
-        return Due((newest,) if schedule.first == "now" else (), newest)
+        return Due(newest if schedule.first == "now" else None, newest)
     last_slot = last_slot.astimezone(UTC)
-    if last_slot >= newest:
-        # The clock was set back: what was done is not done again.  But nothing must rest for long until the old
-        # time is reached (one boot with a wrong date may be years ahead), so then it starts anew from here.
-        rest = next_slot(schedule, newest, tz) - newest + DAY if _by_wall_clock(schedule) else REALIGN_AFTER
-        return Due((), newest if last_slot - now > rest else last_slot)
-    if schedule.catch_up == "latest":
-        return Due((newest,), newest)
-    missed: list[datetime] = []
-    for slot in _slots_down(schedule, now, tz):
-        if slot <= last_slot or len(missed) >= MAX_CATCH_UP_SLOTS:
-            break
-        missed.append(slot)
-    if schedule.catch_up == "skip":
-        # Only a slot that the worker was there for; it looks every few seconds.
-        missed = [slot for slot in missed[:1] if now - slot < timedelta(minutes=1)]
-    return Due(tuple(reversed(missed)), newest)
+    if last_slot < newest:
+        return Due(newest, newest)
+    # The clock was set back: finished slots do not run again. But where the old time is far ahead (a boot with a wrong
+    # date may be years ahead), start anew from here instead of waiting for it.
+    rest = next_slot(schedule, newest, tz) - newest + DAY if _by_wall_clock(schedule) else REALIGN_AFTER
+    return Due(None, newest if last_slot - now > rest else last_slot)
 
 
 def previous_slot(schedule: Schedule, now: datetime, tz: tzinfo) -> datetime:
-    """The newest slot at or before `now`, in UTC."""
+    """Return the newest slot at or before `now`, in UTC."""
     return next(_slots_down(schedule, now.astimezone(UTC), tz))
 
 
 def next_slot(schedule: Schedule, now: datetime, tz: tzinfo) -> datetime:
-    """The first slot after `now`, in UTC."""
+    """Return the first slot after `now`, in UTC."""
     now = now.astimezone(UTC)
     if not _by_wall_clock(schedule):
         return _datetime(croniter(schedule.cron, now, ret_type=datetime).get_next())
@@ -74,18 +62,18 @@ def next_slot(schedule: Schedule, now: datetime, tz: tzinfo) -> datetime:
 
 
 def slot_key(schedule: Schedule, slot: datetime) -> str:
-    """The unique key of the slot's job; all keys of a schedule begin with `<name>:`."""
+    """Return the unique key of the slot's job; all keys of a schedule begin with `<name>:`."""
     return f"{schedule.name}:{slot.astimezone(UTC):%Y-%m-%dT%H:%MZ}"
 
 
 def jitter(schedule: Schedule, slot: datetime, machine: str) -> float:
-    """Seconds after the slot at which its job starts."""
+    """Return how many seconds after the slot its job starts."""
     share = zlib.crc32(f"{machine}:{slot_key(schedule, slot)}".encode()) / 2**32
     return schedule.jitter_seconds * share
 
 
 def from_wall_clock(wall: datetime, tz: tzinfo) -> datetime:
-    """The instant, in UTC, of a naive local time: the first of two, the end of the gap if there is none."""
+    """Return a naive local time as an instant in UTC: the first of two, or the end of the gap if there is none."""
     first = wall.replace(tzinfo=tz, fold=0).astimezone(UTC)
     if first.astimezone(tz).replace(tzinfo=None) == wall:
         return first
@@ -102,7 +90,7 @@ def from_wall_clock(wall: datetime, tz: tzinfo) -> datetime:
 
 
 def _slots_down(schedule: Schedule, now: datetime, tz: tzinfo) -> Iterator[datetime]:
-    """Slots at or before `now`, newest first, without end."""
+    """Yield the slots at or before `now`, newest first, without end."""
     if not _by_wall_clock(schedule):
         # get_prev excludes its start.
         slots = croniter(schedule.cron, now + timedelta(microseconds=1), ret_type=datetime)
@@ -119,7 +107,7 @@ def _slots_down(schedule: Schedule, now: datetime, tz: tzinfo) -> Iterator[datet
 
 
 def _by_wall_clock(schedule: Schedule) -> bool:
-    """Whether the hour field names hours of the day; then they are the user's."""
+    """Whether the hour field names hours of the day, which are then local ones."""
     return "*" not in schedule.cron.split()[1]
 
 

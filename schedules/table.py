@@ -1,4 +1,4 @@
-"""What runs when: the cron table."""
+"""The cron table: which jobs are enqueued at which times."""
 
 from __future__ import annotations
 
@@ -7,29 +7,27 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
-CatchUp = Literal["skip", "latest", "all"]
-"""What becomes of slots that passed while no worker ran: none, only the newest, or each of them."""
-
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """A job that is due again and again.  The slot, not the run, has the identity: it is enqueued once."""
+    """A job that is due again and again. Each slot is enqueued once.
+
+    Of slots that passed while no worker ran only the newest is enqueued; none is while an earlier slot's job has not
+    ended.
+    """
 
     name: str
     cron: str
-    """Five fields.  Named hours mean the local wall clock; a schedule for every hour counts in UTC."""
+    """Five fields. Named hours mean the local wall clock; a schedule for every hour counts in UTC."""
     kind: str
     """Job kind to enqueue."""
     args: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
-    catch_up: CatchUp = "latest"
     first: Literal["now", "wait"] = "wait"
     """Whether a fresh installation starts with a run or waits for its first slot."""
-    overlap: Literal["skip", "queue"] = "skip"
-    """If the job of an earlier slot has not ended: pass this slot over, or queue it behind."""
     jitter_seconds: float = 0.0
-    """The job starts up to so much after its slot, always the same for a slot on one machine."""
+    """Longest delay of the job after its slot; a slot has the same delay each time on one machine."""
     doc: str = ""
 
 

@@ -1,8 +1,8 @@
-"""The compiled files of what the agent is told when it acts: triggers of the rules in use, for `hooks/action.py`, and
-what cured failures, for `hooks/failure.py`.
+"""Compile the files with what the agent is told when it acts: the rules' triggers for `hooks/action.py`, and the cures
+of failures for `hooks/failure.py`.
 
-Made with the index and as derived as it is. The hook looks up in the first line; each further line is a rule or a cure.
-What a note said when it was compiled is kept beside it by its time and size, so that a change of one note costs one.
+They are derived, and made together with the index. The first line is a lookup table for the hook; each further line is
+a rule or a cure. The compiled form of each note is cached by its time and size, so that one changed note is one parse.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from ..vault.wording import cut
 FORMAT = 2
 RULE_CHARACTERS = 300
 NO_RULES = frozenset({"fix", "skill", "idea", INCIDENT, *ON_DEMAND_KINDS})
-"""Kinds that tell the agent nothing of what it is about to do."""
+"""Kinds that say nothing about an action of the agent."""
 CURES = ("fix", INCIDENT)
 RESOLVED = "resolved"
 CACHE = "actions-cache.json"
@@ -43,7 +43,7 @@ _FENCED = re.compile(r"^(```|~~~~)text\n(.*?)\n\1$", re.DOTALL | re.MULTILINE)
 
 @dataclass(frozen=True)
 class ActionRule:
-    """One rule as the hook tells it. `said`: the day on which the user said it, in words; '' where none is known."""
+    """One rule in the form shown by the hook. `said`: the day on which the user said it, in words; '' if unknown."""
 
     path: str
     text: str
@@ -53,7 +53,7 @@ class ActionRule:
 
 
 def compile_rule(entry: Entry) -> tuple[ActionRule, Triggers]:
-    """The rule and what it speaks of; the note's property `triggers` takes the place of its own words."""
+    """Return the rule and its triggers; the note's property `triggers` replaces its own words."""
     text = statement_of(entry.body)
     named = entry.extra.get("triggers")
     names = [str(one) for one in named] if isinstance(named, list | tuple) else str(named or "").split(",")
@@ -71,7 +71,7 @@ def compile_rule(entry: Entry) -> tuple[ActionRule, Triggers]:
 
 
 def compile_index(rules: Iterable[tuple[Mapping[str, Any], Triggers]]) -> bytes:
-    """The file's content: the lookup in the first line, then the rules in their order."""
+    """Return the file's content: the lookup table in the first line, then the rules in order."""
     commands: dict[str, list[Any]] = {}
     names: dict[str, list[Any]] = {}
     extensions: dict[str, list[int]] = {}
@@ -111,10 +111,10 @@ def _add_path(
 
 
 def compile_cure(entry: Entry) -> tuple[dict[str, str], list[str]] | None:
-    """What helped against a failure, and the keys by which it is known again; None where the note tells no cure.
+    """Return what helped against a failure, and the keys that identify it; None if the note names no cure.
 
-    What a session cured is mined in one form (`read_cure`), and told from the inbox, too: it is what happened, not what
-    somebody concluded.
+    A session's cure is mined in one form (`read_cure`) and shown even from the inbox: it happened and is not a
+    conclusion.
     """
     project = entry.project or ""
     if (said := read_cure(statement_of(entry.body))) is not None:
@@ -137,7 +137,7 @@ def compile_cure(entry: Entry) -> tuple[dict[str, str], list[str]] | None:
 
 
 def compile_failures(cures: Iterable[tuple[Mapping[str, str], Iterable[str]]]) -> bytes:
-    """The file's content: the lookup by key in the first line, then the cures in their order."""
+    """Return the file's content: the lookup table by key in the first line, then the cures in order."""
     lookup: dict[str, list[int]] = {}
     lines = []
     for number, (cure, keys) in enumerate(cures):
@@ -148,9 +148,9 @@ def compile_failures(cures: Iterable[tuple[Mapping[str, str], Iterable[str]]]) -
 
 
 def write_action_index(settings: Settings, store: VaultStore) -> None:
-    """Compile the rules in use that speak of something an agent does, and the cures of failures.
+    """Compile the rules in use that concern an agent's actions, and the cures of failures.
 
-    Raises IndexUnavailable, VaultUnavailable; OSError where the state folder cannot be written.
+    Raises IndexUnavailable, VaultUnavailable; OSError if the state folder cannot be written.
     """
     with closing(CatalogReader(Path(settings.state.index_db))) as reader:
         stamps = reader.stamps_in_use() | reader.stamps_of_kinds(CURES)
@@ -170,7 +170,7 @@ def write_action_index(settings: Settings, store: VaultStore) -> None:
 
 
 def _compiled(entry: Entry) -> dict[str, Any]:
-    """What the cache keeps of a note."""
+    """Return the cached form of a note."""
     if entry.kind in CURES:
         cure = compile_cure(entry) if entry.effective_status in (ACTIVE, RESOLVED, IN_INBOX) else None
         return {} if cure is None else {"cure": cure[0], "keys": cure[1]}
@@ -181,7 +181,7 @@ def _compiled(entry: Entry) -> dict[str, Any]:
 
 
 def count_rules(settings: Settings) -> Counter[str]:
-    """Compiled rules by their guard, '' for none."""
+    """Return the number of compiled rules by guard, '' for none."""
     try:
         lines = Path(settings.state.root, ACTIONS).read_bytes().splitlines()[1:]
     except OSError:

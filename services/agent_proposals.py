@@ -1,7 +1,7 @@
-"""What an agent wants remembered becomes a proposal that waits for the user, never an entry.
+"""Turn what an agent wants remembered into a proposal for the user, never into an entry.
 
-The note carries `source: agent`, lies in `_review/`, and is never always-load. What the vault holds already is
-not proposed again, and neither is what the user has turned down.
+The note has `source: agent`, lies in `_review/`, and is never always-load. What the vault has already, or the user has
+rejected, is not proposed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from ..vault.entry import (
     fingerprint,
 )
 from ..vault.evidence import EVIDENCE_HEADING
-from ..vault.registry import find_by_fingerprint, readable
+from ..vault.registry import find_by_fingerprint
 from ..vault.render import RULE_KINDS
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
@@ -45,28 +45,28 @@ from .remembering import free_path
 from .stores import vault_store
 
 MOST_WAITING = 50
-"""So many proposals of agents may wait at once: a loop that saves must not bury the user's own."""
+"""How many proposals of agents may wait at once, so that a loop does not bury the user's own."""
 MOST_CHARACTERS = 20_000
 RESERVED_KINDS = frozenset(
     {COST_KIND, INDEX_KIND, TOPIC_KIND, TOPICS_FOLDER, RESEARCH_KIND, SKILL_KIND, SURFACE_KIND, GC_KIND, DASHBOARD_KIND}
     | {PATTERN_KIND, DIGEST_KIND}
 )
-"""Kinds of what the program writes itself, and the folder that makes a note a topic: an approved note of one of them
-would be counted as a cost, asked as a question, quoted as third-party text, or kept from prompts."""
+"""Kinds that only the program writes, and the folder of topics: an approved note of one of them would count as a cost
+or a topic, be asked as a question, be quoted as third-party text, or be kept from prompts."""
 TITLE_CHARACTERS, EVOLVED_TITLE_CHARACTERS = 200, 90
 
 
 @dataclass(frozen=True)
 class ProposalFields:
-    """What a proposal may say of the entry besides its title and text."""
+    """Fields of the proposed entry besides title and text."""
 
     slug: str | None = None
-    """None: one is made of the title."""
+    """None: made from the title."""
     tags: Sequence[str] = ()
     group: str | None = None
     project: str | None = None
     replaces: str | None = None
-    """Path or slug of the entry that it should supersede."""
+    """Path or slug of the entry to supersede."""
     reason: str = ""
 
 
@@ -75,7 +75,7 @@ NO_FIELDS = ProposalFields()
 
 @dataclass(frozen=True)
 class ProposalOutcome:
-    """What became of it: it waits, or an entry says it already, or the user has turned it down."""
+    """The result: the proposal waits, an entry says it already, or the user has rejected it."""
 
     verdict: Literal["waits for review", "known already", "rejected before"]
     path: str
@@ -89,7 +89,7 @@ class AgentProposals:
         self._journal = journal or Journal(settings.state, self._store)
 
     def propose(self, kind: str, title: str, text: str, fields: ProposalFields = NO_FIELDS) -> ProposalOutcome:
-        """Put it up for review.
+        """Add a proposal to the review.
 
         Raises UsageError, EntryInvalid, EntryNotFound, VaultUnavailable; nothing is written then.
         """
@@ -104,13 +104,13 @@ class AgentProposals:
         return self.propose_scrubbed(kind, scrub(heading), scrubbed, fields, key=key)
 
     def propose_evolved(self, old: str, text: str, reason: str) -> ProposalOutcome:
-        """Put up a new text for the entry at `old`, which takes its place once approved.
+        """Propose a new text for the entry at `old`, which replaces it when approved.
 
-        Its title is new, too: that of the old text may say the opposite. Raises as `propose` does.
+        The title is new, too, because the old title may say the opposite. Raises as `propose` does.
         """
         entry = self._store.read(old)
         if entry.kind in RESERVED_KINDS:
-            raise UsageError(f"{old} is written by memoryvault itself: it takes no text of others")
+            raise UsageError(f"{old} is written by MemoryVault itself and cannot be changed by proposals")
         first, _, rest = text.strip().partition("\n")
         has_heading = first.startswith("# ") and bool(rest.strip())
         title = first[2:] if has_heading else cut(statement_of(text.strip()), EVOLVED_TITLE_CHARACTERS).rstrip(".")
@@ -126,7 +126,7 @@ class AgentProposals:
         *,
         key: str,
     ) -> ProposalOutcome:
-        """The same with a text that is ready, under the fingerprint `key`: a proposal is known again by it."""
+        """Propose a scrubbed text under the fingerprint `key`, which identifies the proposal."""
         wanted = validate_slug(fields.slug) if fields.slug else title_slug(str(title))
         group = group_of(fields.group, fields.project)
         with self._journal.locked():
@@ -171,7 +171,7 @@ class AgentProposals:
 
     def _refuse_a_flood(self) -> None:
         in_review = (path for path in self._store.walk() if f"/{REVIEW}/" in f"/{path}")
-        waiting = sum(entry.written_by_agent for entry in readable(self._store, in_review))
+        waiting = sum(entry.written_by_agent for entry in self._store.readable(in_review))
         if waiting >= MOST_WAITING:
             raise UsageError(f"{waiting} proposals of agents wait already: the user decides on some first")
 
@@ -179,7 +179,7 @@ class AgentProposals:
 def _refuse_reserved(kind: str) -> None:
     if kind in RESERVED_KINDS:
         usual = ", ".join(sorted({*KIND_OF_CATEGORY.values(), *RULE_KINDS}))
-        raise UsageError(f"notes of the kind {kind!r} are written by memoryvault itself: use {usual} or another word")
+        raise UsageError(f"notes of the kind {kind!r} are written by MemoryVault itself: use {usual} or another word")
 
 
 def _body(text: Scrubbed, replaces: str | None, reason: Scrubbed) -> Scrubbed:

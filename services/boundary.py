@@ -1,7 +1,7 @@
-"""The boundary of the vault: the one place where a write outside `MemoryVault/` is decided and done.
+"""The boundary of the vault: the only module that decides on and performs writes outside `MemoryVault/`.
 
-Such a write needs the user: a command that asks for it, a yes to a proposal, or the mode `silent`, which is a yes
-given beforehand. There is no other way; without one of the three, BoundaryRefused.
+Such a write needs the user's consent: a command that asks for it, a yes to a proposal, or the mode `silent`, which is a
+yes in advance. Without one of the three, it raises BoundaryRefused.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from ..vault.store import VaultStore
 
 
 def is_outside(path: str) -> bool:
-    """Does a change name a file outside the vault? Paths in the vault are relative to it."""
+    """Whether a change's path is outside the vault. Paths in the vault are relative."""
     return path.startswith("/")
 
 
 def consent_of(settings: Settings, *, requested: bool = False, confirmed: bool = False) -> Consent | None:
-    """Why the program may write outside now; None: it has to ask first."""
+    """Return the consent for writing outside now; None: the program has to ask first."""
     if requested:
         return Consent.REQUESTED
     if confirmed:
@@ -36,25 +36,25 @@ def consent_of(settings: Settings, *, requested: bool = False, confirmed: bool =
 def outside_write(
     store: VaultStore, path: str, text: Scrubbed | None, expected_hash: str | None, consent: Consent | None
 ) -> None:
-    """Write (None: remove) a file outside the vault, as it was read. Raises BoundaryRefused without consent,
-    EntryExists, EntryNotFound, EditConflict, OutsideUnavailable, VaultUnavailable."""
+    """Write or (with None) remove a file outside the vault, if it is as it was read. Raises BoundaryRefused without
+    consent, EntryExists, EntryNotFound, EditConflict, OutsideUnavailable, VaultUnavailable."""
     require_consent(path, consent)
     target = Path(path)
     approval = Approval(target, Consent(consent)) if consent is not None else None
     with _not_the_vaults_fault(store):
-        # The rename that replaces it would not ask.
+        # Replacing by rename would ignore a read-only file.
         if target.exists() and not target.stat().st_mode & 0o222:
             raise VaultUnavailable(f"{path} is read-only: make it writable first")
         store.write_outside(target, text, expected_hash, approval)
 
 
 def clean_outside(store: VaultStore, path: str) -> int:
-    """Delete half-written copies of a file outside that killed writers left beside it; how many."""
+    """Delete temporary files that killed writers left beside a file outside; return how many."""
     return store.clean_temporaries_beside(Path(path))
 
 
 def require_consent(path: str, consent: Consent | None) -> None:
-    """Raises BoundaryRefused."""
+    """Raise BoundaryRefused without consent."""
     if consent is None:
         raise BoundaryRefused(
             f"{path} lies outside MemoryVault/: it is written only when you ask for it, or say yes to it"
@@ -62,14 +62,14 @@ def require_consent(path: str, consent: Consent | None) -> None:
 
 
 def text_outside(store: VaultStore, path: str) -> str | None:
-    """The file's text, every byte of it; None when there is none. Raises OutsideUnavailable, VaultUnavailable."""
+    """Return the file's exact text; None if there is none. Raises OutsideUnavailable, VaultUnavailable."""
     with _not_the_vaults_fault(store):
         found = store.read_outside(Path(path))
     return None if found is None else found[0]
 
 
 def without_change(now: str | None, before: str | None, after: str | None) -> str | None:
-    """A file as it is `now`, without what made `after` of `before`; None when that cannot be told any more."""
+    """Return the text `now` without the change from `before` to `after`; None if it can no longer be separated."""
     if now is None or after is None:
         return None
     old, new, lines = ((text or "").splitlines(keepends=True) for text in (before, after, now))
@@ -86,7 +86,7 @@ def without_change(now: str | None, before: str | None, after: str | None) -> st
 
 @contextmanager
 def _not_the_vaults_fault(store: VaultStore) -> Iterator[None]:
-    """A list that cannot be read or written is told apart from a vault that is away, for which jobs wait."""
+    """Separate errors of the user's file from those of an absent vault, for which jobs wait."""
     try:
         yield
     except (VaultUnavailable, EntryInvalid, PathRefused, OSError) as error:

@@ -1,7 +1,7 @@
-"""The language model that the user has chosen, and asking it within a budget.
+"""Ask the language model that the user has chosen, within a budget.
 
-`completer_of(settings)` is None unless `reflection.miner` names a model. `BudgetedCompleter` reserves in state.db
-before it asks and settles afterwards, for any purpose: mining, summaries of research, adaptation.
+`completer_of(settings)` is None unless `reflection.miner` names a model. `BudgetedCompleter` reserves tokens in
+state.db before it asks and settles afterwards, for any purpose: mining, summaries of research, adaptation.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..runtime.errors import SettingsError
-from ..runtime.killpoint import kill_point
 from ..runtime.settings import Settings, child_environment
 from ..sources.completion import Completer, Completion, CompletionFailed, CompletionRequest
 from ..sources.completion.agent_cli import ClaudeCompleter, CodexCompleter, ProgramResult
@@ -22,17 +21,17 @@ from ..tasks.queue import supervisor
 from .spending import Cap, SpendingBook
 
 BYTES_A_TOKEN = 3
-"""Tokenizers give English 4 bytes a token, code 3 to 4, other scripts about 3 to 4: dividing by 3 estimates high."""
+"""Bytes per token. Tokenizers give English 4, code 3 to 4, other scripts about 3 to 4: 3 overestimates tokens."""
 OVERHEAD_TOKENS = 300
-"""What an endpoint adds around the messages: the schema, the roles."""
+"""Tokens that an endpoint adds around the messages: the schema, the roles."""
 MAX_KEY_BYTES = 4096
 CALLS_FOLDER = "calls"
 
 
 def completer_of(settings: Settings) -> Completer | None:
-    """The model the user has chosen; None for the local miner, which asks none.
+    """Return the model that the user has chosen; None for the local miner.
 
-    Raises SettingsError when what was chosen cannot work: no endpoint, no such program, a key that others may read.
+    Raises SettingsError if the choice cannot work: no endpoint, no such program, a key that others may read.
     """
     chosen = settings.reflection
     match chosen.miner:
@@ -74,11 +73,11 @@ def _key_in(path: Path | None) -> str | None:
 
 
 def _program(settings: Settings) -> str:
-    """The agent's program by its full path. A relative folder on PATH would be another one in each repository."""
+    """Return the agent's program by its full path. A relative folder on PATH would differ between repositories."""
     chosen = settings.reflection.agent_command
     if chosen is not None:
         if not os.access(chosen, os.X_OK) or not chosen.is_file():
-            raise SettingsError(f"reflection.agent_command: {chosen} is no program")
+            raise SettingsError(f"reflection.agent_command: {chosen} is not a program")
         return str(chosen)
     name = settings.reflection.miner
     folders = child_environment(settings)["PATH"].split(os.pathsep)
@@ -89,14 +88,14 @@ def _program(settings: Settings) -> str:
 
 
 def _agent_environment(settings: Settings) -> dict[str, str]:
-    """The allow-listed one, with where the agent keeps its login; nothing of ours but what the child is told."""
+    """Return the allow-listed environment plus the location of the agent's login."""
     env = {name: value for name, value in child_environment(settings).items() if not name.startswith("MEMORY_")}
     hosts = settings.hosts
     for variable, folder, usual in (
         ("CLAUDE_CONFIG_DIR", hosts.claude_config_dir, ".claude"),
         ("CODEX_HOME", hosts.codex_home, ".codex"),
     ):
-        # Claude Code keeps its login elsewhere once the variable is set, be it to the usual folder.
+        # With the variable set, even to the default folder, Claude Code keeps its login elsewhere.
         if folder == Path(env["HOME"]) / usual:
             env.pop(variable, None)
         else:
@@ -118,12 +117,12 @@ def _run_guarded(
 
 
 def estimated_tokens(text: str) -> int:
-    """How many tokens a text is, rather too high than too low."""
+    """Estimate the number of tokens of a text, rather too high than too low."""
     return -(-len(text.encode("utf-8", "replace")) // BYTES_A_TOKEN)
 
 
 class BudgetedCompleter:
-    """Asks a model under caps. What is reserved for a call that dies counts in full, so that no crash buys it again."""
+    """Asks a model under caps. A reservation whose call died counts in full, so that no crash pays for it again."""
 
     def __init__(self, completer: Completer, book: SpendingBook, caps: Sequence[Cap] = ()) -> None:
         self._completer = completer
@@ -132,14 +131,13 @@ class BudgetedCompleter:
 
     @staticmethod
     def estimate(prompt: str, system: str, max_output_tokens: int) -> int:
-        """Tokens that are reserved for a call."""
+        """Return the tokens to reserve for a call."""
         return estimated_tokens(prompt) + estimated_tokens(system) + OVERHEAD_TOKENS + max_output_tokens
 
     def ask(self, subject: str, request: CompletionRequest) -> Completion:
-        """The answer. Raises BudgetRefused before anything is sent, CompletionFailed; both leave the books in order."""
+        """Return the answer. Raises BudgetRefused before anything is sent, CompletionFailed; both are settled."""
         estimate = self.estimate(request.prompt, request.system, request.max_output_tokens)
         reservation = self._book.reserve(subject, {"tokens": estimate}, self._caps)
-        kill_point("after-reserve")
         try:
             completion = self._completer.complete(request)
         except CompletionFailed as error:

@@ -1,4 +1,4 @@
-"""Copies that a sync client left beside a note: which there are, and the user's choice between the two texts."""
+"""Conflict copies that a sync client left beside a note: find them, and carry out the user's choice."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from .tombstones import evidence_of, text_with
 
 Choice = Literal["mine", "theirs", "merged"]
 CHOICES: tuple[Choice, ...] = ("mine", "theirs")
-"""What can be chosen without an editor."""
+"""Choices that need no editor."""
 _MINE, _BETWEEN, _THEIRS = "<<<<<<< the note", "=======", ">>>>>>> the copy"
 
 
 @dataclass(frozen=True)
 class ConflictCopy:
-    """A copy and the note beside it. `mine` is None when there is no such note (any more)."""
+    """A conflict copy and the note beside it. `mine` is None if that note does not exist."""
 
     path: str
     note: str
@@ -37,17 +37,17 @@ class ConflictCopy:
 
     @property
     def seen(self) -> str:
-        """Stands for both texts as the user saw them."""
+        """A hash of both texts as the user saw them."""
         return content_hash(f"{self.mine}\0{self.theirs}".encode("utf-8", "surrogateescape"))
 
     @property
     def difference(self) -> list[str]:
-        """Lines that differ, each after `-` (in the note alone) or `+` (in the copy alone); [] when none does."""
+        """Lines that differ, each after `-` (only in the note) or `+` (only in the copy); [] if none differ."""
         lines = difflib.unified_diff((self.mine or "").splitlines(), self.theirs.splitlines(), lineterm="", n=1)
         return [line for line in lines if not line.startswith(("---", "+++"))]
 
     def both(self) -> str:
-        """One text with what both have once, and what differs between marks, to be edited."""
+        """Return one text with the common lines once and the differences between marks, to be edited."""
         mine, theirs = (self.mine or "").splitlines(), self.theirs.splitlines()
         merged: list[str] = []
         for tag, a, b, c, d in difflib.SequenceMatcher(None, mine, theirs, autojunk=False).get_opcodes():
@@ -57,22 +57,22 @@ class ConflictCopy:
 
 
 def copy_paths(store: VaultStore) -> list[str]:
-    """Paths of all copies, sorted; none of a name that does not tell whose copy it is. Raises VaultUnavailable."""
+    """Return the paths of all copies whose name tells their note, sorted. Raises VaultUnavailable."""
     return sorted(path for path in store.list_notes().copies if names_its_note(path))
 
 
 def names_its_note(copy: str) -> bool:
-    """Does the file name of the conflict copy tell of which note it is one?"""
+    """Whether the copy's file name tells which note it belongs to."""
     return original_name(copy.rpartition("/")[2]) is not None
 
 
 def waiting_copies(store: VaultStore) -> list[ConflictCopy]:
-    """All copies, in the order of their paths. Raises VaultUnavailable."""
+    """Return all copies, sorted by path. Raises VaultUnavailable."""
     return [copy for path in copy_paths(store) for copy in _read(store, path)]
 
 
 def find_copy(store: VaultStore, name: str) -> ConflictCopy:
-    """The copy of this path or file name. Raises EntryNotFound, UsageError when several fit."""
+    """Return the copy with this path or file name. Raises EntryNotFound, or UsageError if several fit."""
     found = [copy for copy in waiting_copies(store) if name in (copy.path, *_names(copy.path))]
     if len(found) > 1:
         raise UsageError(f"{name} is the name of several copies; give the path: {', '.join(c.path for c in found)}")
@@ -82,7 +82,7 @@ def find_copy(store: VaultStore, name: str) -> ConflictCopy:
 
 
 def notes_in_conflict(store: VaultStore) -> list[str]:
-    """Paths of the notes in which git left both sides of a merge: nothing of them is given. Raises VaultUnavailable."""
+    """Return the notes with both sides of a git merge; their content is never used. Raises VaultUnavailable."""
     found = []
     for path in store.walk():
         with suppress(MemoryVaultError):
@@ -98,13 +98,13 @@ def _names(path: str) -> tuple[str, str, str]:
 
 
 def settle_copy(journal: Journal, copy: ConflictCopy, choice: Choice, *, run: str, text: str | None = None) -> str:
-    """One text stays, the copy goes; the journal keeps both, so that `memory review --undo` brings them back.
+    """Keep one text and remove the copy; the journal keeps both, so that `memory review --undo` restores them.
 
-    `text` is what the user made of both. Returns the note's path. Raises EditConflict when either was changed since
-    `copy` was read, EntryInvalid for a text in which the marks still stand, VaultUnavailable.
+    `text` is the user's merged text. Returns the note's path. Raises EditConflict if either changed since `copy` was
+    read, EntryInvalid if the text still has the marks, VaultUnavailable.
     """
     if choice == "merged" and (not text or any(mark in text.splitlines() for mark in (_MINE, _THEIRS))):
-        raise EntryInvalid("the text is not merged yet: choose between what stands between the marks, and remove them")
+        raise EntryInvalid("the text is not merged yet: choose a text between the marks, and remove the marks")
     store = journal.store
     with journal.locked():
         now = next(_read(store, copy.path), None)
@@ -129,14 +129,14 @@ def settle_copy(journal: Journal, copy: ConflictCopy, choice: Choice, *, run: st
 
 
 def _with_both_lists(copy: ConflictCopy, kept: str | None) -> Scrubbed:
-    """What was taken back on either device stays so, whichever text is kept."""
+    """Keep the removals recorded on both devices, whichever text is kept."""
     mine = copy.mine or ""
     both = text_with(mine if kept is None else kept, evidence_of(mine) | evidence_of(copy.theirs))
     return Scrubbed.trusted(both, reason="both lists were in the vault before")
 
 
 def _read(store: VaultStore, path: str) -> Iterator[ConflictCopy]:
-    """The copy; nothing when it is gone or its name is none that we understand."""
+    """Return the copy; None if it is gone or its name is not understood."""
     folder, separator, name = path.rpartition("/")
     original = original_name(name)
     theirs = text_of(store, path)

@@ -1,4 +1,4 @@
-"""What sessions cost: one entry for each, kept up as the session grows, and the sums by week and project."""
+"""Record the cost of each session in an entry, updated as the session grows, and sum costs by week and project."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from pathlib import Path
 from ..pipelines.scrub import scrub
 from ..runtime.days import parse_local_day
 from ..runtime.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, PathRefused
-from ..runtime.killpoint import kill_point
 from ..runtime.layout import DEFAULT_GROUP, PROJECTS, resolve_within
 from ..runtime.settings import Settings
 from ..runtime.slug import slugify
@@ -41,7 +40,7 @@ _FIGURES = (
     "active_seconds",
 )
 _SUMMED = (*_FIGURES[:4], "active_seconds")
-"""In the order of CostRow."""
+"""Columns in the order of CostRow."""
 
 
 @dataclass(frozen=True)
@@ -59,9 +58,9 @@ class CostRow:
 
 
 def note_costs(settings: Settings, store: VaultStore) -> int:
-    """Write or update the entry of every session that has a marker and has grown; how many were written.
+    """Write or update the entry of every session with a marker that has grown; return how many were written.
 
-    Done again it writes nothing. Raises VaultUnavailable.
+    Repeating it writes nothing. Raises VaultUnavailable.
     """
     store.require_vault()
     cursors = Cursors(settings.state.state_db, SCAN)
@@ -76,7 +75,7 @@ def note_costs(settings: Settings, store: VaultStore) -> int:
             if cursor.get("bytes") == size:
                 continue
             own_from = cursor.get("own_from")
-            if own_from is None or own_from > path.stat().st_size:  # Never looked at, or written anew by the host.
+            if own_from is None or own_from > path.stat().st_size:  # New, or rewritten by the host.
                 own_from = copied_bytes(path, _earlier(markers, known, marker), marker.started_at)
             usage = session_usage(path, marker.host, own_from)
         except OSError:
@@ -87,13 +86,12 @@ def note_costs(settings: Settings, store: VaultStore) -> int:
             except (EntryInvalid, EditConflict, EntryExists, EntryNotFound, PathRefused) as error:
                 log.warning("the cost of session %s is not noted: %s", session, error)
                 continue
-            kill_point("cost-written")
         cursors.set(session, {"bytes": size, "own_from": own_from})
     return written
 
 
 def _markers(settings: Settings) -> dict[str, Marker]:
-    """The markers of sessions whose transcripts lie where they should, by session, the earliest session first."""
+    """Return the markers of sessions whose transcripts are in place, earliest first."""
     roots = [str(root) for root in settings.transcript_folders]
     markers = settings.state.markers
     found = []
@@ -110,7 +108,7 @@ def _age(marker: Marker) -> tuple[str, str]:
 
 
 def _earlier(markers: Mapping[str, Marker], known: Iterable[str], marker: Marker) -> Iterator[Path]:
-    """Transcripts of the same folder whose cost is noted and of which this session may have begun as a copy."""
+    """Return transcripts of the same folder with a recorded cost, of which this session may be a copy."""
     folder = Path(marker.transcript).parent
     for session in {*known, *markers} - {marker.session_id}:
         if session not in markers or _age(markers[session]) < _age(marker):
@@ -118,10 +116,10 @@ def _earlier(markers: Mapping[str, Marker], known: Iterable[str], marker: Marker
 
 
 class _MovedNotes:
-    """Finds the notes that are not where they were written, by the session that they name.
+    """Finds cost notes that are not at their expected path, by the session they name.
 
-    The user moved them or renamed the project's folder in Obsidian; or the session's folder has another name now, which
-    makes it a session of another project. The vault is looked through once, and only if a note is missing.
+    The user may have moved them or renamed the project's folder in Obsidian, or the session's folder was renamed, which
+    changes its project. The vault is searched once, and only if a note is missing.
     """
 
     def __init__(self, store: VaultStore) -> None:
@@ -152,7 +150,7 @@ def _write(store: VaultStore, moved: _MovedNotes, marker: Marker, usage: Session
         there = path if store.exists(path) else moved.of(marker.session_id)
         if there is not None:
             entry = store.read(there)
-            # Only the figures: what the user wrote below them stays.
+            # Only the figures are replaced: the user's text below them stays.
             return store.update(there, entry.content_hash, fields=figures).content_hash != entry.content_hash
         fields: dict[str, StoreValue] = {
             "kind": COST_KIND,
@@ -169,7 +167,7 @@ def _write(store: VaultStore, moved: _MovedNotes, marker: Marker, usage: Session
 
 
 def costs_by_week(store: VaultStore) -> list[CostRow]:
-    """Sums of all entries of the kind, the newest week first, within it the dearest project first."""
+    """Return the sums of all cost entries, newest week first, and within a week the most expensive project first."""
     sums: dict[tuple[str, str], list[int]] = {}
     for path, head in store.heads(HEADER_BYTES):
         if COST_KIND.encode() not in head:

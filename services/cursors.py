@@ -1,4 +1,4 @@
-"""How far a scan has come in each of its sources, in state.db."""
+"""How far each scan has come in each of its sources, in state.db."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Cursors:
 
     @property
     def _is_there(self) -> bool:
-        """A look makes no file: that of a dry run least of all."""
+        """Whether state.db exists: reading must not create it, least of all in a dry run."""
         return Path(self._path).exists()
 
     def get(self, source: str) -> Mapping[str, Any] | None:
-        """The cursor of one source; None before its first scan."""
+        """Return the cursor of one source; None before its first scan."""
         if not self._is_there:
             return None
         with state_transaction(self._path) as conn:
@@ -34,7 +34,7 @@ class Cursors:
             return None if row is None else _object(row["value"])
 
     def all(self) -> Mapping[str, Mapping[str, Any]]:
-        """Every source's cursor."""
+        """Return every source's cursor."""
         if not self._is_there:
             return {}
         with state_transaction(self._path) as conn:
@@ -42,11 +42,11 @@ class Cursors:
             return {row["source"]: _object(row["value"]) for row in rows}
 
     def set(self, source: str, value: Mapping[str, Any]) -> None:
-        """Put it down, durably. Do so after the scan's effects, so that a crash repeats them to no effect."""
+        """Store a cursor durably. Call it after the scan's effects, so that a crash only repeats them."""
         self.set_all({source: value})
 
     def set_all(self, values: Mapping[str, Mapping[str, Any]]) -> None:
-        """Several of them, or none."""
+        """Store several cursors, all or none."""
         with state_transaction(self._path) as conn:
             conn.executemany(
                 "INSERT INTO cursor(scan, source, value, updated_at) VALUES (?, ?, ?, ?)"
@@ -58,17 +58,17 @@ class Cursors:
             )
 
     def forget_all(self) -> None:
-        """As if nothing had ever been scanned."""
+        """Delete all cursors of the scan."""
         with state_transaction(self._path) as conn:
             conn.execute("DELETE FROM cursor WHERE scan = ?", (self._scan,))
 
     def forget(self, source: str) -> None:
-        """As if it had never been scanned."""
+        """Delete the cursor of one source."""
         with state_transaction(self._path) as conn:
             conn.execute("DELETE FROM cursor WHERE scan = ? AND source = ?", (self._scan, source))
 
 
 def _object(text: str) -> Mapping[str, Any]:
-    """Inside the transaction, where text that is no JSON is taken for damage."""
+    """Parse a cursor within the transaction, where invalid JSON counts as damage."""
     value: Mapping[str, Any] = json.loads(text)
     return value

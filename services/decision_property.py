@@ -1,4 +1,4 @@
-"""The property `decision` of a note that waits: what the user writes into it in Obsidian or an editor."""
+"""The property `decision` of a waiting note, which the user edits in Obsidian or an editor."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from ..vault.store import VaultStore
 
 DECISION = "decision"
 DECISION_ERROR = "decision_error"
-"""In it the note is told why its decision could not be carried out."""
+"""Property that tells why a decision could not be carried out."""
 SETTLED_SECONDS = 60.0
-"""A decision that makes no sense may be half typed; the note is told so when it has lain for this long."""
+"""A wrong decision may be half typed, so the note is told about it only after this time."""
 
 
 class Reported(StrEnum):
-    """Whether a note says in its header what is wrong with its decision."""
+    """Whether a note's header states the problem with its decision."""
 
     NOW = "now"
     BEFORE = "before"
     LATER = "later"
-    """Somebody may be writing there: look again after SETTLED_SECONDS."""
+    """Somebody may be writing in the note: check again after SETTLED_SECONDS."""
     NOT = "not"
-    """It was edited just now, or cannot be written."""
+    """The note was just edited, or cannot be written."""
 
 
 @dataclass(frozen=True)
@@ -37,14 +37,14 @@ class DecisionProblem:
     """A note whose decision could not be carried out."""
 
     proposal: str
-    """Its path; `^` and a key for a line of a list."""
+    """Its path; plus `^` and a key for a line of a list."""
     problem: str
     reported: Reported = Reported.NOT
-    """Whether the note itself says so."""
+    """Whether the note itself states the problem."""
 
 
 def report_problem(store: VaultStore, path: str, problem: str) -> Reported:
-    """Say it in the note, unless somebody is just writing there."""
+    """State the problem in the note, unless somebody is editing it."""
     with suppress(EditConflict, EntryNotFound, EntryInvalid, PathRefused, OSError):
         entry = store.read(path)
         if abs(time.time() - (store.vault / path).stat().st_mtime) < SETTLED_SECONDS:
@@ -56,7 +56,7 @@ def report_problem(store: VaultStore, path: str, problem: str) -> Reported:
 
 
 def clear_problem(store: VaultStore, path: str) -> None:
-    """What the note was told of an earlier decision says nothing of the one that it has now."""
+    """Remove a stated problem that belongs to an earlier decision."""
     with suppress(EditConflict, EntryNotFound, EntryInvalid, PathRefused, OSError):
         entry = store.read(path)
         if DECISION_ERROR in entry.extra:
@@ -64,18 +64,18 @@ def clear_problem(store: VaultStore, path: str) -> None:
 
 
 def may_be_decided(head: bytes) -> bool:
-    """May there be such a property? A quick test, since most notes have none."""
+    """Whether there may be such a property: a fast test, because most notes have none."""
     return DECISION.encode() in head.lower()
 
 
 def decision_of(entry: Entry) -> object:
-    """Its value, however its name is capitalised; of a list, which Obsidian may have made of it, the first. None
-    without one."""
+    """Return the property's value, whatever its capitalisation; the first of a list, which Obsidian may have made of
+    it. None without the property."""
     return _first(_named(entry.extra))
 
 
 def read_decision(path: str, head: bytes) -> str:
-    """The decision as text, '' without one. YAML's `yes` and `no` are `approve` and `reject`."""
+    """Return the decision as text, '' without one. YAML's `yes` and `no` mean `approve` and `reject`."""
     value = decision_of(parse_entry(path, head))
     if value is True or value is False:
         return "approve" if value else "reject"
@@ -83,7 +83,7 @@ def read_decision(path: str, head: bytes) -> str:
 
 
 def decision_keys(entry: Entry) -> frozenset[str]:
-    """Names of its properties that are of the decision, as they are written there and as we write them."""
+    """Return the names of the decision's properties, as written in the note and in our own spelling."""
     return frozenset({DECISION, DECISION_ERROR, *(key for key in entry.extra if key.lower() == DECISION)})
 
 

@@ -1,4 +1,4 @@
-"""Which of the devices that share a vault acts on the whole of it: the one that the vault's settings note names."""
+"""Which of the devices that share a vault runs vault-wide jobs: the one named in the vault's settings note."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ SETTINGS_NOTE = f"{META}/settings.md"
 
 
 def acting_device(vault: Path) -> str | None:
-    """`device` in the frontmatter of the vault's settings note; None when none is named: then each device acts."""
+    """Return `device` from the vault's settings note; None if none is named, so that every device acts."""
     with suppress(OSError), (vault / SETTINGS_NOTE).open("rb") as file:
         return skim(file.read(HEADER_BYTES).decode("utf-8", "replace"))[0].get("device") or None
     return None
 
 
 def acts_here(vault: Path, hostname: str | None = None) -> bool:
-    """Is it this one, or any? Names are compared without case and domain: "desk" is "Desk.local"."""
+    """Whether this device acts. Names are compared without case and domain: "desk" is "Desk.local"."""
     named = acting_device(vault)
     return named is None or _bare(named) == _bare(hostname or socket.gethostname())
 
 
 def this_device() -> str:
-    """The name by which it is told from the others that share a vault."""
+    """Return this device's name among those that share a vault."""
     return _bare(socket.gethostname())
 
 

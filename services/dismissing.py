@@ -1,6 +1,6 @@
-"""Dismiss: the user says that an entry is wrong. It stays as a note, is not recalled, and is not proposed again.
+"""Dismiss an entry that the user calls wrong: the note stays, but is not recalled and not proposed again.
 
-Edit: the user gives an entry in use another text.
+Also edits the text of an entry in use.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from .retrying import read_seen
 from .reviewing import Reviewer
 
 RUN = "dismiss"
-"""How the runs of the journal begin in which something was dismissed."""
+"""Run name prefix of dismissals."""
 EDIT_RUN = "edit"
-"""How the runs of the journal begin in which an entry was edited."""
+"""Run name prefix of edits."""
 _DECIDED_ELSEWHERE: Mapping[str, str] = {
     SURFACE_KIND: "it is a question: answer it with `memory review`",
     GC_KIND: "it is a question: answer it with `memory review`",
@@ -39,7 +39,7 @@ _DECIDED_ELSEWHERE: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Dismissed:
-    """Where the note is now; `was_so`: it was dismissed, or rejected, before, and nothing was changed."""
+    """Path of the note; `was_so`: it was dismissed or rejected before, and nothing was changed."""
 
     path: str
     status: str
@@ -47,7 +47,7 @@ class Dismissed:
 
 
 def reason_against(entry: Entry) -> str:
-    """Why it can't be dismissed, with what to do instead; '' where it can."""
+    """Return why the note can't be dismissed, and what to do instead; '' if it can."""
     why = _DECIDED_ELSEWHERE.get(entry.kind or "")
     if is_idea_path(entry.path):
         return "it is an idea: `memory idea archive` or `memory idea delete`"
@@ -61,20 +61,20 @@ def reason_against(entry: Entry) -> str:
 
 
 def require_dismissible(entry: Entry) -> None:
-    """Raises EntryInvalid, with what to do instead."""
+    """Raise EntryInvalid, with what to do instead, if the note can't be dismissed."""
     if why := reason_against(entry):
         raise EntryInvalid(f"{entry.path} can't be dismissed: {why}")
 
 
 def is_dismissed(entry: Entry) -> bool:
-    """Has the user said no to it already?"""
+    """Whether the user has dismissed or rejected it."""
     return entry.effective_status in (DISMISSED, "rejected")
 
 
 def dismiss(reviewer: Reviewer, path: str, expected_hash: str | None = None) -> Dismissed:
-    """Dismiss the entry at `path`; what waits for a decision is rejected. `memory review --undo` takes it back.
+    """Dismiss the entry at `path`, or reject it if it waits for a decision. `memory review --undo` reverts it.
 
-    `expected_hash` is the note as the user saw it. Raises EditConflict when it is another now, EntryNotFound,
+    `expected_hash` is the hash of the note as the user saw it. Raises EditConflict if it has changed, EntryNotFound,
     EntryInvalid, VaultUnavailable; nothing is changed then.
     """
     store, journal = reviewer.store, reviewer.journal
@@ -87,7 +87,7 @@ def dismiss(reviewer: Reviewer, path: str, expected_hash: str | None = None) -> 
         require_dismissible(entry)
         if pending_folder(path) not in (REVIEW, INBOX):
             fields: dict[str, StoreValue] = {"status": DISMISSED}
-            if entry.fingerprint is None:  # By it the statement is known again, in whatever kind it comes.
+            if entry.fingerprint is None:  # The fingerprint identifies the statement, whatever its kind.
                 fields["fingerprint"] = fingerprint(statement_of(entry.body))
             changes = rewritten(entry, store.render_edit(entry.text, fields))
             journal.commit(changes, run=run, actor="review", what=f"dismissed: {entry.slug}")
@@ -97,16 +97,16 @@ def dismiss(reviewer: Reviewer, path: str, expected_hash: str | None = None) -> 
 
 
 def edit(reviewer: Reviewer, path: str, body: Scrubbed, expected_hash: str) -> bool:
-    """Replace the body of the entry at `path`; False where it says that already.
+    """Replace the body of the entry at `path`; return False if it has that body already.
 
-    `expected_hash` is the note as the user saw it. Raises EditConflict when it is another now, EntryNotFound,
-    EntryInvalid for a note that is no entry in use, VaultUnavailable; nothing is changed then.
+    `expected_hash` is the hash of the note as the user saw it. Raises EditConflict if it has changed, EntryNotFound,
+    EntryInvalid for a note that is not an entry in use, VaultUnavailable; nothing is changed then.
     """
     store, journal = reviewer.store, reviewer.journal
     with journal.locked():
         entry = read_seen(store, path, expected_hash)
         if pending_folder(path) or reason_against(entry):
-            raise EntryInvalid(f"{path} is no entry in use")
+            raise EntryInvalid(f"{path} is not an entry in use")
         if str(body).strip() == entry.body.strip():
             return False
         after = store.render_edit(entry.text, {"fingerprint": fingerprint(statement_of(str(body)))}, body)

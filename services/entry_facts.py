@@ -1,4 +1,4 @@
-"""What an entry's frontmatter tells, as the command and the console show it."""
+"""The facts in an entry's frontmatter, as the command and the console show them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..vault.entry import Entry
 
 
 def facts_of(entry: Entry) -> Mapping[str, str]:
-    """What the frontmatter says besides path, title and links to other notes: name and value, for a reader."""
+    """Return names and values of the frontmatter, without path, title and links to other notes."""
     shown = {
         "Kind": entry.kind,
         "Status": entry.effective_status,

@@ -1,4 +1,4 @@
-"""By which names commands, the console and agents find an entry: its path, its slug, or its title."""
+"""Find an entry by the name that a command, the console or an agent gives: path, slug or title."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from ..vault.wording import one_line
 
 LIVING = frozenset({"active", "pending", "inbox", "incubating", "resolved"})
 MOST_NAMED = 8
-"""So many of the entries that a name fits are told."""
+"""How many matching entries an error names."""
 
 
 def find_entry(store: VaultStore, name: str, *, living_first: bool = True) -> Entry:
-    """The entry at a path (relative, absolute, without .md), else the one of this slug, else the one of this title,
-    else the superseded one that had this path or slug.
+    """Find the entry at a path (relative, absolute, without .md), or with this slug or title, or the superseded entry
+    that had this path or slug.
 
-    With `living_first` a living one goes before others of its name. Raises EntryNotFound, EntryInvalid (the only one of
-    that slug cannot be read), PathRefused, and UsageError, naming them, when it is the name of several.
+    With `living_first`, an active entry precedes others of its name. Raises EntryNotFound, EntryInvalid (the only match
+    cannot be read), PathRefused, and UsageError, listing the matches, if there are several.
     """
     try:
         path = _path_called(store, name)
@@ -36,16 +36,16 @@ def find_entry(store: VaultStore, name: str, *, living_first: bool = True) -> En
     named = _of_slug(store, name)
     found = [*store.readable(named)]
     if not found and len(named) == 1:
-        store.read(named[0])  # says why it cannot be read
+        store.read(named[0])  # Raises why it cannot be read.
     found = found or _of_title(name, store.readable()) or [*store.readable(_of_superseded(store, name))]
     living = [entry for entry in found if is_living(entry)] if living_first else []
     return _only(name, living or found)
 
 
 def resolve_entry(store: VaultStore, name: str) -> str:
-    """Path of a living entry, found as by `find_entry`; at a path whatever lies there.
+    """Return the path of an active entry, found as by `find_entry`; at a path, whatever note is there.
 
-    Raises as that does, and EntryInvalid where the only one of that slug lives no more.
+    Raises as `find_entry`, and EntryInvalid if the only match is no longer active.
     """
     path = _path_called(store, name)
     if path is not None:
@@ -53,18 +53,18 @@ def resolve_entry(store: VaultStore, name: str) -> str:
     named = _of_slug(store, name)
     found = [entry for entry in store.readable(named) if is_living(entry)]
     if not found and len(named) == 1:
-        require_living(store, named[0])  # says why it is none
+        require_living(store, named[0])  # Raises why it is not active.
     found = found or _of_title(name, filter(is_living, store.readable()))
     return _only(name, found).path
 
 
 def is_living(entry: Entry) -> bool:
-    """Is it in use, or may it come to be?"""
+    """Whether the entry is in use or may come to be."""
     return entry.effective_status in LIVING and entry.special != ARCHIVE
 
 
 def require_living(store: VaultStore, path: str) -> Entry:
-    """The entry that may be superseded. Raises EntryNotFound, EntryInvalid."""
+    """Return the entry if it may be superseded. Raises EntryNotFound, EntryInvalid."""
     try:
         entry = store.read(path)
     except EntryNotFound as error:
@@ -76,22 +76,22 @@ def require_living(store: VaultStore, path: str) -> Entry:
 
 
 def _path_called(store: VaultStore, name: str) -> str | None:
-    """Path of the note that lies there; None for a name that is no path. Raises EntryNotFound, PathRefused, and
-    UsageError for no name at all, as of a variable of the shell that is not set."""
+    """Return the path of the note at this path; None if the name is not a path. Raises EntryNotFound, PathRefused, and
+    UsageError for an empty name, as from an unset shell variable."""
     if not name.strip():
         raise UsageError("which entry? give its path, its file name, or its title: `memory list` shows what there is")
     relative = _relative(store, name)
     for path in (relative, f"{relative}.md"):
-        # Of a note in the vault's own folder the path is a file name, too.
+        # For a note in the vault's top folder, the path is also a file name.
         if path.endswith(".md") and ("/" in path or path == relative) and store.exists(path):
             return path
     wanted = f"{composed(relative.removesuffix('.md'))}.md"
     if "/" not in wanted:
         return None
-    for path in () if wanted.isascii() else store.walk():  # macOS has its own spelling of accents.
+    for path in () if wanted.isascii() else store.walk():  # macOS normalises accents differently.
         if composed(path) == wanted:
             return path
-    if " " in relative and not relative.endswith(".md"):  # A title may have a slash, too.
+    if " " in relative and not relative.endswith(".md"):  # A title may contain a slash, too.
         return None
     raise _not_found(name)
 
@@ -102,7 +102,7 @@ def _of_slug(store: VaultStore, name: str) -> list[str]:
 
 
 def _of_superseded(store: VaultStore, name: str) -> list[str]:
-    """Where what was superseded at this path, or with this slug, is archived."""
+    """Return the archived path of what was superseded at this path or with this slug."""
     wanted = f"/{composed(name.removesuffix('.md'))}.md"
     return [
         path for path in store.walk() if (was := former_path(path)) is not None and f"/{composed(was)}".endswith(wanted)
@@ -115,7 +115,7 @@ def _of_title(name: str, entries: Iterable[Entry]) -> list[Entry]:
 
 
 def _as_title(text: str) -> str:
-    """Lists cut a title's last stop off, or print it: it tells nothing."""
+    """Ignore a final full stop: lists print or cut it."""
     return composed(one_line(text)).casefold().rstrip(".")
 
 

@@ -1,4 +1,4 @@
-"""Evolve: a new entry takes the place of an old one, which is archived with cross-links, as one change."""
+"""Evolve an entry: a new one replaces it, and it is archived with links both ways, as one act."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from .entry_names import require_living, resolve_entry
 from .journal import Change, Journal, rewritten
 
 SETTLED = frozenset({"active", "incubating"})
-"""What an evolved entry may be; of another status its own text makes it hold."""
+"""Statuses an evolved entry may keep; for any other status, the new text makes it approved."""
 TITLE_CHARACTERS = 90
 _HEADING = re.compile(r"\A# [^\n]*\n+")
 
 
 @dataclass(frozen=True)
 class Evolved:
-    """Paths of the entry that holds now, and of the one that held."""
+    """Paths of the new and of the replaced entry."""
 
     path: str
     archive: str
@@ -47,12 +47,12 @@ def evolve(
     *,
     new_slug: str | None = None,
 ) -> Evolved:
-    """Supersede the entry at `old` by one with this text, in its place or under a new slug.
+    """Supersede the entry at `old` by one with this text, at the same path or under a new slug.
 
-    One that waits in the review or the inbox waits no more: it goes to its place with its new text, in the same act.
+    A note that waits in the review or the inbox is placed with its new text in the same act.
 
-    Raises EntryNotFound, EntryInvalid (superseded already), EntryExists (also where it says that already),
-    UsageError, EditConflict, VaultUnavailable.
+    Raises EntryNotFound, EntryInvalid (superseded already), EntryExists (also if it says that already), UsageError,
+    EditConflict, VaultUnavailable.
     """
     with journal.locked():
         entry = require_living(store, old)
@@ -72,13 +72,13 @@ def evolve(
 
 
 def says_already(entry: Entry, text: str) -> bool:
-    """Whether the entry has this text: its evidence aside, and its heading where the text has none."""
+    """Whether the entry has this text, apart from its evidence, and from its heading if the text has none."""
     held, new = (strip_evidence(one.replace("\r\n", "\n").strip()) for one in (entry.body, text))
     return new in (held, _HEADING.sub("", held))
 
 
 def free_archive_path(store: VaultStore, path: str) -> str:
-    """Where the entry at `path` is archived today."""
+    """Return the path under which the entry at `path` would be archived today."""
     day = store.today().strftime("%Y%m%d")
     number = 1
     while store.exists(archive_name(path, day, number)):
@@ -87,7 +87,7 @@ def free_archive_path(store: VaultStore, path: str) -> str:
 
 
 def archived_text(store: VaultStore, journal: Journal, before: str, new_path: str, reason: Scrubbed) -> Scrubbed:
-    """The old entry's text with the links to what took its place."""
+    """Return the old entry's text with the links to its replacement."""
     return store.render_edit(
         before,
         {
@@ -100,7 +100,7 @@ def archived_text(store: VaultStore, journal: Journal, before: str, new_path: st
 
 
 def _place(store: VaultStore, entry: Entry, new_slug: str | None) -> tuple[str, str]:
-    """Path and status of the new entry. One that waits for the user's decision is placed as by approving it.
+    """Return path and status of the new entry. A note that waits for a decision is placed as if approved.
 
     Raises EntryInvalid, UsageError.
     """
@@ -133,7 +133,7 @@ def _placed(store: VaultStore, entry: Entry) -> tuple[str, str]:
 def _new_fields(
     store: VaultStore, entry: Entry, path: str, status: str, archive: str, body: Scrubbed
 ) -> Mapping[str, StoreValue]:
-    """What differs from the old entry's frontmatter; kind, group, project, tags and the user's own keys stay."""
+    """Return the fields that differ from the old entry's; kind, group, project, tags and the user's own keys stay."""
     name = path.rsplit("/", 2)[-2] if path.endswith(f"/{IDEA_NOTE}") else path.rsplit("/", 1)[-1].removesuffix(".md")
     return {
         "status": status,
@@ -142,7 +142,7 @@ def _new_fields(
         "updated": store.today(),
         "slug": name if path != entry.path else entry.slug,
         "fingerprint": fingerprint(statement_of(str(body))),
-        # The evidence is for what the old entry said.
+        # The old evidence supports what the old entry said.
         "confidence": None,
         "occurrences": None,
         "source": None,
@@ -156,7 +156,7 @@ def _new_fields(
 
 
 def _with_title(entry: Entry, body: Scrubbed) -> Scrubbed:
-    """The new text under a heading, if the old one had one: a title that says the opposite must not stay."""
+    """Return the new text under a new heading if the old one had one: the old title may say the opposite."""
     if not entry.body.startswith("# ") or body.lstrip().startswith("# "):
         return body
     title = cut(statement_of(str(body)), TITLE_CHARACTERS)

@@ -1,7 +1,7 @@
-"""What was said in a session around the evidence of an entry, read from its transcript while that is still there.
+"""Show what was said in a session around the evidence of an entry, read from its transcript if it still exists.
 
-A transcript may have a gigabyte: the record is looked up by its bytes, and only the lines around it are read. What is
-returned is scrubbed as what is mined is; private passages are gone already.
+A transcript may have a gigabyte, so the record is searched as bytes and only the lines around it are parsed. The result
+is scrubbed like mined text, and without private passages.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..pipelines.reading.context import occasion
 from ..pipelines.scrub import Policy, scrub
 from ..runtime.layout import resolve_within
 from ..runtime.settings import Settings
-from ..sources.transcripts.compressed import IN_DATABASE, is_there, open_bytes, transcript_status
+from ..sources.transcripts.compressed import IN_DATABASE, is_there, last_written, open_bytes, transcript_status
 from ..sources.transcripts.hosts import open_transcript
 from ..sources.transcripts.opencode import DATABASE
 from ..vault.entry import Source
@@ -27,16 +27,16 @@ from ..vault.scrubbed import Scrubbed
 from ..vault.turn import Origin, Role, Turn
 
 BEFORE, AFTER = 3, 2
-"""Pieces of the session that are shown around a piece of evidence."""
+"""How many pieces of the session are shown around a piece of evidence."""
 BACK_LINES, BACK_BYTES = 60, 200_000
 READ_BYTES = 4_000_000
-"""So much is read before the first record, whichever is less, and behind the last."""
+"""How far is read before the first record, whichever is less, and after the last."""
 MOST_CHARACTERS = 1_200
 MOST_SCRUBBED = 20_000
-"""Of a longer piece only the beginning is scrubbed: far enough behind what is shown that no secret is cut in two."""
+"""A longer piece is cut here before scrubbing: far enough after the shown part that no secret is cut in two."""
 MOST_PIECES = 40
 MOST_RECORDS = 20
-"""Each may cost a look through the whole transcript."""
+"""Limit, because each may need a search through the whole transcript."""
 _LINE = "line:"
 
 
@@ -54,7 +54,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class Excerpt:
-    """Of one session. Without pieces, `missing` says why."""
+    """Pieces of one session. If there are none, `missing` says why."""
 
     host: str
     session: str
@@ -63,14 +63,14 @@ class Excerpt:
 
 
 def excerpts_of(settings: Settings, sources: Sequence[Source]) -> list[Excerpt]:
-    """For each source the pieces of its session around the records that it names."""
+    """Return for each source the pieces of its session around its records."""
     transcripts = find_transcripts(settings, {source.session for source in sources})
     return [_excerpt(source, transcripts.get(source.session)) for source in sources]
 
 
 def occasion_of(settings: Settings, sources: Sequence[Source]) -> Scrubbed:
-    """What the user answered by the first piece of evidence, in one line, as the miner tells it (`occasion`); '' where
-    the user did not say it, or no transcript tells any more."""
+    """Return in one line what the user answered with the first piece of evidence, as the miner puts it (`occasion`);
+    '' if the user did not say it, or the transcript is gone."""
     source = next((source for source in sources if source.session and source.records), None)
     transcript = find_transcripts(settings, {source.session}).get(source.session) if source else None
     answered = ""
@@ -99,9 +99,9 @@ def _excerpt(source: Source, transcript: Path | None) -> Excerpt:
 
 
 def find_transcripts(settings: Settings, sessions: Collection[str]) -> dict[str, Path]:
-    """Where the sessions were written: where their markers say, else by their names in the hosts' folders.
+    """Find the transcripts of sessions: by their markers, else by name in the hosts' folders.
 
-    Those folders are walked once for all: most sessions of an old entry are gone, and that is known only at the end.
+    The folders are searched once for all: most sessions of an old entry are gone, which only a full search shows.
     """
     roots = [root for root in settings.transcript_folders if root.is_dir()]
     folders = [str(root) for root in roots]
@@ -116,8 +116,10 @@ def find_transcripts(settings: Settings, sessions: Collection[str]) -> dict[str,
     for root in roots:
         sought = [session for session in sessions if is_session_id(session) and session not in found]
         if sought and (root / DATABASE).exists():
-            rows = {session: root / f"{DATABASE}#{session}" for session in sought}
-            found |= {session: path for session, path in rows.items() if is_there(path)}
+            for session in sought:
+                with suppress(OSError):  # Of one that cannot be read it is not known which sessions it has.
+                    last_written(row := root / f"{DATABASE}#{session}")
+                    found[session] = row
         elif sought:
             found |= _by_name(root, sought)
     return found
@@ -140,8 +142,8 @@ def _by_name(root: Path, sessions: Sequence[str]) -> dict[str, Path]:
 
 
 def _likeness(folder: str, name: str, session: str) -> int | None:
-    """How a file is named after a session, 0 for the clearest: the file's whole name, or its end (Codex), or its
-    folder's (Copilot, Antigravity). None: it is another session's."""
+    """Return how closely a file's name fits a session, 0 for the closest: its whole name, its end (Codex), or its
+    folder (Copilot, Antigravity). None: it belongs to another session."""
     if name == f"{session}.jsonl":
         return 0
     if name.endswith(f"-{session}.jsonl"):
@@ -152,7 +154,7 @@ def _likeness(folder: str, name: str, session: str) -> int | None:
 
 
 def _pieces(path: Path, records: Sequence[str]) -> Iterator[Piece]:
-    """Around each record, in the order of the session, each piece once."""
+    """Return the pieces around each record in the order of the session, without duplicates."""
     wanted = frozenset(records)
     offsets = list(_offsets(path, records))
     if not offsets:
@@ -183,7 +185,7 @@ def _pieces(path: Path, records: Sequence[str]) -> Iterator[Piece]:
 
 
 def _offsets(path: Path, records: Sequence[str]) -> Iterator[int]:
-    """Where the records' lines begin. A record without a name of its own is named after that place."""
+    """Return where the records' lines begin. A record without an id is named after that offset."""
     if transcript_status(path).size == 0:
         return
     written_names = open_transcript(path).written_names
@@ -193,7 +195,7 @@ def _offsets(path: Path, records: Sequence[str]) -> Iterator[int]:
                 with suppress(ValueError):
                     yield min(int(record.removeprefix(_LINE)), len(data))
             elif record:
-                # Where it names itself; else where anything does, in a form that is not known here.
+                # A line that carries the id, else any line that mentions it, in an unknown format.
                 names = (*written_names(record), record.encode("utf-8", "replace"))
                 if (at := next((found for name in names if (found := data.find(name)) >= 0), -1)) >= 0:
                     yield data.rfind(b"\n", 0, at) + 1
@@ -210,7 +212,7 @@ def _text_of(path: Path) -> Iterator[bytes | mmap.mmap]:
 
 
 def _lines_before(path: Path, offset: int) -> int:
-    """Where the BACK_LINES lines before the one at `offset` begin, or as many of them as lie in BACK_BYTES."""
+    """Return the offset BACK_LINES lines before the one at `offset`, but at most BACK_BYTES before it."""
     begin = max(0, offset - BACK_BYTES)
     with open_bytes(path) as file:
         file.seek(begin)
@@ -223,8 +225,8 @@ def _lines_before(path: Path, offset: int) -> int:
 
 
 def _told(turn: Turn) -> str:
-    """What is shown of it: of a tool call that is without a text, such as an agent's leaving its plan mode, the name;
-    '' for nothing, such as a command's empty output."""
+    """Return the text to show: for a tool call without text, such as leaving plan mode, its name; '' for nothing, such
+    as a command's empty output."""
     if turn.text.strip():
         return turn.text
     return turn.tool.name if turn.tool is not None and turn.origin is Origin.TOOL_USE else ""

@@ -1,8 +1,8 @@
-"""Forgotten means gone: after a note was deleted by the user, no file of the state folder holds its words.
+"""Remove the words of notes that the user has deleted from every file of the state folder.
 
-The index forgets a note when its file is gone; here it goes from what else names or quotes it: the journal, receipts,
-logs, what sessions were given, answers of models, and the arguments of jobs. A note that the program itself removed or
-moved stays in the journal, which `memory undo` needs.
+The index forgets a note with its file. This module covers everything else that names or quotes it: the journal,
+receipts, logs, texts given to sessions, answers of models, and arguments of jobs. A note that the program itself
+removed or moved stays in the journal, which `memory undo` needs.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from .state_db import checkpoint
 log = logging.getLogger(__name__)
 
 FORGOTTEN = "forgotten"
-"""Stands in receipts and logs where the name of a note stood."""
+"""Replaces the name of a note in receipts and logs."""
 
 
 def deleted_by_user(journal: Journal, paths: Iterable[str]) -> frozenset[str]:
-    """Those of the paths that are not in the vault, though the program's last act, if any, left a file there."""
+    """Return the paths that are missing from the vault although the program's last act, if any, left a file there."""
     left: dict[str, bool] = {}
     for act in journal.acts():
         for change in act.changes:
@@ -41,9 +41,9 @@ def deleted_by_user(journal: Journal, paths: Iterable[str]) -> frozenset[str]:
 
 
 def forget_deleted(settings: Settings, store: VaultStore, removed: Iterable[str]) -> int:
-    """Forget the notes that the user has deleted: of `removed` and of the journal; how many. Raises VaultUnavailable.
+    """Forget the notes that the user has deleted, of `removed` and of the journal; return how many.
 
-    What cannot be written is logged, and tried again when the next one is deleted.
+    What cannot be written is logged, and retried when the next note is deleted. Raises VaultUnavailable.
     """
     journal = Journal(settings.state, store)
     with store.lock():
@@ -64,7 +64,7 @@ def forget_deleted(settings: Settings, store: VaultStore, removed: Iterable[str]
 
 
 def _forget_names(settings: Settings, paths: Collection[str]) -> None:
-    """Replace the paths, and file names of several words, in logs, receipts and what sessions were given."""
+    """Replace the paths, and file names of several words, in logs, receipts and texts given to sessions."""
     names = {PurePosixPath(path).stem for path in paths}
     marks = {*paths, *(name for name in names if "-" in name)}
     pattern = re.compile(

@@ -1,6 +1,6 @@
-"""`memory health` as one object, a section for each thing that has figures; for the command and the console.
+"""Collect the figures of `memory health`, one section per subject; for the command and the console.
 
-The times of hooks are worked out in `hook_log`; what of all this needs the user is decided in `health_warnings`.
+`hook_log` computes the times of hooks; `health_warnings` decides what needs the user's attention.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from ..tasks.queue.records import Job, WorkerBeat
 from ..vault.core import select_core
 from ..vault.entry import ACTIVE, Entry
 from ..vault.marker import REFLECTED, START, list_markers, marker_path
-from .active_counts import ActiveCounts, count_active, count_active_and_pending
+from .active_counts import ActiveCounts, count_active
 from .health_warnings import warnings_of, why_dead, why_held, why_idle, why_no_room, why_silent, why_unheard
 from .hook_log import TRIAL_SESSION, HookTimes, hook_times, read_hook_runs, week_before
 from .pausing import pause_notice, why_nothing_starts
@@ -43,18 +43,9 @@ from .stores import open_index, vault_store
 from .waiting_sessions import SessionFigures, read_sessions
 
 MOST_REFLECTIONS = 20
-"""So many are looked at: among them is the last one that was no trial of the hooks."""
+"""How many reflections are read: enough to include the last one that was not a test of the hooks."""
 
 Section = TypeVar("Section")
-
-
-@dataclass(frozen=True)
-class EntryFigures:
-    """Entries of the vault: those in use by group and in all, and those set aside by status."""
-
-    groups: Mapping[str, int]
-    in_use: int
-    set_aside: Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -69,8 +60,8 @@ class QueueFigures:
 
 @dataclass(frozen=True)
 class IndexFigures(IndexStats):
-    """What the index holds, and the models: `model` answers, None before the first passages are embedded;
-    `model_to_use` does or would, and `model_problem` keeps this machine from using that."""
+    """Counts of the index, and the models: `model` is in use (None before the first passages are embedded),
+    `model_to_use` is in use or will be, and `model_problem` says why this machine cannot use it."""
 
     model: str | None
     model_to_use: str
@@ -79,7 +70,7 @@ class IndexFigures(IndexStats):
 
 @dataclass(frozen=True)
 class MarkFigures:
-    """Hits of recalls that somebody marked."""
+    """Numbers of recall hits that were marked."""
 
     useful: int
     noise: int
@@ -87,17 +78,17 @@ class MarkFigures:
 
 @dataclass(frozen=True)
 class ProcessFigures:
-    """A process that runs; the memory it holds is None where it cannot be asked."""
+    """A running process; its memory in MB, None if unknown."""
 
     pid: int
     megabytes: float | None
     answers: bool = True
-    """Of the recall service; False for one that hangs."""
+    """Whether the recall service answers; False if it hangs."""
 
 
 @dataclass(frozen=True)
 class Processes:
-    """The background processes; None for one that does not run."""
+    """The background processes; None for one that is not running."""
 
     worker: ProcessFigures | None
     recall: ProcessFigures | None
@@ -105,21 +96,21 @@ class Processes:
 
 @dataclass(frozen=True)
 class HealthReport:
-    """How things stand; `asdict` gives what `memory health --json` prints.
+    """The state of the installation; `asdict` gives the JSON of `memory health --json`.
 
-    A section is None where it cannot be read, which is among the warnings, or where there is no such thing.
+    A section is None if it cannot be read, which is one of the warnings, or if it does not exist.
     """
 
     warnings: tuple[str, ...]
-    entries: EntryFigures | None
+    entries: ActiveCounts | None
     waiting: PendingCounts | None
     last_reflection: str | None
-    """ISO 8601, in seconds of UTC."""
+    """ISO 8601, UTC, to the second."""
     unconfirmed: int | None
-    """Of the newest MOST_REFLECTIONS, the messages that no record says a person typed: they make proposals at most."""
+    """Messages in the newest MOST_REFLECTIONS that no record attributes to a person; they only become proposals."""
     queue: QueueFigures | None
     sessions: SessionFigures | None
-    """What waits of the queue because a session has said something."""
+    """The reason why sessions wait in the queue, if any."""
     index: IndexFigures | None
     hooks: tuple[HookTimes, ...]
     miner: str
@@ -129,15 +120,13 @@ class HealthReport:
 
 
 def health_report(settings: Settings, now: float, is_wired: IsWired, *, count_entries: bool = True) -> HealthReport:
-    """Read all sections; what cannot be reached is said in `warnings`. Raises SettingsError.
+    """Read all sections; `warnings` says why a section cannot be read. Raises SettingsError.
 
-    `count_entries`: no warning comes of it, and in a large vault it takes as long as all the rest; without it
-    `entries` is None.
+    `now` is Unix time. Without `count_entries`, which is slow in a large vault, `entries` is None.
     """
     state, week, faults = settings.state, week_before(now), _Faults()
-    read_vault = _read_vault if count_entries else _read_waiting
-    vault = faults.read(lambda: read_vault(settings))
-    entries, waiting = vault or (None, None)
+    entries = faults.read(lambda: count_active(settings, vault_store(settings))) if count_entries else None
+    waiting = faults.read(lambda: count_pending(vault_store(settings)))
     ledger = faults.read(lambda: _read_ledger(settings))
     index = faults.read(lambda: _read_index(settings))
     spending = faults.read(lambda: spending_report(state.state_db, now))
@@ -160,7 +149,7 @@ def health_report(settings: Settings, now: float, is_wired: IsWired, *, count_en
             ledger.unheard,
         )
     return HealthReport(
-        warnings=tuple(filter(None, warnings)),
+        warnings=tuple(dict.fromkeys(filter(None, warnings))),
         entries=entries,
         waiting=waiting,
         last_reflection=_iso(last) if last else None,
@@ -177,13 +166,13 @@ def health_report(settings: Settings, now: float, is_wired: IsWired, *, count_en
 
 
 class _Faults:
-    """Why sections could not be read, a line each."""
+    """Collects the reasons why sections could not be read, a line each."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
 
     def read(self, section: Callable[[], Section]) -> Section | None:
-        """The section; None, and a line more, where it cannot be read."""
+        """Return the section; None if it cannot be read, with a line in `lines`."""
         try:
             return section()
         except (MemoryVaultError, OSError) as error:
@@ -191,29 +180,9 @@ class _Faults:
             return None
 
 
-def _read_vault(settings: Settings) -> tuple[EntryFigures, PendingCounts]:
-    """What is in use and what waits. Raises VaultUnavailable."""
-    active, pending = count_active_and_pending(settings, vault_store(settings))
-    return _entry_figures(active), pending
-
-
-def _read_waiting(settings: Settings) -> tuple[None, PendingCounts]:
-    """What waits alone. Raises VaultUnavailable."""
-    return None, count_pending(vault_store(settings))
-
-
-def read_entry_figures(settings: Settings) -> EntryFigures:
-    """What is in use alone. Raises VaultUnavailable."""
-    return _entry_figures(count_active(settings, vault_store(settings)))
-
-
-def _entry_figures(active: ActiveCounts) -> EntryFigures:
-    return EntryFigures(active.groups, active.entries, active.set_aside)
-
-
 @dataclass(frozen=True)
 class _LedgerFigures:
-    """What the ledger of jobs tells of the queue, and of the last reflections that were no trials of the hooks."""
+    """Figures of the job ledger: the queue, and the last reflections that were not tests of the hooks."""
 
     queue: QueueFigures
     sessions: SessionFigures
@@ -221,21 +190,21 @@ class _LedgerFigures:
     """Unix times."""
     beat: WorkerBeat | None
     unheard: str | None
-    """The warning that the model had no part in the last one, if so."""
+    """The warning that the model took no part in the last reflection, if so."""
     held: tuple[str, ...]
-    """The kinds of job that are paused."""
+    """The paused kinds of job."""
     unconfirmed: int
 
 
 def _count_of(name: str, job: Job) -> int:
-    """What the last attempt counted under this name."""
+    """Return what the last attempt counted under this name."""
     result = job.history[-1].get("result") if job.history else None
     count = result.get(name) if isinstance(result, Mapping) else None
     return count if isinstance(count, int) else 0
 
 
 def _read_ledger(settings: Settings) -> _LedgerFigures:
-    """Raises QueueUnavailable."""
+    """Read the figures of the ledger. Raises QueueUnavailable."""
     with open_ledger(settings) as ledger:
         backlog = ledger.backlog()
         dead = sum(count for _, state, count in ledger.live_counts() if state == "dead")
@@ -259,7 +228,7 @@ def _read_ledger(settings: Settings) -> _LedgerFigures:
 
 
 def _read_index(settings: Settings) -> IndexFigures:
-    """Raises IndexUnavailable."""
+    """Read the figures of the index. Raises IndexUnavailable."""
     with open_index(settings) as store:
         in_force = store.in_force()
         usual = in_force or model_name(settings.embedding.model)
@@ -268,9 +237,10 @@ def _read_index(settings: Settings) -> IndexFigures:
 
 
 def core_left_out(settings: Settings) -> tuple[str, ...]:
-    """Names of the always-load entries that a session's start has no room for: the user's own, and each project's.
+    """Return the names of always-load entries that exceed the room at a session's start: the user's, and each
+    project's.
 
-    () without a vault or an index.
+    Empty without a vault or an index.
     """
     if settings.vault_path is None:
         return ()
@@ -278,7 +248,7 @@ def core_left_out(settings: Settings) -> tuple[str, ...]:
         with closing(CatalogReader(Path(settings.state.index_db))) as reader:
             paths = reader.always_load_paths()
         entries = [entry for entry in vault_store(settings).readable(paths) if entry.effective_status == ACTIVE]
-    except MemoryVaultError:  # The sections of the vault and the index say so.
+    except MemoryVaultError:  # Reported by the sections of the vault and the index.
         return ()
     found: dict[str, Entry] = {}
     for project in sorted({entry.project or "" for entry in entries}):
@@ -294,7 +264,7 @@ def _read_marks(state: StatePaths) -> MarkFigures:
 
 
 def last_reflection(markers: str, done: Iterable[float]) -> float | None:
-    """Unix time at which a session was last reflected; `done` are times of such jobs."""
+    """Return the Unix time of the last reflection of a session; `done` are end times of such jobs."""
     times = [*done]
     for session in list_markers(markers, REFLECTED):
         try:
@@ -305,7 +275,7 @@ def last_reflection(markers: str, done: Iterable[float]) -> float | None:
 
 
 def oldest_waiting(markers: str) -> float | None:
-    """Unix time of the last event of the session that has waited longest for its reflection."""
+    """Return the Unix time of the last event of the session that has waited longest for its reflection."""
     times = []
     for session in list_markers(markers, START):
         try:
@@ -327,7 +297,7 @@ def _find_processes(state: StatePaths) -> Processes:
         with RecallClient(state.recall_socket) as client:
             recall = int(client.ping()["pid"])
     except (ServiceUnavailable, ServiceRefused):
-        answers = False  # Or it does not run.
+        answers = False  # Or it is not running.
     return Processes(worker=_process(lock_holder(state.worker_lock)), recall=_process(recall, answers))
 
 
@@ -339,8 +309,8 @@ def _process(pid: int | None, answers: bool = True) -> ProcessFigures | None:
 
 
 def resident_megabytes(pid: int) -> float | None:
-    """Memory that a process holds now; None when it is gone or cannot be asked."""
-    platform: str = sys.platform  # annotated: mypy would take the other branch for dead
+    """Return the memory of a process in MB; None if it has ended or cannot be queried."""
+    platform: str = sys.platform  # Annotated, because mypy would treat the other branch as unreachable.
     try:
         if platform == "linux":
             with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:

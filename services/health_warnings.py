@@ -1,4 +1,4 @@
-"""What of the figures of `memory health` needs the user, in one line each; decided without looking anything up."""
+"""Decide which figures of `memory health` need the user's attention, one line each. Pure."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ INBOX_LIMIT = 50
 INCUBATOR_LIMIT = 20
 SILENT_DAYS = 7
 SILENT_WORKER_SECONDS = 120.0
-"""A worker beats every ten seconds."""
+"""A worker without a beat for this long has stopped: it beats every ten seconds."""
 NAMED = 5
 
 
 def warnings_of(
     pending: PendingCounts | None, last: float | None, waiting: float | None, hooks: Iterable[HookTimes], now: float
 ) -> list[str]:
-    """What needs the user, one line each."""
+    """Return one line for each problem that needs the user."""
     found = why_full(pending) if pending is not None else []
-    # Never reflected: silent since the session that waits longest, if any does.
+    # Without any reflection, count from the session that has waited longest, if any.
     since = last if last is not None else waiting
     if since is not None and now - since > SILENT_DAYS * SECONDS_PER_DAY:
         days = int((now - since) // SECONDS_PER_DAY)
@@ -39,7 +39,7 @@ def warnings_of(
 
 
 def why_full(pending: PendingCounts) -> list[str]:
-    """The warnings that inbox and incubator hold more than anybody reads."""
+    """Return the warnings that inbox and incubator hold more than anybody reads."""
     found = []
     if pending.inbox > INBOX_LIMIT:
         found.append(f"the inbox holds {pending.inbox} entries, more than {INBOX_LIMIT}: `memory vault inbox`")
@@ -49,7 +49,7 @@ def why_full(pending: PendingCounts) -> list[str]:
 
 
 def why_unheard(history: Sequence[Mapping[str, Any]]) -> str | None:
-    """The warning that the model had no part in a reflection with this history; None when it had, or none is set."""
+    """Return the warning that the model took no part in a reflection; None if it did, or none is set."""
     result = history[-1].get("result") if history else None
     model = result.get("model") if isinstance(result, Mapping) else None
     if not isinstance(model, Mapping):
@@ -59,7 +59,7 @@ def why_unheard(history: Sequence[Mapping[str, Any]]) -> str | None:
 
 
 def why_no_room(names: Sequence[str], words: int) -> str | None:
-    """The warning of always-load entries for which the budget of `words` has no room; None of none."""
+    """Return the warning about always-load entries beyond the budget of `words`; None if there are none."""
     if not names:
         return None
     named = ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
@@ -70,28 +70,28 @@ def why_no_room(names: Sequence[str], words: int) -> str | None:
 
 
 def why_dead(dead: int) -> str | None:
-    """The warning of so many jobs that are tried no more; None of none."""
+    """Return the warning about this number of jobs that are no longer retried; None for 0."""
     if not dead:
         return None
     return f"{'1 job is' if dead == 1 else f'{dead} jobs are'} dead: `memory jobs list --state dead` says why"
 
 
 def why_held(kinds: Sequence[str]) -> str | None:
-    """The warning of kinds of job that are paused; None of none."""
+    """Return the warning about paused kinds of jobs; None for none."""
     if not kinds:
         return None
     return f"paused by hand: {', '.join(kinds)}; no such job starts until `memory jobs resume {kinds[0]}`"
 
 
 def why_idle(due: int, *, by_itself: bool) -> str | None:
-    """The warning of so many jobs that are due while no worker runs; None of none, and where one starts `by_itself`."""
+    """Return the warning about jobs that are due while no worker runs; None for 0, or if one starts `by_itself`."""
     if not due or by_itself:
         return None
     return f"{counted(due, 'job is', 'jobs are')} due and no worker runs: `memory service up`"
 
 
 def why_silent(beat: WorkerBeat | None, worker: int, now: float) -> str | None:
-    """The warning that the worker, of this process id, has not beaten for long; None where it has."""
+    """Return the warning that the worker with this process id has stopped beating; None if it beats."""
     if beat is None or beat.pid != worker or now - beat.beat_at < SILENT_WORKER_SECONDS:
         return None
     minutes = counted(int((now - beat.beat_at) // 60), "minute")

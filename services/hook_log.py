@@ -1,4 +1,4 @@
-"""The hooks in the log: each one's run, and how long those of an event took, against the budgets they have."""
+"""Read hook runs from the log, and compare their times with the budgets."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ from .reverse_lines import lines_from_end
 HOOK_DAYS = 7
 HOOK_BUDGETS_MS: Mapping[str, float] = {"SessionStart": 500.0, "UserPromptSubmit": 300.0}
 OTHER_HOOKS_MS = 100.0
-"""The design's budgets, by event; a test compares them with those that the hooks themselves keep."""
+"""Time budgets by event; a test compares them with those that the hooks enforce."""
 OLDER_IN_A_ROW = 200
-"""Lines that are too old, after which the log is read no further back. One alone may be of a clock that was wrong."""
+"""How many outdated lines end the search backwards through the log. A single one may come from a wrong clock."""
 TRIAL_SESSION = "memory-init-"
-"""How the sessions begin by which `memory init` times the hooks: no user's, so neither doctor nor health count them."""
+"""Prefix of the sessions with which `memory init` tests the hooks; doctor and health do not count them."""
 
 
 class HookRun(NamedTuple):
-    """One hook that ran, as its line of the log tells it."""
+    """One run of a hook, from its line in the log."""
 
     event: str
     at: float
-    """Unix time; 0 where the line has none."""
+    """Unix time; 0 if the line has none."""
     ms: float | None
     result: str | None
     is_degraded: bool
-    """Was it cut off at its budget, or did it go without something?"""
+    """Whether it was cut off at its budget or went without something."""
 
 
 @dataclass(frozen=True)
 class HookTimes:
-    """One event's hooks of the last days: how many, how long, how many over the budget or cut off at it."""
+    """Counts and times of one event's hooks in the last days, and how many exceeded the budget or were cut off."""
 
     event: str
     count: int
@@ -54,7 +54,7 @@ class HookTimes:
 
 
 def hook_times(runs: Iterable[HookRun], since: float) -> list[HookTimes]:
-    """Percentiles (nearest rank) by event of the hooks that ran since that unix time."""
+    """Return the percentiles (nearest rank) by event of the hooks since that unix time."""
     taken: dict[str, list[float]] = {}
     degraded: Counter[str] = Counter()
     for run in runs:
@@ -79,19 +79,19 @@ def _summary(event: str, values: Sequence[float], degraded: int) -> HookTimes:
 
 
 def budget_ms(event: str) -> float:
-    """What a hook of this event may take, in milliseconds."""
+    """Return the time budget of an event's hooks, in milliseconds."""
     return HOOK_BUDGETS_MS.get(event, OTHER_HOOKS_MS)
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The nearest-rank percentile: a value that was measured, never one in between."""
+    """Return the nearest-rank percentile, which is always a measured value."""
     return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
 
 
 def read_hook_runs(log_file: Path, since: float) -> Iterator[HookRun]:
-    """Hooks that ran since then, of the log and of what was rotated out of it, in the order they were written.
+    """Return the hooks that ran since then, from the log and its rotated files, in the order they were written.
 
-    Torn lines, and trials of hooks, are left out. Of each file only the end is read that has such lines.
+    Torn lines and tests of the hooks are left out. Each file is read backwards only as far as needed.
     """
     rotated = sorted(log_file.parent.glob(log_file.name + ".*"))
     for path in (*rotated, log_file):
@@ -121,7 +121,7 @@ def _runs_from_end(path: Path, since: float) -> Iterator[HookRun]:
 
 
 def run_of(line: Mapping[str, Any]) -> HookRun | None:
-    """The run that a line of the log tells of; None if it tells of something else."""
+    """Return the hook run of a line in the log; None if it is about something else."""
     if line.get("event") != "hook":
         return None
     ms, result = line.get("duration_ms"), line.get("result")
@@ -136,11 +136,11 @@ def run_of(line: Mapping[str, Any]) -> HookRun | None:
 
 
 def _parsed(raw: bytes) -> object:
-    """A line's value, None for one that is torn."""
+    """Return a line's value; None for a torn line."""
     try:
         return orjson.loads(raw)
     except orjson.JSONDecodeError:
-        with suppress(ValueError):  # the standard library also takes half of a pair, which names of files may have
+        with suppress(ValueError):  # json also accepts half a surrogate pair, which file names may contain.
             return json.loads(raw)
     return None
 
@@ -153,5 +153,5 @@ def _time_of(line: Mapping[str, Any]) -> float:
 
 
 def week_before(now: float) -> float:
-    """The unix time from which on hooks count."""
+    """Return the unix time since when hooks count."""
     return now - HOOK_DAYS * SECONDS_PER_DAY

@@ -1,7 +1,7 @@
-"""The host's own notes become topics of the vault, and stay in step with what the host makes of them.
+"""Copy the host's own notes into topics of the vault, and keep the copies in step.
 
-Claude Code writes and loads these files by itself. So they are only read; the copies lie apart from the project's own
-notes and are in no index, so that a session is not told twice; and a copy that the user has edited is the user's.
+Claude Code writes and loads these files by itself, so they are only read. The copies are kept apart from the project's
+own notes and are not indexed, so that a session does not get them twice. A copy that the user has edited is left alone.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import Any, Literal
 
 from ..pipelines.scrub import scrub
 from ..runtime.errors import EntryInvalid, EntryNotFound, PathRefused
-from ..runtime.killpoint import kill_point
 from ..runtime.layout import PROJECTS
 from ..runtime.settings import Settings
 from ..runtime.slug import free_slug, slugify
@@ -37,21 +36,21 @@ SCAN = "host-memory"
 FOLDER = "claude-memory"
 PROVENANCE = "imported_from"
 DEVICE = "imported_on"
-"""The device whose file it is a copy of: several may have notes of one name about one project."""
+"""The device of the original: several devices may have notes of one name about one project."""
 OUT_OF_REACH = (EntryInvalid, PathRefused)
-"""What one project's folder in the vault may raise: it is a link that leads elsewhere, a file is too large."""
+"""Errors of reading one project's folder in the vault: a link that leads elsewhere, or a file that is too large."""
 
 Copies = Mapping[str, Sequence[tuple[str, str]]]
-"""By what they are copies of: paths, and the devices that made them, '' where that is not said."""
+"""Existing copies by their original: its path, and its device, '' if unknown."""
 Result = Literal["imported", "updated", "unchanged", "removed", "yours", "no project", "refused"]
 
 
 @dataclass(frozen=True)
 class ImportOutcome:
-    """What became of one of the host's files.
+    """The result for one of the host's files.
 
-    "yours": the copy was edited or taken away in the vault, and stays so. "refused": where the copy is, or would be,
-    leads out of the vault, or can't be read: `why`.
+    "yours": the copy was edited or removed in the vault, and stays so. "refused": the copy is or would be outside the
+    vault, or cannot be read; `why` says which.
     """
 
     source: str
@@ -61,7 +60,7 @@ class ImportOutcome:
 
 
 class HostMemory:
-    """Claude Code's folders of notes and one vault."""
+    """Copies Claude Code's folders of notes into one vault."""
 
     def __init__(self, settings: Settings, store: VaultStore, device: str | None = None) -> None:
         self._projects = settings.hosts.claude_config_dir / "projects"
@@ -71,7 +70,7 @@ class HostMemory:
         self._device = device or this_device()
 
     def bring_in(self, *, dry_run: bool = False) -> list[ImportOutcome]:
-        """Follow the host's files. Done again, or after a crash in between, it changes nothing that is in step.
+        """Update the copies. Repeating it, also after a crash, changes nothing that is in step.
 
         Raises VaultUnavailable.
         """
@@ -80,7 +79,7 @@ class HostMemory:
         results = []
         seen = set()
         files = [*self._files()]
-        # Before the lock: others wait for it.
+        # Before the lock, because others wait for it.
         followed = self._cursors.all()
         is_new = any(isinstance(f, InstructionFile) and f.project and str(f.path) not in followed for f in files)
         copies = self._copies() if is_new else {}
@@ -121,7 +120,7 @@ class HostMemory:
         before = text_of(self._store, path)
         if cursor.get("digest") == file.digest:
             return ImportOutcome(source, "unchanged", path)
-        # Without the cursor it can't be told whether the copy was edited: then only an equal one counts as ours.
+        # Without the cursor it is unknown whether the copy was edited: only an identical one counts as ours.
         if cursor and not _is_ours(before, cursor):
             is_free = cursor.get("gone") or (cursor.get("going") and before is None)
             if not (is_free or self._is_of_another_device(path, before)):
@@ -134,26 +133,24 @@ class HostMemory:
             return ImportOutcome(source, "updated" if before is not None else "imported", path)
         if after != before:
             what = "imported" if before is None else "updated"
-            # No digest: whatever the file says after a crash, it is looked at again.
+            # No digest, so that the file is looked at again after a crash.
             copy = None if before is None else hash_of(before)
             intent = {"digest": "", "path": path, "copy": copy, "next": hash_of(after), "project": file.project}
             self._cursors.set(source, intent)
-            kill_point("host-memory-intended")
             self._journal.commit(
                 [Change(path, before, after)], run=run, actor="import", what=f"{what} a note of claude"
             )
-            kill_point("host-memory-written")
         self._cursors.set(
             source, {"digest": file.digest, "path": path, "copy": hash_of(after), "project": file.project}
         )
         return ImportOutcome(source, "updated" if before is not None else "imported", path)
 
     def _take_away(self, source: str, cursor: Mapping[str, Any], run: str, dry_run: bool) -> ImportOutcome:
-        """The host's file is gone: the copy goes to the archive, unless it was edited."""
+        """Archive the copy of a file that the host deleted, unless the copy was edited."""
         path = str(cursor.get("path"))
         before = text_of(self._store, path)
         if before is None and (cursor.get("going") or cursor.get("copy") is None):
-            # A run that was killed has archived it, or has not made it.
+            # A killed run has archived it, or never made it.
             if not dry_run:
                 self._cursors.set(source, {**cursor, "gone": True, "digest": ""})
             return ImportOutcome(source, "removed", path)
@@ -166,15 +163,14 @@ class HostMemory:
         text = self._store.render_edit(before, {"status": "archived"})
         changes = [Change(archive, None, text), Change(path, before, None)]
         self._journal.commit(changes, run=run, actor="import", what="claude has removed the note")
-        kill_point("host-memory-archived")
         self._cursors.set(source, {**cursor, "gone": True, "digest": ""})
         return ImportOutcome(source, "removed", archive)
 
     def _left(self, file: InstructionFile, path: str, result: Result, dry_run: bool) -> ImportOutcome:
-        """What is in the vault stays as it is, and that is remembered: no run looks for it again."""
+        """Leave the copy as it is and record that, so that no run looks at it again."""
         if not dry_run:
             digest = file.digest if result == "unchanged" else ""
-            # No text has that hash: the copy is none of ours.
+            # No text has that hash, so the copy will not count as ours.
             self._cursors.set(str(file.path), {"digest": digest, "path": path, "copy": "", "project": file.project})
         return ImportOutcome(str(file.path), result, path)
 
@@ -188,12 +184,12 @@ class HostMemory:
         return found
 
     def _adopted(self, file: InstructionFile, copies: Copies) -> str | None:
-        """A copy that was made before state.db was lost, perhaps by a version that did not say on which device."""
+        """Return a copy made before state.db was lost, perhaps by a version that did not record the device."""
         found = {device: path for path, device in copies.get(_origin(file), ())}
         return found.get(self._device) or found.get("")
 
     def _same_elsewhere(self, file: InstructionFile, copies: Copies) -> str | None:
-        """Another device's copy that says the same, where this one has none."""
+        """Return another device's identical copy if this device has none."""
         if self._adopted(file, copies):
             return None
         for path, _ in copies.get(_origin(file), ()):
@@ -209,7 +205,7 @@ class HostMemory:
         return device is not None and device != self._device
 
     def _is_own_copy(self, before: str, after: Scrubbed) -> bool:
-        """Is a copy as this program makes it, or made it before it said on which device?"""
+        """Whether it is an unedited copy of this device, also in the format without the device."""
         return before in (str(after), str(self._store.render_edit(str(after), {DEVICE: None})))
 
     def _free_path(self, file: InstructionFile) -> str:
@@ -242,25 +238,25 @@ def _body(path: str, text: str) -> str:
 
 
 def _is_ours(before: str | None, cursor: Mapping[str, Any]) -> bool:
-    """Is the copy as we left it, or as a run that was killed was about to leave it?"""
+    """Whether the copy is as the program left it, or as a killed run was about to leave it."""
     found = None if before is None else hash_of(before)
     copy = cursor.get("copy")
     return found in (copy, cursor.get("next", copy))
 
 
 def _is_removed(source: Path, seen: Collection[str]) -> bool:
-    """Is the host's file gone for certain, not only out of reach (renamed or unmounted folder)?"""
+    """Whether the host's file is certainly deleted, not only unreachable (renamed or unmounted folder)."""
     try:
         if source.name not in os.listdir(source.parent):
             return True
     except OSError:
         return False
-    # The index counts as a note only while it stands alone.
+    # The index counts as a note only if it is the only file.
     return source.name == INDEX_NAME and any(Path(other).parent == source.parent for other in seen)
 
 
 def _origin(file: InstructionFile) -> str:
-    """The file as its folder and name; the folder's name holds the path of the user's home."""
+    """Return the file's folder name and name; the folder's name holds the path of the user's home."""
     return str(scrub(f"claude/{file.project}/{file.path.name}"))
 
 

@@ -1,4 +1,4 @@
-"""Failures and what helped: written once for each kind of failure, found again by fingerprint, then by recall."""
+"""Record failures and what helped: one entry per kind of failure, found again by fingerprint, then by recall."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from .remembering import free_path
 
 MAX_REPORT_CHARACTERS = 20_000
 MAX_SCRUBBED_CHARACTERS = 400_000
-"""Of a longer report only the ends are looked at: a fifth of a second."""
+"""Only both ends of a longer report are read: they take a fifth of a second."""
 TITLE_CHARACTERS = 120
 
 
 @dataclass(frozen=True)
 class IncidentOutcome:
-    """What `add` did: a new entry, or one more occurrence of a known failure."""
+    """The result of `add`: a new entry, or one more occurrence of a known failure."""
 
     path: str
     fingerprint: str
@@ -39,18 +39,18 @@ class IncidentOutcome:
 
 @dataclass(frozen=True)
 class IncidentMatch:
-    """One rung's answer: `exact` by fingerprint, else by recall."""
+    """A match: `exact` by fingerprint, else by recall."""
 
     path: str
     title: str
     exact: bool
     occurrences: int
     resolution: str
-    """What helped, as far as it was noted."""
+    """What helped, if it was noted."""
 
 
 def add(store: VaultStore, report: str, *, resolution: str = "", project: str = "") -> IncidentOutcome:
-    """Note a failure, scrubbed of secrets and people; known ones are counted. Raises UsageError, VaultUnavailable."""
+    """Record a failure, scrubbed of secrets and people; a known one is counted. Raises UsageError, VaultUnavailable."""
     text, failure = _read(report)
     helped = scrub(resolution.strip(), Policy.FULL)
     with store.lock():
@@ -84,12 +84,12 @@ def add(store: VaultStore, report: str, *, resolution: str = "", project: str = 
 def propose(
     store: VaultStore, proposals: AgentProposals, report: str, *, resolution: str = "", project: str = ""
 ) -> ProposalOutcome:
-    """What an agent noted: a known failure is counted, a new one waits for the user. Raises as `add`, and as there."""
+    """Record an agent's report: a known failure is counted, a new one is proposed to the user. Raises as `add` does."""
     text, failure = _read(report)
     helped = scrub(beginning_of(resolution.strip(), MAX_REPORT_CHARACTERS), Policy.FULL)
     with store.lock():
         for entry in _exact(store, failure):
-            # Another occurrence is a fact; what helped is the agent's word, which goes only into its own notes.
+            # Another occurrence is a fact. What helped is the agent's claim, so it is added only to agents' own notes.
             body = None
             if helped and entry.written_by_agent and entry.special == REVIEW and helped not in entry.body:
                 body = _with_resolution(entry.body, helped)
@@ -107,9 +107,9 @@ def propose(
 
 
 def find(store: VaultStore, report: str, ask: Callable[[str], Sequence[str]], most: int = 5) -> list[IncidentMatch]:
-    """The ladder: the same failure by its fingerprint; if there is none, what recall finds among the incidents.
+    """Find the same failure by its fingerprint, or else similar ones among the incidents by recall.
 
-    `ask` gives paths for a question. Nothing is written.
+    `ask` returns paths for a question. Nothing is written.
     """
     _, failure = _read(report)
     exact = [_match(entry, exact=True) for entry in _exact(store, failure)]
@@ -130,12 +130,12 @@ def _read(report: str) -> tuple[Scrubbed, Failure]:
         )
     if len(report) > MAX_SCRUBBED_CHARACTERS:
         report = _ends_of(report, MAX_SCRUBBED_CHARACTERS)
-    # Scrubbed before it is cut: a cut may not fall into a key or a private passage.
+    # Scrub before cutting, because a cut may fall into a key or a private passage.
     text = scrub(report, Policy.FULL)
     if len(text) > MAX_REPORT_CHARACTERS:
         text = Scrubbed.trusted(_ends_of(text, MAX_REPORT_CHARACTERS), reason="scrubbed above, and cut")
-    # Folders go before scrubbing, which would take a path with somebody's name as a whole: the fingerprint must be the
-    # one that the hook of a failed call finds in the same report, and the same whoever's name was in it.
+    # Folders are removed before scrubbing, which would replace a path with a person's name as a whole: the fingerprint
+    # must equal that of the hook for failed calls, whatever name was in the path.
     own = strip_private(report)
     failure = read_failure(own if len(own) <= MAX_REPORT_CHARACTERS else _ends_of(own, MAX_REPORT_CHARACTERS))
     lines = scrub(failure.normalised, Policy.FULL).split("\n")
@@ -143,8 +143,8 @@ def _read(report: str) -> tuple[Scrubbed, Failure]:
 
 
 def _ends_of(text: str, most: int) -> str:
-    """Beginning and end: the error comes last."""
-    # What ends a private passage in the second half may have lost its beginning.
+    """Return the beginning and the end of a report: the error comes last."""
+    # The beginning of a private passage may be missing in the second half.
     return beginning_of(text, most // 2) + "\n…\n" + strip_private(end_of(text, most // 2))
 
 
@@ -160,7 +160,7 @@ def _fenced(text: Scrubbed) -> Scrubbed:
 
 
 def _with_resolution(body: str, helped: Scrubbed) -> Scrubbed:
-    """`body` with what helped, before its evidence if it has such."""
+    """Return `body` with what helped, before its evidence if there is any."""
     text = strip_evidence(body)
     heading = "" if f"## {RESOLUTION_HEADING}" in text else f"## {RESOLUTION_HEADING}\n\n"
     joined = f"{text.rstrip()}\n\n{heading}{helped}\n{body[len(text) :]}"

@@ -1,5 +1,5 @@
-"""How far an index is that is being filled for the first time, or again after it was damaged: what recall reads then
-is a part of the vault."""
+"""Progress of an index that is being built for the first time, or rebuilt after damage: until then recall reads only a
+part of the vault."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ WALK = "index.reconcile"
 
 @dataclass(frozen=True)
 class Filling:
-    """So many of the vault's notes are in the index, or of its passages have a vector."""
+    """How many of the vault's notes are indexed, or of its passages have a vector."""
 
     done: int
     total: int
     of: Literal["notes", "passages"]
 
     def describe(self) -> str:
-        """In a line."""
+        """Return the progress in one line."""
         what = "notes" if self.of == "notes" else "passages can be found by meaning"
         return f"the index is being filled: {self.done:,} of {self.total:,} {what}"
 
 
 def filling_of(settings: Settings) -> Filling | None:
-    """None where the index is complete, cannot be read, or is not being filled.
+    """Return the progress; None if the index is complete, cannot be read, or is not being built.
 
-    What is new in a complete index is no matter of this: it is there within seconds.
+    New notes in a complete index do not count: they are indexed within seconds.
     """
     with suppress(MemoryVaultError), closing(CatalogReader(Path(settings.state.index_db))) as reader:
         with reader.snapshot():
@@ -42,7 +42,8 @@ def filling_of(settings: Settings) -> Filling | None:
         if found is None:
             return None
         notes = len(list_notes(settings.required_vault_path).notes)
-        if found.notes < notes and _is_walked(settings):  # Else some cannot be read, and that is no matter of time.
+        # Otherwise some notes cannot be read, which time won't change.
+        if found.notes < notes and _is_walked(settings):
             return Filling(found.notes, notes, "notes")
         if 0 < found.embedded < found.passages:
             return Filling(found.embedded, found.passages, "passages")

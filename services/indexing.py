@@ -1,4 +1,4 @@
-"""Keep the index in step with the files, and embed what has no vector."""
+"""Keep the index in step with the files, and embed passages that have no vector."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 APPLY_KEY = "review.apply"
 UPGRADE_KIND = "model.upgrade"
 MODEL_PATIENCE_SECONDS = 90.0
-"""How long a drain waits for a service to load its model."""
+"""How long a drain waits for the service to load its model."""
 
 
 def reconcile_now(
@@ -32,7 +32,7 @@ def reconcile_now(
     full: bool = False,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> ReconcileReport:
-    """Make the index say what the files say, and compile what rules say of tool calls.
+    """Update the index from the files, and compile what rules say about tool calls.
 
     Raises VaultUnavailable, IndexUnavailable.
     """
@@ -40,7 +40,7 @@ def reconcile_now(
 
     def walk() -> Iterator[str]:
         for path in vault.walk():
-            # Switched off, the agent's own notes must not count: not in how rare a word of a prompt is, either.
+            # If topics are switched off, they must not count at all, not even for how rare a word is.
             if not (settings.memory.disable_auto_memory and kind_by_path(path)):
                 yield path
 
@@ -55,7 +55,7 @@ def reconcile_now(
             index.overwrite_removed()
     if deleted := [path for path in report.removed_paths if not vault.exists(path)]:
         forget_deleted(settings, vault, deleted)
-    with suppress(OSError):  # The next one writes it.
+    with suppress(OSError):  # The next reconcile writes it.
         write_action_index(settings, vault)
     return report
 
@@ -66,9 +66,9 @@ def drain_now(
     should_stop: Callable[[], bool] = lambda: False,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> DrainReport:
-    """Embed every passage that has no vector, through the recall service, which is started when allowed.
+    """Embed every passage that has no vector through the recall service, which is started if allowed.
 
-    Without a model nothing is embedded and the report says why; recall goes on with keywords.
+    Without a model nothing is embedded and the report says why; recall continues with keywords.
     """
     with open_index(settings) as index:
         model = index.in_force() or wanted_model(settings)
@@ -78,7 +78,7 @@ def drain_now(
                 ensure_service(settings, MODEL_PATIENCE_SECONDS, wait_for_model=True)
         with RecallClient(settings.state.recall_socket) as client:
             if pending:
-                with suppress(ServiceUnavailable, ServiceRefused):  # It may be one that does not know the word.
+                with suppress(ServiceUnavailable, ServiceRefused):  # An older service may not know the request.
                     client.reload(MODEL_PATIENCE_SECONDS)
             report = drain(index, client.embed, model=model, should_stop=should_stop, on_progress=on_progress)
         if index.in_force() is None and report.remaining == report.errors and model in index.models():
@@ -87,5 +87,5 @@ def drain_now(
 
 
 def upgrade_key(model: str) -> str:
-    """One job that waits per model."""
+    """Return the dedup key: one upgrade job per model may wait."""
     return f"{UPGRADE_KIND}:{model}"

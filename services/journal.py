@@ -1,11 +1,11 @@
-"""The journal of changes to the vault: several files change as one, and what was changed can be taken back.
+"""The journal of vault changes: change several files as one, and keep what undo needs.
 
-A change of several files is written down in `pending.json` first, then done file by file (`pending.steps` says which
-are done), then added to `changes.jsonl`. Whoever comes next after a crash ends it: forwards when something of it was
-done, and back when a person has edited one of the files that were still to be changed. Either way the vault is in one
-of the two whole states.
+An act is first written to `pending.json`, then applied file by file (`pending.steps` lists the files already done),
+then appended to `changes.jsonl`. After a crash, the next command or job completes the act if part of it was applied,
+and rolls it back if a person has meanwhile edited one of the remaining files. Either way all files end in the state
+before the act or in the state after it.
 
-The journal is device-local and may be deleted: decisions are in the notes. It is what `memory undo` reads.
+The journal is local to the device and may be deleted: decisions are kept in the notes. `memory undo` reads it.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ log = logging.getLogger(__name__)
 
 DAMAGED = "pending.damaged.json"
 MAX_JOURNAL_BYTES = 16 * 1024 * 1024
-"""A longer journal becomes `changes.1.jsonl`, and the one before that goes."""
+"""Above this size the journal is renamed to `changes.1.jsonl`, which replaces the previous one."""
 
 JournalState = tuple[tuple[int, int, int] | None, ...]
-"""Of each file of the journal its inode, size and time of change in nanoseconds; None for one that is not there. The
-same state, the same acts: a line is only ever added, and a full file gives way to a new one."""
+"""Inode, size and modification time (ns) of each journal file; None for an absent file. An equal state means that no
+act was added."""
 
 Actor = Literal[
     "reflection",
@@ -68,18 +68,19 @@ Actor = Literal[
 ]
 """Who made a change."""
 AUTOMATIC: frozenset[str] = frozenset({"reflection", "triage", "adaptation", "agent", "seed", "migrate", "import"})
-"""What `memory undo` takes back: the program's own acts, what agents proposed, and many files at once on one word of
-the user. The others are single decisions of the user, or of the agent that was told to note something."""
+"""The actors whose acts `memory undo --last` takes back: the program itself, agents' proposals, and commands that
+change many files at once. Acts of the other actors are single decisions of the user, or of an agent told to note
+something."""
 
 BACKFILL = "backfill"
-"""How the run of a backfill begins: one for all sessions of one `memory reflect corpus`."""
+"""The run name prefix of `memory reflect corpus`; all its sessions share one run."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """One file: its text before (None: it did not exist) and after (None: it goes).
+    """A change of one file: its text before (None: the file is new) and after (None: the file is removed).
 
-    An absolute path is outside the vault: such a change needs the user's consent.
+    An absolute path is outside the vault; such a change needs the user's consent.
     """
 
     path: str
@@ -89,7 +90,7 @@ class Change:
 
 @dataclass(frozen=True)
 class FolderMove:
-    """A folder with all that lies in it gets another name, before any file of the act is changed."""
+    """The renaming of a folder, done before any file of the act is changed."""
 
     path: str
     to: str
@@ -97,18 +98,18 @@ class FolderMove:
 
 @dataclass(frozen=True)
 class Recorded:
-    """One file of an act that is done."""
+    """One changed file of a completed act."""
 
     path: str
     before: str | None
-    """The text before; None: it did not exist."""
+    """The text before; None: the file did not exist."""
     after_hash: str | None
-    """`content_hash` afterwards; None: it was removed."""
+    """`content_hash` after the change; None: the file was removed."""
 
 
 @dataclass(frozen=True)
 class Act:
-    """Changes that were made together. `run` groups the acts of one job or command."""
+    """Changes made together. `run` groups the acts of one job or command."""
 
     id: str
     run: str
@@ -119,24 +120,24 @@ class Act:
     """UTC, ISO 8601 with Z."""
     changes: tuple[Recorded, ...]
     undoes: tuple[str, ...] = ()
-    """Ids of acts that this one takes back."""
+    """Ids of the acts that this one takes back."""
     moves: tuple[FolderMove, ...] = ()
 
 
 def rewritten(entry: Entry, text: Scrubbed, target: str | None = None) -> list[Change]:
-    """The changes that give an entry's note another text, and with `target` another place."""
+    """Return the changes that give an entry's note a new text and, with `target`, a new path."""
     if target in (None, entry.path):
         return [Change(entry.path, entry.text, text)]
     return [Change(target, None, text), Change(entry.path, entry.text, None)]
 
 
 def hash_of(text: str) -> str:
-    """The `content_hash` of the file that holds this text."""
+    """Return the `content_hash` of a file that holds this text."""
     return content_hash(text.encode("utf-8", "surrogateescape"))
 
 
 def text_of(store: VaultStore, path: str) -> str | None:
-    """The file's text, every byte of it; None when there is none. Raises PathRefused, VaultUnavailable."""
+    """Return the file's exact text, or None if there is no file. Raises PathRefused, VaultUnavailable."""
     if is_outside(path):
         return text_outside(store, path)
     try:
@@ -146,7 +147,7 @@ def text_of(store: VaultStore, path: str) -> str | None:
 
 
 class Journal:
-    """Makes changes and remembers them. All under the vault's lock."""
+    """Apply and record changes, always under the vault's lock."""
 
     def __init__(
         self,
@@ -164,7 +165,7 @@ class Journal:
 
     @property
     def store(self) -> VaultStore:
-        """The vault it writes to."""
+        """The vault that the journal writes to."""
         return self._store
 
     @property
@@ -174,19 +175,19 @@ class Journal:
 
     @property
     def leftovers(self) -> tuple[Path, ...]:
-        """What killed writers left beside them, and a change that could not be read: nobody needs these any more.
+        """Temporary files of killed writers, and a pending act that could not be read. They are of no further use.
 
-        Under the vault's lock: else one may be a file that is just being written."""
+        Hold the vault's lock: otherwise one of them may be a file that is being written."""
         return *sorted(self._folder.glob(".*")), *self._folder.glob(DAMAGED)
 
     @property
     def is_interrupted(self) -> bool:
-        """Whether there is a change for `recover` to end."""
+        """Whether an interrupted act is waiting for `recover`."""
         return self._pending.exists()
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the vault's lock over read-check-commit; what a crash interrupted is ended first. Re-entrant.
+        """Hold the vault's lock over read, check and commit, after recovering an interrupted act. Re-entrant.
 
         Raises PathRefused, VaultUnavailable.
         """
@@ -195,11 +196,11 @@ class Journal:
             yield
 
     def stamp(self) -> str:
-        """Now, as acts and entries write it."""
+        """Return the current time in the format of acts and entries."""
         return self._now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def new_run(self, name: str) -> str:
-        """A name for the acts of one job or command."""
+        """Return a new run name for the acts of one job or command."""
         return f"{name}:{self.stamp()}:{secrets.token_hex(3)}"
 
     def commit(
@@ -216,9 +217,9 @@ class Journal:
     ) -> Act:
         """Make all changes or none. `changes` name files as they are after the `moves`.
 
-        Raises EditConflict, EntryExists or EntryNotFound when a file or folder is not as it is said to be,
-        BoundaryRefused for a change outside without consent, OutsideUnavailable when such a file cannot be written
-        (nothing is changed then), PathRefused, VaultUnavailable.
+        Raises EditConflict, EntryExists or EntryNotFound if a file or folder is not in the expected state,
+        BoundaryRefused for a change outside the vault without consent, OutsideUnavailable if such a file cannot be
+        written (nothing is changed then), PathRefused, VaultUnavailable.
         """
         act = {
             "v": 1,
@@ -251,7 +252,8 @@ class Journal:
         return _done(with_restored(line, lambda path: text_of(self._store, path)))
 
     def recover(self) -> bool:
-        """End what a crash interrupted; whether there was anything. Raises VaultUnavailable, PathRefused."""
+        """Complete or roll back an interrupted act; return whether there was one. Raises VaultUnavailable,
+        PathRefused."""
         if not self._pending.exists():
             return False
         with self._store.lock():
@@ -260,7 +262,7 @@ class Journal:
                 return False
             self._store.require_vault()
             if any(done.id == act["id"] for done in self.acts()):
-                # All of it was done. What a person has changed since then is none of its business.
+                # All of it was applied. Later edits by a person do not matter.
                 self._forget_pending()
                 return True
             moved = any(self._is_moved(act, move) for move in act.get("moves", ()))
@@ -273,23 +275,21 @@ class Journal:
             except (EditConflict, EntryExists):
                 pass
             except (OutsideUnavailable, PathRefused) as error:
-                # It is taken back. No file that cannot be written may keep all later changes from being made.
+                # Rolled back: a file that cannot be written must not block all later changes.
                 log.warning("it was taken back: %s", error)
         return True
 
     def note_renewal(self, path: str, old: str, new: str) -> None:
-        """Put down, before it is done, that a file's text of hash `old` is replaced by one of hash `new` without an
-        act, as `memory vault scrub` does. Raises VaultUnavailable when that cannot be written."""
+        """Record, before it happens, that a file's text of hash `old` is replaced by one of hash `new` outside an act,
+        as `memory vault scrub` does. Raises VaultUnavailable if this cannot be recorded."""
         line = json.dumps([path, old, new]).encode("ascii") + b"\n"
-        try:
+        with self._writing():
             make_private_folder(str(self._folder))
             append_synced(self._renewals, line)
-        except OSError as error:
-            raise VaultUnavailable(f"the journal {self._folder} cannot be written: {error.strerror}") from error
 
     def renew_hashes(self) -> None:
-        """Let the acts know the texts of `note_renewal`, also those of a process that was killed meanwhile: else its
-        notes would count as edited by the user. Raises VaultUnavailable."""
+        """Apply the recorded renewals to the acts, including those of a process that was killed: otherwise its notes
+        would count as edited by the user. Raises VaultUnavailable."""
         if not self._renewals.exists():
             return
         with self._store.lock():
@@ -298,95 +298,90 @@ class Journal:
             for line in _lines(self._renewals):
                 with suppress(ValueError, TypeError, PathRefused):
                     path, old, new = json.loads(line)
-                    if not self._holds(path, old):  # Else it was not done any more.
+                    if not self._holds(path, old):  # Otherwise the renewal was recorded but not carried out.
                         renewed[old] = new
-            try:
-                for file in self.files:
-                    lines = list(_lines(file))
-                    after = [_with_hashes(line, renewed) for line in lines]
-                    if after != lines:
-                        replace_file(file, b"".join(after))
+            with self._writing():
+                self._rewrite(lambda line: _with_hashes(line, renewed))
                 self._renewals.unlink(missing_ok=True)
-            except OSError as error:
-                raise VaultUnavailable(f"the journal {self._folder} cannot be written: {error.strerror}") from error
 
     def forget(self, paths: Collection[str]) -> frozenset[str]:
-        """Leave nothing of these files, which are gone, in the journal: neither texts nor names. Returns their paths
-        and those they had before the program moved them. Acts of which nothing is left go, and cannot be taken back.
+        """Remove the texts and names of these deleted files from the journal; return their paths, including the paths
+        they had before the program moved them. Acts without any remaining change are removed and cannot be taken back.
 
         Raises VaultUnavailable.
         """
         with self._store.lock():
             acts = self.acts()
             gone = set(paths)
-            for act in reversed(acts):  # Where it came from is known by the act that moved it.
+            for act in reversed(acts):  # The act that moved a file knows its earlier path.
                 touched = {change.path for change in act.changes}
                 if touched & gone:
                     gone |= {path for path in touched if not is_outside(path) and not self._store.is_taken(path)}
             names = {PurePosixPath(path).stem for path in gone}
-            try:
-                for file in self.files:
-                    lines = list(_lines(file))
-                    after = [kept for line in lines if (kept := _without(line, gone, names)) is not None]
-                    if after != lines:
-                        replace_file(file, b"".join(after))
-            except OSError as error:
-                raise VaultUnavailable(f"the journal {self._folder} cannot be written: {error.strerror}") from error
+            with self._writing():
+                self._rewrite(lambda line: _without(line, gone, names))
         return frozenset(gone)
 
     def _forget_texts(self, paths: Collection[str]) -> None:
-        """Drop what earlier acts made of these notes, where a text of them is kept for it: the user has said no."""
+        """Drop the changes of earlier acts that keep a text of these notes: the user has dismissed them."""
+        try:
+            self._rewrite(lambda line: _without(line, paths, (), texts_only=True))
+        except OSError as error:
+            log.warning("the journal keeps the text of a note that was dismissed: %s", error)
+
+    def _rewrite(self, rewritten: Callable[[bytes], bytes | None]) -> None:
+        """Replace each line by the result of `rewritten`; None removes it. Raises OSError."""
         for file in self.files:
             lines = list(_lines(file))
-            after = [kept for line in lines if (kept := _without(line, paths, (), texts_only=True)) is not None]
+            after = [new for line in lines if (new := rewritten(line)) is not None]
             if after != lines:
-                try:
-                    replace_file(file, b"".join(after))
-                except OSError as error:
-                    log.warning("the journal keeps the text of a note that was dismissed: %s", error)
+                replace_file(file, b"".join(after))
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Turn an OSError of the block into VaultUnavailable."""
+        try:
+            yield
+        except OSError as error:
+            raise VaultUnavailable(f"the journal {self._folder} cannot be written: {error.strerror}") from error
 
     def _holds(self, path: str, expected: str) -> bool:
         try:
             text = text_of(self._store, path)
-        except (EntryInvalid, VaultUnavailable):  # One note that cannot be read must not keep all acts from being read.
+        except (EntryInvalid, VaultUnavailable):  # One unreadable note must not make all acts unreadable.
             self._store.require_vault()
             return False
         return text is not None and hash_of(text) == expected
 
     def state_of_files(self) -> JournalState:
-        """Says by being the same that no act came since."""
+        """Return a state that compares equal as long as no act is added."""
         return tuple(_state_of(file) for file in self.files)
 
     def acts(self) -> list[Act]:
-        """All that is remembered, oldest first. Lines that cannot be read are passed over. Raises VaultUnavailable."""
+        """Return all recorded acts, oldest first, without the lines that cannot be read. Raises VaultUnavailable."""
         self.renew_hashes()
+        return self._oldest_first()
+
+    def acts_of(self, session: str) -> list[Act]:
+        """Return the acts made from one session, oldest first."""
+        # Lines hold whole notes, so most are skipped unparsed.
+        mark = _member("session", session)
+        return [act for act in self._oldest_first(lambda line: mark in line) if act.session == session]
+
+    def _oldest_first(self, is_wanted: Callable[[bytes], bool] = lambda line: True) -> list[Act]:
         found: dict[str, Act] = {}
         for file in self.files:
-            for line in _lines(file):
+            for line in filter(is_wanted, _lines(file)):
                 with suppress(ValueError, KeyError, TypeError):
                     act = self._read(json.loads(line))
                     found.setdefault(act.id, act)
         return list(found.values())
 
-    def acts_of(self, session: str) -> list[Act]:
-        """Those that were made of one session, oldest first."""
-        # Most lines are passed over unread: they hold whole notes.
-        mark = _member("session", session)
-        found: dict[str, Act] = {}
-        for file in self.files:
-            for line in _lines(file):
-                if mark in line:
-                    with suppress(ValueError, KeyError, TypeError):
-                        act = self._read(json.loads(line))
-                        if act.session == session:
-                            found.setdefault(act.id, act)
-        return list(found.values())
-
     def newest(self, is_wanted: Callable[[bytes], bool] = lambda line: True) -> Iterator[Act]:
-        """All that is remembered, newest first, read only as far as it is asked for.
+        """Yield the recorded acts, newest first; the files are only read as far as the caller iterates.
 
-        `is_wanted` looks at a line before it is parsed, which costs fifty times as much: lines hold whole notes. It
-        may let through too many.
+        `is_wanted` filters lines before parsing, which costs fifty times as much because lines hold whole notes. It may
+        accept lines that are not needed.
         """
         self.renew_hashes()
         seen: set[str] = set()
@@ -400,7 +395,7 @@ class Journal:
                             yield act
 
     def newest_of(self, paths: Collection[str]) -> Iterator[Act]:
-        """Those that may have changed or moved one of `paths`, newest first; `paths` may grow meanwhile."""
+        """Yield the acts that may have changed or moved one of `paths`, newest first; `paths` may grow meanwhile."""
         marks: dict[str, bytes] = {}
 
         def is_wanted(line: bytes) -> bool:
@@ -410,7 +405,7 @@ class Journal:
         return self.newest(is_wanted)
 
     def newest_decisions(self) -> Iterator[Act]:
-        """Those of reviews, and those that take any back; newest first."""
+        """Yield the acts of reviews and the acts that undo others, newest first."""
         mark = _member("actor", "review")
         return self.newest(lambda line: mark in line or _UNDOES_NONE not in line)
 
@@ -441,7 +436,7 @@ class Journal:
             raise EntryExists(f"there is already a folder {move.to}")
 
     def _finish(self, act: Mapping[str, Any]) -> None:
-        """Do what is not done yet, then remember it; when a person was faster, undo what was done."""
+        """Apply the remaining steps and record the act; if a person has edited a file meanwhile, roll back."""
         try:
             for move in act.get("moves", ()):
                 if not self._is_moved(act, move):
@@ -468,14 +463,14 @@ class Journal:
     def _take_back(self, act: Mapping[str, Any]) -> None:
         self._store.require_vault()
         steps = self._steps(act)
-        self._steps_file.unlink(missing_ok=True)  # what is taken back must not count as done after a crash
+        self._steps_file.unlink(missing_ok=True)  # After a crash, a rolled-back step must not count as done.
         for change in reversed(act["changes"]):
             path, before, after = change["path"], change["before"], change["after"]
             with suppress(EditConflict, EntryExists, EntryNotFound, OutsideUnavailable, PathRefused):
                 if self._is_done(change):
                     self._apply(act, path, after, before)
                 elif path in steps and is_outside(path):
-                    # The user has written in the list since then: ours goes, theirs stays.
+                    # The user has edited the list since then: remove our part and keep theirs.
                     now = text_of(self._store, path)
                     rest = without_change(now, before, after)
                     if rest is not None:
@@ -487,29 +482,29 @@ class Journal:
         self._forget_pending()
 
     def _take_back_unwritten(self, act: Mapping[str, Any], error: VaultUnavailable) -> None:
-        """Take back an act of which a step could not be written, as on a full disk.
+        """Roll back an act of which a step could not be written, for example because the disk is full.
 
-        Raises VaultUnavailable that says so when this cannot be done now: `recover` ends it then.
+        If this is not possible now, raises a VaultUnavailable that says so; `recover` completes it later.
         """
         try:
             self._take_back(act)
         except (VaultUnavailable, OSError):
             cause = str(error).removesuffix("; nothing was changed")
-            raise VaultUnavailable(f"{cause}; what was begun is ended by the next command or job") from error
+            raise VaultUnavailable(f"{cause}; the next command or job completes what was begun") from error
 
     @property
     def _steps_file(self) -> Path:
         return self._folder / "pending.steps"
 
     def _note_step(self, act: Mapping[str, Any], path: str) -> None:
-        """Remember that this step was done: its file may be edited before the act is ended."""
+        """Record that this step is done: its file may be edited before the act is completed."""
         line = json.dumps([act["id"], path]).encode("ascii") + b"\n"
-        # Not synced: it is for a killed process. Without it, as on a full disk, the texts tell what was done.
+        # Not synced: it only has to survive a killed process. Without it, the texts show which steps are done.
         with suppress(OSError), open(self._steps_file, "ab", opener=open_private) as file:
             file.write(line)
 
     def _steps(self, act: Mapping[str, Any]) -> frozenset[str]:
-        """The paths of the act's steps that are known to be done."""
+        """Return the paths of the steps recorded as done."""
         found = set()
         for line in _lines(self._steps_file):
             with suppress(ValueError, TypeError):
@@ -539,9 +534,9 @@ class Journal:
                 return False
             if not self._store.is_taken(move["path"]) or move["to"] in self._steps(act):
                 return True
-        except PathRefused:  # A link out of the vault is in its place now.
+        except PathRefused:  # The folder was replaced by a link out of the vault.
             return False
-        # Both are there: an editor that had a note of the old folder open has saved it once more.
+        # Both exist: an editor that had a note of the old folder open has saved it again.
         inside = (change for change in act["changes"] if change["path"].startswith(move["to"] + "/"))
         return any(text_of(self._store, c["path"]) in (c["before"], c["after"]) for c in inside if c["before"])
 
@@ -555,20 +550,17 @@ class Journal:
             try:
                 self._store.write_text(path, text, expected, keep_line_ends=True)
             except EntryExists:
-                # Another machine with the same vault does the same: to take it back would take it from that one.
+                # Another device with the same vault made the same change: a rollback would undo it there.
                 if text_of(self._store, path) != after:
                     raise
         elif expected is not None:
-            with suppress(EntryNotFound):  # As above: it is gone, as it should be.
+            with suppress(EntryNotFound):  # As above: another device has removed it.
                 self._store.remove(path, expected)
 
     def _write_pending(self, act: Mapping[str, Any]) -> None:
-        data = json.dumps(act).encode("ascii")
-        try:
+        with self._writing():
             make_private_folder(str(self._folder))
-            replace_file(self._pending, data)
-        except OSError as error:
-            raise VaultUnavailable(f"the journal {self._folder} cannot be written: {error.strerror}") from error
+            replace_file(self._pending, json.dumps(act).encode("ascii"))
 
     def _read_pending(self) -> dict[str, Any] | None:
         try:
@@ -583,18 +575,17 @@ class Journal:
 
     def _append(self, act: Mapping[str, Any]) -> None:
         file = self.files[-1]
-        try:
+        with self._writing():
             if file.exists() and file.stat().st_size > self._max_bytes:
                 os.replace(file, self.files[0])
-            # A line that a crash cut short is ended first.
+            # Complete a line that a crash cut short.
             start = b"" if _ends_whole(file) else b"\n"
             append_synced(file, start + json.dumps(act).encode("ascii") + b"\n")
-        except OSError as error:
-            raise VaultUnavailable(f"the journal {file} cannot be written: {error.strerror}") from error
 
 
 def _member(name: str, value: object) -> bytes:
-    """As it stands in a line. Never in the text of a note there, whose quotes are escaped."""
+    """Return the bytes of a JSON member as they stand in a line. Quotes are escaped in the text of a note, so the bytes
+    never match there."""
     return json.dumps({name: value})[1:-1].encode("ascii")
 
 
@@ -603,7 +594,7 @@ _MOVES = b'"moves": ['
 
 
 def _history(act: Mapping[str, Any]) -> dict[str, Any]:
-    """The line of an act that is done: of the new texts only the hashes, they are in the vault."""
+    """Return the journal line of a completed act: of new texts only the hashes, as the texts are in the vault."""
     changes = [
         {
             "path": change["path"],
@@ -616,8 +607,8 @@ def _history(act: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _without(line: bytes, paths: Collection[str], names: Collection[str], *, texts_only: bool = False) -> bytes | None:
-    """The line of an act without these files, with `texts_only` without those of which it keeps a text; None when
-    nothing is left of it."""
+    """Return the line of an act without these files, with `texts_only` only without those whose earlier text it keeps;
+    None if no change remains."""
     try:
         act = json.loads(line)
         kept = [
@@ -638,7 +629,7 @@ def _without(line: bytes, paths: Collection[str], names: Collection[str], *, tex
 
 
 def _with_hashes(line: bytes, renewed: Mapping[str, str]) -> bytes:
-    """The line of an act with new hashes of its files afterwards; any other as it is."""
+    """Return the line of an act with renewed hashes; any other line unchanged."""
     try:
         act = json.loads(line)
         found = [change for change in act["changes"] if change["after_hash"] in renewed]

@@ -1,4 +1,4 @@
-"""What the vault knows about candidates: the search that routing and settling ask."""
+"""Search the vault for entries that match a candidate, for routing and for settling on a status."""
 
 from __future__ import annotations
 
@@ -46,19 +46,20 @@ from .tombstones import identity
 LIVE_FIRST = ("active", "pending", "incubating", "inbox")
 _ID = re.compile(r"[\w:.-]+")
 PROBABILITY = "probability"
-"""Field of what an old session said: how likely the user wants it kept. A backfill proposes the likeliest."""
+"""Field of entries from old sessions: the probability that the user wants it kept. A backfill proposes the
+likeliest."""
 FIX_KIND = KIND_OF_CATEGORY["fix"]
 STATEMENT_KINDS = RULE_KINDS | {KIND_OF_CATEGORY["fact"]}
-"""Kinds of what the user stated: a reader may take one saying for a rule today and for a fact tomorrow."""
+"""Kinds of user statements: a reader may classify one statement as a rule today and as a fact tomorrow."""
 
 
 Rank: TypeAlias = "tuple[int, float]"
-"""How strong a proposal of old sessions is: how often it was said, then its probability."""
+"""The strength of a proposal of old sessions: its number of occurrences, then its probability."""
 
 
 @dataclass(frozen=True)
 class _Note:
-    """What is kept of each note of the vault while candidates are routed."""
+    """What is kept in memory of each note while candidates are routed."""
 
     path: str
     kind: str
@@ -67,11 +68,11 @@ class _Note:
     project: str | None
     statement: str
     named: frozenset[str] = frozenset()
-    """What waits for a decision, and fixes: all ids in its header, so the sessions and records of its evidence, too."""
+    """For waiting notes and fixes: all ids in the header, which include the sessions and records of the evidence."""
     was_proposed: bool = False
-    """It was not sure enough to be saved unasked."""
+    """It was not certain enough to be saved without asking."""
     rank: Rank | None = None
-    """Of what an old session said, as long as it waits for a decision; None for all else."""
+    """The rank of a note of an old session while it waits for a decision; None for all others."""
 
     @property
     def is_approved(self) -> bool:
@@ -83,22 +84,22 @@ class _Note:
 
     @property
     def waits(self) -> bool:
-        """For a decision of the user."""
+        """Whether the note waits for a decision of the user."""
         return self.status in AWAITING_STATUSES
 
     @cached_property
     def wording(self) -> Wording:
-        """Taken apart only when a candidate of its kind comes."""
+        """The statement's words, computed only when a candidate of this kind comes."""
         return wording_of_saying(self.statement)
 
     @property
     def own_wording(self) -> Wording:
-        """Without what it answers."""
+        """The words without the text that the statement answers."""
         return wording_of(own_words(self.statement))
 
 
 class _Wordings:
-    """Notes by their words: few of a full vault are compared with one statement."""
+    """Notes indexed by their words, so that a statement is compared with few notes of a full vault."""
 
     def __init__(self) -> None:
         self._notes: dict[str, dict[str, _Note]] = {}
@@ -112,13 +113,13 @@ class _Wordings:
             self._notes.get(word, {}).pop(note.path, None)
 
     def near(self, wording: Wording) -> list[_Note]:
-        """Those that have a word in common with it, the ones with the largest share first."""
+        """Return the notes that share a word with it, largest share first."""
         some = {path: note for word in wording.words for path, note in self._notes.get(word, {}).items()}
         return sorted(some.values(), key=lambda note: (-shared_words(wording, note.wording), note.path))
 
 
 class VaultMemories:
-    """What the vault knows about some candidates: one pass over its headers, kept up as entries are written."""
+    """The entries that matter for some candidates, read in one pass over the headers and updated on each write."""
 
     def __init__(
         self,
@@ -128,27 +129,27 @@ class VaultMemories:
         *,
         by_problem: bool = False,
     ) -> None:
-        """With `by_problem`, what a session found about one piece of code is one memory as long as it waits."""
+        """With `by_problem`, a session's findings about one piece of code are one memory as long as it waits."""
         self._by_problem = by_problem
         self._store = store
         self._meaning = meaning
         self._notes: dict[str, _Note] = {}
         self._by_fingerprint: dict[str, dict[str, _Note]] = {}
         self._by_kind: dict[str, _Wordings] = {}
-        """Of the kinds that were asked for: taking every note of a vault apart takes long."""
+        """Notes of the kinds that were asked for; splitting every note of a vault into words takes long."""
         for path, head in store.settled_heads(HEADER_BYTES):
             self._note(path, head.decode("utf-8", "replace"))
-        store.require_vault()  # a vault that was unmounted half-way has not been searched
+        store.require_vault()  # A vault that was unmounted meanwhile has not been searched completely.
 
     def entries(self, candidate: Candidate) -> list[Entry]:
-        """Every entry that says this, in the candidate's words or in like ones."""
+        """Return every entry that says this in the same or similar words."""
         paths = self._paths(candidate.statement, candidate.kind, candidate.identity)
         return self._read([*paths, *(path for path in self._of_one_problem(candidate) if path not in paths)])
 
     def saying(self, statement: str, kind: str, identity: str | None = None) -> list[Entry]:
-        """Every entry that says this in the same words, and those of this kind in like ones.
+        """Return every entry that says this in the same words, and those of this kind in similar words.
 
-        `identity` is what the fingerprint is made of, when that is not the statement.
+        `identity` replaces the statement as the source of the fingerprint.
         """
         return self._read(self._paths(statement, kind, identity or statement))
 
@@ -182,11 +183,11 @@ class VaultMemories:
             if not _is_of_another_project(entry, candidate)
         ]
         rank = {status: place for place, status in enumerate(LIVE_FIRST)}
-        # Stable: of equal rank, the same words come before like ones.
+        # Stable: of equal rank, identical words come before similar ones.
         return sorted(known, key=lambda one: rank.get(one.status, len(rank)))
 
     def _near_dismissed(self, candidate: Candidate) -> list[Entry]:
-        """What the user dismissed that is nearly the same in meaning, but for what contradicts it."""
+        """Return the dismissed note that is closest in meaning, unless the two contradict each other."""
         wording = wording_of(own_words(candidate.identity))
         notes = [note for note in self._of_kind(candidate.kind).near(wording) if note.is_dismissed]
         near = [
@@ -199,7 +200,8 @@ class VaultMemories:
         return self._read(near)
 
     def shift(self, candidate: Candidate) -> float:
-        """How the user's decisions so far change the candidate's probability, in log-odds: see learned_shift."""
+        """Return the change of the candidate's probability by the user's earlier decisions, in log-odds; see
+        learned_shift."""
         wording = wording_of(own_words(candidate.identity))
         notes = [note for note in self._of_kind(candidate.kind).near(wording) if note.is_approved]
         cosines = [cosine for cosine in self._cosines(wording, notes) if cosine is not None]
@@ -208,8 +210,7 @@ class VaultMemories:
         return learned_shift(approved, dismissed, max(cosines, default=None))
 
     def reversed_rule(self, candidate: Candidate) -> ReversedRule | None:
-        """See KnownMemories. Rules of another project than the one this was said in are not its business, and what may
-        be an order for now asks nothing."""
+        """See KnownMemories. Ignores rules of other projects, and candidates that may be an order for the moment."""
         if candidate.kind not in STATEMENT_KINDS or tier_of(candidate)[0] is Tier.LOW:
             return None
         said_in = slugify(candidate.project) if candidate.project else None
@@ -234,15 +235,16 @@ class VaultMemories:
         return None
 
     def waiting(self, session: str) -> Sequence[frozenset[str]]:
-        """Of each entry that waits and has evidence of this session: the ids of all its evidence, and other words."""
+        """For each waiting entry with evidence of this session, return the ids of all its evidence and its other
+        words."""
         return [note.named for note in self._notes.values() if note.waits and session in note.named]
 
     def ranked(self, status: str) -> list[tuple[Rank, str]]:
-        """What old sessions said and waits in that status, with its path; the weakest first."""
+        """Return the entries of old sessions that wait in this status, with their paths, weakest first."""
         return sorted((note.rank, note.path) for note in self._notes.values() if note.rank and note.status == status)
 
     def learned(self, path: str, text: str | None) -> None:
-        """The note at `path` was written, or removed."""
+        """Update after the note at `path` was written or removed."""
         gone = self._notes.pop(path, None)
         if gone is not None:
             self._by_fingerprint[gone.fingerprint].pop(path)
@@ -283,7 +285,7 @@ class VaultMemories:
         return self._by_kind[kind]
 
     def _paths(self, statement: str, kind: str, identity: str) -> list[str]:
-        """Notes with this fingerprint, then those that say the same in other words."""
+        """Return the notes with this fingerprint, then those that say the same in other words."""
         key = fingerprint(identity)
         exact = list(self._by_fingerprint.get(key, ()))
         wording = wording_of_saying(statement)
@@ -302,9 +304,10 @@ class VaultMemories:
         return [*exact, *alike]
 
     def _of_one_problem(self, candidate: Candidate) -> list[str]:
-        """Notes that wait, of a fix that the same session found in the same piece of code: one note holds them all.
+        """Return waiting notes with a finding of the same session about the same piece of code: one note holds them
+        all.
 
-        Of notes that were decided on, those that hold this very finding: it is not news, whatever the decision was.
+        Of decided notes, return those that hold this very finding, because it is not news, whatever the decision was.
         """
         if not self._by_problem or candidate.category != "fix":
             return []
@@ -314,12 +317,12 @@ class VaultMemories:
         ]
         waiting = [note.path for note in of_session if note.waits and names & code_names(note.statement)]
         decided = [note.path for note in of_session if not note.waits and note.named.issuperset(candidate.records)]
-        # Some hosts' records are numbers, which a header may have elsewhere.
+        # The records of some hosts are numbers, which may occur elsewhere in a header.
         holding = [entry.path for entry in self._read(decided) if _holds(entry, candidate)]
         return [*waiting, *holding]
 
     def _cosines(self, wording: Wording, notes: Sequence[_Note]) -> Sequence[float | None]:
-        """Of the statement and each of the notes; of those that share next to nothing with it none is asked for."""
+        """Return the similarity to each note; None for notes that share almost no words with the statement."""
         if self._meaning is None:
             return [None] * len(notes)
         asked = [note for note in notes if shared_words(wording, note.wording) >= LEAST_SHARED]
@@ -329,7 +332,7 @@ class VaultMemories:
 
 
 def _is_of_another_project(entry: Entry, candidate: Candidate) -> bool:
-    """Do both speak of "this" project, and mean two? What holds for everything, or has this very evidence, does not."""
+    """Whether both say "this project" and mean different ones. False for general notes and for the same evidence."""
     if entry.project is None or candidate.category == "idea" or _holds(entry, candidate):
         return False
     return of_two_projects(
@@ -338,18 +341,18 @@ def _is_of_another_project(entry: Entry, candidate: Candidate) -> bool:
 
 
 def _holds(entry: Entry, candidate: Candidate) -> bool:
-    """Are the candidate's records of its session evidence of the entry?"""
+    """Whether the candidate's records of its session are evidence of the entry."""
     return _records(entry, candidate).issuperset(candidate.records)
 
 
 def _has_said(entry: Entry, candidate: Candidate) -> bool:
-    """Is one of the candidate's messages evidence of the entry?"""
+    """Whether one of the candidate's messages is evidence of the entry."""
     return not _records(entry, candidate).isdisjoint(candidate.records)
 
 
 def _counted_records(entry: Entry, candidate: Candidate) -> frozenset[str]:
-    """Those of the candidate's records that are evidence of the entry already. A record that is named after its place
-    in the file is another one in each session; in a fork it may be a copy, so there it is no further evidence."""
+    """Return the candidate's records that are evidence of the entry already. A record named by its position in the file
+    is a different one in each session; in a fork it may be a copy, so there it is no further evidence."""
     if not {source.session for source in entry.sources}.isdisjoint(candidate.forked_from):
         return frozenset(candidate.records)
     found = {identity((source.session, record)) for source in entry.sources for record in source.records}
@@ -357,10 +360,10 @@ def _counted_records(entry: Entry, candidate: Candidate) -> frozenset[str]:
 
 
 def _is_counted(entry: Entry, candidate: Candidate) -> bool:
-    """Is it no further saying? One has words and a time of its own, whatever the ids of the records.
+    """Whether it is no further occurrence; an occurrence has its own words and time, whatever the ids of its records.
 
-    The same words again in a session may be a loop's; a copy in another session, as in a fork, has the time of the
-    first. What an agent finds out about a problem is told by its records alone.
+    The same words again in a session may come from a loop; a copy in another session, as in a fork, has the same time.
+    The findings of an agent are identified by their records alone.
     """
     if candidate.category == "fix":
         return False
@@ -374,26 +377,26 @@ def _is_counted(entry: Entry, candidate: Candidate) -> bool:
 
 
 def _records(entry: Entry, candidate: Candidate) -> frozenset[str]:
-    """Evidence of the entry that is of the candidate's session."""
+    """Return the entry's evidence from the candidate's session."""
     return frozenset(each for source in entry.sources if source.session == candidate.session for each in source.records)
 
 
 def says_all_of(candidate: Candidate, entry: Entry) -> bool:
-    """Does the candidate say all that the note says above its evidence, in the very words?"""
+    """Whether the candidate says literally all that the note says above its evidence."""
     text = without_heading(strip_evidence(entry.body))
     return fingerprint(own_words(candidate.statement)) == fingerprint(own_words(text))
 
 
 def _holds_others_words(entry: Entry, candidate: Candidate) -> bool:
-    """Has its text words that the user, as far as is known, never typed? A model may have put it so, with words of the
-    agent's; and what no host has confirmed is the user's only where the candidate says the same."""
+    """Whether the note has words that the user probably never typed: a model may have taken them from the agent, and
+    text that no host has confirmed is the user's only if the candidate says the same."""
     if any(not source.session for source in entry.sources) or is_reworded(entry.body):
         return True
     return NOT_CONFIRMED_TAG in entry.tags and not says_all_of(candidate, entry)
 
 
 def _status_at(path: str, status: str) -> str:
-    """The status of a note there: one that the user has moved into the archive, say, is in use no more."""
+    """Return the status of a note at this path; a note that the user moved into the archive is no longer in use."""
     return ARCHIVED if status == ACTIVE and not is_entry_place(path) and not pending_folder(path) else status
 
 

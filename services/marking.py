@@ -1,6 +1,6 @@
-"""What a person marks an entry with: given to every session at its start, or guarding what the agent does.
+"""Mark an entry for every session's start, or as a guard for the agent's actions.
 
-Only a person marks (docs/threat-model.md): commands and console come here, agents and the miner never.
+Only a person may do this (docs/threat-model.md): commands and console call it, agents and the miner never.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from .reviewing import Reviewer
 
 Changes = Callable[[Entry], list[Change]]
 RUN = "mark"
-"""How the runs of the journal begin in which an entry was marked."""
+"""Run name prefix of markings."""
 
 
 @dataclass(frozen=True)
 class Marked:
-    """Where the note is now, and what it says; `was_so`: nothing had to be changed."""
+    """Path and status of the note; `was_so`: nothing had to be changed."""
 
     path: str
     verdict: str
@@ -35,7 +35,7 @@ class Marked:
 
 
 def reason_against(entry: Entry) -> str:
-    """Why it can't be marked, with what to do instead; '' where it can."""
+    """Return why the note can't be marked, and what to do instead; '' if it can."""
     if pending_folder(entry.path) in (REVIEW, INBOX):
         return f"it waits for your decision: `memory review --decide {entry.slug}=always` (or approve, remind)"
     if is_idea_path(entry.path):
@@ -46,9 +46,9 @@ def reason_against(entry: Entry) -> str:
 
 
 def mark_always(reviewer: Reviewer, path: str, on: bool, expected_hash: str | None = None) -> Marked:
-    """Give the entry to every session at its start, or no more. One in `_always-load/` moves into its kind's folder.
+    """Load the entry at every session's start, or no longer. One in `_always-load/` moves into its kind's folder.
 
-    `expected_hash` is the note as the user saw it. Raises EditConflict when it is another now, EntryNotFound,
+    `expected_hash` is the hash of the note as the user saw it. Raises EditConflict if it has changed, EntryNotFound,
     EntryInvalid, VaultUnavailable; nothing is changed then.
     """
     verdict = "given to every session" if on else "not given to every session"
@@ -67,7 +67,7 @@ def mark_always(reviewer: Reviewer, path: str, on: bool, expected_hash: str | No
 
 
 def mark_guard(reviewer: Reviewer, path: str, guard: str, expected_hash: str | None = None) -> Marked:
-    """Have the rule guard what the agent does: 'remind', 'ask' or 'deny'; '' takes the mark off.
+    """Make the rule guard the agent's actions: 'remind', 'ask' or 'deny'; '' removes the mark.
 
     Raises as `mark_always`.
     """

@@ -1,8 +1,8 @@
-"""memory import migrate: the notes of an older system become entries. The old files are only read.
+"""Convert the notes of an older system (ContextVault) into entries (memory import migrate). The old files are only
+read.
 
-Each note is one change in the journal, so that a migration can be taken back, one that was killed goes on where it
-ended, and a note that was edited since stays. What was migrated says so in its frontmatter, so that no second file is
-made of it.
+Each note is one act of the journal: a migration can be undone, a killed one continues where it stopped, and a note that
+was edited since stays. A migrated note names its source in its frontmatter, so that it is not migrated twice.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import Literal
 from ..pipelines.migration import NewPlace, new_place
 from ..pipelines.scrub import Policy, findings, scrub
 from ..runtime.errors import EntryInvalid
-from ..runtime.killpoint import kill_point
 from ..runtime.slug import free_slug
 from ..sources.contextvault import OldNote, contextvault_notes
 from ..vault.entry import STATUSES, parse_entry, parse_text
@@ -33,14 +32,14 @@ Result = Literal["migrate", "known", "left"]
 
 @dataclass(frozen=True)
 class MigratedFile:
-    """One file of the old vault: what becomes of it, where, and why if nothing does."""
+    """One file of the old vault: its result, its path, and why if nothing is done."""
 
     source: str
     result: Result
     path: str | None = None
     why: str = ""
     secrets: int = 0
-    """How many were replaced."""
+    """Number of secrets replaced."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ class _Step:
 
 
 class Migration:
-    """A ContextVault and the vault that takes its notes."""
+    """Migrates a ContextVault into a vault."""
 
     def __init__(self, root: Path, store: VaultStore, journal: Journal) -> None:
         self._root = root
@@ -58,12 +57,12 @@ class Migration:
         self._journal = journal
 
     def plan(self) -> list[MigratedFile]:
-        """What a migration would do. Raises UsageError, VaultUnavailable."""
+        """Return what a migration would do. Raises UsageError, VaultUnavailable."""
         self._store.require_vault()
         return [step.told for step in self._steps()]
 
     def carry_out(self, on_progress: Callable[[int], None] | None = None) -> list[MigratedFile]:
-        """Do it. Raises as `plan` does."""
+        """Migrate. Raises as `plan` does."""
         run = self._journal.new_run("migrate")
         done = []
         with self._journal.locked():
@@ -75,7 +74,6 @@ class Migration:
                         actor="migrate",
                         what=f"migrated from {SYSTEM}",
                     )
-                    kill_point("migrated-one")
                 done.append(step.told)
                 if on_progress is not None:
                     on_progress(number)
@@ -109,7 +107,7 @@ class Migration:
         return _Step(MigratedFile(old.name, "migrate", path, secrets=len(findings(old.text, Policy.SECRETS))), text)
 
     def _origins(self) -> dict[str, str]:
-        """Where each note of earlier runs is now, by where it is from; the user may have moved it."""
+        """Return where each note of earlier runs is now, by its origin; the user may have moved it."""
         found = {}
         for path, head in self._store.heads(HEADER_BYTES):
             if PROVENANCE.encode() in head and (origin := parse_entry(path, head).extra.get(PROVENANCE)):
@@ -117,7 +115,7 @@ class Migration:
         return found
 
     def _text(self, old: OldNote, place: NewPlace, slug: str, origin: str) -> Scrubbed:
-        """The note with the fields of an entry; its own text, other fields and their order stay byte for byte."""
+        """Return the note with an entry's fields; its own text and other fields stay in order, byte for byte."""
         clean = scrub(old.text, Policy.SECRETS)
         entry = parse_text(old.name, clean)
         status = entry.status if entry.status in STATUSES else "active"

@@ -1,8 +1,8 @@
-"""Mining one transcript: reading it from where the last reading ended, and scrubbing what is proposed.
+"""Mine one transcript: read it from where the last reading ended, and scrub what is proposed.
 
-A child process of the worker does it (`mining_child`), or the command that asks for it. Nothing is written to disk.
+Runs in a child process of the worker (`mining_child`), or in the command that asks for it. Writes nothing to disk.
 
-The miner and the readers of transcripts are imported where a transcript is mined: their patterns take a while to
+The miner and the readers of transcripts are imported when a transcript is mined: their patterns take a while to
 compile, and most importers of this module leave the mining to the child.
 """
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from .reading import SessionReader
 
 READ_SECONDS = 60.0
-"""How long one reading goes on. What it found is committed, so that a long session never starts anew."""
+"""Time limit of one reading. Its results are committed, so that a long session never starts from the beginning."""
 REST = "the rest of a long session is read next"
-"""Why a job is postponed that has committed a part."""
+"""Why a job that has committed a part is postponed."""
 OPENING_ORIGINS = frozenset({Origin.PROMPT, Origin.QUEUED, Origin.COMMAND_ARGS})
 """Origins of the messages that open a turn of the user. (A refusal answers a call, which may be far back.)"""
 
@@ -42,17 +42,17 @@ class MiningRequest:
     transcript: str
     host: str
     mined_until: int = 0
-    """Turns before it are context; those from it on are mined."""
+    """Turns before it are context; turns from here on are mined."""
     context_offset: int = 0
-    """Where reading has to begin so that the turns behind `mined_until` are understood."""
+    """Where reading has to begin so that the turns after `mined_until` are understood."""
     last_agent_offset: int | None = None
     """The agent's last message before `mined_until`: enough context if the next turn is a prompt. None: unknown."""
     session: str = ""
     """Session to whose budget a model's tokens are counted; '' for the session that the transcript names."""
     local_only: bool = False
-    """The user's agent is not asked, whatever the settings say."""
+    """Do not ask the user's agent, whatever the settings say."""
     insist: bool = False
-    """Where the local model is installed, nothing is read without it."""
+    """If the local model is installed, read nothing without it."""
 
     def to_json(self) -> bytes:
         """Encode it for the child's stdin."""
@@ -69,35 +69,34 @@ class Mined:
     last_agent_offset: int
     bad_lines: int
     headless: bool
-    """A program ran the session: none of it is mined."""
+    """A program ran the session, so none of it is mined."""
     host: str
     model: Mapping[str, Json] = field(default_factory=dict)
-    """Counts of a model's calls and errors, for the job's history; empty when no model was asked."""
+    """Counts of a model's calls and errors, for the job's history; empty if no model was asked."""
     unconfirmed: int = 0
-    """Number of new messages of the user of which no record says that a person typed them."""
+    """Number of new user messages that no record attributes to a person."""
     answers: tuple[str, ...] = ()
-    """Keys of the model's answers that are kept until this is committed."""
+    """Keys of the model's answers to keep until this is committed."""
     has_more: bool = False
-    """Reading stopped at `mined_until` after READ_SECONDS: the rest is a reading of its own."""
+    """Reading stopped at `mined_until` after READ_SECONDS; the rest needs another reading."""
 
 
 @dataclass(frozen=True)
 class ReadPlan:
-    """Where to begin to read a transcript, and from where on to mine it, in bytes."""
+    """Where to begin reading a transcript, and from where to mine it, in bytes."""
 
     read_from: int
     mined_until: int
     context_offset: int
     last_agent_offset: int
     skips_context: bool = False
-    """Reading begins behind `context_offset`, which is early enough only if the first new turn is a prompt."""
+    """Reading begins after `context_offset`, which is early enough only if the first new turn is a prompt."""
 
     @classmethod
     def from_last_agent_message(cls, request: MiningRequest) -> ReadPlan | None:
         """Begin at the agent's last message; None if that is unknown, or no later than the context.
 
-        After a prompt nothing counts that the agent did before its last message, and that is near: most readings
-        begin there.
+        After a prompt, nothing that the agent did before its last message matters. Most readings begin there.
         """
         context = min(request.context_offset, request.mined_until)
         if request.last_agent_offset is None or request.last_agent_offset <= context:
@@ -110,20 +109,20 @@ class ReadPlan:
 
     @classmethod
     def from_context(cls, request: MiningRequest) -> ReadPlan:
-        """Begin where the turn begins that may go on behind `mined_until`."""
+        """Begin at the start of the turn that may continue after `mined_until`."""
         context = min(request.context_offset, request.mined_until)
         last = context if request.last_agent_offset is None else request.last_agent_offset
         return cls(context, request.mined_until, context, last)
 
     @classmethod
     def from_start(cls) -> ReadPlan:
-        """Mine the whole file: a rewritten one, of which no old offset is true."""
+        """Mine the whole file: it was rewritten, so that old offsets are invalid."""
         return cls(0, 0, 0, 0)
 
 
 @dataclass(frozen=True)
 class NeedsEarlierStart:
-    """A reading that began too late; `plan` begins early enough."""
+    """The reading began too late; `plan` begins early enough."""
 
     plan: ReadPlan
 
@@ -137,10 +136,10 @@ class _Reading:
 
 
 def mine_transcript(request: MiningRequest, settings: Settings | None = None) -> Mined:
-    """Read and mine one transcript, with the user's agent, too, if the settings name one; without settings neither the
+    """Read and mine one transcript, also with the user's agent if the settings name one; without settings, neither the
     recall service nor an agent is asked.
 
-    Raises OSError when the transcript cannot be read, ModelUnavailable if the request insists on the local model.
+    Raises OSError if the transcript cannot be read, ModelUnavailable if the request insists on the local model.
     """
     from .reading import SessionReader
 
@@ -217,7 +216,7 @@ def _read_once(
 
 
 def _window_packer(settings: Settings | None, mined_until: int) -> WindowPacker | None:
-    """Collects what a model is asked about; None when no model is asked."""
+    """Return the packer of windows for a model; None if no model is asked."""
     if settings is None or settings.reflection.miner == "local":
         return None
     from ..pipelines.reading.model_windows import WINDOW_TOKENS, WindowPacker
@@ -236,7 +235,7 @@ def _add_model_candidates(mined: Mined, packer: WindowPacker, settings: Settings
 
 
 _scrub = lru_cache(maxsize=64)(scrub)
-"""Reasons recur, and a short message is both statement and excerpt."""
+"""Scrub a text, cached: reasons recur, and a short message is both statement and excerpt."""
 
 
 def _scrub_candidate(candidate: Candidate) -> Candidate:
@@ -251,7 +250,7 @@ def _scrub_candidate(candidate: Candidate) -> Candidate:
 
 
 def mined_to_json(mined: Mined) -> dict[str, Any]:
-    """Make it JSON for the child's stdout."""
+    """Encode the result for the child's stdout."""
     return asdict(mined)
 
 

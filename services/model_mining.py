@@ -1,8 +1,7 @@
-"""Asking the user's model about the windows of a session, within the caps, and never twice for the same window.
+"""Ask the user's model about the windows of a session, within the spending caps, and only once per window.
 
-Whatever goes wrong, the local miner's candidates remain: a failure is reported in the job's history and costs nothing
-else. An answer is kept on disk from when it arrives until its candidates are in the vault, so that a retry of the job
-does not pay for it again.
+Failures never lose the local miner's candidates: they are only reported in the job's history. An answer is kept on disk
+until its candidates are in the vault, so that a retry of the job does not pay for it again.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ from ..pipelines.candidate import Candidate
 from ..pipelines.scrub import scrub
 from ..runtime.atomic_file import replace_file
 from ..runtime.errors import MemoryVaultError
-from ..runtime.killpoint import kill_point
 from ..runtime.layout import StatePaths
 from ..runtime.settings import Settings
 from ..sources.completion import Completion, CompletionFailed, CompletionRequest
@@ -38,15 +36,15 @@ log = logging.getLogger(__name__)
 
 PURPOSE = "mining"
 MODEL_SECONDS = 280.0
-"""Limit for all windows of one reading together."""
+"""Time limit for all windows of one reading together."""
 CALL_SECONDS = 120.0
 """Longest wait for one answer."""
 LEAST_CALL_SECONDS = 1.0
 MAX_OUTPUT_TOKENS = 1500
 MAX_WAIT_SECONDS = 10.0
+"""If a service asks for a longer pause, there is no second request: the local miner's candidates suffice."""
 AGAIN = "again_seconds"
-"""In the report: the model could not be heard now, and may be after so long."""
-"""A service that asks for a longer pause gets no second request: the local miner's candidates suffice."""
+"""Report field: the model is unavailable, and may be available after this many seconds."""
 ANSWERS_FOLDER = "answers"
 
 
@@ -66,7 +64,7 @@ class AnswerCache:
         self._folder = Path(state.cache) / ANSWERS_FOLDER
 
     def get(self, key: str) -> Completion | None:
-        """Load an answer; None when it is missing or damaged."""
+        """Load an answer; None if it is missing or damaged."""
         try:
             stored = json.loads((self._folder / f"{key}.json").read_text("utf-8"))
             return Completion(dict(stored["value"]), stored["input_tokens"], stored["output_tokens"])
@@ -84,20 +82,20 @@ class AnswerCache:
         replace_file(self._folder / f"{key}.json", json.dumps(stored).encode("ascii"))
 
     def forget(self, keys: Iterable[str]) -> None:
-        """Delete answers whose candidates are in the vault, or were not worth it."""
+        """Delete answers whose candidates are in the vault or were rejected."""
         for key in keys:
             with contextlib.suppress(OSError):
                 (self._folder / f"{key}.json").unlink()
 
 
 def read_again_later(report: Mapping[str, Json]) -> None:
-    """Raise Retry where the model may be heard later: nothing of this reading is kept then.
+    """Raise Retry if the model may be available later; nothing of this reading is kept then.
 
-    The last attempts ask no model, so that a session is read without it at worst.
+    The last attempts ask no model, so that in the worst case the session is read without it.
     """
     seconds = report.get(AGAIN)
     if isinstance(seconds, float):
-        raise Retry(f"the model could not be heard: {report.get('failed')}", seconds)
+        raise Retry(f"the model could not be asked: {report.get('failed')}", seconds)
 
 
 def mine_windows(
@@ -110,7 +108,7 @@ def mine_windows(
 
     Errors of the model, the network or the budget are in the report, never raised.
     """
-    from ..pipelines.reading.model_answers import read_answer  # Not before: see services/mining.py.
+    from ..pipelines.reading.model_answers import read_answer  # Imported late: see services/mining.py.
 
     report: dict[str, Json] = {"miner": settings.reflection.miner}
     if not windows:
@@ -131,7 +129,7 @@ def mine_windows(
 
 
 class _WindowAsker:
-    """Asks about the windows of one reading. After the first failure only answers that are kept are used."""
+    """Asks about the windows of one reading. After the first failure only kept answers are used."""
 
     def __init__(self, settings: Settings, session: str) -> None:
         from ..pipelines.reading.model_answers import answer_schema, system_prompt
@@ -162,7 +160,7 @@ class _WindowAsker:
         return report
 
     def answer(self, window: Window) -> Mapping[str, Any] | None:
-        """Return a kept answer or the model's; None when there is neither."""
+        """Return a kept answer or the model's; None if there is neither."""
         try:
             return self._load_or_ask(window)
         except BudgetRefused as refused:
@@ -192,14 +190,12 @@ class _WindowAsker:
             self._counts["windows_not_asked"] += 1
             return None
         completion = self._ask(window)
-        kill_point("after-answer")
         try:
             self._cache.put(key, completion)
-        except OSError as error:  # It is paid for: used all the same, only a retry would have to pay again.
+        except OSError as error:  # The answer is paid for and used; only a retry would have to pay again.
             log.warning("an answer of the model cannot be kept for a retry: %s", error)
         else:
             self.used_keys.append(key)
-        kill_point("after-keeping-answer")
         self._counts["asked"] += 1
         if completion.tokens is not None:
             self._counts["tokens"] += completion.tokens
@@ -235,7 +231,8 @@ class _WindowAsker:
         return BudgetedCompleter.estimate(window.text, self._system, MAX_OUTPUT_TOKENS)
 
     def _key(self, window: Window) -> str:
-        # The session, too: an answer is deleted with its session, while a copy of that session may still need its own.
+        # With the session: a kept answer is deleted with its session, while a copy of the session may still need its
+        # own.
         reflection = self._settings.reflection
         request = (self._system, json.dumps(self._schema), window.text)
         parts = (self._session, reflection.miner, reflection.endpoint, reflection.model, *request)
@@ -243,7 +240,7 @@ class _WindowAsker:
 
 
 def caps_of(settings: Settings) -> tuple[Cap, ...]:
-    """The caps on a model's tokens for mining; a setting of 0 is no cap."""
+    """Return the token caps for mining; a setting of 0 is no cap."""
     reflection = settings.reflection
     caps = (Cap("tokens", reflection.session_token_cap, "subject"), Cap("tokens", reflection.daily_token_cap, "day"))
     return tuple(cap for cap in caps if cap.limit)

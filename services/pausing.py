@@ -1,7 +1,6 @@
-"""The user's switches by which nothing is recorded and no job starts: `memory pause`, and the setting memory.enabled.
+"""The user's switches that stop all recording and jobs: `memory pause`, and the setting memory.enabled.
 
-`memory pause` makes the file `markers/STOP`: hooks and worker look for it, whatever the settings say and however long
-they have run.
+`memory pause` creates the file `markers/STOP`, which running hooks and workers check regardless of their settings.
 """
 
 from __future__ import annotations
@@ -15,20 +14,20 @@ from ..runtime.settings import Settings
 
 
 def pause(state: StatePaths) -> bool:
-    """Make the STOP file; False where there was one. Raises QueueUnavailable."""
+    """Create the STOP file; return False if it existed. Raises QueueUnavailable."""
     try:
         if os.path.islink(state.stop_file) and not os.path.exists(state.stop_file):
-            os.unlink(state.stop_file)  # It leads nowhere: for hooks and worker there is no such file.
+            os.unlink(state.stop_file)  # A broken link, which hooks and worker treat as no file.
         os.close(os.open(state.stop_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE))
     except FileExistsError:
         return False
     except OSError as error:
-        raise QueueUnavailable(f"{state.stop_file} cannot be made: {error.strerror}; nothing is paused") from error
+        raise QueueUnavailable(f"{state.stop_file} cannot be created: {error.strerror}; nothing is paused") from error
     return True
 
 
 def resume(state: StatePaths) -> bool:
-    """Delete the STOP file; False where there was none. Raises QueueUnavailable."""
+    """Delete the STOP file; return False if there was none. Raises QueueUnavailable."""
     try:
         os.unlink(state.stop_file)
     except FileNotFoundError:
@@ -39,7 +38,7 @@ def resume(state: StatePaths) -> bool:
 
 
 def paused_since(state: StatePaths) -> float | None:
-    """Unix time of the STOP file; None where there is none."""
+    """Return the Unix time of the STOP file; None if there is none."""
     try:
         return os.stat(state.stop_file).st_mtime
     except OSError:
@@ -47,7 +46,7 @@ def paused_since(state: StatePaths) -> float | None:
 
 
 def _switches(settings: Settings) -> Iterator[tuple[str, str]]:
-    """What keeps everything from starting, and what ends that."""
+    """Return the active switches, and how to switch each off."""
     if not settings.memory.enabled:
         if settings.origins.get("memory.enabled") == "MEMORY_ENABLED":
             yield "memory.enabled is false", "take MEMORY_ENABLED out of the environment"
@@ -58,23 +57,23 @@ def _switches(settings: Settings) -> Iterator[tuple[str, str]]:
 
 
 def why_nothing_starts(settings: Settings) -> str | None:
-    """The switches by which the user keeps every job from starting, in words; None where none does."""
+    """Name the switches that keep every job from starting; None if there are none."""
     return " and ".join(why for why, _ in _switches(settings)) or None
 
 
 def why_sealed(settings: Settings) -> str:
-    """Why no command writes to the vault, '' where it may: `memory pause` ends what happens by itself, not the user."""
+    """Say why no command may write to the vault; '' if it may. `memory pause` only stops what runs by itself."""
     if settings.memory.enabled:
         return ""
     return "memory.enabled is false: the vault stays as it is; `memory --force COMMAND` writes all the same"
 
 
 def how_to_go_on(settings: Settings) -> str:
-    """What ends what `why_nothing_starts` names."""
+    """Say how to end what `why_nothing_starts` names."""
     return " and ".join(how for _, how in _switches(settings))
 
 
 def pause_notice(settings: Settings) -> str | None:
-    """`why_nothing_starts` with what that means and what switches it on; None where nothing is switched off."""
+    """Return `why_nothing_starts` with its consequences and the remedy; None if nothing is switched off."""
     why = why_nothing_starts(settings)
     return why and f"{why}: nothing is recorded and no job starts; to go on, {how_to_go_on(settings)}"

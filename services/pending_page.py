@@ -1,7 +1,7 @@
-"""The pending notes of one special folder, a page at a time: paths from the folders, order and search from the index.
+"""Page through the pending notes of one special folder: the files give the paths, the index order and search.
 
-Which notes are pending the files alone decide; the index only gives their days and where a word occurs. Notes that it
-does not know yet are read.
+Only the files decide which notes are pending; the index adds their days and words. Notes that are not indexed yet are
+read.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from ..vault.pending import PENDING_FOLDERS, pending_folder
 from ..vault.store import VaultStore
 
 MOST_READ = 2_000
-"""At most so many notes that the index does not know are read for order and search; the others come last, unordered."""
+"""How many notes that are not indexed are read for order and search; further ones come last, unordered."""
 
 
 @dataclass(frozen=True)
 class PendingPage:
-    """One page of pending notes, the oldest first, out of `total`. `number` is in 1..`pages`."""
+    """One page of pending notes, oldest first, out of `total`. `number` is in 1..`pages`."""
 
     entries: tuple[Entry, ...]
     total: int
@@ -35,7 +35,7 @@ class PendingPage:
 
 
 def list_pending_paths(store: VaultStore) -> dict[str, list[str]]:
-    """Vault-relative paths of the notes below each of PENDING_FOLDERS, in one walk. Raises VaultUnavailable."""
+    """Return the paths of the notes below each of PENDING_FOLDERS, in one walk. Raises VaultUnavailable."""
     paths_by_folder: dict[str, list[str]] = {folder: [] for folder in PENDING_FOLDERS}
     for path in store.walk_special(frozenset(PENDING_FOLDERS)):
         if folder := pending_folder(path):
@@ -46,9 +46,9 @@ def list_pending_paths(store: VaultStore) -> dict[str, list[str]]:
 def order_pending(
     settings: Settings, store: VaultStore, folder: str, paths: Sequence[str], search: str = ""
 ) -> list[str]:
-    """Sort `paths` of one folder by (day, path); of an idea the day is that of its session.
+    """Sort `paths` of one folder by (day, path); an idea's day is that of its session.
 
-    With `search` only those that have all its words are kept.
+    With `search`, keep only those that contain all its words.
     """
     words = search.split()
     days: Mapping[str, str] = {}
@@ -69,7 +69,7 @@ def order_pending(
 
 
 def load_pending_page(store: VaultStore, ordered: Sequence[str], number: int, size: int) -> PendingPage:
-    """Read the entries of page `number` (brought into range) of `size` paths; files that are gone are left out."""
+    """Read the entries of page `number` (clamped) of `size` paths, without files that are gone."""
     pages = max(1, math.ceil(len(ordered) / size))
     number = min(max(1, number), pages)
     entries = tuple(store.readable(ordered[(number - 1) * size : number * size]))

@@ -1,4 +1,4 @@
-"""The reader that a session is read with: the model in the recall service, or n-grams where there is none."""
+"""The reader for sessions: the model in the recall service, or n-grams without it."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ log = logging.getLogger(__name__)
 
 NAME = "model"
 START_SECONDS = 20.0
-"""How long a reading waits for a service that it started."""
+"""How long a reading waits for a service that it has started."""
 ANSWER_SECONDS = 20.0
 HIGH, PROJECT = 0, 0
-"""Places in the lists of the heads `tier` and `scope`."""
+"""Indexes in the lists of the heads `tier` and `scope`."""
 
 
 class ModelReader:
-    """Asks the recall service, and blends its answer with the n-grams'. Raises ModelUnavailable."""
+    """Asks the recall service, and combines its answer with the n-grams'. Raises ModelUnavailable."""
 
     name = NAME
 
@@ -47,13 +47,13 @@ class ModelReader:
 def blended(
     message: Message, window: Sequence[float], parts: Sequence[Mapping[str, Any]], words: NgramReader
 ) -> MessageReading:
-    """The reading of a message from the model's logits and the n-grams'."""
+    """Combine the logits of the model and of the n-grams into a reading of a message."""
     own = calibration(NAME)
     whole, by_words = words.logits(message)
     found = []
     for number, sentence in enumerate(message.sentences):
         linear = by_words[number]["sentence"]
-        if number >= len(parts):  # Beyond what the model reads of a long text.
+        if number >= len(parts):  # The model reads only the beginning of a long text.
             found.append(SentenceReading(0.0, "fact", 0.0, "prompt"))
             continue
         part = parts[number]
@@ -76,7 +76,7 @@ def blended(
 
 
 def is_installed() -> bool:
-    """Whether the model that reads sessions is on this machine, with the libraries that load it."""
+    """Whether the model that reads sessions is installed, with its libraries."""
     try:
         return missing_library(locate_model(DEFAULT_MODEL, Path())) is None
     except ModelUnavailable:
@@ -84,10 +84,10 @@ def is_installed() -> bool:
 
 
 class SessionReader:
-    """Reads with the model as long as it answers, with n-grams from then on. Use it as a context manager."""
+    """Reads with the model until it fails, and with n-grams from then on. Use it as a context manager."""
 
     def __init__(self, settings: Settings | None, *, start: bool = True, insist: bool = False) -> None:
-        """`insist`: where the model is installed, `read` raises ModelUnavailable instead of going on without it."""
+        """`insist`: if the model is installed, `read` raises ModelUnavailable instead of going on without it."""
         self._words = NgramReader()
         self._insists = insist and settings is not None and may_start(settings) and is_installed()
         self._client: RecallClient | None = None
@@ -106,14 +106,14 @@ class SessionReader:
         self.close()
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         if self._client is not None:
             self._client.close()
             self._client = None
 
     @property
     def name(self) -> str:
-        """See Reader: that of the reader which gave the last answer."""
+        """See Reader: the name of the reader that gave the last answer."""
         return NgramReader.name if self._client is None else NAME
 
     def read(self, message: Message) -> MessageReading:

@@ -1,7 +1,7 @@
-"""What the journal keeps of a note that the user dismissed or rejected: how to put it back, and none of its words.
+"""Keep in the journal how to restore a note that the user dismissed or rejected, without its words.
 
-The note itself stays in the vault, with another status. So its text before is told by the text that it has now: the
-same beginning and end, and what stood between them.
+The note itself stays in the vault with another status, so its earlier text is stored as a difference from its current
+text: a common beginning and end, and the part between them.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from ..vault.pending import is_idea_path
 from .boundary import is_outside
 
 CHANGED = "changed since"
-"""In place of the hash of a note that is not as the act left it."""
+"""Stands for the hash of a note that is no longer as the act left it."""
 _NO = frozenset({DISMISSED, REJECTED})
 
 
 def rejected_by(act: Mapping[str, Any]) -> frozenset[str]:
-    """Paths of the notes to which the user says no by an act, those before and after a move."""
+    """Return the paths of the notes that an act rejects, before and after a move."""
     written = _written(act)
     return (
         frozenset(c["path"] for c in act["changes"] if c["before"] is not None) if written is not None else frozenset()
@@ -29,7 +29,7 @@ def rejected_by(act: Mapping[str, Any]) -> frozenset[str]:
 
 
 def without_rejected(act: Mapping[str, Any], line: dict[str, Any]) -> dict[str, Any]:
-    """The journal's line of an act in which the text before is a difference from the one that the act wrote."""
+    """Return the journal's line of an act with the earlier text stored as a difference from the written one."""
     written = _written(act)
     if written is None:
         return line
@@ -50,8 +50,8 @@ def without_rejected(act: Mapping[str, Any], line: dict[str, Any]) -> dict[str, 
 
 
 def with_restored(line: Mapping[str, Any], read: Callable[[str], str | None]) -> Mapping[str, Any]:
-    """The line with its texts, where the note is as the act left it; else with what is known of them. `read` gives the
-    text of a file."""
+    """Return the line with its texts restored, if the note is as the act left it; otherwise unrestored. `read` returns
+    the text of a file."""
     if not any(isinstance(change["before"], dict) for change in line["changes"]):
         return line
     changes, lost = [], set()
@@ -64,13 +64,13 @@ def with_restored(line: Mapping[str, Any], read: Callable[[str], str | None]) ->
                 lost.add(splice["of"])
             change = {**change, "before": text}
         changes.append(change)
-    # Whoever would put it back finds that the note was changed since, and leaves it.
+    # An undo will find that the note was changed since, and leave it alone.
     changes = [{**change, "after_hash": CHANGED} if change["path"] in lost else change for change in changes]
     return {**line, "changes": changes}
 
 
 def _common(one: str, other: str) -> int:
-    """So many characters at their beginning are the same."""
+    """Return the length of the common beginning."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
@@ -79,7 +79,7 @@ def _hash(text: str) -> str:
 
 
 def _written(act: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The only file that an act of a review writes, when that is a note to which the user has said no."""
+    """Return the only file that a review's act writes, if that is a note the user rejected."""
     written = [change for change in act["changes"] if change["after"] is not None]
     if act["actor"] != "review" or len(written) != 1 or act.get("moves"):
         return None

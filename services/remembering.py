@@ -1,6 +1,6 @@
-"""Candidates become entries: the acting half of routing.
+"""Turn routed candidates into entries of the vault.
 
-Everything here happens under the vault's lock and is keyed by evidence, so that doing it again changes nothing.
+Runs under the vault's lock. Entries are matched by evidence, so that running it again changes nothing.
 """
 
 from __future__ import annotations
@@ -64,25 +64,25 @@ from .tombstones import Tombstones
 log = logging.getLogger(__name__)
 
 SESSION = "Session "
-"""How the line below a quotation begins."""
+"""The start of the line below a quotation."""
 NO_ROOM = "no idea that is sure enough for those of old sessions that may wait"
-"""Why an idea of an old session is not written."""
+"""The reason why an idea of an old session is not written."""
 MOST_WORDINGS = 4
-"""So many ways in which it was put a note quotes."""
+"""The most wordings that a note quotes."""
 
 
 @dataclass(frozen=True)
 class MemoryReport:
-    """What became of the candidates of one reading."""
+    """The results for the candidates of one reading."""
 
     routed: tuple[RoutedCandidate, ...] = ()
     written: tuple[str, ...] = ()
-    """Paths that are new or changed."""
+    """Paths of new and changed entries."""
     counts: dict[str, Json] = field(default_factory=dict)
 
 
 def preview(candidates: Sequence[Candidate], store: VaultStore, settings: Settings) -> tuple[RoutedCandidate, ...]:
-    """What `remember` would do, each candidate for itself; nothing is written."""
+    """Return what `remember` would do with each candidate by itself, without writing."""
     if not candidates:
         return ()
     with SemanticSimilarity(settings) as meaning:
@@ -100,10 +100,10 @@ def remember(
     run: str | None = None,
     most_waiting: int | None = None,
 ) -> MemoryReport:
-    """Write, strengthen or pass over each candidate. Call it under `store.lock()`.
+    """Write, strengthen or skip each candidate. Call it under `store.lock()`.
 
-    `run`: the journal's name of what this is a part of; without it, it is a run of its own. `most_waiting`: of an old
-    session: so many proposals of such ones wait at most, the likeliest.
+    `run` is the journal's run name; the default is a new run. `most_waiting` limits how many proposals of old sessions
+    may wait; the most likely are kept.
     """
     journal = Journal(settings.state, store)
     journal.recover()
@@ -134,8 +134,7 @@ def remember(
                         written.append(writer.strengthen(decision))
                         counts["strengthened"] += 1
                     except (EntryInvalid, PathRefused) as error:
-                        # A note that can't be written, or whose frontmatter can't be edited, must not stop all later
-                        # memories.
+                        # A note that cannot be written or edited must not stop the remaining candidates.
                         log.warning("not strengthened: %s: %s", decision.destination, error)
                         counts["not_strengthened"] += 1
                 case Action.WRITE:
@@ -154,11 +153,11 @@ def remember(
 
 
 def _too_many(candidates: Sequence[Candidate], known: VaultMemories, limit: int) -> set[int]:
-    """Indexes of the candidates that may only strengthen what there is, each session by itself."""
+    """Return the indexes of candidates over the limit of their session; they may only strengthen existing entries."""
     found: set[int] = set()
     for session in dict.fromkeys(candidate.session for candidate in candidates):
         waiting = known.waiting(session)
-        # What was written already, before the job was cut short, is among those that wait.
+        # Proposals written before an interruption of the job are among those that wait.
         fresh = [
             index
             for index, candidate in enumerate(candidates)
@@ -171,7 +170,7 @@ def _too_many(candidates: Sequence[Candidate], known: VaultMemories, limit: int)
 
 @dataclass(frozen=True)
 class CapturedIdea:
-    """An idea that was written down on request; `appended`: a section was put into Ideas.md."""
+    """An idea that was captured on request; `appended`: a section was added to Ideas.md."""
 
     path: str
     is_new: bool
@@ -182,7 +181,7 @@ class CapturedIdea:
 def capture_idea(
     settings: Settings, journal: Journal, title: Scrubbed, summary: Scrubbed, *, session: str | None = None
 ) -> CapturedIdea:
-    """Write an idea down because the user says so, in the vault and in Ideas.md; one that is known gets evidence.
+    """Capture an idea on the user's request, in the vault and in Ideas.md; a known idea gets the evidence.
 
     Raises EditConflict, VaultUnavailable; nothing is written then.
     """
@@ -220,10 +219,10 @@ def capture_idea(
             path, before = old.path, old.text
             fields: dict[str, StoreValue] = {"occurrences": old.occurrences + 1, "source": [*old.sources, source]}
             if "surface" in old.extra:
-                fields["surface"] = None  # it was to be asked for, or declined: now the user has said so
+                fields["surface"] = None  # The request answers the question, or overrides an earlier refusal.
             body = old.body
             if has_own_title(str(title), body) and body.startswith(f"# {old.title}\n"):
-                body = body.replace(old.title, str(title), 1)  # A mined idea's was made of its first words.
+                body = body.replace(old.title, str(title), 1)  # The title of a mined idea is its first words.
             note = Change(path, before, store.render_edit(before, fields, _with_evidence(body, said)))
         changes = commit_idea(settings, journal, note, run=run, actor="idea", what=f"idea: {title}", requested=True)
     appended = any(is_outside(change.path) for change in changes)
@@ -231,7 +230,8 @@ def capture_idea(
 
 
 def ideas_to_research(store: VaultStore, remembered: MemoryReport) -> list[str]:
-    """Slugs of the ideas among them that nobody has looked into yet, also those that an earlier attempt wrote."""
+    """Return the slugs of the ideas in `remembered` that have not been researched, including those of an earlier
+    attempt."""
     slugs = []
     for path in dict.fromkeys([*remembered.written, *(routed.destination for routed in remembered.routed)]):
         if is_idea_path(path):
@@ -245,7 +245,7 @@ def _route(candidate: Candidate, known: VaultMemories, settings: Settings) -> Ro
     score = shifted(candidate.score, known.shift(candidate))
     candidate = replace(candidate, score=score)
     if candidate.limit and not candidate.standing_rule:
-        # What the user decided on before makes like statements come easier, or not.
+        # Earlier decisions of the user raise or lower the probability of similar statements.
         candidate = replace(candidate, claimed_rule=score >= candidate.limit)
     return route(
         candidate,
@@ -261,7 +261,7 @@ def _destination_name(decision: RoutedCandidate) -> str:
 
 
 class _Writer:
-    """Does what was decided, change by change, each of them in the journal."""
+    """Applies routing decisions one by one, each as an act of the journal."""
 
     def __init__(
         self,
@@ -275,7 +275,7 @@ class _Writer:
         self.known = known
         self._most_waiting = most_waiting
         self.made_room = 0
-        """So many proposals of old sessions went to the inbox for likelier ones."""
+        """Number of proposals of old sessions that went to the inbox to make room for more likely ones."""
         self._settings = settings
         self._store = journal.store
         self._journal = journal
@@ -283,8 +283,8 @@ class _Writer:
         self._run = run
 
     def within_room(self, decision: RoutedCandidate) -> RoutedCandidate:
-        """The decision as it holds with what waits of old sessions already: the weakest proposal goes to the inbox, and
-        the weakest note of the inbox is gone."""
+        """Return the decision adjusted to the room left for old sessions. If there is none, the weakest proposal moves
+        to the inbox, and the weakest note of the inbox is deleted."""
         most = self._most_waiting
         moves = decision.action is Action.WRITE or decision.supersedes is not None
         if most is None or decision.action is Action.NOTHING or not moves:
@@ -317,7 +317,7 @@ class _Writer:
         return replace(decision, destination=f"{DEFAULT_GROUP}/{INBOX}/{decision.destination.rpartition('/')[2]}")
 
     def _has_room_in_inbox(self, rank: Rank) -> bool:
-        """Whether a note of this rank finds room there; the weakest is removed for it."""
+        """Whether the inbox has room for a note of this rank; removes the weakest note if it ranks lower."""
         assert self._most_waiting is not None
         waiting = self.known.ranked("inbox")
         if len(waiting) < most_hints(self._most_waiting):
@@ -337,7 +337,7 @@ class _Writer:
         return True
 
     def _put_into_inbox(self, path: str, rank: Rank) -> None:
-        """Because a stronger proposal needs its place in the review."""
+        """Move a proposal to the inbox because a stronger one needs its place in the review."""
 
         def attempt() -> None:
             before = text_of(self._store, path)
@@ -354,11 +354,12 @@ class _Writer:
         retry_edit(attempt)
 
     def write(self, decision: RoutedCandidate) -> str:
-        """A new entry; its path. An idea that only an agent mentioned is not put before the user: it can be found."""
+        """Write a new entry and return its path. Ideas that only an agent mentioned can be found, but are not
+        proposed."""
         candidate = decision.candidate
         path = free_path(decision.destination, self._store)
         idea = candidate.category == "idea"
-        # Scrubbed where it was mined; the type was lost on the way through the pipe.
+        # Scrubbed in the mining child; the type was lost on the way through the pipe.
         statement = _scrubbed(candidate.statement)
         text = self._store.compose(
             path,
@@ -380,7 +381,7 @@ class _Writer:
                 "surfaced_at": self._surfaced_at(candidate),
                 "supersedes": decision.supersedes,
             },
-            # Without what it answered: that is told below, and would take the room of what was said.
+            # Without the agent's text that it answers: that is quoted below, and would take up the room.
             _scrubbed(replace(candidate, statement=own_words(statement) or statement).title),
             _scrubbed(_body(decision, statement)),
         )
@@ -391,9 +392,10 @@ class _Writer:
         return path
 
     def strengthen(self, decision: RoutedCandidate) -> str:
-        """Its evidence, and one more occurrence where it is one; an entry that is sure enough now, or wider, moves.
+        """Add the evidence, and an occurrence if it is one; move an entry that has become certain or applies more
+        widely.
 
-        Its path.
+        Returns the entry's path.
         """
         path = decision.supersedes or decision.destination
 
@@ -422,7 +424,7 @@ class _Writer:
         if decision.widened:
             fields |= {"project": None, "group": DEFAULT_GROUP}
         if decision.supersedes is None:
-            # What a session found out next about one problem is more than the same again: it may be the cause.
+            # A later finding of a session about the same problem is not a repetition: it may be the cause.
             is_more = candidate.category == "idea" or is_next or _is_other_wording(candidate, entry.body)
             body = _with_evidence(entry.body, candidate) if is_more else None
             self._commit(rewritten(entry, self._store.render_edit(entry.text, fields, body)), decision, "strengthened")
@@ -458,9 +460,10 @@ class _Writer:
         return round(decision.candidate.score, 3) if is_ranked else None
 
     def _surfaced_at(self, candidate: Candidate) -> str | None:
-        """When it was said, for what is mined from old sessions is not new; the note itself is (`created`).
+        """Return when it was said: what is mined from old sessions is not new, though its note (`created`) is.
 
-        Where the transcript does not tell, or its clock was ahead, an idea came up now and for others it is not known.
+        If the transcript does not say, or its clock was ahead, an idea counts as new, and for other kinds it is
+        unknown.
         """
         now = self._journal.stamp()
         if candidate.said_at is not None and candidate.said_at <= now:
@@ -483,30 +486,30 @@ class _Writer:
 
 
 def _further(sources: Sequence[Source], candidate: Candidate) -> list[Source]:
-    """With the candidate's records among those of its session: undoing takes back an occurrence for each source."""
+    """Add the candidate's records to those of its session: undo takes back one occurrence per source."""
     at = max(place for place, source in enumerate(sources) if source.session == candidate.session)
     records = tuple(dict.fromkeys((*sources[at].records, *candidate.records)))
     return [*sources[:at], replace(sources[at], records=records), *sources[at + 1 :]]
 
 
 def most_hints(proposals: int) -> int:
-    """How many notes of old sessions may lie in the inbox where so many proposals may wait: twice as many.
+    """Return how many notes of old sessions the inbox may hold: twice the number of proposals that may wait.
 
-    By default that is 40, so that notes of fresh sessions have room before the inbox is told to be full.
+    By default that is 40, which leaves room for notes of fresh sessions.
     """
     return 2 * proposals
 
 
 def most_ideas(proposals: int) -> int:
-    """How many ideas of old sessions may wait where so many proposals may: a quarter fewer.
+    """Return how many ideas of old sessions may wait: three quarters of the number of proposals.
 
-    By default that is 15, so that ideas of fresh sessions have room before the incubator is told to be full.
+    By default that is 15, which leaves room for ideas of fresh sessions.
     """
     return proposals - proposals // 4
 
 
 def free_path(destination: str, store: VaultStore, promised: Collection[str] = ()) -> str:
-    """The destination in the vault, or the next free name beside it; `promised` names are taken too."""
+    """Return the destination, or the next free name beside it; `promised` names count as taken."""
     destination = inside_vault(destination, store)
     if f"/{INCUBATOR}/" in f"/{destination}":
         folder, slug, name = destination.rsplit("/", 2)
@@ -521,9 +524,9 @@ def free_path(destination: str, store: VaultStore, promised: Collection[str] = (
 
 
 def inside_vault(destination: str, store: VaultStore) -> str:
-    """The destination; where its project's folder is a link out of the vault, that among the user's own notes.
+    """Return the destination, or one among the user's own notes if the project's folder is a link out of the vault.
 
-    Nothing is written through such a link, and what was said must not be lost. A property says which project it is.
+    Nothing is written through such a link. A property of the note names the project.
     """
     root, _, rest = destination.partition("/")
     project, _, inside = rest.partition("/")
@@ -538,20 +541,20 @@ def inside_vault(destination: str, store: VaultStore) -> str:
 
 
 def _with_evidence(body: str, candidate: Candidate) -> Scrubbed:
-    """A note's text with one more passage in which it was said."""
+    """Return a note's text with one more quoted passage."""
     heading = "" if f"\n## {EVIDENCE_HEADING}\n" in f"\n{body}\n" else f"\n\n## {EVIDENCE_HEADING}"
     return _scrubbed(f"{body}{heading}\n\n{_quoted(candidate)}\n\n{_said_in(candidate)}")
 
 
 def _in_own_words(body: str) -> Scrubbed | None:
-    """A note's text without what its statement quotes of the agent's; None where it quotes nothing."""
+    """Return a note's text without what its statement quotes of the agent; None if it quotes nothing."""
     told = statement_of(body)
     own = own_words(told)
     return _scrubbed(body.replace(told, own, 1)) if own != told and told in body else None
 
 
 def _is_other_wording(candidate: Candidate, body: str) -> bool:
-    """Does the user put it in words that the note does not have? Who reviews the note may like them better."""
+    """Whether the user's wording is not in the note yet; the reviewer may prefer it."""
     said = " ".join(own_words(candidate.statement).lower().split()).rstrip(".!")
     has_room = body.count(f"\n{SESSION}") < MOST_WORDINGS
     return candidate.from_user and has_room and said not in f"{statement_of(body)} {quotes_of(body)}".lower()
@@ -563,7 +566,7 @@ def _said_in(candidate: Candidate) -> str:
 
 def _quoted(candidate: Candidate) -> str:
     quoted = "\n".join(f"> {line}".rstrip() for line in candidate.excerpt.strip().splitlines())
-    # Research follows the links of an idea only where the user typed them.
+    # Research follows the links of an idea only if the user typed them.
     return f"{NOT_TYPED}\n\n{quoted}" if candidate.category == "idea" and not candidate.from_user else quoted
 
 
@@ -573,7 +576,7 @@ def _body(decision: RoutedCandidate, statement: str) -> str:
     lines = [statement, ""]
     if decision.tier is not Tier.HIGH and decision.supersedes:
         lines += [replacement_line(decision.supersedes), ""]
-    # What is said of one occurrence stays in the note when more have come.
+    # This sentence about the first occurrence stays in the note when more occurrences are added.
     why = f"Proposed because: {candidate.reason}; {'at first ' * (decision.why == ONE_OCCURRENCE)}{decision.why}."
     said_upon = [f"{SAID}{candidate.occasion}", ""] if candidate.occasion else []
     lines += [f"## {EVIDENCE_HEADING}", "", why, "", *said_upon, quoted, "", f"{SESSION}{candidate.session}"]

@@ -1,4 +1,4 @@
-"""What a proposal would replace by now: the entry that it names may have moved, or another may have its place."""
+"""Find the entry that a proposal would replace now: the entry it names may have moved or been superseded."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ _IsMeant = Callable[[Entry], bool]
 
 
 def replaced_now(store: VaultStore, proposal: Entry) -> str | None:
-    """Path of the living entry that approving the proposal would supersede; None for none, or none any more.
+    """Return the path of the active entry that approving the proposal would supersede; None if there is none (any
+    more).
 
-    Where the user has approved another one in the place of the entry that it names, that is in its place: of rules
-    with values of which only one can hold, two would hold else. What was dismissed has none. Raises UsageError (a name
-    of several), EntryInvalid, PathRefused.
+    If the user has approved another entry in place of the named one, that one is returned: otherwise two rules with
+    exclusive values would hold. A dismissed entry is never returned. Raises UsageError (a name of several),
+    EntryInvalid, PathRefused.
     """
     if proposal.supersedes is None:
         return None
@@ -33,13 +34,13 @@ def replaced_now(store: VaultStore, proposal: Entry) -> str | None:
     is_meant = _meaning_of(proposal) if is_mined else lambda entry: True
     with suppress(EntryNotFound):
         found = store.read(resolve_entry(store, target))
-        # What waited there may have gone to its place, and its name to the next that waits.
+        # A waiting note may have moved to its place, and its name may now belong to the next waiting note.
         if not pending_folder(found.path) or is_meant(found):
             return found.path if is_living(found) else None
     superseded = _superseded(store)
     if (taken := _successor(store, path, superseded, is_meant)) is not None:
         return taken
-    # It may have moved since it was proposed, from _review to its place, and have been superseded there.
+    # It may have moved since the proposal, from _review to its place, and been superseded there.
     has_its_name = _named_like(path) if is_mined else lambda other: other.endswith(f"/{path.rpartition('/')[2]}")
     named = (other for other in store.walk() if has_its_name(other) and other != proposal.path)
     moved = [entry for entry in store.readable(named) if is_living(entry) and is_meant(entry)]
@@ -50,35 +51,35 @@ def replaced_now(store: VaultStore, proposal: Entry) -> str | None:
 
 
 def _meaning_of(proposal: Entry) -> _IsMeant:
-    """Whether an entry may be the one that the proposal was made against. Names are given again: what was proposed
-    because it contradicts a rule is never to supersede one that it does not contradict."""
-    # A model puts a statement into words of its own.
+    """Return a test whether the proposal was made against an entry. Names are reused, and a proposal that contradicts
+    a rule must never supersede one that it does not contradict."""
+    # A model words a statement in its own way.
     said = [wording_of(own_words(statement_of(proposal.body))), wording_of(quotes_of(proposal.body))]
 
     def is_meant(entry: Entry) -> bool:
         other = wording_of(own_words(statement_of(entry.body)))
-        # How near the two are in meaning was asked when it was proposed.
+        # Similarity in meaning was checked when it was proposed.
         return any(shared_words(one, other) > 0 and relation(one, other, NEAR) is Relation.CONTRADICTS for one in said)
 
     return is_meant
 
 
 def _named_like(path: str) -> Callable[[str], bool]:
-    """Whether a path has the name of the note at `path`, or a next free one, as where it moved that was taken."""
+    """Whether the path has the name of the note at `path`, or that name with a number because it was taken."""
     name = path.rpartition("/")[2].removesuffix(".md")
     pattern = re.compile(rf"{re.escape(name)}(?:-\d+)?\.md")
     return lambda other: pattern.fullmatch(other.rpartition("/")[2]) is not None
 
 
 def _nearest(moved: Sequence[Entry], proposal: Entry) -> str | None:
-    """The one that is in use, and as far as the proposal; None where that is true of several."""
+    """Return the only path in use, or else the only proposal; None if several match."""
     rank = {entry.path: (entry.effective_status != ACTIVE, entry.project != proposal.project) for entry in moved}
     best = [path for path, place in rank.items() if place == min(rank.values())]
     return best[0] if len(best) == 1 else None
 
 
 def _successor(store: VaultStore, path: str, superseded: Sequence[Entry], is_meant: _IsMeant) -> str | None:
-    """The living entry that took the place of the one that was at `path`, over any number of steps."""
+    """Return the active entry that finally replaced the one that was at `path`."""
     gone = [entry for entry in superseded if _path_before(entry) == path and is_meant(entry)]
     passed: set[str] = set()
     while gone and path not in passed:
@@ -97,5 +98,5 @@ def _superseded(store: VaultStore) -> list[Entry]:
 
 
 def _path_before(entry: Entry) -> str:
-    """Where an archived entry was, see `archive_name`."""
+    """Return where an archived entry was; see `archive_name`."""
     return entry.path.removeprefix(f"{ARCHIVED}/").removesuffix(".md").rpartition(".")[0]

@@ -1,4 +1,4 @@
-"""A note that is to be changed: as the user saw it, or read again where a person saves it in that very moment."""
+"""Change a note as the user saw it, or read it again if a person saves it at that moment."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ T = TypeVar("T")
 
 
 def read_seen(store: VaultStore, path: str, expected_hash: str | None = None, gone: str = "is gone") -> Entry:
-    """The note at `path`; with `expected_hash` only as the user saw it.
+    """Return the note at `path`; with `expected_hash`, only if it is as the user saw it.
 
-    Raises EntryNotFound, which says that it `gone`, EditConflict where it is another now, EntryInvalid,
-    VaultUnavailable.
+    Raises EntryNotFound (with the text `gone`), EditConflict if it has changed, EntryInvalid, VaultUnavailable.
     """
     try:
         entry = store.read(path)
@@ -30,9 +29,9 @@ def read_seen(store: VaultStore, path: str, expected_hash: str | None = None, go
 
 
 def retry_edit(change: Callable[[], T], *, again: bool = True) -> T:
-    """What `change` returns, which reads the file anew each time; EditConflict when it raises that at every attempt.
+    """Return the result of `change`, which reads the file anew for each attempt; raise its EditConflict after the last.
 
-    `again` False: one attempt, where what the user saw must be what is changed.
+    `again` False: make one attempt, because exactly what the user saw must be changed.
     """
     for _ in range(ATTEMPTS - 1 if again else 0):
         with suppress(EditConflict):

@@ -1,4 +1,4 @@
-"""The lines of a file from its end, read only as far as they are asked for: journals and logs grow at their ends."""
+"""Read a file's lines from its end, for journals and logs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BLOCK_BYTES = 65_536
 
 
 def lines_from_end(file: Path) -> Iterator[bytes]:
-    """The lines, the last one first, without their ends; nothing where there is no file. Raises OSError."""
+    """Yield the lines, last one first, without line ends; none if there is no file. Raises OSError."""
     with suppress(FileNotFoundError), file.open("rb") as data:
         at = data.seek(0, os.SEEK_END)
         rest: list[bytes] = []
@@ -21,7 +21,7 @@ def lines_from_end(file: Path) -> Iterator[bytes]:
             data.seek(at)
             block = data.read(size)
             first, *lines = block.split(b"\n")
-            if not lines:  # a line of many blocks is put together once, at its beginning
+            if not lines:  # A line of many blocks is joined once, at its beginning.
                 rest.append(block)
                 continue
             lines[-1] += b"".join(reversed(rest))

@@ -1,6 +1,6 @@
-"""Decisions of the user, done to the files: by key, by flag, or by a line in the note.
+"""Carry out the user's decisions on notes, whether made by key, by flag or by a line in the note.
 
-One way in, `Reviewer.decide`; every change is in the journal, so that the last decision can be taken back.
+`Reviewer.decide` is the only entry point. Every change is in the journal, so that the last decision can be undone.
 """
 
 from __future__ import annotations
@@ -71,27 +71,27 @@ RECALL_SECONDS = 3.0
 
 @dataclass(frozen=True)
 class DecisionOutcome:
-    """What became of a proposal. `verdict`: approved, merged, rejected, skipped or superseded; surfaced or
-    not surfaced; of an idea that nobody came back to: kept, archived or deleted."""
+    """The result of a decision. `verdict`: approved, merged, rejected, skipped or superseded; surfaced or not surfaced;
+    for a forgotten idea: kept, archived or deleted."""
 
     proposal: str
     verdict: str
     path: str
-    """Where it is now."""
+    """Path of the note after the decision."""
     archived: str | None = None
-    """Where the entry is that it replaced."""
+    """Path of the entry that it replaced."""
     listed_in: str | None = None
-    """The user's own file outside the vault, which lists the idea from now on."""
+    """The user's own file outside the vault that now lists the idea."""
 
 
 def also_in(outside: str | None) -> str:
-    """What to say behind the path of an idea that is listed in a file outside the vault; '' of any other note."""
+    """Return the text to print after the path of an idea that a file outside the vault lists; '' for other notes."""
     return f", and in {outside}" if outside else ""
 
 
 @dataclass(frozen=True)
 class NearEntry:
-    """A living entry that a proposal might replace."""
+    """An active entry that a proposal might replace."""
 
     path: str
     title: str
@@ -99,7 +99,7 @@ class NearEntry:
 
 
 class Reviewer:
-    """The proposals of one vault, and what is done with them."""
+    """The proposals of one vault, and the decisions on them."""
 
     def __init__(self, settings: Settings, store: VaultStore | None = None, journal: Journal | None = None) -> None:
         self._settings = settings
@@ -107,11 +107,11 @@ class Reviewer:
         self.journal = journal or Journal(settings.state, self.store)
 
     def waiting(self, folder: str = REVIEW) -> list[Entry]:
-        """Notes in every folder of this name, the oldest first; those that cannot be read are left out."""
+        """Return the readable notes in every folder of this name, oldest first."""
         return self.waiting_and_unreadable(folder)[0]
 
     def waiting_and_unreadable(self, folder: str = REVIEW) -> tuple[list[Entry], dict[str, str]]:
-        """The same, and why each of the others cannot be read, by its path."""
+        """Return the readable notes, oldest first, and the errors of the others by path."""
         found, unreadable = [], {}
         for path in self.store.walk_special({folder}):
             if pending_folder(path) == folder:
@@ -124,13 +124,13 @@ class Reviewer:
         return sorted(found, key=lambda entry: (entry.created or "", entry.path)), unreadable
 
     def find(self, name: str) -> str:
-        """Path of a waiting note by its path or slug. Raises EntryNotFound, UsageError when several fit."""
+        """Return the path of a waiting note by path or slug. Raises EntryNotFound, or UsageError if several fit."""
         slug = name.removesuffix(".md").rsplit("/", 1)[-1]
         every = list(self.store.walk())
         paths = [path for path in every if special_folder(path) in DECISION_FOLDERS]
         exact = [path for path in paths if name in (path, path.removesuffix(".md"))]
         found = exact or [path for path in paths if path.rsplit("/", 1)[-1] == f"{slug}.md"]
-        # What is in _review comes before what lies in the inbox under the same name.
+        # A note in _review takes precedence over one of the same name in the inbox.
         first = [path for path in found if special_folder(path) == REVIEW] or found
         if len(first) > 1:
             raise UsageError(f"{name} is the name of several notes; give the path: {', '.join(first)}")
@@ -157,8 +157,8 @@ class Reviewer:
     ) -> DecisionOutcome:
         """Carry out a decision; `body` is the text as the user changed it.
 
-        `expected_hash` is the note as the user saw it, `expected_old` the entry that it replaces, likewise. Raises
-        EditConflict when one is another now, EntryNotFound, EntryInvalid, UsageError, VaultUnavailable; nothing is
+        `expected_hash` is the hash of the note that the user saw, `expected_old` that of the entry it replaces. Raises
+        EditConflict if either has changed, EntryNotFound, EntryInvalid, UsageError, VaultUnavailable; nothing is
         changed then.
         """
 
@@ -173,17 +173,17 @@ class Reviewer:
         return retry_edit(attempt, again=expected_hash is None and expected_old is None)
 
     def _researched(self, decided: DecisionOutcome) -> DecisionOutcome:
-        """The same; an idea that is in the incubator now is looked up."""
+        """Enqueue research for an idea that is now in the incubator, and return the outcome."""
         if is_idea_path(decided.path):
             slug = slug_of(decided.path)
-            with suppress(QueueUnavailable):  # The worker's start and the weekly look find it, too.
+            with suppress(QueueUnavailable):  # The worker's start and the weekly check find it, too.
                 enqueue(self._settings, "research.idea", {"slug": slug}, unique_key=research_key(slug))
         return decided
 
     def answer(self, path: str, answers: Mapping[str, Answer], *, run: str) -> list[DecisionOutcome]:
-        """Carry out what the user wants with the ideas listed in the note at `path`.
+        """Carry out the answers about the ideas listed in the note at `path`.
 
-        Raises EntryNotFound, EditConflict, VaultUnavailable; what was answered before the failing one is done.
+        Raises EntryNotFound, EditConflict, VaultUnavailable; answers before the failing one stay carried out.
         """
         return [
             DecisionOutcome(path, done.verdict, done.path)
@@ -191,25 +191,24 @@ class Reviewer:
         ]
 
     def last_decision(self, path: str | None = None) -> Act | None:
-        """The newest decision that has not been taken back; with `path` of those that made that note what it is."""
+        """Return the newest decision that is not undone; with `path`, the one that made that note what it is."""
         undone: set[str] = set()
         for act in self.journal.newest_decisions():
-            undone.update(act.undoes)  # what takes an act back comes after it
+            undone.update(act.undoes)  # An undo comes after the act that it undoes.
             made = [change.path for change in act.changes if change.after_hash is not None]
             if act.actor == "review" and act.id not in undone and (path is None or path in made):
                 return act
         return None
 
     def what_became_of(self, path: str) -> Act | None:
-        """The newest act by which a note that waited went from its place; None when nothing tells."""
+        """Return the newest act that moved a waiting note from its place; None if there is none."""
         return next((act for act in self.journal.newest_of([path]) if _removed(act, path)), None)
 
     def undo_last(self, expected: str | None = None, *, path: str | None = None) -> Act | None:
-        """Take the last decision back, with `path` the one that made the note there what it is; None when there is
-        none. Raises EditConflict when a note was edited since.
+        """Undo the last decision, or with `path` the one that made that note what it is; return None if there is none.
 
-        `expected` is the id of the act that the user saw as the last one: raises EditConflict when it is not, so that
-        two windows do not take back two.
+        `expected` is the id of the act that the user saw as the last one. Raises EditConflict if the last act is
+        another, so that two windows do not undo two decisions, or if a note was edited since.
         """
         with self.journal.locked():
             act = self.last_decision(path)
@@ -229,7 +228,7 @@ class Reviewer:
             )
 
     def _restored(self, act: Act, change: Recorded) -> Change:
-        """One file as it was before the act, wherever the act moved it."""
+        """Return the change that restores one file as it was before the act, wherever the act moved it."""
         now = text_of(self.store, change.path)
         text = change.before
         if (None if now is None else hash_of(now)) != change.after_hash:
@@ -244,7 +243,7 @@ class Reviewer:
         return Change(path, now, old)
 
     def _beside_research(self, change: Recorded, now: str | None) -> str | None:
-        """An idea's note as it was, with what was looked up since the decision; None where more was changed."""
+        """Return an idea's earlier text plus the research added since; None if anything else was changed."""
         if now is None or change.before is None or not is_idea_path(change.path):
             return None
         if hash_of(without_research(self.store, change.path, now)) != change.after_hash:
@@ -252,7 +251,7 @@ class Reviewer:
         return with_research_of(self.store, change.path, change.before, now)
 
     def nearest(self, entry: Entry, most: int = NEAREST) -> list[NearEntry]:
-        """Living entries that speak of the same, by recall."""
+        """Return active entries with similar content, found by recall."""
         answer = recall_as_it_is(
             self._settings.state,
             self.store.vault,
@@ -268,7 +267,7 @@ class Reviewer:
     # Decisions in notes
 
     def decided_notes(self) -> Iterator[tuple[str, str]]:
-        """(path, what is written) of every waiting note that has a decision, or a ticked box."""
+        """Return (path, decision) of every waiting note with a written decision or a ticked box."""
         for path, head in self.store.heads(HEADER_BYTES):
             if special_folder(path) not in DECISION_FOLDERS:
                 continue
@@ -278,7 +277,7 @@ class Reviewer:
                 yield path, ""
 
     def apply_notes(self, still_owned: Callable[[], bool] = lambda: True) -> list[DecisionOutcome | DecisionProblem]:
-        """Carry out what is written in the notes. Raises VaultUnavailable."""
+        """Carry out the decisions written in notes. Raises VaultUnavailable."""
         self.journal.recover()
         run = self.journal.new_run("review")
         results: list[DecisionOutcome | DecisionProblem] = []
@@ -298,7 +297,7 @@ class Reviewer:
                 raise EntryInvalid(why_none(written))
             decided = self.decide(path, decision, run=run)
         except EntryNotFound as error:
-            # The note itself went: someone else decided. Anything else that is missing is a problem of the note.
+            # If the note itself is gone, another process has decided. Anything else missing is the note's problem.
             return self._problem(path, str(error)) if self.store.exists(path) else []
         except VaultUnavailable:
             raise
@@ -337,7 +336,7 @@ class Reviewer:
                 return self._accept(entry, accepted, run, body, marks)
 
     def _surface(self, entry: Entry, decision: Decision, run: str) -> DecisionOutcome:
-        """May the idea be put into Ideas.md? The answer holds for this one."""
+        """Whether the idea may be added to Ideas.md; the answer holds for this idea only."""
         slug = asked_idea(self.store, entry)
         match decision:
             case Skip():
@@ -369,7 +368,7 @@ class Reviewer:
         marks: Mapping[str, StoreValue],
     ) -> DecisionOutcome:
         same = self._same_entry(accepted.path, entry)
-        if same is not None and body is None:  # What the user made of the text is not known yet.
+        if same is not None and body is None:  # A body that the user has edited was not compared yet.
             return self._merge(entry, same, run, marks)
         target = free_path(accepted.path, self.store)
         fields = {**_decided(entry), **_placed(target, accepted.status), "guard": None, **marks, "supersedes": None}
@@ -394,7 +393,7 @@ class Reviewer:
         return other if known and other.effective_status == "active" else None
 
     def _merge(self, entry: Entry, other: Entry, run: str, marks: Mapping[str, StoreValue]) -> DecisionOutcome:
-        """The user holds this already: the entry gets the evidence, the proposal goes to the archive."""
+        """Add the evidence to the entry that says the same, and archive the proposal."""
         fields: dict[str, StoreValue] = {
             "occurrences": other.occurrences + entry.occurrences,
             "source": merged_sources(other.sources, entry.sources),
@@ -411,7 +410,7 @@ class Reviewer:
         return DecisionOutcome(entry.path, "merged", other.path)
 
     def _replaced(self, entry: Entry, accepted: Accepted, decision: Decision) -> str | None:
-        """The entry that is to be superseded; one that is gone since it was proposed needs nothing."""
+        """Return the entry to supersede; None if it is gone since it was proposed."""
         if accepted.replaces is None:
             return None
         if isinstance(decision, Supersede):
@@ -437,7 +436,7 @@ class Reviewer:
         old_entry = require_living(self.store, old)
         if expected_old is not None and old_entry.content_hash != expected_old:
             raise EditConflict(f"{old}, which it would replace, is not what you saw: compare them again")
-        # What an agent evolved is a new text of that entry: links lead to it.
+        # The new text of an entry that an agent evolved keeps the path, because links lead to it.
         evolved = entry.written_by_agent and accepted.replaces == entry.supersedes
         wanted = old if old_entry.always_load or evolved else accepted.path
         target = wanted if wanted == old else free_path(wanted, self.store)
@@ -450,7 +449,7 @@ class Reviewer:
             fields: dict[str, StoreValue] = {
                 **_decided(entry),
                 **_placed(target, accepted.status),
-                "guard": old_entry.guard or None,  # The user's mark on the rule stays on its new text.
+                "guard": old_entry.guard or None,  # The user's mark on the rule carries over.
                 **marks,
                 "created": self.store.today(),
                 "supersedes": archive,
@@ -475,9 +474,9 @@ class Reviewer:
         body: Scrubbed | None,
         marks: Mapping[str, StoreValue],
     ) -> Scrubbed:
-        """The old entry's text, `in_place`, with body and evidence of the proposal; its name, place and the user's own
-        keys stay."""
-        held = {NOT_CONFIRMED_TAG, *old.tags, *map(slugify, old.tags)}  # A proposal of an agent has them as slugs.
+        """Return the old entry's text with the proposal's body and evidence; name, place and the user's own keys
+        stay."""
+        held = {NOT_CONFIRMED_TAG, *old.tags, *map(slugify, old.tags)}  # An agent's proposal has them as slugs.
         tags = [tag for tag in entry.tags if tag not in held]
         kept = _body_after(entry, body) or Scrubbed.trusted(entry.body, reason="the proposal's own text")
         fields: dict[str, StoreValue] = {
@@ -509,7 +508,7 @@ def _removed(act: Act, path: str) -> bool:
 
 
 def merged_sources(one: tuple[Source, ...], other: tuple[Source, ...]) -> list[Source]:
-    """The evidence of both, each piece once."""
+    """Return the evidence of both entries without duplicates."""
     return list(dict.fromkeys([*one, *other]))
 
 
@@ -526,17 +525,17 @@ def _proposal(entry: Entry) -> Proposal:
 
 
 def _decided(entry: Entry) -> dict[str, StoreValue]:
-    """What every decision does to the frontmatter. The fingerprint is how a rejection is remembered."""
+    """Return the frontmatter changes common to all decisions. The fingerprint is how a rejection is remembered."""
     return {
         **dict.fromkeys(decision_keys(entry)),
         "fingerprint": entry.fingerprint or fingerprint(statement_of(entry.body)),
-        # Now it is the user's.
+        # From now on it is the user's.
         **({"tags": [t for t in entry.tags if t != NOT_CONFIRMED_TAG]} if NOT_CONFIRMED_TAG in entry.tags else {}),
     }
 
 
 def _marks(decision: Decision) -> dict[str, StoreValue]:
-    """What the user marks the entry with by this decision."""
+    """Return the marks that the decision sets on the entry."""
     if not isinstance(decision, Approve):
         return {}
     return {
@@ -551,7 +550,7 @@ def _placed(path: str, status: str) -> dict[str, StoreValue]:
 
 
 def _body_after(entry: Entry, body: Scrubbed | None) -> Scrubbed | None:
-    """The body to write; None leaves it byte for byte."""
+    """Return the body to write; None leaves it byte for byte."""
     text = entry.body if body is None else str(body)
     kept = without_replacement_line(text)
     if kept == entry.body:

@@ -1,7 +1,7 @@
-"""Scrub again: go back over what is on disk already, with the rules of today.
+"""Scrub existing data again with the current rules.
 
-Everything is scrubbed before it is written; this is for what was written before a rule existed, and for what a
-person put into a note. Reported are places and kinds, never the text that was found.
+All text is scrubbed before it is written. This module covers text that was written before a rule existed, and text
+that people put into notes. Findings report places and kinds, never the text itself.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from ..runtime.errors import (
     QueueUnavailable,
     VaultUnavailable,
 )
-from ..runtime.killpoint import kill_point
 from ..runtime.layout import FILE_MODE
 from ..runtime.settings import Settings
 from ..tasks.queue import queries
@@ -51,25 +50,25 @@ from .stores import open_index, vault_store
 
 @dataclass(frozen=True)
 class Found:
-    """Secrets or personal data in one place."""
+    """Secrets or personal data found in one place."""
 
     where: str
-    """vault, index, log, journal, spool, queue or state."""
+    """One of vault, index, log, journal, spool, queue, state."""
     name: str
     kinds: Mapping[str, int]
     problem: str | None = None
-    """Why it could not be removed; None when it was, or was only looked for."""
+    """Why it could not be removed; None if it was removed or only looked for."""
 
 
 def scrub_everything(settings: Settings, store: VaultStore, *, apply: bool) -> list[Found]:
-    """Look for what must not be there; with `apply`, replace it.
+    """Find secrets and personal data; with `apply`, replace them.
 
-    What cannot be read or written is told in `problem` and holds up nothing else. Raises VaultUnavailable where the
-    vault itself is away, or locked for too long.
+    What cannot be read or written is reported in `problem`; the rest is still processed. Raises VaultUnavailable if the
+    vault itself is absent or locked for too long.
     """
     journal = Journal(settings.state, store)
     found = _interrupted(journal, store)
-    # Before the notes: an undo after a run that was killed would else bring back what has gone from them.
+    # Before the notes: otherwise an undo after a killed run would bring back what was removed from them.
     in_journal, seen = _journal(journal, apply)
     found += in_journal
     changed: set[str] = set()
@@ -91,7 +90,7 @@ def scrub_everything(settings: Settings, store: VaultStore, *, apply: bool) -> l
 
 
 def _interrupted(journal: Journal, store: VaultStore) -> list[Found]:
-    """End what a crash interrupted; what it wanted to write lies beside the journal, so it is named if it can't be."""
+    """Recover an interrupted act. Its texts lie beside the journal, so it is reported if it cannot be recovered."""
     if not journal.is_interrupted:
         return []
     with store.lock():
@@ -104,7 +103,7 @@ def _interrupted(journal: Journal, store: VaultStore) -> list[Found]:
 
 
 def _journal(journal: Journal, apply: bool, seen: JournalState | None = None) -> tuple[list[Found], JournalState]:
-    """`seen`: its state when it was looked at before; what was written by others since then is looked at."""
+    """Scrub the journal's files unless their state is still `seen`; return the findings and the state after."""
     found: list[Found] = []
     with journal.store.lock():
         if journal.state_of_files() != seen:
@@ -127,20 +126,20 @@ def _journal(journal: Journal, apply: bool, seen: JournalState | None = None) ->
 
 
 def note_policy(entry: Entry) -> Policy:
-    """Mined notes and incidents are cleared of people as well; what the user wrote, of secrets.
+    """Return FULL for mined notes and incidents, SECRETS for what the user wrote.
 
-    A note of the user's own may have a property `source`, too: a page, a book. Ours names a session or records.
+    The user's own notes may have a property `source` too, such as a page or a book. Ours names a session or records.
     """
     if entry.kind == INCIDENT:
         return Policy.FULL
-    if entry.sources and entry.sources[0].host == BY_COMMAND:  # An idea that stands as the user wrote it.
+    if entry.sources and entry.sources[0].host == BY_COMMAND:  # An idea in the user's own words.
         return Policy.SECRETS
     ours = any(one.session or one.records or one.host in (AGENT_SOURCE, SKILL_KIND) for one in entry.sources)
     return Policy.FULL if ours else Policy.SECRETS
 
 
 def scrub_note(text: str, policy: Policy) -> tuple[str, Counter[str]]:
-    """The note's text without secrets, and what was found by kind. Names, dates and ids stay as they are."""
+    """Return the note's text without secrets, and the number of findings by kind. Names, dates and ids are kept."""
     parts = split_header(text)
     if parts is None:
         return str(scrub(text, policy)), _kinds(text, policy)
@@ -149,7 +148,7 @@ def scrub_note(text: str, policy: Policy) -> tuple[str, Counter[str]]:
     kinds = _kinds(body, policy)
     fields = []
     for key, field in split_fields(header):
-        # Each by itself and without its line's end: what it is replaced by must not take the next one along.
+        # One field at a time, without its line end: a replacement must not swallow the next field.
         lines = field.rstrip("\r\n")
         clean, found = _scrub_field(key, lines, policy)
         kinds += found
@@ -159,7 +158,7 @@ def scrub_note(text: str, policy: Policy) -> tuple[str, Counter[str]]:
 
 def _scrub_field(key: str | None, field: str, policy: Policy) -> tuple[str, Counter[str]]:
     if key in MACHINE_KEYS:
-        # An id may look drawn by lot, as a secret does; but the user may have written there as well.
+        # A program's id may look like a secret, so only issued tokens count here; the user may have added some.
         return str(scrub_issued(field)), _counted(issued(field))
     found = _kinds(field, policy)
     if found and key is not None and _is_clean_list(key, field, policy):
@@ -168,22 +167,23 @@ def _scrub_field(key: str | None, field: str, policy: Policy) -> tuple[str, Coun
 
 
 def _is_clean_list(key: str, field: str, policy: Policy) -> bool:
-    """Is the value a list of which no item holds a secret by itself? `[Password, "Team wiki"]` are two names; as the
-    arguments of a call the second would be the first one's value."""
+    """Whether the value is a list without a secret in any single item. `[Password, "Team wiki"]` are two names; read as
+    the arguments of a call, the second would be the value of the first."""
     items = load_fields(field).get(key)
-    if not isinstance(items, list) or "#" in field:  # A comment is in no item.
+    if not isinstance(items, list) or "#" in field:  # A comment belongs to no item.
         return False
     texts = [str(item) for item in items]
     is_command = any(text.startswith("-") for text in texts)
     return not is_command and not any(findings(f"{key}: {text}", policy) for text in texts)
 
 
-_ITS_NAME = "its name holds it: rename it by hand, and the links to it"
-_TOO_LARGE = "it is too large to be looked at: look at it by hand"
+_ITS_NAME = "its name contains it: rename the note and the links to it by hand"
+_TOO_LARGE = "it is too large to be checked: check it by hand"
 
 
 def _vault(journal: Journal, changed: set[str], kept: set[str], apply: bool) -> Iterator[Found]:
-    """`changed` gets the paths of notes that were rewritten, `kept` those of notes that still hold what they held."""
+    """Scrub the notes. Adds the paths of rewritten notes to `changed`, and of notes that could not be rewritten to
+    `kept`."""
     store = journal.store
     for path in store.walk(put_away=True):
         shown = str(scrub_issued(path))
@@ -230,28 +230,28 @@ def _rewrite(journal: Journal, path: str, text: str, clean: str) -> str | None:
     before, after = split_header(text), split_header(clean)
     if before is not None and (after is None or load_fields(before[1]).keys() != load_fields(after[1]).keys()):
         return "its frontmatter can't be changed safely: edit it by hand"
-    with store.lock():  # One that cannot be had is no fault of this note.
+    with store.lock():  # A lock that cannot be had is not this note's problem: the error passes on.
         try:
-            # The journal keeps the text before a change, so this one is not put there: only that it happened.
-            with suppress(VaultUnavailable):  # A secret goes, though the note counts as edited then.
+            # The journal keeps the text before a change, so this is not an act: only the renewal is recorded.
+            # Without the record the note counts as edited; removing the secret matters more.
+            with suppress(VaultUnavailable):
                 journal.note_renewal(path, hash_of(text), hash_of(clean))
             store.write_text(path, Scrubbed(clean), hash_of(text), keep_line_ends=True)
         except (EditConflict, PathRefused, VaultUnavailable) as error:
             store.require_vault()
             return str(error)
-    kill_point("note-scrubbed")
     return None
 
 
 # ---- the index
 
-_OF_ITS_NOTE = "the index has it from the note, which holds it still"
+_OF_ITS_NOTE = "the index has it from the note, which still holds it"
 
 
 def _index(settings: Settings, changed: bool, kept: Collection[str], apply: bool) -> list[Found]:
-    """The index is made of the notes: it is thrown away and made again rather than edited.
+    """Scrub the index: it is derived from the notes, so it is deleted and rebuilt rather than edited.
 
-    `kept` are paths of notes that hold what they held, so that the index holds it again.
+    `kept` are paths of notes that still hold their findings, so that the index will hold them again.
     """
     index_db = Path(settings.state.index_db)
     if not index_db.exists():
@@ -269,13 +269,13 @@ def _index(settings: Settings, changed: bool, kept: Collection[str], apply: bool
                     problem = _OF_ITS_NOTE if apply and path in kept else None
                     found.append(Found("index", str(scrub_issued(path)), kinds, problem))
         if apply and (found or changed):
-            # Not DELETE: what SQLite frees keeps its bytes until it is used again.
+            # Not DELETE: SQLite keeps the bytes of freed pages until they are used again.
             for name in ("", "-wal", "-shm"):
                 Path(f"{index_db}{name}").unlink(missing_ok=True)
             reconcile_now(settings, full=True)
         elif apply:
             with open_index(settings) as index:
-                index.vacuum()  # Free pages of an older version hold what was deleted from them.
+                index.vacuum()  # Freed pages of an older version may hold deleted text.
                 if not index.overwrite_removed():
                     found.append(Found("index", index_db.name, {}, _IN_USE))
         if apply:
@@ -289,7 +289,7 @@ def _index(settings: Settings, changed: bool, kept: Collection[str], apply: bool
 
 
 def _journal_line(value: Any) -> tuple[Any, Counter[str]]:
-    """A line of the journal: its texts are notes."""
+    """Scrub a line of the journal, whose texts are notes."""
     kinds: Counter[str] = Counter()
     for change in value.get("changes", []) if isinstance(value, dict) else []:
         if isinstance(change.get("before"), str):
@@ -303,7 +303,8 @@ def _journal_line(value: Any) -> tuple[Any, Counter[str]]:
 
 
 def _policy_of(path: str, text: str) -> Policy:
-    """That of the file: an undo writes the text there again. What cannot be read as a note is the user's own."""
+    """Return the policy of the journalled file, because an undo restores its text. Unreadable notes are the user's
+    own."""
     if is_outside(path):
         return Policy.SECRETS
     try:
@@ -321,7 +322,7 @@ def _secrets_only(value: Any) -> tuple[Any, Counter[str]]:
 
 
 def _mapped(value: Any, policy: Policy) -> tuple[Any, Counter[str]]:
-    """Every text in a JSON value, scrubbed."""
+    """Scrub every text in a JSON value."""
     if isinstance(value, str):
         return str(scrub(value, policy)), _kinds(value, policy)
     kinds: Counter[str] = Counter()
@@ -335,7 +336,7 @@ def _mapped(value: Any, policy: Policy) -> tuple[Any, Counter[str]]:
     if isinstance(value, dict):
         fields = {}
         for name, item in value.items():
-            # A value is told to be a secret by its name as well.
+            # A name such as "password" makes its value a secret.
             pair = f"{name}={item}" if isinstance(item, str) else ""
             if pair and not _kinds(item, policy) and (named := _kinds(pair, Policy.SECRETS)):
                 fields[name] = str(scrub(pair, Policy.SECRETS))[len(name) + 1 :]
@@ -375,10 +376,10 @@ def _lines(file: Path, where: str, clean: Any, apply: bool) -> list[Found]:
     text = "".join(lines)
     if apply and text != data:
         try:
-            if os.stat(file).st_ino != inode:  # A log that was rotated meanwhile.
+            if os.stat(file).st_ino != inode:  # The log was rotated meanwhile.
                 return _lines(file, where, clean, apply)
             _write(file, text.encode("utf-8", "surrogateescape"))
-        except FileNotFoundError:  # A job that the worker has taken meanwhile: it must not come a second time.
+        except FileNotFoundError:  # The worker has taken this job meanwhile; writing it back would run it twice.
             return []
         except OSError as error:
             return [Found(where, file.name, kinds, f"it can't be written: {error.strerror}")]
@@ -386,11 +387,10 @@ def _lines(file: Path, where: str, clean: Any, apply: bool) -> list[Found]:
 
 
 def _write(file: Path, data: bytes) -> None:
-    """Whoever is killed meanwhile leaves the old file. Programs open it for each line, not so their stderr."""
+    """Replace the file atomically; rewrite stderr logs in place, because programs keep those open."""
     if file.suffix != ".stderr":
         replace_file(file, data)
         return
-    # In place: programs that have the file open go on writing to it.
     descriptor = os.open(file, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, FILE_MODE)
     with open(descriptor, "wb") as out:
         out.write(data)
@@ -405,7 +405,7 @@ _ENDED = frozenset({"done", "dead", "cancelled"})
 
 
 def _queue(settings: Settings, apply: bool) -> list[Found]:
-    """Errors, histories and arguments of jobs. Arguments hold ids and paths, and a job that waits keeps its own."""
+    """Scrub the errors, histories and arguments of jobs. Arguments hold ids and paths; a waiting job keeps its own."""
     if not Path(settings.state.queue_db).exists():
         return []
     found = []
@@ -428,7 +428,7 @@ def _queue(settings: Settings, apply: bool) -> list[Found]:
                         parameters = {"id": job_id, "error": new_error, "history": json.dumps(new_history)}
                         conn.execute(queries.REPLACE_TEXTS_OF_JOB, {**parameters, "args": json.dumps(new_args)})
             if apply:
-                # Pages that were freed before hold what was deleted from them.
+                # Pages freed earlier may hold deleted text.
                 ledger.read("VACUUM")
         if apply and not checkpoint(settings.state.queue_db):
             found.append(Found("queue", "queue.db", {}, _IN_USE))
@@ -438,7 +438,7 @@ def _queue(settings: Settings, apply: bool) -> list[Found]:
 
 
 def _args_of(text: str) -> Any:
-    """The arguments of a job; its text where that is no JSON."""
+    """Return the arguments of a job, or the text itself if it is not JSON."""
     try:
         return json.loads(text)
     except ValueError:
@@ -446,7 +446,7 @@ def _args_of(text: str) -> Any:
 
 
 def _state(settings: Settings, apply: bool) -> list[Found]:
-    """Where scans have come to, and what money was spent on: addresses of sources, which may hold credentials."""
+    """Scrub the cursors of scans and the subjects of spending: addresses of sources, which may hold credentials."""
     state_db = Path(settings.state.state_db)
     if not state_db.exists():
         return []
@@ -465,7 +465,7 @@ def _state(settings: Settings, apply: bool) -> list[Found]:
     try:
         rows = replace_texts(state_db, clean, apply=apply)
         found = [Found("state", state_db.name, kinds)] if rows else []
-        if apply and not checkpoint(state_db):  # Also for a run before, which was killed before it came to this.
+        if apply and not checkpoint(state_db):  # Also completes an earlier run that was killed before this.
             found.append(Found("state", state_db.name, {}, _IN_USE))
     except QueueUnavailable as error:
         return [Found("state", state_db.name, {}, str(error))]
@@ -473,7 +473,7 @@ def _state(settings: Settings, apply: bool) -> list[Found]:
 
 
 def _copies(settings: Settings) -> list[Found]:
-    """Daily copies hold what the databases held: they are made anew."""
+    """Make the daily copies of the databases anew, because they hold what the databases held."""
     found = []
     for path in (Path(settings.state.queue_db), Path(settings.state.state_db)):
         copy = backup_of(path)

@@ -1,8 +1,8 @@
-"""Proposals from what repositories already tell an agent: planned, shown, and put into the review on the user's word.
+"""Propose entries from a repository's instruction files: plan, show, and add to the review on the user's request.
 
-The manifest (state.db, scan `seed`) holds for each file what was proposed from it and what ranked below the limit, as
-fingerprints of scrubbed sentences. It makes a second run quiet; what the user decided is in the vault and stays decided
-without it.
+The manifest (state.db, scan `seed`) records for each file what was proposed and what ranked below the limit, as
+fingerprints of scrubbed sentences, so that a second run does not repeat itself. The user's decisions are in the vault
+and hold without it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from typing import Final
 from ..pipelines.routing import PUT_AWAY_STATUSES, REJECTED_STATUSES, Tier
 from ..pipelines.scrub import scrub
 from ..pipelines.seeding import LeftOut, Proposal, decision_in, index_of, is_injection, left_out_of, memory_in, rules_in
-from ..runtime.killpoint import kill_point
 from ..runtime.layout import DEFAULT_GROUP, PROJECTS, REVIEW
 from ..runtime.settings import Settings
 from ..runtime.slug import mining_slug
@@ -35,39 +34,39 @@ from .remembering import free_path
 
 SCAN = "seed"
 HABITS = frozenset({"preferences", "convention"})
-"""Kinds of proposals that may be habits for all work."""
+"""Kinds of proposals that may be habits for all projects."""
 INDEX: Final = "index"
 INDEX_KIND = "project-index"
 INDEX_SCORE = 3.5
 INDEX_NAMES_CHARACTERS = 200
 DEFAULT_MOST = 20
-"""Proposals of one run. What a person decides on in one sitting; the rest is one `--more` away."""
+"""Proposals per run: what a person decides on in one sitting. `--more` gives the next."""
 BLOCK = 5
-"""So many of each file come before the next so many of any: a long file must not crowd out the short ones."""
+"""Every file may propose this many before any file proposes more, so that a long file does not crowd out short ones."""
 _KEY_CHARACTERS = 16
 
 
 @dataclass(frozen=True)
 class PlannedProposal:
-    """One proposal, scrubbed, and the file it is from."""
+    """A scrubbed proposal and its file."""
 
     file: InstructionFile
     proposal: Proposal
 
     @property
     def group(self) -> str:
-        """Where it belongs once it is approved."""
+        """The folder for the approved entry."""
         return f"{PROJECTS}/{self.file.project}" if self.file.project else DEFAULT_GROUP
 
     @property
     def key(self) -> str:
-        """In the manifest."""
+        """Its key in the manifest."""
         return self.proposal.fingerprint[:_KEY_CHARACTERS]
 
 
 @dataclass(frozen=True)
 class LeftLine:
-    """A sentence of a file that is not proposed, scrubbed, and why."""
+    """A scrubbed sentence that is not proposed, and why."""
 
     file: InstructionFile
     line: int
@@ -82,19 +81,19 @@ class SeedPlan:
     files: tuple[InstructionFile, ...]
     unread: tuple[Unread, ...]
     chosen: tuple[PlannedProposal, ...]
-    """In the order in which they are put into the review, the strongest first."""
+    """Strongest first, which is the order in the review."""
     held: tuple[PlannedProposal, ...]
-    """What ranks below the limit."""
+    """Proposals that rank below the limit."""
     known: int
-    """Sentences that the vault holds already, or that the user rejected."""
+    """Number of sentences that the vault has already or that the user rejected."""
     unchanged: int
-    """Files that are as the manifest knows them."""
+    """Number of files unchanged since the manifest."""
     left_out: tuple[LeftLine, ...]
-    """What the files say and is no rule, file by file, unchanged ones included."""
+    """Sentences that are not rules, by file, including unchanged files."""
 
 
 class Seeding:
-    """The instruction files of some repositories and one vault."""
+    """Plans and carries out seeding from repositories into one vault."""
 
     def __init__(self, settings: Settings, store: VaultStore) -> None:
         self._settings = settings
@@ -111,10 +110,10 @@ class Seeding:
         more: bool = False,
         again: bool = False,
     ) -> SeedPlan:
-        """Read everything, decide, write nothing.
+        """Read all files and return the plan, without writing.
 
-        `more`: what earlier runs held back as well; `again`: as if there were no manifest. Raises UsageError for
-        what is no folder, VaultUnavailable.
+        `more` includes what earlier runs held back; `again` ignores the manifest. Raises UsageError for a path that is
+        not a folder, VaultUnavailable.
         """
         files, unread = self._files(repositories, user)
         manifest = {} if again else self._cursors.all()
@@ -124,7 +123,7 @@ class Seeding:
         unchanged = known = 0
         seen: set[tuple[str, str]] = set()
         every = [*files, *_indexes(files)]
-        for file in sorted(every, key=lambda file: bool(file.project)):  # what holds everywhere first
+        for file in sorted(every, key=lambda file: bool(file.project)):  # General rules first.
             for left in _left_out(file):
                 if is_injection(left.sentence):
                     unread.append(_over_your_head(file, left.line))
@@ -154,16 +153,16 @@ class Seeding:
         return SeedPlan(tuple(files), tuple(unread), ordered[:most], ordered[most:], known, unchanged, tuple(left_out))
 
     def carry_out(self, plan: SeedPlan) -> list[str]:
-        """Put the chosen ones into the review and remember what was done; the paths of the new notes.
+        """Add the chosen proposals to the review and record them; return the paths of the new notes.
 
-        Done again after a crash it proposes nothing twice: what is in the vault is known there.
+        Repeated after a crash it proposes nothing twice, because the vault shows what was written.
         """
         run = self._journal.new_run(SCAN)
         written = []
         with self._journal.locked():
             memories = VaultMemories(self._store, self._settings)
             for planned in plan.chosen:
-                if _is_known(planned, memories):  # written meanwhile, by another run or a reflection
+                if _is_known(planned, memories):  # Written meanwhile by another run or a reflection.
                     continue
                 path = free_path(f"{DEFAULT_GROUP}/{REVIEW}/{mining_slug(planned.proposal.title)}.md", self._store)
                 text = self._compose(path, planned)
@@ -172,7 +171,6 @@ class Seeding:
                 )
                 memories.learned(path, text)
                 written.append(path)
-                kill_point("seed-proposed")
         self._remember(plan)
         return written
 
@@ -218,7 +216,7 @@ class Seeding:
                 "fingerprint": proposal.fingerprint,
                 "confidence": str(Tier.MEDIUM),
                 "occurrences": 1,
-                # What such a file says to every session may be said to every session: the review offers it.
+                # A file for every session may become a habit for every session: the review offers it.
                 "channel": "core" if file.kind == "instructions" and proposal.kind in HABITS else None,
                 "source": [Source(file.kind, "", (" ".join(reference.split()),))],
             },
@@ -228,7 +226,7 @@ class Seeding:
 
 
 def _proposals(file: InstructionFile) -> list[PlannedProposal]:
-    """What the file would give, the strongest first; scrubbed before anything is compared or remembered."""
+    """Return the file's proposals, strongest first, scrubbed before they are compared or recorded."""
     match file.kind:
         case "instructions":
             found = rules_in(file.text)
@@ -257,7 +255,7 @@ def _proposals(file: InstructionFile) -> list[PlannedProposal]:
 
 
 def _indexes(files: Sequence[InstructionFile]) -> list[InstructionFile]:
-    """For each project what its files say together: what it is, and where its decisions stand."""
+    """Return a proposal per project that sums up its files: what the project is, and where its decisions are."""
     found = []
     for project in sorted({file.project for file in files} - {""}):
         own = [file for file in files if file.project == project and file.kind != "memory"]
@@ -276,7 +274,7 @@ def _indexes(files: Sequence[InstructionFile]) -> list[InstructionFile]:
 
 
 def _left_out(file: InstructionFile) -> list[LeftLine]:
-    """What the file says and is not proposed; of a file that is one proposal or none, the reason why it is none."""
+    """Return the sentences that are not proposed, or why a file proposes nothing."""
     left: list[LeftOut] = []
     if file.kind == "instructions" or (file.kind == "memory" and memory_in(file.text) is None):
         left = left_out_of(file.text)
@@ -290,8 +288,8 @@ def _over_your_head(file: InstructionFile, line: int) -> Unread:
 
 
 def _is_known(planned: PlannedProposal, memories: VaultMemories) -> bool:
-    """Does the vault say it already of this project, also as something that waits, or was it rejected, wherever? What
-    was put away is news."""
+    """Whether the vault has it for this project, also as a proposal, or the user rejected it for any project. Archived
+    entries do not count."""
     same = memories.saying(planned.proposal.statement, planned.proposal.kind)
     reach = ("", planned.file.project)
     return any(

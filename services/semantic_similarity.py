@@ -1,4 +1,4 @@
-"""Likeness in meaning, asked of the recall service; without it, wording alone decides."""
+"""Similarity in meaning from the recall service; without it, only the wording decides."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ..runtime.errors import ModelUnavailable
 from ..runtime.settings import Settings
 
 ANSWER_SECONDS = 3.0
-"""The vault's lock is held meanwhile."""
+"""Time limit; the vault's lock is held meanwhile."""
 MOST_TEXTS = 64
 
 
 class SemanticSimilarity:
-    """Cosines of texts. Once the service fails to answer it is not asked again."""
+    """Cosine similarities of texts. After the service has failed once it is not asked again."""
 
     def __init__(self, settings: Settings) -> None:
         self._client: RecallClient | None = RecallClient(settings.state.recall_socket)
@@ -31,13 +31,13 @@ class SemanticSimilarity:
         self.close()
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         if self._client is not None:
             self._client.close()
             self._client = None
 
     def cosines(self, text: str, others: Sequence[str]) -> list[float | None]:
-        """Of `text` and each of the others; None where there is no vector."""
+        """Return the similarity of `text` to each of the others; None without vectors."""
         asked = others[:MOST_TEXTS]
         self._embed([one for one in dict.fromkeys([text, *asked]) if one not in self._vectors])
         own = self._vectors.get(text)
@@ -56,7 +56,7 @@ class SemanticSimilarity:
 
 
 def _cosine(one: array[float] | None, other: array[float] | None) -> float | None:
-    """Of two vectors of unit length."""
+    """Return the cosine of two unit vectors."""
     if one is None or other is None or len(one) != len(other):
         return None
     return sum(a * b for a, b in zip(one, other, strict=True))

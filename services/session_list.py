@@ -1,14 +1,15 @@
-"""Sessions and what was learned from each: from markers, backfill, index, journal and ledger."""
+"""List sessions and what was learned from each, from markers, backfill, index, journal and ledger."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
+from typing import TypeVar
 
 from ..index.catalog_reader import CatalogReader, EntryRow
 from ..pipelines.scrub import Policy, scrub
@@ -45,11 +46,13 @@ from .corpus.store import CorpusStore, OldSession
 from .journal import Journal
 from .stores import vault_store
 
+T = TypeVar("T")
+
 WORDS_CHARACTERS = 80
 MOST_TURNS = 20
-"""So many of a session are looked through for the first that the user typed."""
+"""How many records are searched for the first one that the user typed."""
 OLD = "old"
-"""State of a session that was mined from its transcript, and has no marker."""
+"""State of a session without a marker that was mined from its transcript."""
 
 
 @dataclass(frozen=True)
@@ -58,14 +61,14 @@ class SessionRow:
 
     id: str
     last: float
-    """Its last event, or when its transcript was last written, or the day of its newest entry; unix seconds."""
+    """Unix seconds of its last event, else of its transcript's last change, else the day of its newest entry."""
     state: str
-    """START, REFLECTED, OLD, or '' when nothing but its entries is left of it: then `last` is only a day."""
+    """START, REFLECTED, OLD, or '' if only its entries are left; `last` is a day then."""
     learned: int
-    """Entries that were first learned in it."""
+    """Number of entries first learned in it."""
     marker: Marker | None = None
     old: OldSession | None = None
-    """When it was mined from its transcript, without a marker."""
+    """When it was mined from its transcript without a marker."""
 
     @property
     def host(self) -> str:
@@ -83,7 +86,7 @@ class SessionRow:
 
     @property
     def transcript(self) -> str:
-        """Its path; '' when it is not known."""
+        """Path of the transcript; '' if unknown."""
         return self.marker.transcript if self.marker is not None else self.old.path if self.old is not None else ""
 
     @property
@@ -94,7 +97,7 @@ class SessionRow:
 
 @dataclass(frozen=True)
 class SessionPage:
-    """One page of sessions, the last first. `number` counts from 1 and is one that there is."""
+    """One page of sessions, latest first. `number` counts from 1 and is always an existing page."""
 
     rows: tuple[SessionRow, ...]
     total: int
@@ -104,36 +107,36 @@ class SessionPage:
 
 @dataclass(frozen=True)
 class TakenBackNote:
-    """A note of the session that an undo removed or changed back."""
+    """A note of the session that an undo removed or restored."""
 
     title: str
     path: str
     at: str
     """UTC, ISO 8601 with Z."""
     is_gone: bool
-    """The undo removed it; else it took back what this session had changed in it."""
+    """Whether the undo removed the note; otherwise it reverted this session's change."""
 
 
 @dataclass(frozen=True)
 class SessionStory:
-    """All that is known of one session."""
+    """All that is known about one session."""
 
     row: SessionRow
     unmined: int | None
-    """Bytes of the transcript that were not mined yet; None when it is not there."""
+    """Bytes of the transcript that are not mined yet; None if there is no transcript."""
     learned: tuple[EntryRow, ...]
     confirmed: tuple[EntryRow, ...]
-    """Entries of other sessions that this one said again or changed."""
+    """Entries of other sessions that this one repeated or changed."""
     cost: Entry | None
     jobs: tuple[Job, ...]
     taken_back: tuple[TakenBackNote, ...] = ()
-    """What `memory undo` took back of it, as the journal remembers; the newest first."""
+    """What `memory undo` reverted, as far as the journal goes back; newest first."""
 
 
 def session_page(
     settings: Settings, number: int, size: int, *, search: str = "", only_learned: bool = False
 ) -> SessionPage:
-    """Sessions by their last event; `search` is a part of the id, of the host or of the folder."""
+    """Return sessions by their last event; `search` is a part of the id, the host or the folder."""
     learned = _learned(settings)
     rows = _rows(settings, learned)
     if only_learned:
@@ -149,7 +152,7 @@ def session_page(
 
 
 def session_story(settings: Settings, session: str) -> SessionStory:
-    """One session. Raises UsageError when nothing is known of it."""
+    """Return one session. Raises UsageError if nothing is known about it."""
     if not is_session_id(session):
         raise UsageError(f"{session[:80]!r} is not a session's id")
     entries = _entries(settings, session)
@@ -160,7 +163,7 @@ def session_story(settings: Settings, session: str) -> SessionStory:
         jobs = tuple(ledger.of_session(session))
     taken_back = _taken_back(settings, session)
     if row is None and not entries and not jobs and not taken_back:
-        raise UsageError(f"nothing is known of a session {session}")
+        raise UsageError(f"there is no session {session}")
     if row is None:
         days = [entry.created or "" for entry in entries]
         times = [_day(max(days, default="")), *(job.created_at for job in jobs), *(_day(one.at) for one in taken_back)]
@@ -179,8 +182,8 @@ def session_story(settings: Settings, session: str) -> SessionStory:
 
 
 def session_names(settings: Settings, sessions: Iterable[str]) -> dict[str, str]:
-    """What tells sessions apart in a list, by id: the first words that the user typed, where receipts.prompts allows
-    it, else the title of the first entry that was learned; a session with neither is left out."""
+    """Return a name for each session by id: the first words the user typed if receipts.prompts allows it, else the
+    title of the first entry learned; a session with neither is left out."""
     wanted = list(sessions)
     names: dict[str, str] = {}
     with suppress(IndexUnavailable), closing(CatalogReader(Path(settings.state.index_db))) as reader, reader.snapshot():
@@ -206,7 +209,7 @@ def _first_words(row: SessionRow) -> str:
 
 
 def _rows(settings: Settings, learned: Mapping[str, tuple[int, str]]) -> list[SessionRow]:
-    """All, the last first; markers are only looked at, not read."""
+    """Return all rows, latest first; markers are only listed, not read."""
     markers = settings.state.markers
     rows: dict[str, SessionRow] = {}
     for state in (REFLECTED, START):
@@ -228,35 +231,34 @@ def _old(settings: Settings) -> Mapping[str, OldSession]:
 
 
 def _learned(settings: Settings) -> Mapping[str, tuple[int, str]]:
-    index = Path(settings.state.index_db)
-    with suppress(IndexUnavailable), closing(CatalogReader(index)) as reader, reader.snapshot():
-        return reader.count_by_session()
-    return {}
+    return _from_index(settings, CatalogReader.count_by_session, {})
 
 
 def _entries(settings: Settings, session: str) -> list[EntryRow]:
-    index = Path(settings.state.index_db)
-    with suppress(IndexUnavailable), closing(CatalogReader(index)) as reader, reader.snapshot():
-        return reader.entries_of_session(session)
-    return []
+    return _from_index(settings, lambda reader: reader.entries_of_session(session), [])
+
+
+def _from_index(settings: Settings, query: Callable[[CatalogReader], T], absent: T) -> T:
+    """Return the result of a query of the index; `absent` if it cannot be read."""
+    with suppress(IndexUnavailable), closing(CatalogReader(Path(settings.state.index_db))) as reader, reader.snapshot():
+        return query(reader)
+    return absent
 
 
 def _confirmed(settings: Settings, session: str, known: set[str]) -> tuple[EntryRow, ...]:
-    """By the journal, which remembers some months: the entries name all their sessions, the index the first.
+    """Read from the journal, which goes back some months: entries name all their sessions, the index only the first.
 
-    A note where the journal says may by now be another's: what was written was taken back, or deleted and said again.
+    A path from the journal may now hold another note: the written one was undone, or deleted and written again.
     """
     journal = Journal(settings.state, vault_store(settings))
     paths = {change.path for act in journal.acts_of(session) for change in act.changes} - known
-    again = [path for path in paths if _came_up_again(_read(settings, path), session)]
-    index = Path(settings.state.index_db)
-    with suppress(IndexUnavailable), closing(CatalogReader(index)) as reader, reader.snapshot():
-        return tuple(reader.entries_at_paths(again))
-    return ()
+    entries = filter(None, (_read(settings, path) for path in paths))
+    again = [entry.path for entry in entries if any(source.session == session for source in entry.sources[1:])]
+    return _from_index(settings, lambda reader: tuple(reader.entries_at_paths(again)), ())
 
 
 def _taken_back(settings: Settings, session: str) -> tuple[TakenBackNote, ...]:
-    """By the journal, which remembers some months."""
+    """Read from the journal, which goes back some months."""
     journal = Journal(settings.state, vault_store(settings))
     written = {act.id: {change.path for change in act.changes} for act in journal.acts_of(session)}
     found: dict[str, TakenBackNote] = {}
@@ -271,10 +273,6 @@ def _taken_back(settings: Settings, session: str) -> tuple[TakenBackNote, ...]:
     return tuple(found.values())
 
 
-def _came_up_again(entry: Entry | None, session: str) -> bool:
-    return entry is not None and any(source.session == session for source in entry.sources[1:])
-
-
 def _read(settings: Settings, path: str) -> Entry | None:
     with suppress(EntryNotFound, EntryInvalid, PathRefused):
         return vault_store(settings).read(path)
@@ -282,8 +280,8 @@ def _read(settings: Settings, path: str) -> Entry | None:
 
 
 def _with_markers(settings: Settings, rows: Iterable[SessionRow]) -> list[SessionRow]:
-    """The rows, those that have a marker with what it says."""
-    markers = settings.state.markers  # once: it is the hash of the vault's real path
+    """Return the rows, completed from their markers if there are any."""
+    markers = settings.state.markers  # Computed once: it hashes the vault's real path.
     return [
         replace(row, marker=read_marker(marker_path(markers, row.id, row.state)))
         if row.marker is None and row.state in (START, REFLECTED)

@@ -1,6 +1,6 @@
-"""Which sessions still have something to mine: read off the markers, never off the queue.
+"""Find the sessions that still have something to mine, from the markers and not from the queue.
 
-Delete queue.db and the next sweep makes every job again.
+If queue.db is deleted, the next sweep creates every job again.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from ..vault.marker import (
 )
 
 OUTSIDE = "the transcript lies outside the agent hosts' folders: refused"
-"""Why the job of such a session is dead."""
+"""Error text of a session's job that is dead."""
 
 FUTURE_SECONDS = 60.0
-"""A file's time may be ahead by as much: another machine's clock gave it."""
+"""Tolerance for a file time in the future, set by another machine's clock."""
 
 
 class Verdict(Enum):
-    """What the sweep does with a marker."""
+    """The sweep's decision about a marker."""
 
     LIVE = "live"
     MINE = "mine"
@@ -49,38 +49,38 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class SessionFacts:
-    """What is known of one session; sizes in bytes, silence in seconds since its last sign of life."""
+    """Facts about one session: sizes in bytes, silence in seconds since its last activity."""
 
     silent: float
     offset: int
     size: int | None
-    """None: the transcript can't be looked at now."""
+    """None: the transcript cannot be accessed now."""
     is_gone: bool = False
-    """Its host has deleted it."""
+    """Its host has deleted the transcript."""
 
 
 def judge(facts: SessionFacts, *, idle_seconds: float, crash_seconds: float) -> Verdict:
-    """Decide on one session. A session that spoke lately is live, whatever its marker says."""
+    """Decide on one session. A recently active session is live, whatever its marker says."""
     if facts.size is None:
         return Verdict.DEAD_POINTER if facts.is_gone and facts.silent >= crash_seconds else Verdict.LIVE
-    if facts.size != facts.offset:  # A shorter one was rewritten: what it says now may not have been read.
+    if facts.size != facts.offset:  # A shorter transcript was rewritten, so its text may be new.
         return Verdict.MINE if facts.silent >= min(idle_seconds, crash_seconds) else Verdict.LIVE
     return Verdict.FINISHED if facts.silent >= crash_seconds else Verdict.LIVE
 
 
 @dataclass(frozen=True)
 class Unmined:
-    """A silent session with bytes that were not mined."""
+    """A silent session with bytes that are not mined."""
 
     session: str
     transcript: str
     last_sign: float
-    """Unix seconds of its last event, or of the last line in its transcript."""
+    """Unix seconds of its last event or of its transcript's last line."""
 
 
 @dataclass(frozen=True)
 class SweepResult:
-    """Sessions by what was found out about them; ids of those that are over."""
+    """Number of sessions by verdict, and the ids of those that are over."""
 
     to_mine: tuple[Unmined, ...]
     finished: tuple[str, ...]
@@ -88,10 +88,10 @@ class SweepResult:
 
 
 def sweep(markers: str, roots: Sequence[str], *, now: float, idle_seconds: float, crash_seconds: float) -> SweepResult:
-    """Look at every open marker; finished and dead ones are put away, those to mine are returned. `roots` are the
-    folders in which hosts keep transcripts.
+    """Check every open marker: put finished and dead ones away, and return those to mine. `roots` are the hosts'
+    transcript folders.
 
-    A transcript that grew without a hook (a host that was killed while writing) counts as a sign of life.
+    A transcript that grew without a hook (its host was killed while writing) counts as activity.
     """
     found: dict[Verdict, list[Unmined]] = {verdict: [] for verdict in Verdict}
     for session in list_markers(markers, REFLECTED):
@@ -99,7 +99,7 @@ def sweep(markers: str, roots: Sequence[str], *, now: float, idle_seconds: float
         if _has_changed(marker_path(markers, session, REFLECTED), roots):
             resume_marker(markers, session)
     for session in list_markers(markers):
-        # What is wrong with the place of one session (too long a name, say) must not hide the others.
+        # A problem with one session, such as a name that is too long, must not block the others.
         with contextlib.suppress(OSError, ValueError):
             if looked := _look_at(markers, session, roots, now, idle_seconds, crash_seconds):
                 verdict, unmined = looked
@@ -118,7 +118,7 @@ def sweep(markers: str, roots: Sequence[str], *, now: float, idle_seconds: float
 def _look_at(
     markers: str, session: str, roots: Sequence[str], now: float, idle_seconds: float, crash_seconds: float
 ) -> tuple[Verdict, Unmined] | None:
-    """The verdict on one session's open marker; None where it is gone or damaged. Raises OSError, ValueError."""
+    """Return the verdict on one open marker; None if it is gone or damaged. Raises OSError, ValueError."""
     path = marker_path(markers, session)
     marker, event_at = read_marker(path), last_event_at(path)
     if marker is None or event_at is None:
@@ -133,7 +133,7 @@ def _look_at(
         if status.modified <= now + FUTURE_SECONDS:
             event_at = max(event_at, status.modified)
         has_news = _has_news(marker, status.size, roots)
-        # Of a compressed one the size says nothing.
+        # The size of a compressed transcript says nothing.
         size = max(status.size, marker.offset + _is_compressed(marker)) if has_news else marker.offset
     except FileNotFoundError:
         is_gone = _is_in_reach(marker.transcript, roots)
@@ -145,30 +145,29 @@ def _look_at(
 
 
 def _from_now_on(path: str, now: float) -> float:
-    """Date the last event of a session today that is dated in the future: the clock was ahead then, and until that day
-    the session would count as live."""
+    """Date a session's last event today if it lies in the future: the clock was wrong then, and the session would count
+    as live until that day."""
     with contextlib.suppress(FileNotFoundError):
         os.utime(path, (now, now))
     return now
 
 
 def follow_transcript(markers: str, marker: Marker, roots: Sequence[str]) -> Marker:
-    """Have the marker name the place that its transcript was moved to: who moves or renames a project's folder moves
-    the host's folder of it too, and the session goes on there; Codex compresses one that nobody goes on with. Raises
-    OSError.
+    """Update the marker of a transcript that has moved; return it unchanged if the transcript is in place or nowhere.
 
-    An unchanged marker if the transcript is where it was, or nowhere.
+    Moving or renaming a project's folder moves the host's folder for it, and the session continues there; Codex
+    compresses finished transcripts. Raises OSError.
     """
     if os.path.lexists(marker.transcript):
         return marker
-    from ..sources.transcripts.hosts import find_session  # Its readers' patterns take a while to compile.
+    from ..sources.transcripts.hosts import find_session  # Imported late: its patterns take a while to compile.
 
     compressed = Path(marker.transcript + SUFFIX)
     found = find_session(marker.session_id, marker.host or "claude", map(Path, roots))
     if found is None and compressed.is_file():
         found = compressed
     known = None if found is None else resolve_within(str(found), roots)
-    newest = read_marker(marker_path(markers, marker.session_id))  # A job may have mined on during the search.
+    newest = read_marker(marker_path(markers, marker.session_id))  # A job may have mined meanwhile.
     if known is None or newest is None or newest.transcript != marker.transcript:
         return newest or marker
     moved = newest.with_transcript(known)
@@ -177,7 +176,7 @@ def follow_transcript(markers: str, marker: Marker, roots: Sequence[str]) -> Mar
 
 
 def _is_in_reach(transcript: str, roots: Sequence[str]) -> bool:
-    """Whether the place of a transcript can be looked at: a volume that is away leaves no folder, or an empty one."""
+    """Whether a transcript's place can be accessed: a missing volume leaves no folder, or an empty one."""
     place = next((root for root in roots if resolve_within(transcript, [root])), os.path.dirname(transcript))
     try:
         with os.scandir(place) as found:
@@ -187,8 +186,8 @@ def _is_in_reach(transcript: str, roots: Sequence[str]) -> bool:
 
 
 def _has_news(marker: Marker, size: int, roots: Sequence[str]) -> bool:
-    """Whether a reading would find anything. Half a line, which a host that was killed leaves, is nothing to read: its
-    session is over. Raises OSError."""
+    """Whether a reading would find anything. A half line, left by a host that was killed, does not count. Raises
+    OSError."""
     if (size <= marker.offset and not _is_compressed(marker)) or resolve_within(marker.transcript, roots) is None:
         return size != marker.offset
     return any(True for _ in complete_lines(Path(marker.transcript), marker.offset))
@@ -207,9 +206,9 @@ def _has_changed(path: str, roots: Sequence[str]) -> bool:
 
 
 def collect_old_markers(markers: str, *, now: float, days: int) -> int:
-    """Delete what belongs to sessions that were reflected more than `days` ago; how many files went.
+    """Delete the markers of sessions that were reflected more than `days` ago; return the number of files deleted.
 
-    An open marker is not old: what it points to was not mined yet.
+    An open marker is never old, because its session is not mined yet.
     """
     limit = now - days * SECONDS_PER_DAY
     gone = 0

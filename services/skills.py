@@ -1,7 +1,7 @@
 """Keep one entry for each skill on this machine, in step with its source.
 
-A child process reads the skills, which are strangers' files, and prints what they say of themselves, scrubbed; this
-side decides and writes. Each step is one change of one file, so a run that was cut short is simply done again.
+A child process reads the skills, whose files are untrusted, and prints their scrubbed descriptions; this process
+decides and writes. Each step changes one file, so an interrupted run can simply be repeated.
 
 `python -m memoryvault.services.skills` is the child: the roots as JSON on stdin, a scan as JSON on stdout.
 """
@@ -35,7 +35,6 @@ from ..pipelines.skills import (
     title_of,
 )
 from ..runtime.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound
-from ..runtime.killpoint import kill_point
 from ..runtime.layout import ARCHIVE, DEFAULT_GROUP, SKILLS, home_folder
 from ..runtime.priority import lower_priority
 from ..runtime.settings import Settings
@@ -52,26 +51,26 @@ from ..vault.store import VaultStore
 from .cursors import Cursors
 
 SCAN = "skills"
-"""Scan name under which the folders stand that are looked through besides the host's own."""
+"""Scan name of the folders that are searched in addition to the host's own."""
 MAX_SKILLS = 5000
 NICENESS = 10
 
 
 @dataclass(frozen=True)
 class Scan:
-    """What the roots hold."""
+    """The skills found below the roots."""
 
     skills: tuple[Skill, ...]
     unreadable: tuple[str, ...]
-    """Paths of skills that are there but could not be read."""
+    """Paths of skills that exist but could not be read."""
     uncertain: tuple[str, ...]
-    """Folders that could not be looked through whole: what is missing from them may still be there."""
+    """Folders that could not be read completely: a skill missing there may still exist."""
     warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class SkillIndexReport:
-    """What an indexing did."""
+    """The results of an indexing run."""
 
     written: int
     updated: int
@@ -90,12 +89,12 @@ class SkillIndexReport:
 
 
 def remember_root(settings: Settings, path: Path) -> None:
-    """Look through this folder from now on. Its skills are the user's choice, so they hold in every project."""
+    """Search this folder from now on. The user chose it, so its skills apply in every project."""
     Cursors(settings.state.state_db, SCAN).set(str(path), {"owner": "given"})
 
 
 def forget_root(settings: Settings, path: Path) -> bool:
-    """Look through it no longer; False when it was not known. The next indexing archives its entries."""
+    """Stop searching this folder; False if it was not known. The next indexing archives its entries."""
     cursors = Cursors(settings.state.state_db, SCAN)
     known = cursors.get(str(path)) is not None
     cursors.forget(str(path))
@@ -115,9 +114,9 @@ def all_roots(
     without: Collection[Path] = (),
     remember: bool = True,
 ) -> list[SkillRoot]:
-    """The host's folders, the projects that sessions ran in, and what was named. Remembers new projects, if it may.
+    """Return the host's folders, the projects of sessions, and the named folders. Remembers new projects if possible.
 
-    As if `also` were remembered and `without` forgotten.
+    `also` and `without` are treated as if they were remembered and forgotten.
     """
     cursors = Cursors(settings.state.state_db, SCAN)
     known: dict[str, Mapping[str, Any]] = dict(cursors.all())
@@ -151,7 +150,7 @@ def _session_folders(settings: Settings) -> set[str]:
 
 
 def _with_skills(cwd: str, home: str) -> Path | None:
-    """The nearest folder at or above `cwd`, below the home folder, that brings skills for those who work in it."""
+    """Return the nearest folder at or above `cwd`, below the home folder, that contains skills."""
     if not cwd.startswith("/"):
         return None
     folder = Path(os.path.realpath(cwd))
@@ -168,7 +167,7 @@ def _with_skills(cwd: str, home: str) -> Path | None:
 
 
 def scan(roots: Sequence[SkillRoot], home: str) -> Scan:
-    """Read the skills below the roots; each file once, for the first root that holds it."""
+    """Read each skill below the roots once, for the first root that contains it."""
     skills: dict[str, Skill] = {}
     unreadable: list[str] = []
     uncertain: list[str] = []
@@ -219,7 +218,7 @@ def scan(roots: Sequence[SkillRoot], home: str) -> Scan:
 
 
 def _shown(path: str, home: str) -> str:
-    """With the home folder as `~`: entries are synced, and a user's name is nobody's business."""
+    """Return the path with `~` for the home folder: entries are synced, and the user's name is private."""
     return "~" + path[len(home) :] if home != "/" and path.startswith(home.rstrip("/") + "/") else path
 
 
@@ -229,7 +228,7 @@ def _shown(path: str, home: str) -> str:
 def index_skills(
     found: Scan, store: VaultStore, check: Callable[[], None] = lambda: None, *, dry_run: bool = False
 ) -> SkillIndexReport:
-    """Bring the entries in step. `check` may raise before each write. Raises VaultUnavailable."""
+    """Update the entries. `check` may raise before each write. Raises VaultUnavailable."""
     notes = _our_notes(store)
     entries = [_as_skill_entry(note) for note in notes]
     paths = {skill.path for skill in found.skills} | set(found.unreadable)
@@ -245,7 +244,6 @@ def index_skills(
     counts = {"written": 0, "updated": 0, "moved": 0, "restored": 0, "archived": 0}
     for step in steps:
         check()
-        kill_point("skills-step")
         name = _name_of(step)
         if not dry_run:
             try:
@@ -294,7 +292,7 @@ def _field(entry: Entry, name: str) -> str:
 def _as_skill_entry(entry: Entry) -> SkillEntry:
     return SkillEntry(
         entry=entry.path,
-        # One that the user archived in its place is the user's business, not a skill that went.
+        # An entry that the user has archived stays archived; its skill is not missing.
         status="archived" if not entry.path.startswith(SKILLS + "/") else "active",
         skill_path=_field(entry, "skill_path"),
         repo=_field(entry, "skill_repo"),
@@ -304,7 +302,7 @@ def _as_skill_entry(entry: Entry) -> SkillEntry:
 
 
 def _do(step: SkillStep, store: VaultStore) -> str | None:
-    """Carry it out; a warning for the user."""
+    """Carry out one step; return a warning for the user, if any."""
     match step:
         case WriteSkill(skill, path):
             fields: dict[str, StoreValue] = {
@@ -325,7 +323,6 @@ def _do(step: SkillStep, store: VaultStore) -> str | None:
                 slug = target.rsplit("/", 1)[-1].removesuffix(".md")
                 fields = {"slug": slug, **({"status": "active"} if step.restored else {})}
                 store.move(path, target, store.read(path).content_hash, fields)
-                kill_point("skills-moved")
             return _renew(store, target, skill)
 
 
@@ -371,7 +368,7 @@ def _ours(text: str) -> Scrubbed:
 
 
 def main() -> int:
-    """The child."""
+    """Run the child process."""
     supervisor.watch_parent()
     lower_priority(NICENESS)
     request = json.load(sys.stdin)

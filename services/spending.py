@@ -1,7 +1,7 @@
-"""Budgets that hold through crashes: an amount is reserved in state.db before it is spent.
+"""Spending caps that hold through crashes: an amount is reserved in state.db before it is spent.
 
-A reservation that was never settled (its process died) counts in full, so that neither a retry nor a restart
-gets the same budget twice.
+A reservation that was never settled, because its process died, counts in full: neither a retry nor a restart gets the
+same budget twice.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
+from sqlite3 import Connection
 from typing import Literal
 
 from ..runtime.days import local_day
@@ -21,7 +22,7 @@ Unit = Literal["tokens", "fetches", "seconds"]
 
 @dataclass(frozen=True)
 class Cap:
-    """At most `limit` of `unit`: for one subject over all time, or for all subjects of a purpose on one day."""
+    """A limit of `limit` units: per subject over all time, or per day over all subjects of a purpose."""
 
     unit: Unit
     limit: int
@@ -29,7 +30,7 @@ class Cap:
 
 
 class BudgetRefused(Exception):
-    """The amount does not fit under a cap; nothing was reserved."""
+    """The amount does not fit under a cap. Nothing was reserved."""
 
     def __init__(self, cap: Cap, used: int, wanted: int) -> None:
         super().__init__(f"{cap.limit} {cap.unit} per {cap.per} allowed, {used} used, {wanted} more wanted")
@@ -40,7 +41,7 @@ class BudgetRefused(Exception):
 
 @dataclass(frozen=True)
 class Reservation:
-    """Amounts that were set aside; row ids in state.db by unit."""
+    """Reserved amounts, and their row ids in state.db, by unit."""
 
     rows: Mapping[Unit, int]
     amounts: Mapping[Unit, int]
@@ -48,29 +49,29 @@ class Reservation:
 
 @dataclass(frozen=True)
 class SpendingSum:
-    """Sums of one purpose and unit over a span of days."""
+    """The sums of one purpose and unit over a span of days."""
 
     purpose: str
     unit: str
     spent: int
-    """What was settled, and the whole of what was reserved and never settled."""
+    """Settled amounts, and the whole of reservations that were never settled."""
     refused: int
-    """Amounts that a cap turned away."""
+    """Amounts that a cap refused."""
     refusals: int
     saved: int
-    """Amounts that were not needed after all."""
+    """Amounts that a cheaper way saved."""
 
 
 @dataclass(frozen=True)
 class SpendingReport:
-    """What was spent today, and in the last seven days."""
+    """The spending of today and of the last seven days."""
 
     today: tuple[SpendingSum, ...]
     week: tuple[SpendingSum, ...]
 
 
 class SpendingBook:
-    """What was spent for one purpose ('mining', 'research', 'adaptation'), in state.db."""
+    """The spending for one purpose ('mining', 'research', 'adaptation') in state.db."""
 
     def __init__(self, path: Path | str, purpose: str, *, clock: Callable[[], float] = time.time) -> None:
         self._path = path
@@ -86,12 +87,7 @@ class SpendingBook:
         with state_transaction(self._path) as conn:
             for cap in caps:
                 wanted = amounts.get(cap.unit, 0)
-                column, value = ("subject", subject) if cap.per == "subject" else ("day", day)
-                used = conn.execute(
-                    "SELECT coalesce(sum(coalesce(spent, reserved)), 0) FROM spending"
-                    f" WHERE purpose = ? AND unit = ? AND {column} = ?",
-                    (self._purpose, cap.unit, value),
-                ).fetchone()[0]
+                used = self._used(conn, subject, cap, day)
                 if wanted and used + wanted > cap.limit:
                     refused = BudgetRefused(cap, used, wanted)
                     break
@@ -108,24 +104,27 @@ class SpendingBook:
         return Reservation(rows, dict(amounts))
 
     def settle(self, reservation: Reservation, spent: Mapping[Unit, int]) -> None:
-        """Put down what was really spent; units that are not named were not spent at all."""
+        """Record what was really spent; units that are not named count as 0."""
         with state_transaction(self._path) as conn:
             for unit, row in reservation.rows.items():
                 conn.execute("UPDATE spending SET spent = ? WHERE id = ?", (spent.get(unit, 0), row))
 
     def left(self, subject: str, cap: Cap) -> int:
-        """How much fits under the cap now; not below 0."""
-        column, value = ("subject", subject) if cap.per == "subject" else ("day", _day(self._clock()))
+        """Return how much fits under the cap now, at least 0."""
         with state_transaction(self._path) as conn:
-            used = conn.execute(
-                "SELECT coalesce(sum(coalesce(spent, reserved)), 0) FROM spending"
-                f" WHERE purpose = ? AND unit = ? AND {column} = ?",
-                (self._purpose, cap.unit, value),
-            ).fetchone()[0]
-        return max(0, cap.limit - int(used))
+            return max(0, cap.limit - self._used(conn, subject, cap, _day(self._clock())))
+
+    def _used(self, conn: Connection, subject: str, cap: Cap, day: str) -> int:
+        column, value = ("subject", subject) if cap.per == "subject" else ("day", day)
+        (used,) = conn.execute(
+            "SELECT coalesce(sum(coalesce(spent, reserved)), 0) FROM spending"
+            f" WHERE purpose = ? AND unit = ? AND {column} = ?",
+            (self._purpose, cap.unit, value),
+        ).fetchone()
+        return int(used)
 
     def note_saved(self, unit: Unit, amount: int) -> None:
-        """Count what a cheaper way made needless."""
+        """Record an amount that a cheaper way saved."""
         self._tally("saved", unit, amount)
 
     def _tally(self, what: Literal["refused", "saved"], unit: Unit, amount: int) -> None:
@@ -139,7 +138,7 @@ class SpendingBook:
 
 
 def spent_since(path: Path | str, since: str) -> tuple[SpendingSum, ...]:
-    """Sums of every purpose and unit since that local date (YYYY-MM-DD), for `memory health`."""
+    """Return the sums of every purpose and unit since that local date (YYYY-MM-DD)."""
     if not Path(path).exists():
         return ()
     with state_transaction(path) as conn:
@@ -173,23 +172,8 @@ def spent_since(path: Path | str, since: str) -> tuple[SpendingSum, ...]:
     )
 
 
-def spent_by_day(path: Path | str, unit: Unit, since: str) -> dict[str, dict[str, int]]:
-    """What was spent of the unit, by day and purpose, since that local date (YYYY-MM-DD)."""
-    if not Path(path).exists():
-        return {}
-    found: dict[str, dict[str, int]] = {}
-    with state_transaction(path) as conn:
-        for day, purpose, total in conn.execute(
-            "SELECT day, purpose, sum(coalesce(spent, reserved)) FROM spending"
-            " WHERE unit = ? AND day >= ? GROUP BY day, purpose",
-            (unit, since),
-        ):
-            found.setdefault(day, {})[purpose] = int(total)
-    return found
-
-
 def spending_report(path: Path | str, now: float) -> SpendingReport:
-    """The sums of every purpose and unit, for `memory health`."""
+    """Return the spending of today and of the last seven days, for `memory health`."""
     today = _day(now)
     week = (datetime.fromisoformat(today).date() - timedelta(days=6)).isoformat()
     return SpendingReport(today=spent_since(path, today), week=spent_since(path, week))

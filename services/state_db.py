@@ -1,8 +1,7 @@
-"""state.db: what was spent, and how far scans have come.
+"""state.db: spending, and the cursors of scans.
 
-None of it can be derived again, so every commit is synced, and `logs.rotate` keeps a daily copy. Standard
-library sqlite3 only. A connection is opened for each use: these are a few writes an hour, from workers,
-their children and commands alike.
+None of it can be derived again, so every commit is synced, and `logs.rotate` keeps a daily copy. Each use opens its own
+connection: there are a few writes an hour, from workers, their children and commands.
 """
 
 from __future__ import annotations
@@ -75,11 +74,10 @@ SHAPE = Shape(_MIGRATIONS, [("cursor", "value")])
 
 @contextmanager
 def state_transaction(path: Path | str) -> Iterator[sqlite3.Connection]:
-    """One durable write transaction on state.db, created and migrated when needed.
+    """Open one durable write transaction on state.db, created and migrated as needed.
 
-    Raises QueueUnavailable when it is locked for longer than BUSY_SECONDS or damaged, SchemaTooNew when a
-    newer version has written it. Rolled back when the block raises. A damaged file is replaced by its daily copy:
-    whoever comes next works with that.
+    Raises QueueUnavailable if it is locked for longer than BUSY_SECONDS or damaged, SchemaTooNew if a newer version has
+    written it. Rolled back if the block raises. A damaged file is replaced by its daily copy for the next caller.
     """
     path = Path(path)
     try:
@@ -93,7 +91,7 @@ def state_transaction(path: Path | str) -> Iterator[sqlite3.Connection]:
                 _migrate(conn, path)
                 yield conn
             except BaseException:
-                if conn.in_transaction:  # A full disk may have rolled it back already.
+                if conn.in_transaction:  # SQLite may have rolled back already, as on a full disk.
                     conn.execute("ROLLBACK")
                 raise
             conn.execute("COMMIT")
@@ -112,7 +110,7 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _unavailable(path: Path, error: Exception) -> QueueUnavailable:
-    """The error in our words. A worker lives for weeks: damage is not left until its next start."""
+    """Return the error in our words, and replace a damaged file now, because a worker may run for weeks."""
     if is_damage(error) or is_doubtful(error):
         with suppress(OSError):
             if done := restore_if_damaged(path, SHAPE):
@@ -120,7 +118,7 @@ def _unavailable(path: Path, error: Exception) -> QueueUnavailable:
                 return QueueUnavailable(f"{done}: try again")
     if is_of_file_system(error):
         return QueueUnavailable(explain_file_system(path, error))
-    return QueueUnavailable(f"{path} cannot be used ({error}); `memory doctor` tells what to do")
+    return QueueUnavailable(f"{path} cannot be used ({error}); `memory doctor` says what to do")
 
 
 def _migrate(conn: sqlite3.Connection, path: Path) -> None:
@@ -134,10 +132,9 @@ def _migrate(conn: sqlite3.Connection, path: Path) -> None:
 
 
 def replace_texts(path: Path | str, clean: Callable[[str], str], *, apply: bool) -> list[str]:
-    """Names of rows in which `clean` changes a text; with `apply` these are changed, and the old bytes overwritten.
+    """Return the names of rows with a text that `clean` changes; with `apply`, change them and overwrite the old bytes.
 
-    A cursor whose source or value changes is not found again, so that its scan looks there once more. Raises
-    QueueUnavailable.
+    A cursor with a changed source or value is not found again, so its scan starts over. Raises QueueUnavailable.
     """
     changed = []
     with state_transaction(path) as conn:
@@ -155,8 +152,8 @@ def replace_texts(path: Path | str, clean: Callable[[str], str], *, apply: bool)
 
 
 def checkpoint(path: Path | str) -> bool:
-    """Empty the write-ahead log of state.db or queue.db, in which old pages lie; False when another process is reading
-    them. Raises QueueUnavailable."""
+    """Empty the write-ahead log of state.db or queue.db, which holds old pages; return False if another process is
+    reading them. Raises QueueUnavailable."""
     path = Path(path)
     try:
         with keep_in_place(path), closing(_connect(path)) as conn:

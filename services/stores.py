@@ -1,4 +1,4 @@
-"""Open the vault and its index, as commands and jobs do."""
+"""Open the vault and its index for commands and jobs."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from .pausing import why_sealed
 log = logging.getLogger(__name__)
 
 DECISION_FOLDERS = frozenset({REVIEW, INBOX})
-"""Where a changed note may hold a decision of the user."""
+"""Folders where a changed note may hold a decision of the user."""
 
 
 def vault_store(settings: Settings) -> VaultStore:
-    """The vault's files, as the worker and the commands see them."""
+    """Return the vault's files."""
     return VaultStore(settings.required_vault_path, settings.state.vault_lock, local_today, why_sealed(settings))
 
 
 def open_index(settings: Settings) -> IndexStore:
-    """The index; a damaged one is set aside and an empty one takes its place. Raises IndexUnavailable."""
+    """Open the index; a damaged one is set aside and replaced by an empty one. Raises IndexUnavailable."""
     ensure_state(settings.state, IndexUnavailable)
     store, set_aside = open_or_rebuild(Path(settings.state.index_db))
     if set_aside is not None:
         log.warning("the index was damaged: it is kept as %s and rebuilt from the files", set_aside.name)
-        # Whoever opened it may have come for something else: the drain, a few paths. An empty one looks like any other.
+        # The caller may only fill in a few paths or vectors, and an empty index looks like any other.
         with suppress(OSError):
             Path(settings.state.run, INDEX_WANTED).touch(mode=0o600)
     return store

@@ -1,9 +1,8 @@
-"""What the user took back by `memory undo`: it is not written again from the same records.
+"""Remember the evidence that `memory undo` removed, so that it is not written again from the same records.
 
-It stands in a note of the vault, a decision as any other: who deletes the state folder does not undo it, and who
-deletes a line of the note does. Sessions and records have ids, which hold none of the words that are to be gone.
-Reading old sessions again, or a whole transcript by hand, passes over those records; said anew, in another record, it
-counts.
+It is kept in a note of the vault like other decisions: deleting the state folder does not revert it, deleting a line of
+the note does. The lines hold ids of sessions and records, not the removed words. Reading old sessions again, or a whole
+transcript by hand, skips those records; the same statement in a new record counts.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from typing import TypeAlias
 from ..pipelines.candidate import Candidate
 from ..pipelines.routing import Action, RoutedCandidate, tier_of
 from ..runtime.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, PathRefused
-from ..runtime.killpoint import kill_point
 from ..runtime.layout import META, original_name
 from ..vault.entry import parse_text
 from ..vault.marker import is_session_id
@@ -42,43 +40,42 @@ What `memory undo` took out of these sessions, by the ids of their records: it i
 again. Delete a line, or this note, and it may be. A line to which something is added does not count either.
 
 """
-"""The note without a line."""
+"""The note without lines."""
 WHY = f"you took it back: {NOTE}"
 _RECORD = r"[A-Za-z0-9_:-]{1,128}"
-"""No dot: what is imported has for its record the name of its file, which may tell what is in it."""
+"""Without dots: an imported file is its own record, and its name may reveal its content."""
 _LINE = re.compile(rf"[ \t]*[-*+][ \t]+`(?P<session>[A-Za-z0-9._-]{{1,128}})`:(?P<records>(?:[ \t]+`{_RECORD}`)+)\s*")
 _UNIQUE = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
-"""A record's id that no other session has but for a copy of the record. Some hosts only count their records."""
+"""A record id that only a copy of the record can share. Some hosts merely count their records."""
 
 Evidence: TypeAlias = "tuple[str, str]"
 """Session and record."""
 
 
 class Tombstones:
-    """The evidence that the user took out of the vault by `memory undo`; mining does not write it again."""
+    """The evidence that the user removed by `memory undo`; mining does not write it again."""
 
     def __init__(self, store: VaultStore) -> None:
         self._store = store
 
     def add(self, evidence: Iterable[Evidence]) -> set[Evidence]:
-        """Put it down, durably; what of it the note did not say before. Call it before the vault is changed: what a
-        note still says is not taken back.
+        """Record evidence durably, and return what is new. Call it before the vault is changed: evidence that an entry
+        still has is not treated as removed.
 
-        Raises EditConflict, EntryInvalid, PathRefused, VaultUnavailable; nothing is put down then.
+        Raises EditConflict, EntryInvalid, PathRefused, VaultUnavailable; nothing is recorded then.
         """
         added = {each for each in evidence if _is_writable(each)}
         if not added:
             return set()
         before = self._edit(lambda said: said | added)
-        kill_point("taken-back-noted")
         return added - before
 
     def withdraw(self, evidence: Collection[Evidence]) -> None:
-        """It was not taken out of the vault after all. Raises as `add` does."""
+        """Remove the record, because the vault was not changed after all. Raises as `add` does."""
         self._edit(lambda said: said - set(evidence))
 
     def evidence(self) -> set[Evidence]:
-        """All of it, as the note and copies that a sync client left beside it say. Raises VaultUnavailable."""
+        """Return all removed evidence, from the note and its sync conflict copies. Raises VaultUnavailable."""
         found: set[Evidence] = set()
         for path in (NOTE, *self._copies()):
             try:
@@ -92,7 +89,7 @@ class Tombstones:
         return found
 
     def separate(self, candidates: Sequence[Candidate]) -> tuple[list[Candidate], list[RoutedCandidate]]:
-        """What may be written, and the decisions on what was taken back. Raises VaultUnavailable."""
+        """Split decisions into those that may be written and those on removed evidence. Raises VaultUnavailable."""
         known = {identity(each) for each in self.evidence()} if candidates else set()
         kept = [each for each in candidates if said_by(each) not in known]
         gone = [
@@ -103,7 +100,7 @@ class Tombstones:
         return kept, gone
 
     def forget(self) -> None:
-        """As if nothing had been taken back. The user's own lines in the note stay. Raises as `add` does."""
+        """Forget all removals. The user's own lines in the note stay. Raises as `add` does."""
         for note in (NOTE, *self._copies()):
             self._edit(lambda _: set(), note)
 
@@ -114,7 +111,7 @@ class Tombstones:
                     yield f"{META}/{name}"
 
     def _edit(self, changed: Callable[[set[Evidence]], set[Evidence]], note: str = NOTE) -> set[Evidence]:
-        """Have the note, or a copy of it, say what `changed` makes of what it says, which is returned."""
+        """Apply `changed` to the recorded evidence in the note or a copy, and return its result."""
 
         def attempt() -> set[Evidence]:
             self._store.require_vault()
@@ -125,7 +122,7 @@ class Tombstones:
                 if after != before:
                     self._write(note, text, after)
             except (EditConflict, EntryExists, EntryNotFound) as error:
-                # A person saved the note, or a sync client brought it, in this very moment.
+                # A person saved the note, or a sync client replaced it, at this moment.
                 raise EditConflict(f"{note} was changed while it was written; nothing was changed") from error
             return before
 
@@ -142,30 +139,30 @@ class Tombstones:
 
 
 def said_by(candidate: Candidate) -> Evidence:
-    """What its being taken back goes by: the record that says it. Those before it show what that is about."""
+    """Return the record that identifies the statement. Earlier records only show what it is about."""
     return identity((candidate.session, candidate.records[-1]))
 
 
 def identity(evidence: Evidence) -> Evidence:
-    """The same for a copy of the record in another session, as when a session is resumed under a new id."""
+    """Return an identity that a copy of the record in another session shares, as when a session is resumed."""
     session, record = evidence
     return ("" if _UNIQUE.fullmatch(record) else session, record)
 
 
 def evidence_in(path: str, text: str) -> set[Evidence]:
-    """What the note at `path` says where it was found, as far as it can be put down."""
+    """Return the evidence of the note at `path`, as far as it can be recorded."""
     note = parse_text(path, text)
     found = {(source.session, record) for source in note.sources for record in source.records}
     return {each for each in found if _is_writable(each)}
 
 
 def evidence_of(text: str) -> set[Evidence]:
-    """What the lines of the note say. A line that is none of ours says nothing."""
+    """Return the evidence in the note's lines. The user's own lines are ignored."""
     return {each for line in text.split("\n") for each in _said_in(line)}
 
 
 def text_with(text: str, evidence: Collection[Evidence]) -> str:
-    """The note with these lines in place of those it has, in one order; all other lines byte for byte."""
+    """Return the note with these lines, sorted, in place of its own; all other lines byte for byte."""
     lines = [line + "\n" for line in text.split("\n")]
     lines[-1] = lines[-1][:-1]
     place = next((at for at, line in enumerate(lines) if _said_in(line)), None)

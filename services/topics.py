@@ -1,7 +1,7 @@
-"""The agent's own notes about a project: topic files and their index, changed together.
+"""The agent's notes about a project: topic files and their index, changed together.
 
-A topic and its line are one act of the journal. Killed in between, the next command, reflection or start of the worker
-ends it; a file that came without a line (by hand, by sync) gets one from `rebuild-index`.
+A topic and its index line are one act of the journal. After a kill, the next command, reflection or start of the worker
+completes it; `rebuild-index` adds a line for a file that came by hand or by sync.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from typing import Any
 from ..pipelines.scrub import Policy, scrub
 from ..pipelines.topic_index import index_lines, line_for, links_in, over_the_limit, rebuilt, with_line, without_lines
 from ..runtime.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, PathRefused, UsageError
-from ..runtime.killpoint import kill_point
 from ..runtime.layout import PROJECTS, RESERVED_NAMES, is_conflict_copy
 from ..runtime.paths import resolve_inside
 from ..runtime.slug import validate_slug
@@ -33,13 +32,13 @@ MAX_BODY_CHARACTERS = 100_000
 MAX_DESCRIPTION_CHARACTERS = 300
 SHOWN_HASH_CHARACTERS = 12
 NO_TOPIC = (EntryInvalid, EntryNotFound, PathRefused)
-"""What reading one file may raise: it is a folder, a link that leaves the vault, too large, or gone meanwhile."""
+"""Errors of reading one file: it is a folder, a link that leaves the vault, too large, or removed meanwhile."""
 _SLUG = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
 
 @dataclass(frozen=True)
 class Topic:
-    """One topic file. `type` is '' when the file names none of TYPES."""
+    """A topic file. `type` is '' if the file names none of TYPES."""
 
     slug: str
     path: str
@@ -49,13 +48,13 @@ class Topic:
     updated: str
     body: str
     hash: str
-    """Begin of its content hash: what `replace` expects."""
+    """Start of the content hash, as `replace` expects it."""
     indexed: bool
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What `lint` found: where, and what to do about it."""
+    """A problem found by `lint`: where, and what to do about it."""
 
     where: str
     what: str
@@ -63,14 +62,14 @@ class Problem:
 
 @dataclass(frozen=True)
 class TopicWords:
-    """How errors name what their reader can do: options of the command, or arguments of an agent's tools."""
+    """The words for a caller's means in errors: options of the command, or arguments of an agent's tools."""
 
     type: str
     description: str
     replace: str
     append: str
     listing: str
-    """What shows the topics that there are."""
+    """How to list the topics."""
 
 
 OPTIONS = TopicWords("--type", "--description", "--replace", "--append", "`memory vault topics list`")
@@ -78,10 +77,10 @@ ARGUMENTS = TopicWords("`type`", "`description`", "`replace`", "`append`", "the 
 
 
 class Topics:
-    """The notes of one project. Raises PathRefused and VaultUnavailable throughout.
+    """The notes of one project. All methods raise PathRefused and VaultUnavailable.
 
-    `actor`: who writes, for the journal; `agent` for what a model writes unasked, which `memory undo` takes back.
-    `words`: those of who reads the errors.
+    `actor` is the journal's actor; `agent` for what a model writes by itself, which `memory undo` takes back. `words`
+    fit the reader of the errors.
     """
 
     def __init__(
@@ -102,7 +101,8 @@ class Topics:
         self.index_path = f"{self.folder}/{INDEX_NAME}"
 
     def all(self) -> list[Topic]:
-        """All topics by slug; those that can't be read are in `VaultStore.passed_over`, as `lint` says it."""
+        """Return all topics by slug; `VaultStore.passed_over` holds those that cannot be read, in the words of
+        `lint`."""
         self._journal.recover()
         listed = {one.file for one in index_lines(self._index())}
         topics = []
@@ -116,14 +116,14 @@ class Topics:
         return topics
 
     def read(self, slug: str) -> Topic:
-        """One topic. Raises EntryNotFound."""
+        """Return one topic. Raises EntryNotFound."""
         self._journal.recover()
         if _checked(slug) not in self._slugs():
             raise EntryNotFound(f"{self.project} has no topic {slug}: {self._words.listing} shows what there is")
         return self._topic(slug, any(one.file == f"{slug}.md" for one in index_lines(self._index())))
 
     def links(self, topic: Topic) -> Mapping[str, bool]:
-        """What the topic's `[[links]]` name, and whether there is such a topic."""
+        """Return the targets of the topic's `[[links]]`, and whether each topic exists."""
         slugs = set(self._slugs())
         return {target: target in slugs for target in links_in(topic.body)}
 
@@ -140,13 +140,13 @@ class Topics:
     ) -> Topic:
         """Create a topic with its index line, or change one that was read before.
 
-        `replace` is the hash that `read` gave; `append` adds to whatever is there. Neither: the topic must be new,
-        so that no writer can overwrite what it has not seen. Raises EntryExists, EntryNotFound, EditConflict,
+        `replace` is the hash that `read` returned; `append` adds to the current text. Without either, the topic must
+        be new, so that no writer overwrites what it has not seen. Raises EntryExists, EntryNotFound, EditConflict,
         EntryInvalid, UsageError.
         """
         _checked(slug)
         if type_ is not None and type_ not in TYPES:
-            raise UsageError(f"type {type_!r} is none: use one of {', '.join(TYPES)}")
+            raise UsageError(f"unknown type {type_!r}: use one of {', '.join(TYPES)}")
         if not body.strip():
             raise UsageError("a topic needs a text")
         with self._journal.locked():
@@ -173,7 +173,7 @@ class Topics:
             return self._topic(slug, True)
 
     def remove(self, slug: str) -> str:
-        """Take a topic and its line out; where the file is archived. Raises EntryNotFound."""
+        """Archive a topic, remove its index line, and return the archive path. Raises EntryNotFound."""
         _checked(slug)
         with self._journal.locked():
             path = f"{self.folder}/{slug}.md"
@@ -189,11 +189,11 @@ class Topics:
             return archive
 
     def over_the_limit(self) -> str:
-        """How much of the index no session loads; '' if all of it is loaded."""
+        """Return a text about the part of the index that no session loads; '' if all of it is loaded."""
         return over_the_limit(self._index())
 
     def rebuild_index(self) -> bool:
-        """Give each topic its one line and take dead ones out; whether anything had to change."""
+        """Give each topic one line and remove dead lines; return whether anything changed."""
         with self._journal.locked():
             index = self._index_text()
             lines = {}
@@ -209,7 +209,7 @@ class Topics:
             return True
 
     def lint(self) -> list[Problem]:
-        """What is wrong with the notes. Nothing is changed."""
+        """Return the problems of the notes without changing anything."""
         problems = []
         index = self._index()
         lines = index_lines(index)
@@ -260,7 +260,7 @@ class Topics:
             "description": _line(description or "", "description"),
             "metadata": {"type": scrub(type_)},
             "source": Source(AGENT_SOURCE),
-            # The format is the one of Claude Code; what it has no field for is left out.
+            # The format of Claude Code, without the fields that it does not have.
             **dict.fromkeys(("status", "slug", "always_load")),
         }
         return self._store.compose(path, fields, None, _body(body))
@@ -308,17 +308,16 @@ class Topics:
         return self._store.render_edit(before, fields, text)
 
     def _refuse_twin(self, slug: str) -> None:
-        """Another spelling is the same file on a disk that does not tell letters apart."""
+        """Refuse another spelling of a topic: on a case-insensitive disk it is the same file."""
         twin = next((known for known in self._slugs() if known.lower() == slug.lower()), None)
         if twin is not None:
             raise EntryExists(f"there is a topic {twin}, which some disks can't tell from {slug}: use that name")
 
     def _commit(self, changes: list[Change], what: str) -> None:
-        kill_point("topics-planned")
         self._journal.commit(changes, run=self._journal.new_run("topics"), actor=self._actor, what=what)
 
     def _index_change(self, before: str | None, after: str) -> Change:
-        """An index in which nothing is left goes."""
+        """Return the change of the index; an empty index is removed."""
         return Change(self.index_path, before, self._trusted(after) if after.strip() else None)
 
     def _names(self) -> list[str]:
@@ -361,7 +360,7 @@ class Topics:
 
 
 def type_of(entry: Entry) -> str:
-    """Which of TYPES a topic is, in every generation of the format; '' for none."""
+    """Return which of TYPES a topic is, in any version of the format; '' for none."""
     metadata = entry.extra.get("metadata")
     nested = metadata.get("type") if isinstance(metadata, dict) else None
     found = str(nested or entry.extra.get("type") or "").strip().lower()
@@ -369,7 +368,7 @@ def type_of(entry: Entry) -> str:
 
 
 def find_project(project: str | None, cwd: str, project_of: Callable[[str], str]) -> str:
-    """The slug of the project that is meant. Raises UsageError when there is none."""
+    """Return the slug of the project that is meant. Raises UsageError if there is none."""
     found = project or project_of(cwd)
     if not found:
         raise UsageError("this folder belongs to no project: name one with --project")
@@ -378,7 +377,7 @@ def find_project(project: str | None, cwd: str, project_of: Callable[[str], str]
 
 def _checked(slug: str) -> str:
     if _SLUG.fullmatch(slug) is None or slug.lower() == INDEX_NAME.lower().removesuffix(".md"):
-        raise UsageError(f"{slug[:80]!r} is no name of a topic: use letters, digits, hyphens and underscores")
+        raise UsageError(f"{slug[:80]!r} is not a topic name: use letters, digits, hyphens and underscores")
     return slug
 
 
@@ -393,12 +392,12 @@ def _line(text: str, what: str) -> Scrubbed:
 
 def _body(text: str) -> Scrubbed:
     if len(text) > MAX_BODY_CHARACTERS:
-        raise UsageError(f"the text is longer than {MAX_BODY_CHARACTERS} characters: make several topics of it")
+        raise UsageError(f"the text is longer than {MAX_BODY_CHARACTERS} characters: split it into several topics")
     return scrub(text.strip() + "\n", Policy.FULL)
 
 
 def _title(entry: Entry, slug: str) -> str:
-    """Newer clients put the slug in `name`; then its words are the title."""
+    """Return the title; newer clients put the slug in `name`, and then its words are the title."""
     name = _text(entry.extra.get("name"))
     if name and name != slug:
         return name

@@ -1,4 +1,4 @@
-"""Put the inbox in order: merge what is alike, promote what was said often, expire what is old."""
+"""Put the inbox in order: merge similar notes, promote frequent ones, expire old ones."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ from .reviewing import Reviewer, merged_sources
 from .semantic_similarity import SemanticSimilarity
 
 Answer = Literal["yes", "reject", "skip", "stop"]
-"""`stop`: this step and all after it are left; what was done before stays done."""
+"""`stop` skips this step and all later ones; earlier steps stay done."""
 
 INBOX_ENTRIES = 500
-"""Of more entries in the inbox the oldest are archived."""
+"""If the inbox has more entries, the oldest are archived."""
 
 
 @dataclass(frozen=True)
 class TriageOutcome:
-    """What became of one step: promoted, merged, expired, rejected, or left and why."""
+    """The result of a step: promoted, merged, expired, rejected, or left and why."""
 
     step: TriageStep
     result: str
     path: str | None = None
-    """Where the kept note is now."""
+    """Path of the kept note."""
 
 
 def plan_triage(
     settings: Settings, reviewer: Reviewer, notes: Sequence[Entry] | None = None
 ) -> tuple[list[TriageStep], dict[str, Entry]]:
-    """What there is to do, and the inbox by path. Notes that hold a decision of the user are left out.
+    """Return the steps to do, and the inbox by path, without notes that hold a decision of the user.
 
-    `notes`: only these of the inbox.
+    `notes` restricts it to these notes of the inbox.
     """
     waiting = reviewer.waiting(INBOX) if notes is None else notes
     entries = {entry.path: entry for entry in waiting if "decision" not in entry.extra}
@@ -81,7 +81,7 @@ def run_triage(
     ask: Callable[[TriageStep, Mapping[str, Entry]], Answer] | None = None,
     still_owned: Callable[[], bool] = lambda: True,
 ) -> list[TriageOutcome]:
-    """Do what is to be done. `ask`: put each step to the user. Raises VaultUnavailable."""
+    """Carry out the plan. `ask` puts each step to the user. Raises VaultUnavailable."""
     reviewer.journal.recover()
     steps, entries = plan_triage(settings, reviewer)
     run = reviewer.journal.new_run("triage")
@@ -104,9 +104,9 @@ def run_triage(
 def carry_out_step(
     settings: Settings, reviewer: Reviewer, step: TriageStep, seen: Mapping[str, str], answer: Literal["yes", "reject"]
 ) -> TriageOutcome:
-    """One step on the user's word. `seen`: the hash of each of its notes as the user saw them.
+    """Carry out one step on the user's request. `seen` has the hash of each of its notes as shown to the user.
 
-    Raises EntryNotFound and EditConflict when one of them is gone or another now, EntryInvalid, VaultUnavailable.
+    Raises EntryNotFound or EditConflict if one of them is gone or changed, EntryInvalid, VaultUnavailable.
     """
     with reviewer.journal.locked():
         entries = {}
@@ -148,7 +148,7 @@ class _Runner:
                 return TriageOutcome(step, "expired", target)
 
     def reject(self, step: TriageStep) -> TriageOutcome:
-        """All of it, for good."""
+        """Reject all notes of the step permanently."""
         return TriageOutcome(step, "rejected", self._put_away(_paths(step), "rejected", "rejected"))
 
     def _promote(self, step: Promote, paths: Sequence[str]) -> TriageOutcome:
@@ -172,9 +172,9 @@ class _Runner:
         return TriageOutcome(step, "promoted", target)
 
     def _promoted_path(self, keeper: Entry, paths: Sequence[str]) -> tuple[str | None, str]:
-        """To `_review`; to its place when the user has said so, now or once for all; in mode auto nowhere."""
-        # Whether it replaces another rule, only the user can say, in any mode.
-        # Nor whether words that nobody is known to have typed are a memory at all.
+        """Return the path: `_review`, or the final place if the user said so; None if mode `auto` has to leave it."""
+        # Only the user can say whether it replaces another rule, in any mode,
+        # or whether a statement that was relayed, or of unknown origin, is a memory at all.
         if self._mode == "interactive" or keeper.supersedes is not None or NOT_CONFIRMED_TAG in keeper.tags:
             return f"{DEFAULT_GROUP}/{REVIEW}/{keeper.path.rsplit('/', 1)[-1]}", "pending"
         if self._mode == "silent" or self._confirmed:
@@ -205,7 +205,7 @@ class _Runner:
         return fields
 
     def _archived(self, paths: Sequence[str], kept: str) -> list[Change]:
-        """The notes that went into another one."""
+        """Return the notes merged into another one, as archived."""
         changes = []
         reason = Scrubbed.trusted("it says the same", reason="our own words")
         for path in paths:
@@ -216,7 +216,7 @@ class _Runner:
         return changes
 
     def _put_away(self, paths: Sequence[str], status: str, what: str) -> str:
-        """All to the archive, as one act; the new path of the first."""
+        """Archive all notes as one act; return the new path of the first."""
         targets: list[str] = []
         changes: list[Change] = []
         for path in paths:
@@ -232,7 +232,7 @@ class _Runner:
         return targets[0]
 
     def _text(self, path: str) -> str:
-        """The note as it was when the plan was made. Raises EntryNotFound, EditConflict."""
+        """Return the note as it was when the plan was made. Raises EntryNotFound, EditConflict."""
         return read_seen(self._store, path, self._entries[path].content_hash).text
 
     def _commit(self, changes: Sequence[Change], what: str) -> None:
@@ -252,5 +252,5 @@ def _item(entry: Entry) -> InboxItem:
 
 
 def _said_in(entry: Entry) -> tuple[str, str | None]:
-    """Its statement, and the slug of its project, None where it has none."""
+    """Return the note's statement, and its project's slug if it has one."""
     return statement_of(entry.body), slugify(entry.project) if entry.project else None

@@ -1,6 +1,7 @@
-"""Undo: take back what the program wrote by itself and nobody has touched since, byte for byte; name the rest.
+"""Undo: restore files that the program wrote and nobody has changed since, byte for byte, and name the others.
 
-The journal says what each act changed. Without it nothing can be taken back, and what a session said is only named.
+The journal records what each act changed. Without it nothing can be undone; notes with a session's evidence are only
+named.
 """
 
 from __future__ import annotations
@@ -30,16 +31,16 @@ from .journal import AUTOMATIC, Act, Change, Journal, Recorded, hash_of, text_of
 from .tombstones import Evidence, Tombstones, evidence_in
 
 Step = Literal["remove", "restore", "leave", "gone"]
-"""What happens to a file; gone: nothing, it is not there any more."""
+"""What happens to a file; gone: nothing, because it no longer exists."""
 LIVING = frozenset({"active", "pending", "inbox", "incubating"})
 SESSION_PREFIX_CHARACTERS = 6
-"""So much of a session's id names it, where no other begins the same."""
+"""The shortest accepted prefix of a session id."""
 NAMED = 5
-"""So many sessions that begin the same are named."""
+"""How many sessions with the same prefix an error lists."""
 
 
 class Why(StrEnum):
-    """Why a file is taken back or stays, as the user is told."""
+    """The reason why a file is undone or kept, as shown to the user."""
 
     WRITTEN = "it was written by this run"
     SECTION = "the section was written by this run"
@@ -55,10 +56,10 @@ class Why(StrEnum):
 
 @dataclass(frozen=True)
 class Selector:
-    """Which acts: the last run's, those of a run, one session's, or all since a time. Exactly one of these; `actor`:
-    only its acts.
+    """The acts to undo: of the last run, of a given run, of a session, or since a time (exactly one of these). `actor`
+    selects only its acts.
 
-    The last run is the last one of which anything can be taken back.
+    The last run is the last one of which anything can be undone.
     """
 
     last: bool = False
@@ -70,7 +71,7 @@ class Selector:
 
 @dataclass(frozen=True)
 class UndoStep:
-    """One file: what happens to it."""
+    """What happens to one file."""
 
     path: str
     step: Step
@@ -79,11 +80,11 @@ class UndoStep:
 
 @dataclass(frozen=True)
 class LeftRun:
-    """A later run of which nothing can be taken back: its notes were decided on, moved or edited since."""
+    """A later run that is left alone: its notes were all decided on, moved or edited since."""
 
     run: str
     at: str
-    """When it wrote last: UTC, ISO 8601 with Z."""
+    """Time of its last act: UTC, ISO 8601 with Z."""
 
 
 @dataclass
@@ -94,17 +95,17 @@ class UndoPlan:
     changes: list[Change] = field(default_factory=list)
     undoes: list[str] = field(default_factory=list)
     left: int = 0
-    """Notes that stay: they are not as the program left them."""
+    """Notes that are kept, because they are no longer as the program wrote them."""
     run: str = ""
-    """Of the last run the journal's name; "" where the user named something else than the last run."""
+    """The journal's name of the last run; "" if the user did not select the last run."""
     at: str = ""
-    """When it wrote last: UTC, ISO 8601 with Z."""
+    """Time of its last act: UTC, ISO 8601 with Z."""
     later: list[LeftRun] = field(default_factory=list)
-    """Runs after it, the newest first, that are left as they are."""
+    """Later runs that are left alone, newest first."""
     sessions: int = 0
-    """So many sessions it is about."""
+    """The number of sessions concerned."""
     lost_of: frozenset[str] = frozenset()
-    """Ids of the sessions whose evidence went, once it is carried out."""
+    """Ids of the sessions whose evidence is lost by carrying it out."""
 
 
 class Undo:
@@ -116,7 +117,7 @@ class Undo:
         self._taken_back = taken_back
 
     def plan(self, selector: Selector) -> UndoPlan:
-        """What would be done now. Raises VaultUnavailable."""
+        """Return what an undo would do now. Raises VaultUnavailable."""
         self._store.require_vault()
         acts = self._journal.acts()
         past = _Past(self._store, acts)
@@ -135,7 +136,7 @@ class Undo:
         return plan
 
     def _plan_last(self, acts: Sequence[Act], past: _Past, actor: str | None) -> UndoPlan:
-        """Of the last run that has something to take back; where none has, what there is to say of the last one."""
+        """Return the plan for the last run that has something to undo; if none has, the plan for the last run."""
         runs: dict[str, list[Act]] = {}
         for act in reversed(_not_undone(acts, actor)):
             runs.setdefault(act.run, []).append(act)
@@ -156,9 +157,9 @@ class Undo:
         return last or UndoPlan()
 
     def session_called(self, name: str, actor: str | None = None) -> str:
-        """The session with this id, or the one whose id begins with it; `name` itself where there is none. What was
-        taken back counts too: said again, the same must not mean another. Raises UsageError when several begin so, or
-        too little is given."""
+        """Return the session with this id or prefix, or `name` itself if there is none. Sessions that were undone
+        count too, so that the same prefix never means a different session. Raises UsageError if several match or the
+        prefix is too short."""
         wanted = _automatic(actor)
         sessions = {act.session for act in self._journal.acts() if act.session and act.actor in wanted}
         if name in sessions:
@@ -180,14 +181,14 @@ class Undo:
         return begun[0] if begun else name
 
     def knows_session(self, name: str) -> bool:
-        """Whether any act, also one taken back, or any entry's evidence is of a session whose id begins so."""
+        """Whether an act, undone or not, or an entry's evidence belongs to a session whose id begins with this."""
         if any(act.session and act.session.startswith(name) for act in self._journal.acts()):
             return True
         entries = self._store.readable(self._store.walk())
         return any(source.session.startswith(name) for entry in entries for source in entry.sources if source.session)
 
     def carry_out(self, selector: Selector) -> UndoPlan:
-        """Plan again, under the lock, and do it as one change.
+        """Plan again under the vault's lock, and carry it out as one act.
 
         Raises BoundaryRefused, EditConflict, EntryInvalid, PathRefused, VaultUnavailable.
         """
@@ -200,7 +201,7 @@ class Undo:
                 try:
                     self._commit(plan)
                 except MemoryVaultError:
-                    if not self._journal.is_interrupted:  # Else it is ended later.
+                    if not self._journal.is_interrupted:  # Otherwise `recover` completes it later.
                         with suppress(MemoryVaultError):
                             self._taken_back.withdraw(added)
                     raise
@@ -252,7 +253,7 @@ def _selected(acts: Sequence[Act], selector: Selector) -> list[Act]:
 
 
 class _Past:
-    """The acts by file, and the files as they are: read once for however many runs are tried."""
+    """The acts by file, and the files' current texts, read once for all runs that are tried."""
 
     def __init__(self, store: VaultStore, acts: Sequence[Act]) -> None:
         self._store = store
@@ -263,20 +264,20 @@ class _Past:
         self._disk: dict[str, str | None] = {}
 
     def writer_after(self, act: Act, path: str, hashes: Collection[str | None]) -> Act | None:
-        """The last act after this one that left the file with one of these hashes; None: no act did. An undo is none:
-        it puts back what another wrote."""
+        """Return the last later act that left the file with one of these hashes; None if there is none. Undo acts do
+        not count, because they restore what another act wrote."""
         later = takewhile(lambda made: made[0].id != act.id, reversed(self._of_path[path]))
         return next((each for each, change in later if change.after_hash in hashes and each.actor != "undo"), None)
 
     def on_disk(self, path: str) -> str | None:
-        """The file's text now; None: there is none."""
+        """Return the file's current text; None if there is no file."""
         if path not in self._disk:
             self._disk[path] = text_of(self._store, path)
         return self._disk[path]
 
 
 class _PlanBuilder:
-    """The vault as it will be, while acts are taken back, the newest first."""
+    """The state of the vault while acts are undone, newest first."""
 
     def __init__(self, store: VaultStore, past: _Past) -> None:
         self._store = store
@@ -286,7 +287,7 @@ class _PlanBuilder:
         self._undoes: list[str] = []
 
     def take_back(self, act: Act) -> None:
-        """All files of the act, or none; of a file outside the vault, what the act put in."""
+        """Undo all files of the act or none; in a file outside the vault, only what the act added."""
         inside = [change for change in act.changes if not is_outside(change.path)]
         faults = {change.path: why for change in inside if (why := self._fault(act, change)) is not None}
         for path, why in faults.items():
@@ -303,19 +304,19 @@ class _PlanBuilder:
         self._undoes.append(act.id)
 
     def name_the_rest(self, session: str) -> None:
-        """Name every note that holds what the session said and is not taken back with it."""
+        """Name every note that holds evidence of the session and is not undone with it."""
         for path, head in self._store.heads(HEADER_BYTES):
-            if path not in self._steps and session.encode() in head:  # To parse all would cost seconds.
+            if path not in self._steps and session.encode() in head:  # Parsing all notes would take seconds.
                 entry = parse_entry(path, head)
                 if _is_mined(entry) and any(source.session == session for source in entry.sources):
                     self._leave(path, Why.HOLDS_MORE)
 
     def _fault(self, act: Act, change: Recorded) -> Why | None:
-        """Why the file cannot be put back; None: nobody has touched it."""
+        """Return why the file cannot be restored; None if it is unchanged."""
         now = self._now(change.path)
         hashes = {None if now is None else hash_of(now)}
         is_idea = now is not None and is_idea_path(change.path)
-        if is_idea:  # What was looked up about an idea is written without an act.
+        if is_idea:  # Research adds to an idea's note without an act.
             hashes.add(hash_of(without_research(self._store, change.path, now or "")))
         if change.after_hash in hashes:
             return Why.OWN_FILE if is_idea and change.before is None and self._has_own_file(change.path) else None
@@ -327,11 +328,11 @@ class _PlanBuilder:
         return Why.EDITED if writer is None else Why.DECIDED
 
     def _has_own_file(self, path: str) -> bool:
-        """Whether the idea's folder has a file or folder of the user's, which would be left alone there."""
+        """Whether the idea's folder has a file or folder of the user, which would be left alone there."""
         folder = path.rpartition("/")[0]
         try:
             names = os.listdir(self._store.vault / folder)
-        except FileNotFoundError:  # It is somewhere else now, and comes back by what is taken back with it.
+        except FileNotFoundError:  # The folder was moved; another step of this undo moves it back.
             return False
         except OSError:
             return True
@@ -339,7 +340,7 @@ class _PlanBuilder:
         return any(not name.startswith(".") and f"{folder}/{name}" not in ours for name in names)
 
     def _beside(self, folder: str) -> Iterator[Entry]:
-        """The notes of what was looked up about the idea in this folder."""
+        """Return the research notes in this idea's folder."""
         notes = self._store.readable([each for each in self._store.walk() if each.startswith(f"{folder}/")])
         return (note for note in notes if note.kind == RESEARCH_KIND)
 
@@ -351,7 +352,7 @@ class _PlanBuilder:
                 self._leave(note.path, Why.EDITED)
 
     def _take_back_outside(self, act: Act, change: Recorded) -> None:
-        """The user may have written there since: only the section goes, and only as it was put in."""
+        """Remove only the section, and only if it is as it was added: the user may have edited the file since."""
         now = self._now(change.path)
         if now is not None and hash_of(now) == change.after_hash:
             self._set(change.path, change.before, Why.WRITTEN)
@@ -369,12 +370,12 @@ class _PlanBuilder:
 
     def _leave(self, path: str, why: Why) -> None:
         step: Step = "leave" if self._now(path) is not None else "gone"
-        if path in self._steps:  # Put back by a later act, as far as that goes.
+        if path in self._steps:  # A later act restores it as far as possible.
             step = self._steps[path].step
         self._steps[path] = UndoStep(path, step, why)
 
     def plan(self) -> UndoPlan:
-        """What came of it."""
+        """Return the resulting plan."""
         plan = UndoPlan(undoes=self._undoes)
         for path, text in self._will_be.items():
             before = self._past.on_disk(path)

@@ -1,8 +1,8 @@
-"""Change the embedding model, without a moment in which none answers.
+"""Change the embedding model without an interruption.
 
-The new model's vectors are made beside the old ones by a child process of low priority, which loads the
-new model itself: the recall service goes on answering with the old one. When none is missing, one row of
-index.db changes, and the service is told. What is pending is a join, so a kill costs one batch.
+A low-priority child process loads the new model and computes its vectors beside the old ones; the recall service keeps
+answering with the old model. When none is missing, one row of index.db changes and the service is told. Missing vectors
+are found by a join, so a kill costs one batch.
 
 `python -m memoryvault.services.upgrading` is the child: a request as JSON on stdin, a report as JSON on stdout.
 """
@@ -34,16 +34,16 @@ from .stores import open_index
 log = logging.getLogger(__name__)
 
 BATCH_TEXTS = 16
-"""A large model embeds a few texts a second; a batch is what a kill costs."""
+"""Batch size. A large model embeds a few texts per second, and a kill costs a batch."""
 NICENESS = 15
 MAX_FAILED_SHARE = 0.02
-"""Texts that a model cannot embed are found by their words alone; with more of them it does not take over."""
+"""Most texts that a new model may fail to embed; they are found by their words only. With more it is not used."""
 CAN_NOT_LOAD = 3
 
 
 @dataclass(frozen=True)
 class UpgradeRequest:
-    """What the child needs to know."""
+    """Input of the child."""
 
     index_db: str
     models_folder: str
@@ -53,7 +53,7 @@ class UpgradeRequest:
 
 @dataclass(frozen=True)
 class UpgradeReport:
-    """Texts embedded in this turn, texts the model could not embed, texts to do (those included), all texts."""
+    """Numbers of texts: embedded in this turn, failed, to do (including failed), and all."""
 
     embedded: int
     failed: int
@@ -66,7 +66,7 @@ def embed_beside(
     *,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> UpgradeReport:
-    """Embed in this process what has no vector of the model, for at most `seconds`.
+    """Embed texts that have no vector of the model, in this process, for at most `seconds`.
 
     Raises ModelUnavailable, IndexUnavailable.
     """
@@ -78,7 +78,7 @@ def embed_beside(
         store.model_id(embedder.name, embedder.dimension)
 
         def told(done: int, total: int) -> None:
-            kill_point("upgrade-batch")
+            kill_point("mid-child")
             if on_progress is not None:
                 on_progress(done, total)
 
@@ -97,7 +97,7 @@ def embed_beside(
 
 
 def is_complete(report: UpgradeReport) -> bool:
-    """Whether nothing is left but the few texts that failed. Raises ModelUnavailable when those are many."""
+    """Whether only a few failed texts are left. Raises ModelUnavailable if those are many."""
     if report.remaining > report.failed:
         return False
     if report.failed > max(1, MAX_FAILED_SHARE * report.total):
@@ -106,16 +106,16 @@ def is_complete(report: UpgradeReport) -> bool:
 
 
 def put_in_force(settings: Settings, model: str) -> None:
-    """From now on `model` answers; the recall service is told if it runs. The model before it is kept."""
+    """Make `model` the one in use; the recall service is told if it runs. The previous model's vectors are kept."""
     with open_index(settings) as store:
         store.put_in_force(model)
-    # Without an answer: it reads the same row when it starts, and until then its own vectors are still there.
+    # Without an answer: the service reads the same row when it starts, and until then uses its own vectors.
     with suppress(ServiceUnavailable, ServiceRefused), RecallClient(settings.state.recall_socket) as client:
         client.reload()
 
 
 def request_of(settings: Settings, model: str, seconds: float) -> UpgradeRequest:
-    """For `embed_beside`."""
+    """Return the request for `embed_beside`."""
     state = settings.state
     return UpgradeRequest(
         index_db=str(state.index_db),
@@ -126,7 +126,7 @@ def request_of(settings: Settings, model: str, seconds: float) -> UpgradeRequest
 
 
 def ask_for(ledger: Ledger, model: str) -> int | None:
-    """Enqueue the change to `model` and cancel what is under way to another; None when one is under way."""
+    """Enqueue the change to `model` and cancel changes to others; None if one to it is under way."""
     going_on = None
     for job in ledger.list_jobs(["queued", "running"], kind=UPGRADE_KIND):
         if isinstance(job.args, dict) and job.args.get("model") == model:
@@ -139,13 +139,13 @@ def ask_for(ledger: Ledger, model: str) -> int | None:
 
 
 def cancel_all(ledger: Ledger) -> None:
-    """Nothing but the model that answers is wanted any more."""
+    """Cancel all changes to another model."""
     for job in ledger.list_jobs(["queued", "running"], kind=UPGRADE_KIND):
         ledger.cancel(job.id, "the model in force is wanted")
 
 
 def main() -> int:
-    """The child."""
+    """Run the child process."""
     supervisor.watch_parent()
     lower_priority(NICENESS)
     request = UpgradeRequest(**json.load(sys.stdin))

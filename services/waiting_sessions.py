@@ -1,4 +1,4 @@
-"""The sessions that wait to be mined, in words for whoever has just ended one and looks for what came of it."""
+"""Describe the sessions that wait to be mined, for a user who has just ended one."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class SessionFigures:
 
     waiting: int
     first_in_seconds: float | None
-    """Until the first of them is due, 0 if it is; None if none waits."""
+    """Seconds until the first is due, 0 if it is; None if none waits."""
     running: int
-    """So many are being mined."""
+    """Number of sessions being mined."""
     paused: bool = False
-    """None starts until the user says so: `memory jobs pause reflect.session`."""
+    """Whether the user has paused them: `memory jobs pause reflect.session`."""
 
 
 def read_sessions(ledger: Ledger) -> SessionFigures:
-    """Those of the ledger, but for trials of the hooks. Raises QueueUnavailable."""
+    """Read them from the ledger, without tests of the hooks. Raises QueueUnavailable."""
     jobs = [
         job
         for job in ledger.list_jobs(["queued", "running"], kind=KIND, most=MOST)
@@ -45,7 +45,7 @@ def read_sessions(ledger: Ledger) -> SessionFigures:
 
 
 def waiting_sessions_notice(settings: Settings, is_wired: IsWired) -> str:
-    """`describe_sessions` of this vault's queue; '' also where that cannot be read."""
+    """Return `describe_sessions` of this vault's queue; '' if it cannot be read."""
     if not Path(settings.state.queue_db).exists():
         return ""
     try:
@@ -56,7 +56,7 @@ def waiting_sessions_notice(settings: Settings, is_wired: IsWired) -> str:
 
 
 def describe_sessions(figures: SessionFigures, settings: Settings, is_wired: IsWired) -> str:
-    """How many wait and until when, and what keeps them if something does; '' where none does."""
+    """Return how many sessions wait, until when, and what prevents them, if anything; '' if none waits."""
     parts = [f"{counted(figures.running, 'session is', 'sessions are')} being mined"] if figures.running else []
     if figures.waiting and figures.first_in_seconds is not None:
         when = _when(figures.first_in_seconds)

@@ -1,4 +1,4 @@
-"""What a memory is and how it is kept: entries, frontmatter, projects, turns and markers of sessions.
+"""Memories and how they are kept: entries, frontmatter, projects, turns and markers of sessions.
 
 `store` is the only writer of `.md` files. Modules that hooks import are light; their docstrings say so.
 """

@@ -1,7 +1,7 @@
 """Which notes are entries in use: the one definition behind lists and counts.
 
 An entry is in use while its status is `active` and its path has no special folder but `_always-load`. A note of one of
-EXPLICIT_KINDS is none, nor is a note without content.
+EXPLICIT_KINDS is not in use, nor is a note without content.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ themselves; indexes of topics, which would match every question that one of thei
 which answer no question."""
 
 PLACE_OF_KIND = {"idea": INCUBATOR, PATTERN_KIND: WATCHLIST}
-"""Kinds whose notes lie in a special folder and are in no use: who names one means those."""
+"""Kinds whose notes lie in a special folder and are not in use: a filter with one of them means those notes."""
 
 
 def is_entry_place(path: str) -> bool:
-    """Is the vault-relative path one where entries in use are kept?"""
+    """Whether entries in use may have this vault-relative path."""
     return "_" not in path or all(part[:1] != "_" or part == ALWAYS_LOAD for part in path.split("/")[:-1])
 
 
 def has_content(entry: Entry) -> bool:
-    """Has the note a title of its own, or a text apart from headings?"""
+    """Whether the note has a title of its own, or a text apart from headings."""
     if entry.title != words_of(entry.slug):
         return True
     return any(line.strip() and not line.lstrip().startswith("#") for line in entry.body.splitlines())
 
 
 def is_entry(entry: Entry) -> bool:
-    """Would the note be an entry in use if its status were `active`?"""
+    """Whether the note would be an entry in use if its status were `active`."""
     return is_entry_place(entry.path) and (entry.kind or "").lower() not in EXPLICIT_KINDS and has_content(entry)

@@ -18,16 +18,17 @@ INDEX_LINES = 200
 INDEX_BYTES = 25_000
 """How much of such an index Claude Code itself loads."""
 FRAME_CHARACTERS = 400
-"""More than what surrounds an index in its block, but for its path."""
+"""Upper bound of the characters around an index in its block, without its path."""
 TOPIC_KIND = "topic"
 INDEX_KIND = "topic-index"
 COST_KIND = "session-cost"
 PROBE_KIND = "doctor-probe"
-"""What `memory doctor` saves and deletes again."""
+"""Name of the note that `memory doctor` saves and deletes again."""
 ON_DEMAND_KINDS = (TOPIC_KIND, INDEX_KIND, COST_KIND, PROBE_KIND)
 """Kinds that are read on demand and never recalled for a prompt."""
 TYPES = ("user", "feedback", "project", "reference")
 READ_COMMAND = "memory vault topics read SLUG"
+COMMENT_END = "-->"
 
 
 def find_regions(text: str) -> Iterator[tuple[int, int, str]]:
@@ -70,13 +71,13 @@ def find_regions(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _find(text: str, what: str, start: int) -> int:
-    """Index of `what` from `start` on; the length of `text` if there is none."""
+    """Return the index of `what` from `start` on; the length of `text` if there is none."""
     found = text.find(what, start)
     return len(text) if found < 0 else found
 
 
 def _fence(line: str) -> str:
-    """The run of characters that opens fenced code in this line, maybe in a list or a quotation; '' for none."""
+    """Return the run of characters that opens fenced code in this line, maybe in a list or a quotation; '' for none."""
     at = _skip(line, 0, " \t>")
     while True:
         end = at + 1
@@ -101,7 +102,7 @@ def _skip(line: str, at: int, characters: str) -> int:
 
 
 def _fence_end(text: str, position: int, fence: str) -> int:
-    """End of the line that closes the code."""
+    """Return the end of the line that closes the code."""
     while position < len(text):
         line_end = text.find("\n", position)
         line_end = len(text) if line_end < 0 else line_end + 1
@@ -113,7 +114,7 @@ def _fence_end(text: str, position: int, fence: str) -> int:
 
 
 def _comment_end(text: str, start: int, last_closing: int) -> int:
-    """End of the comment; 0 if it is not closed: half a comment must not hide the rest of the notes."""
+    """Return the end of the comment; 0 if it is not closed: half a comment must not hide the rest of the notes."""
     for short in ("<!-->", "<!--->"):
         if text.startswith(short, start):
             return start + len(short)
@@ -144,7 +145,7 @@ def _span_ends(text: str) -> dict[int, int]:
 
 
 def strip_comments(text: str) -> str:
-    """`text` without HTML comments, and without the lines that have nothing else."""
+    """Return `text` without HTML comments, and without the lines that have nothing else."""
     kept: list[str] = []
     position = 0
     line_end = -1
@@ -190,7 +191,9 @@ def render_index_block(
     `path`: absolute path of the index, for the reader; `room`: characters that the block may have; `is_whole`: False
     for the beginning of an index. Nothing in the notes can close the block.
     """
-    lines = strip_comments(index.replace("\r\n", "\n")).strip().split("\n")
+    # What a beginning leaves open may be closed in the rest.
+    bare = strip_comments(index.replace("\r\n", "\n") + ("" if is_whole else COMMENT_END))
+    lines = (bare if is_whole else bare.removesuffix(COMMENT_END)).strip().split("\n")
     notes = safe_lines("\n".join(lines[: INDEX_LINES + 1]), "").rstrip()
     # Nothing but an item of the list stands at the margin: no line can pass for one of ours.
     text = "\n".join(line if line[:2] in ("- ", "") else INDENT + line for line in notes.split("\n"))
@@ -209,12 +212,12 @@ def render_index_block(
 
 
 def is_topic_name(name: str) -> bool:
-    """Is a file of this name in the folder a topic? `memory.md` is the index on disks that ignore case."""
+    """Whether a file of this name in the folder is a topic. `memory.md` is the index on disks that ignore case."""
     return name.endswith(".md") and name[0] not in "._" and name.lower() != INDEX_NAME.lower()
 
 
 def kind_by_path(path: str) -> str:
-    """TOPIC_KIND or INDEX_KIND for `personal-projects/<project>/memory/<name>.md`, else ''."""
+    """Return TOPIC_KIND or INDEX_KIND for `personal-projects/<project>/memory/<name>.md`, else ''."""
     parts = path.split("/")
     if len(parts) != 4 or parts[0] != "personal-projects" or parts[2] != FOLDER:
         return ""

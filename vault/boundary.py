@@ -16,7 +16,7 @@ class Consent(StrEnum):
     """How the user agreed to a write outside of the vault."""
 
     REQUESTED = "requested"
-    """The user gave the command that writes it."""
+    """The user gave the command for it."""
     CONFIRMED = "confirmed"
     """The program or an agent proposed it, and the user agreed to this one write."""
     STANDING = "standing"

@@ -20,7 +20,7 @@ _BAN_OPENERS = ("no", "avoid", "stop", "without")
 
 
 def is_ban(text: str) -> bool:
-    """Does the first line of `text`, without its heading, forbid something ("never …", "do not …", "no …")?"""
+    """Whether the first line of `text`, without its heading, forbids something ("never …", "do not …", "no …")."""
     words = first_line(text).lower().replace("’", "'").replace(",", " ").replace(";", " ").split()
     for at, word in enumerate(words):
         word = word.strip("*_\"'`.:")
@@ -32,7 +32,7 @@ def is_ban(text: str) -> bool:
 
 
 def first_line(body: str) -> str:
-    """The first line of a note's text that is neither blank nor a heading; '' for none."""
+    """Return the first line of a note's text that is neither blank nor a heading; '' for none."""
     for line in body.split("\n"):
         line = line.strip()
         if line and line[0] != "#":
@@ -41,12 +41,12 @@ def first_line(body: str) -> str:
 
 
 def count_words(text: str) -> int:
-    """Words of `text`; at least one for every BYTES_PER_WORD bytes."""
+    """Count the words of `text`; at least one for every BYTES_PER_WORD bytes."""
     return max(len(text.split()), len(text.encode("utf-8", "surrogatepass")) // BYTES_PER_WORD)
 
 
 def sort_core(entries: Iterable[Any]) -> list[Any]:
-    """By priority; then the user's own before the project's, bans first, the most confirmed first; then by path.
+    """Sort by priority; then the user's own before the project's, bans first, the most confirmed first; then by path.
 
     `entries` have path, body, project, priority and occurrences, as attributes or as items.
     """
@@ -65,7 +65,7 @@ def sort_core(entries: Iterable[Any]) -> list[Any]:
 
 
 def select_core(entries: Iterable[Any], words: int) -> tuple[list[Any], list[Any]]:
-    """(Those that are given, those that find no room), each in their order. `words`: the budget; 0: no limit.
+    """Return (entries within the budget, the others), each in their order. `words`: the budget; 0: no limit.
 
     After one that is too long, shorter ones may still fit.
     """

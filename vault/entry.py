@@ -1,4 +1,4 @@
-"""The entry: a memory as it is read from its file."""
+"""The entry: a memory as read from its file."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ STATUSES = (ACTIVE, PENDING, IN_INBOX, INCUBATING, RESOLVED, SUPERSEDED, REJECTE
 AWAITING_STATUSES = frozenset({PENDING, IN_INBOX, INCUBATING})
 """Statuses of entries on which the user has not decided yet."""
 INCIDENT = "failure-incident"
-"""Kind of entries on a failure and its remedy. Their text is copied from logs, so it is scrubbed of names of people."""
+"""Kind of entries on a failure and its remedy. Their text is copied from logs, so names of people are scrubbed."""
 RESEARCH_KIND = "idea-research"
-"""Kind of the notes that research writes, which quote strangers. Recall shows them only if a filter names this kind."""
+"""Kind of the notes of research, which quote strangers. Recall shows them only if a filter has this kind."""
 SKILL_KIND = "skill"
 """Kind of the entries that describe the skills on this machine."""
 PATTERN_KIND, DIGEST_KIND, DASHBOARD_KIND = "skill-pattern", "corpus-digest", "dashboard"
@@ -53,20 +53,20 @@ _MAX_NODES = 5_000
 
 
 GUARDS = ("remind", "ask", "deny")
-"""The property `guard`: refused once a session, asked about, or refused always."""
+"""Values of the property `guard`: refuse once a session, ask, refuse always."""
 CHANNELS = ("core", "prompt", "action")
-"""The property `channel` of a proposal: at the session's start, with a prompt, or when the agent acts."""
+"""Values of the property `channel` of a proposal: at the session's start, with a prompt, or when the agent acts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Evidence of a memory: the records of a session in which it was said."""
+    """Evidence of a memory: the records of a session with the user's words."""
 
     host: str
     session: str = ""
     records: tuple[str, ...] = ()
     said: str = ""
-    """When, in UTC to the second; '' where it is not known. A copy in a fork has other ids and the same time."""
+    """Time in UTC to the second; '' where it is not known. A copy in a fork has other ids and the same time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +77,7 @@ class Entry:
     """Relative to the vault, with forward slashes."""
     kind: str | None
     status: str | None
-    """As written, in lower case, of several the first that is not `active`; may be none of STATUSES. See
-    `effective_status`."""
+    """In lower case, the first of several that is not `active`; may be none of STATUSES. See `effective_status`."""
     created: str | None
     """ISO date."""
     updated: str | None
@@ -110,43 +109,43 @@ class Entry:
     body: str
     """The text after the frontmatter, without blank lines around it."""
     content_hash: str
-    """SHA-256 of the file's bytes, hexadecimal: what `VaultStore.update` expects."""
+    """SHA-256 of the file's bytes, hexadecimal, as `VaultStore.update` expects it."""
     text: str
-    """All that was read of the file, as `decode_note` gives it: what a changed note is made of."""
+    """The file's text as `decode_note` gives it; a changed note is made of it."""
     extra: Mapping[str, Plain]
     """All other frontmatter; dates as ISO text."""
 
     @property
     def effective_status(self) -> str:
-        """`status`, or `active` for a note of the user's own that has none, or one that is a word of the user's."""
+        """Return `status`, or `active` for a note of the user's without one, or with a word of the user's own."""
         status = self.status or ACTIVE
         return status if status in STATUSES or not is_in_use(status) else ACTIVE
 
     @property
     def special(self) -> str:
-        """The first underscore-folder of the path, or ''."""
+        """Return the first underscore-folder of the path, or ''."""
         return special_folder(self.path)
 
     @property
     def guard(self) -> str:
-        """How the rule guards what the agent does: one of GUARDS, '' for not at all. Only a person marks it."""
+        """Return how the rule guards the agent's actions: one of GUARDS, '' for not at all. Only a person marks it."""
         value = str(self.extra.get("guard") or "").lower()
         return value if value in GUARDS else ""
 
     @property
     def channel(self) -> str:
-        """The way to the agent that the reader proposes: one of CHANNELS; 'prompt' where it says nothing."""
+        """Return the channel that the reader proposes: one of CHANNELS; 'prompt' for none."""
         value = str(self.extra.get("channel") or "").lower()
         return value if value in CHANNELS else "prompt"
 
     @property
     def written_by_agent(self) -> bool:
-        """Is any of its evidence an agent's own claim?"""
+        """Whether any of its evidence is an agent's own claim."""
         return any(source.host == AGENT_SOURCE for source in self.sources)
 
 
 def content_hash(data: bytes) -> str:
-    """SHA-256 of a file's bytes, hexadecimal."""
+    """Return the SHA-256 of a file's bytes, in hexadecimal."""
     return hashlib.sha256(data).hexdigest()
 
 
@@ -210,7 +209,7 @@ def parse_entry(path: str, data: bytes) -> Entry:
 
 
 def _topic_type(fields: Mapping[str, object]) -> tuple[str, ...]:
-    """The type of a topic, which becomes its tag; older clients wrote it at the top level."""
+    """Return the type of a topic, which becomes its tag; older clients wrote it at the top level."""
     metadata = fields.get("metadata")
     nested = metadata.get("type") if isinstance(metadata, dict) else None
     found = (_text(nested) or _text(fields.get("type")) or "").lower()
@@ -222,7 +221,7 @@ _HEADING = re.compile(r" {0,3}#(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t]*")
 
 
 def first_heading(body: str) -> str | None:
-    """Text of the first `# heading` outside fenced code, or None."""
+    """Return the text of the first `# heading` outside fenced code, or None."""
     fence = ""
     for line in body.split("\n"):
         line = line.rstrip("\r")
@@ -244,7 +243,7 @@ _MARKER = re.compile(r"^(?:[-*+>]|\d+[.)])[ \t]+(?:\[[ xX]\][ \t]+)?")
 
 
 def first_sentence(body: str) -> str:
-    """The first sentence of a text that begins with one, cut at a word; '' where code, a table or HTML comes first."""
+    """Return the first sentence of a text, cut at a word; '' if it begins with code, a table or HTML."""
     line = body.lstrip().partition("\n")[0].strip()
     line = line.lstrip("#").strip() if line.startswith("#") else _MARKER.sub("", line, count=1)
     if not any(map(str.isalnum, line)) or line[0] in "`~|<%":
@@ -254,7 +253,7 @@ def first_sentence(body: str) -> str:
 
 
 def words_of(slug: str) -> str:
-    """The slug with spaces instead of hyphens and underscores."""
+    """Return the slug with spaces instead of hyphens and underscores."""
     return slug.replace("-", " ").replace("_", " ").strip()
 
 
@@ -277,7 +276,7 @@ def from_link(value: str | None) -> str | None:
 
 
 def _text(value: object) -> str | None:
-    """A scalar as text, of a list of one item that item, as Obsidian writes it; None for what is empty or neither."""
+    """Return a scalar, or the one item of a list, as Obsidian writes it, as text; None for anything else."""
     for _ in range(_MAX_DEPTH):
         if not (isinstance(value, list) and len(value) == 1):
             break
@@ -294,7 +293,7 @@ def _text(value: object) -> str | None:
 
 
 def _status(value: object) -> str | None:
-    """A note is active only if all that its property lists say so."""
+    """Return the first value of the property that is not `active`: of a list, all must say so."""
     texts = [text.lower() for item in (value if isinstance(value, list) else [value]) if (text := _text(item))]
     return next((text for text in texts if text != ACTIVE), ACTIVE if texts else None)
 
@@ -305,7 +304,7 @@ def _timestamp(value: dt.datetime) -> str:
 
 
 def _texts(value: object) -> tuple[str, ...]:
-    """Scalars of a list, or the parts of one comma-separated text; empty ones and repetitions are left out."""
+    """Return the scalars of a list, or the parts of one comma-separated text, without empty ones and repetitions."""
     if isinstance(value, str):
         items: list[object] = list(value.split(","))
     elif isinstance(value, list):

@@ -1,24 +1,24 @@
-"""The section of a mined note that quotes its evidence, which readers see and recall does not. Light module."""
+"""The section of a mined note that quotes its evidence: shown to readers, not used by recall."""
 
 from __future__ import annotations
 
 EVIDENCE_HEADING = "Evidence"
 RECEIPT_HEADING = "Research receipt"
-"""Heading of the section on how an idea was researched and at what cost; recall does not see it either."""
+"""Heading of the section on how an idea was researched and at what cost; not used by recall either."""
 NOT_CONFIRMED_TAG = "not-confirmed"
-"""Tag of a note that waits in words of which no record of the host says that the user typed them. It is never saved in
-these words unless the user types or approves them."""
+"""Tag of a pending note whose words no record of the host attributes to the user. It is never saved in these words
+unless the user types or approves them."""
 LOOKED_UP = "Research about this idea is listed below, in a receipt. Without a receipt, nothing has been looked up yet."
-"""A line in the note of every idea: Ideas.md leads there from the start, as to deep research."""
+"""A line in the note of every idea, to which Ideas.md links from the start, as to deep research."""
 NOT_TYPED = "Not typed by the user:"
 """The line above a quoted passage of an agent or a tool, or one that was pasted."""
 SAID = "Said "
-"""Begins the line of the evidence that tells what the user answered: context for who decides, in the agent's words."""
+"""Begins the line of the evidence with the agent's question that the user answered: context for the decision."""
 _LINES = ("\n## " + EVIDENCE_HEADING + "\n", "\n## " + RECEIPT_HEADING + "\n")
 
 
 def strip_evidence(body: str) -> str:
-    """The text of a note up to its evidence or receipt, and without the line that announces a receipt.
+    """Return the text of a note up to its evidence or receipt, and without the line that announces a receipt.
 
     The evidence repeats the statement with its context in the session: injected it would only be longer, and indexed it
     would make all mined notes alike.

@@ -1,4 +1,4 @@
-"""Reducing a failure report to what is the same in each occurrence, and fingerprinting it. Pure.
+"""Reduce a failure report to what is the same in each occurrence, and fingerprint it. Pure.
 
 What stays: the kinds of errors, their messages, and the functions and files of the stack. What goes: times, addresses,
 process and line numbers, ids, folders, temporary names, the source lines that a traceback quotes.
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from ..runtime.fingerprint import fingerprint
 
 RESOLUTION_HEADING = "What helped"
-"""Above what helped, in the note of an incident."""
+"""Heading above what helped, in the note of an incident."""
 MOST_FRAMES = 8
-"""Number of innermost frames that count: how the program got there differs more than where it failed."""
+"""Number of innermost frames that count: the place of the failure differs less than the way there."""
 MOST_MESSAGE_LINES = 6
 MOST_LINE_CHARACTERS = 400
 """Most characters of a line that are read, which bounds the cost of the patterns below."""
@@ -55,12 +55,12 @@ class Failure:
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 in hexadecimal digits, the same for each occurrence of a failure."""
+        """Return the SHA-256, in hexadecimal digits: the same for each occurrence of a failure."""
         return fingerprint(self.normalised)
 
 
 def read_failure(text: str) -> Failure:
-    """Read what failed, and where, in a form that is equal for another occurrence."""
+    """Parse a failure report into a form that is equal for another occurrence."""
     frames: list[str] = []
     messages: list[str] = []
     after_frame = False
@@ -100,18 +100,18 @@ def _base(path: str) -> str:
 
 
 EXACT, MESSAGE, KIND = "x", "n", "c"
-"""The rungs by which a failure is known again, the surest first, as keys begin with them."""
+"""The kinds of keys by which a failure is recognised, the surest first; keys begin with them."""
 MOST_KEY_LINES = 60
-"""Of a failure's output so many last lines are looked up."""
+"""Number of last lines of a failure's output that are looked up."""
 LEAST_WORDS = 3
-"""A shorter line says too little to be known again by it alone."""
+"""Fewest characters of a line that identifies a failure by itself."""
 _EXIT = re.compile(r"\A(?:Error: )?Exit code \d+\n")
 _CLASS = re.compile(r"(?:^|[\s:])((?:\w+\.)*\w*(?:Error|Exception)|E[A-Z]{4,})\b")
 
 
 def failure_keys(report: str, command: str = "") -> list[str]:
-    """The keys by which this failure is looked up, the surest first: all that it says, each line that says enough, and
-    the kind of error of this program."""
+    """Return the keys by which this failure is looked up, the surest first: the whole, each line long enough, and the
+    kind of error of this program."""
     failure = read_failure(_EXIT.sub("", report))
     lines = [line for line in _EXIT.sub("", report).splitlines()[-MOST_KEY_LINES:] if line.strip()]
     keys = [EXACT + failure.fingerprint[:16]]
@@ -123,7 +123,7 @@ def failure_keys(report: str, command: str = "") -> list[str]:
 
 
 def message_key(line: str) -> str:
-    """The key of one line of a failure; '' for one that says too little."""
+    """Return the key of one line of a failure; '' for one that says too little."""
     clean = plain(_ANSI.sub("", line[:MOST_LINE_CHARACTERS]))
     return MESSAGE + fingerprint(clean)[:16] if len(clean.split()) >= LEAST_WORDS else ""
 
@@ -134,6 +134,7 @@ _CURED = re.compile(
 
 
 def read_cure(statement: str) -> tuple[str, str, str] | None:
-    """(command, symptom, what cured it) in a mined fix of a command that failed and passed; None in any other text."""
+    """Return (command, symptom, remedy) of a mined fix of a command that failed and then passed; None for other
+    text."""
     match = _CURED.match(statement.strip())
     return None if match is None else (match["command"], match["symptom"], match["cure"].rstrip("."))

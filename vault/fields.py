@@ -1,4 +1,4 @@
-"""Validation of the header fields that the store writes.
+"""Validate the header fields that the store writes.
 
 Names, paths and dates that this program made may be plain text; every other text must have been scrubbed.
 """
@@ -26,11 +26,11 @@ MACHINE_KEYS = frozenset(_MACHINE_KEYS.split())
 """Fields whose text is a name, a path or a date that this program made; text of all others must be Scrubbed."""
 MAX_MACHINE_TEXT_CHARACTERS = 1000
 LINKED_KEYS = frozenset({"supersedes", "superseded_by"})
-"""Fields that name another entry: written as links, for Obsidian's links and backlinks."""
+"""Fields that refer to another entry: written as links, for Obsidian's links and backlinks."""
 
 
 def require_scrubbed(what: str, text: str) -> str:
-    """Return the text, fit for UTF-8. Raises TypeError, which names `what`, for text that was not scrubbed."""
+    """Return the text, fit for UTF-8. Raises TypeError, with `what`, for text that was not scrubbed."""
     if not isinstance(text, Scrubbed):
         raise TypeError(f"{what}: only text of type Scrubbed is written to the vault")
     return replace_unencodable(text)
@@ -81,7 +81,7 @@ def _validate_text(key: str, text: str) -> str:
 
 
 def _source_field(source: Source) -> dict[str, FieldValue] | str:
-    """`{host, session, records}` without empty ones; only the host's name if it has nothing else."""
+    """Return `{host, session, records}` without empty ones; only the host's name if it has nothing else."""
     if not source.session and not source.records:
         return _validate_text("source", source.host)
     field: dict[str, FieldValue] = {}
@@ -97,5 +97,5 @@ def _source_field(source: Source) -> dict[str, FieldValue] | str:
 
 
 def replace_unencodable(text: str) -> str:
-    """`text` with `?` for what UTF-8 cannot encode: half a surrogate pair, cut by some JSON writer."""
+    """Return `text` with `?` for what UTF-8 cannot encode: half a surrogate pair, cut by some JSON writer."""
     return text.encode("utf-8", "replace").decode("utf-8")

@@ -1,7 +1,7 @@
-"""Reading and line-preserving editing of YAML frontmatter.
+"""Read YAML frontmatter, and edit it line by line.
 
-python-frontmatter reads; it drops comments, key order and quotes when it writes, so writing is done
-here, line by line: a field that is not named in an edit survives byte for byte.
+python-frontmatter reads; it drops comments, key order and quotes when it writes, so writing is done here: a field that
+is not in an edit survives byte for byte.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from .header import (
     UNREADABLE,
     UNREADABLE_STATUS,
     is_mark,
+    is_unclosed,
     out_of_use,
     parse_scalars,
     split_header,
@@ -60,9 +61,9 @@ _LOOKS_NUMERIC = re.compile(r"[-+]?(?:0[xob][\da-fA-F_]+|\.?\d[\d_,.:]*(?:[eE][-
 
 
 def load_fields(header: str) -> dict[str, object]:
-    """The header's fields. Never raises: where YAML fails, each field is read alone and bad ones left out.
+    """Return the header's fields. Never raises: where YAML fails, each field is read alone and bad ones left out.
 
-    So one mistyped line does not hide the `status` of a rejected entry, which is read there as a hook reads it.
+    So one mistyped line does not hide the `status` of a rejected entry. Hooks read such a header in the same way.
     """
     loaded = _load(header)
     if isinstance(loaded, dict):
@@ -86,12 +87,14 @@ def is_broken(header: str) -> bool:
 
 
 def find_fault(text: str) -> tuple[int, str] | None:
-    """(number of the line in the note, from 1, the line) by which its header can't be read, or where git's marks
-    begin in its header or body; None for a sound note."""
+    """Return (number of the line in the note, from 1, the line) at which its header can't be read or git's conflict
+    marks begin; None for a sound note."""
     lines = text.replace("\r\n", "\n").split("\n")
     if out_of_use("", text) == CONFLICT:
         return next((number, line) for number, line in enumerate(lines, 1) if is_mark(line))
     parts = split_header(text)
+    if parts is None and is_unclosed(text):
+        return 1, lines[0]
     if parts is None or not is_broken(parts[1]):
         return None
     header = parts[1].replace("\r\n", "\n").split("\n")
@@ -103,7 +106,7 @@ def find_fault(text: str) -> tuple[int, str] | None:
 
 
 def require_sound(text: str, path: str = "the note") -> None:
-    """Raises EntryInvalid, with the line to mend, for a note that has a fault."""
+    """Raise EntryInvalid, with the line to mend, for a note that has a fault."""
     if (fault := find_fault(text)) is not None:
         raise EntryInvalid(f"line {fault[0]} of {path} can't be read, mend it first: {fault[1].strip()[:80]}")
 
@@ -133,7 +136,7 @@ class _Field:
 
 
 def _scan(lines: Sequence[str]) -> list[_Field]:
-    """The top-level fields. Comments and blank lines between two fields belong to neither."""
+    """Return the top-level fields. Comments and blank lines between two fields belong to neither."""
     fields: list[_Field] = []
     for number, line in enumerate(lines):
         bare = line.strip()
@@ -146,7 +149,7 @@ def _scan(lines: Sequence[str]) -> list[_Field]:
 
 
 def split_fields(header: str) -> list[tuple[str | None, str]]:
-    """Split a header into its top-level fields, as (key, lines), and what stands between them, with the key None.
+    """Split a header into its top-level fields, as (key, lines), and the lines between them, with the key None.
 
     Joined, the lines are `header` again.
     """
@@ -163,9 +166,9 @@ def split_fields(header: str) -> list[tuple[str | None, str]]:
 
 
 def carry_fields(text: str, source: str, keys: Collection[str]) -> str:
-    """`text` with those of the fields `keys` that it has not, added as they are written in `source`.
+    """Return `text` with those of the fields `keys` that it lacks, as written in `source`.
 
-    Without a header in both, and for a `source` that YAML can't read, `text` as it is.
+    Unchanged unless both have a header, or if YAML can't read that of `source`.
     """
     parts, given = split_header(text), split_header(source)
     if parts is None or given is None or is_broken(given[1]):
@@ -185,11 +188,11 @@ def _key_name(written: str) -> str:
 
 
 def set_fields(text: str, changes: Mapping[str, FieldValue]) -> str:
-    """`text` with the named fields set, or removed where the value is None.
+    """Return `text` with these fields set, or removed where the value is None.
 
-    Only lines of the named fields change, and none at all where the field already has the value; new
-    fields are put in the design's order. A text without frontmatter gets one. Raises EntryInvalid for a
-    header that cannot be edited without touching other fields.
+    Only their lines change, and none where a field already has the value; new fields are put in the design's order. A
+    text without frontmatter gets one. Raises EntryInvalid for a header that cannot be edited without touching other
+    fields.
     """
     parts = split_header(text)
     if parts is None:
@@ -240,7 +243,7 @@ def _set_one(lines: list[str], key: str, value: FieldValue, newline: str) -> Non
 
 
 def _insertion_point(lines: Sequence[str], key: str) -> int:
-    """After the nearest field that comes before `key` in the design's order; at the end for other keys."""
+    """Return the place after the nearest field before `key` in the design's order; the end for other keys."""
     fields = _scan(lines)
     if key not in KEY_ORDER:
         return _end_of(fields, lines)
@@ -258,7 +261,7 @@ def _end_of(fields: Sequence[_Field], lines: Sequence[str]) -> int:
 
 
 def _comment(line: str, value_at: int) -> str:
-    """The comment at the end of a one-line field, with the blanks before it; '' when it has none."""
+    """Return the comment at the end of a one-line field, with the blanks before it; '' for none."""
     rest = line[value_at:].rstrip("\r")
     quote = ""
     position = 0
@@ -278,7 +281,7 @@ def _comment(line: str, value_at: int) -> str:
 
 
 def _assert_only(changes: Mapping[str, FieldValue], before: object, after: object) -> None:
-    """The edit did what was asked and nothing else, by what YAML reads before and after."""
+    """Raise EntryInvalid unless the edit changed these fields and nothing else, by what YAML reads before and after."""
     old = dict(before) if isinstance(before, dict) else {}
     new = dict(after) if isinstance(after, dict) else {} if after is None else None
     expected = {key: value for key, value in old.items() if key not in changes}
@@ -293,7 +296,7 @@ def _assert_only(changes: Mapping[str, FieldValue], before: object, after: objec
 
 
 def _same(left: object, right: object) -> bool:
-    """Equal, types included (1 is not True), NaN equal to itself."""
+    """Whether the values are equal, types included (1 is not True), NaN equal to itself."""
     if isinstance(left, dict) and isinstance(right, dict):
         return left.keys() == right.keys() and all(_same(left[key], right[key]) for key in left)
     if isinstance(left, list) and isinstance(right, list):
@@ -309,12 +312,12 @@ def _reread(key: str, value: FieldValue) -> object:
 
 
 def _is_empty(value: FieldValue) -> bool:
-    """None, empty text and empty lists are left out of a header; False and 0 are values."""
+    """Whether a value is left out of a header: None, empty text, empty lists; not False or 0."""
     return value is None or (isinstance(value, str | Sequence | Mapping) and len(value) == 0)
 
 
 def format_header(fields: Mapping[str, FieldValue]) -> str:
-    """All fields that are not empty as the lines of a header, in the design's order, each ending in LF."""
+    """Return all fields that are not empty as the lines of a header, in the design's order, each ending in LF."""
     known = [key for key in KEY_ORDER if key in fields]
     keys = known + [key for key in fields if key not in KEY_ORDER]
     lines = [line for key in keys if not _is_empty(fields[key]) for line in format_field(key, fields[key])]
@@ -322,7 +325,7 @@ def format_header(fields: Mapping[str, FieldValue]) -> str:
 
 
 def format_field(key: str, value: FieldValue) -> list[str]:
-    """The lines of one field, without line ends."""
+    """Return the lines of one field, without line ends."""
     name = key if re.fullmatch(r"[A-Za-z_][\w-]*", key, re.ASCII) and _is_plain(key) else _quoted(key)
     if isinstance(value, Mapping):
         return [f"{name}:", *_mapping_lines(value, "  ")]
@@ -348,7 +351,7 @@ def _item_lines(item: FieldValue) -> list[str]:
 
 
 def _flow(value: FieldValue) -> str:
-    """The value in one line: `[a, b]`, `{a: b}`."""
+    """Return the value in one line: `[a, b]`, `{a: b}`."""
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{_flow(key)}: {_flow(item)}" for key, item in value.items()) + "}"
     if isinstance(value, Sequence) and not isinstance(value, str):
@@ -360,7 +363,7 @@ def _flow(value: FieldValue) -> str:
 
 
 def format_scalar(value: Scalar) -> str:
-    """The value as YAML on one line. Text is quoted only where it would read back as something else."""
+    """Return the value as YAML on one line. Text is quoted only where it would read back as something else."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -391,7 +394,7 @@ def _format_float(value: float) -> str:
 
 
 def _is_plain(text: str) -> bool:
-    """True when the text needs no quotes in YAML 1.1 and 1.2."""
+    """Whether the text needs no quotes in YAML 1.1 and 1.2."""
     if not _PLAIN_TEXT.fullmatch(text) and not re.fullmatch(r"\d+[A-Za-z_.-][^\n]*", text):
         return False
     if text != text.strip() or ": " in text or " #" in text or text.endswith(":"):
@@ -405,7 +408,7 @@ _SHORT_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t
 
 
 def _quoted(text: str) -> str:
-    """A double-quoted scalar which every YAML reader takes as `text`."""
+    """Return a double-quoted scalar that every YAML reader takes as `text`."""
     out = []
     for c in text:
         if c in _SHORT_ESCAPES:

@@ -1,8 +1,8 @@
-"""The gate: does this prompt need this entry? Light module: hooks import it.
+"""The gate: whether a prompt needs an entry. Light module: hooks import it.
 
-A logistic regression over plain features of the pair, trained on what later prompts of real people needed of what they
-had said before (training/gate, docs/benchmarks/recall.md). It has two sets of weights: one for the recall service, and
-one for a search by words alone, of the features that need no vectors.
+A logistic regression over plain features of the pair, trained on what later prompts of real people needed of their
+earlier words (training/gate, docs/benchmarks/recall.md). One set of weights is for the recall service, and one, of the
+features that need no vectors, for a search by words alone.
 """
 
 from __future__ import annotations
@@ -16,30 +16,30 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
 EAGERNESS = ("cautious", "balanced", "eager")
-"""The positions of the setting `recall.eagerness`."""
+"""The values of the setting `recall.eagerness`."""
 BY_MEANING, BY_WORDS = "by_meaning", "by_words"
 KIND_GROUPS = {
     **dict.fromkeys(("preferences", "preference", "correction", "convention"), "rule"),
     "fact": "fact",
     "workflow": "workflow",
 }
-"""By kind of an entry the feature that it has; of other kinds nothing was learned."""
+"""The feature of each kind of entry; of other kinds nothing was learned."""
 SHORT, LONG = 6, 16
-"""Significant words of a prompt that is about one thing, and of one that is about several."""
+"""Numbers of significant words of a prompt about one thing, and about several."""
 CONFIDENCES = ("high", "medium", "low")
 PROMPT_TERMS = 6
-"""A prompt's weight is that of its rarest terms, at most so many: a longer prompt must not be harder to answer."""
+"""Most terms, the rarest first, that make up a prompt's weight: a longer prompt must not be harder to answer."""
 
 
 def rarity(count: int, total: int) -> float:
-    """How rare a term is that `count` of `total` passages have: 1 if none has it, less the more have it."""
+    """Return how rare a term is that `count` of `total` passages have: 1 if none has it, less for more."""
     return log(1 + total / max(count, 0.5)) / log(1 + max(total, 1) / 0.5)
 
 
 def word_features(
     terms: Sequence[tuple[Collection[str], float]], passage: Collection[str], rivals: int
 ) -> dict[str, float]:
-    """Features of a prompt and a passage that need no vectors.
+    """Return the features of a prompt and a passage that need no vectors.
 
     `terms`: of each significant word of the prompt its stems (more than one where it may be misspelt) and its rarity;
     `passage`: the distinct stems of the passage's significant words; `rivals`: entries that could come.
@@ -61,7 +61,7 @@ def word_features(
 
 
 def note_features(kind: str | None, confidence: str | None) -> dict[str, float]:
-    """Features of the entry itself: what kind of thing it says, and how plainly it was said; none that is not known.
+    """Return the features of the entry itself: the kind of statement, and how plainly it was made; only known ones.
 
     `kind`, `confidence`: the properties of the note, in any case.
     """
@@ -74,10 +74,10 @@ def note_features(kind: str | None, confidence: str | None) -> dict[str, float]:
 
 
 def surely(features: Mapping[str, float]) -> float:
-    """By how much a passage is beyond what a chance likeness to the prompt reaches; 0 where it is not.
+    """Return by how much a passage is beyond a chance likeness to the prompt; 0 where it is not.
 
     By meaning that is one unit of log-odds that it answers (`answers`), by words half of the prompt's weight. It counts
-    in full for a short prompt, which is about one thing, and half for a long one, to which much is near.
+    in full for a short prompt, about one thing, and half for a long one, to which much is near.
     """
     if "answers" in features:
         return max(features["answers"] - 1.0, 0.0) * (1.0 + _shortness(features["prompt_words"])) / 2.0
@@ -85,17 +85,17 @@ def surely(features: Mapping[str, float]) -> float:
 
 
 def _shortness(prompt_words: float) -> float:
-    """1 for a prompt of SHORT significant words or fewer, 0 for one of LONG, from the feature of that name."""
+    """Return 1 for a prompt of SHORT significant words or fewer, 0 for one of LONG, from the feature of that name."""
     return max(0.0, min(1.0, (log1p(LONG) - prompt_words) / (log1p(LONG) - log1p(SHORT))))
 
 
 def log_odds(gate: str, features: Mapping[str, float]) -> float:
-    """Log-odds that the prompt needs the entry. `gate`: BY_MEANING or BY_WORDS."""
+    """Return the log-odds that the prompt needs the entry. `gate`: BY_MEANING or BY_WORDS."""
     weights: Mapping[str, float] = GATES[gate]["weights"]
     known = {**features, "surely": surely(features)}
     return sum([weight * known.get(name, 0.0) for name, weight in weights.items() if name], weights[""])
 
 
 def threshold(gate: str, eagerness: str) -> float:
-    """The log-odds that an entry must reach to be given with a prompt."""
+    """Return the log-odds that an entry must reach to be given with a prompt."""
     return float(GATES[gate]["thresholds"][eagerness])

@@ -1,4 +1,4 @@
-"""The YAML header of a note, between two `---` lines: found, and its one-line fields read, without a YAML library.
+"""Find the YAML header of a note, between two `---` lines, and read its one-line fields, without a YAML library.
 
 Light module: hooks read the few entries that they print with it. `entry.parse_entry` is the full parser.
 """
@@ -7,12 +7,12 @@ from __future__ import annotations
 
 BYTE_ORDER_MARK = "\ufeff"
 UNREADABLE = "?"
-"""Key under which `parse_scalars` names a field of DECISIVE that is there, in a form that it does not read."""
+"""Key under which `parse_scalars` returns the name of a field of DECISIVE that it cannot read."""
 DECISIVE = ("status", "project")
-"""Fields by which a note is not for every prompt."""
+"""Fields that can keep a note out of a prompt."""
 CONFLICT, TEMPLATE, UNREADABLE_STATUS = "conflict", "template", "unreadable"
-"""Statuses that no note says: git left both sides of a merge in it, Obsidian makes notes of it, its header can't be
-read. It is not in use."""
+"""Statuses read into a note that is not in use: with both sides of a merge from git, a template of Obsidian's, or a
+header that can't be read."""
 TEMPLATES = "Templates"
 """A folder of this name holds none but templates; ours have names in lower case."""
 _MARKS = ("<<<<<<<", "|||||||", "=======", ">>>>>>>")
@@ -21,7 +21,7 @@ _NULLS = ("~", "null", "Null", "NULL")
 
 
 def is_boundary(line: str) -> bool:
-    """Is this a line of three or more hyphens? Trailing blanks are allowed."""
+    """Whether this is a line of three or more hyphens, and maybe trailing blanks."""
     bare = line.rstrip()
     return len(bare) >= 3 and bare.count("-") == len(bare)
 
@@ -52,7 +52,7 @@ def split_header(text: str) -> tuple[str, str, str] | None:
 
 
 def extent(text: str) -> int:
-    """Characters of `text` before the line that closes its header: all of them where none does; 0 without a header."""
+    """Return the number of characters before the line that closes the header: all if none does; 0 without a header."""
     parts = split_header(text)
     if parts is not None:
         return len(text) - len(parts[2])
@@ -60,12 +60,18 @@ def extent(text: str) -> int:
 
 
 def is_open(text: str) -> bool:
-    """Does a header begin in `text`, the first piece of a file, and not end in it?"""
+    """Whether a header begins in `text`, the first piece of a file, and does not end in it."""
     return extent(text) == len(text) > 0
 
 
+def is_unclosed(text: str) -> bool:
+    """Is the text of a whole note a header that does not end, with a field that decides whether it is in use?"""
+    first, *fields = text.removeprefix(BYTE_ORDER_MARK).lstrip().partition("\n\n")[0].split("\n")
+    return is_boundary(first) and is_open(text) and any(field.partition(":")[0] in DECISIVE for field in fields)
+
+
 def body_of(text: str) -> str:
-    """The text after the header, or all of it if it has none, without blank lines around it."""
+    """Return the text after the header, or all of it, without blank lines around it."""
     parts = split_header(text)
     return _body_after(parts, text)
 
@@ -87,7 +93,7 @@ def _unquote(value: str) -> str:
 
 
 def _texts(value: str, depth: int = 3) -> list[str]:
-    """Parse the text on one line, of a list `[a, b]` each item's; none for a block, a mapping or a reference."""
+    """Parse the text on one line, or each item of a list `[a, b]`; nothing for a block, a mapping or a reference."""
     if not value or depth == 0 or value[0] in "{|>&*!" or value.partition(" #")[0].rstrip() in _NULLS:
         return []
     if value[0] != "[":
@@ -99,24 +105,26 @@ def _texts(value: str, depth: int = 3) -> list[str]:
 
 
 def _is_beyond_one_line(value: str) -> bool:
-    """Is the value a block, tagged, a reference, or a list that goes on?"""
+    """Whether the value is a block, tagged, a reference, or a list or a quotation that goes on."""
+    if value[:1] in ("'", '"'):
+        return value[0] not in value[1:]
     return value[:1] in tuple("|>&*!") or (value[:1] == "[" and "]" not in value)
 
 
 def _is_plain(item: str) -> bool:
-    """Is the item of a list, or what stands below a field, a scalar and not a mapping?"""
+    """Whether the item of a list, or the value below a field, is a scalar and not a mapping."""
     return item[:1] in ("'", '"', "[") or not (": " in item or item.endswith(":"))
 
 
 def _status(texts: list[str]) -> str:
-    """Of a field's values the first that is not `active`: a note is active only if all of them say so."""
+    """Return the first of a field's values that is not `active`: a note is active only if all are."""
     return next((text for text in texts if text.lower() != "active"), "active" if texts else "")
 
 
 def parse_scalars(header: str) -> dict[str, str]:
-    """Parse the one-line `key: value` fields of a header, as text; of a list of one item that item, since Obsidian
-    writes a property of the type list as one. Other lists, blocks and nested fields are left out; of those in DECISIVE
-    UNREADABLE has the name then, for callers who must not take them for absent."""
+    """Parse the one-line `key: value` fields of a header, as text. A list of one item counts as that item, since
+    Obsidian writes a property of the type list as one. Other lists, blocks and nested fields are left out. If such a
+    field is in DECISIVE, its name is returned under UNREADABLE: it must not be taken for absent."""
     found: dict[str, list[str]] = {}
     key = ""  # the field whose list the next lines may be
     unreadable = ""
@@ -140,6 +148,8 @@ def parse_scalars(header: str) -> dict[str, str]:
                 key = "" if value else name
                 if name in DECISIVE and _is_beyond_one_line(value):
                     unreadable = name
+            elif separator and name in DECISIVE:
+                unreadable = name
             continue
         found.pop(key, None)  # nested
         if key in DECISIVE and _is_plain(bare):
@@ -152,12 +162,13 @@ def parse_scalars(header: str) -> dict[str, str]:
 
 
 def is_mark(line: str) -> bool:
-    """Is the line one of those between which git leaves the two sides of a conflict?"""
+    """Whether git writes such a line around the two sides of a conflict."""
     return line[:7] in _MARKS and line[7:8] in ("", " ", "\r")
 
 
 def out_of_use(path: str, text: str) -> str:
-    """CONFLICT or TEMPLATE for the text of a note that is no memory whatever its header says, else ''."""
+    """Return CONFLICT or TEMPLATE for a text that is no memory whatever its header says, UNREADABLE_STATUS for one
+    whose header is not closed, else ''."""
     parts = split_header(text)
     header = parts[1] if parts is not None else ""
     if "<<<<<<<" in text or ">>>>>>>" in text:
@@ -166,11 +177,11 @@ def out_of_use(path: str, text: str) -> str:
             return CONFLICT
     if TEMPLATES in path.split("/")[:-1] or _is_filled_in(header, text):
         return TEMPLATE
-    return ""
+    return UNREADABLE_STATUS if parts is None and is_unclosed(text) else ""
 
 
 def _is_filled_in(header: str, text: str) -> bool:
-    """Has the note a place that Obsidian fills in: in its header, or in its text outside of code?"""
+    """Whether the note has a place that Obsidian fills in: in its header, or in its text outside of code."""
     if ("{{" in header and "}}" in header) or ("<%" in header and "%>" in header):
         return True
     if not any(mark in text for mark in (*_FILLED_IN, "<%")):

@@ -1,4 +1,4 @@
-"""Which files of a vault are notes, and which are copies of notes that a sync client left: each folder is listed once.
+"""List the notes of a vault, and the copies of notes that a sync client left: each folder is listed once.
 
 No file is opened, and none is asked for its state.
 """
@@ -74,7 +74,7 @@ def list_folders(
 
 
 class LeftOut(NamedTuple):
-    """Vault-relative paths of what no walk yields, though its user may take it for a part of the vault."""
+    """Vault-relative paths that no walk yields, though the user may take them for a part of the vault."""
 
     links: list[str]
     """Folders and notes that are links and lead out of the vault, or to nothing."""

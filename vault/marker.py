@@ -15,7 +15,7 @@ from ..runtime.snapshot import escape, unescape
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Final
+    from typing import Any, Final
 
 START: Final = "start"
 REFLECTED: Final = "reflected"
@@ -24,13 +24,15 @@ MAX_MARKER_BYTES = 65_536
 _PREFIX = "session-id-"
 _ID_CHARACTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")
 _MAX_ID_LENGTH = 128
+_TEXTS = ("session_id", "started_at", "source", "transcript", "cwd", "host")
+"""Fields of a marker that are text, in the order of the file."""
 
 
 class Marker:
-    """What is known of one session. `offset`: bytes of the transcript that are already mined.
+    """The record of one session. `offset`: bytes of the transcript that are mined.
 
-    `resume`: where the next reading begins so that mining understands what follows `offset`; never behind it.
-    `said`: between the two: the same for the case that what follows begins with a prompt, which needs less.
+    `resume`: where the next reading begins so that mining understands what follows `offset`; never behind it. `said`:
+    the same, between the two, for the case that a prompt follows, which needs less.
     """
 
     __slots__ = ("cwd", "host", "offset", "resume", "said", "session_id", "source", "started_at", "transcript")
@@ -58,16 +60,9 @@ class Marker:
         self.said = self.resume if said is None else max(self.resume, min(said, offset))
 
     def to_bytes(self) -> bytes:
-        """The content of the file: one `name: value` line for each field."""
-        lines = [
-            "session_id: " + escape(self.session_id),
-            "started_at: " + escape(self.started_at),
-            "source: " + escape(self.source),
-            "transcript: " + escape(self.transcript),
-            "cwd: " + escape(self.cwd),
-            "host: " + escape(self.host),
-            "offset: " + str(self.offset),
-        ]
+        """Return the content of the file: one `name: value` line for each field."""
+        lines = [name + ": " + escape(value) for name, value in self._texts().items()]
+        lines.append("offset: " + str(self.offset))
         if self.resume != self.offset:
             lines.append("resume: " + str(self.resume))
         if self.said != self.resume:
@@ -75,32 +70,17 @@ class Marker:
         return ("\n".join(lines) + "\n").encode("utf-8", "surrogatepass")
 
     def with_offset(self, offset: int, resume: int | None = None, said: int | None = None) -> Marker:
-        """The same session, mined up to `offset`; `resume` is `offset` unless it is given, `said` is `resume`."""
-        return Marker(
-            self.session_id,
-            self.started_at,
-            self.source,
-            self.transcript,
-            self.cwd,
-            self.host,
-            offset,
-            resume,
-            said,
-        )
+        """Return the same session, mined up to `offset`; `resume` is `offset` unless it is given, `said` is
+        `resume`."""
+        return Marker(**self._texts(), offset=offset, resume=resume, said=said)
 
     def with_transcript(self, transcript: str) -> Marker:
-        """The same session, with its transcript at another place."""
-        return Marker(
-            self.session_id,
-            self.started_at,
-            self.source,
-            transcript,
-            self.cwd,
-            self.host,
-            self.offset,
-            self.resume,
-            self.said,
-        )
+        """Return the same session, with its transcript at another place."""
+        texts = self._texts() | {"transcript": transcript}
+        return Marker(**texts, offset=self.offset, resume=self.resume, said=self.said)
+
+    def _texts(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in _TEXTS}
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Marker) and self.to_bytes() == other.to_bytes()
@@ -113,7 +93,7 @@ class Marker:
 
 
 def is_session_id(session_id: object) -> bool:
-    """Is it `[A-Za-z0-9._-]{1,128}` and does not begin with a dot? Then it is safe as part of a file name."""
+    """Whether it is `[A-Za-z0-9._-]{1,128}` without a dot at its beginning, and so is safe as part of a file name."""
     return (
         isinstance(session_id, str)
         and 0 < len(session_id) <= _MAX_ID_LENGTH
@@ -123,7 +103,7 @@ def is_session_id(session_id: object) -> bool:
 
 
 def marker_path(markers: str, session_id: str, state: str = START) -> str:
-    """Path of a session's marker. Raises ValueError for an id that cannot be a file name."""
+    """Return the path of a session's marker. Raises ValueError for an id that cannot be a file name."""
     if not is_session_id(session_id):
         raise ValueError("not a session id: " + repr(session_id)[:80])
     return markers + "/" + _PREFIX + session_id + "." + state
@@ -146,8 +126,8 @@ def _temporary_start(session_id: str) -> str:
 
 
 def remove_temporaries(markers: str, session_id: str) -> None:
-    """Delete what the threads of this process have begun to write for the session: it is about to end without them.
-    Raises OSError."""
+    """Delete what the threads of this process have begun to write for the session, before it ends without them. Raises
+    OSError."""
     start = _temporary_start(session_id)
     for name in os.listdir(markers):
         if name.startswith(start):
@@ -158,10 +138,10 @@ def remove_temporaries(markers: str, session_id: str) -> None:
 
 
 def create_marker(markers: str, marker: Marker, *, synced: bool = True) -> bool:
-    """Write the marker of a session that has none; True if this call created it.
+    """Write the marker of a session without one; True if this call created it.
 
-    An existing marker is never overwritten, and a reflected one is reopened with its offset. The file appears
-    complete or not at all; if not `synced`, that holds as long as the power does. Raises OSError, ValueError.
+    An existing marker is never overwritten, and a reflected one is reopened with its offset. The file appears whole or
+    not at all; without `synced`, a power cut may lose it. Raises OSError, ValueError.
     """
     path = marker_path(markers, marker.session_id)
     if os.path.exists(path) or resume_marker(markers, marker.session_id):
@@ -283,7 +263,7 @@ def note_end(markers: str, session_id: str) -> None:
 
 
 def has_ended(markers: str, session_id: str) -> bool:
-    """Has the host ended the session?"""
+    """Whether the host has ended the session."""
     return os.path.exists(_ended_path(markers, session_id))
 
 
@@ -296,7 +276,7 @@ def forget_end(markers: str, session_id: str) -> None:
 
 
 def list_markers(markers: str, state: str = START) -> list[str]:
-    """Ids of all sessions with a marker in the given state, sorted; [] when there is no such folder."""
+    """Return the ids of all sessions with a marker in the given state, sorted; [] if the folder is missing."""
     ending = "." + state
     try:
         names = os.listdir(markers)
@@ -307,7 +287,7 @@ def list_markers(markers: str, state: str = START) -> list[str]:
 
 
 def last_event_at(path: str) -> float | None:
-    """Unix time of the session's last event; None when the marker is gone."""
+    """Return the Unix time of the session's last event; None when the marker is gone."""
     try:
         return os.stat(path).st_mtime
     except FileNotFoundError:

@@ -16,13 +16,13 @@ def normalize_line_ends(text: str) -> str:
 
 
 def normalize_note_text(text: str) -> str:
-    """`text` with LF line ends, without blank lines around it, and with one LF at its end; '' for a blank text."""
+    """Return `text` with LF line ends, without blank lines around it, and one LF at its end; '' for a blank text."""
     kept = normalize_line_ends(text).strip("\n").rstrip()
     return kept + "\n" if kept else ""
 
 
 def encodable(text: str) -> str:
-    """`text` with `?` for surrogates that `encode_note` cannot restore to the bytes they were read from."""
+    """Return `text` with `?` for surrogates that `encode_note` cannot restore to the bytes they were read from."""
     return _HALF_PAIRS.sub("?", text)
 
 
@@ -33,12 +33,12 @@ def encode_note(text: str) -> bytes:
 
 
 def decode_note(data: bytes) -> str:
-    """Every byte of a file as text: what is no UTF-8 becomes lone surrogates, which `encode_note` restores."""
+    """Decode every byte of a file: what is no UTF-8 becomes lone surrogates, which `encode_note` restores."""
     return data.decode("utf-8", "surrogateescape")
 
 
 def replace_body(text: str, body: str) -> str:
-    """The text of a note with its body replaced; header and line ends are kept."""
+    """Return the text of a note with its body replaced; header and line ends are kept."""
     parts = split_header(text)
     newline = "\r\n" if "\r\n" in text else "\n"
     kept = normalize_note_text(body).replace("\n", newline)
@@ -50,9 +50,9 @@ def replace_body(text: str, body: str) -> str:
 
 
 def said_once(body: str, title: str) -> str:
-    """A note's body for a reader who sees its title: without the heading, statement or quotes that only repeat it.
+    """Return a note's body below its title: without the heading, statement or quotes that only repeat it.
 
-    A mined note says the same three times: as its title, as the statement that is recalled, and as the evidence.
+    A mined note has the same words three times: as its title, as the recalled statement, and as the evidence.
     """
     first, _, rest = body.lstrip().partition("\n")
     text = rest if first.startswith("# ") and first[2:].strip() == title else body

@@ -1,4 +1,4 @@
-"""Which notes are pending, that is, wait for a decision of the user: decided by their paths alone, the same everywhere.
+"""Which notes are pending, that is, wait for a decision of the user: by their paths alone, the same everywhere.
 
 A proposal is a note in `_review`. A note there that asks about an idea is counted as a question, not as a proposal,
 since the idea itself is counted, too. Nothing in an archive is pending.
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 PENDING_FOLDERS = {REVIEW: "proposals", INBOX: "inbox", INCUBATOR: "ideas", WATCHLIST: "patterns"}
-"""The special folders of pending notes, each with the place that its notes are counted under."""
+"""The special folders of pending notes, each with the place under which its notes are counted."""
 IDEA_NOTE = "_index.md"
 INCUBATOR_FOLDER = f"{DEFAULT_GROUP}/{INCUBATOR}"
 IDEAS_LIST = f"{DEFAULT_GROUP}/{REVIEW}/ideas-nobody-came-back-to.md"
-"""Asks about several ideas at once."""
+"""Slug of the question about several ideas at once."""
 _STORABLE = {ord(character): "-" for character in '<>:"|?*\\'}
 _QUESTION_PREFIX = f"{DEFAULT_GROUP}/{REVIEW}/surface-"
 _MAX_SLUG_BYTES, _KEPT_CHARACTERS = 180, 40
-"""A longer slug leaves too little of a file name's 200 bytes to the rest of it."""
+"""Most characters of the slug, so that the rest fits into a file name's 200 bytes."""
 
 
 def question_path(slug: str) -> str:
-    """Path of the note that asks whether the idea may be put into Ideas.md; `slug` is the name of its folder."""
+    """Return the path of the note that asks whether the idea may be put into Ideas.md; `slug`: name of its folder."""
     name, data = slug.translate(_STORABLE), slug.encode("utf-8", "surrogatepass")
     if name != slug or len(data) > _MAX_SLUG_BYTES:
         from binascii import crc32
@@ -41,26 +41,27 @@ def question_path(slug: str) -> str:
 
 
 def is_question_path(path: str) -> bool:
-    """Whether a note there may be such a question: by the beginning of its name, which a rule may have, too."""
+    """Whether a note there may be such a question, by the beginning of its name; a rule's name may begin so, too."""
     return path.startswith(_QUESTION_PREFIX)
 
 
 def is_idea_path(path: str) -> bool:
-    """Is this the note of an idea in the incubator, not in its archive?"""
+    """Whether this is the note of an idea in the incubator, not in its archive."""
     folder, _, name = path.rpartition("/")
     parent, _, slug = folder.rpartition("/")
     return name == IDEA_NOTE and parent == INCUBATOR_FOLDER and slug[:1] not in ("_", "")
 
 
 def pending_folder(path: str) -> str:
-    """The one of PENDING_FOLDERS that a vault-relative path is pending in; '' for a path that is not pending."""
+    """Return the folder of PENDING_FOLDERS in which a vault-relative path is pending; '' for none."""
     folders = path.split("/")[:-1]
     special = next((name for name in folders if name[:1] == "_"), "")
     return special if special in PENDING_FOLDERS and ARCHIVE not in folders and TRASH not in folders else ""
 
 
 def group_by_place(paths: Iterable[str]) -> dict[str, list[str]]:
-    """The pending ones of vault-relative `paths`, keyed by `proposals`, `questions`, `inbox`, `ideas` and `patterns`.
+    """Return the pending ones of vault-relative `paths`, keyed by `proposals`, `questions`, `inbox`, `ideas` and
+    `patterns`.
 
     `patterns` are all notes of the watchlist: whether one is still pending is in its frontmatter alone.
     """
@@ -90,7 +91,7 @@ def group_by_place(paths: Iterable[str]) -> dict[str, list[str]]:
 
 
 def describe_review(counts: Mapping[str, int]) -> list[str]:
-    """Phrases for what `memory review` asks about: `["8 proposals", "1 question about ideas"]`."""
+    """Return phrases for the questions of `memory review`: `["8 proposals", "1 question about ideas"]`."""
     phrases = []
     if number := counts.get("proposals", 0):
         phrases.append(counted(number, "proposal"))
@@ -102,7 +103,7 @@ def describe_review(counts: Mapping[str, int]) -> list[str]:
 
 
 def describe_other_places(counts: Mapping[str, int]) -> dict[str, str]:
-    """Phrases for what is pending outside of the review, by place: `{"inbox": "3 in the inbox"}`."""
+    """Return phrases for what is pending outside of the review, by place: `{"inbox": "3 in the inbox"}`."""
     phrases = {}
     if number := counts.get("inbox", 0):
         phrases["inbox"] = f"{number:,} in the inbox"
@@ -114,7 +115,7 @@ def describe_other_places(counts: Mapping[str, int]) -> dict[str, str]:
 
 
 def describe_pending(counts: Mapping[str, int]) -> str:
-    """All counts as one text: `8 proposals, 1 question about ideas, 3 in the inbox, 21 ideas`; `nothing`."""
+    """Return all counts as one text: `8 proposals, 1 question about ideas, 3 in the inbox, 21 ideas`; `nothing`."""
     return ", ".join([*describe_review(counts), *describe_other_places(counts).values()]) or "nothing"
 
 
@@ -136,7 +137,7 @@ def find_pending_notes(vault: str) -> Iterator[str]:
 
 
 def _list_groups(vault: str, prefix: str) -> list[str]:
-    """Names of the folders below `prefix` ('' or ending in a slash) that are neither hidden nor special."""
+    """Return the names of the folders below `prefix` ('' or ending in a slash) that are neither hidden nor special."""
     try:
         with os.scandir(f"{vault}/{prefix}") as children:
             return [

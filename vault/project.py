@@ -1,4 +1,4 @@
-"""Which project a working directory belongs to. Light module; git is never run."""
+"""The project of a working directory or note. Light module; git is never run."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from ..runtime.normal_form import composed
 
 MAX_POINTER_BYTES = 4096
 SWITCH_FILE = ".memoryvault"
-"""A file of a project. With `off` on a line of its own, sessions in there are neither recorded nor told anything."""
+"""A file of a project. With a line `off`, sessions in there are neither recorded nor given anything."""
 
 
 def _read_pointer(path: str) -> str:
-    """The one line of a `.git` or `commondir` file; '' when it cannot be read."""
+    """Return the one line of a `.git` or `commondir` file; '' when it cannot be read."""
     try:
         # O_NONBLOCK: a named pipe called .git must not hang the reader.
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -33,7 +33,7 @@ def _is_git_folder(path: str) -> bool:
 
 
 def _git_folder_of(folder: str) -> str:
-    """The git folder whose work tree is `folder`, '' when `folder` is not the top of one."""
+    """Return the git folder with the work tree `folder`; '' when `folder` is not the top of one."""
     candidate = folder.rstrip("/") + "/.git"
     try:
         kind = stat.S_IFMT(os.stat(candidate).st_mode)
@@ -50,7 +50,7 @@ def _git_folder_of(folder: str) -> str:
 
 
 def _common_folder(git_folder: str) -> str:
-    """The git folder that all work trees of a repository share (gitrepository-layout(5), `commondir`)."""
+    """Return the git folder that all work trees of a repository share (gitrepository-layout(5), `commondir`)."""
     pointer = _read_pointer(git_folder + "/commondir")
     return os.path.normpath(os.path.join(git_folder, pointer)) if pointer else git_folder
 
@@ -63,7 +63,7 @@ def _repository_name(common: str) -> str:
 
 
 def project_slug(name: str) -> str:
-    """`name` as lower-case ASCII words joined by hyphens; '' only for an empty name."""
+    """Return `name` as lower-case ASCII words joined by hyphens; '' only for an empty name."""
     if not name.isascii():
         from unicodedata import normalize
 
@@ -82,22 +82,22 @@ def project_slug(name: str) -> str:
 
 
 def project_named(value: str) -> str:
-    """Slug of the project that a note's property names, as text or as a link: `[[work/Shop|the shop]]`."""
+    """Return the slug of a project from a note's property, as text or as a link: `[[work/Shop|the shop]]`."""
     if value.startswith("[[") and value.endswith("]]"):
         value = value[2:-2].split("|", 1)[0].split("#", 1)[0].rsplit("/", 1)[-1].removesuffix(".md")
     return project_slug(value.strip())
 
 
 _ROOTS = (PROJECTS, "projects")
-"""Folders of projects, ours and that of the first design."""
+"""Folders of projects: the present one, and that of the first design."""
 
 
 def project_of_note(path: str, named: str = "", group: str = "") -> str:
-    """Slug of the project that the note at the vault-relative `path` belongs to, '' for none: what its property
-    names, else that of its place, `personal-projects/<project>/…`, else that of its `group`.
+    """Return the slug of the project of the note at the vault-relative `path`, '' for none: by its property, else by
+    its place, `personal-projects/<project>/…`, else by its `group`.
 
-    A group of ours says where the note was written; in another folder now, it was moved, and its place says more.
-    What waits or was put away lies in no place of its own.
+    A group of ours is the place where the note was written; if the note was moved, its new place counts. A pending or
+    archived note lies in no such place.
     """
     if slug := project_named(named):
         return slug
@@ -110,9 +110,9 @@ def project_of_note(path: str, named: str = "", group: str = "") -> str:
 
 
 def group_of_note(path: str, named: str = "", kind: str = "") -> str:
-    """Group of the note at the vault-relative `path`, '' for none: what its property names, else its folder.
+    """Return the group of the note at the vault-relative `path`, '' for none: by its property, else its folder.
 
-    As of projects, a group of ours says where the note was written, and its place says where it is now.
+    As for projects, a group of ours is the place where the note was written, and its present place counts.
     """
     special = special_folder(path)
     is_ours = named == DEFAULT_GROUP or named.partition("/")[0] in _ROOTS
@@ -125,10 +125,10 @@ def group_of_note(path: str, named: str = "", kind: str = "") -> str:
 
 
 def _repository_of_lost_worktree(path: str, home: str) -> str:
-    """Path of the repository of a work tree that is gone, by the places where tools put work trees; else ''.
+    """Return the path of the repository of a deleted work tree, by the places where tools put work trees; else ''.
 
-    `<repository>/.worktrees/…`, `<repository>/.claude/worktrees/…`, `<repository>.worktrees/…`. A work tree
-    may be named after its branch, slashes included, so how much of the rest is its name cannot be told.
+    `<repository>/.worktrees/…`, `<repository>/.claude/worktrees/…`, `<repository>.worktrees/…`. A work tree may be
+    named after its branch, slashes included, so how much of the rest is its name cannot be told.
     """
     parts = path.split("/")
     for index, part in enumerate(parts[:-1]):
@@ -144,16 +144,18 @@ def _repository_of_lost_worktree(path: str, home: str) -> str:
 
 
 def _is_mark(character: str) -> bool:
-    """Is this a combining accent, which NFKD separates from its letter?"""
+    """Whether this is a combining accent, which NFKD separates from its letter."""
     return "\u0300" <= character <= "\u036f"
 
 
 def project_of(cwd: str, home: str | None = None) -> str:
-    """Slug of the repository that contains `cwd`, the same for all its work trees; without one, of the folder itself.
+    """Return the slug of the repository that contains `cwd`, the same for all its work trees; without one, of the
+    folder.
 
-    A work tree that is gone, as most are by the time old sessions are mined, gets its repository's name if its path
-    says which that was. '' for an empty or relative path, the root and the home folder. A repository at the home folder
-    (dotfiles) is not taken for the project of everything below it."""
+    A deleted work tree, as most are by the time old sessions are mined, gets its repository's name if its path tells
+    it. '' for an empty or relative path, the root and the home folder. A repository at the home folder (dotfiles) is
+    not taken for the project of everything below it.
+    """
     if not cwd.startswith("/"):
         return ""
     start = os.path.realpath(cwd)
@@ -175,9 +177,10 @@ def project_of(cwd: str, home: str | None = None) -> str:
 
 
 def is_left_out(cwd: str, home: str | None = None) -> bool:
-    """Does the user's file `.memoryvault` say `off`, in `cwd` or above it up to the top of its repository?
+    """Whether the user's file `.memoryvault` says `off`, in `cwd` or above it up to the top of its repository.
 
-    Of a work tree, that of its repository holds as well. Without a repository it is looked for up to the home folder.
+    For a work tree, the file of its repository counts as well. Without a repository, the search goes up to the home
+    folder.
     """
     if not cwd.startswith("/"):
         return False

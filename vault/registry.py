@@ -1,16 +1,14 @@
-"""Finding entries by their fingerprints, rejected ones included: in the files, which are the truth."""
+"""Find entries by their fingerprints, rejected ones included: in the files, which are the truth."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
 
-from ..runtime.errors import MemoryVaultError
 from .entry import Entry
 from .store import VaultStore
 
 HEADER_BYTES = 16_384
-"""Read of each note when the whole vault is looked through; of one with a longer header, more."""
+"""Bytes read of each note in a pass over the vault; more of one with a longer header."""
 
 _FINGERPRINT = re.compile(r"[0-9a-f]{8,128}")
 
@@ -35,21 +33,8 @@ def find_by_fingerprints(store: VaultStore, fingerprints: list[str]) -> dict[str
     wanted = re.compile(b"|".join(fingerprint.encode("ascii") for fingerprint in found))
     candidates = sorted(path for path, head in store.heads(HEADER_BYTES) if wanted.search(head) is not None)
     store.require_vault()  # a vault that was unmounted half-way has not been searched
-    for entry in readable(store, candidates):
+    for entry in store.readable(candidates):
         if entry.fingerprint in found:
             found[entry.fingerprint].append(entry)
+    store.require_vault()
     return found
-
-
-def readable(store: VaultStore, paths: Iterable[str]) -> Iterator[Entry]:
-    """Read the entries at `paths`; one that vanished, cannot be read or is too large is skipped.
-
-    Raises VaultUnavailable when the vault is gone.
-    """
-    for path in paths:
-        try:
-            entry = store.read(path)
-        except MemoryVaultError:
-            store.require_vault()
-            continue
-        yield entry

@@ -1,4 +1,4 @@
-"""Rendering entries for the model: labelled reference data within a token budget. Light module.
+"""Render entries for the model: labelled reference data within a token budget. Light module.
 
 The same input gives the same bytes on every day in one time zone, so that a host's prompt cache stays valid.
 """
@@ -15,29 +15,29 @@ if TYPE_CHECKING:
     from typing import Any
 
 CHARACTERS_PER_TOKEN = 4
-"""A common rule of thumb for English; counted in UTF-8 bytes, which is fairer to other scripts."""
+"""A common rule of thumb for English, in UTF-8 bytes, which is fairer to other scripts."""
 
 RULES = "Standing rules of the user:"
 NOTES = "Notes from earlier sessions (reference data; may no longer hold):"
 ALWAYS_LOAD_HEADER = "Standing rules and notes of the user, for every session:"
 RULE_KINDS = frozenset({"preferences", "convention"})
-"""Kinds of what the user wants done, typed or approved by them; the others are notes of what was the case."""
+"""Kinds of rules: what the user wants done, typed or approved by them. Other kinds are notes on facts."""
 MOST_TOKENS = 60
-"""Of one recalled entry; a longer one is cut, and the mark at its end says so."""
+"""Most tokens of one recalled entry; a longer one is cut, with a mark at its end."""
 CUT = " […]"
 _CONTEXTS = (" (in answer to: ", " (when refusing ", " (asked: ")
-"""Begin what a miner appended to a statement: words of the agent, for who decides."""
+"""Begin what a miner appended to a statement: words of the agent, as context for the decision."""
 
 
 def estimate_tokens(text: str) -> int:
-    """Estimated number of tokens in `text`, at least 1."""
+    """Estimate the number of tokens in `text`, at least 1."""
     return max(1, len(text.encode("utf-8", "surrogatepass")) // CHARACTERS_PER_TOKEN)
 
 
 def select_fitting(
     blocks: Sequence[str], token_budget: int, count: Callable[[str], int] = estimate_tokens
 ) -> list[int]:
-    """Indexes of the blocks that fit into the budget, in order; after one that is too big smaller ones still may.
+    """Return the indexes of the blocks that fit into the budget, in order; smaller ones may follow one that is too big.
 
     A budget of 0 or less is no limit. `count` returns the number of tokens of a text.
     """
@@ -54,14 +54,14 @@ def select_fitting(
 
 
 def _get(item: Any, name: str) -> Any:
-    """A field of a mapping or of an object; None when it has none."""
+    """Return a field of a mapping or of an object; None when it has none."""
     if isinstance(item, dict):
         return item.get(name)
     return getattr(item, name, None)
 
 
 def _own_words(text: str) -> str:
-    """`text` without the context that a miner appended to its lines."""
+    """Return `text` without the context that a miner appended to its lines."""
     lines = text.split("\n")
     for context in _CONTEXTS if text.rstrip().endswith(")") or ")\n" in text else ():
         lines = [
@@ -71,7 +71,7 @@ def _own_words(text: str) -> str:
 
 
 def _split_title(item: Any) -> tuple[str, str]:
-    """(title, text) of an entry; the title is '' where the text says it, too."""
+    """Return (title, text) of an entry; the title is '' where the text says it, too."""
     text = _own_words(_get(item, "excerpt") or _get(item, "body") or "").strip()
     title = _get(item, "title") or ""
     if text[:2] == "# ":
@@ -88,7 +88,7 @@ def _says(text: str, title: str) -> bool:
 
 
 def _cut(line: str) -> str:
-    """At most MOST_TOKENS of a line, cut between words where it has any."""
+    """Return at most MOST_TOKENS of a line, cut between words where it has any."""
     data = line.encode("utf-8")
     if len(data) < (MOST_TOKENS + 1) * CHARACTERS_PER_TOKEN:
         return line
@@ -98,7 +98,7 @@ def _cut(line: str) -> str:
 
 
 def is_rule(hit: Any) -> bool:
-    """Is the entry a rule of the user, and not a note?"""
+    """Whether the entry is a rule of the user, and not a note."""
     return _get(hit, "kind") in RULE_KINDS
 
 
@@ -113,7 +113,7 @@ def render_hit(hit: Any) -> str:
 
 
 def select_hits(hits: Sequence[Any], token_budget: int, count: Callable[[str], int] = estimate_tokens) -> list[Any]:
-    """The hits that `render_block` prints within the budget, best first as given."""
+    """Return the hits that `render_block` prints within the budget, in the given order, best first."""
     return [hits[index] for index in select_fitting([render_hit(hit) for hit in hits], token_budget, count)]
 
 
@@ -140,7 +140,7 @@ def render_entry(entry: Any) -> str:
 
 
 def render_always_load(entries: Iterable[Any], words: int) -> tuple[str, list[Any]]:
-    """Render (text for the start of a session, entries in it) within a budget of `words`; ('', []) when there are none.
+    """Return (text for the start of a session, entries in it) within a budget of `words`; ('', []) for none.
 
     `entries` have path, slug, priority, project, occurrences and body.
     """

@@ -10,9 +10,9 @@ from .wording import one_line
 class Scrubbed(str):
     """Text from which secrets and personal data have been removed.
 
-    The scrubber is the normal producer. The writers of the vault accept nothing else for titles,
-    bodies and free-text fields, so that a path around the scrubber does not type-check and does not run.
-    Every operation of `str` gives a plain `str` again; `joined` and `on_one_line` keep the type.
+    Usually made by the scrubber. The writers of the vault accept nothing else for titles, bodies and free-text fields,
+    so that a path around the scrubber does not type-check and does not run. Every operation of `str` gives a plain
+    `str` again; `joined` and `on_one_line` keep the type.
     """
 
     __slots__ = ()
@@ -21,7 +21,7 @@ class Scrubbed(str):
     def trusted(cls, text: str, *, reason: str) -> Scrubbed:
         """Mark text that needs no scrubbing: this program wrote it, or it was in the vault already.
 
-        `reason` says why, for the reader of the call. Raises ValueError if it is empty.
+        `reason` explains it to the reader of the call. Raises ValueError if it is empty.
         """
         if not reason.strip():
             raise ValueError("a reason is needed for text that bypasses the scrubber")
@@ -38,5 +38,5 @@ class Scrubbed(str):
         return cls(separator.join(part for part in checked if part))
 
     def on_one_line(self) -> Scrubbed:
-        """The same text with each run of white space made one space."""
+        """Return the same text with each run of white space made one space."""
         return Scrubbed(one_line(self))

@@ -58,17 +58,17 @@ from .scrubbed import Scrubbed
 MAX_ENTRY_BYTES = 8_000_000
 """A larger file is somebody's export, not a note."""
 MAX_HEADER_BYTES = 1_000_000
-"""Of a longer header only the beginning is looked at."""
+"""Most bytes of a header that are read."""
 STALE_TEMPORARY_SECONDS = 3600.0
 SETTLED_SECONDS = 1.0
-"""A file that was written in place less than this ago may be half of what its editor is still writing."""
+"""Seconds after a write in place within which a file may be half of what its editor is saving."""
 SETTLING_SECONDS = 5.0
-"""For so long a file that goes on changing is waited for when all notes are looked through."""
+"""Seconds to wait for a file that goes on changing, when all notes are looked through."""
 CLOCK_TICK_NS = 20_000_000
-"""The clock of a file system is at least this fine."""
+"""Coarsest step of a file system's clock, in nanoseconds."""
 
 _TEMPORARY = re.compile(re.escape(TEMPORARY_PREFIX) + r"[0-9]+-[0-9a-f]{12}" + re.escape(TEMPORARY_SUFFIX))
-"""The name of a file that `_write_temporary` makes."""
+"""Matches the name of a file made by `_write_temporary`."""
 
 # os.link on file systems without hard links: FAT, some network and FUSE mounts.
 _NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK, errno.ENOSYS, errno.EXDEV})
@@ -78,24 +78,24 @@ class VaultStore:
     """Reads and writes the entries of one vault. Paths are relative to the vault, with forward slashes."""
 
     def __init__(self, vault: Path, lock_file: Path | str, today: Callable[[], date], sealed: str = "") -> None:
-        """`sealed`: why nothing may be written, in words."""
+        """`sealed`: why nothing may be written; '' if writing is allowed."""
         self.vault = Path(vault)
         self._sealed = sealed
         self._lock_file = Path(lock_file)
         self._today = today
         self.passed_over: dict[str, str] = {}
-        """Why a note that is there was left out where many are read, by its path: for whoever lists the others."""
+        """Why notes were left out of a reading of many, by path, for the caller to list."""
 
     def __repr__(self) -> str:
         return f"VaultStore({str(self.vault)!r})"
 
     def today(self) -> date:
-        """The day that is written as `created` and `updated`."""
+        """Return the day for `created` and `updated`."""
         return self._today()
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Hold it over read-check-write of several files. Re-entrant; raises VaultUnavailable."""
+        """Hold the vault's lock over read-check-write of several files. Re-entrant; raises VaultUnavailable."""
         with hold_lock(self._lock_file), hold_folder_lock(self.vault):
             yield
 
@@ -104,30 +104,30 @@ class VaultStore:
             raise VaultUnavailable(self._sealed)
 
     def require_vault(self) -> None:
-        """Raises VaultUnavailable when the vault's folder is not there."""
+        """Raise VaultUnavailable when the vault's folder is missing."""
         require_folder(self.vault)
 
     # Reading
 
     def read(self, relative: str) -> Entry:
-        """The entry. Raises EntryNotFound, EntryInvalid, PathRefused, VaultUnavailable."""
+        """Return the entry. Raises EntryNotFound, EntryInvalid, PathRefused, VaultUnavailable."""
         return parse_entry(relative, self.read_bytes(relative))
 
     def read_bytes(self, relative: str, limit: int | None = None) -> bytes:
-        """The file's bytes, all or the first `limit`. Raises as `read` does."""
+        """Return the file's bytes, all or the first `limit`. Raises as `read` does."""
         return self._read_file(resolve_inside(self.vault, relative), relative, limit)
 
     def exists(self, relative: str) -> bool:
-        """True when there is a file. Raises PathRefused."""
+        """Whether there is a file. Raises PathRefused."""
         return resolve_inside(self.vault, relative).is_file()
 
     def walk(self, *, put_away: bool = False) -> Iterator[str]:
-        """Paths of all indexable notes, sorted within each folder; with `put_away` also what lies in the
-        trash, and sync-conflict copies.
+        """Yield the paths of all indexable notes, sorted within each folder; with `put_away` also trash and
+        sync-conflict copies.
 
-        Left out: dot-folders and dot-files, the trash, symbolic links (what they lead to inside the vault is
-        walked in its own place), sync-conflict copies, files that are not downloaded, special files. Folders that
-        vanish or cannot be read meanwhile are passed over. Raises VaultUnavailable.
+        Left out: dot-folders and dot-files, the trash, symbolic links (what they lead to inside the vault is walked in
+        its own place), sync-conflict copies, files that are not downloaded, special files. Folders that vanish or
+        cannot be read meanwhile are passed over. Raises VaultUnavailable.
         """
         self.require_vault()
         return self._walk(put_away)
@@ -137,19 +137,19 @@ class VaultStore:
             yield from sorted(notes + copies) if put_away else notes
 
     def walk_special(self, names: Collection[str]) -> Iterator[str]:
-        """Those of `walk` whose special folder (`special_folder`) is one of `names`; no other file is looked at."""
+        """Yield those of `walk` whose special folder (`special_folder`) is one of `names`; look at no other file."""
         self.require_vault()
         return (path for _, (notes, _) in list_folders(self.vault, special=names) for path in notes)
 
     def list_notes(self) -> NotePaths:
-        """What `walk` yields, and all conflict copies, found in one walk. Raises VaultUnavailable."""
+        """Return what `walk` yields, and all conflict copies, from one walk. Raises VaultUnavailable."""
         self.require_vault()
         return list_notes(self.vault)
 
     def settled_heads(self, limit: int) -> Iterator[tuple[str, bytes]]:
-        """As `heads`; of a note that an editor may be saving, what it says once it has been left alone for a second.
+        """As `heads`, but wait until a note that an editor may be saving has been left alone for a second.
 
-        For who writes a new file where no note has an id: read while it is empty, a note has none.
+        For a caller that writes a new file where no note has an id: an empty file, read too early, has none.
         """
         root = os.path.realpath(self.vault)
         until = time.monotonic() + SETTLING_SECONDS
@@ -163,10 +163,11 @@ class VaultStore:
             yield relative, head
 
     def heads(self, limit: int, paths: Iterable[str] | None = None) -> Iterator[tuple[str, bytes]]:
-        """(path, first `limit` bytes) of each note of `walk`, or at `paths`; one that cannot be read is passed over.
+        """Yield (path, first `limit` bytes) of each note of `walk`, or at `paths`; one that cannot be read is passed
+        over.
 
-        Of a note whose header leaves little room for its text there, the first `MAX_HEADER_BYTES`: without its end a
-        header says nothing, and the note would be unknown.
+        For a note whose header leaves little room for its text there, the first `MAX_HEADER_BYTES`: a header without
+        its end says nothing, and the note would be unknown.
         """
         if paths is not None:
             resolve = self._resolver()
@@ -200,8 +201,8 @@ class VaultStore:
         return head
 
     def readable(self, paths: Iterable[str] | None = None) -> Iterator[Entry]:
-        """The entries at these paths, by default at all of `walk`; one that is gone, too large or cannot be read is
-        passed over: a single file must not keep what looks at all of them from working. Raises VaultUnavailable."""
+        """Yield the entries at these paths, by default at all of `walk`. One that is gone, too large or cannot be read
+        is passed over: a single file must not stop a caller that looks at all of them. Raises VaultUnavailable."""
         resolve = self._resolver()
         for relative in self.walk() if paths is None else paths:
             try:
@@ -213,7 +214,7 @@ class VaultStore:
             yield entry
 
     def entry_path(self, group: str, kind: str, slug: str, always_load: bool = False) -> str:
-        """Where an entry belongs. Raises EntryInvalid."""
+        """Return the path of an entry. Raises EntryInvalid."""
         folder = ALWAYS_LOAD if always_load else validate_kind(kind)
         return f"{validate_group(group)}/{folder}/{validate_slug(slug)}.md"
 
@@ -222,7 +223,7 @@ class VaultStore:
     def compose(
         self, relative: str, fields: Mapping[str, StoreValue], title: Scrubbed | None, body: Scrubbed
     ) -> Scrubbed:
-        """The text of the note that `create` would write. Raises as it does."""
+        """Return the text of the note that `create` would write. Raises as it does."""
         check_new_name(relative)
         text = normalize_note_text(require_scrubbed("body", body))
         heading = " ".join(require_scrubbed("title", title).split()) if title is not None else ""
@@ -241,7 +242,7 @@ class VaultStore:
         return Scrubbed.trusted(document, reason="made of scrubbed parts")
 
     def render_edit(self, text: str, fields: Mapping[str, StoreValue], body: Scrubbed | None = None) -> Scrubbed:
-        """A note's text as `update` would leave it. Raises EntryInvalid; TypeError for unscrubbed text."""
+        """Return a note's text as `update` would leave it. Raises EntryInvalid; TypeError for unscrubbed text."""
         new_body = None if body is None else require_scrubbed("body", body)
         changed = self._edited(text, validate_fields(fields, new=False), new_body)
         return Scrubbed.trusted(changed, reason="a note, with scrubbed parts put in")
@@ -312,7 +313,7 @@ class VaultStore:
             return parse_entry(new_relative, changed)
 
     def remove(self, relative: str, expected_hash: str | None) -> None:
-        """Delete an entry, and the folders that it leaves empty (`remove_empty`), as what moves or purges does.
+        """Delete an entry, and the folders that become empty (`remove_empty`); also used after a move or purge.
 
         Raises EditConflict, EntryNotFound, PathRefused, VaultUnavailable.
         """
@@ -327,9 +328,9 @@ class VaultStore:
     ) -> Entry:
         """Write a whole note: one that this program generates, or one of the user's with a change of ours.
 
-        `expected_hash` None: it must not exist yet. The name may be the user's own (`compose` judges new ones).
-        The same text again writes nothing; `keep_line_ends` is for a note that was made by someone else.
-        Raises EntryExists, EditConflict, EntryNotFound, PathRefused, VaultUnavailable.
+        `expected_hash` None: it must not exist yet. The name may be the user's own (`compose` checks new ones). The
+        same text again writes nothing; `keep_line_ends` is for a note that somebody else made. Raises EntryExists,
+        EditConflict, EntryNotFound, PathRefused, VaultUnavailable.
         """
         check_note_name(relative)
         if not isinstance(text, Scrubbed):
@@ -345,7 +346,7 @@ class VaultStore:
             return parse_entry(relative, data)
 
     def read_outside(self, path: Path) -> tuple[str, str] | None:
-        """(text, content hash) of a file beside the vault, such as Ideas.md; None when there is none."""
+        """Return (text, content hash) of a file beside the vault, such as Ideas.md; None when there is none."""
         try:
             data = self._read_file(path, str(path))
         except EntryNotFound:
@@ -379,7 +380,7 @@ class VaultStore:
                 self._replace(real, str(path), data, expected_hash)
 
     def move_folder(self, relative: str, new_relative: str) -> None:
-        """Rename a folder with all that lies in it, attachments included; one step, so never half done.
+        """Rename a folder with its content, attachments included; one step, so never half done.
 
         Raises EntryNotFound, EntryExists, PathRefused, VaultUnavailable.
         """
@@ -407,7 +408,7 @@ class VaultStore:
                 raise self._not_writable(new_relative, new, error) from error
 
     def is_taken(self, relative: str) -> bool:
-        """True when there is a folder that is not empty, or anything else of that name. Raises PathRefused."""
+        """Whether there is a folder that is not empty, or anything else of that name. Raises PathRefused."""
         path = resolve_inside(self.vault, relative)
         try:
             return next(path.iterdir(), None) is not None
@@ -431,7 +432,7 @@ class VaultStore:
                 raise self._not_writable(relative, path, error) from error
 
     def clean_temporaries(self, older_than_seconds: float = STALE_TEMPORARY_SECONDS) -> int:
-        """Delete temporary files that killed writers left behind; how many there were."""
+        """Delete temporary files that killed writers left behind; return their number."""
         self.require_vault()
         removed = 0
         limit = time.time() - older_than_seconds
@@ -443,7 +444,7 @@ class VaultStore:
         return removed
 
     def clean_temporaries_beside(self, path: Path, older_than_seconds: float = STALE_TEMPORARY_SECONDS) -> int:
-        """Delete what killed writers of one file outside left in its folder; how many there were.
+        """Delete what killed writers of one file outside left in its folder; return the number.
 
         Nothing else there is touched: only plain files with the whole name that this program gives.
         """
@@ -467,7 +468,7 @@ class VaultStore:
         return encodable(changed)
 
     def _writable(self, relative: str) -> Path:
-        """The real file that `relative` names. Raises PathRefused, VaultUnavailable."""
+        """Return the real file that `relative` names. Raises PathRefused, VaultUnavailable."""
         self.require_vault()
         path = resolve_inside(self.vault, relative)
         if path.suffix != ".md":
@@ -509,7 +510,7 @@ class VaultStore:
         return data
 
     def _expect_settled(self, path: Path, shown: str) -> None:
-        """Wait a second for the editor that may be saving the file: it would write the rest into a file that is gone.
+        """Wait a second for an editor that may be saving the file, since it would write the rest into a deleted file.
         Raises EditConflict if that changed it."""
         before = _stamp(path)
         if before is not None and _wait_until_settled(path, SETTLED_SECONDS) and _stamp(path) != before:
@@ -624,7 +625,8 @@ class VaultStore:
 
 
 def _read_up_to(limit: int, descriptor: int, size: int) -> bytes:
-    """The first `limit` bytes of a file of that size. Of thousands of heads a file object costs as much as the rest."""
+    """Return the first `limit` bytes of a file of that size. For thousands of heads, file objects would cost as much as
+    the rest."""
     data = os.read(descriptor, limit)
     while len(data) < min(limit, size) and (more := os.read(descriptor, limit - len(data))):  # a file system may pause
         data += more
@@ -640,7 +642,7 @@ def _stamp(path: Path | str) -> tuple[int, int, int] | None:
 
 
 def _wait_until_settled(path: Path | str, seconds: float) -> bool:
-    """Wait until the file has not been written in place for SETTLED_SECONDS, at most so long; whether it had to."""
+    """Wait until the file has not been written in place for SETTLED_SECONDS, at most `seconds`; True if it waited."""
     until = time.monotonic() + seconds
     waited = False
     while (left := _unsettled_seconds(path)) > 0 and (more := until - time.monotonic()) > 0:

@@ -1,4 +1,4 @@
-"""One thing that was said or done in a session, as a transcript reader yields it."""
+"""One utterance or action in a session, as a transcript reader yields it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Role(StrEnum):
-    """Who speaks."""
+    """The speaker."""
 
     USER = "user"
     ASSISTANT = "assistant"
@@ -16,7 +16,7 @@ class Role(StrEnum):
 
 
 class Origin(StrEnum):
-    """Where in the transcript the text was found, which decides how far it can be trusted."""
+    """Place of the text in the transcript, which decides how far it can be trusted."""
 
     PROMPT = "prompt"
     """Typed at the prompt."""
@@ -27,7 +27,7 @@ class Origin(StrEnum):
     ANSWER = "answer"
     """An answer to a question the agent asked."""
     COMMAND_ARGS = "command_args"
-    """What was typed after a slash command."""
+    """Typed after a slash command."""
     BASH = "bash"
     """A shell command the user ran from the prompt."""
     ASSISTANT = "assistant"
@@ -40,7 +40,7 @@ USER_WORDS = frozenset({Origin.PROMPT, Origin.QUEUED, Origin.REJECTION, Origin.A
 
 
 LEAST_FOREIGN = 3
-"""A passage of which one part in so many stands apart counts as another's."""
+"""A passage counts as another's if at least one part in three of it stands apart."""
 _USER = Role.USER
 
 
@@ -48,22 +48,22 @@ class ToolEvent(NamedTuple):
     """A tool call (`Origin.TOOL_USE`) or its outcome (`Origin.TOOL_RESULT`, `Origin.REJECTION`)."""
 
     name: str
-    """As the host calls it (`Bash`, `Edit`); empty when a result does not say."""
+    """The host's name for it (`Bash`, `Edit`); empty when a result has none."""
     use_id: str | None = None
     """Joins a result to its call."""
     command: str | None = None
     """The shell command, for tools that run one."""
     file_path: str | None = None
-    """The file it reads or writes, as given to the tool."""
+    """The file that it reads or writes, as given to the tool."""
     is_error: bool = False
     rejected: bool = False
     """The user refused the call."""
     target: str = ""
-    """What it acts on in one line of at most 300 characters: the command, file, pattern or address."""
+    """Its object in one line of at most 300 characters: the command, file, pattern or address."""
 
 
 def blanked(text: str, ranges: Iterable[tuple[int, int]]) -> str:
-    """The text with blanks in the place of these ranges, so that offsets stay."""
+    """Return the text with blanks in the place of these ranges, so that offsets stay."""
     for start, end in ranges:
         text = text[:start] + " " * (end - start) + text[end:]
     return text
@@ -83,24 +83,23 @@ class Turn(NamedTuple):
     cwd: str | None = None
     tool: ToolEvent | None = None
     offset: int = 0
-    """Byte offset of the transcript line this came from."""
+    """Byte offset of its transcript line."""
     host: str = ""
     pasted: tuple[tuple[int, int], ...] = ()
     """Character ranges [start, end) of `text` that the user did not type: code, logs, quotes, documents, an
     option of the agent that was only picked. In order, not overlapping."""
     about: str = ""
-    """What it answers, where the record says so: the agent's question, the refused tool call, the slash
-    command."""
+    """The question, refused tool call or slash command that it answers, where the record has it."""
     apart: tuple[tuple[int, int], ...] = ()
     """Ranges that may be another's words: quoted, shown, or given to be changed. In order, not overlapping; they may
     overlap `pasted`."""
     confirmed: bool = False
-    """The host's own record, which no tool writes, says that a person entered it. What is not may be proposed, never
+    """The host's own record, which no tool writes, says that a person entered it. Other text may be proposed, never
     saved unasked."""
 
     @property
     def typed(self) -> str:
-        """The text without what was pasted. A blank line stands in its place: sentences do not join."""
+        """Return the text without what was pasted. A blank line stands in its place: sentences do not join."""
         if not self.pasted:
             return self.text
         parts: list[str] = []
@@ -112,8 +111,8 @@ class Turn(NamedTuple):
         return "\n\n".join(part.strip() for part in parts if part.strip())
 
     def confirms(self, start: int, end: int) -> bool:
-        """Whether the user typed this passage, by the host's record and by where it stands: else it may not be saved
-        unasked. A few words that it quotes do not matter."""
+        """Whether the user typed this passage, by the host's record and by its place: else it may not be saved unasked.
+        A few quoted words in it do not matter."""
         foreign = sum(
             max(0, min(end, high) - max(start, low)) for ranges in (self.pasted, self.apart) for low, high in ranges
         )

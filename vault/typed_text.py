@@ -1,4 +1,4 @@
-"""What a person typed of a message, read by hooks and by the readers of transcripts alike.
+"""Find what a person typed in a message, for hooks and for the readers of transcripts.
 
 A host writes under the user's name, too: reminders, notices of finished tasks, summaries, output of its commands. They
 are told by their form. An element with a compound name (`<task-notification id="1">…</task-notification>`) that stands
@@ -19,23 +19,23 @@ HOST_SENTENCES = (
     "# AGENTS.md instructions for ",
     "Another language model started to solve this problem",
 )
-"""How messages begin that Claude Code or Codex words in plain English; no form tells them."""
+"""Beginnings of messages that Claude Code or Codex word in plain English; their form does not tell them apart."""
 OWN_COMMANDS = ("/remember", "/memory")
-"""Commands whose arguments are words for us: with one of these names, or one that goes on with `:`."""
+"""Commands whose arguments are the person's words: one of these names, alone or followed by `:`."""
 MAX_TAG_CHARS = 400
-"""A longer tag is not one of a host's."""
+"""Most characters of a host's tag."""
 MAX_SENTENCE_CHARS = 200
-"""A longer first line in brackets is not a host's."""
+"""Most characters of a host's first line in brackets."""
 LEAST_BRACKETED_WORDS = 3
 LEAST_SHOUTED_WORDS = 5
-"""So many words in capitals, in brackets at the beginning of a message, speak for all of it."""
+"""Number of words in capitals, in brackets at the beginning of a message, that mark all of it as a program's."""
 MAX_BLANKS = 100
 """Most blanks between an element and the beginning or end of its line."""
 _NAME_MARKS = "-_"
 
 
 def typed_text(text: str) -> str:
-    """The person's words of a message; '' when there are none. Time is linear in its length."""
+    """Return the person's words of a message; '' for none. Time is linear in its length."""
     text = text.strip()
     if text.startswith(HOST_SENTENCES):
         return ""
@@ -47,7 +47,7 @@ def typed_text(text: str) -> str:
 
 
 def words_to_agent(text: str) -> str:
-    """What a person's line says to the agent: '' if the shell or the host runs it (`!make`, `/compact …`).
+    """Return what a person's line says to the agent: '' if the shell or the host runs it (`!make`, `/compact …`).
 
     Of our own commands the arguments count. A path (`/usr/bin/x fails`) is no command.
     """
@@ -61,7 +61,7 @@ def words_to_agent(text: str) -> str:
 
 
 def slash_command(text: str) -> tuple[str, str] | None:
-    """Name and arguments of a line that is a command of the host's; None for any other."""
+    """Return name and arguments of a line that is a command of the host's; None for any other."""
     if not text.startswith("/"):
         return None
     words = text.split(None, 1)
@@ -72,7 +72,7 @@ def slash_command(text: str) -> tuple[str, str] | None:
 
 
 def _without_bracketed_lines(text: str) -> str:
-    """Without the lines in brackets at its beginning; '' where capitals say that all of it is a program's.
+    """Return the text without the lines in brackets at its beginning; '' where capitals mark all of it as a program's.
 
     A label ("[WIP] …"), the mark of an attachment ("[Image #1]") and a check box are no such lines.
     """
@@ -92,14 +92,14 @@ def _without_bracketed_lines(text: str) -> str:
 
 
 def _without_elements(text: str) -> str:
-    """Without a host's elements. What one encloses may hold its closing tag, and a program may have written that: up to
-    the last closing tag all is the element's, and so is what stands between two that begin and end the message."""
+    """Return the text without a host's elements. An element may hold its own closing tag, written by a program: all up
+    to the last closing tag belongs to it, and so does what stands between two that begin and end the message."""
     kept: list[str] = []
     removed: dict[str, int] = {}
-    """How many pieces were kept before the first element of a name."""
+    """Numbers of the pieces kept before the first element of a name."""
     done = position = line_start = 0
     closings: dict[str, int] = {}
-    """Where the next closing tag of a name is; -1: nowhere from here on."""
+    """Index of the next closing tag of a name; -1: none from here on."""
     while (at := text.find("<", position)) >= 0:
         line_start = max(line_start, text.rfind("\n", position, at) + 1)
         position = at + 1
@@ -141,7 +141,7 @@ def _ends_line(text: str, position: int) -> bool:
 
 
 def _opening_tag(text: str, at: int) -> tuple[str, int]:
-    """Name and end of the tag that opens at `at`, if its name is compound: ('', 0) for any other."""
+    """Return name and end of the tag that opens at `at`, if its name is compound; ('', 0) for any other."""
     end = at + 1
     limit = min(len(text), at + MAX_TAG_CHARS)
     while end < limit and (text[end].isalnum() or text[end] in _NAME_MARKS):

@@ -1,31 +1,31 @@
-"""Wording of messages: numbers with their nouns, texts on one line. Light module: hooks import it."""
+"""Word messages: numbers with their nouns, texts on one line. Light module: hooks import it."""
 
 from __future__ import annotations
 
 CUT = " …"
 """Marks the end of a text that was cut."""
 LEAST_LEFT_OUT = 16
-"""Characters: a text longer by no more than this is not cut, since the mark would save nothing."""
+"""A text that is longer by at most this many characters is not cut, since the mark would save nothing."""
 _ENDS_WORD = frozenset(" \t\n\r\v\f\"'`")
 _UNSPACED_FROM = "\u0e00"
-"""From here on lie the scripts that put no blank between words (Thai, Chinese, Japanese). No secret has one of them."""
+"""The first letter of the scripts without blanks between words (Thai, Chinese, Japanese). No secret has one of them."""
 
 
 def counted(number: int, one: str, many: str = "") -> str:
-    """A number with its noun: `1 note`, `2 notes`. `many` is the plural if it is not `one` with an s: `1,200
+    """Return a number with its noun: `1 note`, `2 notes`. `many` is the plural if it is not `one` with an s: `1,200
     entries`."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def one_line(text: str) -> str:
-    """`text` with each run of white space made one space, and none at its ends."""
+    """Return `text` with each run of white space made one space, and none at its ends."""
     return " ".join(text.split())
 
 
 def cut(text: str, characters: int, leeway: int = LEAST_LEFT_OUT) -> str:
-    """`text` on one line; if it is longer than about `characters`, cut after a word, with `CUT` appended.
+    """Return `text` on one line; if longer than about `characters`, cut after a word, with `CUT` appended.
 
-    `leeway`: by so much it may be longer and is not cut.
+    `leeway`: so many more characters are allowed before it is cut.
     """
     line = one_line(text)
     if len(line) <= characters + leeway:
@@ -41,8 +41,8 @@ def _ends_word(character: str) -> bool:
 
 
 def beginning_of(text: str, characters: int) -> str:
-    """At most the first `characters`, without a part of a word: of a secret that was cut in two the scrubber does not
-    know the half. A single word that is longer than that is cut all the same."""
+    """Return at most the first `characters`, without a part of a word: the scrubber does not recognise half a secret. A
+    single word that is longer is cut all the same."""
     if len(text) <= characters:
         return text
     end = characters
@@ -53,8 +53,8 @@ def beginning_of(text: str, characters: int) -> str:
 
 
 def end_of(text: str, characters: int) -> str:
-    """At most the last `characters`, likewise; from the beginning of a line if that is near: a secret may be known by
-    the name before it."""
+    """Return at most the last `characters` in the same way; from the beginning of a line if that is near, since the
+    name before a secret may identify it."""
     if len(text) <= characters:
         return text
     start = len(text) - characters

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import signal
 import stat
+import time
 from pathlib import Path
 
+from ...tasks.jobs.upkeep import STALE_TEMPORARY_SECONDS, clean_temporaries
 from .bed import Bed
 
 RESTARTS = 50
@@ -36,7 +38,11 @@ def _processes(bed: Bed) -> list[str]:
 
 
 def _files(bed: Bed) -> list[str]:
-    """Sockets, temporary and spool files."""
+    """Sockets, spool files, and the temporary files that the daily clean-up does not delete.
+
+    A killed writer leaves a temporary file, which the clean-up deletes once it is old.
+    """
+    clean_temporaries(bed.state, time.time() + STALE_TEMPORARY_SECONDS + 1)
     root = Path(bed.state.root)
     names = {str(path.relative_to(root)): path for path in root.rglob("*") if not path.is_dir()}
     found = [

@@ -1,4 +1,4 @@
-"""The pages, in the order of the navigation. A new one is a module here with a PAGE, named below."""
+"""The pages in the order of the navigation. A new page is a module here with a PAGE, listed below."""
 
 from __future__ import annotations
 

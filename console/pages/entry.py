@@ -1,4 +1,4 @@
-"""One entry: what it says, what became of it, and where it was said. One that is wrong is dismissed here."""
+"""One entry: text, history and evidence; edit, mark or dismiss it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MOST_SOURCES = 12
 
 @dataclass(frozen=True)
 class _Step:
-    """An act that touched the note; `before` and `after`: its text then, None where there was none or nobody knows."""
+    """An act that changed the note; `before` and `after`: its text then, None if there was none or it is unknown."""
 
     act: Act
     before: str | None
@@ -39,7 +39,7 @@ class _Step:
 
     @property
     def shows_both(self) -> bool:
-        """Whether the two can be compared."""
+        """Whether there are two different texts to compare."""
         return self.before is not None and self.after is not None and self.before != self.after
 
 
@@ -87,7 +87,7 @@ def _routes(context: ConsoleContext) -> Sequence[Route]:
             address="" if said is None else context.entry_url(entry.path),
             is_edited=bool(typed) or (said is None and request.query_params.get("panel") == "edit"),
             typed=typed,
-            # What waits is decided on where it waits.
+            # A waiting note is decided on its own page.
             can_dismiss=pending_folder(entry.path) == "" and not reason_against(entry),
             can_mark=not reason_against_mark(entry),
             guards=GUARDS,
@@ -133,15 +133,15 @@ def _edited(context: ConsoleContext, form: Mapping[str, str]) -> Notice:
 
 
 def _is_of_this_page(act: Act, path: str) -> bool:
-    """Was this last decision made by a button of the entry's page?"""
+    """Whether the last decision was made on this entry's page."""
     return act.run.startswith((f"{RUN}:", f"{MARK_RUN}:", f"{EDIT_RUN}:")) and act.changes[0].path == path
 
 
 def _find(store: VaultStore, name: str) -> Entry:
-    """By its path, wherever it lies; else a living one by its slug. Raises EntryNotFound, UsageError, PathRefused."""
+    """Any entry by path, else one in use by slug. Raises EntryNotFound, UsageError, PathRefused."""
     if not name:
         raise EntryNotFound("which entry? a list, or the search, leads to one")
-    # Obsidian's links name notes from the folder above the vault, too.
+    # Obsidian's links may start in the folder above the vault.
     inside = name.removeprefix(f"{store.vault.name}/")
     for path in (name, f"{name}.md", inside, f"{inside}.md"):
         try:
@@ -153,7 +153,7 @@ def _find(store: VaultStore, name: str) -> Entry:
 
 
 def _history(journal: Journal, store: VaultStore, entry: Entry) -> list[_Step]:
-    """The acts that touched the note or what it was before it came here, the newest first."""
+    """The acts that changed the note, or the note that it was moved from, newest first."""
     steps: list[_Step] = []
     paths = {entry.path}
     later: str | None = store.read_bytes(entry.path).decode("utf-8", "replace")
@@ -161,7 +161,7 @@ def _history(journal: Journal, store: VaultStore, entry: Entry) -> list[_Step]:
         touched = [change for change in act.changes if change.path in paths]
         if not touched:
             continue
-        # A note that appears in the act in which another went came from there: a proposal that was approved.
+        # A note that an act creates while it removes another comes from that one: an approved proposal.
         came = any(change.before is None for change in touched)
         gone = [change for change in act.changes if change.after_hash is None and change.before is not None]
         before = next((change.before for change in touched if change.before is not None), None)
@@ -177,7 +177,7 @@ def _history(journal: Journal, store: VaultStore, entry: Entry) -> list[_Step]:
 
 
 def _evidence(context: ConsoleContext, sources: Sequence[Source]) -> list[tuple[Source, Excerpt | None]]:
-    """Each with the piece of its session, None for what no session said."""
+    """Each source with the excerpt of its session, None without a session."""
     excerpts = iter(excerpts_of(context.settings, [source for source in sources if source.session]))
     return [(source, next(excerpts) if source.session else None) for source in sources]
 

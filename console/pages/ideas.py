@@ -1,4 +1,4 @@
-"""The incubator: ideas, those that nobody came back to first. Keep, archive or delete."""
+"""The incubator: keep, archive or delete ideas, the stale ones first."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _shown(context: ConsoleContext, request: Request, wanted: str, said: Notice 
 
 
 def _nobody_came_back(store: VaultStore) -> frozenset[str]:
-    """The ideas of the weekly list."""
+    """Slugs of the weekly list of stale ideas."""
     try:
         return frozenset(listed(store.read(IDEAS_LIST).body))
     except (EntryNotFound, EntryInvalid):
@@ -132,7 +132,7 @@ def _surfaced(context: ConsoleContext, store: VaultStore, idea: Entry | None) ->
 
 
 def _beside(idea: Entry | None, notes: Sequence[str]) -> list[str]:
-    """What research wrote beside the idea, among the `notes` of the incubator."""
+    """Paths among `notes` that research wrote beside the idea."""
     if idea is None:
         return []
     folder = idea.path.rpartition("/")[0]

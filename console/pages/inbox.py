@@ -1,4 +1,4 @@
-"""The inbox: what was inferred once. Groups that say the same come first, then every note by itself."""
+"""The inbox: what was inferred once, by group (notes that say the same) or note by note."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from ..page import Listed, Page, page_of, routes_of
 ON_A_PAGE = 25
 GROUPS_ON_A_PAGE = 8
 MOST_COMPARED = 250
-"""Each is compared with each. Of a fuller inbox the oldest; the rest is when these are decided on."""
+"""Notes that are compared with each other, the oldest first; the rest follows once these are decided on."""
 
 Name = Literal["promote", "merge", "expire"]
 
 
 @dataclass(frozen=True)
 class _Group:
-    """A step of the triage with the notes it is about, the one that is kept first."""
+    """A step of the triage with its notes; the note that is kept comes first."""
 
     name: Name
     why: str
@@ -58,7 +58,7 @@ def _routes(context: ConsoleContext) -> Sequence[Route]:
 
 
 def _sorted(context: ConsoleContext, form: Mapping[str, str]) -> Notice:
-    """One group, as it was shown."""
+    """Carry out the step of one group as it was shown."""
     numbers = range(sum(name.startswith("path-") for name in form))
     seen = {form.get(f"path-{number}", ""): form.get(f"hash-{number}", "") for number in numbers}
     answer = form.get("answer")
@@ -95,7 +95,7 @@ def _step(name: str, paths: list[str]) -> TriageStep:
 
 
 def _decided(context: ConsoleContext, form: Mapping[str, str]) -> Notice:
-    """One note by itself, without waiting for others that say the same."""
+    """Decide on one note alone."""
     decisions: Mapping[str, Decision] = {"approve": Approve(), "reject": Reject()}
     decision = decisions.get(form.get("decision", ""))
     if decision is None:
@@ -124,7 +124,7 @@ def _shown(context: ConsoleContext, request: Request, said: Notice | None = None
     if view == "groups":
         groups = _groups(context, reviewer, ordered)
     if view == "groups" and paths and not groups and request.query_params.get("view") != "groups":
-        view = "all"  # Nothing is to be put in order: the page shows the inbox.
+        view = "all"  # There is no step: show every note.
     if view == "groups":
         queue: Listed | PendingPage = page_of(groups, number, GROUPS_ON_A_PAGE)
     else:

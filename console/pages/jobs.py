@@ -1,4 +1,4 @@
-"""Jobs and schedules, as they are now: what runs, what waits, what went wrong; and the user's hand on it."""
+"""Jobs, schedules and kinds as they are now, with the actions of `memory jobs …`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Overview:
 
 @dataclass(frozen=True)
 class KindRow:
-    """One kind with what there is of it."""
+    """One kind with its jobs."""
 
     kind: str
     is_paused: bool
@@ -54,7 +54,7 @@ class KindRow:
 
 @dataclass(frozen=True)
 class JobFilter:
-    """What is looked at."""
+    """The parameters of the page."""
 
     view: str
     id: str
@@ -80,7 +80,7 @@ class JobFilter:
 
     @property
     def query(self) -> dict[str, object]:
-        """The same as an address has it, but for the page's number."""
+        """The parameters of an address, without the page's number."""
         return {
             "view": "" if self.view == VIEWS[0] else self.view,
             "id": self.id,
@@ -180,7 +180,7 @@ def _scheduler(ledger: Ledger) -> Scheduler:
 
 
 def _acted(context: ConsoleContext, form: Mapping[str, str]) -> Notice:
-    """What `memory jobs list` and `memory jobs schedule` do, by the same functions."""
+    """Carry out one action, by the functions that `memory jobs …` uses."""
     name = form.get("name", "")
     with open_ledger(context.settings) as ledger:
         match form.get("do"):

@@ -91,7 +91,7 @@ def _one(context: ConsoleContext, request: Request, session: str, said: Notice |
 
 
 def _marked(context: ConsoleContext, form: Mapping[str, str]) -> Notice:
-    """As `memory vault inspect --useful` does, for a hit that is on record."""
+    """Mark a recorded hit, as `memory vault inspect --useful` does."""
     at, path, useful = form.get("at", ""), form.get("path", ""), form.get("useful", "")
     if useful not in ("yes", "no"):
         raise UsageError("a hit is marked as useful or as noise")

@@ -35,23 +35,23 @@ from ..page import Page, routes_of
 
 ON_A_PAGE = 20
 MOST_SESSIONS = 3
-"""What was said around the evidence is shown of so many sessions; the entry's page has more."""
+"""How many sessions are quoted; the entry's page has more."""
 PANELS = frozenset({"edit", "supersede"})
 
 
 @dataclass(frozen=True)
 class _Item:
-    """The proposal that is looked at, with what is beside it."""
+    """The open proposal, with its neighbours in the queue."""
 
     entry: Entry
     text: str
     """The body as it will be kept."""
     place: int
-    """From 1, in the queue."""
+    """Its position in the queue, from 1."""
     before: str | None
     after: str | None
     replaces: Entry | None
-    """The entry that it names itself; approving it supersedes that one."""
+    """The entry that approving it supersedes, if it names one."""
 
 
 def _routes(context: ConsoleContext) -> Sequence[Route]:
@@ -62,7 +62,7 @@ def _routes(context: ConsoleContext) -> Sequence[Route]:
     def decide(request: Request) -> Response:
         form: Mapping[str, str] = request.state.form
         said = attempt(lambda: _decided(context, form))
-        # What could not be done is looked at again; else the next one.
+        # After a failure show the same proposal again, else the next one.
         again = said.is_problem and _exists(context, form.get("item", ""))
         if again:
             typed = form.get("body", "")
@@ -76,7 +76,7 @@ def _routes(context: ConsoleContext) -> Sequence[Route]:
 
     def around(request: Request) -> Response:
         sources: tuple[Source, ...] = ()
-        with suppress(EntryNotFound, EntryInvalid, PathRefused):  # Decided on elsewhere, in this moment.
+        with suppress(EntryNotFound, EntryInvalid, PathRefused):  # Decided elsewhere meanwhile.
             sources = context.store().read(request.query_params.get("item", "")).sources
         said_in = [source for source in sources if source.session][:MOST_SESSIONS]
         return context.part("review_said.html", excerpts=excerpts_of(context.settings, said_in))
@@ -117,7 +117,7 @@ def _decided(context: ConsoleContext, form: Mapping[str, str]) -> Notice:
             run=reviewer.journal.new_run("review"),
             body=body,
             expected_hash=form.get("hash", ""),
-            # Without it no other text was shown beside the proposal.
+            # Missing if no other text was shown beside the proposal.
             expected_old=form.get("old_hash") or None,
         )
     except (EntryNotFound, EditConflict) as error:
@@ -129,7 +129,7 @@ def _decided(context: ConsoleContext, form: Mapping[str, str]) -> Notice:
 
 
 def _not_told_yet(context: ConsoleContext, reviewer: Reviewer, decided: DecisionOutcome) -> str:
-    """How to have the agent told of the rule when it acts, once; '' where it is, or the rule speaks of nothing so."""
+    """A hint, given once, to wire the hooks of tool calls if the rule names a command or file; else ''."""
     with suppress(MemoryVaultError):
         entry = reviewer.store.read(decided.path)
         if entry.effective_status == ACTIVE and compile_rule(entry)[1] and may_offer_actions(context.settings):
@@ -169,8 +169,11 @@ def _shown(
     compared: str = "",
     unsent: str = "",
 ) -> Response:
-    """The queue with one item open: `wanted`, or the first of the page. `typed`: an edit that was not kept yet;
-    `compared`: the entry beside it; `unsent`: an edit of a proposal that waits no more."""
+    """The queue with one item open: `wanted`, else the first of the page.
+
+    `typed`: an edit that was not saved; `compared`: the entry beside it; `unsent`: an edit of a proposal that no longer
+    waits.
+    """
     reviewer = context.reviewer()
     search = request.query_params.get("q", "")[:200]
     paths = list_pending_paths(reviewer.store)
@@ -237,7 +240,7 @@ def _item(reviewer: Reviewer, entry: Entry, ordered: Sequence[str]) -> _Item:
 
 
 def _old(reviewer: Reviewer, asked: Mapping[str, str], near: Sequence[NearEntry]) -> tuple[Entry | None, Notice | None]:
-    """The entry that the proposal is compared with: the one asked for, else the nearest."""
+    """The entry to compare with: the requested one, else the nearest; and why there is none."""
     name = link_target(asked.get("other", "")) or asked.get("old", "") or (near[0].path if near else "")
     if not name:
         return None, None

@@ -1,4 +1,4 @@
-"""Search: by the same recall as the command and the hooks, or, without words, all entries that the filters leave."""
+"""Search: the recall of commands and hooks, or without words all entries that match the filters."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from ..page import Listed, Page, page_of
 
 ON_A_PAGE = 20
 MOST_HITS = 100
-"""What a recall gives at most."""
+"""Most hits of a recall."""
 PATIENCE_SECONDS = 3.0
-"""How long a recall service that is started now may load its model; the answer is by keywords else."""
+"""How long a new recall service may load its model before keywords answer."""
 WAITING = (INBOX, INCUBATOR, REVIEW)
 LONGEST = 500
 FILTERS = ("kind", "project", "status", "tag", "since", "filter")
-"""Fields of the form beside its words."""
+"""Fields of the form except the words."""
 EXCERPT = 320
 
 
@@ -50,7 +50,7 @@ class SearchForm:
     since: str
     filter: str
     is_weak: bool
-    """Also what a recall would not show: it is below the floor."""
+    """Whether to show hits below the floor, too."""
 
     @classmethod
     def of(cls, values: Mapping[str, str]) -> SearchForm:
@@ -61,7 +61,7 @@ class SearchForm:
 
     @property
     def query(self) -> dict[str, str]:
-        """The same as an address has it."""
+        """The fields as parameters of an address."""
         filters = {name: getattr(self, name) for name in FILTERS}
         return {"q": self.text, **filters, "weak": "1" if self.is_weak else ""}
 
@@ -94,19 +94,19 @@ class SearchForm:
 
     @property
     def include(self) -> tuple[str, ...]:
-        """Folders of what waits, when it was asked for."""
+        """Folders of waiting notes, if they are requested."""
         return WAITING if self.status == "any" or self.status in AWAITING_STATUSES else ()
 
 
 @dataclass(frozen=True)
 class Results(Listed):
-    """One page of hits: mappings with path, title, kind, …, and scores for those that a recall gave."""
+    """One page of hits: mappings with path, title, kind, …, and scores if a recall found them."""
 
     remarks: tuple[str, ...] = ()
 
 
 def quoted(value: str) -> str:
-    """As one value of a filter expression."""
+    """The value quoted for a filter expression."""
     return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
@@ -139,7 +139,7 @@ def _routes(context: ConsoleContext) -> Sequence[Route]:
 
 
 def _results(context: ConsoleContext, asked: SearchForm, number: int) -> Results:
-    # A filter that is wrong is told before anything is asked.
+    # Raises for a wrong filter before anything is searched.
     tree = parse_filter(asked.expression, local_today())
     require_known(named_values(tree, "status"), context.store())
     if asked.text:
@@ -147,7 +147,7 @@ def _results(context: ConsoleContext, asked: SearchForm, number: int) -> Results
     scope = Scope(all_projects=True, include=frozenset(asked.include), filter=tree)
     try:
         with closing(CatalogReader(Path(context.settings.state.index_db))) as reader, reader.snapshot():
-            in_place = not asked.has_filter  # as many as elsewhere are told to be in use
+            in_place = not asked.has_filter  # to agree with the count of entries in use elsewhere
             total = reader.count_entries(scope, in_place=in_place)
             pages = max(1, math.ceil(total / ON_A_PAGE))
             number = min(max(1, number), pages)
@@ -178,7 +178,7 @@ def _recalled(context: ConsoleContext, asked: SearchForm, number: int) -> Result
 
 
 def _choices(context: ConsoleContext) -> tuple[list[str], list[str]]:
-    """Kinds and projects that there are."""
+    """The kinds and projects of all entries."""
     index = Path(context.settings.state.index_db)
     with suppress(IndexUnavailable), closing(CatalogReader(index)) as reader, reader.snapshot():
         return reader.distinct_values("kind"), reader.distinct_values("project")

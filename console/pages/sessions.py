@@ -1,4 +1,4 @@
-"""Sessions, and what was learned from each."""
+"""The list of sessions, and what was learned from one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The watchlist: patterns to adopt. Promote, dismiss for good, or defer."""
+"""The watchlist: promote, dismiss or defer patterns to adopt."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _shown(
     said: Notice | None = None,
     typed: Mapping[str, str] = MappingProxyType({}),
 ) -> Response:
-    """The list with the pattern `wanted` open; `typed` are the fields of a decision on it that was not carried out."""
+    """The list with the pattern `wanted` open; `typed`: the form of a decision that failed."""
     watchlist = Watchlist(context.settings)
     today = watchlist.store.today()
     asked = request.query_params

@@ -254,8 +254,8 @@ def _judged(
     tier = _tier(worth, limits) if is_best or part.worth >= limits.sentence else None
     if not is_best and tier == "save":
         tier = "propose"  # The probability of the message is that of its best sentence.
-    if is_best and tier != "save":
-        # Ideas and fixes are judged by the whole message.
+    if is_best and tier != "save" and form is None:
+        # Ideas and fixes are judged by the whole message, unless a form says outright what it is.
         others: tuple[tuple[Category, float, float], ...] = (
             ("idea", reading.idea, limits.idea),
             ("fix", reading.fix, limits.fix),

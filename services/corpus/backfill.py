@@ -1,4 +1,4 @@
-"""Planning a backfill: which old sessions are to be mined, and a job for each, behind everything that is fresh."""
+"""Plan a backfill: choose the old sessions to mine, and enqueue a low-priority job for each."""
 
 from __future__ import annotations
 
@@ -30,27 +30,27 @@ MOST_JOBS = 1_000_000
 
 @dataclass(frozen=True)
 class Plan:
-    """The transcripts that a backfill would mine, and counts of those that it would not."""
+    """The transcripts that a backfill would mine, and counts of the others."""
 
     to_mine: tuple[Transcript, ...]
-    """Newest first: what was said last is the likeliest to hold still."""
+    """Newest first: recent statements are the most likely to still hold."""
     known: int
-    """Transcripts that are mined already, and have not grown since."""
+    """Transcripts that are mined and have not grown since."""
     live: int
     """Transcripts with a marker: reflect.session mines them."""
     headless: int
     """Transcripts of sessions that a program ran."""
     unreadable: int
     left_out: int
-    """Transcripts that --since or --project excludes, or the project's own file `.memoryvault`."""
+    """Transcripts excluded by --since, --project or a project's own file `.memoryvault`."""
     unread: tuple[tuple[Path, str], ...]
-    """Files that cannot be read, or are not to be, each with the reason."""
+    """Files that cannot or must not be read, each with the reason."""
     offsets: Mapping[str, int]
-    """Byte offset at which mining begins, by identity; 0 where it is absent."""
+    """Byte offset at which mining begins, by identity; the default is 0."""
 
     @property
     def bytes(self) -> int:
-        """Bytes left to mine."""
+        """Total bytes left to mine."""
         return sum(each.size - self.offsets.get(each.identity, 0) for each in self.to_mine)
 
 
@@ -60,7 +60,7 @@ class BackfillRun:
 
     name: str
     jobs: Mapping[int, Transcript]
-    """Transcripts by the id of their job, which may be one that an earlier run enqueued."""
+    """Transcripts by the id of their job, which an earlier run may have enqueued."""
 
 
 def plan_corpus(
@@ -73,7 +73,7 @@ def plan_corpus(
 ) -> Plan:
     """Plan to mine the transcripts of all hosts, or of the folder `root`. Writes nothing.
 
-    `since` is in unix seconds; `remine` ignores what is mined already.
+    `since` is in unix seconds; `remine` ignores what is already mined.
     """
     hosts = [(None, root)] if root is not None else _host_folders(settings)
     search = find_transcripts(hosts)
@@ -110,7 +110,7 @@ def plan_corpus(
 
 
 def newest_session(settings: Settings, folder: str) -> Transcript | None:
-    """The session that was written last of those that ran in this folder, or in its project; None for none."""
+    """Return the most recent session of this folder, or of its project; None if there is none."""
     project = project_of(folder)
     folders = [*map(str, settings.transcript_folders)]
 
@@ -122,13 +122,12 @@ def newest_session(settings: Settings, folder: str) -> Transcript | None:
 
 
 def _host_folders(settings: Settings) -> list[tuple[str | None, Path]]:
-    """Each folder in which an agent keeps its sessions, with the agent's name."""
+    """Return each agent's session folder with the agent's name."""
     return [*settings.session_folders.items(), ("codex", settings.codex_archive)]
 
 
 def is_mined(transcript: Transcript, cursor: Mapping[str, Any]) -> bool:
-    """Whether `cursor` says that the transcript was mined as it is. Its host may have compressed it since, which leaves
-    its time as it was."""
+    """Whether the transcript was mined as it is. Its host may have compressed it since, which keeps its time."""
     if cursor.get("has_more"):
         return False
     same_size = cursor.get("size") == transcript.size
@@ -136,7 +135,7 @@ def is_mined(transcript: Transcript, cursor: Mapping[str, Any]) -> bool:
 
 
 def refusal(path: str, folders: Iterable[str]) -> str | None:
-    """Why no job reads the transcript at `path`, None if one does. `folders` are those in which they read."""
+    """Return why no job may read the transcript at `path`; None if one may. Jobs read within `folders`."""
     if resolve_within(path, folders) is not None:
         return None
     if not path.isprintable():
@@ -145,7 +144,7 @@ def refusal(path: str, folders: Iterable[str]) -> str | None:
 
 
 def _unreadable_files(places: Sequence[tuple[str | None, Path]]) -> Iterator[tuple[Path, str]]:
-    """Find the files that the search could not read, each with the reason."""
+    """Return the files that the search could not read, each with the reason."""
     for host, root in places:
         if not root.is_dir():
             continue
@@ -163,7 +162,7 @@ def _is_of_project(transcript: Transcript, project: str) -> bool:
 
 
 def live_transcripts(settings: Settings) -> frozenset[str]:
-    """Session ids and real paths of all transcripts that have a marker, mined to their end or not."""
+    """Return the session ids and real paths of all transcripts with a marker, mined completely or not."""
     markers = settings.state.markers
     live = set()
     for state in (START, REFLECTED):
@@ -181,7 +180,7 @@ def is_live(transcript: Transcript, live: frozenset[str]) -> bool:
 
 
 def enqueue_corpus(settings: Settings, plan: Plan, *, root: Path | None = None) -> BackfillRun | None:
-    """Enqueue a job for each transcript, all of them or none; None when there is nothing to mine."""
+    """Enqueue a job for each transcript, all or none; None if there is nothing to mine."""
     if not plan.to_mine:
         return None
     if root is not None:
@@ -201,21 +200,21 @@ def _job_args(transcript: Transcript, run: str) -> dict[str, Json]:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far the sessions of a run are."""
+    """The progress of a run."""
 
     sessions: int
     waiting: int = 0
     failed: int = 0
     cancelled: int = 0
-    """Those whose jobs the user cancelled."""
+    """Sessions whose jobs the user cancelled."""
     paused: bool = False
-    """The user has paused the work."""
+    """Whether the user has paused the work."""
     found: Mapping[str, int] = field(default_factory=dict)
-    """What was written, by the names that the jobs' results have."""
+    """Numbers of written notes, by the names in the jobs' results."""
 
     @property
     def finished(self) -> int:
-        """Sessions that are mined, given up or cancelled."""
+        """Number of sessions that are mined, given up or cancelled."""
         return self.sessions - self.waiting
 
     @property
@@ -229,7 +228,7 @@ class Progress:
 
 
 def progress_of(ledger: Ledger, run: BackfillRun) -> Progress:
-    """Count how far the run is now."""
+    """Return the current progress of the run."""
     states: Counter[str] = Counter()
     found: Counter[str] = Counter()
     for job in ledger.list_jobs(kind=KIND, most=MOST_JOBS):
@@ -250,7 +249,7 @@ def progress_of(ledger: Ledger, run: BackfillRun) -> Progress:
 
 
 def queued_count(ledger: Ledger, plan: Plan) -> int:
-    """Count the plan's transcripts that are in the queue already."""
+    """Return how many of the plan's transcripts are in the queue already."""
     wanted = {each.identity for each in plan.to_mine}
     jobs = ledger.list_jobs(["queued", "running"], kind=KIND, most=MOST_JOBS)
     return len(wanted & {str(job.args.get("identity")) for job in jobs if isinstance(job.args, dict)})

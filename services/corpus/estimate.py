@@ -1,4 +1,4 @@
-"""Estimating from a sample what a model that reads old sessions would be sent. Asks no model."""
+"""Estimate from a sample what reading old sessions with a model would cost. Asks no model."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from .backfill import Plan
 
 SAMPLES = 3
 SAMPLE_BYTES = 8 << 20
-"""A larger transcript is not sampled: the dry run has to end soon."""
+"""A larger transcript is not sampled, so that the dry run ends soon."""
 
 
 @dataclass(frozen=True)
 class ModelCost:
-    """Requests to a model, and their tokens."""
+    """Number of requests to a model, and their tokens."""
 
     miner: str
     requests: int
     tokens: int
-    """Upper bound: answers count at their full length, as a budget reserves them, and no session exceeds its cap."""
+    """Upper bound: answers count at full length, as a budget reserves them, and no session exceeds its cap."""
     session_token_cap: int
     daily_token_cap: int
-    """Caps in tokens; 0: no cap."""
+    """Token caps; 0: no cap."""
 
 
 @dataclass
@@ -37,7 +37,7 @@ class _Sample:
 
 
 def model_cost(plan: Plan, settings: Settings) -> ModelCost:
-    """Requests and tokens for all sessions of the plan, by their size."""
+    """Return the requests and tokens for all sessions of the plan, scaled by their size."""
     chosen, sample = settings.reflection, _take_sample(plan)
     tokens = requests = 0.0
     for each in plan.to_mine:
@@ -50,7 +50,7 @@ def model_cost(plan: Plan, settings: Settings) -> ModelCost:
 
 
 def tokens_a_session(plan: Plan, settings: Settings) -> int:
-    """Tokens that a model would be sent of a usual session of the plan, answers included; 0 where it has none."""
+    """Return the tokens for a typical session of the plan, answers included; 0 if there are no sessions."""
     sample = _take_sample(plan)
     tokens = sample.tokens // max(sample.sessions, 1)
     cap = settings.reflection.session_token_cap
@@ -58,7 +58,7 @@ def tokens_a_session(plan: Plan, settings: Settings) -> int:
 
 
 def _take_sample(plan: Plan) -> _Sample:
-    """Pack the sessions of middle size as for a model: neither the many tiny ones nor a giant says much."""
+    """Split the sessions of medium size into windows: neither the many tiny ones nor a huge one is typical."""
     from ...pipelines.reading.model_answers import system_prompt
     from ...pipelines.reading.model_windows import WINDOW_TOKENS, WindowPacker
     from ...sources.transcripts.hosts import open_transcript

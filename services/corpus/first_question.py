@@ -1,4 +1,4 @@
-"""Making a question of a statement: a quoted piece of the user's own words, never words put together. Pure."""
+"""Make a question from a statement: a literal excerpt of the user's words. Pure."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from ...pipelines.likeness import content_words, own_words
 
 MOST_WORDS = 8
 LEAST_CONTENT = 2
-"""One word that says what is found in too many notes."""
+"""A question needs two content words: a single one occurs in too many notes."""
 _SENTENCE_END = re.compile(r"[.;:!?…]+[\"'”’)\]]*(?=\s|\Z)|[。！？；]")
 _CLAUSE_END = re.compile(r"[,.;:!?…]+[\"'”’)\]]*(?=\s|\Z)|\s[–—-]+\s|[()]|[，、。！？；]")
 _TOKEN = re.compile(r"\S+")
 _MARKUP = re.compile(r"`|\*\*")
 _EDGES = "\"'“”‘’«»„*_`,.;:!?…()[]"
-# Thai to Khmer, kana, and Chinese characters: where words stand without spaces, a token is a phrase.
+# Thai to Khmer, kana, and Chinese characters: without spaces between words, a token is a phrase.
 _UNSPACED = re.compile(r"[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]{4}")
 
 
 class _Run(NamedTuple):
-    """A piece of the statement: how much it says, and how long it is in words."""
+    """A piece of the statement: its content, and its length in words."""
 
     content: int
     words: int
@@ -30,12 +30,12 @@ class _Run(NamedTuple):
 
 
 def question_about(statement: str) -> str | None:
-    """Ask for the statement by the shortest run of its own words, at most MOST_WORDS, with what its first clause says.
+    """Return the shortest excerpt of at most MOST_WORDS with the content of the statement's first clause.
 
-    None when it has no LEAST_CONTENT words that say what.
+    None if it has fewer than LEAST_CONTENT content words.
     """
     said = own_words(statement)
-    for end in (_CLAUSE_END, _SENTENCE_END):  # "Use pnpm, not npm": no clause of it says enough, the sentence does.
+    for end in (_CLAUSE_END, _SENTENCE_END):  # "Use pnpm, not npm": no clause has enough content, the sentence has.
         for part in end.split(said):
             run = _telling_run(_TOKEN.findall(part))
             if run.content >= LEAST_CONTENT:
@@ -45,7 +45,7 @@ def question_about(statement: str) -> str | None:
 
 
 def _telling_run(tokens: Sequence[str]) -> _Run:
-    """The run with the most content; of several the shortest, then the first."""
+    """Return the run with the most content; of several the shortest, then the first."""
     contents = [_content_of(token) for token in tokens]
     best = _Run(0, 0, "")
     for start in range(len(tokens)):
@@ -57,7 +57,7 @@ def _telling_run(tokens: Sequence[str]) -> _Run:
 
 
 def _content_of(token: str) -> int:
-    """How many words that say what, not how, a token counts for."""
+    """Return how many content words a token counts as."""
     word = token.strip(_EDGES).lower()
     if not content_words(word) or not is_significant(word):
         return 0

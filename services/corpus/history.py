@@ -1,4 +1,4 @@
-"""Importing the last weeks of sessions when MemoryVault is set up, and the first question that they answer."""
+"""Mine the sessions of the last weeks during set-up, and answer a first question from them."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from .backfill import BackfillRun, Plan, Progress, plan_corpus, progress_of
 from .first_question import question_about
 
 HISTORY_DAYS = 30
-"""How long Claude Code keeps transcripts by default."""
+"""How many days Claude Code keeps transcripts by default."""
 POLL_SECONDS = 0.2
 MOST_NOTES_ASKED = 5
 
 
 @dataclass(frozen=True)
 class FirstRecall:
-    """A question made of a note's words, and the hits of keywords alone."""
+    """A question made from a note's words, and the hits of a keyword search."""
 
     question: str
     note: str
-    """Path of the note that the question was made of."""
+    """Path of the note from which the question was made."""
     hits: tuple[Hit, ...]
 
     @property
     def answer(self) -> Hit | None:
-        """The hit that is the note; None when it did not come back."""
+        """The hit that is the note; None if it was not found."""
         return next((hit for hit in self.hits if hit.path == self.note), None)
 
 
@@ -50,7 +50,7 @@ def plan_history(settings: Settings, days: int) -> Plan:
 def wait_for_history(
     settings: Settings, run: BackfillRun, seconds: float, show: Callable[[Progress], None] = lambda _: None
 ) -> Progress:
-    """Wait until the run is mined, or `seconds` are over: the worker goes on by itself."""
+    """Wait until the run is mined or `seconds` are over; the worker continues by itself."""
     deadline = time.monotonic() + seconds
     progress = Progress(len(run.jobs), waiting=len(run.jobs))
     while True:
@@ -63,9 +63,10 @@ def wait_for_history(
 
 
 def first_recall(settings: Settings) -> FirstRecall | None:
-    """Ask for a memory as a later session would; None when no note has enough to ask for.
+    """Ask for a memory as a later session would; None if no note has enough words for a question.
 
-    By keywords: vectors come later. Notes that sessions said are tried, the surest first, until one comes back.
+    The search is by keywords because vectors come later. Notes from sessions are tried, most certain first, until one
+    is found.
     """
     engine = RecallEngine(Path(settings.state.index_db), settings.required_vault_path, None)
     asked = None
@@ -87,7 +88,7 @@ def first_recall(settings: Settings) -> FirstRecall | None:
 
 
 def _mined_notes(settings: Settings) -> list[Entry]:
-    """Read MOST_NOTES_ASKED active notes with a session in their evidence, the surest and most often said first."""
+    """Read MOST_NOTES_ASKED active notes with a session as evidence, most certain and most frequent first."""
     store = vault_store(settings)
     found = []
     for path in store.walk():

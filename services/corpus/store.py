@@ -1,4 +1,4 @@
-"""How far old sessions are mined: a cursor for each in state.db, which does what a marker does for a fresh one."""
+"""Progress of mining old sessions: a cursor for each in state.db, in place of a fresh session's marker."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ..cursors import Cursors
 from ..mining import Mined
 
 SCAN = "corpus"
-"""Scan name of the cursors, one for each transcript."""
+"""Scan name of the transcripts' cursors."""
 ROOTS = "corpus.roots"
 """Scan name of the folders that the user named with --root."""
 
 
 @dataclass(frozen=True)
 class OldSession:
-    """A session that was mined from its transcript alone."""
+    """A session that was mined from its transcript, without a marker."""
 
     session: str
     host: str
@@ -40,15 +40,15 @@ class CorpusStore:
         self._roots = Cursors(state.state_db, ROOTS)
 
     def cursor(self, identity: str) -> Mapping[str, Any]:
-        """Load how far a transcript is mined (offset, resume, said, size) and its session; {} if it never was."""
+        """Return how far a transcript is mined (offset, resume, said, size) and its session; {} if it never was."""
         return self._cursors.get(identity) or {}
 
     def cursors(self) -> Mapping[str, Mapping[str, Any]]:
-        """Load the cursors of all transcripts, by identity."""
+        """Return the cursors of all transcripts, by identity."""
         return self._cursors.all()
 
     def sessions(self) -> dict[str, OldSession]:
-        """List the sessions that were mined, by id. Cursors of an older release that name no session are left out."""
+        """Return the mined sessions by id. Cursors of an older release, without a session, are left out."""
         sessions: dict[str, OldSession] = {}
         for cursor in self._cursors.all().values():
             session = cursor.get("session")
@@ -64,7 +64,7 @@ class CorpusStore:
         return sessions
 
     def advance(self, transcript: Transcript, mined: Mined) -> None:
-        """Store how far a transcript is mined. Call it after what was found is written."""
+        """Store how far a transcript is mined. Call it after its results are written."""
         self._cursors.set(
             transcript.identity,
             {
@@ -82,7 +82,7 @@ class CorpusStore:
         )
 
     def forget(self) -> None:
-        """Delete the cursors, so that all is mined again. What is in the vault stays."""
+        """Delete the cursors, so that everything is mined again. The vault is not changed."""
         self._cursors.forget_all()
 
     def allow_root(self, root: Path) -> None:
@@ -90,5 +90,5 @@ class CorpusStore:
         self._roots.set(str(root), {})
 
     def roots(self) -> list[str]:
-        """List the folders that the user named."""
+        """Return the folders that the user named."""
         return sorted(self._roots.all())

@@ -1,7 +1,7 @@
-"""adapt.evaluate: a pattern that was found becomes a note on the watchlist, or nothing.
+"""Evaluate found patterns (adapt.evaluate): each becomes a note on the watchlist, or nothing.
 
-The note says what to adopt and why, in our own words; `watchlist.WatchlistWriter` writes it and can write nothing
-else. A pattern that has a note, waiting or dismissed, is never proposed again, be the state folder deleted.
+The note says in our own words what to adopt and why. `watchlist.WatchlistWriter` writes it and can write nothing else.
+A pattern that has a note, waiting or dismissed, is never proposed again, even if the state folder is deleted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from ...pipelines.url_identity import canonical_url, repository_of
 from ...pipelines.watchlist import note_body, shown_name
 from ...runtime.days import SECONDS_PER_DAY, parse_local_day
 from ...runtime.errors import EntryExists, EntryInvalid, EntryNotFound
-from ...runtime.killpoint import kill_point
 from ...runtime.layout import ALWAYS_LOAD, META, SKILLS, expand_home
 from ...runtime.settings import Settings
 from ...runtime.slug import title_slug
@@ -56,15 +55,15 @@ Owners on GitHub whose skills you look at with more trust. One a line; add and r
 """
 SLUG_CHARACTERS = 60
 PATTERNS_PER_RUN = 20
-"""So many patterns one run judges, the best first."""
+"""The most patterns that one run evaluates, best first."""
 MODEL_SECONDS = 120.0
 FACTS_SECONDS = 7 * SECONDS_PER_DAY
-"""A repository with a hundred skills is looked up once: GitHub allows 60 questions an hour."""
+"""Lookups are cached, so a repository with a hundred skills is looked up once: GitHub allows 60 requests an hour."""
 
 
 @dataclass(frozen=True)
 class AdaptationOutcome:
-    """What became of a pattern. `path` is None where no note was written; `detail` says why."""
+    """The result for a pattern. If no note was written, `path` is None and `detail` says why."""
 
     key: str
     pattern: Pattern
@@ -75,9 +74,9 @@ class AdaptationOutcome:
 
 
 def identity(pattern: Pattern) -> Scrubbed:
-    """What its note is known by: the address in canonical spelling, and the key where an address has several.
+    """Return the identity of a pattern's note: the canonical address, plus the key if an address has several patterns.
 
-    Scrubbed, as it stands in the note: else one whose address holds a secret would not be recognised.
+    It is scrubbed as in the note; otherwise a pattern whose address holds a secret would not be recognised.
     """
     return scrub(f"{canonical_url(pattern.url) or pattern.url} {pattern.key}", Policy.SECRETS)
 
@@ -93,7 +92,7 @@ class Adaptation:
         fetch: Fetch | None,
         completer: Completer | None = None,
     ) -> None:
-        """`fetch` None: repositories are not looked up. `completer` None: there is no pass 2."""
+        """`fetch` None: repositories are not looked up. `completer` None: there is no second pass."""
         self.store = store or vault_store(settings)
         self.found = FoundPatterns(settings.state.state_db)
         self.watchlist = Watchlist(settings, self.store)
@@ -106,12 +105,12 @@ class Adaptation:
         self._run = self.watchlist.journal.new_run("adaptation")
 
     def seed(self) -> bool:
-        """Write the note of trusted owners when there is none; whether it was written. Raises VaultUnavailable."""
+        """Write the note of trusted owners if there is none; return whether it was written. Raises VaultUnavailable."""
         body = TRUSTED_BODY.format(owners="\n".join(f"- {owner}" for owner in DEFAULT_TRUSTED))
         return seed_note(self.store, TRUSTED_NOTE, TRUSTED_TITLE, body)
 
     def ranked(self) -> list[Pattern]:
-        """What waits, the most promising first; what has a note already is left out, and taken down as such."""
+        """Return the waiting patterns, most promising first; those that have a note already are marked as done."""
         proposed, today, scored = self.watchlist.proposed(), self.store.today(), []
         for found in self.found.waiting():
             if identity(found.pattern) in proposed:
@@ -123,13 +122,13 @@ class Adaptation:
         return [pattern for *_, pattern in sorted(scored, key=lambda row: row[:3])]
 
     def held(self) -> UserSetup:
-        """What the user has, read once."""
+        """Return what the user has already, read once."""
         if self._held is None:
             self._held = held_by(self.store)
         return self._held
 
     def evaluate(self, pattern: Pattern, still_owned: Callable[[], bool] = lambda: True) -> AdaptationOutcome:
-        """Judge one pattern and write its note if it is worth one. Raises VaultUnavailable."""
+        """Evaluate one pattern and write its note if it is worth one. Raises VaultUnavailable."""
         slug = title_slug(pattern.title, SLUG_CHARACTERS, fallback="pattern")
 
         def ended(
@@ -143,7 +142,7 @@ class Adaptation:
             return ended("it has a note already", None, "proposed")
         today, low = self.store.today(), Confidence.LOW
         judgement = judge(pattern, self.held(), None, today)
-        if judgement.confidence is low:  # No fact about the repository lifts it, so nobody is asked for one.
+        if judgement.confidence is low:  # No fact about the repository can raise it, so no request is made.
             return ended("not worth a note", judgement, low.name)
         facts = self._facts(pattern)
         judgement = judge(pattern, self.held(), facts, today)
@@ -162,14 +161,13 @@ class Adaptation:
         except (CopyRefused, EntryInvalid, EntryExists) as error:
             log.warning("%s", error)
             return ended(str(error), judgement, "refused")
-        kill_point("adaptation-written")
         return ended("", judgement, judgement.confidence.name, path)
 
     def _write_checked(
         self, pattern: Pattern, slug: str, judgement: Judgement, facts: Facts | None, opinion: Opinion | None, text: str
     ) -> str:
         if opinion is not None and opinion.adopt:
-            try:  # Judged alone, too: beside our own words a copied line would be a small share.
+            try:  # The summary alone, too: next to our own words a copied line would be a small share.
                 if taken := find_copy("\n".join(opinion.adopt), [pattern.description, text]):
                     raise CopyRefused(taken.why)
                 return self._write(pattern, slug, judgement, facts, opinion.adopt, text)
@@ -207,7 +205,8 @@ class Adaptation:
         )
 
     def _second_opinion(self, pattern: Pattern) -> tuple[Opinion | None, str]:
-        """(what the model says, the text it was shown); pass 1 stands alone when it can't be asked."""
+        """Return (the model's opinion, the text it was shown); None if it cannot be asked, and the first pass
+        stands."""
         if self._completer is None or self._fetch is None:
             return None, ""
         address, text = text_address(pattern.url), self._local_text(pattern)
@@ -227,7 +226,7 @@ class Adaptation:
         return opinion_in(completion.value), text
 
     def _ask(self, request: FetchRequest) -> FetchResult | None:
-        """What is answered; None where nobody is asked, or the host is to be left alone."""
+        """Return the response; None if requests are off or the host is to be left alone."""
         host = AskedHost(self._hosts, request.url)
         if self._fetch is None or host.not_before():
             return None
@@ -237,7 +236,7 @@ class Adaptation:
         return result
 
     def _local_text(self, pattern: Pattern) -> str:
-        """The SKILL.md of a pattern from a folder of this machine that the user named; '' of any other."""
+        """Return the SKILL.md of a pattern in a local folder that the user named; '' for any other."""
         if not pattern.url.startswith("file:"):
             return ""
         for source in sources_of(self.store).sources:
@@ -247,7 +246,7 @@ class Adaptation:
         return ""
 
     def _facts(self, pattern: Pattern) -> Facts | None:
-        """What GitHub says of the repository; None when it has none, or can't be asked now."""
+        """Return GitHub's facts about the repository; None if it has none or cannot be asked now."""
         repository = repository_of(pattern.url)
         if repository is None or self._fetch is None:
             return None
@@ -264,20 +263,20 @@ class Adaptation:
 
 
 def lowered(judgement: Judgement) -> Judgement:
-    """One step less sure, by the model."""
+    """Return the judgement with its confidence lowered one step by the model."""
     before = judgement.confidence
     why = f"it was {before.name} before the model that was asked said it is worth less"
     return replace(judgement, confidence=Confidence(max(0, before - 1)), moved=(*judgement.moved, why))
 
 
 def model_for(settings: Settings) -> Completer | None:
-    """The model for pass 2, if the user wants one asked. Raises SettingsError."""
+    """Return the model for the second pass if it is enabled. Raises SettingsError."""
     wanted = settings.discovery.ask_model and settings.discovery.daily_token_cap > 0
     return completer_of(settings) if wanted else None
 
 
 def facts_from(value: Mapping[str, object]) -> Facts:
-    """The facts as the child printed them."""
+    """Return the facts as the child printed them."""
     stars, licence = value.get("stars"), value.get("licence")
     return Facts(
         owner=str(value["owner"]),
@@ -290,12 +289,12 @@ def facts_from(value: Mapping[str, object]) -> Facts:
 
 
 def safe_address(url: str) -> str:
-    """An address that can stand between `<` and `>` in a note: no white space, bracket, quote or control character."""
+    """Return an address that is safe between `<` and `>`: no white space, bracket, quote or control character."""
     return "".join(c for c in url if c.isprintable() and c not in "<>\"'`[]()|\\ ")[:500]
 
 
 def held_by(store: VaultStore) -> UserSetup:
-    """What the vault holds already: skills, always-load entries, trusted owners. Raises VaultUnavailable."""
+    """Return what the vault has already: skills, always-load entries, trusted owners. Raises VaultUnavailable."""
     skills: set[str] = set()
     always: set[str] = set()
     for path, head in store.heads(HEADER_BYTES):
@@ -311,7 +310,7 @@ def held_by(store: VaultStore) -> UserSetup:
 
 
 def owners_in(entry: Entry) -> list[str]:
-    """The owners that the note lists, in lower case."""
+    """Return the owners listed in the note, in lower case."""
     lines = (
         line.strip().lstrip("-*+ ").strip("`@ ").casefold()
         for line in entry.body.splitlines()
@@ -321,18 +320,18 @@ def owners_in(entry: Entry) -> list[str]:
 
 
 def choose(settings: Settings, store: VaultStore) -> list[str]:
-    """Keys of the patterns that the next run is to evaluate, the best first."""
+    """Return the keys of the patterns that the next run is to evaluate, best first."""
     ranked = Adaptation(settings, store, fetch=None).ranked()
     return [pattern.key for pattern in ranked[:PATTERNS_PER_RUN]]
 
 
 def is_confirmed(settings: Settings) -> bool:
-    """Whether the user has said yes to the sources: without that nothing is asked of anybody."""
+    """Whether the user has confirmed the sources; otherwise no request is made."""
     return sources_of(vault_store(settings)).confirmed
 
 
 def sources_of(store: VaultStore) -> SourcesNote:
-    """What the user's note of sources says; of one that is not there, or cannot be read, nothing."""
+    """Return the user's note of sources; an empty one if it is missing or cannot be read."""
     try:
         entry = store.read(SOURCES_NOTE)
     except (EntryNotFound, EntryInvalid):
@@ -343,7 +342,7 @@ def sources_of(store: VaultStore) -> SourcesNote:
 def seed_note(
     store: VaultStore, path: str, title: str, body: str, further: Mapping[str, StoreValue] = MappingProxyType({})
 ) -> bool:
-    """Write a note of settings when there is none; whether it was written. Raises VaultUnavailable."""
+    """Write a note of settings if there is none; return whether it was written. Raises VaultUnavailable."""
     fields: dict[str, StoreValue] = {"kind": "settings", "slug": None, "always_load": None, "status": None, **further}
     own_title, own_body = (Scrubbed.trusted(text, reason="our own text") for text in (title, body))
     with suppress(EntryExists):

@@ -1,8 +1,8 @@
-"""Fetching one thing of the outside world, in a child process under a deadline and a limit of memory.
+"""Fetch one external resource in a child process, with a time and memory limit.
 
 `python -m memoryvault.services.discovery.fetch_child` is the child: a `FetchRequest` as JSON on stdin, a `FetchResult`
-as JSON on stdout. It writes nothing to disk. What is foreign is fetched and parsed there and nowhere else, so that a
-page which hangs or bursts a parser takes one short-lived process with it.
+as JSON on stdout. It writes nothing to disk. Foreign content is fetched and parsed only there, so that a page that
+hangs or crashes a parser only ends one short-lived process.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import json
 import resource
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -31,7 +31,7 @@ CHILD = "memoryvault.services.discovery.fetch_child"
 FETCH_SECONDS = 30.0
 CHILD_SECONDS = 60.0
 MAX_BODY_BYTES = 8_000_000
-"""A long list is a few hundred kilobytes, GitHub's tree of a large repository a few megabytes."""
+"""Size limit: a long list has a few hundred kilobytes, GitHub's tree of a large repository a few megabytes."""
 MAX_ANSWER_BYTES = 24_000_000
 MEMORY_BYTES = 1_500_000_000
 MAX_TEXT_CHARACTERS = 40_000
@@ -42,8 +42,8 @@ FetchKind = Literal["list", "topic", "feed", "folder", "tree", "facts", "text"]
 
 @dataclass(frozen=True)
 class FetchRequest:
-    """What is asked for. `url` is what is requested, `page` the address that relative links are relative to unless it
-    redirects."""
+    """A request. `url` is fetched; relative links are resolved against `page`, or against the address it redirects
+    to."""
 
     kind: FetchKind
     url: str
@@ -51,17 +51,17 @@ class FetchRequest:
     etag: str = ""
     modified: str = ""
     allow: tuple[tuple[str, int], ...] = ()
-    """Hosts and ports of the own machine that the user named."""
+    """Hosts and ports of this machine that the user named."""
 
     @property
     def shown(self) -> str:
-        """What is asked, for messages and logs: the query of an address may hold a token."""
+        """The request without the query, which may hold a token, for messages and logs."""
         return self.url if self.kind == "folder" else shown_address(self.url)
 
 
 @dataclass(frozen=True)
 class FetchResult:
-    """What came of it. Exactly one of `unchanged`, `problem`, or items, facts or text."""
+    """The result of a request: exactly one of `unchanged`, `problem`, or items, facts or text."""
 
     items: tuple[SourceItem, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
@@ -75,15 +75,15 @@ class FetchResult:
     status: int | None = None
     retry_after: float | None = None
     refused: bool = False
-    """It is never to be asked for again as it is."""
+    """The request must never be repeated as it is."""
 
 
 Fetch = Callable[[FetchRequest], FetchResult]
-"""Raises JobLost when the job that asks is no longer ours."""
+"""Raises JobLost if the asking job is no longer ours."""
 
 
 def fetch(request: FetchRequest) -> FetchResult:
-    """Fetch and read. Whatever the other side does, it is a result."""
+    """Fetch and parse. Errors of the other side are results, not exceptions."""
     if request.kind == "folder":
         try:
             return FetchResult(items=tuple(folder_items(Path(request.url))))
@@ -117,7 +117,7 @@ def fetch(request: FetchRequest) -> FetchResult:
 
 
 def _sent_back(validator: str) -> str:
-    """As it can be a header of the next request; '' if it cannot, which is then made without."""
+    """Return the validator if it can be a header of the next request; '' if not, and that request has none."""
     return validator if validator.isascii() and len(validator) <= MAX_VALIDATOR_CHARACTERS else ""
 
 
@@ -135,7 +135,7 @@ def _read(request: FetchRequest, page: Page, about: FetchResult) -> FetchResult:
             case "list":
                 base = page.url if page.requests > 1 else request.page or page.url
                 items = markdown_items(page.text, base)
-                if not items:  # Of a page that stands in for it, too: all it really lists would be new next time.
+                if not items:  # Also for an error page in its place: everything it really lists would be new next time.
                     problem = f"{request.shown}: it lists nothing: no line of it begins with a link"
                     return FetchResult(problem=problem, status=page.status)
             case "topic":
@@ -146,18 +146,14 @@ def _read(request: FetchRequest, page: Page, about: FetchResult) -> FetchResult:
                 items = feed_items(page.body, page.url, page.headers.get("content-type", ""))
             case "facts":
                 facts = asdict(repository_facts(page.body))
-                return _with(about, facts={**facts, "pushed": str(facts["pushed"] or "")})
+                return replace(about, facts={**facts, "pushed": str(facts["pushed"] or "")})
             case "text":
-                return _with(about, text=page.text[:MAX_TEXT_CHARACTERS])
+                return replace(about, text=page.text[:MAX_TEXT_CHARACTERS])
             case "folder":
                 raise AssertionError("a folder is not fetched")
     except (FeedInvalid, AnswerInvalid) as error:
         return FetchResult(problem=f"{request.shown}: {error}", status=page.status)
-    return _with(about, items=tuple(items))
-
-
-def _with(about: FetchResult, **more: Any) -> FetchResult:
-    return FetchResult(**{**{name: getattr(about, name) for name in about.__dataclass_fields__}, **more})
+    return replace(about, items=tuple(items))
 
 
 # The child
@@ -168,21 +164,16 @@ def fetch_in_child(
     run: Callable[..., supervisor.ChildResult] | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Fetch:
-    """Asks in a child; `run` is `RunningJob.run_child` within a job."""
+    """Return a function that fetches in a child process; `run` is `RunningJob.run_child` within a job."""
 
     def fetch(request: FetchRequest) -> FetchResult:
         command = [sys.executable, "-m", CHILD]
         env = {**child_environment(settings), **(environment or {})}
         payload = json.dumps(asdict(request)).encode()
         try:
-            if run is None:
-                result = supervisor.run_child(
-                    command, payload, CHILD_SECONDS, env=env, max_stdout_bytes=MAX_ANSWER_BYTES
-                )
-            else:
-                result = run(
-                    command, env=env, input=payload, deadline_seconds=CHILD_SECONDS, max_stdout_bytes=MAX_ANSWER_BYTES
-                )
+            result = (run or supervisor.run_child)(
+                command, env=env, input=payload, deadline_seconds=CHILD_SECONDS, max_stdout_bytes=MAX_ANSWER_BYTES
+            )
         except Retry as error:
             return FetchResult(problem=f"{request.shown}: {error}")
         if result.ended != "exited" or result.returncode != 0:
@@ -205,9 +196,9 @@ def _request_from_json(value: Mapping[str, Any]) -> FetchRequest:
 
 
 def main() -> int:
-    """The child."""
+    """Run the child process."""
     supervisor.watch_parent()
-    # A machine that does not know the limit (macOS) goes without it.
+    # macOS does not know the limit and goes without it.
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     request = _request_from_json(json.load(sys.stdin))

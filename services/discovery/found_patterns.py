@@ -1,10 +1,8 @@
-"""Patterns that were found and what came of each, in state.db: between a scan and the notes made of it.
+"""The found patterns and their verdicts, in state.db: between a scan and the notes made from it.
 
-Decisions are not here, they are in the notes of the watchlist.
-
-Nothing is ever deleted: what was judged once must not be found again. A list of thousands brings some 200 new patterns
-in five weeks, most of them on the one day on which it is put in another order: 1 MB a year. 50,000 rows are 22 MB, and
-a scan reads all of them in half a second for each of its sources.
+The user's decisions are in the notes of the watchlist. Nothing is ever deleted, because a pattern must not be found
+twice. A list of thousands adds about 200 patterns in five weeks: 1 MB a year. 50,000 rows take 22 MB, and a scan reads
+them in half a second for each source.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ from ..cursors import Cursors
 
 @dataclass(frozen=True)
 class FoundPattern:
-    """A pattern, the day it was found, and how it was judged; '' while it waits."""
+    """A pattern, the day it was found, and its verdict; '' while it waits."""
 
     pattern: Pattern
     day: str
@@ -35,32 +33,32 @@ class FoundPatterns:
         self._rows = Cursors(state_db, "found")
 
     def add(self, patterns: Iterable[Pattern], day: str) -> int:
-        """Those that are not there yet, scrubbed; how many. One transaction: a list may have thousands."""
+        """Add new patterns, scrubbed, and return how many. One transaction: a list may have thousands."""
         new = {pattern.key: pattern for pattern in self.unknown(patterns)}
         self._rows.set_all({key: _row(pattern, day) for key, pattern in new.items()})
         return len(new)
 
     def unknown(self, patterns: Iterable[Pattern]) -> tuple[Pattern, ...]:
-        """Those of them that were never found, in their order."""
+        """Return the patterns that were never found before, in order."""
         there = self._rows.all()
         return tuple(pattern for pattern in patterns if pattern.key not in there)
 
     def get(self, key: str) -> FoundPattern | None:
-        """One, or None."""
+        """Return one pattern, or None."""
         row = self._rows.get(key)
         return None if row is None else _found(row)
 
     def waiting(self) -> list[FoundPattern]:
-        """Those that were not judged yet, by key."""
+        """Return the patterns without a verdict, by key."""
         rows = self._rows.all()
         return [_found(rows[key]) for key in sorted(rows) if not rows[key].get("confidence")]
 
     def judged(self) -> int:
-        """How many were."""
+        """Return the number of patterns with a verdict."""
         return sum(bool(row.get("confidence")) for row in self._rows.all().values())
 
     def judge(self, key: str, confidence: str) -> None:
-        """Take the verdict down."""
+        """Store a verdict."""
         row = self._rows.get(key)
         if row is not None:
             self._rows.set(key, {**row, "confidence": confidence})

@@ -1,4 +1,4 @@
-"""How each host of discovery is treated: pauses, back-off, allowances; remembered in state.db across runs."""
+"""Pauses, back-off and rate limits for each host that discovery asks, kept in state.db across runs."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from ..cursors import Cursors
 from .fetch_child import FetchResult
 
 PAUSE_SECONDS = 2.0
-"""Between two requests to one host."""
+"""Pause between two requests to one host."""
 FIRST_BACKOFF_SECONDS = 300.0
 LIMIT_BACKOFF_SECONDS = 3600.0
-"""After 403 or 429 without a word on when to return: GitHub's allowance is per hour."""
+"""Pause after a 403 or 429 that names no time: GitHub's allowance is per hour."""
 LONGEST_BACKOFF_SECONDS = 86_400.0
 
 
 def host_of(url: str) -> str:
-    """Host and port, as politeness is kept by."""
+    """Return the host and port of an address."""
     return urlsplit(url).netloc.rpartition("@")[2].lower()
 
 
 class AskedHost:
-    """One host."""
+    """The limits of one host."""
 
     def __init__(
         self,
@@ -42,36 +42,36 @@ class AskedHost:
         self._pause = pause
 
     def not_before(self) -> float:
-        """Unix seconds before which it is not asked; 0 when it may be."""
+        """Return the Unix time before which the host is not asked; 0 if it may be."""
         state = self._cursors.get(self._key) or {}
         until = float(state.get("not_before") or 0)
         if state.get("remaining") == 0:
             until = max(until, float(state.get("reset_at") or 0))
         left = until - self._clock()
-        # No time further ahead is put down: that of one is of a clock that was ahead itself.
+        # A time further ahead was stored by a clock that was ahead itself.
         return until if 0 < left <= LONGEST_BACKOFF_SECONDS else 0.0
 
     def left_alone(self) -> str:
-        """Until when, in words; '' when it may be asked."""
+        """Return until when the host is left alone, in words; '' if it may be asked."""
         until = self.not_before()
         if not until:
             return ""
         return f"{self.name} is left alone until {datetime.fromtimestamp(until, UTC):%Y-%m-%d %H:%M} UTC"
 
     def be_polite(self) -> None:
-        """Wait until the pause since the last request is over."""
+        """Wait until the pause after the last request is over."""
         asked = float((self._cursors.get(self._key) or {}).get("asked") or 0)
         wait = min(PAUSE_SECONDS, asked + PAUSE_SECONDS - self._clock())
         if wait > 0:
             self._pause(wait)
 
     def remember(self, result: FetchResult) -> None:
-        """What it said of its allowance, and whether it failed. A missing or refused page is no failure of the host."""
+        """Store the host's rate limit, and whether it failed. A missing or refused page is no failure of the host."""
         state = dict(self._cursors.get(self._key) or {})
         limited = result.status in (403, 429)
         failed = bool(result.problem) and not result.refused
         now = self._clock()
-        # Some servers give it in milliseconds: a server's nonsense must not silence it for years.
+        # Some servers send milliseconds: a wrong value must not silence a host for years.
         reset_at = None if result.reset_at is None else min(result.reset_at, now + LONGEST_BACKOFF_SECONDS)
         state |= {"asked": now, "remaining": result.remaining, "reset_at": reset_at}
         if failed and (limited or result.status is None or result.status >= 500):
@@ -79,7 +79,7 @@ class AskedHost:
             base = LIMIT_BACKOFF_SECONDS if limited else FIRST_BACKOFF_SECONDS
             if result.retry_after is None:
                 pause = base * 2.0 ** min(failures - 1, 16)
-            else:  # Taken at its word once: one that says "at once" each time would use up all attempts in seconds.
+            else:  # Obeyed once: a host that says "at once" each time would use up all attempts in seconds.
                 again = FIRST_BACKOFF_SECONDS * 2.0 ** min(failures - 2, 16) if failures > 1 else 0.0
                 pause = max(result.retry_after, again)
             pause = min(max(pause, PAUSE_SECONDS), LONGEST_BACKOFF_SECONDS)
@@ -90,7 +90,7 @@ class AskedHost:
 
 
 def own_machine(url: str) -> tuple[tuple[str, int], ...]:
-    """Host and port, if the user wrote an address of the own machine or network himself. A page never can."""
+    """Return host and port if the user named an address of this machine or network; a page cannot."""
     if not is_own_machine(url):
         return ()
     parts = urlsplit(url)

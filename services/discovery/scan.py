@@ -1,7 +1,7 @@
-"""Look for what is new in the sources that the user has confirmed.
+"""Look for new patterns in the sources that the user has confirmed.
 
-The sources stand in a note; nothing is asked for before that says `confirmed: true`. What was found is written down
-before the source's cursor moves, under keys of its own, so that a scan which was killed and runs again finds the same.
+The sources are listed in a note; no request is made before it says `confirmed: true`. Findings are stored before the
+source's cursor moves, under stable keys, so that a scan that was killed finds the same again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from ...pipelines.discovery import (
 )
 from ...runtime.days import local_day
 from ...runtime.errors import MemoryVaultError, UsageError
-from ...runtime.killpoint import kill_point
 from ...runtime.layout import expand_home
 from ...runtime.settings import Settings
 from ...sources.discovery.github import raw_address, search_address, tree_address
@@ -44,18 +43,18 @@ from .politeness import AskedHost, own_machine
 log = logging.getLogger(__name__)
 
 TOPIC_DAYS = 90
-"""Repositories with a topic are new if they were created since."""
+"""Repositories with a topic count as new if they were created within this time."""
 
 State = Literal["fetched", "unchanged", "error", "waiting"]
 
 
 class NotConfirmed(MemoryVaultError):
-    """The user has not said yes to the sources."""
+    """The user has not confirmed the sources."""
 
 
 @dataclass(frozen=True)
 class SourceReport:
-    """What became of one source. `baseline`: what a first scan took down as known."""
+    """The result for one source. `baseline`: the number of patterns that a first scan recorded as known."""
 
     source: Source
     state: State
@@ -64,34 +63,34 @@ class SourceReport:
     baseline: int = 0
     detail: str = ""
     again_at: float | None = None
-    """Unix seconds; when its host may be asked again, if it was left alone."""
+    """Unix seconds: when its host may be asked again, if it was left alone."""
 
 
 @dataclass(frozen=True)
 class ScanReport:
-    """What one scan brought."""
+    """The results of one scan."""
 
     sources: tuple[SourceReport, ...] = ()
     problems: tuple[str, ...] = ()
-    """Lines of the note that are no source."""
+    """Lines of the note that are not sources."""
 
     @property
     def again_at(self) -> float | None:
-        """Unix seconds; the earliest time at which a host that was left alone may be asked."""
+        """Unix seconds: the earliest time at which a host that was left alone may be asked."""
         return min((report.again_at for report in self.sources if report.again_at is not None), default=None)
 
     def count(self, state: State) -> int:
-        """Sources in this state."""
+        """Return the number of sources in this state."""
         return sum(report.state == state for report in self.sources)
 
     @property
     def new(self) -> tuple[Pattern, ...]:
-        """All of it, source by source."""
+        """All new patterns, source by source."""
         return tuple(pattern for report in self.sources for pattern in report.new)
 
 
 class Discovery:
-    """The sources of one vault and how far each was read."""
+    """The sources of one vault, and how far each was read."""
 
     def __init__(
         self,
@@ -111,15 +110,15 @@ class Discovery:
         self._pause = pause
 
     def seed(self) -> bool:
-        """Write the note as a proposal when there is none; whether it was written. Raises VaultUnavailable."""
+        """Write the note as a proposal if there is none; return whether it was written. Raises VaultUnavailable."""
         return seed_note(self.store, SOURCES_NOTE, SOURCES_TITLE, SOURCES_BODY, {"confirmed": False})
 
     def proposed(self) -> SourcesNote:
-        """What the note would say that `seed` writes."""
+        """Return the text of the note that `seed` writes."""
         return parse_sources(SOURCES_BODY, False)
 
     def note(self) -> SourcesNote:
-        """What the note says. Raises EntryNotFound, EntryInvalid, VaultUnavailable."""
+        """Return the parsed note. Raises EntryNotFound, EntryInvalid, VaultUnavailable."""
         entry = self.store.read(SOURCES_NOTE)
         read = parse_sources(entry.body, entry.extra.get("confirmed"))
         text = entry.text.replace("\r\n", "\n")
@@ -140,10 +139,10 @@ class Discovery:
         still_owned: Callable[[], bool] = lambda: True,
         on_source: Callable[[Source, int, int], None] | None = None,
     ) -> ScanReport:
-        """Ask each source, or `only` the one with this slug or address, for what is new.
+        """Ask each source, or `only` the one with this slug or address, for new patterns.
 
-        A source's first scan takes down what it lists as known and proposes nothing of it; `everything` proposes
-        all that was not found before. Raises NotConfirmed, UsageError, and what `note` raises.
+        A source's first scan records what it lists as known and proposes nothing; `everything` proposes all that was
+        not found before. Raises NotConfirmed, UsageError, and the errors of `note`.
         """
         note = self.note()
         if not note.confirmed:
@@ -155,7 +154,7 @@ class Discovery:
         for number, source in enumerate(chosen):
             if not still_owned():
                 break
-            # A scan takes minutes: what the user has taken back meanwhile is not asked any more.
+            # A scan takes minutes: sources that the user removes meanwhile are not asked any more.
             current = sources_of(self.store)
             if not current.confirmed:
                 left = f"no longer confirmed: {counted(len(chosen) - number, 'source was', 'sources were')} not asked"
@@ -181,7 +180,7 @@ class Discovery:
             result = self._fetch(request)
             host.remember(result)
         if result.problem:
-            # The host is left alone for a while: trying the job again sooner would spend an attempt on nothing.
+            # The host is left alone for a while: retrying the job sooner would waste an attempt.
             return SourceReport(source, "error", detail=result.problem, again_at=host.not_before() or None)
         if result.unchanged:
             self._cursors.set(name, {**cursor, "checked": self._clock()})
@@ -199,7 +198,6 @@ class Discovery:
         if everything:
             new = self._found.unknown(new)
         self._found.add(new, self._today().isoformat())
-        kill_point("discovery-found")
         self._cursors.set(
             name,
             {
@@ -214,7 +212,7 @@ class Discovery:
         return SourceReport(source, "fetched", new, len(result.items), baseline)
 
     def _request(self, source: Source, cursor: Mapping[str, Json]) -> FetchRequest:
-        """What is asked of the source; with validators, so that what did not change is not sent."""
+        """Return the request for the source, with validators so that unchanged content is not sent."""
         etag, modified = str(cursor.get("etag") or ""), str(cursor.get("modified") or "")
         target, api = source.target, self._settings.discovery.github_api
         match source.kind:
@@ -239,8 +237,10 @@ class Discovery:
 
 
 def sources_called(name: str | None, note: SourcesNote) -> list[Source]:
-    """All sources, or the one with this slug or address. Raises UsageError when there is none."""
+    """Return all sources, or the one with this slug or address. Raises UsageError if there is none."""
     chosen = [source for source in note.sources if name in (None, source.slug, source.target)]
     if name is not None and not chosen:
-        raise UsageError(f"{name} is no source: {', '.join(source.slug for source in note.sources) or 'there is none'}")
+        raise UsageError(
+            f"{name} is not a source: {', '.join(source.slug for source in note.sources) or 'there is none'}"
+        )
     return chosen

@@ -1,4 +1,4 @@
-"""The watchlist's notes: written in one guarded place, decided on by command or by a line in the note."""
+"""The watchlist's notes: the only writer for them, and the decisions by command or by a line in a note."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ _ORDER = {"HIGH": 0, "MEDIUM": 1, "LOW": 2}
 
 
 class CopyRefused(MemoryVaultError):
-    """The text of a note is its source's own."""
+    """The text of a note is copied from its source."""
 
 
 class WatchlistWriter:
-    """Writes notes of the watchlist, and can write nothing else: it has no method that takes a path.
+    """Writes notes of the watchlist and nothing else: no method takes a path.
 
-    Source and pattern are names, of which one folder's path is made; a symbolic link on the way is refused. The text
-    is compared with what it was made from, and a copy is refused.
+    The path is made from the names of source and pattern; a symbolic link on it is refused. The text is compared with
+    its source, and a copy is refused.
     """
 
     def __init__(self, store: VaultStore, journal: Journal) -> None:
@@ -72,7 +72,7 @@ class WatchlistWriter:
         made_from: Sequence[str],
         run: str,
     ) -> str:
-        """A new note; its path. Raises PathRefused, CopyRefused, EntryExists, VaultUnavailable."""
+        """Write a new note and return its path. Raises PathRefused, CopyRefused, EntryExists, VaultUnavailable."""
         path = note_path(source, pattern)
         self._refuse_detour(path)
         found: Copy | None = find_copy(body, made_from)
@@ -83,7 +83,7 @@ class WatchlistWriter:
         return path
 
     def free_name(self, source: str, pattern: str) -> str:
-        """`pattern`, or the next name beside it that neither a note nor an archived one has."""
+        """Return `pattern`, or the next name beside it that no note, archived or not, has."""
 
         def taken(name: str) -> bool:
             path = note_path(source, name)
@@ -92,7 +92,7 @@ class WatchlistWriter:
         return free_slug(pattern, taken)
 
     def _refuse_detour(self, path: str) -> None:
-        """The real folder must be the one that the path spells: a link inside the vault could lead to the rules."""
+        """Refuse a folder whose real path differs: a link inside the vault could lead to the rules."""
         vault = os.path.realpath(self._store.vault)
         if os.path.realpath(os.path.join(vault, path)) != os.path.join(vault, path):
             raise PathRefused(f"{path} was not written: a symbolic link leads out of {FOLDER}")
@@ -103,16 +103,16 @@ Verdict = Literal["promoted", "dismissed", "deferred"]
 
 @dataclass(frozen=True)
 class VerdictOutcome:
-    """What became of a note."""
+    """The result of a decision."""
 
     path: str
     verdict: Verdict
     now: str
-    """Where it is now."""
+    """Path of the note after the decision."""
 
 
 class Watchlist:
-    """The patterns that wait in one vault, and what the user decides on them."""
+    """The waiting patterns of one vault, and the user's decisions on them."""
 
     def __init__(self, settings: Settings, store: VaultStore | None = None, journal: Journal | None = None) -> None:
         self.store = store or vault_store(settings)
@@ -120,25 +120,25 @@ class Watchlist:
 
     @property
     def writer(self) -> WatchlistWriter:
-        """What may write new notes."""
+        """The writer of new notes."""
         return WatchlistWriter(self.store, self.journal)
 
     def all(self) -> list[Entry]:
-        """Every note, the archived too."""
+        """Return every note, including archived ones."""
         return [*self.store.readable(filter(is_note, self.store.walk_special({WATCHLIST})))]
 
     def proposed(self) -> frozenset[str]:
-        """Identities of all that has a note: it is never proposed again, whatever was decided."""
+        """Return the identities of all patterns with a note: none is proposed again, whatever was decided."""
         return frozenset(str(entry.extra["identity"]) for entry in self.all() if entry.extra.get("identity"))
 
     def waiting(self, today: date, *, deferred: bool = False) -> list[Entry]:
-        """Notes without a decision, the surest first; those deferred to a later day only when asked for."""
+        """Return notes without a decision, surest first; those deferred to a later day only if asked for."""
         return surest_first(
             note for note in self.all() if is_waiting(note) and (deferred or not is_deferred(note, today))
         )
 
     def find(self, source: str, pattern: str) -> str:
-        """Path of a note. Raises EntryNotFound, PathRefused."""
+        """Return the path of a note. Raises EntryNotFound, PathRefused."""
         path = known_path(source, pattern.removesuffix(".md"))
         if not self.store.exists(path):
             raise EntryNotFound(
@@ -155,9 +155,10 @@ class Watchlist:
         run: str,
         expected_hash: str | None = None,
     ) -> VerdictOutcome:
-        """Carry out a decision. Raises EditConflict, EntryNotFound, PathRefused, VaultUnavailable: nothing changed.
+        """Carry out a decision. Raises EditConflict, EntryNotFound, PathRefused, VaultUnavailable; nothing is changed
+        then.
 
-        `expected_hash` is the note as the user saw it.
+        `expected_hash` is the hash of the note as the user saw it.
         """
         parts_of(path)
 
@@ -191,14 +192,14 @@ class Watchlist:
     # Decisions in notes
 
     def decided_notes(self) -> Iterator[tuple[str, str]]:
-        """(path, what is written) of every note that has a decision."""
+        """Return (path, decision) of every note with a written decision."""
         for entry in self.all():
             written = decision_of(entry)
             if written is not None and str(written).strip() and not is_archived(entry.path):
                 yield entry.path, str(written).strip()
 
     def apply_notes(self, still_owned: Callable[[], bool] = lambda: True) -> list[VerdictOutcome | DecisionProblem]:
-        """Carry out what is written in the notes. Raises VaultUnavailable."""
+        """Carry out the decisions written in notes. Raises VaultUnavailable."""
         run = self.journal.new_run("watchlist")
         results: list[VerdictOutcome | DecisionProblem] = []
         for path, written in list(self.decided_notes()):
@@ -207,7 +208,7 @@ class Watchlist:
             try:
                 decision = parse_decision(written, self.store.today())
                 if decision is None:
-                    raise EntryInvalid(f"decision {written[:60]!r} is none: write {HOW_TO_DECIDE}")
+                    raise EntryInvalid(f"decision {written[:60]!r} is not a decision: write {HOW_TO_DECIDE}")
                 results.append(self.decide(path, decision, run=run))
             except EntryNotFound:
                 continue
@@ -227,17 +228,17 @@ def surest_first(notes: Iterable[Entry]) -> list[Entry]:
 
 
 def is_waiting(note: Entry) -> bool:
-    """Whether it has no decision yet, or one for later."""
+    """Whether the note has no decision yet, or one to decide later."""
     return not is_archived(note.path) and note.effective_status == "pending"
 
 
 def is_deferred(note: Entry, today: date) -> bool:
-    """Whether its day has not come."""
+    """Whether the day to which the note is deferred has not come."""
     return _is_ahead(str(note.extra.get("deferred_until") or ""), today)
 
 
 def waits_by_its_head(text: str, today: date) -> bool:
-    """Whether a note that is not archived waits today, by the lines of its head: quicker where only that is asked."""
+    """Whether an unarchived note waits today, read from the first lines of its text, which is faster."""
     fields, _ = skim(text)
     status = fields.get("status", "active").lower()
     return status == "pending" and not _is_ahead(fields.get("deferred_until", ""), today)

@@ -1,6 +1,6 @@
-"""An idea is put away and comes back: the archive, the trash and what is remembered of a deletion.
+"""Put ideas away and restore them: the archive, the trash, and tombstones of deleted ideas.
 
-One act of the journal each, as everything in `ledger`.
+Each operation is one act of the journal, as in `ledger`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class IdeaOutcome:
-    """What became of an idea: `verdict` kept, archived, deleted or restored; `path`: its note now."""
+    """The result: `verdict` is kept, archived, deleted or restored; `path` is the note's new path."""
 
     slug: str
     verdict: str
@@ -68,12 +68,12 @@ def put_away(
     ideas_file: Path | None = None,
     expected_hash: str | None = None,
 ) -> IdeaOutcome:
-    """Keep, archive or delete an idea, on the user's word; `also` changes with it, as one act.
+    """Keep, archive or delete an idea on the user's word; `also` are further changes of the same act.
 
-    `expected_hash` is its note as the user saw it: raises EditConflict when it is another now.
+    `expected_hash` is the hash of the note as the user saw it; raises EditConflict if it has changed.
 
-    Its link in `ideas_file` follows it, see `follow_links`: Obsidian would make an empty idea of a link that leads
-    nowhere. Raises EntryNotFound, EditConflict, VaultUnavailable.
+    Links to it in `ideas_file` are updated (see `follow_links`), because Obsidian would create an empty note for a
+    broken link. Raises EntryNotFound, EditConflict, VaultUnavailable.
     """
     store = journal.store
     with journal.locked():
@@ -92,7 +92,7 @@ def put_away(
 
 
 def _put_away_as(answer: Answer, today: date) -> tuple[str, str, dict[str, StoreValue]]:
-    """What is said of it, the folder it moves to ('': none), and what its note says then."""
+    """Return the act's description, the new folder ('' for none), and the note's new fields."""
     match answer:
         case Answer.KEEP:
             return "kept", "", {"kept": today}
@@ -112,7 +112,7 @@ def _commit_moved(
     actor: Actor,
     what: str,
 ) -> None:
-    """Commit it with the links in Ideas.md, or without them when that cannot be read or written."""
+    """Commit with the updated links in Ideas.md, or without them if it cannot be read or written."""
     consent = Consent.REQUESTED if actor == "idea" else Consent.CONFIRMED
     try:
         listed = text_of(journal.store, str(ideas_file)) if ideas_file is not None else None
@@ -134,7 +134,7 @@ def _moved(store: VaultStore, slug: str, folder: str, moves: list[FolderMove]) -
 
 
 def _tombstone(store: VaultStore, entry: Entry) -> Change:
-    """What stays of a deleted idea, none of its words: what was said once must not propose it again."""
+    """Return what remains of a deleted idea, without its words: the same evidence must not propose it again."""
     slug = slug_of(entry.path)
     folder = f"{DEFAULT_GROUP}/{ARCHIVE}"
     path = f"{folder}/{free_slug(f'idea-{slugify(slug)}', lambda taken: store.exists(f'{folder}/{taken}.md'))}.md"
@@ -158,7 +158,7 @@ def _tombstone(store: VaultStore, entry: Entry) -> Change:
 
 
 def restore(journal: Journal, slug: str, *, ideas_file: Path | None = None) -> IdeaOutcome:
-    """Bring an idea back from the trash or the archive, and its link in `ideas_file` with it.
+    """Restore an idea from the trash or the archive, with its link in `ideas_file`.
 
     Raises EntryNotFound, EntryExists, VaultUnavailable.
     """
@@ -196,7 +196,7 @@ def _tombstones(store: VaultStore, known_by: str) -> Iterator[Change]:
 
 
 def put_away_ideas(store: VaultStore) -> list[tuple[str, Entry]]:
-    """(archived or deleted, note) of ideas that can be restored."""
+    """Return (archived or deleted, note) of the ideas that can be restored."""
     found = []
     for verdict, folder in (("archived", IDEA_ARCHIVE), ("deleted", IDEA_TRASH)):
         for slug in _folders(store, folder):
@@ -206,16 +206,16 @@ def put_away_ideas(store: VaultStore) -> list[tuple[str, Entry]]:
 
 
 def purge_trash(store: VaultStore, today: date | None = None) -> int:
-    """Delete for good what has lain in the trash for 30 days at `today`; how many ideas. Raises VaultUnavailable.
+    """Delete ideas permanently that have been in the trash for 30 days at `today`; return how many.
 
-    What does not say since when, as a folder that was dragged there, is dated today. An interrupted change has to be
-    ended before (`Journal.recover`).
+    Ideas without a date, such as a folder that was dragged there, are dated today. Recover an interrupted act first
+    (`Journal.recover`). Raises VaultUnavailable.
     """
     limit = (today or store.today()) - timedelta(days=TRASH_DAYS)
     purged = 0
     for slug in _folders(store, IDEA_TRASH):
         folder = f"{IDEA_TRASH}/{slug}"
-        with suppress(EntryNotFound, EntryInvalid, EditConflict):  # without a note that can be dated it stays
+        with suppress(EntryNotFound, EntryInvalid, EditConflict):  # A note that cannot be dated stays.
             entry = store.read(f"{folder}/{IDEA_NOTE}")
             deleted = parse_local_day(str(entry.extra.get("deleted")))
             if deleted is None:

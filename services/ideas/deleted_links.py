@@ -1,7 +1,7 @@
-"""Links to ideas that the user has deleted go from the notes of what was found about other ideas.
+"""Remove links to deleted ideas from the research notes of other ideas.
 
-Obsidian makes an empty idea of a link that leads nowhere, and what is found is seldom looked up anew. Only a deletion
-is a reason: what is not there may be on its way from another device.
+Obsidian would create an empty note for a broken link, and research is seldom repeated. Only a recorded deletion counts:
+a missing idea may be on its way from another device.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ log = logging.getLogger(__name__)
 
 
 def unlink_deleted(store: VaultStore, folders: Iterable[str] | None = None) -> int:
-    """Take links to deleted ideas out of the notes in these folders, by default of all ideas and projects; how many
-    notes were changed. A note that somebody has edited keeps every other byte. Raises VaultUnavailable."""
+    """Remove links to deleted ideas from the notes in these folders, by default those of all ideas and projects;
+    return how many notes changed. All other bytes of the notes stay. Raises VaultUnavailable."""
     store.require_vault()
     gone = frozenset(_deleted_links(store))
     if not gone:
@@ -42,7 +42,7 @@ def _folders(store: VaultStore) -> Iterator[Path]:
 
 
 def _deleted_links(store: VaultStore) -> Iterator[str]:
-    """How notes link to ideas that were deleted and have not come back, nor has another of their name."""
+    """Return the link targets of deleted ideas that have not come back, by themselves or as a namesake."""
     for note in (store.vault / DEFAULT_GROUP / ARCHIVE).glob("idea-*.md"):
         with suppress(EntryNotFound, EntryInvalid, PathRefused):
             entry = store.read(note.relative_to(store.vault).as_posix())

@@ -1,8 +1,8 @@
-"""List the ideas that nobody came back to in one note, and carry out the user's answers.
+"""List forgotten ideas in one note, and carry out the user's answers.
 
-Nothing is deleted without an answer. Whether somebody came back is told by the idea's own frontmatter, by a change
-of its text since it was last looked at, by links from the user's notes, and by recalls; what only this device
-saw is kept in state.db, since receipts and modification times do not last for months.
+Nothing is deleted without an answer. An idea is forgotten if nobody has come back to it: judged by its frontmatter,
+changes of its text, links from the user's notes, and recalls. What only this device saw is kept in state.db, because
+receipts and modification times do not last for months.
 """
 
 from __future__ import annotations
@@ -57,17 +57,17 @@ TITLE = "Ideas that nobody came back to"
 HOW_TO_ANSWER = "keep, archive or delete, for all or with names: keep SLUG SLUG; delete SLUG"
 MOST_NOTES = 50_000
 OWN_CALLERS = frozenset({"research", "review"})
-"""Callers in the receipts of our own recalls: looking for what is related is nobody's coming back to an idea."""
+"""Callers of the program's own recalls: a search for related entries is not a user coming back to an idea."""
 GENERATED = ("related-", "research-")
-"""Names of what research writes beside an idea: that it names another idea is nobody's coming back to it."""
+"""Names of the notes that research writes beside an idea; their links to other ideas do not count."""
 _OUR_FIELDS = re.compile(r"^(?:research|research_pass|surface): .*\n", re.MULTILINE)
 _NOT_NOTES = frozenset({"node_modules", REVIEW, INBOX, ARCHIVE, TRASH})
 
 
 def refresh_list(settings: Settings, journal: Journal, *, still_owned: Any = lambda: True) -> list[StaleIdea]:
-    """Write the note that lists what nobody came back to, or remove it; what it lists. Raises VaultUnavailable.
+    """Write the note that lists forgotten ideas, or remove it; return the ideas listed. Raises VaultUnavailable.
 
-    A note in which the user has ticked a box is left until that is carried out.
+    A note with a ticked box stays unchanged until the answer is carried out.
     """
     store = journal.store
     stale = stale_ideas(settings, store)
@@ -95,7 +95,7 @@ def refresh_list(settings: Settings, journal: Journal, *, still_owned: Any = lam
 
 
 def stale_ideas(settings: Settings, store: VaultStore) -> list[StaleIdea]:
-    """Ideas that nobody came back to for `memory.incubator_gc_months`, the oldest first."""
+    """Return the ideas that nobody came back to for `memory.incubator_gc_months`, oldest first."""
     today, months = store.today(), settings.memory.incubator_gc_months
     found = []
     for slug, (entry, engagement) in engagements(settings, store).items():
@@ -107,7 +107,7 @@ def stale_ideas(settings: Settings, store: VaultStore) -> list[StaleIdea]:
 
 
 def engagements(settings: Settings, store: VaultStore) -> dict[str, tuple[Entry, Engagement]]:
-    """Every idea in the incubator with when somebody last had to do with it; what was seen is put down."""
+    """Return every idea in the incubator with the time when somebody last used it, and record what was observed."""
     entries = {slug_of(entry.path): entry for entry in ideas(store)}
     if not entries:
         return {}
@@ -138,12 +138,12 @@ def engagements(settings: Settings, store: VaultStore) -> dict[str, tuple[Entry,
 
 
 def _users_text(entry: Entry) -> str:
-    """A hash of the note but for what research and the question of Ideas.md write into it, at whatever time they do."""
+    """Return a hash of the note without what research and the question about Ideas.md add to it."""
     return hash_of(without_receipt(_OUR_FIELDS.sub("", entry.text)).strip())
 
 
 def _written(entry: Entry) -> date | None:
-    # Not `surfaced_at`: an old session's idea may have been said years before it was captured.
+    # Not `surfaced_at`: an idea of an old session may have been stated years before its capture.
     stamps = (entry.updated, entry.created, entry.extra.get("kept"))
     return max((day for stamp in stamps if (day := parse_local_day(str(stamp)))), default=None)
 
@@ -153,13 +153,13 @@ def _modified(path: Path) -> date:
 
 
 def _recalls(settings: Settings) -> dict[str, date]:
-    """The last recall of each idea that the receipts on this device know of; they last for 30 days."""
+    """Return the last recall of each idea in this device's receipts, which are kept for 30 days."""
     found: dict[str, date] = {}
     current = Path(settings.state.receipts)
     for file in (*sorted(current.parent.glob(current.name + ".*")), current):
         for line in read_receipts(file):
             if line.get("caller") in OWN_CALLERS:
-                continue  # the program's own look-up of another idea is nobody's coming back
+                continue  # The program's own search for related ideas.
             day = parse_local_day(str(line.get("at")))
             hits = line.get("hits")
             for hit in hits if isinstance(hits, list) and day else ():
@@ -171,7 +171,7 @@ def _recalls(settings: Settings) -> dict[str, date]:
 
 
 def _links(settings: Settings, store: VaultStore, slugs: frozenset[str]) -> dict[str, date]:
-    """When a note that links to the idea was last changed, by the idea; notes of the idea itself do not count."""
+    """Return, by idea, when a note that links to it was last changed; the idea's own notes do not count."""
     wanted = {slug: f"{slug}/_index" for slug in slugs}
     found: dict[str, date] = {}
     for path in _notes(settings, store):
@@ -189,11 +189,11 @@ def _links(settings: Settings, store: VaultStore, slugs: frozenset[str]) -> dict
 
 
 def _notes(settings: Settings, store: VaultStore) -> Iterator[Path]:
-    """The notes of the user's vault, MemoryVault's own questions aside. They are read, never changed."""
+    """Yield the notes of the user's vault without MemoryVault's own questions. They are only read."""
     root = store.vault.parent
     home = Path(home_folder(settings.environment))
     if root in (home, Path("/")) and not (root / ".obsidian").is_dir():
-        root = store.vault  # it lies in no vault of notes; a home folder is not searched
+        root = store.vault  # Not inside a vault of notes; a home folder is not searched.
     count = 0
     for folder, folders, names in os.walk(root):
         folders[:] = [name for name in folders if not name.startswith(".") and name not in _NOT_NOTES]
@@ -212,9 +212,9 @@ def _notes(settings: Settings, store: VaultStore) -> Iterator[Path]:
 def decide_on_idea(
     settings: Settings, journal: Journal, slug: str, answer: Answer, *, run: str, expected_hash: str | None = None
 ) -> IdeaOutcome:
-    """The user's answer about one idea, whether the list of those that nobody came back to names it or not.
+    """Carry out the user's answer about one idea, listed as forgotten or not.
 
-    It can be taken back as a review's decision. Raises EntryNotFound, EditConflict, VaultUnavailable.
+    It can be undone like a review decision. Raises EntryNotFound, EditConflict, VaultUnavailable.
     """
     with journal.locked():
         idea = find_idea(journal.store, slug)
@@ -230,7 +230,7 @@ def decide_on_idea(
 
 
 def parse_listed(entry: Entry, written: str = "") -> Mapping[str, Answer]:
-    """The answers in the note: its ticked boxes and, when `written` is not empty, that line. Raises EntryInvalid."""
+    """Return the answers in the note: ticked boxes, and the line `written` if not empty. Raises EntryInvalid."""
     boxes = listed(entry.body)
     twice = [slug for slug, answers in boxes.items() if len(answers) > 1]
     if twice:
@@ -240,7 +240,7 @@ def parse_listed(entry: Entry, written: str = "") -> Mapping[str, Answer]:
         return answers
     parsed = parse_answers(written, list(boxes))
     if parsed is None:
-        raise EntryInvalid(f"{written[:60]!r} is no answer: write {HOW_TO_ANSWER}")
+        raise EntryInvalid(f"{written[:60]!r} is not an answer: write {HOW_TO_ANSWER}")
     return {**parsed, **answers}
 
 
@@ -253,12 +253,10 @@ def answer_listed(
     run: str,
     expected: Mapping[str, str] = MappingProxyType({}),
 ) -> list[IdeaOutcome]:
-    """Carry the answers out, one idea after the other, each with its part of the note.
+    """Carry out the answers one by one, each with its part of the note.
 
-    `expected`: of some ideas the hash of their notes as the user saw them.
-
-    An idea that is gone meanwhile leaves the list. Raises EntryNotFound when the list is gone, EditConflict,
-    VaultUnavailable.
+    `expected` has hashes of notes as the user saw them, for some of the ideas. An idea that has gone meanwhile is
+    removed from the list. Raises EntryNotFound if the list is gone, EditConflict, VaultUnavailable.
     """
     done = []
     for number, (slug, answer) in enumerate(answers.items(), 1):
@@ -282,7 +280,7 @@ def _carry_out(
     *,
     is_last: bool,
 ) -> IdeaOutcome | None:
-    """Put one idea away and take it off the list; None where it is gone."""
+    """Put one idea away and remove it from the list; None if it is gone."""
     with journal.locked():
         rest = _without(journal.store, path, slug, last=is_last)
         try:
@@ -303,7 +301,7 @@ def _carry_out(
 
 
 def _without(store: VaultStore, path: str, slug: str, *, last: bool) -> Change:
-    """The list without one idea; without any it goes. A written decision stays until the last one is done."""
+    """Return the list without one idea; an empty list is removed. A written decision stays until the last one."""
     entry = read_seen(store, path, gone="does not wait any more")
     body = without_idea(entry.body, slug)
     if not listed(body):

@@ -1,7 +1,7 @@
-"""The idea ledger: where ideas are kept, how one is captured and promoted (put away and restored: `archive`).
+"""The idea ledger: capture, list and promote ideas (`archive` puts them away and restores them).
 
-Whatever touches several files, `Ideas.md` among them, is one act of the journal: killed anywhere, it is done or
-not done. `Ideas.md` is written only through the boundary.
+An operation on several files, including `Ideas.md`, is one act of the journal: after a kill it is done completely or
+not at all. `Ideas.md` is written only through the boundary.
 """
 
 from __future__ import annotations
@@ -58,22 +58,22 @@ log = logging.getLogger(__name__)
 IDEA_ARCHIVE = f"{INCUBATOR_FOLDER}/{ARCHIVE}"
 IDEA_TRASH = f"{IDEA_ARCHIVE}/{TRASH}"
 MOST_QUESTIONS = 3
-"""Ideas that are put to the user at a time; the others are asked for as these are answered."""
+"""How many questions about ideas may wait at a time; the next are asked as these are answered."""
 ASK_LATER = "later"
-"""`surface:` of an idea that is still to be asked for."""
+"""`surface:` of an idea whose question has to wait."""
 BY_COMMAND = "cli"
-"""Host of an idea that the user wrote down himself, by `memory idea`."""
+"""Host of an idea that the user captured with `memory idea`."""
 DECLINED = "declined"
 """`surface:` of an idea that the user does not want in Ideas.md."""
 ASKING_RUN = "ask-idea"
-"""How the runs of the journal begin in which an idea that had to wait was put to the user."""
+"""Run name prefixes of acts that ask about an idea which had to wait."""
 SURFACED = "surfaced: "
-"""How it begins to tell of one that put an idea into Ideas.md, on the user's word."""
+"""How `what` begins in acts that put an idea into Ideas.md on the user's word."""
 
 
 @dataclass(frozen=True)
 class Promotion:
-    """Where a promoted idea is now; `annotation`: written, no_ideas_file, no_section or not_writable."""
+    """The path of a promoted idea; `annotation`: written, no_ideas_file, no_section or not_writable."""
 
     slug: str
     path: str
@@ -81,36 +81,36 @@ class Promotion:
 
 
 def idea_folder(slug: str) -> str:
-    """Vault-relative folder of an idea in the incubator; the user may have given it any name. Raises EntryInvalid."""
+    """Return the vault-relative folder of an idea in the incubator, whatever its name. Raises EntryInvalid."""
     return f"{INCUBATOR_FOLDER}/{validate_user_name(slug)}"
 
 
 def slug_of(path: str) -> str:
-    """The idea's slug in the path of its note: the name of its folder."""
+    """Return an idea's slug, which is the name of its folder."""
     return path.rsplit("/", 2)[-2]
 
 
 def research_key(slug: str) -> str:
-    """One research job that waits per idea."""
+    """Return the dedup key of an idea's research: one job per idea may wait."""
     return f"research.idea:{slug}"
 
 
 def has_own_title(title: str, summary: str) -> bool:
-    """Whether the title says more than the summary; that of a mined idea is made of its statement."""
+    """Whether the title says more than the summary; a mined idea's title is made from its statement."""
     return not content_words(title) <= content_words(summary)
 
 
 def is_titled_otherwise(idea: Entry, title: str, summary: str) -> bool:
-    """Whether an idea with this title is another one than `idea`, whose summary is alike."""
+    """Whether an idea of this title differs from `idea`, although the summaries are alike."""
     if not (has_own_title(idea.title, statement_of(idea.body)) and has_own_title(title, summary)):
         return False
     return content_words(idea.title) != content_words(title) and fingerprint(idea.title) != fingerprint(title)
 
 
 def find_idea(store: VaultStore, slug: str) -> Entry:
-    """The note of an idea that is in the incubator now.
+    """Return the note of an idea in the incubator.
 
-    Raises EntryNotFound, which says what became of it where that is known, EntryInvalid, VaultUnavailable.
+    Raises EntryNotFound, with what became of the idea if that is known, EntryInvalid, VaultUnavailable.
     """
     path = f"{idea_folder(slug)}/{IDEA_NOTE}"
     try:
@@ -121,7 +121,7 @@ def find_idea(store: VaultStore, slug: str) -> Entry:
 
 
 def became_of(store: VaultStore, slug: str) -> str | None:
-    """What was done with an idea that has left the incubator, in words; None where nothing says so."""
+    """Return in words what was done with an idea that has left the incubator; None if unknown."""
     for folder, verdict, field in ((IDEA_ARCHIVE, "archived", "archived"), (IDEA_TRASH, "deleted", "deleted")):
         with suppress(EntryNotFound, EntryInvalid):
             when = store.read(f"{folder}/{slug}/{IDEA_NOTE}").extra.get(field)
@@ -136,7 +136,7 @@ def became_of(store: VaultStore, slug: str) -> str | None:
 
 
 def ideas(store: VaultStore) -> Iterator[Entry]:
-    """The notes of all ideas in the incubator, by path; those that cannot be read or named are passed over."""
+    """Return the notes of all ideas in the incubator, by path, without those that cannot be read or named."""
     for entry in store.readable(filter(is_idea_path, store.walk())):
         try:
             idea_folder(slug_of(entry.path))
@@ -147,7 +147,7 @@ def ideas(store: VaultStore) -> Iterator[Entry]:
 
 
 def link_of(store: VaultStore, path: str) -> str:
-    """The path of a note as Obsidian links it from Ideas.md."""
+    """Return a note's path in the form of an Obsidian link in Ideas.md."""
     return f"{store.vault.name}/{path}"
 
 
@@ -155,22 +155,22 @@ def link_of(store: VaultStore, path: str) -> str:
 
 
 def pitch_of(entry: Entry) -> str:
-    """What the idea says, without the context that the miner put behind it."""
+    """Return the idea's text without the context that the miner added."""
     return own_words(statement_of(entry.body))
 
 
 def said_on(entry: Entry) -> date | None:
-    """The day on which the idea came up, in this machine's zone; of a note that does not tell, the day it was made."""
+    """Return the local date on which the idea came up; if the note does not say, the date of the note."""
     return parse_local_day(entry.surfaced_at) or parse_local_day(entry.created)
 
 
 def section_of(store: VaultStore, entry: Entry) -> tuple[str, date]:
-    """The idea's section of Ideas.md, and the day it bears.
+    """Return the idea's section of Ideas.md and its date.
 
-    What the heading says already is not said again, where there is more: what the user went on to say, or the project.
+    The text of the heading is not repeated if the idea has more text or a project.
     """
     pitch, day = pitch_of(entry), said_on(entry) or store.today()
-    if entry.sources and entry.sources[0].host == BY_COMMAND:  # It stands as the user wrote it.
+    if entry.sources and entry.sources[0].host == BY_COMMAND:  # In the user's own words.
         return section_text(day, entry.name, pitch, link_of(store, entry.path)), day
     title = heading_of(entry.name, pitch)
     summary = summary_beside(title, pitch, said_next(entry.body, pitch))
@@ -180,14 +180,14 @@ def section_of(store: VaultStore, entry: Entry) -> tuple[str, date]:
 
 
 def is_surfaced(settings: Settings, store: VaultStore, path: str) -> bool:
-    """Does Ideas.md list the idea at `path`? Raises VaultUnavailable, OutsideUnavailable, SettingsError."""
+    """Whether Ideas.md lists the idea at `path`. Raises VaultUnavailable, OutsideUnavailable, SettingsError."""
     return has_section(text_of(store, str(settings.ideas_path)), link_of(store, path))
 
 
 def decided_ideas(settings: Settings, store: VaultStore) -> frozenset[str]:
-    """Paths of the ideas in the incubator on which the user has decided: into Ideas.md, not into it, or to be kept.
+    """Return the paths of ideas in the incubator that the user has decided on: into Ideas.md, not into it, or kept.
 
-    In the mode `silent` Ideas.md is written unasked, and says nothing of what the user thinks.
+    In the mode `silent`, Ideas.md is written without asking, so a section there is no decision.
     """
     listed = None
     if settings.memory.review_mode != "silent":
@@ -203,7 +203,7 @@ def decided_ideas(settings: Settings, store: VaultStore) -> frozenset[str]:
 
 
 def surface_change(settings: Settings, store: VaultStore, entry: Entry) -> Change | None:
-    """Ideas.md with the idea's section put in; None: it is there already. Raises OutsideUnavailable."""
+    """Return the change that adds the idea's section to Ideas.md; None if it is there. Raises OutsideUnavailable."""
     target = str(settings.ideas_path)
     before = text_of(store, target)
     if has_section(before, link_of(store, entry.path)):
@@ -213,19 +213,20 @@ def surface_change(settings: Settings, store: VaultStore, entry: Entry) -> Chang
 
 
 def clean_beside_list(settings: Settings, store: VaultStore) -> int:
-    """Delete what killed writers of Ideas.md left beside it; how many files."""
+    """Delete temporary files that killed writers left beside Ideas.md; return how many."""
     return clean_outside(store, str(settings.ideas_path))
 
 
 def question_change(settings: Settings, store: VaultStore, entry: Entry) -> Change | None:
-    """The note that asks; None: it asks already."""
+    """Return the note that asks whether the idea may be listed; None if it exists."""
     slug = slug_of(entry.path)
     if store.exists(question_path(slug)):
         return None
     preview, _ = section_of(store, entry)
     quoted = "\n".join(f"> {line}" for line in preview.splitlines())
+    question = f"Put this idea into {settings.ideas_path.name}? {entry.name}"
     body = (
-        f"Put this idea into {settings.ideas_path.name}? {' '.join(pitch_of(entry).split())}\n\n"
+        f"{question}\n\n"
         f"Approved, this is added to {settings.ideas_path.name}, your own list outside {store.vault.name}/:\n\n"
         f"{quoted}\n\n"
         f"Rejected, the idea stays in [[{link_of(store, entry.path).removesuffix('.md')}]] and you are not asked again."
@@ -239,7 +240,7 @@ def question_change(settings: Settings, store: VaultStore, entry: Entry) -> Chan
             "idea": slug,
             "surfaced_at": entry.surfaced_at,
         },
-        Scrubbed.trusted(f"Surface: {entry.name}", reason="the scrubbed idea's title"),
+        Scrubbed.trusted(question, reason="our own words and the scrubbed idea's title"),
         Scrubbed.trusted(body, reason="our own words and the scrubbed idea"),
     )
     return Change(question_path(slug), None, text)
@@ -250,7 +251,7 @@ def _may_ask(store: VaultStore) -> bool:
 
 
 def _asked_or_later(settings: Settings, store: VaultStore, note: Change, entry: Entry) -> list[Change]:
-    """The note and the question, or the note that is to be asked for once others are answered."""
+    """Return the changes that ask about the idea, or mark it to be asked about later."""
     if not _may_ask(store):
         return [Change(note.path, note.before, store.render_edit(note.after or "", {"surface": ASK_LATER}))]
     question = question_change(settings, store, entry)
@@ -258,7 +259,7 @@ def _asked_or_later(settings: Settings, store: VaultStore, note: Change, entry: 
 
 
 def ask_next(settings: Settings, journal: Journal) -> int:
-    """Put ideas to the user that had to wait, the oldest first, as many as may be asked at a time; how many.
+    """Ask about ideas that had to wait, oldest first, as many as may be asked at a time; return how many.
 
     Raises VaultUnavailable.
     """
@@ -271,7 +272,7 @@ def ask_next(settings: Settings, journal: Journal) -> int:
             if not _may_ask(store):
                 break
             with suppress(EditConflict, EntryExists, EntryInvalid):
-                # `updated` stays: nobody has come back to the idea.
+                # `updated` stays: the user has not come back to the idea.
                 text = store.render_edit(entry.text, {"surface": None, "updated": entry.updated})
                 note = Change(entry.path, entry.text, text)
                 question = question_change(settings, store, entry)
@@ -283,7 +284,7 @@ def ask_next(settings: Settings, journal: Journal) -> int:
 
 
 def is_asking(act: Act) -> bool:
-    """Whether the act put an idea that had to wait to the user: the program's own, though another answer gave rise."""
+    """Whether the act asks about an idea that had to wait: the program did it, even if an answer was the occasion."""
     return act.run.startswith(f"{ASKING_RUN}:")
 
 
@@ -299,11 +300,11 @@ def commit_idea(
     requested: bool = False,
     approved: Change | None = None,
 ) -> list[Change]:
-    """Write an idea's note and, as one act, its section in Ideas.md or the question whether it may be put there.
+    """Write an idea's note and, in the same act, its section in Ideas.md or the question whether it may be added.
 
-    `approved` takes away the proposal from which the user made the idea: that is the consent. A question that waits is
-    answered by the section. An Ideas.md that cannot be read or written does not keep the idea from being captured.
-    Raises as `Journal.commit`.
+    `approved` is the proposal that the user accepted, which is the consent; it is removed. A waiting question is
+    answered by the section. The idea is captured even if Ideas.md cannot be read or written. Raises as
+    `Journal.commit`.
     """
     store, consent = journal.store, consent_of(settings, requested=requested, confirmed=approved is not None)
     known = [note] if approved is None else [note, approved]
@@ -321,7 +322,7 @@ def commit_idea(
         journal.commit(changes, run=run, actor=actor, what=what, session=session, consent=consent)
         return changes
 
-    if text_of(store, note.path) == note.before:  # Else the note itself is in the way: the journal says so.
+    if text_of(store, note.path) == note.before:  # Otherwise the note itself conflicts: the journal reports it.
         try:
             return retry_edit(with_the_list)
         except (EditConflict, EntryExists):
@@ -337,10 +338,10 @@ def commit_idea(
 def surface(
     settings: Settings, journal: Journal, slug: str, *, run: str, confirmed: bool = False, question: str | None = None
 ) -> str:
-    """Put an idea that is in the incubator into Ideas.md, on the user's word; its note's path.
+    """Add an idea of the incubator to Ideas.md on the user's word, and return its path.
 
-    The question is answered with it, and with it `question`, the path of the note that asked (a copy of it, perhaps).
-    Raises EntryNotFound, EditConflict, BoundaryRefused, VaultUnavailable.
+    This answers the question about it, and `question`, the path of the note that asked (perhaps a copy of it). Raises
+    EntryNotFound, EditConflict, BoundaryRefused, VaultUnavailable.
     """
     store = journal.store
     with journal.locked():
@@ -364,7 +365,7 @@ def surface(
 
 
 def decline(journal: Journal, slug: str, question: str, *, run: str) -> str:
-    """The user does not want the idea in Ideas.md: remembered in its note. Its path."""
+    """Record in the idea's note that the user does not want it in Ideas.md; return its path."""
     store = journal.store
     path = f"{idea_folder(slug)}/{IDEA_NOTE}"
     changes = [Change(question, text_of(store, question), None)]
@@ -376,13 +377,13 @@ def decline(journal: Journal, slug: str, question: str, *, run: str) -> str:
 
 
 def answered_question(store: VaultStore, slug: str) -> list[Change]:
-    """The change that takes away the question whether an idea may be listed, if there is one."""
+    """Return the change that removes the question whether an idea may be listed, if there is one."""
     text = text_of(store, question_path(slug))
     return [] if text is None else [Change(question_path(slug), text, None)]
 
 
 def taken_back(store: VaultStore, act: Act, now: str | None) -> str | None:
-    """Ideas.md as it is now, without what the act put in; None when that cannot be told any more."""
+    """Return the current Ideas.md without what the act added; None if that can no longer be determined."""
     if act.moves:
         return follow_links(store, now, [(move.to, move.path) for move in act.moves])
     slugs = (slug_of(change.path) for change in act.changes if is_idea_path(change.path))
@@ -399,7 +400,7 @@ def taken_back(store: VaultStore, act: Act, now: str | None) -> str | None:
 
 
 def new_idea_path(store: VaultStore, title: str) -> str:
-    """Where a new idea of this title belongs: `<slug>`, `<slug>-2`, … , the first that is free."""
+    """Return the path of a new idea of this title: `<slug>`, or the first free one of `<slug>-2`, …"""
     slug = free_slug(idea_slug(title), lambda taken: store.is_taken(f"{INCUBATOR_FOLDER}/{taken}"))
     return f"{INCUBATOR_FOLDER}/{slug}/{IDEA_NOTE}"
 
@@ -408,9 +409,9 @@ def new_idea_path(store: VaultStore, title: str) -> str:
 
 
 def promote(settings: Settings, journal: Journal, slug: str, *, name: str | None = None) -> Promotion:
-    """Make a project of an idea: its folder moves to `personal-projects/<name>/`, Ideas.md says so.
+    """Make an idea a project: move its folder to `personal-projects/<name>/` and note it in Ideas.md.
 
-    Raises EntryNotFound, EntryExists when there is such a project, EditConflict, VaultUnavailable.
+    Raises EntryNotFound, EntryExists if there is such a project, EditConflict, VaultUnavailable.
     """
     store = journal.store
     project = validate_slug(name or (slug if is_slug(slug) else slugify(slug)))
@@ -468,9 +469,9 @@ def _promote(
 
 
 def follow_links(store: VaultStore, text: str | None, folders: Sequence[tuple[str, str]]) -> str | None:
-    """Ideas.md with links that follow ideas from folder to folder; None: there is none to change.
+    """Return the change of Ideas.md that updates links to moved ideas; None if there are none.
 
-    None leads into the trash, which is emptied: a line says instead how the idea comes back.
+    A target of None is the trash, which is emptied: a line says how to restore the idea instead.
     """
     changed = None
     for old, new in folders:
@@ -490,7 +491,7 @@ def follow_links(store: VaultStore, text: str | None, folders: Sequence[tuple[st
 
 
 def idea_as_json(entry: Entry, surfaced: bool | None) -> Mapping[str, object]:
-    """An idea as `--json` prints it."""
+    """Return an idea in the form of `--json`."""
     return {
         "slug": slug_of(entry.path),
         "path": entry.path,

@@ -1,6 +1,6 @@
-"""Questions about ideas whose folder the user has renamed, moved away or deleted, in Obsidian or by hand.
+"""Settle questions about ideas whose folder the user has renamed, moved or deleted, in Obsidian or by hand.
 
-Unanswerable they would wait for good and, a few at a time, keep every later idea from being put to the user.
+Otherwise they would wait forever and, as few may wait at a time, block the questions about later ideas.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from ..journal import Change, Journal, text_of
 from .ledger import ask_next, idea_folder, ideas, is_surfaced, question_change, slug_of
 
 ARRIVING_SECONDS = 3600.0
-"""A question may reach this device before its idea does: one that lies here no longer than this is left alone."""
+"""A question may reach this device before its idea does, so a newer one is left alone."""
 
 
 def asked_idea(store: VaultStore, question: Entry) -> str:
-    """The slug of the idea that the question is about, also where its folder has another name now.
+    """Return the slug of the question's idea, even if its folder has been renamed.
 
-    The note in a folder that was renamed keeps the earlier name as its `slug`. Where none or several do, or the
-    folder is there, it is the slug that the question names.
+    The note in a renamed folder keeps the earlier name as its `slug`. If none or several match, or the folder is in
+    place, the question's own slug is returned.
     """
     slug = str(question.extra.get("idea") or "")
     with suppress(EntryInvalid, PathRefused):
@@ -41,7 +41,7 @@ def asked_idea(store: VaultStore, question: Entry) -> str:
 
 
 def settle_lost_questions(settings: Settings, journal: Journal, now: float) -> int:
-    """Ask about a renamed idea under its new name; take away what asks about one that is gone. How many questions.
+    """Ask about a renamed idea under its new name, and remove questions about missing ideas; return how many changed.
 
     `now` is Unix time. Raises VaultUnavailable.
     """
@@ -59,7 +59,7 @@ def settle_lost_questions(settings: Settings, journal: Journal, now: float) -> i
 
 def _lost(store: VaultStore) -> Iterator[Entry]:
     for question in store.readable(path for path in store.walk_special((REVIEW,)) if is_question_path(path)):
-        # A folder that is a link out of the vault is there.
+        # A folder that links out of the vault counts as present.
         with suppress(EntryInvalid, PathRefused):
             slug = str(question.extra.get("idea") or "")
             if question.kind == SURFACE_KIND and not store.is_taken(idea_folder(slug)):

@@ -1,4 +1,4 @@
-"""Which ideas are still to be looked up, and the request to do so (`tasks/jobs/research.py` carries it out)."""
+"""Find the ideas that are not researched yet, and request research (`tasks/jobs/research.py` carries it out)."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ log = logging.getLogger(__name__)
 
 KIND = "research.idea"
 WAITING = "waiting"
-"""The network did not answer, or a host or the vault not yet; the job comes back to it."""
+"""State of a pass that waits for the network, a host or the vault; the job retries it."""
 LOCAL = "local"
 CONSENT_PASS = "consent"
-"""The pass that goes on, on what is left of the budget, when the user has agreed since."""
+"""The pass that continues with the remaining budget once the user has agreed."""
 
 
 def request_research(queue: Ledger | RunningJob, slug: str, pass_: str = "") -> None:
-    """Enqueue the research of an idea; a further `pass_` of one that was researched has a budget of its own, but for
-    CONSENT_PASS. Of one idea one pass waits at a time."""
+    """Enqueue the research of an idea; a later `pass_` has its own budget, except CONSENT_PASS. One pass per idea may
+    wait."""
     args: dict[str, Json] = {"slug": slug, **({"pass": pass_} if pass_ else {})}
     queue.enqueue(KIND, args, unique_key=research_key(slug))
 
 
 def unresearched(settings: Settings, store: VaultStore) -> Iterator[tuple[str, str]]:
-    """(slug, pass) of the ideas that are still to be looked up. Raises OSError, VaultUnavailable."""
-    # Not a walk over the whole vault: a worker that is starting asks.
+    """Return (slug, pass) of the ideas that are not researched yet. Raises OSError, VaultUnavailable."""
+    # Not a walk over the whole vault, because a starting worker calls this.
     for note in sorted((store.vault / INCUBATOR_FOLDER).glob(f"*/{IDEA_NOTE}")):
         try:
             idea = find_idea(store, note.parent.name)
@@ -44,7 +44,7 @@ def unresearched(settings: Settings, store: VaultStore) -> Iterator[tuple[str, s
             continue
         if state is None:
             yield note.parent.name, ""
-        elif state == WAITING:  # In the pass it waits in: its job is most likely there still.
+        elif state == WAITING:  # In the same pass: its job most likely still exists.
             yield note.parent.name, str(idea.extra.get("research_pass") or "")
         elif state == LOCAL and settings.research.network:
             yield note.parent.name, CONSENT_PASS

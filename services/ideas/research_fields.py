@@ -1,4 +1,4 @@
-"""What a look-up writes into an idea's own note: the receipt and two fields. The program's writing, and no decision."""
+"""The fields and the receipt that research writes into an idea's note, which are not decisions of the user."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FIELDS = ("research", "research_pass")
 
 
 def without_research(store: VaultStore, path: str, text: str) -> str:
-    """An idea's note as it was before anything was looked up about it."""
+    """Return an idea's note as it was before any research."""
     entry = parse_text(path, text)
     body = Scrubbed.trusted(without_receipt(entry.body), reason="it was in the vault before")
     fields: dict[str, StoreValue] = {**dict.fromkeys(FIELDS), "updated": entry.updated}
@@ -24,7 +24,7 @@ def without_research(store: VaultStore, path: str, text: str) -> str:
 
 
 def with_research_of(store: VaultStore, path: str, before: str, now: str) -> str:
-    """`before`, an idea's note as it was, with what has been looked up since. Raises EntryInvalid."""
+    """Return the earlier note `before` with the research done since. Raises EntryInvalid."""
     old, new = (parse_text(path, text) for text in (before, now))
     receipt = receipt_in(new.body)
     body = Scrubbed.trusted(with_receipt(old.body, receipt) if receipt else old.body, reason="both are in the vault")

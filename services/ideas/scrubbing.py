@@ -1,4 +1,4 @@
-"""Scrub the user's own list of ideas, which lies beside the vault: written through the boundary, on the user's word."""
+"""Scrub the user's list of ideas, which lies beside the vault, through the boundary and on the user's request."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..journal import hash_of
 
 
 def scrub_ideas_list(settings: Settings, store: VaultStore, *, apply: bool) -> Counter[str]:
-    """Secrets in Ideas.md by kind; with `apply`, which the user has asked for, they are replaced.
+    """Count the secrets in Ideas.md by kind; with `apply`, at the user's request, replace them.
 
     Raises EditConflict, OutsideUnavailable, VaultUnavailable.
     """

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ...vault.turn import Origin, Role, ToolEvent, Turn
-from .lines import as_text, clean
+from .lines import as_text, clean, holds_only
 from .reader import JSON_COLONS, TranscriptReader
-from .whose_words import entered_text
+from .whose_words import entered_text, has_machines_form
 
 LOG = Path(".system_generated", "logs", "transcript.jsonl")
+TYPED_RECORD = frozenset({"step_index", "source", "type", "status", "created_at", "content"})
 _STEP = "step:"
 _REQUEST = re.compile(r"\s*<USER_REQUEST>\n?(.*?)</USER_REQUEST>", re.DOTALL)
 _NOT_TOOLS = frozenset({"PLANNER_RESPONSE", "CONVERSATION_HISTORY", "CHECKPOINT", "USER_INPUT"})
@@ -55,9 +56,11 @@ class AntigravityReader(TranscriptReader):
         if kind == "USER_INPUT" and source == "USER_EXPLICIT":
             # Only a mark at the beginning, up to the first end mark: what follows is the host's, or was pasted.
             request = _REQUEST.match(content)
-            text = entered_text(request.group(1) if request else content)
+            entered = request.group(1) if request else content
+            text = entered_text(entered)
             if text:
-                yield self._turn(record, Role.USER, Origin.PROMPT, text, confirmed=request is not None)
+                confirmed = request is not None and not has_machines_form(entered) and holds_only(record, TYPED_RECORD)
+                yield self._turn(record, Role.USER, Origin.PROMPT, text, confirmed=confirmed)
         elif kind == "PLANNER_RESPONSE":
             if text := clean(content).strip():
                 yield self._turn(record, Role.ASSISTANT, Origin.ASSISTANT, text)

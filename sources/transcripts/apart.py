@@ -6,7 +6,7 @@ Only certain marks count. Where there is none, `pipelines/reading/surroundings.p
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 _FORM = re.compile(
     r"""
@@ -23,10 +23,11 @@ _QUOTED = re.compile(
 _TAG_LINE = re.compile(r"\s*<(/?)([A-Za-z][\w:.-]{0,60})(?:\s[^<>]*)?>\s*\Z")
 
 
-def apart_ranges(text: str) -> tuple[tuple[int, int], ...]:
-    """Return character ranges of a message that are marked as another's words, in order, without overlaps."""
+def apart_ranges(text: str, known: Iterable[tuple[int, int]] = ()) -> tuple[tuple[int, int], ...]:
+    """Return character ranges of a message that are marked as another's words, those `known` among them, in order,
+    without overlaps."""
     merged: list[tuple[int, int]] = []
-    for start, end in sorted([*(match.span() for match in _QUOTED.finditer(text)), *_in_form(text)]):
+    for start, end in sorted([*(match.span() for match in _QUOTED.finditer(text)), *_in_form(text), *known]):
         if merged and start <= merged[-1][1]:
             merged[-1] = (merged[-1][0], max(merged[-1][1], end))
         elif start < end:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,9 +18,10 @@ from ...vault.turn import Origin, Role, ToolEvent, Turn, blanked
 from ...vault.typed_text import OWN_COMMANDS
 from .calls import REMEMBERED_CALLS, call_text, tool_call
 from .compressed import ByteStream
-from .lines import as_object, as_text, clean, holds_match, one_line, parse_object
+from .lines import as_object, as_text, clean, holds_match, holds_only, one_line, parse_object
 from .reader import TranscriptReader
-from .whose_words import entered_text, is_offered, offered_in, own_text, pasted_ranges
+from .typed_list import NAME, NO_LIST, Fields, TypedList, read_typed_list
+from .whose_words import entered_text, has_machines_form, is_offered, offered_in, own_text, pasted_ranges, was_asked
 
 LOOK_BACK_BYTES = 64 << 10
 """Bytes read before the offset to find queued prompts that the last reading yielded."""
@@ -28,16 +30,35 @@ REMEMBERED_PROMPTS = 500
 PROMPT_FIELDS = ("permissionMode", "thinkingMetadata", "todos")
 """Fields of a typed prompt in versions without `origin` and `promptSource`. In 70 sessions all 600 typed prompts had
 one; of the host's own messages only notices in tags did."""
-PERSONS_ENTRYPOINTS = ("cli", "claude-vscode", "claude-desktop")
+TERMINAL = "cli"
+PERSONS_ENTRYPOINTS = (TERMINAL, "claude-vscode", "claude-desktop")
 """Values of `entrypoint` where a person types; older versions have none."""
-AGENTS_FIELDS = ("sourceToolAssistantUUID", "agentName", "teamName")
-"""Fields of records that a tool or another agent caused."""
+TYPED_RECORD = frozenset({
+    "parentUuid", "isSidechain", "userType", "cwd", "sessionId", "version", "gitBranch", "type", "message", "uuid",
+    "timestamp", "thinkingMetadata", "todos", "slug", "permissionMode", "entrypoint", "origin", "promptSource",
+    "promptId", "turnOrigin", "turnPosition", "imagePasteIds", "interruptedMessageId", "forkedFrom",
+})  # fmt: skip
+"""All fields that were seen in records of typed prompts. An unknown one may say that a program made the record."""
+MESSAGE = frozenset({"role", "content"})
+TEXT = frozenset({"type", "text"})
+ANSWERS = frozenset({"questions", "answers", "annotations"})
+_IDE_BLOCK = "<ide_"
+"""Beginning of the blocks that an editor puts beside what was typed."""
+PERSONS_VALUES: Mapping[str, tuple[str, ...]] = {
+    "promptSource": ("typed", "queued"),
+    "turnOrigin": ("human",),
+    "rowSource": (),
+}
+"""Values of the fields that say who made a record, where a person did. A missing field says nothing."""
+TYPED_FIELDS = Fields("display", "sessionId", "timestamp", 1000)
+SESSIONS_FOLDER = "projects"
 ASKING_TOOL = "AskUserQuestion"
 USER_REJECTED = "user-rejected"
 
-# The host's sentence up to what the user typed; it may hold a command.
+# The host's sentence, from the first character on, up to what the user typed: no room for anything of the call's.
 _REFUSED = re.compile(
-    r"The user doesn't want to (?:proceed with this tool use|take this action)[^\n]{0,300}\bthe user said:\s*"
+    r"The user doesn't want to proceed with this tool use\.(?: The tool use was rejected \([^\n()]{0,200}\)\.)?"
+    r" To tell you how to proceed, the user said:\s*"
 )
 _REFUSES = "The user doesn't want to "
 # Later versions add a note to the agent after the user's words.
@@ -82,9 +103,12 @@ class ClaudeReader(TranscriptReader):
         self._yielded_queued: Counter[str] = Counter()
         self._yielded_order: deque[str] = deque()
         self._yielded_at: dict[str, int] = {}
+        self._began = ""
+        """Time of the first record that has one."""
 
     def _read_header(self, records: Iterator[dict[str, Any]]) -> None:
         for record in records:
+            self._began = self._began or as_text(record.get("timestamp"))
             if isinstance(record.get("sessionId"), str):
                 self.session = record["sessionId"]
             if isinstance(record.get("cwd"), str):
@@ -93,6 +117,17 @@ class ClaudeReader(TranscriptReader):
                 # If a person has resumed the session since, only the program's records are skipped.
                 self._headless = _is_headless(record) and not holds_match(self.path, _PERSONS_RECORD, MATCH_BYTES)
                 break
+
+    def _typed_list(self, record: dict[str, Any]) -> TypedList:
+        # Editors that run the client keep no list.
+        return self._entered if record.get("entrypoint") in (None, TERMINAL) else NO_LIST
+
+    @cached_property
+    def _entered(self) -> TypedList:
+        folder = self.path.absolute().parent.parent
+        if folder.name != SESSIONS_FOLDER:
+            return NO_LIST
+        return read_typed_list(folder.parent / NAME, TYPED_FIELDS, self.session, self._began)
 
     @property
     def needed_from(self) -> int:
@@ -170,9 +205,10 @@ class ClaudeReader(TranscriptReader):
                 about=command.group(1),
             )
         # Each block is judged alone, so that a host's block does not decide about the user's.
-        elif text := "\n\n".join(own for own in map(entered_text, texts) if own):
-            is_typed = _says_typed(record) and not results and not raw.lstrip().startswith("<command-")
-            yield from self._prompt(record, text, confirmed=is_typed)
+        elif own := list(filter(None, map(entered_text, texts))):
+            message = as_object(record.get("message"))
+            is_typed = _says_typed(record) and holds_only(message, MESSAGE) and _is_one_text(message.get("content"))
+            yield from self._prompt(record, "\n\n".join(own), confirmed=is_typed)
 
     def _prompt(self, record: dict[str, Any], text: str, *, confirmed: bool) -> Iterator[Turn]:
         if self._forget_queued(text):
@@ -235,10 +271,10 @@ class ClaudeReader(TranscriptReader):
         if not (is_users and _is_from_user(attachment) and _is_from_user(record)):
             self._drop_pending(prompt)
             return
-        place = {"entrypoint": record.get("entrypoint")}
-        turn = self._queued_turn(
-            record, prompt, confirmed=_names_origin(attachment) and _says_typed({**attachment, **place})
-        )
+        named = {name: value for name, value in attachment.items() if name not in ("prompt", "commandMode")}
+        named["entrypoint"] = record.get("entrypoint")
+        is_typed = _names_origin(attachment) and _says_typed(named) and _is_one_text(attachment.get("prompt"))
+        turn = self._queued_turn(record, prompt, confirmed=is_typed)
         if turn is None or self._forget_queued(turn.text) or self._was_said(record, turn.text):
             return
         if item := self._take_pending(turn.text):
@@ -303,11 +339,14 @@ class ClaudeReader(TranscriptReader):
             said = _REFUSED.match(output)
             feedback = as_text(record.get("userFeedback")) if confirmed else ""
             feedback = feedback or (_HOST_NOTE.sub("", output[said.end() :]) if said else "")
+            # Behind what was typed a hook may have its say.
+            confirmed = confirmed and not any(map(has_machines_form, feedback.split("\n\n")))
             about = f"{event.name}: {event.target}" if event.name else ""
             yield from self._user_turns(record, Origin.REJECTION, own_text(feedback), confirmed=confirmed, about=about)
         answers = record.get("toolUseResult")
         if isinstance(answers, dict) and isinstance(answers.get("answers"), dict) and event.name in (ASKING_TOOL, ""):
             confirmed = bool(offered) and is_alone and not is_error and _is_persons_place(record)
+            confirmed = confirmed and holds_only(answers, ANSWERS)
             yield from self._answers(record, answers, offered, confirmed=confirmed)
             return
         yield self._tool_result(record, event, output, failed=is_error, rejected=refused)
@@ -328,12 +367,14 @@ class ClaudeReader(TranscriptReader):
         for question_text, answer in result["answers"].items():
             text = own_text(as_text(answer))
             picked = _picked(text, labels.get(question_text, set()))
+            is_typed = was_asked(question_text, offered) and not is_offered(
+                blanked(as_text(answer) if not picked else text, picked), offered
+            )
             yield from self._user_turns(
                 record,
                 Origin.ANSWER,
                 text,
-                confirmed=confirmed
-                and not is_offered(blanked(as_text(answer) if not picked else text, picked), offered),
+                confirmed=confirmed and is_typed,
                 about=one_line(question_text, 500),
                 pasted=picked or None,
             )
@@ -421,11 +462,8 @@ def _is_from_user(record: dict[str, Any]) -> bool:
         if record.get(flag):
             return False
     kind = as_object(record.get("origin")).get("kind")
-    return (
-        kind in (None, "human")
-        and record.get("promptSource") in (None, "typed", "queued")
-        and record.get("turnOrigin") in (None, "human")
-        and record.get("rowSource") != "harness"
+    return kind in (None, "human") and all(
+        record.get(name) in (None, *values) for name, values in PERSONS_VALUES.items()
     )
 
 
@@ -440,16 +478,24 @@ def _names_origin(record: dict[str, Any]) -> bool:
 
 def _says_typed(record: dict[str, Any]) -> bool:
     """Whether the host says that a person entered this: by the record's origin or, in older versions, its fields."""
-    # Every known flag in a user's record says that nobody typed it, and an unknown one may say the same.
-    if not _is_persons_place(record) or any(value is True for value in record.values()):
+    if not _is_persons_place(record) or not holds_only(record, TYPED_RECORD):
         return False
-    if record.get("userType") not in (None, "external") or any(record.get(name) for name in AGENTS_FIELDS):
+    if record.get("userType") not in (None, "external"):
         return False
     if record.get("origin") is not None:
-        return as_object(record["origin"]).get("kind") == "human"
+        return bool(record["origin"] == {"kind": "human"})
     if "promptSource" in record:
         return record["promptSource"] in ("typed", "queued")
     return record.get("userType") == "external" and any(field in record for field in PROMPT_FIELDS)
+
+
+def _is_one_text(content: object) -> bool:
+    """Whether a message is one text that begins as a person's does, beside images and what an editor shows."""
+    blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    blocks = [block for block in map(as_object, blocks) if block.get("type") != "image"]
+    texts = [text for block in blocks if not (text := as_text(block.get("text"))).startswith(_IDE_BLOCK)]
+    is_plain = all(block.get("type") == "text" and holds_only(block, TEXT) for block in blocks)
+    return is_plain and len(texts) == 1 and not has_machines_form(texts[0])
 
 
 def _picked(text: str, labels: set[str]) -> tuple[tuple[int, int], ...]:

@@ -64,14 +64,24 @@ def transcript_status(path: str | os.PathLike[str]) -> TranscriptStatus:
     return TranscriptStatus(status.st_size, status.st_mtime)
 
 
+def last_written(path: str | os.PathLike[str]) -> float:
+    """When a transcript was written last, in Unix seconds, without reading it. Raises OSError."""
+    if IN_DATABASE in os.path.basename(path):
+        from .opencode import session_written
+
+        return session_written(Path(path))
+    return os.stat(path).st_mtime
+
+
 def is_there(path: str | os.PathLike[str]) -> bool:
-    """Whether there is such a file, or such a session in a database."""
+    """Whether there is such a file, or such a session in a database: also where that cannot be read, as of a file."""
     if IN_DATABASE not in os.path.basename(path):
         return os.path.isfile(path)
-    with suppress(OSError):
-        transcript_status(path)
-        return True
-    return False
+    try:
+        last_written(path)
+    except OSError as error:
+        return not isinstance(error, FileNotFoundError)
+    return True
 
 
 def open_bytes(path: Path) -> ByteStream:

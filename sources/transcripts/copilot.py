@@ -7,9 +7,16 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ...vault.turn import Origin, Role, ToolEvent, Turn
-from .lines import as_object, as_text, clean
+from .lines import as_object, as_text, clean, holds_only
 from .reader import TranscriptReader
-from .whose_words import entered_text
+from .whose_words import entered_text, has_machines_form
+
+TYPED = frozenset({
+    "content", "transformedContent", "attachments", "source", "interactionId", "delivery",
+    "supportedNativeDocumentMimeTypes",
+})  # fmt: skip
+RECORD = frozenset({"type", "data", "id", "timestamp", "parentId"})
+"""All fields that a typed message is known to have."""
 
 
 class CopilotReader(TranscriptReader):
@@ -45,9 +52,12 @@ class CopilotReader(TranscriptReader):
         elif kind == "user.message":
             # `content` is what was typed, `transformedContent` what the host made of it. Texts of skills and other
             # messages of the host name another source. A program's prompt may lack a source, so it is not confirmed.
-            text, source = entered_text(as_text(data.get("content"))), data.get("source")
+            content, source = as_text(data.get("content")), data.get("source")
+            text = entered_text(content)
             if text and source in (None, "", "user"):
-                yield self._turn(record, Role.USER, Origin.PROMPT, text, confirmed=source == "user")
+                is_known = holds_only(data, TYPED) and holds_only(record, RECORD)
+                typed = source == "user" and is_known and not has_machines_form(content)
+                yield self._turn(record, Role.USER, Origin.PROMPT, text, confirmed=typed)
         elif kind == "assistant.message":
             if text := clean(as_text(data.get("content"))).strip():
                 yield self._turn(record, Role.ASSISTANT, Origin.ASSISTANT, text)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .claude import transcript_files
-from .compressed import open_bytes, transcript_status
+from .compressed import last_written, open_bytes, transcript_status
 from .hosts import HOSTS, host_of, open_transcript
 from .lines import complete_lines
 
@@ -79,7 +79,7 @@ def newest_transcript(
     for host, root in places:
         for path in _files(host, root):
             with suppress(OSError):
-                files.append((transcript_status(path).modified, path, host))
+                files.append((last_written(path), path, host))
     for _, path, host in sorted(files, key=lambda each: each[:2], reverse=True):
         with suppress(OSError):
             transcript = describe(path, host)

@@ -16,16 +16,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
-import orjson
-
-from ...hooks.gemini import REFERENCED, read_shell_output, without_context
+from ...hooks.gemini import REFERENCED, TYPED_LIST, read_shell_output, without_context
 from ...vault.turn import Origin, Role, Turn
 from .compressed import ByteStream
 from .lines import as_object, as_text, clean, lines_from, parse_object
 from .reader import TranscriptReader
 from .whose_words import entered_text
 
-TYPED_LIST = "logs.json"
 FOLDER_NAME = ".project_root"
 """A file beside the typed list; it holds the path of the project's folder."""
 _HOOKS = re.compile(r"\s*<hook_context>.*?</hook_context>\s*", re.DOTALL)
@@ -54,6 +51,7 @@ class GeminiReader(TranscriptReader):
     def _read_header(self, records: Iterator[dict[str, Any]]) -> None:
         start = last = ""
         by_program = False
+        said = set()
         for record in records:
             if "projectHash" in record:
                 self.session = as_text(record.get("sessionId")) or self.session
@@ -62,13 +60,16 @@ class GeminiReader(TranscriptReader):
             elif record.get("type") == "user":
                 by_program = by_program or _is_by_program(record)
                 last = max(last, as_text(record.get("timestamp")))
+                said.add(_plain(_shown(record)))
         project = self.path.parent.parent
         self._cwd = _read_text(project / FOLDER_NAME).strip() or None
         typed = _read_typed(project / TYPED_LIST)
-        for at, words in typed or ():
+        is_somebody_there = False
+        for session, at, words in typed or ():
             if at >= start:
                 self._typed.setdefault(words, []).append(at)
-        is_somebody_there = any(start <= at <= last for at, _ in typed or ())
+                # What is typed in another window meanwhile is in the same list.
+                is_somebody_there |= at <= last and (session == self.session or words in said)
         # Without the list nobody knows whether a person was there, so nothing is confirmed.
         self._headless = self._headless or (not is_somebody_there and (by_program or (typed is not None and last > "")))
 
@@ -88,8 +89,7 @@ class GeminiReader(TranscriptReader):
             yield from self._answer(record)
 
     def _prompt(self, record: dict[str, Any]) -> Iterator[Turn]:
-        sent = _own_words(record.get("content"))
-        shown = _own_words(record.get("displayContent")) or sent
+        sent, shown = _own_words(record.get("content")), _shown(record)
         if shell := _SHELL_LINE.match(shown):
             if not self._is_done(f"shell {shown}"):
                 yield self._turn(record, Role.USER, Origin.BASH, clean(shell.group(1)), pasted=())
@@ -164,6 +164,11 @@ def _own_words(content: object) -> str:
     return "".join(kept).partition(REFERENCED)[0]
 
 
+def _shown(record: dict[str, Any]) -> str:
+    """What was entered, before a command or a named file was put in its place."""
+    return _own_words(record.get("displayContent")) or _own_words(record.get("content"))
+
+
 def _is_by_program(record: dict[str, Any]) -> bool:
     """Whether the prompt itself holds the context of the session's start: only with `-p`."""
     first = next(_parts(record.get("displayContent") or record.get("content")), "")
@@ -182,18 +187,18 @@ def _read_text(path: Path) -> str:
         return ""
 
 
-def _read_typed(path: Path) -> list[tuple[str, str]] | None:
-    """Return time and words of each entry of the typed list; None if it is missing or malformed."""
+def _read_typed(path: Path) -> list[tuple[str, str, str]] | None:
+    """Return session, time and words of each entry of the typed list; None if it is missing or malformed."""
     try:
-        entries = orjson.loads(path.read_bytes())
-    except (OSError, orjson.JSONDecodeError):
+        entries = (parse_object(b'{"list":%s}' % path.read_bytes()) or {}).get("list")
+    except OSError:
         return None
     if not isinstance(entries, list):
         return None
     return [
-        (as_text(entry.get("timestamp")), _plain(as_text(entry.get("message"))))
-        for entry in entries
-        if isinstance(entry, dict) and entry.get("type") == "user"
+        (as_text(entry.get("sessionId")), as_text(entry.get("timestamp")), _plain(as_text(entry.get("message"))))
+        for entry in map(as_object, entries)
+        if entry.get("type") == "user"
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -158,6 +158,11 @@ def as_text(value: object) -> str:
 def as_object(value: object) -> dict[str, Any]:
     """The value of a field that should be an object; an empty one for anything else."""
     return value if isinstance(value, dict) else {}
+
+
+def holds_only(record: dict[str, Any], known: Collection[str]) -> bool:
+    """Whether each field of a record is known, or says nothing."""
+    return not any(value and name not in known for name, value in record.items())
 
 
 def clean(text: str) -> str:

@@ -13,7 +13,7 @@ import json
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
@@ -32,6 +32,7 @@ HEADER = "opencode.session"
 MARK = "memoryvault"
 """Our plugin's key in the metadata of a part: "typed", or the slash command with its arguments."""
 LOCK_SECONDS = 2.0
+COLUMNS = "id, directory, parent_id, permission, revert, time_created, time_updated"
 _REJECTED = "The user rejected permission"
 _NAMES = {"filePath": "file_path", "oldString": "old_string", "newString": "new_string"}
 
@@ -109,15 +110,24 @@ class OpenCodeReader(TranscriptReader):
 
 
 def transcript_files(root: Path) -> Iterator[Path]:
-    """Yield the names of the sessions in the database in this folder, oldest first; none where it cannot be read."""
+    """Yield the names of the sessions in the database in this folder, oldest first. Of one that cannot be read, a name
+    without a session: who reads that is told why."""
     path = root / DATABASE
     try:
         with closing(_open(path)) as database:
             rows = database.execute("SELECT id FROM session ORDER BY time_created, id").fetchall()
-    except (OSError, sqlite3.Error):
+    except FileNotFoundError:
         return
+    except (OSError, sqlite3.Error):
+        rows = [("",)]
     for (session,) in rows:
         yield path.with_name(f"{DATABASE}#{session}")
+
+
+def session_written(path: Path) -> float:
+    """When a session was written last, in Unix seconds. Raises OSError, FileNotFoundError where it is gone."""
+    with _session(path) as (_, row):
+        return int(row[-1]) / 1000
 
 
 def status_of_session(path: Path) -> TranscriptStatus:
@@ -139,22 +149,27 @@ def _open(path: Path) -> sqlite3.Connection:
     return database
 
 
-def _read(path: Path) -> tuple[bytes, int]:
+@contextmanager
+def _session(path: Path) -> Iterator[tuple[sqlite3.Connection, tuple[Any, ...]]]:
+    """The database, and the session's row: see `COLUMNS`. Raises OSError."""
     name, _, session = path.name.partition(IN_DATABASE)
     try:
         with closing(_open(path.with_name(name + IN_DATABASE.rstrip("#")))) as database:
             database.execute("BEGIN")  # One state of the database for all that is read.
-            found = database.execute(
-                "SELECT directory, parent_id, permission, time_updated FROM session WHERE id = ?", (session,)
-            ).fetchone()
+            found = database.execute(f"SELECT {COLUMNS} FROM session WHERE id = ?", (session,)).fetchone()
             if found is None:
                 raise FileNotFoundError(errno.ENOENT, "OpenCode has no such session", str(path))
-            cwd, parent, permission, updated_ms = found
-            header = {"type": HEADER, "session": session, "cwd": cwd, "headless": _is_headless(parent, permission)}
-            lines = [*map(_dump, (header, *_parts(database, session))), b""]
+            yield database, found
     except sqlite3.Error as error:
         raise OSError(errno.EIO, f"OpenCode's database cannot be read: {error}", str(path)) from error
-    return b"\n".join(lines), int(updated_ms)
+
+
+def _read(path: Path) -> tuple[bytes, int]:
+    with _session(path) as (database, (session, cwd, parent, permission, revert, created_ms, updated_ms)):
+        header = {"type": HEADER, "session": session, "cwd": cwd, "headless": _is_headless(parent, permission)}
+        undone = as_text((parse_object(as_text(revert).encode()) or {}).get("messageID"))
+        parts = _parts(database, session, created_ms, undone)
+        return b"\n".join([*map(_dump, (header, *parts)), b""]), int(updated_ms)
 
 
 def _dump(record: dict[str, Any]) -> bytes:
@@ -170,9 +185,15 @@ def _is_headless(parent: object, permission: object) -> bool:
     )
 
 
-def _parts(database: sqlite3.Connection, session: str) -> Iterator[dict[str, Any]]:
-    """Yield the lines of a session's parts in their order."""
-    rows = database.execute("SELECT id, data FROM message WHERE session_id = ? ORDER BY time_created, id", (session,))
+def _parts(database: sqlite3.Connection, session: str, began_ms: int, undone: str) -> Iterator[dict[str, Any]]:
+    """Yield the lines of a session's parts in their order, up to what the user took back with `/undo`.
+
+    What is older than the session is a copy of what was said in the one that it was forked from.
+    """
+    rows = database.execute(
+        "SELECT id, data FROM message WHERE session_id = ? AND time_created >= ? ORDER BY time_created, id",
+        (session, began_ms),
+    )
     messages = [(message, parse_object(data.encode()) or {}) for message, data in rows.fetchall()]
     parts: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
     for part, message, data in database.execute(
@@ -183,6 +204,8 @@ def _parts(database: sqlite3.Connection, session: str) -> Iterator[dict[str, Any
     newest = next((message for message, data in reversed(messages) if data.get("role") == "assistant"), "")
     for message, data in messages:
         times = as_object(data.get("time"))
+        if message == undone:
+            return
         if message == newest and not times.get("completed") and not data.get("error"):
             return  # One that broke off is complete as soon as another one is begun.
         if data.get("summary") is True:

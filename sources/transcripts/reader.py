@@ -14,10 +14,13 @@ from .apart import apart_ranges
 from .calls import REMEMBERED_CALLS, TOOL_TEXT_CHARS, call_text, tool_call
 from .compressed import ByteStream, open_bytes
 from .lines import as_text, begins_line, clean, lines_from, parse_object, records_within, shorten
+from .typed_list import NO_LIST, TypedList
 from .whose_words import pasted_ranges, strip_private
 
 JSON_COLONS = (":", ": ")
 """The two ways to write the colon between a field and its value."""
+ENTERED = frozenset({Origin.PROMPT, Origin.QUEUED, Origin.COMMAND_ARGS})
+"""Origins of what was entered at the prompt, and so is in the list of typed lines, where there is one."""
 HEADER_BUFFER_BYTES = 4 << 10
 HEADER_BYTES = 1 << 20
 """Most bytes of a file in which its header (session, folder, headless or not) is searched."""
@@ -196,9 +199,17 @@ class TranscriptReader(ABC):
         offset = self._offset_of_line
         name = self._name_of(record) or f"line:{offset}"
         timestamp = as_text(record.get("timestamp")) or self._timestamp
+        apart: tuple[tuple[int, int], ...] = ()
         is_users = role is Role.USER
         if pasted is None:
             pasted = pasted_ranges(text) if is_users else ()
+        if is_users:
+            typed = self._typed_list(record)
+            gaps: tuple[tuple[int, int], ...] | None = ()
+            if typed.knows_session and origin in ENTERED:
+                gaps = typed.pasted_in(text)
+                confirmed = gaps is not None
+            apart = apart_ranges(text, gaps or ())
         return Turn(
             role,
             origin,
@@ -212,9 +223,13 @@ class TranscriptReader(ABC):
             self.host,
             pasted,
             about,
-            apart_ranges(text) if is_users else (),
+            apart,
             confirmed and not self._is_damaged,
         )
+
+    def _typed_list(self, record: dict[str, Any]) -> TypedList:
+        """Return the host's list of typed lines, for a record that comes from where it keeps one."""
+        return NO_LIST
 
     def _tool_use(self, record: dict[str, Any], call: str, name: str, arguments: dict[str, Any]) -> Turn:
         """Make the turn of a tool call, and keep the call until its result comes."""

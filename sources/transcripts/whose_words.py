@@ -37,6 +37,16 @@ def entered_text(text: str) -> str:
     return words_to_agent(own_text(text))
 
 
+# A letter, digit or mark that opens a sentence, a path or an item of a list; and no name of an event.
+_PERSONS_FORM = re.compile(r"(?!```|\w+:[A-Za-z][\w-]*\s|[\w:]+ hook [a-z ]{3,40}:)[\w@/~'\"‘“„«`(.,!?¡¿-]")
+
+
+def has_machines_form(text: str) -> bool:
+    """Whether a message begins otherwise than with a letter, digit or mark with which people begin: a line in brackets,
+    a heading, an element, a picture. Then all of it may be a program's. Of 646 typed messages 637 begin so."""
+    return _PERSONS_FORM.match(_IMAGE_MARK.sub("", clean(text)).lstrip()) is None
+
+
 def strip_private(text: str) -> str:
     """Return the text without `<private>` passages. One whose opening tag was cut off begins with the text."""
     return private.strip_private(text) if private.may_have_private_tag(text) else text
@@ -51,14 +61,20 @@ def _plain(text: str) -> str:
 
 
 def offered_in(arguments: dict[str, Any]) -> frozenset[str]:
-    """Labels and descriptions of all options of a question, letters and digits only."""
+    """What the agent wrote in a question: itself, labels, descriptions and previews, letters and digits only."""
     found: set[str] = set()
     questions = arguments.get("questions")
     for question in questions if isinstance(questions, list) else ():
+        found.add(_plain(as_text(as_object(question).get("question"))))
         options = as_object(question).get("options")
         for option in options if isinstance(options, list) else ():
-            found |= {_plain(as_text(as_object(option).get(name))) for name in ("label", "description")}
+            found |= {_plain(as_text(as_object(option).get(name))) for name in ("label", "description", "preview")}
     return frozenset(found - {""})
+
+
+def was_asked(question: str, offered: frozenset[str]) -> bool:
+    """Whether the question stands in what the agent wrote."""
+    return _plain(question) in offered
 
 
 def is_offered(answer: str, offered: frozenset[str]) -> bool:

@@ -1,7 +1,7 @@
-"""The job reflect.corpus: reflect.session for an old session, of which no hook has left a marker.
+"""The job reflect.corpus: like reflect.session, for an old session without a hook's marker.
 
-How far it is mined stands in state.db instead. What it writes is a part of its backfill's run, which one undo takes
-back, and only so much of it waits for the user at a time.
+Its progress is kept in state.db instead. Its writes belong to the run of the backfill, which one undo reverts, and only
+a limited number of its proposals wait for the user at a time.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def corpus_handler(settings: Settings) -> Handler:
     def handle(job: RunningJob) -> Mapping[str, Json]:
         identity, path = str(job.args.get("identity", "")), Path(str(job.args.get("path", "")))
         if not identity:
-            raise Dead("it names no transcript: ask for it by `memory reflect corpus`")
+            raise Dead("the job names no transcript: enqueue it with `memory reflect corpus`")
         with open_ledger(settings) as ledger:
             if _must_yield_to_fresh_session(ledger, settings):
                 raise Postpone("a fresh session goes first", 0.0)
@@ -64,7 +64,7 @@ def corpus_handler(settings: Settings) -> Handler:
 
 
 def _must_yield_to_fresh_session(ledger: Ledger, settings: Settings) -> bool:
-    """Whether a fresh session is due, within the limits of its kind, and no worker is free for it but this one."""
+    """Whether a fresh session is due that its kind's limits allow to run, and this is the only free worker thread."""
     if FRESH not in dict(ledger.oldest_due()) or FRESH in ledger.paused():
         return False
     running = ledger.list_jobs(["running"], most=1000)
@@ -73,11 +73,11 @@ def _must_yield_to_fresh_session(ledger: Ledger, settings: Settings) -> bool:
 
 
 def _find_transcript(settings: Settings, store: CorpusStore, identity: str, path: Path) -> Transcript | str:
-    """The transcript, or why there is nothing to mine. Raises Dead, Retry."""
+    """Return the transcript, or why there is nothing to mine. Raises Dead, Retry."""
     if (why := refusal(str(path), [*map(str, settings.transcript_folders), *store.roots()])) is not None:
         raise Dead(f"{path} is refused: {why}")
     try:
-        # By the host it was found with: in a host's own folder that is certain, whatever the first lines look like.
+        # A file in a host's own folder belongs to that host, whatever its first lines look like.
         transcript = describe(path, identity.partition("-")[0])
     except FileNotFoundError:
         return "the transcript is gone"

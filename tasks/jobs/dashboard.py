@@ -1,6 +1,6 @@
-"""dashboard.write: the note in which Obsidian shows how the vault stands.
+"""The job dashboard.write: update the note in which Obsidian shows how the vault stands.
 
-Written on the device that acts on the whole vault, and only when its content changes.
+Only the device that acts on the whole vault writes it, and only when its content changes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from datetime import UTC
 
 from ...pipelines.dashboard import BEGIN, END, DashboardItem, VaultView, dashboard, with_dashboard
 from ...runtime.days import parse_local_day
-from ...runtime.errors import EditConflict, EntryExists, EntryNotFound, VaultUnavailable
+from ...runtime.errors import EditConflict, EntryExists, EntryNotFound
 from ...runtime.layout import META
 from ...runtime.settings import Settings
 from ...services.conflicts import copy_paths
@@ -35,33 +35,33 @@ KIND = "dashboard.write"
 DASHBOARD = f"{META}/dashboard.md"
 TITLE = "MemoryVault"
 INTRODUCTION = "How the vault stands. Write what you like above or below the two grey lines: it stays."
-VAULT_PAUSE_SECONDS = 60.0
+EDIT_PAUSE_SECONDS = 60.0
+"""How long the job waits when the user is editing the note."""
 
 
 def dashboard_handler(settings: Settings) -> Handler:
-    """dashboard.write: running it again writes nothing."""
+    """Make the handler of dashboard.write. Running it again writes nothing."""
 
     def handle(job: RunningJob) -> Mapping[str, Json]:
+        store = vault_store(settings)
+        store.require_vault()
+        if not acts_here(store.vault):
+            return {"elsewhere": acting_device(store.vault) or ""}
+        job.check_owned()
         try:
-            store = vault_store(settings)
-            store.require_vault()
-            if not acts_here(store.vault):
-                return {"elsewhere": acting_device(store.vault) or ""}
-            job.check_owned()
-            if written := refresh_dashboard(store):
-                # The index must not go on holding what stood in it.
-                job.enqueue("index.reconcile", {"paths": [DASHBOARD]})
-            return {"written": written}
-        except VaultUnavailable as error:
-            raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error
-        except EditConflict as error:  # Somebody writes in it.
-            raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error
+            written = refresh_dashboard(store)
+        except EditConflict as error:
+            raise Postpone(str(error), EDIT_PAUSE_SECONDS) from error
+        if written:
+            # The index must forget the old text at once: it may hold the title of a deleted note.
+            job.enqueue("index.reconcile", {"paths": [DASHBOARD]})
+        return {"written": written}
 
     return handle
 
 
 def refresh_dashboard(store: VaultStore) -> bool:
-    """Write the note, or its generated part; whether that was needed. Raises EditConflict, VaultUnavailable."""
+    """Write the note, or its generated part; return whether it changed. Raises EditConflict, VaultUnavailable."""
     generated = Scrubbed.trusted(dashboard(view_of(store)), reason="titles of notes in the vault and our own words")
     with store.lock():
         try:
@@ -83,8 +83,8 @@ def refresh_dashboard(store: VaultStore) -> bool:
 
 
 def view_of(store: VaultStore) -> VaultView:
-    """What the files say. Of each only the head is read."""
-    # Where any device writes it, all write the same: the day of UTC. One that is named writes its own.
+    """Return what the dashboard shows, read from the heads of the notes."""
+    # Where any device may write it, all must write the same day: that of UTC. A named device writes its own.
     zone = None if acting_device(store.vault) else UTC
     waiting = list_pending_notes(store)
     wanted = {path for paths in waiting.values() for path in paths}
@@ -99,7 +99,7 @@ def view_of(store: VaultStore) -> VaultView:
         meant = said if said[:4].isdigit() else fields.get("created", "")
         day = str(parse_local_day(meant, zone) or meant[:10])
         kind = fields.get("kind") or kind_by_path(path)
-        # A topic is told by the line that says when to read it, as everywhere else; its text may begin anywhere.
+        # A topic is shown by its description, as everywhere else.
         told = fields.get("description", "").strip() if kind == TOPIC_KIND else ""
         note = DashboardItem(path, told or _title(path, body), kind, day)
         if path in wanted:

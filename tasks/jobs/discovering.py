@@ -1,4 +1,4 @@
-"""discover.scan: the sources that the user follows are looked through."""
+"""The job discover.scan: look for new patterns in the sources that the user follows."""
 
 from __future__ import annotations
 
@@ -6,24 +6,26 @@ import logging
 import time
 from collections.abc import Mapping
 
-from ...runtime.errors import EntryNotFound, UsageError, VaultUnavailable
+from ...runtime.errors import EntryNotFound, UsageError
 from ...runtime.killpoint import kill_point_environment
 from ...runtime.settings import Settings
 from ...services.device import acting_device, acts_here
 from ...services.discovery.adapting import choose
 from ...services.discovery.fetch_child import fetch_in_child
 from ...services.discovery.scan import Discovery, NotConfirmed
-from ..queue.job import Handler, Postpone, Retry, RunningJob
+from ..queue.job import Handler, Retry, RunningJob
 from ..queue.kinds import Json
 
 log = logging.getLogger(__name__)
 
 KIND = "discover.scan"
-VAULT_PAUSE_SECONDS = 60.0
 
 
 def discover_handler(settings: Settings) -> Handler:
-    """discover.scan: args may name one `source`. What was found goes on to adapt.evaluate, the best first."""
+    """Make the handler of discover.scan. Its argument `source` limits it to one source.
+
+    It enqueues adapt.evaluate for the best of the patterns that were found.
+    """
 
     def handle(job: RunningJob) -> Mapping[str, Json]:
         fetch = fetch_in_child(settings, job.run_child, kill_point_environment())
@@ -38,9 +40,7 @@ def discover_handler(settings: Settings) -> Handler:
         except (NotConfirmed, EntryNotFound):
             return {"nothing": "the sources are not confirmed"}
         except UsageError as error:
-            return {"nothing": str(error)}  # the user has taken it out of the note meanwhile
-        except VaultUnavailable as error:
-            raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error
+            return {"nothing": str(error)}  # The user has removed it from the note since.
         for each in report.sources:
             if each.state == "error":
                 log.warning("source %s: %s", each.source.slug, each.detail)
@@ -48,13 +48,13 @@ def discover_handler(settings: Settings) -> Handler:
         done = report.count("fetched") + report.count("unchanged")
         if report.again_at is not None and not done:
             if source is not None and job.attempt >= job.policy.attempts:
-                # It is asked again at the next slot; a dead job for each week of it would help nobody.
+                # The next slot asks it again; a dead job for every week would help nobody.
                 return {"sources": len(report.sources), "errors": report.count("error"), "given_up": 1}
             wait = max(0.0, report.again_at - time.time())
             raise Retry(f"no source could be read: {report.sources[0].detail}", wait)
         later = [each for each in report.sources if each.again_at is not None]
         for each in later:
-            # By itself, as often as the kind allows, when its host may be asked: not only at the next slot.
+            # A job of its own, when its host may be asked again: not only at the next slot.
             job.enqueue(
                 KIND,
                 {"source": each.source.slug},

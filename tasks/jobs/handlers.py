@@ -1,4 +1,4 @@
-"""Which handler runs which kind of job."""
+"""The handler of each kind of job."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ HANDLERS: Mapping[str, tuple[str, str]] = {
     "discover.scan": ("discovering", "discover_handler"),
     "adapt.evaluate": ("adapting", "adapt_handler"),
 }
-"""Kind -> module of this package and what makes the handler there, of the settings."""
+"""By kind: the module, and the function in it that makes the handler from the settings."""
 
 
 class LazyHandler:
-    """The handler of one kind, whose module is imported with its first job: most runs have jobs of few kinds."""
+    """A handler whose module is imported with its first job, because most runs have jobs of few kinds."""
 
     def __init__(self, kind: str, settings: Settings) -> None:
         self._kind, self._settings = kind, settings
@@ -43,7 +43,7 @@ class LazyHandler:
         self._handler: Handler | None = None
 
     def load(self) -> Handler:
-        """Import it, if that was not done yet."""
+        """Import the handler if that is not done yet."""
         with self._lock:
             if self._handler is None:
                 module, maker = HANDLERS[self._kind]
@@ -56,5 +56,5 @@ class LazyHandler:
 
 
 def handlers(settings: Settings) -> Mapping[str, LazyHandler]:
-    """The handler of each kind that this version can do; schedules of other kinds do not run."""
+    """Return the handlers of the kinds that this version knows; schedules of other kinds do not run."""
     return {kind: LazyHandler(kind, settings) for kind in HANDLERS}

@@ -1,32 +1,25 @@
-"""memory.import: the host's own memory is taken in."""
+"""The job memory.import: copy the notes that Claude Code keeps itself into the vault."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
 
-from ...runtime.errors import VaultUnavailable
 from ...runtime.large_change import note_large_change
 from ...runtime.settings import Settings
 from ...services.importing import HostMemory
 from ...services.stores import vault_store
-from ..queue.job import Handler, Postpone, RunningJob
+from ..queue.job import Handler, RunningJob
 from ..queue.kinds import Json
-
-VAULT_PAUSE_SECONDS = 30.0
 
 
 def import_handler(settings: Settings) -> Handler:
-    """memory.import: the host's own notes are followed, if the settings do not forbid it."""
+    """Make the handler of memory.import, which does nothing where the settings forbid it."""
 
     def handle(job: RunningJob) -> Mapping[str, Json]:
         if settings.memory.disable_auto_memory or not settings.memory.import_host_memory:
             return {"nothing": "it is switched off"}
-        try:
-            results = HostMemory(settings, vault_store(settings)).bring_in()
-        except VaultUnavailable as error:
-            raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error
-        counts = Counter(one.result for one in results)
+        counts = Counter(one.result for one in HostMemory(settings, vault_store(settings)).bring_in())
         note_large_change(
             settings.state.markers, counts["removed"], "archived: Claude Code has deleted its own", "import"
         )

@@ -1,4 +1,4 @@
-"""index.reconcile and embed.drain, and the services of the worker that ask for them."""
+"""The jobs index.reconcile and embed.drain, and the services of the worker that enqueue them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from ...index.database import forget_sound
 from ...index.models import wanted_model, why_not_loaded
-from ...runtime.errors import IndexUnavailable, QueueUnavailable, VaultUnavailable
+from ...runtime.errors import QueueUnavailable
 from ...runtime.layout import INDEX_WANTED, WATCHLIST, special_folder
 from ...runtime.settings import Settings
 from ...services.indexing import APPLY_KEY, MODEL_PATIENCE_SECONDS, UPGRADE_KIND, drain_now, reconcile_now, upgrade_key
 from ...services.stores import DECISION_FOLDERS, open_index
-from ..queue.job import Handler, Postpone, RunningJob
+from ..queue.job import Handler, RunningJob
 from ..queue.kinds import Json
 from ..queue.ledger import Ledger
 from ..queue.worklog import Lasting
@@ -28,31 +28,28 @@ log = logging.getLogger(__name__)
 
 RECONCILE_KEY = "index.reconcile"
 WATCHED_FOLDERS = DECISION_FOLDERS | {WATCHLIST}
-"""With the watchlist, whose notes have decisions of their own (`services/discovery/watchlist.py`)."""
+"""Folders whose notes may hold a decision of the user."""
 DRAIN_KEY = "embed.drain"
 MAX_PATHS_IN_JOB = 200
 DASHBOARD_SECONDS = 120.0
-"""After a change of the vault the dashboard note follows; more changes meanwhile are told together."""
+"""How long after a change of the vault the dashboard note is updated; one update covers all changes until then."""
 LOOK_SECONDS = 2.0
 
 
 def reconcile_handler(settings: Settings) -> Handler:
-    """index.reconcile: args may name `paths`; a follow-up drain embeds what is new."""
+    """Make the handler of index.reconcile. Its argument `paths` limits it to these; it enqueues embed.drain."""
 
     def handle(job: RunningJob) -> Mapping[str, Json]:
         paths = job.args.get("paths")
-        try:
-            report = reconcile_now(
-                settings,
-                paths=[str(path) for path in paths] if isinstance(paths, list) else None,
-                full=job.args.get("full") is True,
-                should_stop=lambda: not job.still_owned(),
-            )
-        except (VaultUnavailable, IndexUnavailable) as error:
-            raise Postpone(str(error)) from error
+        report = reconcile_now(
+            settings,
+            paths=[str(path) for path in paths] if isinstance(paths, list) else None,
+            full=job.args.get("full") is True,
+            should_stop=lambda: not job.still_owned(),
+        )
         job.enqueue("embed.drain", unique_key=DRAIN_KEY)
         if report.touched:
-            # Of what is gone it may hold the title: that goes at once.
+            # The dashboard may hold the title of a note that is gone: that must go at once.
             delay = 0.0 if report.removed_paths or report.put_away else DASHBOARD_SECONDS
             job.enqueue("dashboard.write", unique_key="dashboard.write", delay_seconds=delay)
         counts: dict[str, Json] = {
@@ -64,20 +61,17 @@ def reconcile_handler(settings: Settings) -> Handler:
 
 
 def drain_handler(settings: Settings) -> Handler:
-    """embed.drain: running it again changes nothing, since a vector is keyed by its text."""
+    """Make the handler of embed.drain. Running it again changes nothing, since a vector is keyed by its text."""
     not_embedded, not_here = Lasting(log), Lasting(log)
 
     def handle(job: RunningJob) -> Mapping[str, Json]:
-        try:
-            report = drain_now(settings, should_stop=lambda: not job.still_owned())
-            _follow_settings(job, settings, not_here)
-        except IndexUnavailable as error:
-            raise Postpone(str(error)) from error
+        report = drain_now(settings, should_stop=lambda: not job.still_owned())
+        _follow_settings(job, settings, not_here)
         if report.processed and report.remaining > report.errors:
-            # The service left, or the time was over: what has come so far will come further.
+            # The service left, or the time was over; it made progress, so a later run will make more.
             job.enqueue("embed.drain", unique_key=DRAIN_KEY, delay_seconds=MODEL_PATIENCE_SECONDS)
         if report.reason is not None:
-            # No model is a way to live (keywords only), not a failure: the next change asks again.
+            # Working without a model (keywords only) is no failure: the next change tries again.
             not_embedded.is_so(f"not embedded: {report.reason}")
         elif report.processed:
             not_embedded.is_over()
@@ -92,7 +86,7 @@ def drain_handler(settings: Settings) -> Handler:
 
 
 def _follow_settings(job: RunningJob, settings: Settings, not_here: Lasting) -> None:
-    """Ask for a change of model when the settings name another one than that which answers."""
+    """Enqueue model.upgrade when the settings name another model than the one in force."""
     with open_index(settings) as index:
         in_force = index.in_force()
     wanted = wanted_model(settings)
@@ -107,7 +101,7 @@ def _follow_settings(job: RunningJob, settings: Settings, not_here: Lasting) -> 
 
 
 class WantedIndex:
-    """A service of the worker: where recall found no usable index, one is made now, not at the next walk."""
+    """A service of the worker: make an index as soon as recall found none that it could use."""
 
     def __init__(self, settings: Settings) -> None:
         self._sign = Path(settings.state.run) / INDEX_WANTED
@@ -116,8 +110,8 @@ class WantedIndex:
         self._thread: threading.Thread | None = None
 
     def start(self, ledger: Ledger) -> None:
-        """Look now and then every two seconds. The first to open the index checks all of it: that a word is missing is
-        damage which nobody meets."""
+        """Look now, then every two seconds. The next opening of the index checks all of it, since use would not show
+        that a word is missing."""
         self._ended.clear()
         forget_sound(self._index_db)
         self._look(ledger)
@@ -146,14 +140,14 @@ class WantedIndex:
 
 
 class WatchedVault:
-    """The watcher as a service of the worker: what it sees becomes index.reconcile and review.apply jobs."""
+    """The watcher as a service of the worker: a change becomes an index.reconcile and perhaps a review.apply job."""
 
     def __init__(self, vault: Path) -> None:
         self._vault = vault
         self._watcher: VaultWatcher | None = None
 
     def start(self, ledger: Ledger) -> None:
-        """Walk the vault once, for what nobody saw and for what a new version makes of it, then watch until `stop`."""
+        """Enqueue one walk of the vault, for changes made while no worker ran, then watch until `stop`."""
         from ...index.watcher import VaultWatcher
 
         def changed(paths: frozenset[str] | None) -> None:

@@ -1,4 +1,4 @@
-"""Jobs about session markers: recover.orphans and markers.gc."""
+"""The jobs recover.orphans and markers.gc, which read session markers."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ from ..queue.worklog import Lasting
 log = logging.getLogger(__name__)
 
 IDLE_SECONDS = 30 * 60.0
-"""A session silent for so long is reflected."""
+"""A session that is silent for this long is reflected."""
 CRASH_SECONDS = 60 * 60.0
-"""A session with unread text and no event for so long has crashed."""
+"""A session with unread text that is silent for this long has crashed."""
 MARKER_DAYS = 30
-"""Until the marker of a reflected session is deleted."""
+"""Days after which the marker of a reflected session is deleted."""
 
 
 def recover_handler(settings: Settings) -> Handler:
-    """recover.orphans: a reflect.session job for each session that is silent and not mined to its end.
+    """Make the handler of recover.orphans: it enqueues reflect.session for each silent session that is not mined
+    completely.
 
-    One whose job has died since its last sign of life is passed over: it would die again, every few minutes for ever.
+    Sessions whose job has died since their last activity are left out, because it would die again every few minutes.
     """
     roots = [str(root) for root in settings.transcript_folders]
     unknown = Lasting(log)
@@ -62,7 +63,8 @@ def recover_handler(settings: Settings) -> Handler:
 
 
 def _given_up(settings: Settings, unmined: Sequence[Unmined]) -> set[str]:
-    """Those whose job has died since, for a reason that still holds: the folder of each is known by now."""
+    """Return the sessions whose job has died since, for a reason that still holds; each one's folder is known by
+    now."""
     if not unmined:
         return set()
     died: dict[str, float] = {}
@@ -75,7 +77,7 @@ def _given_up(settings: Settings, unmined: Sequence[Unmined]) -> set[str]:
 
 
 def collect_handler(settings: Settings) -> Handler:
-    """markers.gc: markers of sessions that were reflected long ago are deleted."""
+    """Make the handler of markers.gc: it deletes the markers of sessions that were reflected long ago."""
 
     def handle(job: RunningJob) -> Mapping[str, Json]:
         job.check_owned()

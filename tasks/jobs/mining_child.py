@@ -1,7 +1,7 @@
 """The child process that mines one transcript: `python -m memoryvault.tasks.jobs.mining_child`.
 
-It reads a `MiningRequest` as JSON on stdin and prints a `Mined` as JSON, scrubbed. It writes nothing to disk but a
-model's answers.
+It reads a `MiningRequest` as JSON on stdin and prints a scrubbed `Mined` as JSON. It writes only a model's answers to
+disk.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from ..queue import supervisor
 CANNOT_READ = 3
 """Exit status for a transcript that cannot be read."""
 NO_MODEL = 4
-"""Exit status when the request insists on the local model and it does not answer."""
+"""Exit status if the request insists on the local model and that does not answer."""
 
 
 def child_settings(local_only: bool) -> Settings | None:
-    """The user's settings, with `local_only` without an agent that reads along; None while config.toml is invalid."""
+    """Return the user's settings, with `local_only` without the user's agent; None while config.toml is invalid."""
     try:
         settings = load_settings(os.environ)
     except SettingsError as error:
@@ -34,7 +34,7 @@ def child_settings(local_only: bool) -> Settings | None:
 
 
 def main() -> int:
-    """Run the child."""
+    """Run the child process."""
     supervisor.watch_parent()
     request = MiningRequest(**json.load(sys.stdin))
     try:

@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 
-from ...runtime.errors import VaultUnavailable
 from ...runtime.killpoint import kill_point
 from ...runtime.layout import resolve_within
 from ...runtime.settings import Settings
@@ -34,13 +33,11 @@ from ..queue.worklog import FIELDS
 log = logging.getLogger(__name__)
 
 MINING_SECONDS = 150.0
-VAULT_PAUSE_SECONDS = 10.0
-"""Pause between two attempts to find a vault, whose disk may not be mounted yet."""
 MAX_CANDIDATES_BYTES = 32 * 1024 * 1024
 CHILD = "memoryvault.tasks.jobs.mining_child"
 LEFT_OUT = f"{SWITCH_FILE} leaves its project out"
 ATTEMPTS_WITH_A_MODEL = 2
-"""Later attempts ask no agent, and do not insist on the local model: neither may keep the session from being mined."""
+"""Later attempts ask no agent and do without the local model, so that neither keeps the session from being mined."""
 
 
 def reflect_handler(settings: Settings) -> Handler:
@@ -58,7 +55,7 @@ def reflect_handler(settings: Settings) -> Handler:
         if not is_there(marker.transcript):
             # The host writes it asynchronously; the sweep comes back to it, or finds it dead.
             return {"nothing": "there is no transcript yet"}
-        if is_left_out(marker.cwd):  # Since it was recorded: the hooks record no session of such a project.
+        if is_left_out(marker.cwd):  # The user excluded the project after the hooks had recorded the session.
             _pass_over(settings, marker)
             return {"nothing": LEFT_OUT}
         return mine_session(settings, job, marker, lambda mined: _advance(settings, marker, mined))
@@ -75,28 +72,23 @@ def mine_session(
     run: str | None = None,
     most_waiting: int | None = None,
 ) -> Mapping[str, Json]:
-    """Mine what follows the marker's offset, write it, and have `advance` note how far the session is mined; the
+    """Mine what follows the marker's offset, write it, and call `advance` with how far the session is mined; return the
     counts for the job's history. `run` and `most_waiting`: see `remember`.
 
-    Raises Retry, JobLost; Postpone where a part is left of a long session, or the vault is away.
+    Raises Retry, JobLost, VaultUnavailable; Postpone where a part of a long session is left.
     """
     began = time.monotonic()
     mined = _mine_in_child(settings, job, marker)
     read_again_later(mined.model)
     store = vault_store(settings)
-    try:
-        # A crash before `advance` repeats the write, without effect.
-        with store.lock():
-            job.check_owned()
-            kill_point("before-effect")
-            remembered = remember(
-                mined.candidates, store, settings, host=marker.host, run=run, most_waiting=most_waiting
-            )
-            kill_point("after-effect")
-            job.check_owned()
-            advance(mined)
-    except VaultUnavailable as error:
-        raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error
+    # A crash before `advance` repeats the write, without effect.
+    with store.lock():
+        job.check_owned()
+        kill_point("before-effect")
+        remembered = remember(mined.candidates, store, settings, host=marker.host, run=run, most_waiting=most_waiting)
+        kill_point("after-effect")
+        job.check_owned()
+        advance(mined)
     if remembered.written:
         job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
     for slug in ideas_to_research(store, remembered):
@@ -108,7 +100,7 @@ def mine_session(
         "bad_lines": mined.bad_lines,
         "unconfirmed": mined.unconfirmed,
     }
-    if mined.mined_until > marker.offset:  # Else nothing was new: no line for it.
+    if mined.mined_until > marker.offset:  # Otherwise nothing was new.
         _log_mined(
             marker.session_id,
             marker.cwd,
@@ -126,7 +118,7 @@ LOGGED_AS = {"candidates": "candidates_mined", "saved": "auto_saved", "for_revie
 
 
 def _log_mined(session: str, cwd: str, **counts: Json) -> None:
-    """One line of what a reading of a session came to, in numbers: the log never holds what was said."""
+    """Log one line of counts for a mined session; the log never holds what was said."""
     told = {"auto_saved": 0, "proposed": 0, "inboxed": 0}
     told |= {LOGGED_AS.get(name, name): count for name, count in counts.items() if isinstance(count, int)}
     log.info("session mined", extra={FIELDS: {"session": session, "project": project_of(cwd) or "none", **told}})
@@ -159,7 +151,7 @@ def _mine_in_child(settings: Settings, job: RunningJob, marker: Marker) -> Mined
 
 
 def _pass_over(settings: Settings, marker: Marker) -> None:
-    """Nothing that the session has said until now is mined, even where its project is let in again."""
+    """Mark the transcript as mined to its end, so that it stays unmined even if its project is included again."""
     markers = settings.state.markers
     rewrite_marker(markers, marker.with_offset(transcript_status(marker.transcript).size))
     if has_ended(markers, marker.session_id):

@@ -1,7 +1,7 @@
-"""research.idea: what is known about an idea, looked up within a budget.
+"""The job research.idea: look up what is known about an idea, within a budget.
 
-A child (`research_child`) looks it up; this side plans it, kills it at its deadline, and writes what it left. Network
-is used only if the user has agreed to it (`research.network`).
+A child (`research_child`) does the look-ups; the handler plans them, kills the child at its deadline, and writes its
+results. The network is used only if the user has agreed to it (`research.network`).
 """
 
 from __future__ import annotations
@@ -74,21 +74,21 @@ log = logging.getLogger(__name__)
 
 CHILD = "memoryvault.tasks.jobs.research_child"
 START_SECONDS = 5.0
-"""For the child to start and to end, besides the seconds of the budget."""
+"""Seconds for the child to start and to end, in addition to the budget."""
 WRITE_SECONDS = 20.0
-"""Kept of the job's own time for what comes after the child."""
+"""Seconds of the job's time that are reserved for the work after the child."""
 INDEX_PAUSE_SECONDS = 2.0
 SERVICE_SECONDS = 20.0
-"""So long the recall service is given to load its model."""
+"""Seconds that the recall service gets to load its model."""
 MAX_REPORT_BYTES = 64 * 1024
 FINISHED = frozenset({"done", "partial", LOCAL, "offline"})
-"""done: everything planned; partial: the budget was not enough; local: the user has not agreed to the network;
-offline: nothing answered in any attempt."""
+"""done: everything planned; partial: the budget was too small; local: the user has not agreed to the network; offline:
+nothing answered in any attempt."""
 
 
 @dataclass(frozen=True)
 class WebAccess:
-    """Where the web is. Production uses the default; tests put servers on loopback in its place."""
+    """Addresses of web services. Production uses the defaults; tests replace them by servers on loopback."""
 
     bases: Mapping[str, str] = field(default_factory=dict)
     """Addresses of search engines, by name."""
@@ -97,17 +97,17 @@ class WebAccess:
 
 
 class UnresearchedIdeas:
-    """A service of the worker: at its start, ideas that no research has been asked for are put to it, and those that
-    were looked up on this machine only before the user agreed to the network.
+    """A service of the worker: at its start it requests research of ideas that have none, and of those researched only
+    on this machine before the user agreed to the network.
 
-    So nothing depends on whoever captured the idea having lived to enqueue it.
+    So research does not depend on the process that captured the idea, which may have been killed.
     """
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
 
     def start(self, ledger: Ledger) -> None:
-        """Look once."""
+        """Enqueue the missing research once."""
         try:
             for slug, pass_ in unresearched(self._settings, vault_store(self._settings)):
                 request_research(ledger, slug, pass_)
@@ -115,11 +115,11 @@ class UnresearchedIdeas:
             log.warning("ideas wait for their research: %s", error)
 
     def stop(self) -> None:
-        """Nothing runs."""
+        """Do nothing: no thread is running."""
 
 
 def research_handler(settings: Settings, web: WebAccess | None = None) -> Handler:
-    """The handler of research.idea."""
+    """Make the handler of research.idea."""
     web = web or WebAccess()
 
     def handle(job: RunningJob) -> Mapping[str, Json]:
@@ -140,9 +140,9 @@ def research_handler(settings: Settings, web: WebAccess | None = None) -> Handle
         _write(settings, job, request, idea.path, pass_, state)
         job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
         if state == WAITING and report.again_at:
-            raise Retry("a host's limit is reached: it is asked again then", max(0.0, report.again_at - time.time()))
+            raise Retry("a host's rate limit is reached: trying again later", max(0.0, report.again_at - time.time()))
         if state == WAITING:
-            raise Retry("not everything has answered: what is missing is asked again")
+            raise Retry("not every source answered: the rest is asked again")
         forget_findings(Path(request.folder))
         return {"research": state, "overrun": ", ".join(report.overrun)} if report.overrun else {"research": state}
 
@@ -150,14 +150,14 @@ def research_handler(settings: Settings, web: WebAccess | None = None) -> Handle
 
 
 def _wait_for_index(settings: Settings) -> None:
-    """Postpone the job while what was written is on its way into the index. Raises Postpone."""
+    """Raise Postpone while written notes are not indexed yet."""
     with open_ledger(settings) as ledger:
         if WALK not in ledger.paused() and ledger.list_jobs(["queued", "running"], kind=WALK, most=1):
-            raise Postpone("the index is brought in step first", INDEX_PAUSE_SECONDS)
+            raise Postpone("waiting for the index to be updated", INDEX_PAUSE_SECONDS)
 
 
 def _has_service(settings: Settings) -> bool:
-    """Have the recall service running with its model, where the settings let it start."""
+    """Whether the recall service runs with its model; starts it if the settings allow."""
     if not may_start(settings):
         return False
     with suppress(MemoryVaultError):
@@ -166,7 +166,7 @@ def _has_service(settings: Settings) -> bool:
 
 
 def plan(settings: Settings, web: WebAccess, idea: Entry, pass_: str = "") -> ResearchRequest:
-    """What the child is to do. Everything that may leave the machine is decided here."""
+    """Return the child's request. Everything that may leave the machine is decided here."""
     limits = settings.research
     vault = settings.required_vault_path
     title, summary = scrub(idea.name), scrub(statement_of(idea.body))
@@ -178,7 +178,7 @@ def plan(settings: Settings, web: WebAccess, idea: Entry, pass_: str = "") -> Re
         bases["searxng"] = searxng
     if "searxng" in bases:
         names.insert(0, "searxng")
-    # A slug may be given again to another idea; its budget is not.
+    # A slug may be reused for another idea, but its budget may not.
     own = "" if pass_ == CONSENT_PASS else pass_
     subject = "/".join(part for part in (slug_of(idea.path), idea.surfaced_at or idea.created or "", own) if part)
     return ResearchRequest(
@@ -207,7 +207,7 @@ def plan(settings: Settings, web: WebAccess, idea: Entry, pass_: str = "") -> Re
 
 
 def _place(address: str) -> list[tuple[str, int]]:
-    """Exactly the host and port that the user has named."""
+    """Return exactly the host and port that the user has named."""
     if not address:
         return []
     parts = urlsplit(address)
@@ -219,7 +219,7 @@ def _place(address: str) -> list[tuple[str, int]]:
 
 
 def _notes_root(vault: Path, home: str) -> str | None:
-    """The Obsidian vault around MemoryVault/; a home folder that is none is not gone through."""
+    """Return the Obsidian vault around MemoryVault/; '' for a home folder, which is not searched."""
     root = vault.parent
     if (root / ".obsidian").is_dir():
         return str(root)
@@ -228,7 +228,7 @@ def _notes_root(vault: Path, home: str) -> str | None:
 
 
 def _run_child(settings: Settings, job: RunningJob, request: ResearchRequest) -> Report:
-    """Run it for what is left of the idea's time. Past that it is killed, and what it left is used."""
+    """Run the child for the rest of the idea's time. After that it is killed, and its results so far are used."""
     book = SpendingBook(settings.state.state_db, PURPOSE)
     left = book.left(request.subject, request.cap("seconds"))
     if left < 1:
@@ -268,7 +268,7 @@ def _state(report: Report, request: ResearchRequest, last: bool) -> str:
 
 
 def _write(settings: Settings, job: RunningJob, request: ResearchRequest, path: str, pass_: str, state: str) -> None:
-    """The notes, then the idea's own; again after a crash, it writes what is missing."""
+    """Write the research notes, then the idea's note. Repeated after a crash, it writes what is missing."""
     store = vault_store(settings)
     folder = Path(request.folder)
     findings = findings_in(folder)
@@ -280,16 +280,15 @@ def _write(settings: Settings, job: RunningJob, request: ResearchRequest, path: 
         for finding in findings:
             if finding.body:
                 _write_note(store, path.rpartition("/")[0], finding, replace_old=bool(pass_))
-                kill_point("research-note-written")
         _write_receipt(settings, store, request, path, pass_, state, findings)
         unlink_deleted(store, [path.rpartition("/")[0]])
         kill_point("after-effect")
 
 
 def _write_note(store: VaultStore, folder: str, finding: Finding, *, replace_old: bool) -> None:
-    """A note that is there stays (an earlier attempt wrote it, or the user), unless another pass was asked for; one
-    that the user has edited stays then, too, and what is new goes beside it."""
-    # A title of a page is text of strangers, too, and its heading is the one line of the note that is not quoted.
+    """Write one note. An existing one stays (an earlier attempt or the user wrote it) unless another pass was
+    requested; a note that the user has edited stays then, too, and the new one is written beside it."""
+    # A page's title is untrusted text, too, and its heading is the only line of the note that is not quoted.
     title = _scrubbed(one_line(finding.title))
     body = _scrubbed(f"# {title}\n\n{finding.body}")
     fields: dict[str, str | bool | Scrubbed] = {"kind": RESEARCH_KIND, "status": "incubating"}
@@ -336,7 +335,7 @@ def _write_receipt(
     def settled() -> None:
         idea = store.read(path)
         fields = {"research": _scrubbed(state), "research_pass": _scrubbed(pass_) if pass_ else None}
-        # `updated` stays: this is no engagement of the user with the idea.
+        # `updated` stays: this is no activity of the user.
         body = _scrubbed(with_receipt(idea.body, section))
         store.update(path, idea.content_hash, fields={**fields, "updated": idea.updated}, body=body)
 

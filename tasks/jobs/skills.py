@@ -1,4 +1,4 @@
-"""skills.index: skills on this machine are indexed."""
+"""The job skills.index: keep one entry for each skill on this machine."""
 
 from __future__ import annotations
 
@@ -8,33 +8,28 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from ...pipelines.skills import Skill
-from ...runtime.errors import VaultUnavailable
 from ...runtime.layout import home_folder
 from ...runtime.settings import Settings
 from ...services.skills import Scan, all_roots, index_skills
 from ...services.stores import vault_store
 from ..queue.child_job import run_json_child
-from ..queue.job import Handler, Postpone, RunningJob
+from ..queue.job import Handler, RunningJob
 from ..queue.kinds import Json
 
 CHILD = "memoryvault.services.skills"
 SCAN_SECONDS = 240.0
 MAX_SCAN_BYTES = 64 << 20
-VAULT_PAUSE_SECONDS = 30.0
 
 
 def skills_handler(settings: Settings) -> Handler:
-    """The handler of skills.index."""
+    """Make the handler of skills.index."""
 
     def handle(job: RunningJob) -> Mapping[str, Json]:
         store = vault_store(settings)
-        try:
-            store.require_vault()
-            found = _scan_in_child(settings, job)
-            with store.lock():
-                result = index_skills(found, store, job.check_owned)
-        except VaultUnavailable as error:
-            raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error
+        store.require_vault()
+        found = _scan_in_child(settings, job)
+        with store.lock():
+            result = index_skills(found, store, job.check_owned)
         if result.changed:
             job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
         return {**asdict(replace(result, warnings=())), "warnings": len(result.warnings)}
@@ -59,7 +54,7 @@ def _scan_in_child(settings: Settings, job: RunningJob) -> Scan:
 
 
 def scan_from_json(value: Mapping[str, Any]) -> Scan:
-    """What the child printed. Raises KeyError, TypeError for anything else."""
+    """Restore the scan that the child printed. Raises KeyError or TypeError for anything else."""
     return Scan(
         skills=tuple(Skill(**skill) for skill in value["skills"]),
         unreadable=tuple(value["unreadable"]),

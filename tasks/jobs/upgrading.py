@@ -1,4 +1,4 @@
-"""model.upgrade: all passages are embedded with another model."""
+"""The job model.upgrade: embed all passages with another model, then put it in force."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 
 from ...index.models import wanted_model
-from ...runtime.errors import IndexUnavailable, ModelUnavailable
+from ...runtime.errors import ModelUnavailable
 from ...runtime.killpoint import kill_point
 from ...runtime.settings import Settings
 from ...services.stores import open_index
@@ -21,25 +21,22 @@ log = logging.getLogger(__name__)
 
 CHILD = "memoryvault.services.upgrading"
 SLICE_SECONDS = 240.0
-"""After so long the child ends and the job goes to the end of the line: it keeps no worker from other work."""
+"""How long one child embeds; then the job is postponed, so that it does not hold up other work."""
 LOAD_SECONDS = 180.0
-"""Granted to a child on top, for loading the model and its last batch."""
+"""Additional time for a child to load the model and to end its last batch."""
 
 
 def upgrade_handler(settings: Settings) -> Handler:
-    """model.upgrade: embeds for a while, then goes to the end of the line; at the end it swaps."""
+    """Make the handler of model.upgrade. Its argument `model` is the model's name."""
 
     def handle(job: RunningJob) -> Mapping[str, Json]:
         model = str(job.args["model"])
         if wanted_model(settings) != model:
             return {"given_up": "the settings name another model by now"}
-        try:
-            with open_index(settings) as store:
-                pending, has_vectors, in_force = store.pending_count(model), store.has_vectors, store.in_force()
-        except IndexUnavailable as error:
-            raise Postpone(str(error)) from error
+        with open_index(settings) as store:
+            pending, has_vectors, in_force = store.pending_count(model), store.has_vectors, store.in_force()
         if not has_vectors:
-            raise Dead("sqlite-vec cannot be loaded here: recall works on keywords only, with whatever model")
+            raise Dead("sqlite-vec cannot be loaded here: recall uses keywords only, with any model")
         if in_force == model and pending == 0:
             return {"model": model}
         report = _in_child(job, settings, request_of(settings, model, SLICE_SECONDS))
@@ -49,7 +46,7 @@ def upgrade_handler(settings: Settings) -> Handler:
             raise Dead(str(error)) from error
         if not complete:
             raise Postpone(f"{report.remaining} texts to go", seconds=1.0)
-        kill_point("before-swap")
+        kill_point("before-effect")
         job.check_owned()
         put_in_force(settings, model)
         log.info("%s answers from now on", model)

@@ -1,4 +1,4 @@
-"""logs.rotate: what grows is cut, what is old is deleted, what can't be derived is copied."""
+"""The job logs.rotate: rotate logs, delete old files, and copy the databases that cannot be derived."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ from .research_child import PURPOSE as RESEARCH_FOLDER
 ROTATE_DAYS = 7
 SCAN, LAST_RUN = "upkeep", "logs.rotate"
 STRIDE_SECONDS = 2 * SECONDS_PER_DAY
-"""So far may the clock go on from one run to the next before it has leapt, and so long must it stand the test then."""
+"""A larger step of the clock between two runs is suspected to be wrong, and trusted after this time."""
 KEEP_DAYS = 30
 ROTATE_BYTES = 50_000_000
-"""A log that grows faster than its week is rotated at this size."""
+"""A log that reaches this size is rotated before its week is over."""
 HISTORY_DAYS = 30
-"""Finished jobs older than this are deleted; dead ones stay until somebody has looked at them."""
+"""Finished jobs older than this are deleted; dead ones stay until the user has handled them."""
 STALE_TEMPORARY_SECONDS = 3600.0
 STDERR_BYTES = 1_000_000
 ANSWER_DAYS = 7
 FINDINGS_DAYS = 7
-"""An idea's research comes back to what it has found within two days; that of one which is gone never does."""
+"""Research continues from its findings within two days; those of a deleted idea are never used."""
 PRUNE_JOBS = 2000
-"""Per transaction: a hook must not wait for it."""
+"""Number of jobs per transaction, so that a hook does not wait for long."""
 
 
 def rotate_handler(settings: Settings) -> Handler:
-    """The handler of logs.rotate."""
+    """Make the handler of logs.rotate."""
 
     def handle(job: RunningJob) -> Mapping[str, Json]:
         job.check_owned()
@@ -71,18 +71,18 @@ def rotate_handler(settings: Settings) -> Handler:
 
 
 def steady_time(runs: Cursors, now: float) -> float:
-    """The time by which things are old enough to be deleted: Unix seconds, `now` at most.
+    """Return the Unix time by which files are old enough to be deleted, at most `now`.
 
-    A machine that starts with a date a year ahead runs the slots it seems to have missed within seconds, that of the
-    next morning after them, and the user would lose what is kept for 30 days. So a leap is believed once the clock has
-    run on for two days from there; who comes back from a holiday has things deleted two days later.
+    A machine that starts with a date a year ahead would run the missed slots within seconds, and the user would lose
+    files that are kept for 30 days. So a leap of the clock is trusted only when two more days have passed; after a
+    long absence, files are deleted two days later than usual.
     """
     last = runs.get(LAST_RUN) or {"at": now}
     believed, leapt_at = float(last["at"]), float(last.get("leapt_at", now))
     if now <= believed + STRIDE_SECONDS or now >= leapt_at + STRIDE_SECONDS:
         runs.set(LAST_RUN, {"at": now})
         return now
-    # A leap back out of the future, but not all the way, is one of its own.
+    # A step back from the future that does not go all the way is another leap.
     runs.set(LAST_RUN, {"at": believed, "leapt_at": min(now, leapt_at)})
     return believed + STRIDE_SECONDS
 
@@ -99,9 +99,9 @@ def _prune(settings: Settings, job: RunningJob, ahead_seconds: float) -> int:
 
 
 def rotate_logs(state: StatePaths, now: float) -> list[str]:
-    """Rename logs whose first line is a week old to `<name>.<date>`; the names of those that were.
+    """Rename logs whose first line is a week old to `<name>.<date>`; return their names.
 
-    Every writer opens the file for each line, so none goes on writing into a file that was renamed.
+    Writers open the file for each line, so none continues in a renamed file.
     """
     rotated = []
     for path in (Path(state.log_file), Path(state.receipts)):
@@ -115,7 +115,7 @@ def rotate_logs(state: StatePaths, now: float) -> list[str]:
                     path.rename(target)
                     rotated.append(path.name)
     for path in Path(state.log).glob("*.stderr"):
-        # A running program holds it open for appending: cut, not renamed.
+        # A running program keeps this one open for appending, so it is truncated and not renamed.
         with contextlib.suppress(OSError):
             if path.stat().st_size > STDERR_BYTES:
                 os.truncate(path, 0)
@@ -124,9 +124,9 @@ def rotate_logs(state: StatePaths, now: float) -> list[str]:
 
 
 def delete_old(state: StatePaths, now: float) -> int:
-    """Delete rotated logs, databases set aside and snapshots of settings, 30 days after; how many files."""
+    """Delete rotated logs, damaged databases and snapshots of settings after 30 days; return how many files."""
     log, root = Path(state.log), Path(state.root)
-    # A snapshot of the settings is for one environment; whoever still needs one that goes compiles it again.
+    # A snapshot of the settings is for one environment, and is compiled again when needed.
     snapshots = (root.parent / "run").glob("hooks-*.snapshot")
     set_aside = (*root.glob("*.db.damaged-*"), *root.glob("*.db.corrupt-*"))  # The latter are indexes.
     old = (*log.glob("*.jsonl.*"), *log.glob("*.log.*"), *set_aside, *snapshots)
@@ -134,8 +134,8 @@ def delete_old(state: StatePaths, now: float) -> int:
 
 
 def clean_temporaries(state: StatePaths, now: float) -> int:
-    """Delete what killed writers left half written, and answers of models and findings of research that nobody came
-    back for; how many files."""
+    """Delete temporary files of killed writers, and models' answers and research findings that are no longer needed;
+    return how many files."""
     cache = Path(state.cache)
     left = (
         *Path(state.spool).glob("*.tmp"),
@@ -170,7 +170,7 @@ def _delete(paths: Iterable[Path], before: float) -> int:
 
 
 def _begun_at(path: Path) -> float | None:
-    """Unix time of the first line; of the file's last change if that line has none; None when it is empty."""
+    """Return the Unix time of the first line; else of the file's last change; None if the file is empty."""
     with path.open("rb") as file:
         first = file.readline(65_536)
         changed = os.fstat(file.fileno()).st_mtime

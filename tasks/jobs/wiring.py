@@ -1,4 +1,4 @@
-"""Where the worker is put together: its handlers, its services, its limits."""
+"""Build the worker from its handlers, services and limits."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from .written_decisions import DecisionsAtStart
 
 
 def policies_of(settings: Settings) -> Mapping[str, KindPolicy]:
-    """The limits of each kind. A model takes its time over a session: it gets one thread, the others stay free."""
+    """Return the limits of each kind. A model is slow with a session, so it gets one thread and the others stay
+    free."""
     if settings.reflection.miner == "local":
         return POLICIES
     return {**POLICIES, "reflect.session": replace(POLICIES["reflect.session"], concurrency=1)}
 
 
 def build_worker(settings: Settings, *, watch: bool, is_outdated: Callable[[], bool] = lambda: False) -> Worker:
-    """The worker of this vault; `watch` follows edits while it runs, `is_outdated` tells that the settings hold no
-    more."""
+    """Build the worker of this vault; `watch` follows edits while it runs, `is_outdated` says whether the settings have
+    changed."""
     times = worker_times(settings.environment)
     context = WorkerContext(
         state=settings.state,
@@ -38,7 +39,7 @@ def build_worker(settings: Settings, *, watch: bool, is_outdated: Callable[[], b
         is_outdated=is_outdated,
     )
     able = handlers(settings)
-    if watch:  # It lives long: an update that is installed under it must not bring in half of itself.
+    if watch:  # It runs for long, and an update installed meanwhile must not be half imported.
         from ...index import watcher  # noqa: F401  # Its service would import it later.
 
         for each in able.values():

@@ -1,6 +1,6 @@
-"""A step of a job in a child process that runs a module of this package: bytes on its stdin, an answer on its stdout.
+"""Run a step of a job in a child process: JSON on stdin, an answer on stdout.
 
-What may crash, hang or grow without bound runs there, under the deadline of the job.
+It is used for what may crash, hang or grow without bound, and runs within the job's deadline.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ def run_json_child(
     max_stdout_bytes: int = supervisor.MAX_STDOUT_BYTES,
     dead_status: int | None = None,
 ) -> T:
-    """Send `request` as JSON to a child that runs `module`, and parse what it prints.
+    """Send `request` as JSON to a child that runs `module`, and parse its output.
 
     `verb` and `answer` word the errors: "mining failed", "mining printed no candidates". `parse` raises ValueError,
     KeyError or TypeError for output that it cannot read.
 
-    It has the environment that the settings allow a child. Raises Retry when it fails, is killed, exceeds the deadline,
-    or prints too much or what cannot be parsed; Dead when it exits with `dead_status`; JobLost.
+    The child has the environment that the settings allow. Raises Retry if it fails, is killed, exceeds the deadline, or
+    prints too much or invalid output; Dead if it exits with `dead_status`; JobLost.
     """
     result = job.run_child(
         [sys.executable, "-m", module],

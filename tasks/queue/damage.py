@@ -1,7 +1,7 @@
-"""A damaged database is set aside with its date, and replaced: nothing of the broken file is ever deleted here.
+"""Set a damaged database aside under a dated name, and replace it. A broken file is never deleted here.
 
-queue.db starts empty and is filled again from the spool and the session markers; state.db, which nothing else knows,
-comes back from its daily copy.
+queue.db starts empty and is filled again from the spool and the session markers; state.db, which has no other source,
+is restored from its daily copy.
 """
 
 from __future__ import annotations
@@ -33,24 +33,25 @@ _SIDE_FILES = ("-wal", "-shm", "-journal")
 
 @dataclass(frozen=True)
 class OpenedQueue:
-    """A ledger that works, and what had to be done for it."""
+    """A working ledger, and what had to be done for it."""
 
     ledger: Ledger
     rebuilt: bool
-    """It is new: spool and markers must be looked through."""
+    """The file is new: spool and markers must be read."""
     note: str | None
-    """What the user should know, in one line."""
+    """A line for the user, if something was done."""
 
 
 def open_queue(state: StatePaths, *, policies: Mapping[str, KindPolicy] = POLICIES, busy_seconds: float) -> OpenedQueue:
-    """The ledger of this state folder; a damaged file is set aside first. Only for who holds the worker's lock.
+    """Return the ledger of this state folder; a damaged file is set aside first. The caller must hold the worker's
+    lock.
 
     Raises QueueUnavailable (locked, read-only, disk full) and SchemaTooNew, as Ledger does.
     """
     path = Path(state.queue_db)
     ledger = note = None
     damage = find_damage(path, schema.SHAPE)
-    if damage is None and not is_readable_anew(path):  # Of a large file, which `find_damage` does not read through.
+    if damage is None and not is_readable_anew(path):  # For a large file, which `find_damage` does not read completely.
         damage = "its newest job can't be read"
     if damage is None:
         try:
@@ -72,9 +73,9 @@ def open_queue(state: StatePaths, *, policies: Mapping[str, KindPolicy] = POLICI
 
 
 def finish_rebuilding(state: StatePaths, ledger: Ledger, quiet_seconds: float) -> int:
-    """Make the jobs of unmined sessions again, then note that queue.db is complete; how many jobs.
+    """Recreate the jobs of unmined sessions, then mark queue.db as complete; return how many jobs.
 
-    Killed before the end, the next start does it all again, to no further effect.
+    If killed, the next start repeats it, which has no further effect.
     """
     made = requeue_unmined(state, ledger, quiet_seconds)
     ledger.mark_complete()
@@ -82,9 +83,9 @@ def finish_rebuilding(state: StatePaths, ledger: Ledger, quiet_seconds: float) -
 
 
 def set_aside(path: Path) -> Path:
-    """Rename a database and what belongs to it to `<name>.damaged-<date>`; the new name."""
+    """Rename a database and its log files to `<name>.damaged-<date>`; return the new name."""
     kept_as = _name_aside(path)
-    # Its log last: SQLite deletes a log that lies beside no database, but would read one beside a new database.
+    # The log last: SQLite deletes a log without a database, but would read one beside a new database.
     for ending in ("", *_SIDE_FILES):
         with contextlib.suppress(FileNotFoundError):
             os.rename(f"{path}{ending}", f"{kept_as}{ending}")
@@ -101,9 +102,9 @@ def _name_aside(base: Path) -> Path:
 
 
 def requeue_unmined(state: StatePaths, ledger: Ledger, quiet_seconds: float) -> int:
-    """Enqueue the reflection of every session whose marker says that there is text to mine; how many.
+    """Enqueue the reflection of every session whose marker shows unmined text; return how many.
 
-    Due when the session's quiet period ends, so that a live session is not cut into pieces.
+    They are due when the session's quiet period ends, so that a live session is not mined in pieces.
     """
     jobs = []
     for session in list_markers(state.markers):
@@ -124,14 +125,14 @@ def requeue_unmined(state: StatePaths, ledger: Ledger, quiet_seconds: float) -> 
 
 
 def backup_of(path: Path) -> Path:
-    """Where the daily copy of a database is kept."""
+    """Return the path of a database's daily copy."""
     return path.parent / "backup" / path.name
 
 
 def back_up(path: Path) -> bool:
-    """Copy a sound database to its `backup_of`, complete or not at all; False if there is none or it is damaged.
+    """Copy a sound database to its `backup_of`, atomically; return False if there is none or it is damaged.
 
-    A damaged file never takes the place of a good copy.  Raises OSError, QueueUnavailable.
+    A damaged file never replaces a good copy. Raises OSError, QueueUnavailable.
     """
     if not path.exists():
         return False
@@ -150,7 +151,7 @@ def _copy(path: Path, target: Path) -> bool:
             contextlib.closing(sqlite3.connect(temporary)) as copy,
         ):
             source.backup(copy)
-            copy.execute("PRAGMA journal_mode = delete")  # One file, whole in itself.
+            copy.execute("PRAGMA journal_mode = delete")  # So that the copy is a single file.
         _sync(temporary)
         os.replace(temporary, target)
         _sync(target.parent)
@@ -162,10 +163,9 @@ def _copy(path: Path, target: Path) -> bool:
 
 
 def restore_if_damaged(path: Path, shape: Shape | None = None) -> str | None:
-    """Set a broken database aside and put its daily copy in its place; what was done, None if it is sound.
+    """Set a broken database aside and restore its daily copy; return what was done, None if it is sound.
 
-    Of several processes that find it broken one does so, once nobody has it open any more (`keep_in_place`). Raises
-    OSError.
+    Only one of several processes does so, when nobody has the file open any more (`keep_in_place`). Raises OSError.
     """
     if not path.exists() or find_damage(path, shape) is None:
         return None
@@ -174,14 +174,14 @@ def restore_if_damaged(path: Path, shape: Shape | None = None) -> str | None:
 
 
 LOCK_SECONDS = 20.0
-"""Longer than any transaction: beyond it whoever holds the lock was stopped, and nobody shall hang with it."""
+"""Longer than any transaction: a process that holds the lock for longer was stopped, and must not block others."""
 LOCK_POLL_SECONDS = 0.01
 
 
 @contextlib.contextmanager
 def keep_in_place(path: Path) -> Iterator[None]:
-    """Keep the file from being replaced by its copy while it is open: SQLite finds a database's log by its name, so
-    whoever still had the old file open would write into the log of the new one. Raises OSError.
+    """Keep the file from being replaced while it is open. SQLite finds a database's log by its name, so a process with
+    the old file open would write into the log of the new one. Raises OSError.
     """
     with _lock_beside(path, fcntl.LOCK_SH):
         yield
@@ -189,7 +189,7 @@ def keep_in_place(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def replacement_lock(path: Path) -> Iterator[None]:
-    """Hold the lock under which one process at a time replaces a file that nobody has open. Raises OSError."""
+    """Hold the lock for replacing a file that nobody has open, one process at a time. Raises OSError."""
     with _lock_beside(path, fcntl.LOCK_EX):
         yield
 
@@ -224,7 +224,7 @@ def _restore(path: Path, damage: str, shape: Shape | None) -> str:
     for ending in _SIDE_FILES:
         with contextlib.suppress(FileNotFoundError):
             os.rename(f"{path}{ending}", f"{kept_as}{ending}")
-    # Never without a file of this name: who found none would make one, and work in it while it is replaced.
+    # A file of this name must always exist: otherwise another process would create one, and lose its work.
     try:
         os.link(path, kept_as)
     except OSError:  # Some file systems have no links.
@@ -238,7 +238,7 @@ def _restore(path: Path, damage: str, shape: Shape | None) -> str:
 
 
 def _restore_pauses(ledger: Ledger, source: Path) -> None:
-    """Schedules' last slots and what the user paused, where the ledger has nothing of it."""
+    """Restore schedules' last slots and the user's pauses if the ledger has none."""
     schedules, pauses = [], []
     if not source.exists() or find_damage(source, schema.SHAPE) is not None:
         return

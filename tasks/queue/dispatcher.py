@@ -1,4 +1,4 @@
-"""The worker's clockwork: sends messages for due jobs, takes in the spool, runs schedules and the reconciler."""
+"""The worker's dispatcher: sends messages for due jobs, reads the spool, runs schedules and the reconciler."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SCHEDULE_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class Clockwork:
-    """The parts that a dispatcher drives; shared by the ones that replace a dead one."""
+    """The parts that a dispatcher drives; kept when a dead dispatcher is replaced."""
 
     ledger: Ledger
     wakeup: Wakeup
@@ -34,7 +34,7 @@ class Clockwork:
     closed: Callable[[], bool]
     """True while nothing may start: switched off, or the worker is leaving."""
     check: Callable[[], None]
-    """Called with each reconciliation: may tell the worker to leave."""
+    """Called at each reconciliation; may tell the worker to leave."""
     poll_seconds: float
     reconcile_seconds: float
 
@@ -42,7 +42,7 @@ class Clockwork:
 class Dispatcher(BaseProcess):  # type: ignore[misc]
     """Runs as the scheduler process of huey's consumer.
 
-    One loop is one turn: at most `poll_seconds` after the last, at once when it is woken.
+    It takes a turn at least every `poll_seconds`, and at once when it is woken.
     """
 
     process_name = "Dispatcher"
@@ -56,7 +56,7 @@ class Dispatcher(BaseProcess):  # type: ignore[misc]
         self._failing = False
 
     def loop(self, now: object = None) -> None:
-        """One turn; then wait."""
+        """Take one turn, then wait."""
         calls = self._clockwork.wakeup.calls
         try:
             self._turn()

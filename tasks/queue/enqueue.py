@@ -1,4 +1,4 @@
-"""Enqueueing by commands: a ledger row and its message, and the worker woken."""
+"""Enqueue jobs from commands: a ledger row with its message, and a wake-up of the worker."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from .ledger import Ledger
 from .wakeup import wake_worker
 
 COMMAND_PATIENCE_SECONDS = 2.0
-"""How long a command waits for the queue; what it did to the files stands without it."""
+"""How long a command waits for the queue. Its changes of files do not depend on it."""
 
 
 def open_ledger(settings: Settings, *, busy_seconds: float = COMMAND_PATIENCE_SECONDS) -> Ledger:
-    """The ledger of this vault, whose commits wake the worker. Raises QueueUnavailable, SchemaTooNew."""
+    """Return the ledger of this vault, whose commits wake the worker. Raises QueueUnavailable, SchemaTooNew."""
     state = settings.state
     ensure_state(state)
     return Ledger(state.queue_db, busy_seconds=busy_seconds, wakeup=lambda: wake_worker(state.wake_socket, __version__))
 
 
 def enqueue(settings: Settings, kind: str, args: Mapping[str, Json] | None = None, *, unique_key: str) -> int:
-    """Enqueue one job that is due now; its id. Raises QueueUnavailable."""
+    """Enqueue one job that is due now; return its id. Raises QueueUnavailable."""
     with open_ledger(settings) as ledger:
         return ledger.enqueue(kind, args, unique_key=unique_key)
 
 
 def request_indexing(settings: Settings) -> bool:
-    """Ask for the files to be indexed; False when the queue could not be reached.
+    """Enqueue the indexing of files; return False if the queue is unavailable.
 
-    That is no failure of what was written: the next walk of the vault finds it in any case.
+    That is not an error of the change: the next walk of the vault finds it in any case.
     """
     try:
         enqueue(settings, "index.reconcile", unique_key="index.reconcile")

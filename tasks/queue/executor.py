@@ -9,11 +9,9 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 
-from ...runtime.errors import ModelUnavailable, QueueUnavailable, VaultUnavailable
+from ...runtime.errors import IndexUnavailable, ModelUnavailable, QueueUnavailable, VaultUnavailable
 from ...runtime.killpoint import kill_point
-from .app import EndAndTake
 from .job import Dead, Handler, JobLost, Postpone, Retry, RunningJob
 from .kinds import ArgsInvalid, Json, validate_args
 from .ledger import Claim, Ledger
@@ -26,19 +24,12 @@ POSTPONE_SECONDS = 30.0
 _FULL_OR_READ_ONLY = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
 
 
-@dataclass
-class Tally:
-    """How the attempts of this worker ended."""
-
-    outcomes: Counter[str] = field(default_factory=Counter)
-    """done, retried, dead, postponed, lost, overdue"""
-
-
 class Executor:
     """Runs claims with the handlers; one per worker."""
 
     def __init__(self, ledger: Ledger, handlers: Mapping[str, Handler], lease_seconds: float) -> None:
-        self.tally = Tally()
+        self.outcomes: Counter[str] = Counter()
+        """How attempts ended: done, retried, dead, postponed, lost, overdue."""
         self._ledger = ledger
         self._handlers = handlers
         self._lease_seconds = lease_seconds
@@ -50,8 +41,8 @@ class Executor:
 
     # ---- running
 
-    def run(self, claim: Claim, end_and_take: EndAndTake = lambda end: end()) -> None:
-        """Run one claimed attempt to its recorded end.  Raises nothing."""
+    def run(self, claim: Claim) -> None:
+        """Run one claimed attempt and record how it ended. Raises nothing."""
         kill_point("after-claim")
         try:
             job = self._prepare(claim)
@@ -63,7 +54,7 @@ class Executor:
         with self._lock:
             self._running[claim.owner] = job
         try:
-            self._attempt(job, self._handlers[claim.kind], end_and_take)
+            self._attempt(job, self._handlers[claim.kind])
         finally:
             with self._lock:
                 self._running.pop(claim.owner, None)
@@ -71,20 +62,20 @@ class Executor:
     def _prepare(self, claim: Claim) -> RunningJob:
         policy = self._ledger.policies.get(claim.kind)
         if policy is None or claim.kind not in self._handlers:
-            raise ArgsInvalid(f"this version knows no job kind {claim.kind!r}")
+            raise ArgsInvalid(f"this version has no job kind {claim.kind!r}")
         try:
             args = json.loads(claim.args)
         except ValueError as error:
             raise ArgsInvalid(f"arguments are not JSON: {error}") from error
         return RunningJob(self._ledger, claim, validate_args(claim.kind, args, self._ledger.policies), policy)
 
-    def _attempt(self, job: RunningJob, handler: Handler, end_and_take: EndAndTake) -> None:
+    def _attempt(self, job: RunningJob, handler: Handler) -> None:
         claim, ledger = job.claim, self._ledger
         try:
             result = handler(job)
             kill_point("before-completion")
             job.ending = True
-            self._record(claim, "done", lambda: end_and_take(lambda: ledger.complete(claim, _as_json(result))))
+            self._record(claim, "done", lambda: ledger.complete(claim, _as_json(result)))
         except JobLost:
             self._count("lost")
         except Dead as error:
@@ -97,7 +88,7 @@ class Executor:
         except Postpone as error:
             reason, seconds = str(error), error.seconds
             self._record(claim, "postponed", lambda: ledger.postpone(claim, reason, seconds))
-        except (VaultUnavailable, ModelUnavailable, QueueUnavailable) as error:
+        except (VaultUnavailable, IndexUnavailable, ModelUnavailable, QueueUnavailable) as error:
             reason = str(error)
             self._record(claim, "postponed", lambda: ledger.postpone(claim, reason, POSTPONE_SECONDS))
         except OSError as error:
@@ -121,7 +112,7 @@ class Executor:
         self._record(claim, name, lambda: self._ledger.fail(claim, reason, after_seconds=after_seconds) is not None)
 
     def _record(self, claim: Claim, outcome: str, write: Callable[[], bool]) -> None:
-        """Write the end of an attempt; a locked file is waited for as long as that makes sense."""
+        """Write the end of an attempt, and retry for RECORD_GIVE_UP_SECONDS where queue.db is locked."""
         give_up = time.monotonic() + RECORD_GIVE_UP_SECONDS
         while True:
             try:
@@ -141,23 +132,23 @@ class Executor:
 
     def _count(self, outcome: str) -> None:
         with self._lock:
-            self.tally.outcomes[outcome] += 1
+            self.outcomes[outcome] += 1
         self._ended.set()
 
     # ---- waiting
 
     def wait_for_an_end(self, seconds: float) -> None:
-        """Return when an attempt has ended since the last call, at the latest after that time."""
+        """Return when an attempt has ended since the last call, or after that time."""
         self._ended.wait(seconds)
         self._ended.clear()
 
     def running(self) -> list[RunningJob]:
-        """The attempts in progress."""
+        """Return the attempts in progress."""
         with self._lock:
             return list(self._running.values())
 
     def abandon(self) -> int:
-        """Give back what still runs and stop its children; returns how many."""
+        """Release the running jobs, stop their children, and return how many there were."""
         jobs = self.running()
         for job in jobs:
             try:
@@ -170,7 +161,7 @@ class Executor:
     # ---- the heart
 
     def start_heart(self, beat: Callable[[], None]) -> None:
-        """Extend leases and call `beat` three times per lease, in a thread of its own."""
+        """Start a thread that extends leases and calls `beat` three times per lease."""
         self._heart = threading.Thread(target=self._beat_forever, args=(beat,), name="heart", daemon=True)
         self._heart_stopped = threading.Event()
         self._heart.start()
@@ -183,7 +174,7 @@ class Executor:
             self._heart.join(timeout=5.0)
 
     def check_soon(self) -> None:
-        """Somebody may have cancelled what runs: let the heart look now."""
+        """Check now whether a running job was cancelled, instead of at the next heartbeat."""
         if self._running:
             self._beat_now.set()
 
@@ -195,7 +186,7 @@ class Executor:
                 self.extend_leases()
                 failing = False
             except QueueUnavailable as error:
-                if not failing:  # Said once, not at every beat.
+                if not failing:  # One warning, not one for each beat.
                     log.warning("heartbeat failed: %s", error)
                 failing = True
             except Exception:
@@ -204,14 +195,14 @@ class Executor:
             self._beat_now.clear()
 
     def extend_leases(self) -> None:
-        """One heartbeat: extend, notice lost claims, give up attempts far past their deadline."""
+        """Extend the leases once, notice lost claims, and give up attempts far past their deadline."""
         jobs = self.running()
         for job in jobs:
             if job.overdue and not job.lost.is_set():
                 reason = f"did not end at its deadline of {job.policy.deadline_seconds:.0f} s"
                 if self._ledger.fail(job.claim, reason):
                     self._count("overdue")
-                job.lost.set()  # Only now: a handler that waits for it must not end the attempt first.
+                job.lost.set()  # After `fail`: a handler that waits for it must not end the attempt first.
         kept = [job for job in jobs if not job.lost.is_set()]
         if not kept:
             return
@@ -223,7 +214,7 @@ class Executor:
 
 
 def _as_json(result: Mapping[str, Json] | None) -> Mapping[str, Json] | None:
-    """What the history can hold: the effect has happened, so an odd result must not fail the job."""
+    """Return what the history can hold: the effect has happened, so an odd result must not fail the job."""
     if result is None:
         return None
     try:

@@ -1,7 +1,7 @@
 """Run a foreign command so that it dies with our worker: `python -I -S guard.py FD command argument...`.
 
-The guard leads the process group.  FD is the read end of a pipe that the worker holds open; when it closes,
-the worker is gone, and the guard kills the group.  For our own children `supervisor.watch_parent` does it.
+The guard leads the process group. FD is the read end of a pipe that the worker holds open; when it closes,
+the worker is gone, and the guard kills the group. For our own children `supervisor.watch_parent` does it.
 """
 
 import os

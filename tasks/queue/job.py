@@ -1,4 +1,4 @@
-"""What a job handler sees: the running job, and the ways in which it may end."""
+"""What a job handler sees: the running job, and the exceptions by which it may end."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from .kinds import Json, KindPolicy
 from .ledger import Claim, Due, Ledger
 
 LATE_SECONDS = 2.0
-"""A child is killed at the deadline; a handler's thread is given up this much later."""
+"""A handler's thread is given up this long after the deadline, at which a child is killed."""
 
 
 class Retry(Exception):
-    """This attempt failed; try again after the kind's backoff, or after that time."""
+    """This attempt failed; try again after the kind's backoff, or after the given time."""
 
     def __init__(self, reason: str, after_seconds: float | None = None) -> None:
         super().__init__(reason)
@@ -28,7 +28,7 @@ class Dead(Exception):
 
 
 class Postpone(Exception):
-    """Something outside is missing (vault, model, disk space): try later, do not count this attempt."""
+    """Something outside is missing (vault, model, disk space): try later without counting this attempt."""
 
     def __init__(self, reason: str, seconds: float = 30.0) -> None:
         super().__init__(reason)
@@ -36,11 +36,11 @@ class Postpone(Exception):
 
 
 class JobLost(Exception):
-    """The claim no longer holds (cancelled, lease expired, worker leaving): stop, have no further effect."""
+    """The claim no longer holds (cancelled, lease expired, worker leaving): stop without further effects."""
 
 
 class RunningJob:
-    """One attempt of a job.  The worker's heartbeat thread extends its lease for as long as it runs."""
+    """One attempt of a job. The worker's heartbeat thread extends its lease while it runs."""
 
     def __init__(self, ledger: Ledger, claim: Claim, args: Mapping[str, Json], policy: KindPolicy) -> None:
         self.id = claim.job_id
@@ -52,21 +52,21 @@ class RunningJob:
         self.lost = threading.Event()
         """Set when the claim no longer holds."""
         self.ending = False
-        """The handler has returned; its end is being recorded."""
+        """The handler has returned, and its result is being recorded."""
         self._ledger = ledger
         self._deadline = time.monotonic() + policy.deadline_seconds
 
     def remaining_seconds(self) -> float:
-        """Until the deadline of this attempt; not below 0."""
+        """Return the seconds until the deadline of this attempt, at least 0."""
         return max(0.0, self._deadline - time.monotonic())
 
     @property
     def overdue(self) -> bool:
-        """The deadline is long past and the handler has not returned."""
+        """Whether the deadline is long past and the handler has not returned."""
         return time.monotonic() > self._deadline + LATE_SECONDS
 
     def still_owned(self) -> bool:
-        """Whether the claim holds, asked of the database: the fence to check right before an effect."""
+        """Whether the claim holds, read from the database. Check it right before an effect."""
         return not self.lost.is_set() and self.remaining_seconds() > 0 and self._ledger.still_owned(self.claim)
 
     def check_owned(self) -> None:
@@ -84,7 +84,7 @@ class RunningJob:
         due: Due = "sooner",
         priority: int | None = None,
     ) -> int:
-        """Enqueue a follow-up durably; give it a unique key, since this attempt may be repeated."""
+        """Enqueue a follow-up durably; give it a unique key, because this attempt may be repeated."""
         return self._ledger.enqueue(
             kind, args, unique_key=unique_key, delay_seconds=delay_seconds, due=due, priority=priority
         )
@@ -99,10 +99,10 @@ class RunningJob:
         guard: bool = False,
         max_stdout_bytes: int = supervisor.MAX_STDOUT_BYTES,
     ) -> supervisor.ChildResult:
-        """`supervisor.run_child` within this job's deadline; stopped when the claim is lost.
+        """Call `supervisor.run_child` within this job's deadline; the child is stopped when the claim is lost.
 
-        Raises Retry if the deadline passed or the output was too large, JobLost if the claim was lost.
-        Any exit status is the caller's to judge.
+        Raises Retry if the deadline passed or the output was too large, JobLost if the claim was lost. The caller
+        judges the exit status.
         """
         deadline = self.remaining_seconds()
         if deadline_seconds is not None:
@@ -126,6 +126,6 @@ class RunningJob:
 
 
 class Handler(Protocol):
-    """Does the work of one job kind.  Returns None, or a small mapping of counts and ids for the history."""
+    """Runs the jobs of one kind. Returns None, or a small mapping of counts and ids for the history."""
 
     def __call__(self, job: RunningJob, /) -> Mapping[str, Json] | None: ...

@@ -1,4 +1,4 @@
-"""The job kinds: what their arguments are and the limits under which each runs."""
+"""The job kinds, their arguments and their limits."""
 
 from __future__ import annotations
 
@@ -30,23 +30,24 @@ class KindPolicy:
 
     kind: str
     deadline_seconds: float
-    """End of one attempt: it has failed, and what it still does is dropped. A kind with `in_child` ends there, since
-    its child's process group is killed; another goes on in its thread until it asks whether it still owns the job."""
+    """Time limit of one attempt, after which it has failed and its later effects are dropped. A kind with `in_child`
+    ends then, because its child's process group is killed; another runs on until it checks whether it still owns the
+    job."""
     attempts: int
-    """After so many attempts that failed or crashed the job is dead."""
+    """After this many failed or crashed attempts the job is dead."""
     backoff_base_seconds: float
     backoff_cap_seconds: float
     concurrency: int
     """How many jobs of this kind may run at once."""
     priority: int
     in_child: bool
-    """Its handler runs the risky part in a child process group."""
+    """The handler runs the risky part in a child process group."""
     required: Mapping[str, ArgType]
     optional: Mapping[str, ArgType]
 
     def backoff_seconds(self, attempt: int, chance: random.Random) -> float:
-        """Pause after the failed attempt number `attempt` (1, 2, ...): min(cap, base * 2**(n-1)), of which
-        a random half is taken off so that jobs which failed together do not return together."""
+        """Return the pause after the failed attempt number `attempt` (1, 2, ...): min(cap, base * 2**(n-1)), reduced
+        by up to half at random so that jobs which failed together do not return together."""
         pause = min(self.backoff_cap_seconds, self.backoff_base_seconds * 2.0 ** min(attempt - 1, 32))
         return pause * (0.5 + chance.random() / 2)
 
@@ -80,8 +81,8 @@ def _policy(
 POLICIES: Mapping[str, KindPolicy] = {
     policy.kind: policy
     for policy in (
-        # What a live session waits for.
-        # A model may be asked about it: reading takes at most 150 s, the asking 280 s.
+        # A live session waits for these.
+        # May ask a model: reading takes at most 150 s, asking 280 s.
         _policy("reflect.session", deadline=480, concurrency=2, priority=REFLECTION_PRIORITY, in_child=True,
                 required={"session": "session"}),
         _policy("review.apply", deadline=60, priority=10, optional={"path": "text", "decision": "text"}),
@@ -97,7 +98,7 @@ POLICIES: Mapping[str, KindPolicy] = {
         _policy("incubator.gc", deadline=120, priority=-2),
         _policy("markers.gc", deadline=120, priority=-2),
         _policy("logs.rotate", deadline=60, priority=-2),
-        # Work of its own time, most of it on the network, which may be away for an evening.
+        # Long jobs, most of which use the network, which may be down for an evening.
         _policy("research.idea", deadline=600, attempts=8, backoff=(60, 7200), in_child=True,
                 required={"slug": "text"}, optional={"pass": "text"}),
         _policy("skills.index", deadline=300, priority=-2, in_child=True),
@@ -114,7 +115,7 @@ POLICIES: Mapping[str, KindPolicy] = {
 
 
 def validate_args(kind: str, args: object, policies: Mapping[str, KindPolicy] = POLICIES) -> Mapping[str, Json]:
-    """The arguments, if they fit the kind; else ArgsInvalid saying what does not."""
+    """Return the arguments if they fit the kind. Raises ArgsInvalid with what does not fit."""
     policy = policies.get(kind)
     if policy is None:
         raise ArgsInvalid(f"no such job kind: {kind!r}")
@@ -150,8 +151,8 @@ def _fits(expected: ArgType, value: object) -> bool:
 
 
 def message_priority(priority: int, run_at: float) -> float:
-    """Priority of the message in huey's table, larger first: who has been due for long moves ahead.
+    """Return the priority of the message in huey's table, larger first; jobs that are long overdue move ahead.
 
-    It never changes while the job waits, so nothing needs rewriting for jobs to age.
+    It is fixed for each job, so nothing is rewritten for jobs to age.
     """
     return priority * AGING_SECONDS - run_at

@@ -1,11 +1,11 @@
-"""The job ledger: which jobs exist, who runs them, how they ended.  huey only carries their messages.
+"""The job ledger: which jobs exist, who runs them, how they ended. huey only carries their messages.
 
-Guarantees, each by one transaction of SQLite:
+Guarantees, each by a single SQLite transaction:
 
-- a job and its message are enqueued together, and a message is taken off together with the claim;
+- a job and its message are enqueued together, and a message is removed together with the claim;
 - at most one job of a unique key is queued and at most one is running;
-- only the owner of the current attempt can end it (fencing), so a zombie's late result is dropped;
-- an attempt that ends leaves a record in `history`; nothing but `prune` ever deletes a job.
+- only the owner of the current attempt can end it (fencing), so a late result of a lost attempt is dropped;
+- an attempt that ends leaves a record in `history`; only `prune` deletes jobs.
 """
 
 from __future__ import annotations
@@ -60,16 +60,16 @@ log = logging.getLogger(__name__)
 LONGEST_LEASE_SECONDS = 3600.0
 CLOCK_TOLERANCE_SECONDS = 5.0
 LONGEST_WAIT_SECONDS = 2 * 86_400.0
-"""No job waits longer: a host that asks for a pause and a quiet period in the settings may ask for a day each."""
+"""Longest delay of a job: a host's pause and a quiet period in the settings may be a day each."""
 STALE_MESSAGES_PER_TRANSACTION = 100
 MAX_DEAD = 10_000
 
 
 class Ledger(LedgerViews):
-    """The ledger in one queue.db; one writer at a time.  Safe to share between threads.
+    """The ledger in one queue.db; one writer at a time. Safe to share between threads.
 
-    Every method raises QueueUnavailable if the file is locked for longer than `busy_seconds`, missing
-    (unless `create`) or damaged.
+    Every method raises QueueUnavailable if the file is locked for longer than `busy_seconds`, missing (unless `create`)
+    or damaged.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class Ledger(LedgerViews):
         due: Due = "sooner",
         priority: int | None = None,
     ) -> int:
-        """Enqueue durably and return the job's id: the id of the waiting one if its key is queued already.
+        """Enqueue durably and return the job's id, or that of the queued job with the same key.
 
         Raises ArgsInvalid if the arguments do not fit the kind.
         """
@@ -108,7 +108,7 @@ class Ledger(LedgerViews):
         return self.enqueue_all([new])[0]
 
     def enqueue_all(self, jobs: Iterable[NewJob]) -> list[int]:
-        """Enqueue all of them in one durable transaction, or none."""
+        """Enqueue all jobs in one durable transaction, or none."""
         jobs = list(jobs)
         for job in jobs:
             self.check(job)
@@ -116,7 +116,7 @@ class Ledger(LedgerViews):
             return [self._enqueue(conn, job) for job in jobs]
 
     def check(self, job: NewJob) -> None:
-        """Raise ArgsInvalid if its arguments do not fit its kind."""
+        """Raise ArgsInvalid if the job's arguments do not fit its kind."""
         validate_args(job.kind, dict(job.args), self.policies)
 
     def _enqueue(self, conn: Connection, job: NewJob) -> int:
@@ -149,7 +149,7 @@ class Ledger(LedgerViews):
         return job_id
 
     def record_dead(self, kind: str, args: str, reason: str) -> None:
-        """Keep something that could not even be enqueued, where `memory jobs list` shows it."""
+        """Record a job that could not be enqueued as dead, so that `memory jobs list` shows it."""
         with self.transaction(durable=True) as conn:
             parameters = {
                 "kind": kind,
@@ -168,12 +168,12 @@ class Ledger(LedgerViews):
     # ---- claiming
 
     def take_message(self, owner: Callable[[], str], lease_seconds: float) -> tuple[bytes, Claim] | None:
-        """Take the first message off huey's table and claim its job, in one transaction.
+        """Take the first message from huey's table and claim its job, in one transaction.
 
-        Returns huey's message and the claim, or None if nothing can be claimed.  Messages of jobs that
-        can't be claimed now are removed on the way.  `owner` gives a fresh owner for each claim.
+        Returns huey's message and the claim, or None if nothing can be claimed. Messages of jobs that can't be claimed
+        now are removed on the way. `owner` returns a new owner for each claim.
         """
-        while self._depth or self.read(queries.ANY_MESSAGE):  # An idle look costs no write lock.
+        while self.read(queries.ANY_MESSAGE):  # An idle look takes no write lock.
             kill_point("before-claim")
             with self.transaction() as conn:
                 for _ in range(STALE_MESSAGES_PER_TRANSACTION):
@@ -204,7 +204,7 @@ class Ledger(LedgerViews):
         refusal: Refusal | None = None
         if paused:
             refusal = Refusal(job_id, "kind paused")
-        elif run_at > now and created_at <= now:  # A job from the future: the clock was set back.
+        elif run_at > now and created_at <= now:  # Otherwise the job is from the future: the clock was set back.
             refusal = Refusal(job_id, "not due")
         elif key_busy:
             refusal = Refusal(job_id, "key busy")
@@ -228,7 +228,7 @@ class Ledger(LedgerViews):
     # ---- while it runs
 
     def heartbeat(self, claims: Iterable[Claim], lease_seconds: float) -> list[Claim]:
-        """Extend the leases; returns the claims that are no longer ours (expired, cancelled)."""
+        """Extend the leases; return the claims that no longer hold (expired, cancelled)."""
         lost: list[Claim] = []
         with self.transaction() as conn:
             now = self.now()
@@ -239,13 +239,13 @@ class Ledger(LedgerViews):
         return lost
 
     def still_owned(self, claim: Claim) -> bool:
-        """Whether the claim still holds; to be asked right before an effect."""
+        """Whether the claim still holds. Ask right before an effect."""
         return bool(self.read(queries.STILL_OWNED, _fence(claim)))
 
     # ---- ending an attempt; each returns False and changes nothing if the claim no longer holds
 
     def complete(self, claim: Claim, result: Mapping[str, Json] | None = None) -> bool:
-        """The job is done."""
+        """End the attempt as done."""
         with self.transaction() as conn:
             parameters = self._ending(claim, "done", None, result)
             ended = conn.execute(queries.COMPLETE, parameters).rowcount == 1
@@ -256,8 +256,8 @@ class Ledger(LedgerViews):
         return ended
 
     def fail(self, claim: Claim, error: str, *, after_seconds: float | None = None) -> State | None:
-        """The attempt failed: queued again after the kind's backoff (or `after_seconds`), or dead if it was
-        the last.  Returns the new state, None if the claim no longer holds."""
+        """End the attempt as failed: queue the job again after the kind's backoff (or `after_seconds`), or bury it
+        after the last attempt. Returns the new state, None if the claim no longer holds."""
         policy = self.policies.get(claim.kind)
         if policy is None or claim.attempt >= policy.attempts:
             return "dead" if self.bury(claim, error) else None
@@ -265,16 +265,16 @@ class Ledger(LedgerViews):
         return "queued" if self._requeue(claim, "failed", error, pause, uncounted=False) else None
 
     def bury(self, claim: Claim, reason: str) -> bool:
-        """The job is dead: kept with its reason, to be replayed by `retry`."""
+        """End the job as dead: it is kept with its reason, for `retry`."""
         with self.transaction() as conn:
             return self._finish(conn, claim, "dead", "dead", reason)
 
     def postpone(self, claim: Claim, reason: str, seconds: float) -> bool:
-        """Try again later without counting this attempt: what was missing is not the job's fault."""
+        """Try again later without counting this attempt, because something outside the job was missing."""
         return self._requeue(claim, "postponed", reason, seconds, uncounted=True)
 
     def release(self, claim: Claim) -> bool:
-        """Give the job back at once, uncounted: the worker is leaving."""
+        """Release the job at once, without counting the attempt, because the worker is leaving."""
         return self._requeue(claim, "released", "the worker was stopped", 0.0, uncounted=True)
 
     def _requeue(self, claim: Claim, outcome: str, error: str, pause: float, *, uncounted: bool) -> bool:
@@ -296,7 +296,7 @@ class Ledger(LedgerViews):
         if claim.unique_key is not None:
             key = {"unique_key": claim.unique_key}
             if successor := conn.execute(queries.QUEUED_BY_KEY, key).fetchone():
-                # Somebody enqueued the same work meanwhile: it goes on there, its failures included.
+                # The same work was enqueued meanwhile: that job takes over, including the failed attempts.
                 reason = f"{error} (continued by job {successor[0]})"
                 if not self._finish(conn, claim, "cancelled", outcome, reason):
                     return False
@@ -332,12 +332,12 @@ class Ledger(LedgerViews):
         }
 
     def _send_next(self, conn: Connection, kind: str, now: float) -> None:
-        """A place of this kind became free: send the message of a job that waits for it."""
+        """Send the message of a job that waits for a free place of this kind."""
         policy = self.policies.get(kind)
         self._send_for_kind(conn, kind, now, policy.concurrency if policy else 1)
 
     def _send_for_kind(self, conn: Connection, kind: str, now: float, most: int) -> int:
-        """Send a message for the first of this kind that are due and have no message."""
+        """Send messages for the first due jobs of this kind that have none; return how many."""
         if most <= 0:
             return 0
         parameters = {"kind": kind, "now": now, "most": most, "aging": AGING_SECONDS}
@@ -346,10 +346,10 @@ class Ledger(LedgerViews):
             self._send(conn, job_id, priority, run_at, now)
         return len(rows)
 
-    # ---- the user's hand
+    # ---- commands of the user
 
     def cancel(self, job_id: int, reason: str = "cancelled by the user") -> Job:
-        """Cancel a queued or running job; the owner of a running one stops its child when it notices.
+        """Cancel a queued or running job; the owner of a running one then stops its child.
 
         Raises JobNotFound, JobStateRefused if it has already ended.
         """
@@ -368,7 +368,7 @@ class Ledger(LedgerViews):
             ):
                 raise JobStateRefused(f"job {job_id} is {job.state}: only queued and running ones can be cancelled")
             self._send_next(conn, job.kind, parameters["now"])
-            self._wake_after_commit = True  # The worker looks whether it still owns what it runs.
+            self._wake_after_commit = True  # The worker checks whether its claims still hold.
             return self.get(job_id)
 
     def retry(self, job_id: int) -> Job:
@@ -390,7 +390,7 @@ class Ledger(LedgerViews):
             return self.get(job_id)
 
     def retry_dead(self, kind: str | None = None) -> tuple[list[Job], list[str]]:
-        """`retry` for every dead job, of `kind` alone if it is given: those queued again, and why others are not."""
+        """Call `retry` for every dead job, or those of `kind`; return the queued ids and the refusals."""
         again, refused = [], []
         for job in self.list_jobs(["dead"], kind=kind, most=MAX_DEAD):
             try:
@@ -400,7 +400,7 @@ class Ledger(LedgerViews):
         return again, refused
 
     def pause(self, kind: str) -> None:
-        """Let no job of this kind start; running ones go on.  Raises ArgsInvalid for an unknown kind."""
+        """Start no more jobs of this kind; running ones continue. Raises ArgsInvalid for an unknown kind."""
         self._known(kind)
         with self.transaction(durable=True) as conn:
             conn.execute(queries.PAUSE_KIND, {"kind": kind, "now": self.now()})
@@ -413,7 +413,7 @@ class Ledger(LedgerViews):
             self._send_next(conn, kind, self.now())
 
     def paused(self) -> list[str]:
-        """The paused kinds."""
+        """Return the paused kinds."""
         return [row[0] for row in self.read(queries.PAUSED_KINDS)]
 
     def _known(self, kind: str) -> None:
@@ -423,7 +423,7 @@ class Ledger(LedgerViews):
     # ---- upkeep
 
     def send_due(self) -> int:
-        """Send a message for due jobs that have no message, no more than can run at once; returns how many."""
+        """Send messages for due jobs that have none, as many as can run at once; return how many."""
         if not self.read(queries.ANY_UNSENT_DUE, {"now": self.now()}):
             return 0
         with self.transaction() as conn:
@@ -437,9 +437,9 @@ class Ledger(LedgerViews):
         return sent
 
     def requeue_expired(self, held: Collection[str] = (), *, all_held_elsewhere: bool = False) -> list[int]:
-        """Requeue running jobs whose lease has expired, except those of the owners `held`; with
-        `all_held_elsewhere` the others too, for a caller who knows that their owners are gone.
-        The lost attempt counts: after the last one the job is dead.  Returns the ids."""
+        """Requeue running jobs whose lease has expired, except those of the owners `held`; with `all_held_elsewhere`
+        also jobs with a valid lease, for a caller who knows that their owners are gone. The lost attempt counts: after
+        the last one the job is dead. Returns the ids."""
         lost: list[int] = []
         parameters = {
             "held": json.dumps(list(held)),
@@ -462,60 +462,60 @@ class Ledger(LedgerViews):
         return lost
 
     def forget_lost_messages(self, older_than_seconds: float) -> int:
-        """Let the dispatcher send another message for jobs whose message is no longer in huey's table."""
+        """Mark jobs whose message is no longer in huey's table as unsent; return how many."""
         parameters = {"now": self.now(), "older": older_than_seconds}
         if not self.read(queries.LOST_MESSAGES, parameters):
-            return 0  # Without the write lock: with thousands in the queue this takes a while.
+            return 0  # Checked without the write lock, because it takes a while with thousands of jobs.
         with self.transaction() as conn:
             return conn.execute(queries.FORGET_LOST_MESSAGES, parameters).rowcount
 
     def follow_clock(self) -> int:
-        """Repair times that a clock set back has put into the future; returns how many jobs moved."""
+        """Correct times in the future after the clock was set back; return the number of jobs."""
         parameters = {"now": self.now(), "tolerance": CLOCK_TOLERANCE_SECONDS, "longest": LONGEST_WAIT_SECONDS}
         with self.transaction() as conn:
             moved = conn.execute(queries.PULL_FROM_FUTURE, parameters).rowcount
             return moved + conn.execute(queries.PULL_TIME_FROM_FUTURE, parameters).rowcount
 
     def advance(self, within_seconds: float) -> int:
-        """Make jobs due now that would be within that time, unless they wait after a failure."""
+        """Make jobs due that would be within that time, unless they wait after a failure."""
         with self.transaction() as conn:
             parameters = {"now": self.now(), "within": within_seconds}
             return conn.execute(queries.ADVANCE, parameters).rowcount
 
     def prune(self, older_than_seconds: float, most: int = 5000) -> int:
-        """Delete done and cancelled jobs that ended so long ago, at most `most`; dead ones stay."""
+        """Delete at most `most` done and cancelled jobs that ended before that time; dead ones stay."""
         with self.transaction() as conn:
             parameters = {"before": self.now() - older_than_seconds, "most": most}
             return conn.execute(queries.PRUNE, parameters).rowcount
 
     def beat(self, owner: str, pid: int, version: str) -> None:
-        """Say that the worker lives."""
+        """Record that the worker is alive."""
         with self.transaction() as conn:
             conn.execute(queries.BEAT, {"owner": owner, "pid": pid, "version": version, "now": self.now()})
 
-    # ---- looking
+    # ---- queries
 
     def get(self, job_id: int) -> Job:
-        """Raises JobNotFound."""
+        """Return a job. Raises JobNotFound."""
         rows = self.read(queries.GET_JOB, {"id": job_id})
         if not rows:
             raise JobNotFound(f"there is no job {job_id}: see `memory jobs list`")
         return job_from_row(rows[0])
 
     def list_jobs(self, states: Iterable[State] = STATES, *, kind: str | None = None, most: int = 100) -> list[Job]:
-        """The newest jobs in these states, newest first."""
+        """Return the newest jobs in these states, newest first."""
         parameters = {"states": json.dumps(list(states)), "kind": kind, "most": most}
         return [job_from_row(row) for row in self.read(queries.LIST_JOBS, parameters)]
 
     def counts(self) -> dict[str, dict[State, int]]:
-        """How many jobs there are, by kind and state.  Reads the whole table."""
+        """Return the number of jobs by kind and state. Reads the whole table."""
         found: dict[str, dict[State, int]] = {}
         for kind, state, count in self.read(queries.COUNT_JOBS):
             found.setdefault(kind, {})[state] = count
         return found
 
     def is_busy(self) -> bool:
-        """Whether a job runs, or is due and of a kind that is not paused."""
+        """Whether a job is running, or due and of a kind that is not paused."""
         return bool(self.read(queries.IS_BUSY, {"now": self.now()})[0][0])
 
 

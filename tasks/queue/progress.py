@@ -1,4 +1,4 @@
-"""Progress of a run until idle, reported now and then to the caller."""
+"""Report the progress of a run until idle to its caller."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from dataclasses import dataclass
 from .ledger import Ledger
 
 REPORT_SECONDS = 0.5
-"""Between two reports; a shorter run reports nothing."""
+"""Seconds between two reports; a shorter run reports nothing."""
 
 
 @dataclass(frozen=True)
 class RunProgress:
-    """What a run has done so far, and what it has before it."""
+    """What a run has done so far, and what is left."""
 
     seconds: float
     done: int
-    """Attempts that succeeded; 0 where another worker makes them."""
+    """Successful attempts; 0 if another worker runs the jobs."""
     left: Mapping[str, int]
-    """By kind, how many jobs run or are due."""
+    """How many jobs are running or due, by kind."""
     elsewhere: bool = False
-    """Another worker of this machine does it."""
+    """Another worker of this machine runs the jobs."""
 
 
 OnProgress = Callable[[RunProgress], None]
@@ -41,7 +41,7 @@ class ProgressReporter:
         return self._on_progress is not None and time.monotonic() >= self._next
 
     def report(self, ledger: Ledger, *, done: int = 0, elsewhere: bool = False) -> None:
-        """Raises QueueUnavailable."""
+        """Report to the listener. Raises QueueUnavailable."""
         now = time.monotonic()
         self._next = now + REPORT_SECONDS
         if self._on_progress is not None:

@@ -1,4 +1,4 @@
-"""Every statement that runs on queue.db, by name.  Parameters are named; `:now` is the database's clock."""
+"""Every SQL statement for queue.db, by name. Parameters are named; `:now` is the time of the database's clock."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ STILL_OWNED = """
 
 _ENTRY = """json_object('attempt', attempt, 'owner', owner, 'started', started_at, 'ended', :now,
                         'outcome', :outcome, 'error', :error, 'result', json(:result))"""
-# The first attempt and the latest ones are kept: a job that is put off for weeks must not grow.
+# The first attempt and the latest ones are kept: a job that is postponed for weeks must not grow.
 _HISTORY = f"""json_insert(CASE WHEN json_array_length(history) >= 20 THEN json_remove(history, '$[1]')
                                 ELSE history END, '$[#]', {_ENTRY})"""
 COMPLETE = f"""
@@ -71,7 +71,7 @@ COMPLETE = f"""
                    owner = NULL, lease_until = NULL, deadline = NULL
     WHERE id = :id AND state = 'running' AND owner = :owner AND attempt = :attempt
 """
-# What a note was called must not outlive the note.
+# The name of a note must not outlive the note.
 FORGET_ARGUMENTS = "UPDATE job SET args = '{}' WHERE id = :id"
 FINISH = f"""
     UPDATE job SET state = :state, history = {_HISTORY}, error = :error, finished_at = :now,
@@ -103,7 +103,7 @@ REPLAY = """
 
 # ---- upkeep
 
-# A lease that ends further ahead than any lease lasts was taken before the clock was set back.
+# A lease that ends further ahead than any lease lasts was claimed before the clock was set back.
 EXPIRED = """
     SELECT id, kind, unique_key, owner, attempt FROM job
     WHERE state = 'running' AND owner NOT IN (SELECT value FROM json_each(:held))
@@ -112,16 +112,8 @@ EXPIRED = """
 ANY_UNSENT_DUE = """
     SELECT 1 FROM job WHERE state = 'queued' AND sent_at IS NULL AND run_at <= :now LIMIT 1
 """
-# One look into the index for each kind that waits, however many jobs it has.
-UNSENT_KINDS = """
-    WITH RECURSIVE waiting(kind) AS (
-        SELECT min(kind) FROM job WHERE state = 'queued' AND sent_at IS NULL
-        UNION ALL
-        SELECT (SELECT min(kind) FROM job WHERE state = 'queued' AND sent_at IS NULL AND kind > waiting.kind)
-        FROM waiting WHERE waiting.kind IS NOT NULL)
-    SELECT kind FROM waiting WHERE kind IS NOT NULL
-"""
-# Of the first hundred by due time the most urgent: an order over all of them would read all of them.
+UNSENT_KINDS = "SELECT DISTINCT kind FROM job WHERE state = 'queued' AND sent_at IS NULL"
+# Sorts only the first hundred by due time: sorting all of them would make each job of a large queue slow.
 UNSENT_DUE_OF_KIND = """
     SELECT id, priority, run_at FROM (
         SELECT id, priority, run_at FROM job
@@ -143,7 +135,7 @@ _LOST_MESSAGE = f"""
 """
 LOST_MESSAGES = f"SELECT 1 FROM job WHERE {_LOST_MESSAGE} LIMIT 1"
 FORGET_LOST_MESSAGES = f"UPDATE job SET sent_at = NULL WHERE {_LOST_MESSAGE}"
-# Rows from the future were written before the clock was set back: keep their distance, not their date.
+# Rows from the future were written before the clock was set back: keep their delay, not their date.
 PULL_FROM_FUTURE = """
     UPDATE job SET run_at = :now + max(0.0, run_at - created_at), created_at = :now
     WHERE state = 'queued' AND created_at > :now + :tolerance
@@ -206,8 +198,7 @@ BACKLOG = """
       (SELECT count(*) FROM job WHERE state = 'running'),
       (SELECT count(*) FROM job WHERE state = 'queued' AND run_at <= :now
          AND NOT EXISTS (SELECT 1 FROM kind_state WHERE kind_state.kind = job.kind)),
-      (SELECT count(*) FROM job WHERE state = 'queued' AND run_at > :now),
-      (SELECT min(run_at) FROM job WHERE state = 'queued')
+      (SELECT count(*) FROM job WHERE state = 'queued' AND run_at > :now)
 """
 TO_DO = """
     SELECT kind, count(*) FROM (

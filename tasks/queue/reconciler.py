@@ -1,4 +1,4 @@
-"""Puts right what deaths, lost messages and clocks have left in the ledger."""
+"""Repair the ledger after deaths of workers, lost messages and changes of the clock."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .ledger import Ledger
 log = logging.getLogger(__name__)
 
 LOST_MESSAGE_SECONDS = 5.0
-"""A message this old is looked up in huey's table."""
+"""Age from which a message is looked up in huey's table."""
 
 
 @dataclass(frozen=True)
 class Repaired:
-    """What one pass changed."""
+    """The changes of one pass."""
 
     requeued: int
     messages: int
@@ -25,19 +25,19 @@ class Repaired:
 
 
 class Reconciler:
-    """Requeues expired leases, finds lost messages, follows a clock that was set back."""
+    """Requeues expired leases, finds lost messages, corrects times after the clock was set back."""
 
     def __init__(self, ledger: Ledger, held: Callable[[], Collection[str]]) -> None:
         self._ledger = ledger
         self._held = held
-        """Owners of what runs here: those leases are the heartbeat's business, whatever the clock says."""
+        """Returns the owners of attempts in this process, whose leases only the heartbeat manages."""
 
     def at_start(self, *, sole: bool) -> Repaired:
-        """The first pass.  `sole`: the lock was free, so whoever holds a lease is dead; no need to wait."""
+        """Run the first pass. `sole`: the lock was free, so every lease holder is dead; no need to wait."""
         return self._pass(all_others=sole, message_age=0.0)
 
     def run(self) -> Repaired:
-        """One pass."""
+        """Run one pass."""
         return self._pass(all_others=False, message_age=LOST_MESSAGE_SECONDS)
 
     def _pass(self, *, all_others: bool, message_age: float) -> Repaired:

@@ -1,4 +1,4 @@
-"""What the ledger takes and gives: jobs, claims, counts, refusals."""
+"""Records of the ledger: jobs, claims, counts, refusals."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from .schema import TASK_NAME
 State = Literal["queued", "running", "done", "dead", "cancelled"]
 STATES: tuple[State, ...] = ("queued", "running", "done", "dead", "cancelled")
 Due = Literal["sooner", "later"]
-"""What an enqueue does to a job of the same key that still waits: `sooner` may only bring it forward,
-`later` sets its time anew (a quiet period that begins again)."""
+"""Effect of an enqueue on a queued job with the same key: `sooner` may only bring it forward, `later` sets its time
+anew (a quiet period that begins again)."""
 
 
 MAX_ERROR_CHARACTERS = 2000
 
 
 class JobNotFound(MemoryVaultError):
-    """There is no job of that id."""
+    """There is no job with that id."""
 
 
 class JobStateRefused(MemoryVaultError):
-    """The job is in a state in which that can't be done."""
+    """The job's state does not allow the operation."""
 
 
 @dataclass(frozen=True)
 class NewJob:
-    """What to enqueue.  `run_at` is in unix seconds of the database's clock and wins over the delay."""
+    """A job to enqueue. `run_at` is in unix seconds of the database's clock and overrides the delay."""
 
     kind: str
     args: Mapping[str, Json]
@@ -70,12 +70,12 @@ class Job:
 
 @dataclass(frozen=True)
 class Claim:
-    """The right to run one attempt of a job.  `owner` and `attempt` fence everything done with it."""
+    """The right to run one attempt of a job. `owner` and `attempt` fence everything done with it."""
 
     job_id: int
     kind: str
     args: str
-    """JSON text as stored; not yet validated."""
+    """JSON text as stored, not validated."""
     unique_key: str | None
     attempt: int
     owner: str
@@ -83,7 +83,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a job can't be claimed now.  Its message is dropped; the dispatcher sends another when the job can run."""
+    """A job can't be claimed now. Its message is dropped; the dispatcher sends another when the job can run."""
 
     job_id: int
     reason: Literal["not queued", "not due", "key busy", "kind busy", "kind paused"]
@@ -91,18 +91,17 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Backlog:
-    """What is left to do: counts, and when the next queued job is due."""
+    """Counts of unfinished jobs."""
 
     running: int
     due: int
     """Queued, due, and of a kind that is not paused."""
     delayed: int
-    next_run_at: float | None
 
 
 @dataclass(frozen=True)
 class DueLater:
-    """Jobs of one kind that wait for their time, the first of them for `first_at`, in unix seconds."""
+    """Jobs of one kind that are due later, the first at `first_at`, in unix seconds."""
 
     kind: str
     jobs: int
@@ -111,7 +110,7 @@ class DueLater:
 
 @dataclass(frozen=True)
 class WorkerBeat:
-    """What the worker last said of itself."""
+    """The worker's last beat."""
 
     owner: str
     pid: int
@@ -122,7 +121,7 @@ class WorkerBeat:
 
 
 def job_from_row(row: tuple[Any, ...]) -> Job:
-    """The job in a row of queries.JOB_COLUMNS."""
+    """Return the job in a row of queries.JOB_COLUMNS."""
     fields = list(row)
     args, history = parsed(row[2]), parsed(row[12])
     fields[2] = row[2] if args is None else args
@@ -131,7 +130,7 @@ def job_from_row(row: tuple[Any, ...]) -> Job:
 
 
 def parsed(text: object) -> Json:
-    """The JSON in a column; None where there is none, as in a damaged file that a worker has not set aside yet."""
+    """Return the JSON in a column; None if it is not JSON, as in a damaged file that is not set aside yet."""
     try:
         value: Json = json.loads(text)  # type: ignore[arg-type]
     except (ValueError, TypeError):
@@ -140,7 +139,7 @@ def parsed(text: object) -> Json:
 
 
 def huey_message(job_id: int) -> bytes:
-    """The huey message that runs this job; huey's serializer fills in the rest of its fields."""
+    """Return the huey message that runs this job; huey's serializer fills in its other fields."""
     return b'{"id":"%s","name":"%s","args":[%d]}' % (
         os.urandom(16).hex().encode(),
         TASK_NAME.encode(),
@@ -149,7 +148,7 @@ def huey_message(job_id: int) -> bytes:
 
 
 def job_id_of(message: bytes) -> int | None:
-    """The job that a huey message names; None if it is not one of ours."""
+    """Return the job id in a huey message; None if it is not one of ours."""
     try:
         fields = json.loads(message)
         job_id = fields["args"][0] if fields["name"] == TASK_NAME else None
@@ -159,5 +158,5 @@ def job_id_of(message: bytes) -> int | None:
 
 
 def error_text(text: str) -> str:
-    """`text` as a database takes it: on one line, cut, and with `?` for bytes of a file's name that are no text."""
+    """Return `text` for storage: one line, shortened, with `?` for bytes of file names that are not text."""
     return one_line(text).replace("\0", "?").encode("utf-8", "replace").decode("utf-8")[:MAX_ERROR_CHARACTERS]

@@ -27,16 +27,15 @@ class ScheduleStatus:
 
     schedule: Schedule
     last_run: datetime | None
-    """When a job of it was started last; None when there was none, as far as the ledger goes back. (A slot that was
-    passed over, as that before the installation, is none.)"""
+    """When a job of it started last; None when the ledger knows of none."""
     next_slot: datetime
     paused: bool
 
 
 class Scheduler:
-    """Brings the cron table and the ledger together.  Schedules whose kind is not in `kinds` are left out.
+    """Enqueues the due slots of the schedules whose kind is in `kinds`.
 
-    `tz` None: the machine's, as it is at each look; a laptop travels, and its worker runs on.
+    `tz` None: the machine's time zone, looked up each time, because a laptop may travel while its worker runs.
     """
 
     def __init__(
@@ -54,14 +53,14 @@ class Scheduler:
         self._machine = platform.node() if machine is None else machine
 
     def tick(self) -> int:
-        """Enqueue what is due; returns how many jobs.  Two workers at once enqueue a slot once."""
+        """Enqueue what is due and return the number of jobs. Two workers at once enqueue a slot only once."""
         now, zone = _datetime(self._ledger.now()), self._zone()
         last_slots = self._last_slots()
         if not any(self._is_due(schedule, last_slots, now, zone) for schedule in self._schedules):
             return 0
         enqueued = 0
         with self._ledger.transaction(durable=True):
-            last_slots = self._last_slots()  # Another worker may have been here.
+            last_slots = self._last_slots()  # Another worker may have written meanwhile.
             for schedule in self._schedules:
                 if self._is_due(schedule, last_slots, now, zone):
                     enqueued += self._enqueue_due(schedule, last_slots, now, zone)
@@ -87,15 +86,12 @@ class Scheduler:
     ) -> int:
         last = last_slots[schedule.name][0] if schedule.name in last_slots else None
         due = decide(schedule, None if last is None else _datetime(last), now, zone)
-        enqueued = 0
-        for slot in due.slots:
-            if schedule.overlap == "skip" and self._live(schedule):
-                continue
-            delay = jitter(schedule, slot, self._machine)
-            self._enqueue(schedule, slot, max(slot + timedelta(seconds=delay), now))
-            enqueued += 1
         self._remember(schedule, due.last_slot)
-        return enqueued
+        if due.slot is None or self._live(schedule):
+            return 0
+        delay = jitter(schedule, due.slot, self._machine)
+        self._enqueue(schedule, due.slot, max(due.slot + timedelta(seconds=delay), now))
+        return 1
 
     def _enqueue(self, schedule: Schedule, slot: datetime, start: datetime) -> int:
         job = NewJob(
@@ -120,7 +116,7 @@ class Scheduler:
         return {name: (last, paused_at is not None) for name, last, paused_at in rows}
 
     def status(self) -> list[ScheduleStatus]:
-        """Every schedule, in the order of the table."""
+        """Return every schedule, in the order of the table."""
         last_slots, now, zone = self._last_slots(), _datetime(self._ledger.now()), self._zone()
         last_runs = dict(self._ledger.read(queries.LAST_RUNS))
         return [
@@ -134,11 +130,11 @@ class Scheduler:
         ]
 
     def kind_of(self, name: str) -> str:
-        """The job kind of a schedule.  Raises UsageError for an unknown name."""
+        """Return the job kind of a schedule. Raises UsageError for an unknown name."""
         return self._named(name).kind
 
     def run_now(self, name: str) -> int:
-        """Enqueue the schedule's job out of turn; returns its id.  Raises UsageError for an unknown name."""
+        """Enqueue the schedule's job now and return its id. Raises UsageError for an unknown name."""
         schedule = self._named(name)
         now = _datetime(self._ledger.now())
         return self._ledger.enqueue(
@@ -149,7 +145,7 @@ class Scheduler:
         )
 
     def pause(self, name: str, *, paused: bool = True) -> None:
-        """Pause or resume a schedule; on resuming, its catch-up policy decides.  Raises UsageError."""
+        """Pause or resume a schedule; a slot that passed meanwhile runs on resuming. Raises UsageError."""
         schedule = self._named(name)
         with self._ledger.transaction(durable=True) as conn:
             now = self._ledger.now()
@@ -170,13 +166,13 @@ class Scheduler:
 def local_timezone(
     environ: Mapping[str, str] = os.environ, readlink: Callable[[str], str] = os.path.realpath
 ) -> tzinfo:
-    """The machine's time zone with its rules, not just today's offset, where that can be found out.
+    """Find the machine's time zone with its rules; where that is impossible, today's offset.
 
-    It is looked up anew at each call, and the C library with it, which else keeps the zone that it began with.
+    Each call looks it up anew and tells the C library, which would otherwise keep the zone it started with.
     """
     time.tzset()
-    # As the C library has it: TZ names a zone or a file, and /etc/localtime is asked where it does not exist. TZ may
-    # also hold rules of its own; those are nobody's but the C library's.
+    # As in the C library: TZ names a zone or a file; without it /etc/localtime counts. Rules in TZ itself are left to
+    # the C library.
     place = environ["TZ"].removeprefix(":") if "TZ" in environ else readlink(LOCALTIME)
     with suppress(ZoneInfoNotFoundError, ValueError, OSError):
         if name := place.rpartition("zoneinfo/")[2].removeprefix("posix/") if "zoneinfo/" in place else "":

@@ -1,8 +1,8 @@
 """Schema of queue.db: the job ledger, schedules, the worker's beat, and huey's own tables.
 
 Migrations run in order, each in one transaction together with its record in `migration` and the new
-`PRAGMA user_version`; a process killed half way leaves the version before.  Hooks insert into `job` and
-`task` themselves (see `hooks/`), so a change of those columns needs a new version.
+`PRAGMA user_version`; a killed process leaves the version before. Hooks insert into `job` and `task` themselves (see
+`hooks/`), so a change of those columns needs a new version.
 
 Times are unix seconds (REAL) of the database's clock: `NOW`.
 """
@@ -24,10 +24,10 @@ from ...runtime.killpoint import kill_point
 from ...runtime.paths import explain_file_system
 
 QUEUE_NAME = "memoryvault"
-"""huey's name of our queue, in the column `queue` of its tables."""
+"""Name of our queue in huey's tables."""
 
 TASK_NAME = "memoryvault.run"
-"""huey's name of the one task there is: run the job whose id is its argument."""
+"""huey's name of the only task: run the job with the given id."""
 
 _JOB_LEDGER = (
     """
@@ -52,9 +52,9 @@ _JOB_LEDGER = (
         sent_at     REAL                                 -- queued: when its message was put into huey
     )
     """,
-    # Also what makes an enqueue of something already waiting a no-op.
+    # Also makes it a no-op to enqueue a job that is already queued.
     "CREATE UNIQUE INDEX job_one_queued ON job(unique_key) WHERE state = 'queued' AND unique_key IS NOT NULL",
-    # The partial indexes hold only live rows: a million finished jobs cost a claim nothing.
+    # Partial indexes hold only live rows: a million finished jobs do not slow a claim.
     "CREATE UNIQUE INDEX job_one_running ON job(unique_key) WHERE state = 'running' AND unique_key IS NOT NULL",
     "CREATE INDEX job_queued ON job(run_at) WHERE state = 'queued'",
     "CREATE INDEX job_unsent ON job(kind, run_at) WHERE state = 'queued' AND sent_at IS NULL",
@@ -97,7 +97,7 @@ _HUEY = (  # Word for word what huey 3.5.4 creates (a test compares): its own DD
 )
 
 MIGRATIONS: tuple[Sequence[str], ...] = ((*_JOB_LEDGER, *_OPERATION, *_HUEY),)
-"""`MIGRATIONS[n]` leads from version n to n + 1."""
+"""`MIGRATIONS[n]` upgrades from version n to n + 1."""
 
 _MIGRATION_RECORD = """
     CREATE TABLE IF NOT EXISTS migration (version INTEGER PRIMARY KEY, applied_at REAL NOT NULL)
@@ -106,40 +106,40 @@ _MIGRATION_RECORD = """
 VERSION = len(MIGRATIONS)
 
 APPLICATION_ID = 0x4D56_5121
-"""In the file's header once nothing is missing in it: see `damage`."""
+"""Set in the file's header once the file is complete: see `damage`."""
 
 
 class QueueDamaged(QueueUnavailable):
-    """queue.db is no database or a broken one; the worker sets it aside and builds a new one."""
+    """queue.db is not a database, or broken; the worker sets it aside and creates a new one."""
 
 
 DATABASE_ERRORS = (sqlite3.DatabaseError, UnicodeDecodeError, json.JSONDecodeError)
-"""What a database's file may be the reason for: its texts, and the names in SQLite's own messages, are decoded too."""
+"""Errors that the file itself may cause; UnicodeDecodeError also comes from SQLite's own messages."""
 
 
 def is_damage(error: BaseException | None) -> bool:
-    """Whether the file itself is broken, rather than busy, full or out of reach."""
+    """Whether the file itself is broken, rather than busy, full or unreachable."""
     if isinstance(error, UnicodeDecodeError | json.JSONDecodeError):
         return True
     code = getattr(error, "sqlite_errorcode", None)
-    if code is None:  # The module's own error, of a text that it can't decode.
+    if code is None:  # Raised by the module itself, for a text that it cannot decode.
         return isinstance(error, sqlite3.OperationalError)
     return code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 def is_doubtful(error: BaseException) -> bool:
-    """Whether the error is a bug of ours, unless the file is broken: a table, a column or a sound index is missing."""
+    """Whether the error is a bug of ours unless the file is broken: a missing table, column or index."""
     code = getattr(error, "sqlite_errorcode", None)
     return code is not None and code & 0xFF in (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CONSTRAINT)
 
 
 class Shape:
-    """What a database has to look like, beyond what SQLite checks by itself."""
+    """The tables and columns a database must have, in addition to what SQLite checks."""
 
     def __init__(self, migrations: Sequence[Sequence[str]], json_columns: Sequence[tuple[str, str]]) -> None:
         self._migrations = migrations
         self._json_columns = json_columns
-        """Tables and the columns of them that hold JSON."""
+        """`json_columns`: by table, the columns that hold JSON."""
 
     @cached_property
     def _expected(self) -> frozenset[tuple[str, str]]:
@@ -150,7 +150,7 @@ class Shape:
             return _objects(conn)
 
     def find_difference(self, conn: sqlite3.Connection) -> str | None:
-        """What is wrong with the database, in words; None if nothing, or if another version made it."""
+        """Return the difference in words; None if there is none, or if another version made the file."""
         version, objects = version_of(conn), _objects(conn)
         if (version == 0 and objects) or not 0 <= version <= _LARGEST_VERSION:
             return "its version is lost"
@@ -178,14 +178,14 @@ SHAPE = Shape(MIGRATIONS, [("job", "history")])
 
 
 CHECKED_BYTES = 64 * 1024 * 1024
-"""A file up to this size is read through at the worker's start; a larger one shows its damage in use."""
+"""A file up to this size is read completely at the worker's start; damage of a larger one shows in use."""
 COPY_BUSY_SECONDS = 5.0
 
 
 def find_damage(path: Path, shape: Shape | None = None) -> str | None:
-    """What is wrong with the file, None if nothing, or if it can't be looked at now.
+    """Return the damage of a file in words; None if there is none, or if it cannot be checked now.
 
-    SQLite's own check reads neither texts nor the sense of them: every row is read here, and compared with `shape`.
+    SQLite's own check does not decode texts, so every row is read here and compared with `shape`.
     """
     try:
         size = path.stat().st_size
@@ -206,14 +206,14 @@ def find_damage(path: Path, shape: Shape | None = None) -> str | None:
 
 
 def is_readable_anew(path: Path) -> bool:
-    """Whether somebody who opens the file now can read it: False only if SQLite says that it is broken.
+    """Whether a process that opens the file now can read it; False only if SQLite says that it is broken.
 
-    A connection that has been open for long reads what it knows already from its own cache, and goes on for hours in
-    a file that nobody else can use.  This opens it anew and reads its schema and the newest job: about a millisecond.
+    A connection that has been open for long reads from its own cache and can work for hours in a file that nobody else
+    can use. This opens it anew and reads its schema and the newest job, in about a millisecond.
     """
     try:
         with closing(open_readonly(path)) as conn:
-            if version_of(conn):  # Else nobody has made its tables yet.
+            if version_of(conn):  # Otherwise its tables have not been created yet.
                 conn.execute(_NEWEST_JOB).fetchone()
     except DATABASE_ERRORS as error:
         return not is_damage(error)
@@ -221,34 +221,34 @@ def is_readable_anew(path: Path) -> bool:
 
 
 def open_readonly(path: Path) -> sqlite3.Connection:
-    """A connection that changes nothing and makes no file. Raises sqlite3.Error."""
-    # Not mode=ro: SQLite leaves CHECK constraints out of what it reads then, and so out of its check.
+    """Return a connection that changes nothing and creates no file. Raises sqlite3.Error."""
+    # Not mode=ro: SQLite does not load CHECK constraints then, and so does not check them.
     conn = sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=COPY_BUSY_SECONDS)
     conn.execute("PRAGMA query_only = on")
     return conn
 
 
 def is_of_file_system(error: BaseException) -> bool:
-    """Whether the file system failed, or cannot do what SQLite needs of it."""
+    """Whether the file system failed or lacks something that SQLite needs."""
     code = getattr(error, "sqlite_errorcode", None)
     return code is not None and code & 0xFF in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_PROTOCOL)
 
 
 def is_busy(error: BaseException) -> bool:
-    """Whether another connection holds the lock that was wanted."""
+    """Whether another connection holds the lock."""
     code = getattr(error, "sqlite_errorcode", None)
     return code is not None and code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def damaged(path: Path, error: Exception) -> QueueDamaged:
-    """The error of a broken file in our words."""
+    """Return the error for a broken file."""
     return QueueDamaged(
         f"{path} is damaged ({error}): `memory service worker` sets it aside and rebuilds it at its start"
     )
 
 
 def unavailable(path: Path, error: Exception) -> QueueUnavailable:
-    """A database's error in our words: what is wrong, and what will happen or is to be done."""
+    """Return the error for a failing database: the problem, and what will happen or has to be done."""
     if is_damage(error):
         return damaged(path, error)
     if "locked" in str(error):
@@ -263,17 +263,17 @@ def unavailable(path: Path, error: Exception) -> QueueUnavailable:
 
 
 def connect(path: Path, *, busy_seconds: float, create: bool) -> sqlite3.Connection:
-    """Open queue.db in WAL mode and bring its schema up to `VERSION`.
+    """Open queue.db in WAL mode and upgrade its schema to `VERSION`.
 
-    With `create` false a missing file raises QueueUnavailable.  SchemaTooNew if a newer package wrote it,
+    Without `create`, a missing file raises QueueUnavailable. Raises SchemaTooNew if a newer package wrote it,
     QueueUnavailable if it is locked for longer than `busy_seconds` or unreadable, QueueDamaged if it is broken.
     """
     try:
         if create:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            # Never open a file that is there: closing it would drop the locks that SQLite holds on it for this
-            # process's other connections (POSIX locks belong to the process), and another process would then take
-            # the write-ahead log away under them.
+            # Never open an existing file: closing it would drop the locks that SQLite holds for this process's other
+            # connections (POSIX locks belong to the process), and another process would then remove the write-ahead
+            # log.
             with suppress(FileExistsError):
                 os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         elif not path.exists():
@@ -286,8 +286,8 @@ def connect(path: Path, *, busy_seconds: float, create: bool) -> sqlite3.Connect
         retry_locked(lambda: conn.execute("PRAGMA journal_mode = wal"), busy_seconds)
         migrate(conn, path)
         conn.execute("PRAGMA synchronous = normal")
-        conn.execute("PRAGMA busy_timeout = 0")  # QueueDatabase waits by itself, more evenly.
-        conn.execute("PRAGMA wal_autocheckpoint = 4000")  # 16 MB: a checkpoint syncs, whoever it hits waits
+        conn.execute("PRAGMA busy_timeout = 0")  # QueueDatabase waits by itself, more fairly.
+        conn.execute("PRAGMA wal_autocheckpoint = 4000")  # 16 MB: a checkpoint syncs, and its caller waits
     except DATABASE_ERRORS as error:
         conn.close()
         raise unavailable(path, error) from error
@@ -298,17 +298,17 @@ def connect(path: Path, *, busy_seconds: float, create: bool) -> sqlite3.Connect
 
 
 def version_of(conn: sqlite3.Connection) -> int:
-    """The schema version that the file has now."""
+    """Return the file's schema version."""
     return int(conn.execute("PRAGMA user_version").fetchone()[0])
 
 
 def migrate(conn: sqlite3.Connection, path: Path, migrations: Sequence[Sequence[str]] = MIGRATIONS) -> list[int]:
-    """Apply what is missing; returns the versions reached.  Safe when several processes call it at once."""
+    """Apply the missing migrations; return the versions reached. Safe when several processes call it at once."""
     reached: list[int] = []
     while version_of(conn) < len(migrations):
         conn.execute("BEGIN IMMEDIATE")
         try:
-            version = version_of(conn)  # Another process may have migrated while we waited for the lock.
+            version = version_of(conn)  # Another process may have migrated while this one waited for the lock.
             if version < len(migrations):
                 for statement in migrations[version]:
                     conn.execute(statement)
@@ -336,7 +336,7 @@ def _refuse_newer(conn: sqlite3.Connection, path: Path, known: int = VERSION) ->
 
 
 def retry_locked(action: Callable[[], object], seconds: float) -> None:
-    """Try `action` again for so long as another connection holds the lock. Raises sqlite3.OperationalError."""
+    """Retry `action` while another connection holds the lock. Raises sqlite3.OperationalError."""
     # Switching a new file to WAL upgrades a read lock, which SQLite refuses at once instead of waiting.
     until = time.monotonic() + seconds
     while True:

@@ -1,7 +1,7 @@
-"""Enqueues that a hook could not put into queue.db: one JSON file each, taken in by the worker.
+"""The spool: jobs that a hook could not put into queue.db, one JSON file each, which the worker enqueues.
 
-A file is deleted after its job is committed.  A crash in between enqueues it twice, which its unique key and
-the idempotence of jobs make harmless; nothing is ever dropped: what can't be enqueued becomes a dead job.
+A file is deleted after its job is committed. After a crash in between it is enqueued twice, which the job's unique key
+and idempotence make harmless. Nothing is dropped: what can't be enqueued becomes a dead job.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ MAX_FILE_BYTES = 256 * 1024
 
 @dataclass(frozen=True)
 class Ingested:
-    """What one call took in."""
+    """The results of one `ingest`."""
 
     enqueued: int
     refused: int
-    """Unreadable or of an unknown kind; kept as dead jobs."""
+    """Unreadable files or unknown kinds, kept as dead jobs."""
 
 
 class Spool:
-    """The folder `spool/`; files `<time_ns>-<pid>.json`, written elsewhere and renamed into place."""
+    """The folder `spool/` with files `<time_ns>-<pid>.json`, which are written elsewhere and renamed into it."""
 
     def __init__(self, folder: Path | str, ledger: Ledger) -> None:
         self._folder = Path(folder)
@@ -43,7 +43,7 @@ class Spool:
         self._lock = threading.Lock()
 
     def is_empty(self) -> bool:
-        """Whether nothing waits."""
+        """Whether the folder is empty."""
         return not self._waiting()
 
     def _waiting(self) -> list[str]:
@@ -55,7 +55,7 @@ class Spool:
         return sorted(names, key=_written_at)
 
     def ingest(self) -> Ingested:
-        """Enqueue everything that waits, oldest first.  Raises QueueUnavailable; the files then stay."""
+        """Enqueue all files, oldest first. Raises QueueUnavailable; the files stay then."""
         enqueued = refused = 0
         with self._lock:
             while names := self._waiting()[:BATCH_FILES]:
@@ -109,7 +109,7 @@ def _written_at(name: str) -> tuple[int, str]:
 
 
 def _parse(text: str) -> NewJob:
-    """Raises ValueError saying what is wrong."""
+    """Parse a file. Raises ValueError with the problem."""
     fields: Any = json.loads(text)
     if not isinstance(fields, dict):
         raise ValueError("not an object")

@@ -1,8 +1,8 @@
-"""Child processes under a hard deadline.
+"""Run child processes under a hard deadline.
 
-A child leads a process group (and session) of its own.  The group is killed with SIGKILL at the deadline,
-when the job is lost, when the child itself has ended, and (by `watch_parent` or the guard) when this
-process dies: a pipe that only this process holds open then reads end-of-file in the child.
+A child leads its own process group and session. The group is killed with SIGKILL at the deadline, when the job is lost,
+when the child has ended, and (by `watch_parent` or the guard) when this process dies: the child then reads end-of-file
+from a pipe that only this process holds open.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MAX_STDOUT_BYTES = 16 * 1024 * 1024
 MAX_STDERR_BYTES = 64 * 1024
 STOP_POLL_SECONDS = 0.05
 PARENT_FD = "MEMORY_PARENT_FD"
-"""Variable that names the child's end of the pipe."""
+"""Environment variable with the child's end of the pipe."""
 
 _READ_BYTES = 64 * 1024
 _GUARD = Path(__file__).with_name("guard.py")
@@ -37,7 +37,7 @@ class ChildResult:
     """How a child ended."""
 
     ended: Literal["exited", "deadline", "stopped", "overflow"]
-    """Whether it ended by itself or was killed, and why."""
+    """Whether it exited or was killed, and why."""
     returncode: int
     """Exit status; -n if killed by signal n."""
     stdout: bytes
@@ -46,7 +46,7 @@ class ChildResult:
     seconds: float
 
     def last_words(self) -> str:
-        """The last line it wrote on stderr: an uncaught exception, or what the program said."""
+        """Return the last line on stderr: an uncaught exception, or a message of the program."""
         lines = [line.strip() for line in self.stderr.splitlines() if line.strip()]
         return lines[-1][:300] if lines else f"exit status {self.returncode}"
 
@@ -62,10 +62,10 @@ def run_child(
     max_stdout_bytes: int = MAX_STDOUT_BYTES,
     cwd: str = "/",
 ) -> ChildResult:
-    """Run `argv` with exactly the environment `env`, in `cwd`, `input` on stdin; wait until its group is gone.
+    """Run `argv` with exactly the environment `env`, in `cwd`, with `input` on stdin; wait until its group is gone.
 
-    `stop`, once set, kills it.  Our own programs call `watch_parent` first thing; for others use `guard`.
-    Raises OSError if it can't be started.
+    Setting `stop` kills it. Our own programs call `watch_parent` first; use `guard` for others. Raises OSError if it
+    can't be started.
     """
     started = time.monotonic()
     parent_read, parent_write = os.pipe()
@@ -106,9 +106,9 @@ def run_child(
 
 
 def watch_parent() -> None:
-    """To be called first in a child's program: kill the whole group as soon as the parent is gone.
+    """Kill the whole group as soon as the parent is gone. Must be called first in a child's program.
 
-    The child keeps the priority of the worker that started it, and its session gets the same: one begins without.
+    The child's new session gets the priority of the worker that started it.
     """
     value = os.environ.pop(PARENT_FD, "")
     if not value:
@@ -127,7 +127,7 @@ def watch_parent() -> None:
 
 
 class _Exchange:
-    """Feeds stdin and collects the two outputs within bounds."""
+    """Feeds stdin and collects stdout and stderr within limits."""
 
     def __init__(self, process: subprocess.Popen[bytes], input: bytes, max_stdout_bytes: int) -> None:
         self.stdout = bytearray()
@@ -152,7 +152,7 @@ class _Exchange:
                 return "stopped"
             left = until - time.monotonic()
             if exited_at is None and _has_exited(self._process):
-                # Whatever it started must not hold our pipes, or outlive it.
+                # Its own children must not keep our pipes open, or outlive it.
                 _signal_group(self._process)
                 exited_at = time.monotonic()
             if not self._selector.get_map():
@@ -187,7 +187,7 @@ class _Exchange:
         except BlockingIOError:
             return
         except OSError:
-            written = len(self._input)  # It does not want to read the rest.
+            written = len(self._input)  # The child has closed stdin.
         self._input = self._input[written:]
         if not self._input:
             self._drop(self._stdin)
@@ -210,7 +210,7 @@ class _Exchange:
 
 def _has_exited(process: subprocess.Popen[bytes]) -> bool:
     if hasattr(os, "waitid"):
-        # Left unreaped: its pid still names the group when that is killed.
+        # Not reaped yet, so that its pid still names the group to kill.
         flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
         return os.waitid(os.P_PID, process.pid, flags) is not None
     return process.poll() is not None

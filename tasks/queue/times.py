@@ -1,4 +1,4 @@
-"""How patient a worker is."""
+"""The worker's time limits."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import NamedTuple
 
 
 class WorkerTimes(NamedTuple):
-    """The same for every part that asks, in seconds."""
+    """The time limits in seconds, the same for every part of the worker."""
 
     poll: float = 1.0
-    """Between two looks for jobs without a message."""
+    """Between two checks for jobs without a message."""
     lease: float = 30.0
-    """A job whose worker gave no sign for so long starts again."""
+    """A job whose worker has not beaten for this long starts again."""
     drain: float = 20.0
-    """Told to stop, a worker waits so long for running jobs; then it gives them back."""
+    """How long a worker that is told to stop waits for running jobs before it releases them."""
 
 
 def worker_times(env: Mapping[str, str]) -> WorkerTimes:
-    """The times; `MEMORY_TEST_LEASE_SECONDS` and its like shorten them for tests that kill real processes."""
+    """Return the limits; `MEMORY_TEST_LEASE_SECONDS` etc. shorten them for tests that kill real processes."""
     found = {name: env.get(f"MEMORY_TEST_{name.upper()}_SECONDS", "") for name in WorkerTimes._fields}
     return WorkerTimes(**{name: max(0.05, float(text)) for name, text in found.items() if text})

@@ -1,7 +1,7 @@
-"""The worker as a service of the user's login: a systemd user unit, or a launchd agent.
+"""Install the worker as a service of the user's login: a systemd user unit, or a launchd agent.
 
-Both run `memory service worker` with nothing but the variables that say which vault is meant. The recall service is
-not among them: worker and hooks start it on demand, and it leaves when nobody asks.
+Both run `memory service worker` with only the variables that select the vault. The recall service has no unit: worker
+and hooks start it on demand, and it exits when unused.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from ...runtime.settings import SETTINGS
 UNIT = "memoryvault.service"
 LABEL = "dev.memoryvault.worker"
 UNIT_MODE = 0o644
-"""systemd warns of a unit that others cannot read."""
+"""Mode that others can read; systemd warns about a unit without."""
 COMMAND_SECONDS = 30.0
 RESTART_SECONDS = 30
-"""A worker that leaves for a newer version, or finds another one at work, is tried again so much later."""
+"""Pause before a worker that left for a newer version, or found another one running, is started again."""
 _WHICH = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME")
 
 
 class ServiceManagerUnavailable(MemoryVaultError):
-    """There is no manager of user services here, or it refused."""
+    """There is no service manager, or it refused."""
 
 
 @dataclass(frozen=True)
 class UnitState:
-    """What the manager says of our unit."""
+    """The manager's state of our unit."""
 
     definition: Path
     installed: bool
@@ -43,39 +43,39 @@ class UnitState:
 
 
 class ServiceManager(Protocol):
-    """What starts programs at login and keeps them running."""
+    """Starts programs at login and keeps them running."""
 
     @property
     def definition(self) -> Path:
-        """The file that describes our unit."""
+        """Path of our unit's file."""
 
     def install(self) -> bool:
-        """Write the definition and start the unit, now and at every login; False when it was so already.
+        """Write the definition and start the unit, now and at every login; return False if nothing changed.
 
-        Raises ServiceManagerUnavailable with the manager's own words.
+        Raises ServiceManagerUnavailable with the manager's message.
         """
 
     def state(self) -> UnitState:
-        """Whether it is installed, and runs. Never raises."""
+        """Return whether it is installed, and whether it runs. Never raises."""
 
     def remove(self) -> bool:
-        """Stop the unit and delete its definition; False when there was none."""
+        """Stop the unit and delete its definition; return False if there was none."""
 
 
 def worker_command() -> list[str]:
-    """The command line of the worker, by absolute path and free of the user's Python settings."""
+    """Return the worker's command line, with absolute paths and independent of the user's Python settings."""
     return [sys.executable, "-I", "-m", "memoryvault", "service", "worker"]
 
 
 def identity(env: Mapping[str, str]) -> dict[str, str]:
-    """The variables of `env` that name a setting or a place; what they leave open is read at each start."""
+    """Return the variables of `env` that select a setting or a place; other settings are read at each start."""
     known = {row.variable for row in SETTINGS if row.variable} | {"MEMORY_CONFIG", "MEMORY_STATE_DIR", *_WHICH}
     return {name: env[name] for name in sorted(known) if env.get(name)}
 
 
 def service_manager(env: Mapping[str, str]) -> ServiceManager:
-    """The one of this platform."""
-    platform: str = sys.platform  # annotated: mypy would take the other branch for dead
+    """Return the service manager of this platform."""
+    platform: str = sys.platform  # Annotated, because mypy would treat the other branch as unreachable.
     return LaunchAgent(env) if platform == "darwin" else SystemdUser(env)
 
 
@@ -108,7 +108,7 @@ class SystemdUser:
         self.definition = Path(config) / "systemd" / "user" / UNIT
 
     def text(self) -> str:
-        """The unit file."""
+        """Return the unit file."""
         variables = "".join(
             f"Environment={_quoted(f'{name}={value}')}\n" for name, value in identity(self._env).items()
         )
@@ -171,7 +171,7 @@ class LaunchAgent:
         self._domain = f"gui/{os.getuid()}"
 
     def text(self) -> str:
-        """The property list."""
+        """Return the property list."""
         return plistlib.dumps(
             {
                 "Label": LABEL,
@@ -196,7 +196,7 @@ class LaunchAgent:
             return False
         self.definition.parent.mkdir(parents=True, exist_ok=True)
         replace_file(self.definition, text.encode("utf-8"), mode=UNIT_MODE)
-        # An agent that is loaded keeps its old definition until it is taken out.
+        # A loaded agent keeps its old definition until it is unloaded.
         _run(["launchctl", "bootout", f"{self._domain}/{LABEL}"], self._env)
         _checked(["launchctl", "bootstrap", self._domain, str(self.definition)], self._env)
         return True
@@ -218,6 +218,6 @@ class LaunchAgent:
 
 
 def _quoted(value: str) -> str:
-    """One word of a unit file; `%` begins a specifier there."""
+    """Quote one word of a unit file, in which `%` begins a specifier."""
     escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("\n", "\\n")
     return f'"{escaped}"' if escaped != value or any(char in " \t'" for char in value) else value

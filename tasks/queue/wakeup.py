@@ -1,6 +1,6 @@
-"""The wake-up: one datagram on a UNIX socket tells the worker that a job is due.
+"""The wake-up: a datagram on a UNIX socket tells the worker that a job is due.
 
-It is only a hint.  Whoever sends it ignores every error, and the worker looks for work every second anyway.
+It is only a hint: the sender ignores all errors, and the worker polls every second anyway.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from ...runtime.layout import leave_socket_folder, make_socket_folder
 log = logging.getLogger(__name__)
 
 DATAGRAM = b"1"
-"""A version may follow, after a space: that of the client."""
+"""A datagram may go on with a space and the client's version."""
 
 
 def wake_worker(wake_socket: Path | str, version: str = "") -> None:
-    """Wake the worker that listens there, if one does.  Never blocks, never raises."""
+    """Wake the worker that listens there, if any. Never blocks, never raises."""
     with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
         sock.setblocking(False)
         sock.sendto(DATAGRAM + (f" {version}".encode() if version else b""), os.fspath(wake_socket))
 
 
 class Wakeup:
-    """Threads wait on it, `wake` wakes them all; once it is open, a datagram does, too."""
+    """Threads wait on it. `wake` wakes them all, and so does a datagram once it is open."""
 
     def __init__(self, wake_socket: Path | str, *, on_datagram: Callable[[str], None] | None = None) -> None:
         self._changed = threading.Condition()
@@ -42,22 +42,22 @@ class Wakeup:
 
     @property
     def calls(self) -> int:
-        """How often `wake` was called: read it, look for work, then `wait` for a change."""
+        """The number of calls of `wake`: read it, look for work, then `wait` for a change."""
         return self._calls
 
     def wake(self) -> None:
-        """Wake every thread that waits."""
+        """Wake every waiting thread."""
         with self._changed:
             self._calls += 1
             self._changed.notify_all()
 
     def wait(self, seen: int, seconds: float) -> None:
-        """Return when `wake` was called after `seen` was read, at the latest after that time."""
+        """Return when `wake` is called after `seen` was read, or after that time."""
         with self._changed:
             self._changed.wait_for(lambda: self._calls != seen, timeout=seconds)
 
     def open(self) -> None:
-        """Bind the socket, in place of a dead worker's.  If that fails, polling alone has to do."""
+        """Bind the socket, replacing a dead worker's. If that fails, the worker relies on polling."""
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         try:
             make_socket_folder(self._path)
@@ -75,11 +75,11 @@ class Wakeup:
         self._thread.start()
 
     def close(self) -> None:
-        """Unbind and wake everybody."""
+        """Unbind the socket and wake all threads."""
         sock, self._socket = self._socket, None
         if sock is not None:
             with contextlib.suppress(OSError):
-                if os.stat(self._path).st_ino == self._inode:  # Not that of a worker who took over.
+                if os.stat(self._path).st_ino == self._inode:  # Not the socket of a worker that took over.
                     wake_worker(self._path)  # Ends the thread's recv at once.
                     os.unlink(self._path)
                     leave_socket_folder(self._path)
@@ -89,7 +89,7 @@ class Wakeup:
         self.wake()
 
     def _listen(self, sock: socket.socket) -> None:
-        sock.settimeout(0.5)  # Bounds `close` if that datagram is lost.
+        sock.settimeout(0.5)  # Limits `close` if that datagram is lost.
         while self._socket is sock:
             try:
                 data = sock.recv(64)

@@ -1,4 +1,4 @@
-"""The worker: huey's consumer over the ledger, with everything that keeps it honest around it."""
+"""The worker: huey's consumer over the ledger, with its lock, heartbeat, services and shutdown."""
 
 from __future__ import annotations
 
@@ -45,27 +45,27 @@ log = logging.getLogger(__name__)
 BUSY_SECONDS = 15.0
 IDLE_POLL_SECONDS = 0.05
 BEAT_SECONDS = 1.0
-"""Between two looks whether queue.db is still there."""
+"""Seconds between checks whether queue.db still exists."""
 REREAD_SECONDS = 5.0
-"""Between two looks whether queue.db, if it is there, can be read by others."""
+"""Seconds between checks whether other processes can read queue.db."""
 HEALTH_SECONDS = 10.0
 STUCK_SECONDS = 30.0
 EXIT_STUCK = 75
 
 
 class Service(Protocol):
-    """Something that lives as long as the worker, such as the vault's watcher."""
+    """A part that lives as long as the worker, such as the vault's watcher."""
 
     def start(self, ledger: Ledger) -> None:
-        """Start its threads; it may enqueue."""
+        """Start its threads. May enqueue jobs."""
 
     def stop(self) -> None:
-        """End them."""
+        """End its threads."""
 
 
 @dataclass(frozen=True)
 class WorkerContext:
-    """Where the worker works and how patient it is."""
+    """The worker's folder, handlers' limits and timing."""
 
     state: StatePaths
     workers: int = 2
@@ -73,50 +73,49 @@ class WorkerContext:
     lease_seconds: float = 30.0
     drain_seconds: float = 20.0
     quiet_seconds: float = 90.0
-    """Of a session whose job is made again from its marker."""
+    """Quiet period of a session whose job is recreated from its marker."""
     policies: Mapping[str, KindPolicy] = field(default_factory=lambda: POLICIES)
     schedules: Sequence[Schedule] = SCHEDULES
     tz: tzinfo | None = None
-    """None: the machine's."""
+    """None: the machine's time zone."""
     enabled: bool = True
-    """False: every job waits, as under a STOP file."""
+    """While it returns False, every job waits, as under a STOP file."""
     is_outdated: Callable[[], bool] = lambda: False
-    """Asked every few seconds: when all of this holds no more, the worker leaves, to be made anew."""
+    """Asked every few seconds: if the context is outdated, the worker leaves, to be created anew."""
 
     @property
     def reconcile_seconds(self) -> float:
-        """Between two passes of the reconciler."""
+        """Seconds between two passes of the reconciler."""
         return min(3.0, self.lease_seconds / 3)
 
 
 @dataclass(frozen=True)
 class RunReport:
-    """What `run_until_idle` did: attempts by how they ended, and what is left."""
+    """What `run_until_idle` did: attempts by outcome, and what is left."""
 
     done: int
     retried: int
-    """Failed attempts that will be tried again."""
+    """Failed attempts that will be retried."""
     dead: int
     postponed: int
     lost: int
-    """Attempts whose claim was lost: cancelled, given back, expired, overdue."""
+    """Attempts whose claim was lost: cancelled, released, expired, overdue."""
     delayed: int
-    """Jobs still queued for later."""
+    """Jobs still queued for a later time."""
     seconds: float
     timed_out: bool
     elsewhere: bool = False
     """Another worker was running and did the work; the counts are unknown and 0."""
     later: Sequence[DueLater] = ()
-    """The `delayed` by kind, but for those that the user has paused."""
+    """The `delayed` by kind, without kinds that the user has paused."""
 
 
 class Worker:
-    """Runs jobs of one state folder; there is at most one at a time.
+    """Runs the jobs of one state folder; there is at most one worker at a time.
 
-    `run_forever` and `run_until_idle` raise WorkerRunning, QueueUnavailable or SchemaTooNew at start.
-    In the main thread SIGTERM, SIGINT and SIGHUP drain, those aside that were ignored before: nothing new starts,
-    running jobs get `drain_seconds`, then their children are killed and their leases given back.  A second signal
-    ends the wait.
+    `run_forever` and `run_until_idle` raise WorkerRunning, QueueUnavailable or SchemaTooNew at start. In the main
+    thread, SIGTERM, SIGINT and SIGHUP (unless ignored before) drain: nothing new starts, running jobs get
+    `drain_seconds`, then their children are killed and their leases released. A second signal ends the wait.
     """
 
     def __init__(
@@ -139,10 +138,10 @@ class Worker:
         self._queue_file: tuple[int, int] | None = None
         self._next_reread = 0.0
 
-    # ---- the two ways to run
+    # ---- the two modes
 
     def run_forever(self) -> int:
-        """Serve until told to leave; returns the exit status."""
+        """Run until told to leave; return the exit status."""
         while True:
             with ExitStack() as stack:
                 self._start(stack)
@@ -150,7 +149,7 @@ class Worker:
                 while not self._leaving and not self._lost_queue():
                     self._wait(BEAT_SECONDS)
                     if self._is_switched_off():
-                        self._executor.abandon()  # Paused means now, not when a model has answered.
+                        self._executor.abandon()  # A pause takes effect now, not when a model has answered.
                     if time.monotonic() >= next_health:
                         next_health = time.monotonic() + HEALTH_SECONDS
                         self._check_health()
@@ -167,11 +166,11 @@ class Worker:
         include_delayed_seconds: float = 0.0,
         on_progress: OnProgress | None = None,
     ) -> RunReport:
-        """Run all that is due, and what comes of it; then leave.
+        """Run all due jobs and those they enqueue, then leave.
 
-        `include_delayed_seconds` does not wait for jobs that are due within that time but runs them now
-        (the quiet period after a session), except those that wait after a failure.  If another worker
-        is running, this waits for it to become idle.  `on_progress` is called now and then.
+        Jobs that are due within `include_delayed_seconds` (the quiet period after a session) run now, except those
+        that wait after a failure. If another worker is running, this waits until it is idle. `on_progress` is called
+        now and then.
         """
         started = time.monotonic()
         reporter = ProgressReporter(on_progress)
@@ -189,7 +188,7 @@ class Worker:
                 self._leaving = False
         except WorkerRunning:
             return self._wait_for_other(started, until, include_delayed_seconds, on_progress)
-        count = self._executor.tally.outcomes
+        count = self._executor.outcomes
         return RunReport(
             done=count["done"],
             retried=count["retried"],
@@ -204,11 +203,11 @@ class Worker:
 
     @property
     def is_outdated(self) -> bool:
-        """Whether it left because its context holds no more, and for nothing else: another is to be made."""
+        """Whether it left only because its context is outdated, so that another is to be created."""
         return self._outdated and not self._signals
 
     def leave(self) -> None:
-        """Drain and return from `run_*`; may be called from any thread."""
+        """Drain and return from `run_*`. May be called from any thread."""
         self._leaving = True
         with suppress(OSError):
             os.write(self._wake_write, b"!")
@@ -216,7 +215,7 @@ class Worker:
     def _until_idle(
         self, ledger: Ledger, until: float | None, include_delayed: float, reporter: ProgressReporter
     ) -> bool:
-        """Whether the time was up before it was idle."""
+        """Return whether the time was up before it was idle."""
         while not self._leaving:
             if until is not None and time.monotonic() > until:
                 return True
@@ -226,7 +225,7 @@ class Worker:
                 if not self._executor.running() and self._is_idle(ledger, include_delayed):
                     return False
                 if reporter.is_due():
-                    reporter.report(ledger, done=self._executor.tally.outcomes["done"])
+                    reporter.report(ledger, done=self._executor.outcomes["done"])
             except QueueUnavailable as error:
                 log.warning("waiting: %s", error)
             self._executor.wait_for_an_end(IDLE_POLL_SECONDS)
@@ -250,7 +249,7 @@ class Worker:
                     wake_worker(state.wake_socket)
                 if (not ledger.is_busy() and spool.is_empty()) or self._is_switched_off():
                     break
-                if self._lock.acquire():  # It has gone: the work is ours.
+                if self._lock.acquire():  # The other worker has left: this one runs the jobs.
                     self._lock.release()
                     left = None if until is None else max(0.0, until - time.monotonic())
                     return self.run_until_idle(left, include_delayed_seconds=include_delayed, on_progress=on_progress)
@@ -346,7 +345,7 @@ class Worker:
         log.info("worker %s started", self._nonce)
 
     def _take_lock(self) -> bool:
-        """True if the lock was free, False if it was taken from a holder that has stopped beating."""
+        """Return True if the lock was free, False if it was taken from a holder that has stopped beating."""
         if self._lock.acquire():
             return True
         holder = lock_holder(self._context.state.worker_lock)
@@ -367,12 +366,12 @@ class Worker:
             return
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             if signal.getsignal(number) == signal.SIG_IGN:
-                continue  # Whoever started it so (nohup) wants it to stay.
+                continue  # A parent that ignores the signal (nohup) wants the worker to stay.
             previous = signal.signal(number, self._on_signal)
             stack.callback(signal.signal, number, previous)
 
     def _on_signal(self, number: int, frame: object) -> None:
-        # Between two bytecodes of anything: set plain attributes, write to a pipe, nothing that locks.
+        # Runs between any two bytecodes: only set plain attributes and write to a pipe, take no lock.
         self._signals += 1
         self.leave()
 
@@ -386,14 +385,14 @@ class Worker:
         if ready:
             os.read(self._wake_read, 64)
 
-    # ---- while it runs
+    # ---- while running
 
     def _lost_queue(self) -> bool:
-        """Whether queue.db was found damaged, or was deleted or replaced: then everything starts anew."""
+        """Whether queue.db is damaged, deleted or replaced: then everything starts anew."""
         if self._ledger.damaged or self._is_damaged_for_others():
             log.error("queue.db is damaged: starting again with a new one")
         elif _identity(self._context.state.queue_db) != self._queue_file:
-            self._wait(BEAT_SECONDS)  # Where the whole folder is being deleted, the lock goes a moment later.
+            self._wait(BEAT_SECONDS)  # When the whole folder is being deleted, the lock goes a moment later.
             if not self._holds_place():
                 return False
             log.error("queue.db was removed or replaced: starting again")
@@ -420,9 +419,9 @@ class Worker:
         return not self._context.enabled or os.path.exists(self._context.state.stop_file)
 
     def _holds_place(self) -> bool:
-        """Whether the lock is still ours; leave if another worker took over, or if the state folder was deleted.
+        """Whether the lock is still ours; leave if another worker took over or the state folder was deleted.
 
-        A folder that its user deleted is not made again by who happened to run: whoever starts next makes it whole.
+        A running worker does not recreate a folder that the user deleted; the next start does.
         """
         if self._lock.is_held():
             return True
@@ -441,7 +440,7 @@ class Worker:
         return not os.path.exists(self._context.state.worker_lock)
 
     def _check_place(self) -> None:
-        """Leave if the place is another's by now or gone, or if a newer package is here."""
+        """Leave if another worker took over, the folder is gone, or a newer package is installed."""
         if not self._holds_place():
             return
         if self._ledger.schema_version() > schema.VERSION:
@@ -463,17 +462,17 @@ class Worker:
         elif self._stuck_since is None:
             self._stuck_since = time.monotonic()
         elif time.monotonic() - self._stuck_since > STUCK_SECONDS:
-            # Threads can't be killed; the process can.  Its attempts are recorded as failed already.
+            # Threads can't be killed, but the process can. Its attempts are recorded as failed already.
             log.critical("all threads hang in jobs past their deadline: leaving by force")
             os._exit(EXIT_STUCK)
 
     def _drain(self) -> None:
-        """Wait for the consumer's threads, which end with the job they are at; then stop what still runs."""
+        """Wait for the consumer's threads, each of which ends after its job; then stop what still runs."""
         self._halt()
         signals = max(self._signals, 1)
 
         def hurried() -> bool:
-            # Of a state folder that is gone nobody could record what a job did.
+            # Without the state folder, nothing could record what a job did.
             return self._signals > signals or self._is_homeless() or self._is_switched_off()
 
         self._consumer.drain(self._context.drain_seconds, self._executor.abandon, hurried)
@@ -489,7 +488,7 @@ _DECLARED = re.compile(rb'^__version__\s*=\s*"([^"]+)"', re.MULTILINE)
 
 
 def installed_version(init: Path = _INIT) -> str:
-    """The version that the files on disk declare now; the running one while they are being replaced."""
+    """Return the version of the files on disk; the running version while they are being replaced."""
     try:
         found = _DECLARED.search(init.read_bytes())
     except OSError:
@@ -498,7 +497,7 @@ def installed_version(init: Path = _INIT) -> str:
 
 
 def is_newer(version: str, than: str = __version__) -> bool:
-    """Whether `version` comes after `than`; nonsense does not."""
+    """Whether `version` is newer than `than`; False for invalid versions."""
     return _key(version) > _key(than)
 
 
@@ -508,7 +507,7 @@ def _key(version: str) -> tuple[int, ...]:
 
 
 def _identity(path: str) -> tuple[int, int] | None:
-    """Device and inode; None if there is no such file."""
+    """Return device and inode; None if there is no such file."""
     try:
         status = os.stat(path)
     except OSError:
@@ -521,7 +520,7 @@ def _host() -> str:
 
 
 def _boot() -> str:
-    """Tells boots of this machine apart, since pids repeat."""
+    """Return an id of this boot of the machine, because pids repeat."""
     with suppress(OSError):
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()[:8]
     return f"{time.time() - time.monotonic():.0f}"

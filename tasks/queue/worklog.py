@@ -1,4 +1,4 @@
-"""The worker's log: the same JSON lines, in the same file, as the hooks write."""
+"""The worker's log: JSON lines in the format and file of the hooks."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ...runtime import hooklog
 from ...runtime.errors import MemoryVaultError
 
 FIELDS = "fields"
-"""Name in `extra` of what a record has besides its message, each as a field of the line."""
+"""Name in `extra` of a record's further fields, each of which becomes a field of the line."""
 
 
 class JsonLines(logging.Handler):
-    """Each record as one JSON line appended to the file; warnings are also told, by default as a line on stderr."""
+    """Appends each record to the file as a JSON line; warnings also go to `tell`, by default stderr."""
 
     def __init__(self, log_file: str, tell: Callable[[str], None]) -> None:
         super().__init__()
@@ -23,32 +23,32 @@ class JsonLines(logging.Handler):
         self._tell = tell
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Never raises: a log that cannot be written must not stop a job."""
+        """Write the record. Never raises: a log that cannot be written must not stop a job."""
         message = " ".join(record.getMessage().split())
         fields: dict[str, object] = {"message": message, **getattr(record, FIELDS, {})}
         if record.exc_info and record.exc_info[1] is not None:
             fields["error"] = repr(record.exc_info[1])
         hooklog.append(self._log_file, record.levelname.lower(), record.name.removeprefix("memoryvault."), **fields)
         if record.levelno >= logging.WARNING:
-            with suppress(OSError, MemoryVaultError):  # Nobody listens any more, or its disk is full.
+            with suppress(OSError, MemoryVaultError):  # The reader is gone, or its disk is full.
                 self._tell(f"memory: {message}")
 
 
 class Lasting:
-    """A condition that lasts while jobs come and go: a warning when it begins or becomes another, not from each job."""
+    """A condition that outlasts jobs: one warning when it begins or changes, not one from each job."""
 
     def __init__(self, log: logging.Logger) -> None:
         self._log = log
         self._told = ""
 
     def is_so(self, message: str) -> None:
-        """Warn of it, unless that was the last thing told."""
+        """Warn, unless this was the last warning."""
         if message != self._told:
             self._log.warning("%s", message)
         self._told = message
 
     def is_over(self) -> None:
-        """It is told again when it comes back."""
+        """Warn again when the condition comes back."""
         self._told = ""
 
 
@@ -57,7 +57,7 @@ def _on_stderr(line: str) -> None:
 
 
 def log_to(log_file: str, level: int, tell: Callable[[str], None] = _on_stderr) -> None:
-    """Send this program's log to the file, and nothing else's but their warnings, which `tell` gets, too."""
+    """Send this program's log, and other loggers' warnings, to the file; `tell` gets the warnings, too."""
     root = logging.getLogger()
     root.handlers[:] = [JsonLines(log_file, tell)]
     root.setLevel(logging.WARNING)

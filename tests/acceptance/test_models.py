@@ -6,8 +6,7 @@ import json
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,6 +24,7 @@ from memoryvault.services.stores import open_index
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.loopback_hub import LoopbackHub
 from memoryvault.tests.support.tiny_model import make_model
+from memoryvault.tests.tasks.support import wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]
 
@@ -99,13 +99,6 @@ def in_force(sandbox: Sandbox) -> dict[str, object]:
 def vectors(sandbox: Sandbox) -> dict[str, int]:
     with IndexStore(sandbox.state / "index.db") as store:
         return {Path(model.name).name: model.embedded for model in store.vector_models()}
-
-
-def wait_until(condition: Callable[[], bool], what: str, seconds: float = 60.0) -> None:
-    until = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < until, what
-        time.sleep(0.1)
 
 
 @pytest.fixture
@@ -185,16 +178,16 @@ def test_a_damaged_download_changes_nothing(sandbox: Sandbox, hub: LoopbackHub, 
     assert NAME not in (sandbox.root / "config.toml").read_text("utf-8")
 
 
-@pytest.mark.parametrize("point", ["upgrade-batch@2", "before-swap"])
+@pytest.mark.parametrize("point", ["mid-child@2", "before-effect"])
 def test_killed_in_the_middle_it_goes_on_and_the_old_model_answers_meanwhile(
     sandbox: Sandbox, tiny: Path, quick: Path, point: str
 ) -> None:
     sandbox.memory("config", "model", "use", str(quick))
     armed = {"MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": point}
     killed = sandbox.run("service", "worker", "--until-idle", env=armed)
-    assert killed.returncode == (-signal.SIGKILL if point == "before-swap" else 0), killed.stderr
+    assert killed.returncode == (-signal.SIGKILL if point == "before-effect" else 0), killed.stderr
     done = vectors(sandbox)["quick"]
-    assert done == (NOTES if point == "before-swap" else 32), "what was embedded is kept"
+    assert done == (NOTES if point == "before-effect" else 32), "what was embedded is kept"
     assert in_force(sandbox)["name"] == str(tiny / "old")
     for job in sandbox.json("jobs", "list", "--state", "queued"):
         if job["kind"] == "model.upgrade":

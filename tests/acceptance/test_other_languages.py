@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import uuid
-from pathlib import Path
 
 import pytest
 
-from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.sandbox import Sandbox
 
 RULES = (
@@ -16,11 +14,6 @@ RULES = (
     ("永远不要直接推送到 main 分支。", "我可以直接推送到 main 分支吗？"),
     ("コミットの前に必ずテストを実行すること。", "コミットの前にテストを実行しますか？"),
 )
-
-
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Sandbox:
-    return ForkedSandbox(tmp_path)
 
 
 def say(sandbox: Sandbox, *texts: str) -> None:

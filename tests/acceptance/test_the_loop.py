@@ -31,11 +31,6 @@ def test_the_question_shares_no_content_word_with_the_rule() -> None:
     assert not _content_words(rule) & _content_words(SIDEWAYS)
 
 
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Sandbox:
-    return ForkedSandbox(tmp_path)
-
-
 def record_session(sandbox: Sandbox, session: str = SESSION, lines: str | None = None) -> Path:
     """A session from its first hook to its last."""
     payload = {**COMMON, "session_id": session, "transcript_path": str(sandbox.projects / f"-p/{session}.jsonl")}

@@ -11,6 +11,6 @@ import pytest
 
 @pytest.fixture
 def tmp_path() -> Iterator[Path]:
-    """In the place of pytest's, whose folders are too deep for the name of a UNIX socket."""
+    """Replaces pytest's, whose folders are too deep for the name of a UNIX socket."""
     with tempfile.TemporaryDirectory(prefix="mv-") as folder:
         yield Path(folder)

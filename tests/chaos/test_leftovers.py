@@ -1,4 +1,4 @@
-"""A day of work: thousands of events, a dozen restarts, and nothing is left lying about."""
+"""A day of work: after thousands of events and a dozen restarts nothing is left behind."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EVENTS = 2_000
 ROUNDS = 3
 RESTARTS = 12
 GROWTH_LIMIT_BYTES = 800_000
-"""In the best of the rounds, each a third of the events: a heap grows by some megabytes once, a leak in every round."""
+"""In the best of the rounds, each with a third of the events: a heap grows once by some MB, a leak in every round."""
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def quiet(bed: Bed, seconds: float = 120.0) -> None:
 
 
 def events(bed: Bed, session: Session, count: int) -> None:
-    """What a hook does for an event, without the cost of its process: some dozen real ones are in the other test."""
+    """What a hook does for an event, without the cost of its process; the other test uses some dozen real ones."""
     for number in range(count):
         touch_marker(bed.state.markers, session.id)
         enqueue_reflection(bed.state.queue_db, bed.state.spool, session.id, 90.0 if number % 10 else None)

@@ -1,4 +1,4 @@
-"""What tests of commands share that call `main` in their own process."""
+"""A sandbox for tests of the command as a process, and a vault for those that call `main`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,13 @@ from pathlib import Path
 import pytest
 
 from memoryvault.demo.sandbox import Sandbox
+from memoryvault.tests.support.forked import ForkedSandbox
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path) -> ForkedSandbox:
+    """A home, a vault and a state folder of the test's own."""
+    return ForkedSandbox(tmp_path)
 
 
 @pytest.fixture

@@ -25,8 +25,7 @@ Agent = Callable[..., int]
 @pytest.fixture
 def agent(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> Agent:
     """Runs a command as Claude Code does for its model."""
-    for name, value in bed.env.items():
-        monkeypatch.setenv(name, value)
+    bed.enter(monkeypatch)
 
     def run(*arguments: str) -> int:
         with monkeypatch.context() as shell:
@@ -124,7 +123,7 @@ def files_of(bed: Bed) -> dict[str, bytes]:
         "vault topics rm deploy", "vault topics import", "skills watchlist promote a b", "skills discover",
         "skills adapt", "skills index", "config model use x --yes", "jobs pause reflect.session",
         "jobs schedule pause discovery", "jobs schedule run discovery", "service remove",
-        "vault reindex --rebuild", "vault inspect --useless tabs",
+        "vault reindex --rebuild", "vault inspect --useless tabs", "service worker --until-idle", "service up",
     ],
 )  # fmt: skip
 def test_what_makes_approves_switches_or_deletes_is_the_users(
@@ -173,19 +172,8 @@ def test_what_an_agent_notes_about_the_project_is_taken_back_as_an_agents(
     project = tmp_path / "shop"
     (project / ".git").mkdir(parents=True)
     monkeypatch.chdir(project)
-    written = (
-        "vault",
-        "topics",
-        "write",
-        "deploy",
-        "--type",
-        "project",
-        "--description",
-        "How",
-        "--body",
-        "Tag, then push.",
-    )
-    assert agent(*written) == 0
+    written = "vault topics write deploy --type project --description How --body"
+    assert agent(*written.split(), "Tag, then push.") == 0
     (note,) = bed.store.vault.rglob("memory/deploy.md")
     assert "Tag, then push." in note.read_text("utf-8")
     assert agent("undo", "--of", "agent", "--yes") == 0
@@ -203,17 +191,14 @@ def test_an_agent_does_not_take_back_what_the_user_said(
     assert bed.files() == before
 
 
-def test_an_idea_of_an_agent_is_listed_by_its_title(agent: Agent, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_idea_of_an_agent_waits_and_is_listed_by_its_title(
+    bed: Bed, agent: Agent, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert agent("idea", "Nightly digest of flaky tests", "A mail each morning with what failed twice.") == 0
+    assert waiting(bed) == ["nightly-digest-of-flaky-tests.md"]
     capsys.readouterr()
     assert main(["review", "--list"]) == 0
     assert capsys.readouterr().out.splitlines()[1].endswith("Nightly digest of flaky tests")
-
-
-def test_an_agent_takes_back_what_agents_wrote(bed: Bed, agent: Agent) -> None:
-    assert agent("save", "workflow", "cut-releases", "--body", "Cut releases on Mondays.") == 0
-    assert agent("undo", "--of", "agent", "--yes") == 0
-    assert waiting(bed) == []
 
 
 def test_what_an_agent_saves_in_its_shell_waits_for_the_user(
@@ -228,12 +213,6 @@ def test_what_an_agent_saves_in_its_shell_waits_for_the_user(
     for line in ("kind: workflow", "status: pending", "source: agent", "Cut releases on Mondays."):
         assert line in note
     assert not list(bed.store.vault.rglob("workflow/*.md"))
-
-
-def test_what_the_user_saves_in_a_shell_of_their_own_is_saved(bed: Bed, agent: Agent) -> None:
-    assert main(["save", "workflow", "cut-releases", "--body", "Cut releases on Mondays."]) == 0
-    assert waiting(bed) == []
-    assert (bed.store.vault / "personal-private" / "workflow" / "cut-releases.md").is_file()
 
 
 def test_an_agent_loads_nothing_into_every_session(bed: Bed, agent: Agent, capsys: pytest.CaptureFixture[str]) -> None:
@@ -253,7 +232,7 @@ def test_an_agent_proposes_no_note_of_a_kind_that_the_program_writes_itself(
     """Approved, it would be counted as a cost, listed as a topic, shown as a question, or hidden from prompts."""
     assert agent("save", kind, "forged", "--body", "This session cost nothing at all.") == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert f"{kind!r} are written by memoryvault itself" in line
+    assert f"{kind!r} are written by MemoryVault itself" in line
     assert "convention, fact, fix, idea, preferences, workflow or another word" in line
     assert waiting(bed) == []
 
@@ -273,7 +252,7 @@ def test_what_the_program_wrote_an_agent_does_not_evolve(
         "---\nkind: session-cost\nstatus: active\ntokens: 900\n---\n\n# Session\n\nWhat it cost.\n", "utf-8"
     )
     assert agent("evolve", "s-1", "--reason", "it was less", "--body", "It cost nothing.") == 2
-    assert "s-1.md is written by memoryvault itself: it takes no text of others" in capsys.readouterr().err
+    assert "s-1.md is written by MemoryVault itself and cannot be changed by proposals" in capsys.readouterr().err
     assert waiting(bed) == []
 
 
@@ -288,12 +267,6 @@ def test_an_agent_evolves_nothing_by_itself(bed: Bed, agent: Agent) -> None:
     assert "It would replace [[personal-private/preferences/tabs]]" in note_of(bed, name)
     assert main(["review", "--decide", f"{name.removesuffix('.md')}=approve"]) == 0
     assert "Indent with spaces." in (bed.store.vault / "personal-private/preferences/tabs.md").read_text("utf-8")
-
-
-def test_an_idea_of_an_agent_waits(bed: Bed, agent: Agent) -> None:
-    assert agent("idea", "Offline maps", "Ship the tiles with the app.") == 0
-    assert waiting(bed) == ["offline-maps.md"]
-    assert not list(bed.store.vault.rglob("_idea-incubator/*/_index.md"))
 
 
 @pytest.mark.slow

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -54,31 +53,15 @@ def test_a_misspelt_name_may_be_that_of_any_setting(tmp_path: Path, misspelt: st
     assert "recall.k" not in unread
 
 
-@pytest.mark.parametrize("rest", ["[vault\npath = '/w'\n", "path = '/w'\n", "x = '''\n[vault]\npath = '/w'\n", "=\n"])
-def test_of_a_file_that_is_no_toml_only_what_stands_before_the_fault_counts(tmp_path: Path, rest: str) -> None:
-    """A line after it may belong to a section whose head is lost."""
-    changed, faults, unread = readable(tmp_path, f"[recall]\nk = 7\n[vault]\npath = '/v'\n{rest}")
-    assert changed == {"recall.k": 7, "vault.path": "/v"}
+@pytest.mark.parametrize(
+    "fault", ["[vault\n", "=\n", "a = " + "[" * 100_000, "a = [\n" * 5_000, "a = " + "{a = " * 100_000, b"# \xff"]
+)
+def test_of_a_file_that_is_no_toml_nothing_counts(tmp_path: Path, fault: str | bytes) -> None:
+    whole = b"[recall]\nk = 7\n[vault]\npath = '/v'\n" + (fault if isinstance(fault, bytes) else fault.encode())
+    changed, faults, unread = readable(tmp_path, whole)
+    assert changed == {}
     assert len(faults) == 1
-    assert "hosts.claude_config_dir" in unread
-    assert not unread & changed.keys()
-
-
-def test_half_a_path_is_no_path(tmp_path: Path) -> None:
-    changed, faults, unread = readable(tmp_path, b"[recall]\nk = 7\n[vault]\npath = '/v/\xff'\n")
-    assert changed == {"recall.k": 7}
-    assert "not UTF-8" in faults[0]
-    assert "vault.path" in unread
-
-
-@pytest.mark.parametrize("deep", ["a = " + "[" * 100_000, "a = [\n" * 5_000, "a = " + "{a = " * 100_000])
-def test_brackets_without_end_are_a_fault_like_any_other(tmp_path: Path, deep: str) -> None:
-    """The parser gives up with an error of its own."""
-    changed, faults, unread = readable(tmp_path, f"[recall]\nk = 7\n[vault]\npath = '/v'\n{deep}\n[memory]\n")
-    assert changed == {"recall.k": 7, "vault.path": "/v"}
-    (fault,) = faults
-    assert re.search(r"config\.toml:\d+: not valid TOML", fault)
-    assert "vault.path" not in unread
+    assert {"recall.k", "vault.path"} <= unread
 
 
 def test_a_host_whose_settings_are_brackets_without_end_is_named(tmp_path: Path) -> None:

@@ -24,7 +24,6 @@ from memoryvault.runtime.settings import load_settings
 from memoryvault.services.stores import open_index
 from memoryvault.tests.corpus.sessions import old_session
 from memoryvault.tests.review.support import RULE
-from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.sandbox import Sandbox
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -56,22 +55,14 @@ def test_readme_names_every_command() -> None:
     assert [group for group in GROUPS if f"`{group} …`" not in readme] == []
 
 
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Sandbox:
-    return ForkedSandbox(tmp_path)
-
-
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("no-such-command",),
         ("save",),
         ("save", "fix", "x", "--body", "   "),
         ("recall", ""),
-        ("recall", "x", "-k", "0"),
-        ("jobs", "show"),
         ("config", "hook-command", "NoSuchEvent"),
-        ("reflect", "--session", "/no/such/file.jsonl"),
+        ("recall", "x y z", "--filter", "nonsense"),
     ],
 )
 def test_bad_usage_is_told_in_words_and_exits_with_2(sandbox: Sandbox, arguments: tuple[str, ...]) -> None:
@@ -276,22 +267,6 @@ def test_a_session_is_known_wherever_its_first_known_record_stands(sandbox: Sand
     assert "nothing in it was worth keeping" in sandbox.memory("reflect", "--session", str(path))
 
 
-@pytest.mark.slow
-def test_list_filters_by_kind_tag_and_status(sandbox: Sandbox) -> None:
-    sandbox.memory("save", "fix", "one", "--tags", "db", "--body", "1")
-    sandbox.memory("save", "fix", "two", "--body", "2")
-    sandbox.memory("save", "workflow", "three", "--tags", "db", "--body", "3")
-
-    def slugs(*arguments: str) -> set[str]:
-        return {Path(entry["path"]).stem for entry in sandbox.json("list", *arguments)}
-
-    assert slugs() == {"one", "two", "three"}
-    assert slugs("--kind", "fix") == {"one", "two"}
-    assert slugs("--tag", "db") == {"one", "three"}
-    assert slugs("--status", "superseded") == set()
-    assert slugs("--updated-since", "2999-01-01") == set()
-
-
 def test_list_compares_as_the_filter_of_recall_does(sandbox: Sandbox) -> None:
     """Whatever their case, a group with what lies below it, and dates as they are said: else nothing is found and
     nobody is told why."""
@@ -310,14 +285,6 @@ def test_list_compares_as_the_filter_of_recall_does(sandbox: Sandbox) -> None:
     assert done.returncode == 2
     assert len(done.stderr.strip().splitlines()) == 1
     assert "recently" in done.stderr
-
-
-def test_recall_by_keyword_without_a_service(sandbox: Sandbox) -> None:
-    sandbox.memory("save", "fix", "locked-db", "--body", "Give each worker its own SQLite file.")
-    sandbox.memory("service", "worker", "--until-idle")
-    answer = sandbox.json("recall", "sqlite file of a worker")
-    assert [Path(hit["path"]).stem for hit in answer["hits"]] == ["locked-db"]
-    assert answer["degraded"]
 
 
 def test_what_was_saved_without_a_worker_is_recalled_at_once(sandbox: Sandbox) -> None:
@@ -350,13 +317,6 @@ def test_what_was_said_long_before_it_was_noted_is_shown_with_its_day(sandbox: S
     assert ", 2026-01-02)" in sandbox.memory("recall", "how are payments matched?")
 
 
-def test_a_bad_filter_says_what_is_wrong(sandbox: Sandbox) -> None:
-    sandbox.memory("service", "worker", "--until-idle")
-    done = sandbox.run("recall", "x y z", "--filter", "nonsense")
-    assert done.returncode == 2
-    assert "nonsense" in done.stderr
-
-
 @pytest.mark.slow
 def test_where_the_vault_is_gone_nothing_found_is_no_answer(sandbox: Sandbox) -> None:
     sandbox.memory("save", "fix", "locked-db", "--body", "Give each worker its own SQLite file.")
@@ -376,33 +336,6 @@ def test_where_the_vault_is_gone_nothing_found_is_no_answer(sandbox: Sandbox) ->
     assert "locked-db" in done.stdout
     assert "the vault is not there" in done.stderr
     assert sandbox.hook("UserPromptSubmit", prompt) == ""
-
-
-@pytest.mark.slow
-def test_jobs_show_what_the_worker_did(sandbox: Sandbox) -> None:
-    sandbox.memory("save", "fix", "one", "--body", "1")
-    sandbox.memory("service", "worker", "--until-idle")
-    jobs = sandbox.json("jobs", "list", "--state", "done")
-    assert any(job["kind"] == "index.reconcile" for job in jobs)
-    assert json.loads(sandbox.memory("jobs", "show", str(jobs[0]["id"]), "--json"))["id"] == jobs[0]["id"]
-
-
-def test_init_and_uninstall_leave_the_settings_as_they_were(sandbox: Sandbox) -> None:
-    settings = sandbox.root / "home" / ".claude" / "settings.json"
-    before = (
-        b'{\n    "model": "opus",\n    "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say done"}]}]}\n}'
-    )
-    settings.write_bytes(before)
-    arguments = ("init", "--yes", "--vault", str(sandbox.vault))
-    sandbox.memory(*arguments)
-    installed = json.loads(settings.read_bytes())
-    assert "say done" in json.dumps(installed["hooks"]["Stop"])
-    assert set(installed["hooks"]) >= {"SessionStart", "UserPromptSubmit", "Stop", "SessionEnd", "PreCompact"}
-    once = settings.read_bytes()
-    sandbox.memory(*arguments)
-    assert settings.read_bytes() == once, "a second run changes nothing"
-    sandbox.memory("uninstall")
-    assert settings.read_bytes() == before
 
 
 @pytest.mark.model
@@ -427,7 +360,7 @@ def test_an_empty_list_says_what_waits(sandbox: Sandbox) -> None:
     sandbox.memory("idea", "Cache the pages", "Cache the pages so that a release needs no network")
     done = sandbox.run("list")
     assert done.stdout == "no entries match\n"
-    assert "shown by --include-inbox: 1 idea\n" in done.stderr
+    assert "for you: 1 idea (memory idea list); --include-inbox lists it, too\n" in done.stderr
     assert "waits" not in sandbox.run("list", "--status", "superseded").stderr
 
 
@@ -473,6 +406,19 @@ def test_a_question_that_finds_nothing_says_whose_entries_it_looked_at(sandbox: 
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    "narrowed",
+    [("--project", "shop"), ("--group", "personal-projects/shop"), ("--tag", "db"), ("--filter", "project=shop")],
+)
+def test_an_option_that_narrows_the_search_needs_no_question(sandbox: Sandbox, narrowed: tuple[str, str]) -> None:
+    text = "Give each worker its own SQLite file."
+    sandbox.memory("save", "fix", "locked-db", "--project", "shop", "--tags", "db", "--body", text)
+    sandbox.memory("save", "fix", "elsewhere", "--body", "Another thing.")
+    (hit,) = sandbox.json("recall", *narrowed)["hits"]
+    assert hit["path"].endswith("locked-db.md")
+
+
+@pytest.mark.slow
 def test_a_dry_run_of_reflect_says_that_nothing_was_written(sandbox: Sandbox) -> None:
     path = str(sandbox.transcript("s1", (ROOT / "demo" / "session.jsonl").read_text("utf-8")))
     shown = sandbox.run("reflect", "--session", path, "--dry-run")
@@ -490,19 +436,15 @@ def test_what_is_kept_nowhere_is_told_without_a_place() -> None:
     assert becomes(replace(nowhere, action=Action.WRITE, destination="a.md")) == "write: a.md (not in words you typed)"
 
 
-def test_uninstall_says_what_stays(sandbox: Sandbox) -> None:
-    (sandbox.root / "config.toml").write_text("[memory]\n")
-    sandbox.memory("list")
-    said = sandbox.memory("uninstall")
-    assert str(sandbox.vault) in said
-    assert str(sandbox.state) in said
-    assert str(sandbox.root / "config.toml") in said
-
-
 def test_uninstall_names_what_stays_only_where_it_is(sandbox: Sandbox) -> None:
     told = sandbox.memory("uninstall")
     assert f"your vault stays where it is: {sandbox.vault}\n" in told
     assert "config.toml" not in told, "there was no init"
+    (sandbox.root / "config.toml").write_text("[memory]\n")
+    sandbox.memory("list")
+    told = sandbox.memory("uninstall")
+    assert str(sandbox.state) in told
+    assert str(sandbox.root / "config.toml") in told
     sandbox.vault.rmdir()
     assert f"your vault is not touched; it is not there now: {sandbox.vault}\n" in sandbox.memory("uninstall")
 
@@ -511,10 +453,8 @@ def test_uninstall_names_what_stays_only_where_it_is(sandbox: Sandbox) -> None:
     ("words", "expected"),
     [
         (("config", "model", "use", "--yes", "a/model"), {"action": "use", "model": "a/model", "yes": True}),
-        (("config", "model", "--yes", "use", "a/model"), {"action": "use", "model": "a/model", "yes": True}),
         (("skills", "watchlist", "defer", "--until", "2026-08-01", "a", "b"), {"source": "a", "pattern": "b"}),
         (("reflect", "--dry-run", "corpus"), {"what": "corpus", "dry_run": True}),
-        (("idea", "archive", "--json", "a-slug"), {"json": True}),
         (("idea", "x", "--json", "--", "-y"), {"words": ["x", "-y"], "json": True}),
         (("save", "convention", "--body", "-x- text", "a-slug"), {"slug": "a-slug", "body": "-x- text"}),
     ],
@@ -562,38 +502,24 @@ def test_no_option_of_any_command_may_be_cut_short(name: str, capsys: pytest.Cap
     ("words", "said"),
     [
         (("recal",), "there is no command 'recal'; did you mean `memory recall`?"),
-        (("rev",), "did you mean `memory review`?"),
         (("help",), "did you mean `memory --help`?"),
-        (("zzz",), "there is no command 'zzz'"),
         (("jobs", "lst"), "memory jobs: there is no command 'lst'; did you mean `memory jobs list`?"),
         (("import", "migrate", "~/notes", "~/vault"), "argument system: '~/notes' is not 'contextvault'"),
         (("undo", "--of", "migrat"), "did you mean 'migrate'?"),
-        (("undo", "--dryrun"), "did you mean --dry-run?"),
         (("--frob", "list"), "unrecognized arguments: --frob"),
-        (("--verion",), "memory: unrecognized arguments: --verion; did you mean --version?"),
         (("recall", "how", "do", "we"), "do we; several words that belong together stand in quotes"),
         (
             ("save", "fix", "a-slug", "Always this"),
             "Always this; a text is given with --body, in quotes: --body 'TEXT'",
         ),
-        (("save", "fix", "a-slug", "--body", "Always", "this"), "this; a text is given with --body, in quotes"),
-        (("recall", "how", "--filtr", "x", "y"), "did you mean --filter?"),
-        (("undo", "abc"), "unrecognized arguments: abc ("),
-        (("undo", "last"), "unrecognized arguments: last; did you mean --last?"),
         (("review", "list"), "unrecognized arguments: list; did you mean --list?"),
-        (("review", "list", "--json"), "did you mean --list?"),
         (("save", "fix", "a-slug", "--text", "Always this"), "did you mean --body?"),
-        (("recall", "how", "--text", "x"), "unrecognized arguments: --text x ("),
         (("vault", "topics", "repair"), "did you mean 'rebuild-index'?"),
-        (("vault", "topics", "delete", "deploy"), "did you mean 'rm'?"),
         (("jobs", "delete", "3"), "there is no command 'delete'; did you mean `memory jobs cancel`?"),
-        (("watchlst",), "did you mean `memory skills watchlist`?"),
         (("index-skils",), "did you mean `memory skills index`?"),
         (("retry", "3"), "did you mean `memory jobs retry`?"),
-        (("skills", "frob"), "memory skills: there is no command 'frob'"),
         (("reflect", "old.jsonl"), "argument what: one transcript is given by --session: --session old.jsonl ("),
         (("reflect", "pyproject.toml", "--dry-run"), "--session pyproject.toml"),
-        (("reflect", "corpsu"), "'corpsu' is not 'corpus'; did you mean 'corpus'?"),
     ],
 )
 def test_a_mistyped_word_is_told_in_one_line_with_the_right_one(
@@ -611,12 +537,8 @@ def test_a_mistyped_word_is_told_in_one_line_with_the_right_one(
 
 @pytest.mark.parametrize(
     ("other", "command"),
-    [
-        ("get", "show"), ("cat", "show"), ("ls", "list"), ("find", "recall"), ("rm", "undo"), ("delete", "dismiss"),
-        ("forget", "undo"), ("edit", "evolve"), ("status", "health"), ("add", "save"), ("remember", "save"),
-        ("install", "init"), ("start", "service up"),
-    ],
-)  # fmt: skip
+    [("get", "show"), ("rm", "undo"), ("delete", "dismiss"), ("start", "service up")],
+)
 def test_what_other_tools_call_it_names_the_command_that_does_it(
     other: str, command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -644,7 +566,6 @@ def test_every_other_name_leads_to_commands_and_is_none_itself() -> None:
     ("words", "said"),
     [
         (("shw",), "did you mean `memory idea show`?"),
-        (("lst",), "did you mean `memory idea list`?"),
         (("shw", "a-slug"), "did you mean `memory idea show a-slug`?"),
         (("show",), "which idea? `memory idea show SLUG`"),
         (("Dashboard",), "give a title and a summary"),

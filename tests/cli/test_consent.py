@@ -42,9 +42,9 @@ def consent(sandbox: Sandbox) -> object:
 @pytest.mark.parametrize(("typed", "answer"), [("y\ny\n\n", True), ("y\n\n\n", False), ("y\nno\n\n", False)])
 def test_init_asks_once_and_takes_nothing_as_no(tmp_path: Path, typed: str, answer: bool) -> None:
     sandbox = ForkedSandbox(tmp_path)
-    assert "looked up on Wikipedia" in init_at_a_terminal(sandbox, typed)
+    assert "look up your ideas on Wikipedia" in init_at_a_terminal(sandbox, typed)
     assert consent(sandbox) is answer
-    assert "looked up on Wikipedia" not in init_at_a_terminal(sandbox, "y\n")
+    assert "look up your ideas on Wikipedia" not in init_at_a_terminal(sandbox, "y\n")
     assert consent(sandbox) is answer
 
 

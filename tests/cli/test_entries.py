@@ -282,17 +282,6 @@ def test_a_topic_beyond_what_sessions_load_is_told_when_it_is_written(
     index = vault / "personal-projects/shop/memory/MEMORY.md"
     index.parent.mkdir(parents=True)
     index.write_text("".join(f"- line {number}\n" for number in range(200)), "utf-8")
-    write_topic = [
-        "vault",
-        "topics",
-        "write",
-        "deploy",
-        "--project",
-        "shop",
-        "--type",
-        "project",
-        "--description",
-        "How",
-    ]
-    assert main([*write_topic, "--body", "Tag, then push."]) == 0
+    write_topic = "vault topics write deploy --project shop --type project --description How --body Tag"
+    assert main(write_topic.split()) == 0
     assert "memory: the index has 201 lines; sessions see the first 200" in capsys.readouterr().err

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,10 +11,8 @@ import pytest
 
 from memoryvault.cli.main import main
 from memoryvault.index.catalog_reader import CatalogReader
-from memoryvault.runtime.process_lock import ProcessLock
-from memoryvault.services.active_counts import count_active, count_active_and_pending, describe_notes
+from memoryvault.services.active_counts import count_active, describe_notes
 from memoryvault.services.indexing import reconcile_now
-from memoryvault.services.pending_counts import count_pending
 from memoryvault.services.stores import open_index
 from memoryvault.tasks.jobs.dashboard import view_of
 
@@ -30,8 +26,7 @@ PRIVATE = "personal-private"
 def bed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bed:
     """Three entries in use, one of them undated, beside all that might be taken for one."""
     bed = make_bed(tmp_path)
-    for name, value in bed.env.items():
-        monkeypatch.setenv(name, value)
+    bed.enter(monkeypatch)
     today = datetime.now(UTC).date()
     for path, text in {
         f"{PRIVATE}/preferences/tabs.md": f"kind: preferences\nstatus: active\ncreated: {today}\n---\n\nTabs.\n",
@@ -88,7 +83,6 @@ def test_list_health_doctor_and_the_console_agree(
         front.enter()
         health, search = visible(front.get("health", view="whole")), visible(front.get("search"))
     assert "Entries in use All 3 " in health
-    assert "2 now, 2 more than 11 weeks before. 1 without a date is left out." in health
     assert re.search(r"\b3 entries\b", search), search
 
 
@@ -100,49 +94,11 @@ def test_a_file_that_is_another_than_the_index_knows_is_read(bed: Bed, capsys: p
     assert CatalogReader(Path(bed.settings.state.index_db)).set_aside(), "which knows the old ones"
 
 
-def test_no_note_that_the_index_knows_is_asked_for_while_a_worker_watches(bed: Bed) -> None:
+def test_a_note_that_is_gone_does_not_count_by_the_status_that_the_index_still_knows(bed: Bed) -> None:
     reconcile_now(bed.settings)
-    (bed.vault / PRIVATE / "empty.md").write_text("---\nkind: fix\n---\n\nNot empty any more.\n")
-    (bed.vault / PRIVATE / "new.md").write_text("---\nkind: fix\n---\n\nNot indexed yet.\n")
-
-    def entries() -> int:
-        return count_active(bed.settings, bed.store).entries
-
-    worker = ProcessLock(bed.settings.state.worker_lock)
-    assert worker.acquire()
-    assert entries() == 4, "the new one is read, of the changed one the worker will tell"
-    worker.release()
-    assert entries() == 5
-
-
-@pytest.mark.parametrize("is_watched", [False, True])
-def test_a_note_that_is_gone_does_not_count_by_the_status_that_the_index_still_knows(
-    bed: Bed, is_watched: bool
-) -> None:
-    reconcile_now(bed.settings)
-    worker = ProcessLock(bed.settings.state.worker_lock)
-    if is_watched:
-        assert worker.acquire()
     assert count_active(bed.settings, bed.store).set_aside == {"resolved": 1}
     (bed.vault / PRIVATE / "failure-incident/x.md").unlink()
     assert count_active(bed.settings, bed.store).set_aside == {}
-    worker.release()
-
-
-def test_what_is_in_use_and_what_waits_are_counted_by_listing_each_folder_once(
-    bed: Bed, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    listed: list[str] = []
-    scandir = os.scandir
-
-    def count(path: str) -> Iterator[os.DirEntry[str]]:
-        listed.append(os.path.relpath(path, bed.vault))
-        return scandir(path)
-
-    active, pending = count_active(bed.settings, bed.store), count_pending(bed.store)
-    monkeypatch.setattr(os, "scandir", count)
-    assert count_active_and_pending(bed.settings, bed.store) == (active, pending)
-    assert sorted(listed) == sorted(os.path.relpath(folder, bed.vault) for folder, _, _ in os.walk(bed.vault))
 
 
 def test_what_its_status_hides_is_told(bed: Bed, capsys: pytest.CaptureFixture[str]) -> None:
@@ -168,4 +124,7 @@ def test_the_hint_of_what_waits_counts_under_the_same_filters(bed: Bed, capsys: 
     assert capsys.readouterr().err == "memory: nothing is of the project 'nope'; there are: shop\n"
     (bed.vault / PRIVATE / "_inbox/more.md").write_text("---\nkind: workflow\nstatus: inbox\n---\n\nMore.\n")
     assert main(["list", "--kind", "workflow"]) == 0
-    assert capsys.readouterr().err == "memory: what waits is shown by --include-inbox: 1 in the inbox\n"
+    assert (
+        capsys.readouterr().err
+        == "memory: for you: 1 in the inbox (memory vault inbox); --include-inbox lists it, too\n"
+    )

@@ -14,11 +14,6 @@ from memoryvault.tests.review.test_commands import Terminal, propose
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Sandbox:
-    return Sandbox(tmp_path)
-
-
 def ctrl_c(terminal: Terminal) -> None:
     """When it waits for the answer: a signal between the question and the read would be seen only with the answer."""
     time.sleep(0.3)
@@ -63,13 +58,6 @@ def test_undo(sandbox: Sandbox) -> None:
     before = files(sandbox)
     assert len(before) > 1
     assert interrupted(sandbox, ["undo"]) == NOTHING_CHANGED
-    assert files(sandbox) == before
-
-
-def test_seed(sandbox: Sandbox) -> None:
-    (sandbox.root / "CLAUDE.md").write_text("# Rules\n\n- Always use pnpm, never npm.\n", "utf-8")
-    before = files(sandbox)
-    assert interrupted(sandbox, ["import", "seed", str(sandbox.root)]) == NOTHING_CHANGED
     assert files(sandbox) == before
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,21 @@ def test_a_list_shows_where_a_text_goes_on(vault: Path, capsys: pytest.CaptureFi
     assert main(line.split()) == 0
     (row,) = [each for each in capsys.readouterr().out.splitlines() if each.startswith(("retries", "1 "))]
     assert row.endswith(SHOWN)
+
+
+@pytest.mark.parametrize(("said", "days"), [({}, 30), ({"surfaced_at": "2026-01-10T09:00:00Z"}, 22)])
+def test_the_age_of_the_inbox_is_that_of_its_oldest_saying(
+    vault: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, said: dict[str, str], days: int
+) -> None:
+    monkeypatch.setattr("memoryvault.cli.inbox.local_today", lambda: date(2026, 2, 1))
+    note = vault / f"{PRIVATE}/_inbox/retries.md"
+    note.parent.mkdir(parents=True)
+    header = "".join(f"{key}: {value}\n" for key, value in said.items())
+    note.write_text(
+        f"---\nstatus: inbox\ncreated: 2026-01-02\nupdated: 2026-01-31\n{header}---\n\nUse tabs.\n", "utf-8"
+    )
+    assert main(["vault", "inbox"]) == 0
+    assert f"1 note, the oldest {days} days old" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", ["> It says of itself: retries.", "```text\nTraceback (most recent call last):\n```"])

@@ -13,12 +13,6 @@ import pytest
 
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.runtime import hooklog
-from memoryvault.tests.support.forked import ForkedSandbox
-
-
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Sandbox:
-    return ForkedSandbox(tmp_path)
 
 
 @pytest.fixture

@@ -218,14 +218,6 @@ def test_what_an_agent_saves_waits_for_the_user_and_is_not_recalled(far_agent: A
     assert len(far_agent.call("recall", query="releases are cut from the trunk on Mondays")["hits"]) == 1
 
 
-def test_the_same_thing_is_not_proposed_twice_nor_after_it_was_rejected(agent: Agent) -> None:
-    arguments = {"kind": "workflow", "title": "Release", "text": "Releases are cut from the trunk on Mondays."}
-    first = agent.call("save", **arguments)
-    assert agent.call("save", **arguments) == {"verdict": "known already", "path": first["path"]}
-    agent.memory("review", "--decide", f"{first['path']}=reject")
-    assert agent.call("save", **arguments)["verdict"] == "rejected before"
-
-
 def test_a_secret_in_what_an_agent_saves_never_reaches_the_disk(agent: Agent) -> None:
     token = "ghp_" + "vT0rQz7LmKx2Nf9WcYb4HsJd6PgA1eRu8iXo"
     agent.call("save", kind="fix", title="Token", text=f"The deploy uses {token} as its token, see the wiki.")
@@ -269,29 +261,18 @@ def test_an_entry_is_a_resource(reader: Agent) -> None:
 BAD_INPUT: tuple[tuple[str, dict[str, Any]], ...] = (
     ("recall", {}),
     ("recall", {"query": "   "}),
-    ("recall", {"query": "x", "k": 0}),
     ("recall", {"query": "x", "filter": "tag=="}),
-    ("recall", {"query": 7}),
-    ("list", {"updated_since": "yesterday"}),
     ("list", {"updated_since": "2026-13-40"}),
-    ("list", {"limit": 100_000}),
     ("read", {"path": "../../etc/passwd"}),
     ("read", {"path": "personal-private/_archive/x.md"}),
     ("save", {"kind": "../x", "title": "Title", "text": "Some text."}),
     ("save", {"kind": "session-cost", "title": "Title", "text": "Some text."}),
     ("save", {"kind": "fix", "title": "Title", "text": ""}),
-    ("save", {"kind": "fix", "title": "Title", "text": "x" * 20_001}),
     ("evolve", {"entry": "no-such-entry", "text": "Some text.", "reason": "because"}),
-    ("idea", {"title": "x" * 201, "summary": "Some text."}),
-    ("read_topic", {}),
     ("read_topic", {"slug": "../../personal-private/preferences/tabs"}),
-    ("read_topic", {"slug": "no-such-topic"}),
     ("write_topic", {"slug": "../out", "text": "Some text.", "type": "project", "description": "One line."}),
     ("write_topic", {"slug": "MEMORY", "text": "Some text.", "type": "project", "description": "One line."}),
     ("write_topic", {"slug": "deploy", "text": "Some text."}),
-    ("write_topic", {"slug": "deploy", "text": "Some text.", "type": "rule", "description": "One line."}),
-    ("write_topic", {"slug": "deploy", "text": "x" * 20_001, "type": "project", "description": "One line."}),
-    ("write_topic", {"slug": "deploy", "text": "Some text.", "type": "project", "description": "x" * 301}),
     ("write_topic", {"slug": "deploy", "text": "Some text.", "replace": "0" * 12}),
     ("write_topic", {"slug": "deploy", "text": "Some text.", "replace": "0" * 12, "append": True}),
 )
@@ -451,19 +432,16 @@ def test_a_topic_that_an_agent_wrote_is_taken_back_by_undo(agent: Agent) -> None
     assert not (agent.sandbox.vault / "personal-projects/shop/memory/MEMORY.md").exists()
 
 
-def test_topics_can_be_switched_off_each_and_all(far_agent: Agent) -> None:
-    config = Path(far_agent.sandbox.environment["MEMORY_CONFIG"])
+def test_topics_can_be_switched_off(far_agent: Agent) -> None:
     far_agent.call("write_topic", **TOPIC)
-
-    def offered(text: str) -> set[str]:
-        config.write_text(text)
-        far_agent.hang_up()
-        return {tool.name for tool in far_agent.talk(lambda client: client.list_tools()).tools}
-
-    assert offered(all_but("write_topic")) & {"read_topic", "write_topic"} == {"read_topic"}
-    assert offered(all_but("read_topic")) & {"read_topic", "write_topic"} == {"write_topic"}
+    config = Path(far_agent.sandbox.environment["MEMORY_CONFIG"])
+    config.write_text(all_but("read_topic"))
+    far_agent.hang_up()
     assert far_agent.call("list")["topics"] == []
-    assert not offered("[memory]\ndisable_auto_memory = true\n") & {"read_topic", "write_topic"}
+    config.write_text("[memory]\ndisable_auto_memory = true\n")
+    far_agent.hang_up()
+    offered = {tool.name for tool in far_agent.talk(lambda client: client.list_tools()).tools}
+    assert offered == (READ_ONLY | WRITES) - {"read_topic", "write_topic"}
 
 
 def all_but(name: str) -> str:
@@ -471,8 +449,6 @@ def all_but(name: str) -> str:
 
 
 def test_each_tool_has_a_permission_of_its_own(agent: Agent) -> None:
-    """The servers of this one are in this process; `topics_can_be_switched_off` has the same with real ones."""
-
     async def offered_and_said(name: str) -> tuple[set[str], str]:
         async with Client(build_server(Context(agent.sandbox.environment), str(agent.cwd))) as client:
             tools = {tool.name for tool in (await client.list_tools()).tools}

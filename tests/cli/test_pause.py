@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,6 +17,7 @@ from memoryvault.tasks.queue.enqueue import enqueue
 
 from ..acceptance.test_the_loop import COMMON, SESSION, SHIPPED, record_session
 from ..support.forked import ForkedSandbox
+from ..tasks.support import wait_until
 
 
 @pytest.fixture
@@ -26,13 +25,6 @@ def sandbox(tmp_path: Path) -> ForkedSandbox:
     sandbox = ForkedSandbox(tmp_path)
     sandbox.memory("jobs", "list")
     return sandbox
-
-
-def wait_until(true: Callable[[], bool], what: str) -> None:
-    until = time.monotonic() + 60
-    while not true():
-        assert time.monotonic() < until, what
-        time.sleep(0.05)
 
 
 def place(sandbox: ForkedSandbox) -> StatePaths:

@@ -13,11 +13,6 @@ from memoryvault.runtime.settings import load_settings
 from memoryvault.tests.support.forked import ForkedSandbox
 
 
-@pytest.fixture
-def sandbox(tmp_path: Path) -> ForkedSandbox:
-    return ForkedSandbox(tmp_path)
-
-
 def test_what_a_worker_says_as_it_dies_is_in_a_file_of_its_own(
     sandbox: ForkedSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
@@ -23,17 +22,12 @@ from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.progress import REPORT_SECONDS, RunProgress
 from memoryvault.tasks.queue.records import DueLater
 from memoryvault.tests.corpus.sessions import RULE, old_session
-from memoryvault.tests.support.forked import COMMAND, Forked, ForkedSandbox, start
+from memoryvault.tests.support.forked import COMMAND, Forked, start
 from memoryvault.tests.support.sandbox import Sandbox
 from memoryvault.tests.tasks.support import wait_until
 
 AT_MOST_SECONDS = 20.0
 """Less than a command waits for the vault's lock, which tests take from it."""
-
-
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Sandbox:
-    return ForkedSandbox(tmp_path)
 
 
 @dataclass

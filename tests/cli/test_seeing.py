@@ -184,7 +184,7 @@ def test_what_research_took_is_no_sign_of_a_network_that_is_off(tmp_path: Path, 
     state.ensure()
     book = SpendingBook(state.state_db, PURPOSE)
     book.settle(book.reserve("an idea", {"tokens": 40}), {"tokens": 20})
-    said = "research: 20 tokens" + ("" if network else " (notes included; research.network is off now)")
+    said = "research: 20 tokens" + ("" if network else " (of your own notes, too; research.network is off now)")
     lines = [line for line in sandbox.memory("health").splitlines() if "research" in line]
     assert lines == [f"spent today      {said}", f"spent in 7 days  {said}"]
 

@@ -7,7 +7,6 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -21,6 +20,7 @@ from memoryvault.runtime.settings import load_settings
 
 from ..acceptance.test_the_loop import record_session
 from ..support.sandbox import Sandbox
+from ..tasks.support import wait_until
 
 pytestmark = pytest.mark.slow
 WAIT_SECONDS = 30.0
@@ -32,13 +32,6 @@ def sandbox(tmp_path: Path) -> Sandbox:
     made = Sandbox(tmp_path)
     made.memory("save", "fix", "kettle", "--body", "The porcelain kettle belongs upstairs.")
     return made
-
-
-def wait_until(true: Callable[[], bool], what: str) -> None:
-    until = time.monotonic() + WAIT_SECONDS
-    while not true():
-        assert time.monotonic() < until, what
-        time.sleep(0.1)
 
 
 def reflections(sandbox: Sandbox) -> list[str]:
@@ -149,13 +142,6 @@ def test_killed_it_leaves_nothing_running(up_alone: Callable[[int], subprocess.P
     wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in relays), "the relays end, after the programs")
 
 
-def test_the_death_of_a_relay_ends_both(up_alone: Callable[[int], subprocess.Popen[bytes]]) -> None:
-    """A relay passes on the output of one program; honcho hears of its end from nobody else."""
-    up = up_alone(subprocess.DEVNULL)
-    os.kill(children(up.pid)[0], signal.SIGKILL)
-    assert up.wait(WAIT_SECONDS) == 1
-
-
 def children(pid: int) -> list[int]:
     """The processes that the main thread of `pid` has started."""
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
@@ -192,14 +178,9 @@ manager.loop()
 
 
 def test_a_signal_between_the_starts_ends_what_is_started_after_it() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", SIGNALLED_IN_BETWEEN],
-        stdout=subprocess.PIPE,
-        text=True,
-        timeout=WAIT_SECONDS,
-        check=True,
+    subprocess.run(
+        [sys.executable, "-c", SIGNALLED_IN_BETWEEN], stdout=subprocess.DEVNULL, timeout=WAIT_SECONDS, check=True
     )
-    assert "what passes on its output was killed" not in done.stdout
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])

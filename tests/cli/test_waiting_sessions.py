@@ -116,10 +116,8 @@ def test_a_queue_that_cannot_be_read_keeps_no_list_from_being_printed(sandbox: F
 @pytest.mark.parametrize(
     ("figures", "told"),
     [
-        (SessionFigures(0, None, 0), ""),
         (SessionFigures(0, None, 1), "1 session is being mined"),
         (SessionFigures(1, 0.2, 0), "1 session waits to be mined (now)"),
-        (SessionFigures(1, 38.0, 0), "1 session waits to be mined (in about 40 s)"),
         (SessionFigures(2, 4.0, 1), "1 session is being mined, 2 sessions wait to be mined (the first in about 4 s)"),
         (SessionFigures(1, 600.0, 0), "1 session waits to be mined (in about 10 min)"),
     ],

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from memoryvault.tests.review.support import Bed
 
-from .browser import ConsoleProcess, Windows, press, said
+from .browser import Windows, press, said
 from .support import proposal
 
 pytestmark = pytest.mark.slow
@@ -91,14 +91,3 @@ def test_on_a_phone_nothing_is_wider_than_the_screen(bed: Bed, windows: Windows)
     page = windows.sign_in("phone")
     width = page.evaluate("document.documentElement.scrollWidth")
     assert width <= page.evaluate("window.innerWidth")
-
-
-def test_a_link_works_in_one_window_only(browser: Browser, console: ConsoleProcess, windows: Windows) -> None:
-    windows.sign_in()
-    context = browser.new_context()
-    page = context.new_page()
-    page.goto(console.link)
-    assert "was used already" in page.inner_text("main")
-    page.goto(console.base + "review")
-    assert "not signed in" in page.inner_text("main")
-    context.close()

@@ -29,7 +29,7 @@ from memoryvault.vault.marker import Marker, create_marker
 
 from .browser import ConsoleProcess, Windows, press, said
 from .support import proposal, serving
-from .vaults import SESSION, idea, inbox_note, pattern, transcript
+from .vaults import SESSION, transcript
 
 pytestmark = pytest.mark.slow
 
@@ -246,7 +246,6 @@ SHOWN: Mapping[str, tuple[str, ...]] = {
     "jobs?view=kinds": (),
     "health": ("hook", "purpose"),
     "health?view=whole": ("hook", "purpose"),
-    "health/charts": ("purpose",),
     "health/entries": (),
     "watchlist": (),
     "search?status=any": (),
@@ -386,29 +385,6 @@ def test_a_link_in_a_file_opens_the_console(bed: Bed, browser: Browser, console:
     page.goto(door.as_uri())
     page.wait_for_selector("h1:text('Review')")
     context.close()
-
-
-@pytest.mark.parametrize("address", ["review", "inbox?view=all", "ideas", "watchlist"])
-def test_two_windows_that_decide_the_same_item_do_it_once(bed: Bed, windows: Windows, address: str) -> None:
-    proposal(bed, "use-tabs")
-    inbox_note(bed, "legend", "Charts have a legend.")
-    idea(bed, "Retry page", "A page of all that failed.")
-    pattern(bed, "plan-first")
-    buttons = {
-        "review": ("Approve", "Reject"),
-        "inbox?view=all": ("Approve", "Reject"),
-        "ideas": ("Archive", "Delete"),
-        "watchlist": ("Dismiss", "Promote"),
-    }[address]
-    windows.sign_in()
-    first, second = windows.open(address), windows.open(address)
-    first.click(f"main button:has-text('{buttons[0]}')")
-    first.wait_for_selector("#said p")
-    files = bed.files()
-    second.click(f"main button:has-text('{buttons[1]}')")
-    second.wait_for_selector("#said p.problem")
-    assert "decided elsewhere already" in said(second)
-    assert bed.files() == files
 
 
 def test_the_command_and_a_window_decide_the_same_item_once(bed: Bed, windows: Windows) -> None:

@@ -57,6 +57,12 @@ def test_a_session_in_opencodes_database_is_found_without_a_marker(bed: Bed) -> 
     assert gone.missing == "Its transcript is not on this machine any more."
 
 
+def test_a_database_that_cannot_be_read_hides_no_other_agents_session(bed: Bed) -> None:
+    (root := bed.settings.session_folders["opencode"]).mkdir(parents=True)
+    (root / "opencode.db").write_bytes(b"no database" * 100)
+    assert find_transcripts(bed.settings, [ONE]) == {}
+
+
 @pytest.mark.parametrize(
     ("lines", "size", "begins"),
     [(2, 999, 4), (3, 999, 0), (9, 999, 0), (9, 5, 8), (9, 2, 10), (0, 999, 10)],

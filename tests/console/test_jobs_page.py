@@ -8,7 +8,6 @@ import pytest
 
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.ledger import Claim
-from memoryvault.tasks.queue.scheduler import Scheduler, local_timezone
 from memoryvault.tests.review.support import Bed
 
 from .support import Front, said, visible
@@ -98,27 +97,6 @@ def test_a_job_is_shown_with_its_attempts(bed: Bed, front: Front) -> None:
     assert "is not a job" in visible(front.get("jobs", id="-1"))
 
 
-def test_a_kind_is_paused_and_goes_on(bed: Bed, front: Front) -> None:
-    front.post("jobs/act", do="pause", name="reflect.corpus")
-    with open_ledger(bed.settings) as ledger:
-        assert ledger.paused() == ["reflect.corpus"]
-    assert "reflect.corpus paused" in visible(front.get("jobs", view="kinds"))
-    front.post("jobs/act", do="resume", name="reflect.corpus")
-    with open_ledger(bed.settings) as ledger:
-        assert ledger.paused() == []
-
-
-@pytest.mark.slow
-def test_a_schedule_is_run_paused_and_goes_on(bed: Bed, front: Front) -> None:
-    assert said(front.post("jobs/act", do="schedule-run", name="idle-sweep")).startswith("idle-sweep: queued as job")
-    for do, paused in (("schedule-pause", True), ("schedule-resume", False)):
-        front.post("jobs/act", do=do, name="idle-sweep")
-        with open_ledger(bed.settings) as ledger:
-            scheduler = Scheduler(ledger, kinds={"recover.orphans"}, tz=local_timezone())
-            assert [one.paused for one in scheduler.status() if one.schedule.name == "idle-sweep"] == [paused]
-    assert "idle-sweep" in visible(front.get("jobs", view="schedules"))
-
-
 @pytest.mark.parametrize(
     ("do", "name"), [("pause", "no.such"), ("schedule-run", "nothing"), ("explode", "1"), ("retry", "x")]
 )
@@ -135,8 +113,3 @@ def test_the_live_part_is_a_piece_that_needs_the_session(bed: Bed, front: Front)
     assert "<html" not in part.text
     front.client.cookies.clear()
     assert front.get("jobs/live").status_code in (401, 403)
-
-
-def test_updates_can_be_stopped(front: Front) -> None:
-    assert 'hx-trigger="every 2s"' in front.get("jobs").text
-    assert 'hx-trigger="every' not in front.get("jobs", live="off").text

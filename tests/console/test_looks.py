@@ -39,18 +39,6 @@ def lived_in(tmp_path_factory: pytest.TempPathFactory) -> Bed:
 
 
 @pytest.fixture
-def empty_windows(browser: Browser, bed: Bed) -> Iterator[Windows]:
-    from .browser import ConsoleProcess, Windows
-
-    console = ConsoleProcess(bed.env)
-    windows = Windows(browser, console)
-    yield windows
-    windows.close()
-    console.stop()
-    windows.check()
-
-
-@pytest.fixture
 def lived_in_windows(browser: Browser, lived_in: Bed) -> Iterator[Windows]:
     from .browser import ConsoleProcess, Windows
 
@@ -74,8 +62,8 @@ def test_axe_finds_nothing_serious_and_nothing_is_wider_than_the_window(
     assert _look_over(lived_in_windows, pages(lived_in), size) == []
 
 
-def test_axe_finds_nothing_serious_on_pages_with_nothing_on_them(empty_windows: Windows) -> None:
-    assert _look_over(empty_windows, {page.name: page.name for page in PAGES}, "phone") == []
+def test_axe_finds_nothing_serious_on_pages_with_nothing_on_them(windows: Windows) -> None:
+    assert _look_over(windows, {page.name: page.name for page in PAGES}, "phone") == []
 
 
 OF_THE_SIZE = ["target-size", "scrollable-region-focusable", "label", "button-name", "link-name", "color-contrast"]
@@ -120,8 +108,8 @@ def _serious(page: Page, rules: list[str] | None) -> list[dict[str, Any]]:
     return [one for one in found if one["impact"] in SERIOUS]
 
 
-def test_axe_would_find_what_is_wrong(empty_windows: Windows) -> None:
-    page = empty_windows.sign_in()
+def test_axe_would_find_what_is_wrong(windows: Windows) -> None:
+    page = windows.sign_in()
     page.evaluate("document.getElementById('main').innerHTML = '<button></button><img>'")
     _load_axe(page)
     assert {"button-name", "image-alt"} <= {one["id"] for one in _serious(page, None)}
@@ -198,13 +186,12 @@ def test_a_button_that_goes_with_its_job_leaves_the_focus_in_the_row(bed: Bed, w
     assert page.evaluate("document.activeElement.innerText") == str(job)
 
 
-def test_the_charts_come_by_themselves_and_neither_focus_nor_keys_wait_for_them(bed: Bed, windows: Windows) -> None:
+def test_the_count_of_entries_comes_by_itself_and_holds_up_neither_focus_nor_keys(bed: Bed, windows: Windows) -> None:
     page = windows.sign_in()
     held: list[Route] = []
-    page.route("**/health/charts", lambda route: held.append(route))
+    page.route("**/health/entries", lambda route: held.append(route))
     page.goto(windows.console.base + "health")
-    page.wait_for_selector("text=The charts are being drawn")
-    page.wait_for_selector("#entries + dl")
+    page.wait_for_selector("text=They are being counted")
     assert page.locator(".later a").is_hidden()
     page.wait_for_timeout(400)  # console.js lets no key decide on what has only just appeared
     page.focus("nav [data-go=h]")
@@ -212,49 +199,48 @@ def test_the_charts_come_by_themselves_and_neither_focus_nor_keys_wait_for_them(
     page.wait_for_selector("dialog[open]")
     page.keyboard.press("Escape")
     held[0].continue_()
-    page.wait_for_selector("#latency-title")
+    page.wait_for_selector("#entries + dl")
     assert page.locator(".later").count() == 0
     assert page.evaluate("document.activeElement.dataset.go") == "h"
     assert page.url.endswith("/health")
 
 
-def test_a_page_that_was_left_meanwhile_gets_no_charts(bed: Bed, windows: Windows) -> None:
+def test_a_page_that_was_left_meanwhile_gets_no_count_of_entries(bed: Bed, windows: Windows) -> None:
     from playwright.sync_api import Error as PlaywrightError
 
     page = windows.sign_in()
     held: list[Route] = []
-    page.route("**/health/charts", lambda route: held.append(route))
+    page.route("**/health/entries", lambda route: held.append(route))
     page.goto(windows.console.base + "health")
-    page.wait_for_selector("text=The charts are being drawn")
+    page.wait_for_selector("text=They are being counted")
     page.click("nav [data-go=j]")
     page.wait_for_selector("h1:text-is('Jobs')")
     with suppress(PlaywrightError):  # the browser has given it up
         held[0].continue_()
     page.wait_for_timeout(500)
-    assert page.locator(".chart").count() == 0
+    assert page.locator("#entries").count() == 0
     assert page.inner_text("#said").strip() == ""
 
 
-def test_charts_that_could_not_be_had_are_a_link(bed: Bed, windows: Windows) -> None:
+def test_a_count_of_entries_that_failed_is_a_link(bed: Bed, windows: Windows) -> None:
     page = windows.sign_in()
-    page.route("**/health/charts", lambda route: route.abort())
+    page.route("**/health/entries", lambda route: route.abort())
     page.goto(windows.console.base + "health")
     page.wait_for_selector("#said p.problem")
-    page.click("text=Draw the charts")
-    page.wait_for_selector("#latency-title")
+    page.click("text=Count them")
+    page.wait_for_selector("#entries + dl")
     page.wait_for_url("**/health?view=whole")
     assert page.locator(".later").count() == 0
     windows.complaints = [line for line in windows.complaints if "ERR_FAILED" not in line and "htmx:" not in line]
 
 
-def test_the_charts_are_a_link_away_with_scripts_off(bed: Bed, windows: Windows) -> None:
+def test_the_count_of_entries_is_a_link_away_with_scripts_off(bed: Bed, windows: Windows) -> None:
     page = windows.sign_in(script=False)
     page.goto(windows.console.base + "health")
-    assert page.locator(".later:visible").count() == 2
+    assert page.locator(".later:visible").count() == 1
     assert page.locator(".meanwhile:visible").count() == 0
     page.click("text=Count them")
     assert page.inner_text("#entries + dl").split() == ["All", "0"]
-    assert page.is_visible("#latency-title")
 
 
 def test_a_dead_job_is_retried_with_scripts_off_too(bed: Bed, windows: Windows) -> None:

@@ -44,45 +44,6 @@ def press(front: Front, page: Any, action: str, number: int = 0, **fields: str) 
 # --- inbox ---
 
 
-def test_similar_notes_are_one_group_and_become_one_note(bed: Bed, front: Front) -> None:
-    inbox_note(bed, "one", "Prefer short functions in the parser.")
-    inbox_note(bed, "two", "Prefer short functions in the parser!")
-    inbox_note(bed, "alone", "Charts have a legend.")
-    page = front.get("inbox")
-    assert "these say the same" in visible(page)
-    assert "Charts" not in visible(page)
-    assert said(press(front, page, "inbox/sort", answer="yes")).startswith("merged: personal-private/_inbox/")
-    assert [entry.occurrences for entry in bed.entries() if entry.status == "inbox"] == [1, 2]
-
-
-def test_a_group_is_rejected_as_one_and_comes_back_as_one(bed: Bed, front: Front) -> None:
-    inbox_note(bed, "one", "Prefer short functions in the parser.")
-    inbox_note(bed, "two", "Prefer short functions in the parser!")
-    before = bed.files()
-    done = press(front, front.get("inbox"), "inbox/sort", answer="reject")
-    assert "(2 notes)" in said(done)
-    assert {entry.status for entry in bed.entries()} == {"rejected"}
-    assert said(press(front, done, "inbox/undo")).startswith("took back: rejected: ")
-    assert bed.files() == before
-
-
-@pytest.mark.parametrize(
-    ("fields", "button", "place"),
-    [
-        ({"occurrences": 4}, "Put up for review", "_review"),
-        ({"created": "2024-01-01", "updated": "2024-01-01"}, "Archive", "_archive"),
-    ],
-)
-def test_what_was_seen_often_moves_on_and_what_is_old_goes(
-    bed: Bed, front: Front, fields: dict[str, object], button: str, place: str
-) -> None:
-    inbox_note(bed, "one", "Run the linter before each push.", **fields)
-    page = front.get("inbox")
-    assert button in visible(page)
-    press(front, page, "inbox/sort", answer="yes")
-    assert bed.entries()[0].path == f"personal-private/{place}/one.md"
-
-
 def test_a_group_of_which_another_window_decided_a_part_is_left(bed: Bed, front: Front) -> None:
     inbox_note(bed, "one", "Prefer short functions in the parser.")
     inbox_note(bed, "two", "Prefer short functions in the parser!")
@@ -194,26 +155,6 @@ def test_only_the_ideas_that_are_shown_are_counted_as_to_answer(bed: Bed, front:
 # --- watchlist ---
 
 
-@pytest.mark.parametrize(
-    ("decision", "told"),
-    [
-        ("promote", "promoted: personal-private/_skill-watchlist/skill-list/plan-first.md"),
-        ("dismiss", "dismissed: personal-private/_skill-watchlist/_archive/skill-list/plan-first.md"),
-        ("defer", "deferred until 2099-01-01: personal-private/_skill-watchlist/skill-list/plan-first.md"),
-    ],
-)
-def test_a_pattern_is_promoted_dismissed_or_deferred_and_comes_back(
-    bed: Bed, front: Front, decision: str, told: str
-) -> None:
-    pattern(bed, "plan-first")
-    before = bed.files()
-    done = press(front, front.get("watchlist"), "watchlist/decide", decision=decision, until="2099-01-01", reason="so")
-    assert said(done) == told
-    assert "Nothing waits on the watchlist" in visible(done)
-    press(front, done, "watchlist/undo")
-    assert bed.files() == before
-
-
 def test_a_pattern_that_another_window_decided_is_not_decided_again(bed: Bed, front: Front) -> None:
     pattern(bed, "plan-first")
     page = front.get("watchlist")
@@ -299,14 +240,6 @@ def test_an_entry_tells_its_history_through_the_review(bed: Bed, front: Front) -
     assert "In the place of" in visible(page)
     old = front.get("entry", path=bed.only("superseded").path)
     assert "Superseded by use-pnpm" in visible(old)
-
-
-def test_an_edit_shows_both_texts(bed: Bed, front: Front) -> None:
-    entry = proposal(bed, "use-tabs", "Tabs are four wide.")
-    front.decide(entry, "approve", body="# Use tabs\n\nTabs are eight wide.")
-    page = front.get("entry", path="use-tabs")
-    assert "<del>four</del>" in page.text
-    assert "<ins>eight</ins>" in page.text
 
 
 @pytest.mark.parametrize("path", ["nothing-like-it", "../../etc/passwd", "/etc/passwd.md", "a/../../x.md", ""])

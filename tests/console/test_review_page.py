@@ -33,18 +33,6 @@ def test_approving_moves_the_note_as_the_command_would(bed: Bed, front: Front) -
     assert (act.actor, act.what) == ("review", "approved: use-tabs")
 
 
-def test_rejecting_puts_the_note_into_the_archive(bed: Bed, front: Front) -> None:
-    entry = proposal(bed, "use-tabs")
-    assert said(front.decide(entry, "reject")) == "rejected: personal-private/_archive/use-tabs.md"
-    assert bed.only("rejected").fingerprint
-
-
-def test_an_edited_text_is_approved_as_it_was_written(bed: Bed, front: Front) -> None:
-    entry = proposal(bed, "use-tabs")
-    front.decide(entry, "approve", body="# Use tabs\r\n\r\nTabs, four wide.\r\n")
-    assert bed.only("active").body == "# Use tabs\n\nTabs, four wide."
-
-
 def test_a_secret_in_the_edited_text_is_replaced_and_that_is_said(bed: Bed, front: Front) -> None:
     entry = proposal(bed, "use-tabs")
     token = "ghp_" + "b" * 36
@@ -56,16 +44,6 @@ def test_an_edit_that_leaves_nothing_is_refused(bed: Bed, front: Front) -> None:
     entry = proposal(bed, "use-tabs")
     assert "nothing was left" in said(front.decide(entry, "approve", body=" \n"))
     assert bed.store.exists(entry.path)
-
-
-def test_superseding_archives_the_chosen_entry(bed: Bed, front: Front) -> None:
-    old_rule(bed)
-    entry = proposal(bed, "use-pnpm")
-    assert said(front.decide(entry, "supersede", old=OLD)).startswith(
-        "superseded: personal-private/preferences/use-pnpm.md"
-    )
-    assert bed.only("superseded").superseded_by == "personal-private/preferences/use-pnpm.md"
-    assert not bed.store.exists(OLD)
 
 
 @pytest.mark.parametrize("decision", ["supersede", "approve"])
@@ -175,14 +153,6 @@ def test_the_text_that_was_written_for_a_proposal_that_is_gone_is_shown(bed: Bed
     assert "readonly" not in front.decide(other, "approve", body="Wrap them.").text, "this one was kept"
 
 
-def test_what_the_command_decided_is_told_too(bed: Bed, front: Front) -> None:
-    entry = proposal(bed, "use-tabs")
-    bed.reviewer.decide(entry.path, Approve(), run="review:elsewhere")
-    files = bed.files()
-    assert "decided elsewhere already (approved: use-tabs)" in said(front.decide(entry, "reject"))
-    assert bed.files() == files
-
-
 def test_a_note_that_was_edited_meanwhile_is_shown_again_and_not_decided(bed: Bed, front: Front) -> None:
     entry = proposal(bed, "use-tabs")
     bed.edit(entry.path, "Always do", "Never do")
@@ -205,14 +175,6 @@ def test_only_what_waits_can_be_decided_on(bed: Bed, front: Front, path: str) ->
     answer = front.post("review/decide", item=path, hash="0" * 64, decision="reject")
     assert said(answer)
     assert bed.files() == files
-
-
-def test_the_next_one_is_shown_after_a_decision(bed: Bed, front: Front) -> None:
-    for name in ("one", "two", "three"):
-        proposal(bed, name)
-    entry = bed.store.read("personal-private/_review/three.md")
-    answer = front.decide(entry, "approve", next="personal-private/_review/two.md")
-    assert "data-focus>Two<" in answer.text
 
 
 def test_a_long_queue_comes_in_pages_and_is_searched(bed: Bed, front: Front) -> None:

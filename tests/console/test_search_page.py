@@ -44,6 +44,12 @@ def test_a_question_is_answered_with_both_scores_and_leaves_a_receipt(bed: Bed, 
     assert receipt["caller"] == "console"
 
 
+def test_a_note_that_is_its_title_is_said_once(bed: Bed, front: Front) -> None:
+    rule(bed, "tokens-are-short", "Tokens are short.")
+    index(bed)
+    assert visible(front.get("search")).count("okens are short") == 1
+
+
 @pytest.mark.slow
 def test_filters_are_those_of_the_command(bed: Bed, front: Front) -> None:
     rule(bed, "one", "Tokens are short.", tags=["login"], project="shop")

@@ -148,4 +148,4 @@ def test_what_is_no_session_is_told(front: Front) -> None:
     answer = front.get("sessions", id="../../etc/passwd")
     assert answer.status_code == 400
     assert "is not a session" in visible(answer)
-    assert "nothing is known of a session nobody" in visible(front.get("sessions", id="nobody"))
+    assert "there is no session nobody" in visible(front.get("sessions", id="nobody"))

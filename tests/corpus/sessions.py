@@ -32,14 +32,14 @@ def old_session(
 
 
 def pause_upkeep(sandbox: Sandbox) -> None:
-    """For a test that compares whole vaults: what writes notes two minutes after others, or at four in the morning, may
-    be due in its middle."""
+    """For a test that compares whole vaults: jobs that write notes two minutes later or at 4 a.m. may become due
+    during it."""
     for kind in ("dashboard.write", "inbox.triage", "incubator.gc"):
         sandbox.memory("jobs", "pause", kind)
 
 
 def grow(path: Path, number: int, said: str) -> None:
-    """The session goes on."""
+    """Append to the session."""
     record = human(1000 * number + 507, said, sessionId=path.stem, cwd="/home/dev/shop")
     with path.open("a", encoding="utf-8") as out:
         out.write(json.dumps(record) + "\n")

@@ -1,4 +1,4 @@
-"""A backfill by real workers: done once, in whatever pieces, behind what is fresh."""
+"""A backfill by real workers: done once, even in pieces, and after fresh sessions."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def vault(sandbox: Sandbox) -> dict[str, str]:
     return {str(path.relative_to(sandbox.vault)): path.read_text("utf-8") for path in sandbox.vault.rglob("*.md")}
 
 
-def test_it_mines_everything_once_and_goes_on_where_a_file_grew(sandbox: Sandbox) -> None:
+def test_backfill_mines_everything_once_and_continues_where_a_file_grew(sandbox: Sandbox) -> None:
     pause_upkeep(sandbox)
     paths = corpus(sandbox)
     assert sandbox.json("reflect", "corpus", "--execute")["to_process"] == SESSIONS
@@ -79,14 +79,6 @@ def test_one_undo_takes_the_whole_run_back(sandbox: Sandbox) -> None:
     assert "_meta/taken-back.md" not in vault(sandbox), "all is forgotten, that it was taken back too"
 
 
-def test_of_a_pause_it_says_what_ends_it(sandbox: Sandbox) -> None:
-    corpus(sandbox)
-    sandbox.memory("pause")
-    told = "MemoryVault is paused: nothing is recorded and no job starts; to go on, `memory resume`\n"
-    assert sandbox.memory("reflect", "corpus", "--execute").endswith(told)
-    assert sandbox.memory("reflect", "corpus").endswith(told)
-
-
 @pytest.mark.once
 @pytest.mark.parametrize(
     "points",
@@ -99,20 +91,20 @@ def test_of_a_pause_it_says_what_ends_it(sandbox: Sandbox) -> None:
 def test_killed_at_any_point_it_comes_to_the_same_memories(
     tmp_path: Path, whole: dict[str, list[str]], points: tuple[str, ...]
 ) -> None:
-    """Not to the same bytes: a session whose worker was killed is mined behind others."""
+    """Not the same bytes: a session whose worker was killed is mined after others."""
     assert backfilled(ForkedSandbox(tmp_path / "killed", SHORT_LEASE), points) == whole
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
-    """What comes of it when nothing is killed."""
+    """The result without kills."""
     found = backfilled(ForkedSandbox(tmp_path_factory.mktemp("whole"), SHORT_LEASE))
     assert sorted(map(len, found.values())) == [3, 3, 3]
     return found
 
 
 def backfilled(sandbox: Sandbox, kills: tuple[str, ...] = ()) -> dict[str, list[str]]:
-    """The sessions of each note in the end, though each of `kills` ended a worker."""
+    """The sessions of each note at the end, though each of `kills` ended a worker."""
     pause_upkeep(sandbox)
     corpus(sandbox)
     sandbox.memory("reflect", "corpus", "--execute")
@@ -178,7 +170,7 @@ def test_a_transcript_outside_the_hosts_folders_is_mined_only_from_a_root_the_us
     sandbox.memory("reflect", "corpus", "--root", str(backup), "--execute")
     sandbox.memory(*IDLE)
     assert any("linter" in text for text in vault(sandbox).values())
-    # What has become a link that leads out of it is refused.
+    # A link that leads out of it is refused.
     path = old_session(backup, 2, RULE)
     sandbox.memory("reflect", "corpus", "--root", str(backup), "--execute")
     path.rename(sandbox.root / "elsewhere.jsonl")
@@ -198,7 +190,7 @@ def test_a_transcript_that_begins_with_lines_of_a_newer_version_is_mined(sandbox
 
 @contextmanager
 def backfill_on_a_terminal(sandbox: Sandbox) -> Iterator[tuple[Forked, int]]:
-    """The command and the file descriptor of the terminal that it speaks to."""
+    """The command and the file descriptor of its terminal."""
     leader, follower = pty.openpty()
     command = ["reflect", "corpus", "--execute"]
     bar = start(COMMAND, command, env=sandbox.environment, streams=[follower] * 3, session=True)
@@ -233,7 +225,7 @@ def test_ctrl_c_leaves_the_bar_and_not_the_work(sandbox: Sandbox) -> None:
             read_until(leader, b"0/12 sessions, paused")
             bar.send_signal(signal.SIGINT)
             assert bar.wait(60) == 0
-        # Asked for again, it shows the same work: nothing of it is done yet.
+        # Requested again, it shows the same work, because nothing is done yet.
         with backfill_on_a_terminal(sandbox) as (bar, leader):
             shown = read_until(leader, b"0/12 sessions, paused")
             assert b"12/12" not in shown
@@ -262,8 +254,3 @@ def test_a_fresh_session_goes_before_a_backfill_that_was_asked_for_long_ago(tmp_
     ended = {job["id"]: job["finished_at"] for job in jobs if job["kind"] in ("reflect.corpus", "reflect.session")}
     (session,) = [job["id"] for job in jobs if job["kind"] == "reflect.session"]
     assert ended[session] == min(ended.values())
-
-
-def test_json_of_the_command_is_one_document(sandbox: Sandbox) -> None:
-    corpus(sandbox)
-    assert json.loads(sandbox.memory("reflect", "corpus", "--json"))["to_process"] == SESSIONS

@@ -1,4 +1,4 @@
-"""What becomes of what old sessions say, whichever of them is read first: bounded, said once, taken back at once."""
+"""Statements of old sessions, in any reading order: limited in number, written once, undone together."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .sessions import old_session
 
 
 def mine_old(bed: Bed, session: str, *candidates: Candidate, run: str = "backfill:a") -> MemoryReport:
-    """As the job of an old session would; here two proposals, and two ideas, may wait."""
+    """Remember like the job of an old session; here two proposals and two ideas may wait."""
     found = [replace(each, session=session, records=(f"{session}-{n}",)) for n, each in enumerate(candidates)]
     most = bed.settings.reflection.corpus_review_entries
     with bed.store.lock():
@@ -85,7 +85,7 @@ def test_the_likeliest_are_proposed_whichever_session_is_read_first(bed: Bed) ->
     assert statuses(bed) == {"pending": 2, "inbox": 2}
 
 
-def test_what_was_said_often_goes_before_what_is_likely(bed: Bed) -> None:
+def test_frequent_statements_rank_above_likely_ones(bed: Bed) -> None:
     mine_old(bed, "s1", *choices(0.9, 0.8))
     for session in ("s2", "s3", "s4"):
         mine_old(bed, session, GUESS)
@@ -94,7 +94,7 @@ def test_what_was_said_often_goes_before_what_is_likely(bed: Bed) -> None:
     assert statuses(bed) == {"pending": 2, "inbox": 1}
 
 
-def test_what_is_less_likely_stays_in_the_inbox_however_often_it_is_said(bed: Bed) -> None:
+def test_unlikely_statements_stay_in_the_inbox_however_frequent(bed: Bed) -> None:
     for session in ("s1", "s2", "s3"):
         mine_old(bed, session, *choices(0.9, 0.8))
     for session in ("s4", "s5", "s6"):
@@ -159,7 +159,7 @@ def test_one_occurrence_strengthens_what_a_live_session_left_in_the_inbox(bed: B
     assert bed.only("pending").occurrences == 3
 
 
-def test_what_the_user_rejected_is_not_proposed(bed: Bed) -> None:
+def test_rejected_statement_of_an_old_session_is_not_proposed(bed: Bed) -> None:
     bed.note("personal-private/_archive/guess.md", GUESS.statement, kind="preferences", status="rejected")
     for session in ("s1", "s2", "s3"):
         mine_old(bed, session, GUESS)
@@ -167,9 +167,7 @@ def test_what_the_user_rejected_is_not_proposed(bed: Bed) -> None:
 
 
 @pytest.mark.parametrize("later_first", [True, False])
-def test_of_two_rules_that_exclude_each_other_the_later_wins_whichever_is_read_first(
-    bed: Bed, later_first: bool
-) -> None:
+def test_later_of_two_exclusive_rules_wins_in_any_reading_order(bed: Bed, later_first: bool) -> None:
     earlier = replace(RULE, statement="Always deploy on Mondays.", said_at="2026-01-05T10:00:00Z")
     later = replace(RULE, statement="Always deploy on Tuesdays.", said_at="2026-02-05T10:00:00Z")
     for session, rule in zip(("s1", "s2"), (later, earlier) if later_first else (earlier, later), strict=True):
@@ -192,8 +190,8 @@ def test_a_memory_has_the_day_on_which_it_was_said_first_whichever_session_is_re
     assert (found.surfaced_at, found.surfaced_in_session) == (min(days), "s2")
 
 
-def test_what_a_backfill_wrote_of_many_sessions_is_one_run_to_undo(bed: Bed) -> None:
-    """Also where fresh sessions were mined in between, and proposals had to give way to likelier ones."""
+def test_backfill_of_many_sessions_is_one_run_to_undo(bed: Bed) -> None:
+    """Also if fresh sessions were mined in between, and proposals had to make room for more likely ones."""
     bed.remember(said(GUESS, "live"))
     found = choices(0.4, 0.5, 0.6, 0.7)
     mine_old(bed, "s1", RULE, *found[:2])
@@ -212,8 +210,8 @@ def test_what_a_backfill_wrote_of_many_sessions_is_one_run_to_undo(bed: Bed) -> 
 
 
 @pytest.mark.slow
-def test_what_is_interrupted_and_begun_again_is_done_once(bed: Bed) -> None:
-    """A proposal that has given way is in the inbox already when the session is read again."""
+def test_interrupted_mining_is_done_once(bed: Bed) -> None:
+    """When the session is read again, a proposal that made room is in the inbox already."""
     mine_old(bed, "s1", *choices(0.4, 0.5))
     code = (
         "import os\n"

@@ -1,4 +1,4 @@
-"""What a backfill would do, and what it leaves to others."""
+"""The plan of a backfill, and the sessions that it leaves to other jobs."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_transcripts_that_cannot_be_read_are_named_with_why(
     for number in range(2, 7):
         path = old_session(projects, number)
         path.chmod(0)
-        if os.geteuid() == 0:  # For whom a mode is none; but nobody can read the beginning of this.
+        if os.geteuid() == 0:  # A file mode does not stop root, but nobody can read the beginning of this.
             path.unlink()
             path.symlink_to("/proc/self/mem")
     plan = plan_corpus(bed.settings)
@@ -161,8 +161,7 @@ def test_a_mined_transcript_is_planned_again_only_when_it_grew_or_was_reset(bed:
 
 @pytest.fixture
 def environment(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in bed.env.items():
-        monkeypatch.setenv(name, value)
+    bed.enter(monkeypatch)
 
 
 @pytest.mark.usefixtures("environment")
@@ -203,25 +202,6 @@ def test_the_dry_run_says_what_it_would_take_and_what_the_host_deletes_soon(
 
 
 @pytest.mark.usefixtures("environment")
-def test_where_all_is_mined_it_says_how_it_is_mined_again(
-    bed: Bed, projects: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    old_session(projects, 1)
-    (found,) = plan_corpus(bed.settings).to_mine
-    mine_to_its_end(bed, found)
-    assert main(["reflect", "corpus"]) == 0
-    said = capsys.readouterr().out
-    assert (
-        "not counted: 1 mined already\n--reset --execute forgets what was mined, so that all is mined again\n" in said
-    )
-    assert main(["reflect", "corpus", "--reset"]) == 0
-    said = capsys.readouterr().out
-    assert "1 session to mine" in said
-    assert "all is mined again" not in said
-    assert said.count("--reset") == 1, "what it would forget, and no advice to do what was asked for"
-
-
-@pytest.mark.usefixtures("environment")
 def test_nothing_is_forgotten_before_it_is_to_be_done(
     bed: Bed, projects: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -240,7 +220,7 @@ def test_nothing_is_forgotten_before_it_is_to_be_done(
 
 
 @pytest.mark.usefixtures("environment")
-def test_what_was_taken_back_is_forgotten_with_what_was_mined(bed: Bed, capsys: pytest.CaptureFixture[str]) -> None:
+def test_reset_forgets_removed_evidence_and_cursors(bed: Bed, capsys: pytest.CaptureFixture[str]) -> None:
     taken_back = Tombstones(bed.store)
     taken_back.add({("s1", "r1"), ("s1", "r2"), ("s2", "r1")})
     assert main(["reflect", "corpus", "--reset"]) == 0
@@ -303,20 +283,6 @@ def test_how_far_it_is_holds_for_jobs_that_an_earlier_run_had_enqueued(bed: Bed,
     assert _outcome(last) == (
         "mined: 2 put to you (memory review), 3 in the inbox (memory review --inbox); 1 cancelled"
     )
-
-
-def test_what_is_asked_for_already_is_told(bed: Bed, projects: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    old_session(projects, 1)
-    assert enqueue_corpus(bed.settings, plan_corpus(bed.settings)) is not None
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in bed.env.items():
-            patch.setenv(name, value)
-        assert main(["reflect", "corpus"]) == 0
-    said = capsys.readouterr().out
-    assert said.startswith("1 session to mine, ")
-    assert "all of them wait for the worker already" in said
-    assert "no worker runs now" in said
-    assert "add --execute" not in said
 
 
 def test_sessions_of_a_project_that_is_left_out_are_not_mined(bed: Bed, projects: Path, tmp_path: Path) -> None:

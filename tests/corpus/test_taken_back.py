@@ -1,4 +1,4 @@
-"""What was taken back of old sessions stays away, by real workers, whatever happens to the state folder."""
+"""Removed evidence of old sessions stays removed, whatever happens to the state folder; with real workers."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ def backfill(sandbox: Sandbox) -> None:
 
 
 def lose_state(sandbox: Sandbox) -> None:
-    """And with it what was paused."""
+    """Delete the state folder, including what was paused."""
     shutil.rmtree(sandbox.root / "state")
     pause_upkeep(sandbox)
 
 
 def written(sandbox: Sandbox) -> dict[str, str]:
-    """All notes but the one that tells what was taken back."""
+    """All notes except the one with the removed evidence."""
     notes = {str(path.relative_to(sandbox.vault)): path.read_text("utf-8") for path in sandbox.vault.rglob("*.md")}
     return {path: text for path, text in notes.items() if path != NOTE}
 
 
 def read_in_every_way(sandbox: Sandbox, paths: Sequence[Path]) -> None:
-    """By a backfill, by hand, and as a session that goes on."""
+    """Read the sessions by a backfill, by hand, and as a session that continues."""
     backfill(sandbox)
     for path in paths:
         sandbox.memory("reflect", "--session", str(path))
@@ -83,7 +83,7 @@ def test_nothing_comes_back_without_the_state_folder_however_the_sessions_are_re
     assert written(sandbox).keys() == first.keys(), "who deletes the note has it all again"
 
 
-def test_what_a_session_says_anew_counts_and_reset_brings_the_rest_back(sandbox: Sandbox) -> None:
+def test_new_statement_counts_and_reset_brings_the_rest_back(sandbox: Sandbox) -> None:
     pause_upkeep(sandbox)
     path, *_ = made_up_sessions(sandbox.projects / "-home-dev-shop")
     backfill(sandbox)

@@ -25,12 +25,12 @@ SESSIONS = 4
 LESSON = "customers get the narrow font on paper"
 REWORDED = "Our customers get the narrow font on paper."
 IDLE = ("service", "worker", "--until-idle", "--timeout", "240")
-"""Mining steps back behind all else: on a busy machine a minute may not be enough."""
+"""Mining has low priority: on a busy machine a minute may not be enough."""
 TOKENS = USAGE["total_tokens"]
 
 
 def answer(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Proposes the lesson wherever it reads it."""
+    """Propose the lesson for every text that contains it."""
     found = []
     for line in body["messages"][-1]["content"].splitlines():
         told = json.loads(line)
@@ -65,7 +65,7 @@ def vault(sandbox: Sandbox) -> str:
 
 
 def not_ended(sandbox: Sandbox) -> list[object]:
-    """Jobs of the backfill that wait, or that a killed worker seems to run as long as its lease goes."""
+    """Jobs of the backfill that wait, or whose killed worker still has a lease."""
     jobs = sandbox.json("jobs", "list", "--kind", "reflect.corpus")
     return [job for job in jobs if job["state"] in ("queued", "running")]
 
@@ -106,7 +106,7 @@ def test_beyond_the_cap_the_rest_is_mined_by_rules(sandbox: Sandbox, model: Loop
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("point", ["after-keeping-answer", "before-effect"])
+@pytest.mark.parametrize("point", ["mid-child", "before-effect"])
 def test_killed_at_any_point_no_answer_is_paid_for_twice(sandbox: Sandbox, model: LoopbackModel, point: str) -> None:
     choose(sandbox, model)
     corpus(sandbox)

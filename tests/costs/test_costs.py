@@ -1,4 +1,4 @@
-"""What sessions cost: counted once, kept up, told by week and project."""
+"""Costs of sessions: counted once, updated, summed by week and project."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FORK = "5a54a9e2-4b34-4e0e-9d64-7f0a5f1f2c22"
 
 
 def parse_local_day(day: str) -> str:
-    """The user's day at 10:00 UTC, when the answers of that day were given."""
+    """The user's day at 10:00 UTC, when its answers were given."""
     return datetime.fromisoformat(f"{day}T10:00:00+00:00").astimezone().date().isoformat()
 
 
@@ -90,8 +90,8 @@ def test_agents_of_a_workflow_lie_a_folder_deeper_and_count_too(bed: Bed) -> Non
     assert session_bytes(path) == before + deep.stat().st_size
 
 
-def test_what_the_host_itself_put_in_the_place_of_an_answer_is_none(bed: Bed) -> None:
-    """A broken connection, a reached limit: the record has the form of an answer, of the model `<synthetic>`."""
+def test_host_message_in_place_of_an_answer_costs_nothing(bed: Bed) -> None:
+    """For a broken connection or a reached limit, the record looks like an answer of the model `<synthetic>`."""
     refused = answer("x", 1, 0, model="<synthetic>", usage={"input_tokens": 0, "output_tokens": 0})
     path = transcript(bed, answer("a", 0), refused)
     assert session_usage(path, "claude").answers == 1
@@ -100,7 +100,7 @@ def test_what_the_host_itself_put_in_the_place_of_an_answer_is_none(bed: Bed) ->
     assert note_costs(bed.settings, bed.store) == 0
 
 
-def test_what_is_no_usage_costs_nothing(bed: Bed) -> None:
+def test_record_without_usage_costs_nothing(bed: Bed) -> None:
     odd = answer("a", 0, 5).replace('"output_tokens": 5', '"output_tokens": "many"')
     path = transcript(bed, odd, json.dumps({"message": {"usage": 7}}) + "\n", answer("x", 0, role="user"))
     assert session_usage(path, "claude").output_tokens == 0
@@ -140,7 +140,7 @@ def tokens(input_tokens: int, output: int) -> dict[str, object]:
 
 
 def test_a_fork_in_codex_counts_nothing_of_what_it_began_with(tmp_path: Path) -> None:
-    """Codex writes the records of the other session anew, at the time of the fork, running totals included."""
+    """Codex writes the records of the other session again with the time of the fork, including running totals."""
     copied: list[tuple[str, dict[str, object]]] = [
         ("5:00.000", {"id": "fork", "forked_from_id": "first"}),
         ("5:00.001", {"id": "first"}),
@@ -166,7 +166,7 @@ def test_a_fork_in_codex_counts_nothing_of_what_it_began_with(tmp_path: Path) ->
 
 
 def test_a_running_total_of_codex_that_begins_again_is_added_to_what_was(tmp_path: Path) -> None:
-    """Older versions begin at nothing when a session is resumed, in the same file."""
+    """Older versions start at zero when a session is resumed, in the same file."""
     path = rollout(
         tmp_path / "rollout.jsonl", ("0:00", tokens(50, 5)), ("1:00", tokens(90, 9)), ("2:00", tokens(40, 4)),
         ("3:00", tokens(70, 6)),
@@ -224,7 +224,7 @@ def test_a_note_that_the_user_moved_is_kept_up_where_it_is(bed: Bed, moved: str)
 
 
 def test_a_session_whose_folder_was_renamed_keeps_its_one_note(bed: Bed) -> None:
-    """Its marker names a folder inside a repository that is no more, or, a month later, the new one."""
+    """Its marker names a folder inside a repository that no longer exists, or, a month later, the new one."""
     folder = bed.root / "shop" / "backend"
     folder.mkdir(parents=True)
     (bed.root / "shop" / ".git").mkdir()
@@ -264,7 +264,7 @@ def outputs(bed: Bed) -> dict[str, object]:
     return {entry.slug: entry.extra["output_tokens"] for entry in bed.entries()}
 
 
-def test_what_a_forked_session_begins_with_is_counted_once(bed: Bed) -> None:
+def test_beginning_of_a_forked_session_is_counted_once(bed: Bed) -> None:
     """Claude Code copies the records under the new session's id; each keeps its uuid and its answer's id."""
     first = transcript(bed, record("a", 0), record("b", 1))
     fork = copy_of(bed, first, record("c", 30))
@@ -348,8 +348,7 @@ def test_costs_are_queried_by_kind_and_answer_no_question_by_themselves(bed: Bed
 def test_costs_are_listed_by_the_filter_alone_the_newest_first(
     bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name, value in bed.env.items():
-        monkeypatch.setenv(name, value)
+    bed.enter(monkeypatch)
     transcript(bed, answer("a", 0))
     transcript(bed, answer("b", 0).replace("2026-07-01", "2026-07-09"), session="s2")
     note_costs(bed.settings, bed.store)
@@ -364,8 +363,7 @@ def test_costs_are_listed_by_the_filter_alone_the_newest_first(
 def test_sums_by_week_and_project(
     bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name, value in bed.env.items():
-        monkeypatch.setenv(name, value)
+    bed.enter(monkeypatch)
     assert main(["health", "--costs"]) == 0
     assert "no session's cost" in capsys.readouterr().out
     transcript(bed, answer("a", 0), answer("b", 2))
@@ -381,7 +379,7 @@ def test_sums_by_week_and_project(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("point", ["vault-before-rename", "cost-written"])
+@pytest.mark.parametrize("point", ["vault-before-rename", "vault-before-rename@2"])
 def test_a_run_that_is_killed_counts_nothing_twice(bed: Bed, point: str) -> None:
     transcript(bed, answer("a", 0))
     transcript(bed, answer("b", 0), session="s2")

@@ -58,7 +58,7 @@ class Bed:
         return Watchlist(self.settings)
 
     def sources(self, *lines: str, confirmed: str = "true") -> None:
-        """The note, as the user has left it."""
+        """Write the note as the user would."""
         path = self.vault / SOURCES_NOTE
         path.parent.mkdir(exist_ok=True)
         path.write_text(f"---\nconfirmed: {confirmed}\n---\n" + "".join(f"- {line}\n" for line in lines), "utf-8")

@@ -14,7 +14,7 @@ Write = Callable[[bytes], object]
 
 @dataclass
 class Reply:
-    """What a path answers with. `stream` writes the body itself, for as long as it likes."""
+    """The response of a path. `stream` writes the body itself, for any length of time."""
 
     body: bytes = b""
     status: int = 200
@@ -64,7 +64,7 @@ def serving() -> Iterator[Site]:
                 self.end_headers()
                 try:
                     reply.stream(self.wfile.write)
-                except OSError:  # the other side has had enough
+                except OSError:  # The client has closed the connection.
                     self.close_connection = True
             else:
                 self.send_header("content-length", str(len(reply.body)))

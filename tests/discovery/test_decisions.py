@@ -158,7 +158,7 @@ def test_another_vendor_s_editor_is_told(text: str) -> None:
     assert "R6" in fired(judged("some-tool", text))
 
 
-def test_what_works_with_us_too_is_not_another_vendor_s() -> None:
+def test_tool_for_several_vendors_is_not_anothers() -> None:
     assert "R6" not in fired(judged("some-tool", "For Claude Code, Codex and Cursor"))
 
 
@@ -234,7 +234,7 @@ def test_a_short_description_is_copied_when_all_of_it_is_there() -> None:
     "text",
     ["Formatting comes before review here.", "See https://x.org/Always/run/the/formatter/before/each/commit/then", ""],
 )
-def test_another_wording_is_no_copy(text: str) -> None:
+def test_paraphrase_is_no_copy(text: str) -> None:
     assert find_copy(text, [SOURCE, "See https://x.org/Always/run/the/formatter/before/each/commit/then"]) is None
 
 

@@ -1,4 +1,4 @@
-"""Feeds: RSS, Atom, JSON; damaged ones; and those that are made to do harm."""
+"""Feeds: RSS, Atom, JSON, damaged ones, and malicious ones."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_json() -> None:
     ],
 )
 def test_a_reference_to_no_character_does_not_hide_the_feed(written: str, read: str) -> None:
-    """Many programs write an emoji as the two halves that it is in UTF-16."""
+    """Many programs write an emoji as two UTF-16 surrogates."""
     body = (
         f"<rss><channel><item><title>A</title><description>smile {written} now</description>"
         "<link>https://x.org/a</link></item></channel></rss>"
@@ -110,7 +110,7 @@ def test_a_damaged_feed_gives_what_it_has(body: bytes) -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"<html><body>Not found</body></html>", b"{}", b"[1]", b"{", bytes(range(256))])
-def test_bytes_that_are_no_feed_are_refused(body: bytes) -> None:
+def test_page_that_is_not_a_feed_is_an_error(body: bytes) -> None:
     with pytest.raises(FeedInvalid):
         feed_items(body, BASE, "application/json" if body[:1] == b"[" else "")
 
@@ -198,7 +198,7 @@ def test_real_feeds_are_read() -> None:
 
 
 def new_of(*weeks: str) -> list[list[str]]:
-    """Titles of what each week's RSS items bring."""
+    """Return the titles that each week's RSS items add."""
     known: tuple[str, ...] = ()
     found = []
     for week in weeks:
@@ -246,7 +246,7 @@ def test_entries_with_the_same_id_or_address_are_distinguished(old: str, new: st
 
 
 def renewed(number: int, fetch: int, title: str, description: str) -> SourceItem:
-    """As a feed lists it that makes up id and address anew at each fetch."""
+    """An entry in a feed that makes up ids and addresses at each fetch."""
     return SourceItem(f"https://b.org/{fetch}/{number}", title, description, identity=f"urn:{fetch}:{number}")
 
 
@@ -256,8 +256,8 @@ def test_an_entry_that_says_the_same_under_another_id_and_address_is_known() -> 
     assert [pattern.title for pattern in novelty(later, known, "s").new] == ["Slow hooks"]
 
 
-def test_two_entries_with_only_the_title_in_common_are_two() -> None:
-    """Many a feed calls each of its entries "Release notes"."""
+def test_entries_that_share_only_a_title_are_different() -> None:
+    """Many feeds call each entry "Release notes"."""
     known = novelty([renewed(1, 1, "Notes", "Of July."), renewed(2, 1, "Links", "")], (), "s").known
     later = [renewed(3, 2, "Notes", "Of August."), renewed(4, 2, "Links", "")]
     assert len(novelty(later, known, "s").new) == 2
@@ -269,7 +269,7 @@ def test_an_entry_that_repeats_the_text_of_one_that_is_still_listed_is_another()
     assert len(novelty([first, renewed(2, 2, "Weekly", "The links of the week.")], known, "s").new) == 1
 
 
-def test_the_known_keys_of_a_feed_with_always_new_ids_are_bounded() -> None:
+def test_known_entries_of_a_feed_are_limited() -> None:
     known: tuple[str, ...] = ()
     for fetch in range(5):
         listed = [renewed(number, fetch, f"Title {fetch} {number}", "Its own text.") for number in range(2_000)]

@@ -1,4 +1,4 @@
-"""What lists list, in the shapes they come in."""
+"""Items of Markdown lists, in all common formats."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_an_item_is_read_in_every_shape(line: str, title: str, description: str)
         "- Turns issues into plans, see [docs](https://x.org/t)",
     ],
 )
-def test_what_is_no_item_is_left_out(text: str) -> None:
+def test_lines_that_are_not_items_are_left_out(text: str) -> None:
     assert items(text) == []
 
 
@@ -190,7 +190,7 @@ def test_two_names_at_a_new_address_are_two_patterns_and_a_new_name_at_a_known_o
     assert novelty([SourceItem("https://x.org/a", "renamed")], brought.known, "s").new == ()
 
 
-def test_an_item_that_disappears_and_comes_back_is_known() -> None:
+def test_item_that_goes_and_comes_back_is_known() -> None:
     known = novelty([SourceItem("https://x.org/a", "a")], (), "s").known
     gone = novelty([], known, "s").known
     assert novelty([SourceItem("https://x.org/a", "a")], gone, "s").new == ()

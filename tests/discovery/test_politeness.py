@@ -1,4 +1,4 @@
-"""How often a host is asked, and how long it is left alone when it fails or says so."""
+"""How often a host is asked, and how long it is left alone after a failure or on its request."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_host_that_failed_while_the_clock_was_years_ahead_may_be_asked(bed: Be
 
 
 def test_a_host_that_says_at_once_again_and_again_is_taken_at_its_word_once(bed: Bed, site: Site) -> None:
-    """Else all attempts of a job would be over within seconds."""
+    """Otherwise all attempts of a job would be used up within seconds."""
     bed.sources(f"list: {site.put('/l.md', 'x', status=429, retry_after='0')}")
     waited = []
     for _ in range(4):

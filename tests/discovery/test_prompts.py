@@ -1,4 +1,4 @@
-"""Nothing that the outside wrote reaches a prompt: through the real commands, worker, index and hooks."""
+"""No text from outside reaches a prompt: with the real commands, worker, index and hooks."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_pattern_reaches_no_prompt_waiting_promoted_or_without_an_index(sandbo
             assert word not in printed.lower(), state
 
 
-def test_it_is_found_by_name_only(sandbox: Sandbox) -> None:
+def test_pattern_is_found_by_name_only(sandbox: Sandbox) -> None:
     sandbox.memory("service", "worker", "--until-idle")
     plain = sandbox.json("recall", "zanzibar marmalade quokka")
     assert plain["hits"] == []
@@ -88,7 +88,7 @@ def test_it_is_found_by_name_only(sandbox: Sandbox) -> None:
     assert [Path(hit["path"]).stem for hit in named["hits"]] == [INJECTED]
 
 
-def test_what_gives_orders_or_wears_a_mask_gets_no_note(sandbox: Sandbox) -> None:
+def test_pattern_with_orders_or_lookalike_letters_gets_no_note(sandbox: Sandbox) -> None:
     notes = {path.stem: path.read_text("utf-8") for path in sandbox.vault.rglob("_skill-watchlist/**/*.md")}
     assert sorted(notes) == ["xeludom", INJECTED]
     for text in notes.values():

@@ -1,11 +1,11 @@
-"""Scanning: consent, what is new, crashes, and servers that mean harm."""
+"""Scans: consent, new items, crashes, and malicious servers."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -131,7 +131,7 @@ def test_the_first_scan_is_the_baseline_and_later_ones_find_what_is_new(bed: Bed
 @pytest.mark.parametrize("name", ["etag", "last-modified"])
 @pytest.mark.parametrize("value", ["é", "Ω", "x" * 5000], ids=["Latin", "Greek", "long"])
 def test_a_mark_of_the_page_that_cannot_be_sent_back_is_not_kept(bed: Bed, site: Site, name: str, value: str) -> None:
-    """Asking with it failed for ever."""
+    """Otherwise every later request with it would fail."""
     sent = value.encode().decode("latin-1")  # The test's server writes headers in Latin-1.
     bed.sources(f"list: {site.put('/l.md', a_list('a'))}")
     site.pages["/l.md"].headers[name] = sent
@@ -148,7 +148,7 @@ def test_half_a_character_in_one_source_does_not_end_the_scan_of_all(bed: Bed, s
     assert [source.state for source in bed.scan().sources] == ["fetched", "fetched"]
 
 
-def test_what_a_long_list_brings_is_put_down_at_once_not_one_by_one(
+def test_items_of_a_long_list_are_stored_in_one_transaction(
     bed: Bed, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each transaction waits for the disk: two thousand entries took half a minute."""
@@ -171,7 +171,7 @@ def test_what_a_long_list_brings_is_put_down_at_once_not_one_by_one(
     ids=["empty", "prose", "another page"],
 )
 def test_a_list_that_lists_nothing_is_no_baseline_and_is_told(bed: Bed, site: Site, body: str) -> None:
-    """Else all of it would be new at the next scan, when the page is itself again."""
+    """Otherwise all items would be new at the next scan, when the page is back."""
     bed.sources(f"list: {site.put('/l.md', body, etag='1')}")
     (source,) = bed.scan().sources
     assert (source.state, "lists nothing" in source.detail, source.again_at) == ("error", True, None)
@@ -190,7 +190,7 @@ def test_a_list_that_lists_nothing_any_more_is_told_and_forgets_nothing(bed: Bed
 
 
 def test_links_of_a_list_are_relative_to_where_it_was_found(bed: Bed, site: Site) -> None:
-    """Many servers redirect a folder's address to the same with a slash."""
+    """Many servers redirect a folder's address to the same address with a slash."""
     site.put("/skills", "", 301, location="/skills/")
     site.put("/skills/", "- [Alpha](a/alpha.md) - a skill\n- [Beta](/beta.md) - a skill\n")
     bed.sources(f"list: {site.url('/skills')}")
@@ -264,7 +264,7 @@ def test_a_feed_s_entry_stays_known_when_its_address_changes(bed: Bed, site: Sit
 
 
 @pytest.mark.parametrize("everything", [False, True])
-def test_what_is_kept_of_a_source_that_lists_other_things_each_time_has_an_end(
+def test_cursor_of_a_source_that_always_changes_is_limited(
     bed: Bed, site: Site, monkeypatch: pytest.MonkeyPatch, everything: bool
 ) -> None:
     monkeypatch.setattr(discovery, "MOST_KNOWN", 10)
@@ -316,8 +316,8 @@ NO_LINKS = "<rss><channel><item><title>one-{n}</title><guid isPermaLink='false'>
 
 
 @pytest.mark.parametrize("page", [NO_LINKS, '{{"items": [{{"id": "{n}", "title": "one-{n}"}}]}}'], ids=["rss", "json"])
-def test_the_key_of_an_address_is_not_in_items_without_their_own_address(bed: Bed, site: Site, page: str) -> None:
-    """It would get into the note of the pattern."""
+def test_token_is_not_in_items_that_take_the_address_of_the_page(bed: Bed, site: Site, page: str) -> None:
+    """It would end up in the pattern's note."""
     site.put("/page", page.format(n=1))
     bed.sources(f"feed: {site.url('/page')}?k=my-own-secret")
     bed.scan()
@@ -327,7 +327,7 @@ def test_the_key_of_an_address_is_not_in_items_without_their_own_address(bed: Be
 
 
 @pytest.mark.parametrize("problem", ["hangs", "bursts", "says nothing"])
-def test_the_token_of_an_address_is_in_no_message_when_the_reader_fails(bed: Bed, site: Site, problem: str) -> None:
+def test_token_is_in_no_message_when_the_child_fails(bed: Bed, site: Site, problem: str) -> None:
     def run(*_: object, **__: object) -> ChildResult:
         if problem == "hangs":
             raise Retry("the child took too long")
@@ -353,7 +353,7 @@ def test_a_failure_is_told_once_and_in_one_line(bed: Bed, site: Site) -> None:
 def test_a_source_is_shown_with_its_address_without_what_may_be_a_token(
     bed: Bed, site: Site, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Most names say nothing: `url-1c2d3e4f`."""
+    """Most slugs are meaningless: `url-1c2d3e4f`."""
     for name, value in bed.env.items():
         monkeypatch.setenv(name, value)
     gone = site.url("/gone.xml").replace("127.0.0.1", "localhost")
@@ -370,8 +370,7 @@ def test_a_source_is_shown_with_its_address_without_what_may_be_a_token(
 
 @pytest.mark.once
 @pytest.mark.slow
-@pytest.mark.parametrize("point", ["discovery-found", "adaptation-written"])
-def test_killed_at_any_step_nothing_is_lost_and_nothing_doubled(bed: Bed, site: Site, point: str) -> None:
+def test_killed_after_a_note_was_written_nothing_is_lost_and_nothing_doubled(bed: Bed, site: Site) -> None:
     bed.sources(f"list: {site.put('/l.md', a_list('a-skill'))}")
     bed.scan()
     site.put("/l.md", a_list("a-skill", "b-skill"))
@@ -380,8 +379,30 @@ def test_killed_at_any_step_nothing_is_lost_and_nothing_doubled(bed: Bed, site: 
         armed = {"MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": kill} if kill else {}
         return forked.memory({**bed.env, **armed}, "skills", word).returncode
 
-    assert [command("discover", point), command("adapt", point)].count(-9) == 1
+    assert [command("discover"), command("adapt", "journal-recorded")] == [0, -9]
     assert [command("discover"), command("adapt")] == [0, 0]
+    assert [note.slug for note in bed.notes()] == ["b-skill"]
+
+
+def test_a_scan_that_ended_before_its_cursor_moved_finds_the_same_again(
+    bed: Bed, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bed.sources(f"list: {site.put('/l.md', a_list('a-skill'))}")
+    bed.scan()
+    site.put("/l.md", a_list("a-skill", "b-skill"))
+    set_cursor = cursors.Cursors.set
+
+    def end_at_a_source(scan: cursors.Cursors, source: str, value: Mapping[str, Any]) -> None:
+        if not source.startswith("host:"):
+            raise KeyboardInterrupt
+        set_cursor(scan, source, value)
+
+    monkeypatch.setattr(cursors.Cursors, "set", end_at_a_source)
+    with pytest.raises(KeyboardInterrupt):
+        bed.scan()
+    monkeypatch.undo()
+    bed.scan()
+    bed.adapt()
     assert [note.slug for note in bed.notes()] == ["b-skill"]
 
 
@@ -450,30 +471,6 @@ def test_a_public_source_may_not_lead_to_the_own_machine(bed: Bed) -> None:
     assert [request.allow for request in seen] == [(), ()]
 
 
-def test_a_reader_that_bursts_takes_only_its_own_process(bed: Bed, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    def run(*_: object, **__: object) -> object:
-        from memoryvault.tasks.queue.supervisor import ChildResult
-
-        return ChildResult("exited", -9, b"", "Killed", 1.0)
-
-    bed.sources(f"list: {site.url('/l.md')}")
-    report = bed.scan(fetch=fetch_in_child(bed.settings, run))  # type: ignore[arg-type]  # a stand-in for RunningJob
-    assert (report.sources[0].state, "reading it failed" in report.sources[0].detail) == ("error", True)
-
-
-@pytest.mark.slow
-def test_a_bomb_in_a_feed_is_told_in_one_line(bed: Bed, site: Site) -> None:
-    bomb = (
-        "<!DOCTYPE r [<!ENTITY a 'aaaaaaaaaa'><!ENTITY b '&a;&a;&a;'>]><rss><channel><title>&b;</title></channel></rss>"
-    )
-    site.put("/f.xml", bomb, content_type="application/rss+xml")
-    bed.sources(f"feed: {site.url('/f.xml')}")
-    done = forked.memory(bed.env, "skills", "discover")
-    assert done.returncode == 1
-    assert "entities" in done.stderr
-    assert "Traceback" not in done.stderr
-
-
 # --- the worker ---
 
 
@@ -496,7 +493,7 @@ def test_the_worker_scans_when_it_is_due_and_writes_the_notes(
 def test_a_source_that_failed_is_asked_again_by_itself_when_its_host_allows_not_only_next_week(
     bed: Bed, site: Site, run_worker: Callable[[Bed], None]
 ) -> None:
-    """One host, so that the second source could not be asked either; a third is a folder, which is read."""
+    """Both on one host, so that the second could not be asked either; the third is a folder, which is read."""
     folder = bed.root / "skills" / "one"
     folder.mkdir(parents=True)
     (folder / "SKILL.md").write_text("---\nname: one\ndescription: d\n---\n", "utf-8")

@@ -1,4 +1,4 @@
-"""Which addresses are the same thing."""
+"""Which addresses are identical."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ def test_two_spellings_of_a_page_are_one(one: str, other: str) -> None:
         ("https://example.org:8443/a", "https://example.org/a"),
     ],
 )
-def test_addresses_of_different_things_differ(one: str, other: str) -> None:
+def test_different_addresses_stay_different(one: str, other: str) -> None:
     assert canonical_url(one) != canonical_url(other)
 
 
 @pytest.mark.parametrize("url", ["", "mailto:a@b.c", "javascript:alert(1)", "https://", "http://[::1", "x" * 3000])
-def test_an_invalid_web_address_has_no_canonical_spelling(url: str) -> None:
+def test_text_that_is_not_a_web_address_has_no_canonical_form(url: str) -> None:
     assert canonical_url(url) is None
 
 

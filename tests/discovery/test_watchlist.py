@@ -1,4 +1,4 @@
-"""From a pattern that was found to a note, and from the note to a decision."""
+"""From a found pattern to a note, and from the note to a decision."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from memoryvault.cli.main import main
 from memoryvault.pipelines.adaptation import DEFAULT_TRUSTED, terms_of
 from memoryvault.pipelines.discovery import Pattern
 from memoryvault.pipelines.watchlist import Defer, Dismiss, Promote, known_path, parts_of
@@ -72,7 +71,7 @@ def test_a_note_says_what_to_adopt_in_our_words_and_holds_none_of_the_source(bed
     assert "automates commit messages and" not in note.body
 
 
-def test_what_is_not_worth_a_note_gets_none_and_is_not_asked_about_again(bed: Bed) -> None:
+def test_pattern_not_worth_a_note_gets_none_and_is_not_evaluated_again(bed: Bed) -> None:
     found(bed, "editor-helper", "Cursor IDE integration.")
 
     def fetch(request: FetchRequest) -> FetchResult:
@@ -141,15 +140,6 @@ def test_two_patterns_of_one_name_have_two_notes(bed: Bed) -> None:
         f"{FOLDER}/source-a/commit-hook-2.md",
         f"{FOLDER}/source-a/commit-hook.md",
     ]
-
-
-def test_a_dry_run_with_nothing_to_do_says_so_in_one_line(
-    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for name, value in bed.env.items():
-        monkeypatch.setenv(name, value)
-    assert main(["skills", "adapt", "--dry-run"]) == 0
-    assert capsys.readouterr().out == "nothing waits to be judged: `memory skills discover` looks for more\n"
 
 
 @pytest.mark.slow
@@ -269,7 +259,7 @@ def test_dismissing_archives_and_is_remembered_without_the_state(three: Bed) -> 
     assert not (three.vault / FOLDER / "source-a" / "entry-two.md").exists()
 
 
-def test_what_was_dismissed_is_never_proposed_again(bed: Bed) -> None:
+def test_dismissed_pattern_is_never_proposed_again(bed: Bed) -> None:
     pattern = found(bed)
     (adapted,) = bed.adapt()
     assert adapted.path is not None
@@ -281,7 +271,7 @@ def test_what_was_dismissed_is_never_proposed_again(bed: Bed) -> None:
     assert only.status == "dismissed"
 
 
-def test_nor_is_one_whose_address_holds_a_secret_which_its_note_does_not(bed: Bed) -> None:
+def test_dismissed_pattern_with_a_secret_in_its_address_is_not_proposed_again(bed: Bed) -> None:
     pattern = found(bed, url="https://a.example/commit-hook?api_key=abcd1234efgh5678")
     (adapted,) = bed.adapt()
     assert adapted.path is not None
@@ -301,16 +291,6 @@ def test_deferring_hides_until_the_day(three: Bed) -> None:
     watchlist = three.watchlist
     assert "entry-three" not in [note.slug for note in watchlist.waiting(until - timedelta(days=1))]
     assert "entry-three" in [note.slug for note in watchlist.waiting(until)]
-
-
-def test_deferring_to_a_day_that_is_past_is_told(
-    three: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for name, value in three.env.items():
-        monkeypatch.setenv(name, value)
-    assert main(["skills", "watchlist", "defer", "source-a", "entry-three", "--until", "2020-02-02"]) == 0
-    assert "2020-02-02 is not ahead of us" in capsys.readouterr().err
-    assert "entry-three" in [note.slug for note in three.watchlist.waiting(today())]
 
 
 def test_a_decision_can_be_taken_back(three: Bed) -> None:

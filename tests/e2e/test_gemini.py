@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from memoryvault.hooks.install import launcher_in
+from memoryvault.runtime.layout import state_root
 from memoryvault.sources.transcripts.hosts import open_transcript
 from memoryvault.vault.marker import list_markers, marker_path, read_marker
 from memoryvault.vault.turn import Origin
@@ -275,9 +277,27 @@ def test_a_rule_is_told_with_the_result_reminds_once_or_refuses_always(ready: Ma
     results, ran = pushed(ready, gemini)
     assert ran == 0
     assert ["Never push to main." in each for each in results] == [True, True]
+    ready.memory("guard", "no-push", "ask")
+    (first, second), ran = pushed(ready, gemini)
+    assert ran == 1, "with -p the program would wait for ever for somebody's answer"
+    assert "Ask the user first" in first
+    assert "Never push to main." not in second
     ready.memory("guard", "--off")
     _, ran = pushed(ready, gemini)
     assert ran == 2
+
+
+def test_a_person_is_asked_and_told_why(ready: Machine, gemini: StandInGemini) -> None:
+    ready.memory("save", "preferences", "no-push", "--body", "Never push to main.")
+    ready.memory("vault", "reindex")
+    ready.memory("guard", "--on")
+    ready.memory("guard", "no-push", "ask")
+    push_twice(gemini)
+    with Conversation(ready, gemini, "--approval-mode", "yolo") as client:
+        client.submit("Please publish the branch.")
+        screen = client.terminal.wait_until(lambda screen: "Allow execution" in screen, "the question", seconds=30)
+    assert "Never push to main." in screen
+    assert not (ready.project / RAN).exists()
 
 
 def test_a_command_that_fails_as_before_brings_what_helped(ready: Machine, gemini: StandInGemini) -> None:
@@ -309,6 +329,16 @@ def test_a_model_recalls_and_proposes_through_the_extensions_tools(ready: Machin
     (path,) = ready.entries_holding(PROPOSAL)
     assert path.startswith("personal-private/_review/")
     assert "source: agent" in ready.entries()[path]
+
+
+def test_a_hook_that_is_gone_costs_no_prompt_and_no_call(ready: Machine, gemini: StandInGemini) -> None:
+    ready.memory("guard", "--on")
+    launcher = Path(launcher_in(state_root(ready.base_env)))
+    launcher.parent.rename(launcher.parent.with_name("away"))
+    push_twice(gemini)
+    _, ran = pushed(ready, gemini)
+    assert ran == 2
+    assert ready.hooks() == []
 
 
 def test_uninstall_leaves_the_program_as_it_was(machine: Machine, gemini: StandInGemini) -> None:

@@ -70,10 +70,10 @@ def init(machine: Machine, settings: str = "") -> None:
     machine.memory("init", "--yes", "--vault", str(machine.vault), "--host", "opencode")
 
 
-def run(machine: Machine, words: str) -> str:
+def run(machine: Machine, words: str, *options: str) -> str:
     """One turn of `opencode run`; what it prints."""
     done = subprocess.run(
-        [str(opencode_program()), "run"],
+        [str(opencode_program()), "run", *options],
         env={**machine.base_env, **QUIET}, cwd=machine.project, input=words, capture_output=True, text=True,
         timeout=START_SECONDS, check=False,
     )  # fmt: skip
@@ -209,6 +209,24 @@ def test_a_run_without_a_person_is_recorded_and_not_mined(machine: Machine, chat
     assert machine.entries_holding("linter") == []
     assert machine.entries_holding("look around") == []
     assert list_markers(machine.state.markers, REFLECTED) == [session]
+
+
+def test_what_a_script_says_in_a_persons_session_is_not_typed(machine: Machine, chat: StandInChat) -> None:
+    init(machine)
+    commands = machine.home / ".config" / "opencode" / "command"
+    commands.mkdir()
+    (commands / "remember.md").write_text("Remember $ARGUMENTS.\n")
+    with Conversation(machine) as conversation:
+        conversation.ask(RULE)
+        conversation.leave()
+    run(machine, "Never deploy on a Friday.", "--continue")
+    run(machine, "that deploys are on Mondays", "--continue", "--command", "remember")
+    (session,) = list_markers(machine.state.markers)
+    marker = read_marker(marker_path(machine.state.markers, session))
+    assert marker is not None
+    said = [(turn.text, turn.confirmed) for turn in open_transcript(Path(marker.transcript)) if turn.role is Role.USER]
+    assert said[:2] == [(RULE, True), ("Never deploy on a Friday.", False)]
+    assert [confirmed for _, confirmed in said[2:]] == [False]
 
 
 def tool_results(chat: StandInChat) -> list[str]:

@@ -150,6 +150,24 @@ def test_autostart_can_be_switched_off(sandbox: Sandbox) -> None:
     assert not list(Path(sandbox.state.run).glob("starting-*"))
 
 
+@pytest.mark.parametrize(
+    ("variable", "value", "starts"),
+    [
+        ("AI_AGENT", "claude-code_2-1-197_agent", False),
+        ("AI_AGENT", "claude-code_2-1-197_harness", True),
+        ("CODEX_CI", "1", False),
+        ("CODEX_MANAGED_BY_NPM", "1", True),
+    ],
+)
+def test_a_hook_that_an_agent_runs_in_its_shell_starts_nothing(
+    sandbox: Sandbox, started: Path, variable: str, value: str, starts: bool
+) -> None:
+    """Its variables may name another settings file, by which a worker would save what nobody was asked about."""
+    env = {**sandbox.env, variable: value}
+    sandbox.run("SessionStart", sandbox.payload(source="startup"), env=env)
+    assert len(records(started, 2, seconds=10 if starts else 0.5)) == (2 if starts else 0)
+
+
 def test_after_uninstall_a_session_that_was_open_then_starts_nothing(sandbox: Sandbox, started: Path) -> None:
     sandbox.state.ensure()
     forbid_starts(sandbox.state)

@@ -16,18 +16,19 @@ from hypothesis import strategies as st
 
 from memoryvault.hooks import install as module
 from memoryvault.hooks.install import (
+    CLAUDE_WIRING,
     EVENTS,
     STUB,
+    add_entries,
     hook_argv,
     install,
     installed_events,
     launcher_in,
     plugin_installed,
+    remove_entries,
     settings_file_of,
     switched_off,
     uninstall,
-    with_hooks,
-    without_hooks,
 )
 from memoryvault.runtime.errors import SettingsError
 from memoryvault.runtime.settings import Settings, load_settings
@@ -267,26 +268,6 @@ def test_hooks_of_an_older_installation_are_replaced(settings: Settings) -> None
     assert path.read_text() == "{}"
 
 
-@pytest.mark.parametrize("code", [[], ["-c", "import os, sys; print()"]])
-def test_hooks_of_versions_that_named_the_stub_are_known(settings: Settings, code: list[str]) -> None:
-    path = settings_file_of(settings)
-    path.write_text("{}")
-    install(settings, now=NOW)
-    current = json.loads(path.read_text())
-    older = json.loads(path.read_text())
-    for groups in older["hooks"].values():
-        hook = groups[0]["hooks"][0]
-        event = hook["command"].split()[-1]
-        hook |= {"command": "/venv/bin/python", "args": ["-I", "-S", *code, "/old/place/hooks/stub.py", event]}
-    path.write_text(json.dumps(older))
-    assert set(installed_events(settings)) == set(EVENTS)
-    assert install(settings).changed
-    assert json.loads(path.read_text()) == current
-    path.write_text(json.dumps(older))
-    assert uninstall(settings).restored
-    assert path.read_text() == "{}"
-
-
 @pytest.mark.parametrize("content", ["{", "[]", '{"hooks": []}', '{"hooks": {"Stop": {}}}', "\x00"])
 def test_a_file_that_is_not_understood_is_not_touched(settings: Settings, content: str) -> None:
     path = settings_file_of(settings)
@@ -350,9 +331,9 @@ def test_taking_out_undoes_putting_in(rest: dict[str, Any], hooks: dict[str, Any
     document = rest if hooks is None else {**rest, "hooks": hooks}
     if "hooks" in rest and hooks is None:
         return
-    installed = with_hooks(document, "/state/run/memoryvault-hook")
-    assert with_hooks(installed, "/state/run/memoryvault-hook") == installed
-    undone = without_hooks(installed)
+    installed = add_entries(CLAUDE_WIRING, document, "/state/run/memoryvault-hook")
+    assert add_entries(CLAUDE_WIRING, installed, "/state/run/memoryvault-hook") == installed
+    undone = remove_entries(CLAUDE_WIRING, installed)
     empty = {event for event, groups in (hooks or {}).items() if not groups}
     expected = {key: value for key, value in (hooks or {}).items() if key not in empty}
     assert {k: v for k, v in undone.get("hooks", {}).items() if v} == expected

@@ -368,6 +368,26 @@ def test_the_hooks_own_search_of_the_files_looks_at_notes_alone(sandbox: Sandbox
     assert done.seconds < LIMIT_SECONDS * patience()
 
 
+@pytest.mark.parametrize(
+    ("prompt", "note"), [("quokkaflange", "Loaded 1"), ("hydration", "Loaded 1"), ("widget", "Loaded 0"), ("yes", "")]
+)
+def test_without_the_service_too_a_single_word_gets_the_note_that_alone_has_it(
+    sandbox: Sandbox, prompt: str, note: str
+) -> None:
+    sandbox.entry("personal-private/convention/one.md", BODY)
+    sandbox.entry("personal-private/convention/two.md", "Sourdough hydration ratios for each widget.")
+    assert note in ask(sandbox, prompt).stderr
+
+
+@pytest.mark.parametrize(
+    ("prompt", "text"), [("部署", "部署只在星期二进行"), ("развёртывание", "развёртывание только по вторникам")]
+)
+def test_a_word_of_another_script_finds_its_note_without_the_service(sandbox: Sandbox, prompt: str, text: str) -> None:
+    sandbox.entry("personal-private/convention/one.md", text)
+    sandbox.entry("personal-private/convention/two.md", BODY)
+    assert text in ask(sandbox, prompt).stdout
+
+
 def test_a_huge_prompt_is_cut_not_refused(vault: Sandbox) -> None:
     log = "\n".join(f"line {number} of a log nobody reads" for number in range(100_000))
     begun = time.monotonic()

@@ -178,20 +178,9 @@ def test_a_vault_that_is_not_there_or_empty(sandbox: Sandbox) -> None:
     assert any(Path(sandbox.state_root).rglob(f"session-id-{SESSION}.start")), "the session is recorded"
 
 
-def test_an_entry_behind_a_link_that_leaves_the_vault_is_not_printed(sandbox: Sandbox) -> None:
-    (sandbox.root / "secret.md").write_text("Secret.")
-    folder = sandbox.vault / "personal" / "_always-load"
-    folder.mkdir(parents=True)
-    (folder / "link.md").symlink_to(sandbox.root / "secret.md")
-    stdout, stderr = start(sandbox)
-    assert stdout == ""
-    assert "Loaded 0 " in stderr
-
-
-@pytest.mark.parametrize("place", ["personal/_always-load/pipe.md", "personal-projects/my-shop/memory/MEMORY.md"])
-def test_a_named_pipe_in_the_place_of_a_file_is_passed_over(sandbox: Sandbox, place: str) -> None:
+def test_a_named_pipe_in_the_place_of_the_index_is_passed_over(sandbox: Sandbox) -> None:
     sandbox.entry("personal/_always-load/rule.md", "The rule.")
-    pipe = sandbox.vault / place
+    pipe = sandbox.vault / "personal-projects/my-shop/memory/MEMORY.md"
     pipe.parent.mkdir(parents=True, exist_ok=True)
     os.mkfifo(pipe)
     stdout, stderr = start(sandbox)

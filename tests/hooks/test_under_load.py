@@ -6,10 +6,8 @@ How many of twenty are answered within that depends on the machine, which may be
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -23,7 +21,6 @@ import pytest
 
 from memoryvault.bench.dead_disk import unanswered
 from memoryvault.hooks.install import STUB
-from memoryvault.hooks.recall import MAX_CONCURRENT_SEARCHES
 from memoryvault.index.client import RecallClient
 from memoryvault.index.drain import drain, embed_with
 from memoryvault.index.reconcile import reconcile
@@ -180,44 +177,6 @@ def test_the_time_that_a_process_waited_for_its_first_line_counts(served: Sandbo
     assert done.returncode == 0
     (line,) = [line for line in served.log_lines() if line.get("hook") == "UserPromptSubmit"]
     assert line["duration_ms"] >= line["start_ms"] >= 190
-
-
-def test_a_core_that_is_taken_away_between_two_clocks_makes_no_hook_older() -> None:
-    script = """
-import time
-from memoryvault.hooks import client
-true = client._process_start_time()
-look, waits = time.clock_gettime, [0.0, 0.2, 0.2]
-time.clock_gettime = lambda clock: (time.sleep(waits.pop()), look(clock))[1]
-print(abs(client._process_start_time() - true))
-"""
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert float(done.stdout) < 0.1
-
-
-def test_only_two_hooks_search_at_once_when_the_service_does_not_answer(served: Sandbox) -> None:
-    with RecallClient(served.state.recall_socket) as client:
-        pid = client.ping()["pid"]
-    locks = [f"{served.state.run}/search-{number}.lock" for number in range(MAX_CONCURRENT_SEARCHES)]
-    places = [open(lock, "w") for lock in locks]  # noqa: SIM115  held open on purpose: each is a lock
-    payload = served.payload(prompt="how is widget7 aligned to its flange7?")
-    os.kill(pid, signal.SIGSTOP)
-    try:
-        for place in places:
-            fcntl.flock(place, fcntl.LOCK_EX)
-        crowded = served.run("UserPromptSubmit", payload)
-        places[0].close()
-        alone = served.run("UserPromptSubmit", payload | {"prompt": "how is widget8 aligned to its flange8?"})
-    finally:
-        os.kill(pid, signal.SIGCONT)
-        for place in places:
-            place.close()
-    assert crowded.stdout == ""
-    first, second = [line for line in served.log_lines() if line.get("hook") == "UserPromptSubmit"]
-    assert first["degraded"] == "recall service slow; other hooks were searching"
-    assert "other hooks" not in second["degraded"]
-    assert "widget8 needs" in alone.stdout or second["degraded"].endswith("own search late")
-    assert max(first["duration_ms"], second["duration_ms"]) <= PROMPT_LIMIT_MS + STARVED_MS
 
 
 def test_without_a_service_a_note_that_became_a_pipe_holds_up_nobody(served: Sandbox) -> None:

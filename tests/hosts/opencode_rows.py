@@ -9,7 +9,7 @@ from typing import Any
 
 SCHEMA = """
 CREATE TABLE session (id text PRIMARY KEY, parent_id text, directory text NOT NULL, title text NOT NULL,
-  permission text, time_created integer NOT NULL, time_updated integer NOT NULL);
+  permission text, time_created integer NOT NULL, time_updated integer NOT NULL, revert text);
 CREATE TABLE message (id text PRIMARY KEY, session_id text NOT NULL, time_created integer NOT NULL,
   time_updated integer NOT NULL, data text NOT NULL);
 CREATE TABLE part (id text PRIMARY KEY, message_id text NOT NULL, session_id text NOT NULL,
@@ -43,7 +43,7 @@ class OpenCodeRows:
 
     def session(self, session: str, directory: str, *, parent: str | None = None, permission: Any = None) -> None:
         values = (session, parent, directory, "A title", None if permission is None else json.dumps(permission))
-        self._connection.execute("INSERT INTO session VALUES(?, ?, ?, ?, ?, ?, ?)", (*values, BEGAN_MS, BEGAN_MS))
+        self._connection.execute("INSERT INTO session VALUES(?, ?, ?, ?, ?, ?, ?, NULL)", (*values, BEGAN_MS, BEGAN_MS))
 
     def user(self, session: str, *parts: dict[str, Any]) -> str:
         return self.message(session, {"role": "user"}, *parts)

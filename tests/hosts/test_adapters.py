@@ -157,6 +157,17 @@ def test_antigravity_gets_the_opening_with_a_later_call_where_none_was_in_time_f
     assert third == ""
 
 
+def test_antigravity_gets_the_opening_with_a_later_call_where_the_vault_was_away(sandbox: Sandbox, told: Any) -> None:
+    away = sandbox.vault.rename(sandbox.vault.with_name("away"))
+    first = antigravity(sandbox, invocationNum=0, initialNumSteps=1)
+    assert injected_of(sandbox.run("PreInvocation", first, "--host", "antigravity")) == ""
+    away.rename(sandbox.vault)
+    calls = [antigravity(sandbox, invocationNum=number, initialNumSteps=1) for number in (1, 2)]
+    second, third = (injected_of(sandbox.run("PreInvocation", call, "--host", "antigravity")) for call in calls)
+    assert "plain language" in second
+    assert third == ""
+
+
 CAUGHT = """\
 import sys, time
 sys.path.insert(0, sys.argv.pop(1))

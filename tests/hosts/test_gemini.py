@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -110,6 +111,17 @@ def test_a_turns_end_says_nothing_since_the_host_would_go_on_with_it(sandbox: Sa
     assert spooled(sandbox) >= 1
 
 
+def test_a_session_that_is_gone_on_with_is_recorded_by_the_chat_that_it_is_written_to(
+    sandbox: Sandbox, told: list[Any]
+) -> None:
+    """At its start the host names a chat of the present minute, into which nothing goes."""
+    unused = places(sandbox)["gemini"].with_name(f"session-2026-03-01T11-30-{SESSION[:8]}.jsonl")
+    assert ALWAYS in said(sandbox, "SessionStart", source="resume", transcript_path=str(unused))
+    run(sandbox, "SessionEnd", reason="exit", transcript_path=str(unused))
+    said(sandbox, "BeforeAgent", prompt="when do we ship?")
+    assert marker(sandbox).transcript == str(places(sandbox)["gemini"])
+
+
 def test_an_end_that_is_told_twice_is_no_failure(sandbox: Sandbox, told: list[Any]) -> None:
     run(sandbox, "SessionStart", source="startup")
     for _ in range(2):
@@ -173,7 +185,7 @@ def test_an_unmarked_rule_comes_with_the_result_once_since_before_the_call_nothi
     assert after(sandbox) == ""
 
 
-def test_remind_refuses_once_deny_always_and_ask_has_the_host_ask(sandbox: Sandbox) -> None:
+def test_remind_refuses_once_and_deny_always(sandbox: Sandbox) -> None:
     rule(sandbox, "remind")
     refused = before(sandbox)
     assert refused["decision"] == "deny"
@@ -183,8 +195,22 @@ def test_remind_refuses_once_deny_always_and_ask_has_the_host_ask(sandbox: Sandb
     assert after(sandbox) == ""
     rule(sandbox, "deny")
     assert [before(sandbox)["decision"] for _ in range(2)] == ["deny", "deny"]
+
+
+def test_ask_has_the_host_ask_where_somebody_typed_and_refuses_once_where_it_would_wait_for_ever(
+    sandbox: Sandbox,
+) -> None:
     rule(sandbox, "ask")
-    assert before(sandbox)["decision"] == "ask"
+    refused = before(sandbox)
+    assert refused["decision"] == "deny"
+    assert REFUSES in refused["reason"]
+    assert "Ask the user first" in refused["reason"]
+    assert before(sandbox) == {}
+    listed = places(sandbox)["gemini"].parents[1] / "logs.json"
+    listed.parent.mkdir(parents=True)
+    listed.write_text(json.dumps([{"sessionId": SESSION, "type": "user", "message": "Go on.", "timestamp": "x"}]))
+    assert [before(sandbox)["decision"] for _ in range(2)] == ["ask", "ask"]
+    assert REFUSES in before(sandbox)["systemMessage"], "its question does not tell the reason"
 
 
 @pytest.mark.parametrize(
@@ -235,6 +261,18 @@ def test_the_extension_is_what_the_program_loads(settings: Settings) -> None:
         assert hook["timeout"] >= 1000, "milliseconds"
 
 
+def test_a_hook_whose_file_is_gone_succeeds_in_silence_since_the_program_would_refuse_each_prompt(
+    settings: Settings,
+) -> None:
+    wire_actions("gemini", settings, on=True)
+    hooks = json.loads((extension_folder(settings) / "hooks" / "hooks.json").read_text())["hooks"]
+    shutil.rmtree(settings.state_root)
+    for (group,) in hooks.values():
+        command = group["hooks"][0]["command"]
+        done = subprocess.run(["bash", "-c", command], input=b"{}", capture_output=True, check=False)
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
 def test_without_its_manifest_the_program_loads_nothing_and_doctor_says_so(sandbox: Sandbox) -> None:
     context = Context(sandbox.env)
     install_for("gemini", context.settings)
@@ -245,6 +283,18 @@ def test_without_its_manifest_the_program_loads_nothing_and_doctor_says_so(sandb
     assert any("hooksConfig" in warning for warning in install_for("gemini", context.settings).warnings)
     (extension_folder(context.settings) / "gemini-extension.json").unlink()
     assert wired_events("gemini", context.settings) == ()
+
+
+@pytest.mark.parametrize("rule", ["!/home/dev/*", "/home/dev/*"])
+def test_an_extension_that_the_user_disabled_is_told(sandbox: Sandbox, rule: str) -> None:
+    context = Context(sandbox.env)
+    install_for("gemini", context.settings)
+    switches = extension_folder(context.settings).parent / "extension-enablement.json"
+    switches.write_text(json.dumps({"memoryvault": {"overrides": [rule]}}))
+    assert ("gemini extensions enable memoryvault" in _other_agents(context).todo) is rule.startswith("!")
+    for damaged in ("[]", '{"memoryvault": 1}', '{"memoryvault": {"overrides": [1]}}', "{"):
+        switches.write_text(damaged)
+        assert not _other_agents(context).todo
 
 
 @pytest.mark.parametrize("manifest", [None, '{"name": "memoryvault", "version": "7", "mcpServers": {"x": {}}}', "{ }"])

@@ -153,6 +153,20 @@ def test_a_run_without_a_person_is_skipped_and_one_that_a_person_went_on_with_is
     assert prompts(chat) == [("Never on Fridays.", True)]
 
 
+@pytest.mark.parametrize("opening", ["Always.", ""])
+def test_a_run_is_skipped_though_a_person_types_in_another_window_meanwhile(chat: Path, opening: str) -> None:
+    said = f"{hooked(opening)}\n\nAlways deploy." if opening else "Always deploy."
+    write(chat, user("u1", 5, said, shown=said), user("u2", 9, "Never on Fridays."), typed={8: "Hello there."})
+    assert open_transcript(chat).header().headless
+
+
+def test_half_a_character_in_the_list_takes_no_line_of_it_away(chat: Path) -> None:
+    write(chat, user("u1", 5, "Use the X theme."), typed={3: "half a X", 4.5: "Use the X theme."})
+    for path in (chat, chat.parents[1] / "logs.json"):
+        path.write_text(path.read_text().replace("X", "\\ud83d"))
+    assert prompts(chat) == [("Use the \ufffd theme.", True)]
+
+
 def test_a_sub_agents_chat_is_no_session(chat: Path) -> None:
     write(chat, user("u1", 5, "Always deploy."), typed={4: "Always deploy."})
     chat.write_text(chat.read_text().replace('"kind":"main"', '"kind":"subagent"'))

@@ -18,6 +18,7 @@ from memoryvault.hooks.opencode import LOCK
 from memoryvault.hooks.wiring import WIRINGS, install_for, set_plugin_actions, uninstall_for, wired_events
 from memoryvault.runtime.errors import SettingsError
 from memoryvault.runtime.settings import Settings, load_settings
+from memoryvault.services.indexing import reconcile_now
 from memoryvault.vault.marker import marker_path, read_marker
 
 from ..hooks.support import SESSION, Sandbox, answer_with, recall_service
@@ -84,6 +85,16 @@ def test_what_spares_the_wait_goes_also_where_the_plugin_was_deleted_by_hand(set
     shutil.rmtree(folder / "plugin")
     assert uninstall_for("opencode", settings).changed
     assert [path.name for path in folder.iterdir()] == ["opencode.json"]
+
+
+@pytest.mark.parametrize("then", [install_for, uninstall_for])
+def test_what_a_killed_init_left_is_completed_or_taken_away(settings: Settings, then: Any) -> None:
+    folder = settings.hosts.opencode_home
+    folder.mkdir(parents=True)
+    (folder / "package-lock.json").write_bytes(LOCK)
+    then("opencode", settings)
+    left = sorted(path.name for path in folder.iterdir()) if folder.exists() else []
+    assert left == (["node_modules", "package-lock.json", "plugin"] if then is install_for else [])
 
 
 def test_what_opencode_or_the_user_made_of_the_folder_stays(sandbox: Sandbox, settings: Settings) -> None:
@@ -162,6 +173,21 @@ def told(sandbox: Sandbox) -> Any:
 
 def payload(sandbox: Sandbox, **fields: object) -> dict[str, Any]:
     return {"session_id": SESSION, "cwd": str(sandbox.project), **fields}
+
+
+def test_a_rule_about_a_file_stops_a_patch_to_several_files(sandbox: Sandbox) -> None:
+    sandbox.entry("personal-private/preferences/schema.md", "Never edit `db/schema.sql` by hand.", guard="deny")
+    reconcile_now(load_settings(sandbox.env))
+
+    def refused(*lines: str) -> bool:
+        patch = "\n".join(("*** Begin Patch", *lines, "*** End Patch"))
+        call = payload(sandbox, tool_name="apply_patch", tool_input={"patchText": patch})
+        return '"deny"' in sandbox.run("PreToolUse", call, "--host", "opencode").stdout
+
+    assert refused("*** Update File: db/schema.sql", "+x")
+    assert refused("*** Add File: a.txt", "+x", "*** Delete File: db/schema.sql")
+    assert refused("*** Update File: a.txt", "*** Move to: db/schema.sql", "+x")
+    assert not refused("*** Update File: a.txt", "+*** Update File: db/schema.sql")
 
 
 def test_a_session_is_given_the_same_as_elsewhere_and_recorded_by_its_name_in_the_database(

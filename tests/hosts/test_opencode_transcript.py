@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.sources.transcripts.compressed import transcript_status
+from memoryvault.sources.transcripts.compressed import is_there, last_written, transcript_status
 from memoryvault.sources.transcripts.corpus import describe
 from memoryvault.sources.transcripts.hosts import HOSTS, host_of, open_transcript
 from memoryvault.vault.turn import Origin, Role, Turn
@@ -131,6 +131,26 @@ def test_the_text_only_grows_so_that_a_reading_goes_on_where_the_last_one_ended(
     assert not reader.restarted
 
 
+def test_what_the_user_took_back_is_not_said_until_they_bring_it_again(rows: OpenCodeRows) -> None:
+    rows.user(SESSION, typed("Write the parser."))
+    undone = rows.user(SESSION, typed("Never deploy on a Friday."))
+    rows.agent(SESSION, said("Noted."))
+    rows.run("UPDATE session SET revert = ?", f'{{"messageID":"{undone}"}}')
+    assert users_words(rows) == [("Write the parser.", True)]
+    rows.run("UPDATE session SET revert = NULL")
+    assert len(users_words(rows)) == 2
+
+
+def test_a_fork_says_nothing_of_what_was_said_before_it(rows: OpenCodeRows) -> None:
+    """OpenCode copies all of it, with our marks, under new ids: a rule would count as said twice."""
+    rows.user(SESSION, typed("Never deploy on a Friday."))
+    rows.agent(SESSION, said("Noted."))
+    began = int(last_written(rows.named(SESSION)) * 1000) + 1
+    rows.run("UPDATE session SET time_created = ?", began)
+    rows.user(SESSION, typed("Write the parser."))
+    assert [turn.text for turn in turns_of(rows)] == ["Write the parser."]
+
+
 def test_an_answer_that_broke_off_holds_nothing_up_once_another_was_begun(rows: OpenCodeRows) -> None:
     rows.user(SESSION, typed("Write the parser."))
     rows.message(SESSION, {"role": "assistant"}, said("I wi"), tool("bash", {"command": "ls"}, status="running"))
@@ -158,6 +178,32 @@ def test_the_backfill_finds_each_session_with_its_size_and_time(rows: OpenCodeRo
     assert (found.session, found.cwd, found.modified) == (SESSION, "/home/dev/shop", 1_772_359_202.0)
     assert found.size == transcript_status(path).size > 0
     assert [*HOSTS["opencode"].find(rows.path.parent / "nowhere")] == []
+
+
+def test_when_a_session_was_written_is_known_without_reading_it(rows: OpenCodeRows) -> None:
+    rows.user(SESSION, typed("Never deploy on a Friday."))
+    path = rows.named(SESSION)
+    assert last_written(path) == transcript_status(path).modified
+    rows.run("UPDATE part SET data = 'x'")
+    rows.run("ALTER TABLE part RENAME TO parts")
+    assert last_written(path) == 1_772_359_202.0
+
+
+@pytest.mark.parametrize("how", ["another schema", "no database"])
+def test_a_database_that_cannot_be_read_is_there_and_says_why(rows: OpenCodeRows, how: str) -> None:
+    """Else a session of a later OpenCode would wait for ever, and no command would say so."""
+    rows.user(SESSION, typed("Never deploy on a Friday."))
+    if how == "another schema":
+        rows.run("ALTER TABLE session RENAME COLUMN permission TO permissions")
+    else:
+        rows.close()
+        for path in rows.path.parent.iterdir():
+            path.write_bytes(b"no database" * 100)
+    assert is_there(rows.named(SESSION))
+    found = [*HOSTS["opencode"].find(rows.path.parent)]
+    assert len(found) == 1
+    with pytest.raises(OSError, match="OpenCode's database cannot be read"):
+        describe(found[0], "opencode")
 
 
 def test_a_session_that_is_not_there_is_a_missing_file(rows: OpenCodeRows, tmp_path: Path) -> None:

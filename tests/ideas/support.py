@@ -1,4 +1,4 @@
-"""Ideas as sessions bring them up, and what the user's folder looks like."""
+"""Ideas as sessions bring them up, and the user's folder around the vault."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ INCUBATOR = "personal-private/_idea-incubator"
 
 
 def write_down(bed: Bed, title: str, summary: str = "A page that shows what was retried.") -> CapturedIdea:
-    """As `memory idea` does."""
+    """Capture an idea like `memory idea`."""
     journal = Journal(bed.settings.state, bed.store)
     return capture_idea(bed.settings, journal, Scrubbed(title), Scrubbed(summary))
 
@@ -46,7 +46,7 @@ def ideas_file(bed: Bed) -> str:
 
 
 def outside(bed: Bed) -> dict[str, bytes]:
-    """Every file of the user's folder that is not the vault, its state or its settings."""
+    """Every file of the user's folder except vault, state and settings."""
     own = (bed.vault, bed.root / "state", bed.root / "config.toml")
     return {
         str(path.relative_to(bed.root)): path.read_bytes()
@@ -56,7 +56,7 @@ def outside(bed: Bed) -> dict[str, bytes]:
 
 
 def old_idea(bed: Bed, slug: str, days: int, **fields: object) -> Path:
-    """An idea last written so many days ago."""
+    """Write an idea that was last changed this many days ago."""
     day = bed.store.today() - timedelta(days=days)
     values = {"kind": "idea", "status": "incubating", "created": day, "updated": day, "slug": slug, **fields}
     header = "\n".join(f"{key}: {value}" for key, value in values.items() if value is not None)
@@ -67,5 +67,5 @@ def old_idea(bed: Bed, slug: str, days: int, **fields: object) -> Path:
 
 
 def is_allowed(bed: Bed) -> bool:
-    """May the program write outside of its own accord?"""
+    """Whether the program may write outside without asking."""
     return consent_of(bed.settings) is not None

@@ -1,4 +1,4 @@
-"""Nothing outside `MemoryVault/` is written but through one door: by the code, and by what is on disk afterwards."""
+"""Only one module writes outside `MemoryVault/`: checked in the code, and by the files after whole flows."""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ WRITERS = {
     "runtime/paths.py": "folders of the vault that its last note left empty",
     "vault/store.py": "the vault; outside it with an approval only",
 }
-"""Every module that opens files for writing, moves or removes them, and where. A new one belongs here only if it writes
-neither into the user's notes nor around VaultStore."""
+"""Every module that opens files for writing, moves or removes them, and where. A new module belongs here only if it
+writes neither into the user's notes nor around VaultStore."""
 KNOW_THE_USERS_FOLDER = {
     "cli/idea.py": "to print where the section is",
     "services/ideas/ledger.py": "makes changes of it, which the journal hands to the door",
@@ -95,7 +95,7 @@ KNOW_THE_USERS_FOLDER = {
     "runtime/settings.py": "says where it is",
     "runtime/settings_table.py": "says where it is",
 }
-"""Modules that can name a file of the user outside MemoryVault/. None but one opens or removes files itself."""
+"""Modules that can name a file of the user outside MemoryVault/. All except one neither open nor remove files."""
 READ_HERE_WRITE_THERE = {"tasks/jobs/research.py"}
 
 _CALLS = {"write_text", "write_bytes", "symlink_to", "hardlink_to", "touch", "unlink", "rename", "rmdir"}
@@ -113,7 +113,7 @@ _READING = {"O_RDONLY", "O_CLOEXEC", "O_NONBLOCK", "O_NOFOLLOW", "O_DIRECTORY", 
 
 @cache
 def modules() -> tuple[tuple[str, ast.Module], ...]:
-    """Every module of the product by its path; what else lies there, as a virtual environment, is not walked."""
+    """Every module of the product by its path, without other folders such as a virtual environment."""
     folders = [path for path in ROOT.iterdir() if path.is_dir()]
     product = [path for path in folders if path.name not in NOT_PRODUCT and not path.name.startswith(".")]
     found = sorted([*ROOT.glob("*.py"), *(file for folder in product for file in folder.rglob("*.py"))])
@@ -121,7 +121,7 @@ def modules() -> tuple[tuple[str, ast.Module], ...]:
 
 
 def writes(node: ast.AST) -> bool:
-    """Does the call open a file for writing, or might it, or put one somewhere, or take one away?"""
+    """Whether the call opens a file for writing, or may do so, or creates, moves or removes one."""
     if not isinstance(node, ast.Call):
         return False
     function = node.func
@@ -139,7 +139,7 @@ def writes(node: ast.AST) -> bool:
 
 
 def is_reading_flags(flags: ast.expr) -> bool:
-    """Nothing but os.O_… that are known to write nothing: a variable might."""
+    """Only os.O_… flags that are known not to write: a variable might."""
     return all(
         isinstance(part, ast.BinOp | ast.BitOr | ast.Load)
         or (isinstance(part, ast.Name) and part.id == "os")
@@ -149,7 +149,7 @@ def is_reading_flags(flags: ast.expr) -> bool:
 
 
 def modes_of(node: ast.Call) -> list[ast.expr]:
-    """The arguments of a call of open that may be its mode: open(path, mode) and path.open(mode)."""
+    """The arguments of an open call that may be its mode: open(path, mode) and path.open(mode)."""
     is_function = isinstance(node.func, ast.Name) or (
         isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name) and node.func.value.id == "io"
     )
@@ -158,7 +158,7 @@ def modes_of(node: ast.Call) -> list[ast.expr]:
 
 
 def may_be_writing(mode: ast.expr) -> bool:
-    """A mode that is worked out may be anything."""
+    """A computed mode may be anything."""
     return is_writing_mode(mode.value) if isinstance(mode, ast.Constant) else True
 
 

@@ -1,4 +1,4 @@
-"""An idea that came up becomes a note and, once the user agreed, a section in Ideas.md."""
+"""A captured idea becomes a note and, with the user's consent, a section in Ideas.md."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from typing import Any
 
 import pytest
 
-from memoryvault.cli.review import day_said
 from memoryvault.cli.review_steps import Steps
 from memoryvault.pipelines.likeness import is_same, wording_of
 from memoryvault.pipelines.review import Approve, Reject, Supersede
 from memoryvault.runtime.errors import BoundaryRefused, EntryInvalid, EntryNotFound, MemoryVaultError, SettingsError
 from memoryvault.services.agent_proposals import AgentProposals
 from memoryvault.services.boundary import consent_of, outside_write, without_change
-from memoryvault.services.ideas.ledger import MOST_QUESTIONS, ask_next, find_idea, ideas, pitch_of, section_of
+from memoryvault.services.ideas.ledger import MOST_QUESTIONS, ask_next, find_idea, ideas, pitch_of
 from memoryvault.services.journal import Change
 from memoryvault.services.remembering import ideas_to_research
 from memoryvault.services.reviewing import DecisionOutcome
@@ -31,7 +30,7 @@ from ..review.support import RULE, Bed, said
 from .support import IDEA, INCUBATOR, OTHER, ideas_file, is_allowed, outside, write_down
 
 THINGS = ("kites", "looms", "clocks", "boats", "lamps", "drums", "masks", "wells")
-SLUG = "we-should-also-build-a-small-page-that"
+SLUG = "we-should-also-build-a-small-page"
 
 
 def test_an_idea_is_kept_with_its_session_its_time_its_reason_and_its_passage(bed: Bed) -> None:
@@ -50,7 +49,7 @@ def test_an_idea_is_kept_with_its_session_its_time_its_reason_and_its_passage(be
 @pytest.mark.parametrize(
     ("said_at", "kept"), [("2024-02-03T04:05:06Z", True), ("2999-01-01T00:00:00Z", False), (None, False)]
 )
-def test_what_an_old_session_said_keeps_the_time_it_was_said_and_its_note_is_of_today(
+def test_idea_of_an_old_session_keeps_its_time_and_its_note_is_of_today(
     silent: Bed, said_at: str | None, kept: bool
 ) -> None:
     before = silent.journal.stamp()
@@ -66,12 +65,6 @@ def test_what_an_old_session_said_keeps_the_time_it_was_said_and_its_note_is_of_
         assert entry.created == entry.updated == silent.store.today().isoformat()
 
 
-def test_the_question_bears_the_day_on_which_the_idea_was_said(bed: Bed) -> None:
-    bed.remember(replace(IDEA, said_at="2024-02-03T04:05:06Z"))
-    (question,) = bed.reviewer.waiting()
-    assert day_said(question) == "2024-02-03"
-
-
 def test_a_list_of_ideas_inside_the_vault_is_refused(silent: Bed) -> None:
     (silent.root / "way").symlink_to(silent.vault)
     for target in (silent.vault / "Ideas.md", silent.root / "way" / "Ideas.md"):
@@ -79,16 +72,6 @@ def test_a_list_of_ideas_inside_the_vault_is_refused(silent: Bed) -> None:
         with pytest.raises(SettingsError, match="outside of it: name a note there"):
             write_down(silent, "Offline maps", "Ship the tiles with the app.")
         assert silent.files() == {}
-
-
-def test_the_question_shows_all_that_a_yes_adds(bed: Bed) -> None:
-    bed.remember(
-        replace(IDEA, statement="We should also build a page that shows " + "how many charges were retried " * 18)
-    )
-    (idea,) = ideas(bed.store)
-    question = next(entry for entry in bed.entries() if entry.status == "pending")
-    section, _ = section_of(bed.store, idea)
-    assert "\n".join(f"> {line}" for line in section.splitlines()) in question.body
 
 
 def test_each_idea_of_a_session_has_its_note_and_its_section_in_silent_mode(silent: Bed) -> None:
@@ -184,7 +167,7 @@ def test_yes_to_the_question_writes_the_section_and_no_is_remembered(bed: Bed) -
     assert ideas_file(bed) == text
 
 
-def test_what_only_an_agent_mentioned_waits_in_the_incubator(silent: Bed) -> None:
+def test_idea_that_only_an_agent_mentioned_waits_in_the_incubator(silent: Bed) -> None:
     silent.remember(replace(IDEA, role="assistant"))
     assert len(list(ideas(silent.store))) == 1
     assert outside(silent) == {}
@@ -212,7 +195,8 @@ def test_the_context_of_an_answer_is_no_part_of_the_pitch(silent: Bed) -> None:
 
 
 def test_a_heap_of_ideas_is_asked_for_a_few_at_a_time(bed: Bed) -> None:
-    """Old sessions bring up many at once: none is lost, and an answer does not bring the next question at once."""
+    """Old sessions may bring up many ideas at once: none is lost, and an answer does not trigger the next question at
+    once."""
     bed.remember(*(replace(IDEA, statement=f"Idea: a museum of {thing}.", records=(thing,)) for thing in SIX))
     assert len(list(ideas(bed.store))) == len(SIX)
     assert len(bed.reviewer.waiting()) == MOST_QUESTIONS
@@ -246,21 +230,7 @@ def test_an_idea_that_was_asked_about_later_is_named_and_stays_with_its_question
     }
 
 
-def test_an_idea_that_was_edited_before_it_was_asked_about_stays_with_its_question(bed: Bed) -> None:
-    bed.remember(*(replace(IDEA, statement=f"Idea: a museum of {thing}.", records=(thing,)) for thing in SIX))
-    (path, *_) = (entry.path for entry in ideas(bed.store) if entry.extra.get("surface") == "later")
-    bed.edit(path, "## Evidence", "Mine.\n\n## Evidence")
-    for question in bed.reviewer.waiting()[: len(SIX) - MOST_QUESTIONS]:
-        bed.reviewer.decide(question.path, Reject(), run="t")
-    ask_next(bed.settings, bed.journal)
-    its_own = f"personal-private/_review/surface-{path.split('/')[-2]}.md"
-    before = bed.files()
-    plan = bed.undo.carry_out(Selector(last=True))
-    assert {name: bed.files().get(name) for name in (path, its_own)} == {name: before[name] for name in (path, its_own)}
-    assert [(step.step, step.why) for step in plan.steps if step.path == path] == [("leave", Why.CHANGED)]
-
-
-def test_in_the_mode_auto_none_that_waits_is_asked_for(bed: Bed) -> None:
+def test_mode_auto_asks_about_no_waiting_idea(bed: Bed) -> None:
     bed.remember(*(replace(IDEA, statement=f"Idea: a museum of {thing}.", records=(thing,)) for thing in SIX))
     for entry in bed.reviewer.waiting():
         (bed.vault / entry.path).unlink()
@@ -407,12 +377,6 @@ def test_an_idea_that_was_declined_and_is_written_down_is_declined_no_more(bed: 
     assert "surface" not in idea.extra
 
 
-def test_an_ideas_file_that_cannot_be_written_does_not_lose_the_idea(silent: Bed) -> None:
-    (silent.root / "Ideas.md").mkdir()
-    silent.remember(IDEA)
-    assert len(list(ideas(silent.store))) == 1
-
-
 @pytest.mark.parametrize("fault", ["no folder", "read-only", "a folder", "in a file"])
 def test_a_list_that_cannot_be_written_holds_nothing_else_up(silent: Bed, fault: str) -> None:
     """What was begun is taken back; it must not wait for the list and all later memories with it."""
@@ -525,7 +489,7 @@ def test_killed_at_any_step_an_idea_is_in_both_places_once(silent: Bed, point: s
 
 @pytest.mark.slow
 @pytest.mark.parametrize("point", ["journal-applied@2", "journal-recorded"])
-def test_what_is_typed_in_the_list_after_a_crash_takes_nothing_back(silent: Bed, point: str) -> None:
+def test_edit_of_the_list_after_a_crash_rolls_nothing_back(silent: Bed, point: str) -> None:
     """The section was written already: that the list has changed since then is no sign that it was not."""
     (silent.root / "Ideas.md").write_text("# Mine\n")
     assert silent.run_python(CAPTURE, point) == -9
@@ -547,7 +511,7 @@ def test_what_is_typed_in_the_list_after_a_crash_takes_nothing_back(silent: Bed,
         ("# Mine\n\n## One\nOurs, edited.\n", None),
     ],
 )
-def test_what_an_act_put_into_the_list_goes_and_what_was_typed_stays(now: str, rest: str | None) -> None:
+def test_undo_removes_the_acts_section_and_keeps_what_was_typed(now: str, rest: str | None) -> None:
     assert without_change(now, "# Mine\n", "# Mine\n\n## One\nOurs.\n") == rest
 
 

@@ -1,7 +1,7 @@
-"""The recorded cases of the idea ledger, where they are at hand: what of them holds here, row by row.
+"""The recorded cases of the idea ledger, where they are available: which of them hold here, row by row.
 
-Rows that do not hold are named in `DEPARTURES`, each with its reason; ADR 0016 says the same. A row that is neither
-checked nor named fails.
+Rows that do not hold are listed in `DEPARTURES` with a reason, as in ADR 0016. A row that is neither checked nor listed
+fails.
 """
 
 from __future__ import annotations

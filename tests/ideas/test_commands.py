@@ -58,7 +58,7 @@ def test_an_idea_is_written_at_once_listed_shown_and_promoted(sandbox: Sandbox) 
     assert ask(sandbox, "idea", "list") == []
 
 
-def test_who_puts_an_idea_away_is_told_what_brings_it_back(sandbox: Sandbox) -> None:
+def test_putting_an_idea_away_tells_how_to_restore_it(sandbox: Sandbox) -> None:
     old(sandbox, "retry-page")
     archived = sandbox.run("idea", "archive", "retry-page")
     assert archived.stderr == "memory: `memory idea restore retry-page` brings it back\n"
@@ -88,7 +88,7 @@ def test_a_title_that_the_user_wrote_stands_in_the_list_as_it_is(sandbox: Sandbo
         (("promote", "project", "x"), 2),
     ],
 )
-def test_what_makes_no_sense_is_told_in_one_line(sandbox: Sandbox, arguments: tuple[str, ...], code: int) -> None:
+def test_invalid_arguments_are_told_in_one_line(sandbox: Sandbox, arguments: tuple[str, ...], code: int) -> None:
     done = sandbox.run(*arguments)
     assert done.returncode == code
     assert "Traceback" not in done.stderr

@@ -1,4 +1,4 @@
-"""An idea bears the day on which it was said, however much later its session is mined."""
+"""An idea has the date on which it was said, however late its session is mined."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_sections_of_old_sessions_are_in_order_whichever_is_mined_first(silent: 
     assert ideas_file(silent).startswith("# Ideas\n\nMy own words.\n\n## 2025-12-24: ")
 
 
-def test_what_the_question_shows_is_what_a_yes_writes(bed: Bed) -> None:
+def test_question_shows_exactly_what_a_yes_writes(bed: Bed) -> None:
     bed.remember(replace(LONG_AGO, project="shop", scope="project"))
     (question,) = bed.reviewer.waiting()
     shown = "".join(f"{line.removeprefix('> ')}\n" for line in question.body.splitlines() if line.startswith("> "))

@@ -1,4 +1,4 @@
-"""In Obsidian the user gives an idea's folder any name; it is an idea like the others."""
+"""A folder of an idea that the user renamed in Obsidian works like any other."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_two_names_that_differ_in_what_not_every_disk_stores_have_a_question_eac
 @pytest.mark.parametrize(
     "name", ["", ".", "..", "../x", "a/b", "a\\b", "_archive", ".hidden", "a\nb", "a\0b", "x" * 201]
 )
-def test_what_is_no_name_of_an_ideas_folder_is_refused(name: str) -> None:
+def test_invalid_folder_name_of_an_idea_is_refused(name: str) -> None:
     with pytest.raises(EntryInvalid, match="is no name of a folder or note"):
         idea_folder(name)
 

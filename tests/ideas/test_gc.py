@@ -1,4 +1,4 @@
-"""Ideas that nobody came back to are put to the user, and nothing is deleted without the answer."""
+"""Forgotten ideas are listed for the user, and nothing is deleted without an answer."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def boxes(bed: Bed) -> list[str]:
 
 
 def tick(bed: Bed, slug: str, answer: str) -> None:
-    """A click on a box, as Obsidian writes it."""
+    """Tick a box as Obsidian does."""
     file = bed.vault / IDEAS_LIST
     before, heading, after = file.read_text("utf-8").partition(f"/{slug}/_index|")
     assert heading
@@ -94,14 +94,6 @@ def test_the_clock_of_an_old_sessions_idea_starts_when_it_was_captured(bed: Bed,
     assert stale(bed) == (["one"] if asked else [])
 
 
-def test_when_an_idea_was_said_does_not_stand_in_for_when_it_was_captured(bed: Bed) -> None:
-    path = old_idea(bed, "one", 0, created=None, updated=None, surfaced_at="2020-03-01T10:00:00Z")
-    assert stale(bed) == [], "as old as its file"
-    year_ago = time.time() - 365 * 86_400
-    os.utime(path, (year_ago, year_ago))
-    assert stale(bed) == ["one"]
-
-
 def test_an_edit_in_obsidian_is_coming_back(bed: Bed) -> None:
     path = old_idea(bed, "one", 400)
     assert stale(bed) == ["one"]
@@ -110,7 +102,7 @@ def test_an_edit_in_obsidian_is_coming_back(bed: Bed) -> None:
     assert not (bed.vault / IDEAS_LIST).exists(), "nothing is left to ask"
 
 
-def test_what_research_writes_into_the_note_is_nobodys_coming_back(bed: Bed) -> None:
+def test_text_written_by_research_does_not_count_as_activity(bed: Bed) -> None:
     """Looked at once, then researched: the file is new, the user's text is not."""
     path = old_idea(bed, "one", 400)
     assert stale(bed) == ["one"]
@@ -150,7 +142,7 @@ def test_the_line_that_the_program_put_into_the_list_is_no_link_of_the_user(bed:
     assert stale(bed) == ["one"]
 
 
-def test_what_research_wrote_beside_another_idea_is_no_link_of_the_user(bed: Bed) -> None:
+def test_link_written_by_research_does_not_count_as_activity(bed: Bed) -> None:
     old_idea(bed, "one", 400)
     other = old_idea(bed, "two", 0).parent
     (other / "related-memoryvault.md").write_text(f"- [[{INCUBATOR}/one/_index]]\n")
@@ -176,8 +168,8 @@ def test_a_recall_of_the_programs_own_is_nobodys_coming_back(bed: Bed, caller: s
 
 
 @pytest.mark.slow
-def test_what_is_no_file_among_the_notes_holds_nothing_up(bed: Bed) -> None:
-    """A pipe that nobody writes to, and a device without an end."""
+def test_special_files_among_the_notes_block_nothing(bed: Bed) -> None:
+    """A pipe without a writer, and a device without an end."""
     old_idea(bed, "one", 400)
     os.mkfifo(bed.root / "pipe.md")
     (bed.root / "endless.md").symlink_to("/dev/zero")
@@ -230,7 +222,7 @@ def test_an_archive_that_holds_one_of_that_name_holds_both(bed: Bed) -> None:
 
 
 def recalled(bed: Bed, tmp_path: Path) -> list[str]:
-    """What a recall for incubating ideas finds once the index has followed."""
+    """What a recall of incubating ideas finds after the index is updated."""
     with IndexStore(tmp_path / "index.db") as index:
         reconcile(index, bed.vault, bed.store.walk)
     engine = RecallEngine(tmp_path / "index.db", bed.vault, None)
@@ -272,7 +264,7 @@ def test_after_thirty_days_the_trash_is_emptied(bed: Bed, days: int, purged: int
             restore(bed.journal, "one")
 
 
-def test_what_was_dragged_into_the_trash_lies_there_for_thirty_days_from_then(bed: Bed) -> None:
+def test_idea_dragged_into_the_trash_stays_for_thirty_days(bed: Bed) -> None:
     """Its files are old; when it was put there is not known."""
     old_idea(bed, "one", 400)
     trashed = bed.vault / IDEA_TRASH / "one"
@@ -300,7 +292,7 @@ def test_an_idea_whose_deletion_was_interrupted_is_not_gone_at_once(bed: Bed) ->
     assert restore(bed.journal, "one").path == f"{INCUBATOR}/one/_index.md"
 
 
-def test_what_was_deleted_is_not_proposed_again(bed: Bed) -> None:
+def test_deleted_idea_is_not_proposed_again(bed: Bed) -> None:
     bed.remember(IDEA)
     (entry,) = ideas(bed.store)
     put_away(bed.journal, entry.path.split("/")[-2], Answer.DELETE, run="t", actor="idea")
@@ -357,9 +349,7 @@ def test_a_link_into_the_trash_as_it_was_once_written_is_led_back(bed: Bed) -> N
 
 
 @pytest.mark.parametrize(("answer", "verdict"), [(Answer.ARCHIVE, "archived"), (Answer.DELETE, "deleted")])
-def test_who_asks_for_an_idea_that_was_put_away_is_told_how_it_comes_back(
-    bed: Bed, answer: Answer, verdict: str
-) -> None:
+def test_asking_for_an_idea_that_was_put_away_tells_how_to_restore_it(bed: Bed, answer: Answer, verdict: str) -> None:
     old_idea(bed, "one", 400)
     put_away(bed.journal, "one", answer, run="t", actor="idea")
     told = f"the idea one was {verdict} on {bed.store.today()}: `memory idea restore one` brings it back"
@@ -367,7 +357,7 @@ def test_who_asks_for_an_idea_that_was_put_away_is_told_how_it_comes_back(
         find_idea(bed.store, "one")
 
 
-def test_of_two_ideas_of_one_name_the_later_gets_its_link_back(bed: Bed) -> None:
+def test_later_of_two_ideas_with_one_name_gets_its_link_back(bed: Bed) -> None:
     """The line of an earlier one stays for ever, its name is free again once the trash is emptied."""
     old_idea(bed, "one", 400)
     earlier = LIST.replace("See deep research: [[MemoryVault/{}/_index.md]]", deleted_line(date(2026, 1, 3), "one"))
@@ -439,7 +429,7 @@ def test_an_idea_that_is_gone_leaves_the_list(bed: Bed) -> None:
     assert not (bed.vault / IDEAS_LIST).exists()
 
 
-def test_what_is_archived_is_not_asked_for_and_nothing_outside_is_touched(bed: Bed) -> None:
+def test_archived_idea_is_not_asked_about_and_nothing_outside_changes(bed: Bed) -> None:
     (bed.root / "Diary.md").write_text("private")
     old_idea(bed, "one", 400)
     before = outside(bed)

@@ -1,4 +1,4 @@
-"""Ideas.md is the user's: a section goes in whole, and every other byte stays."""
+"""Ideas.md belongs to the user: a section is added as a whole, and all other bytes stay."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_sections_are_in_the_order_of_their_dates() -> None:
     assert same_day.index("Retry page") < same_day.index("Second") < same_day.index("Late")
 
 
-def test_what_the_user_left_out_of_order_is_not_sorted() -> None:
+def test_unsorted_sections_of_the_user_stay_unsorted() -> None:
     text = "## 2026-06-01: Late\n\n## 2026-05-01: Early\n"
     assert with_section(text, SECTION, DAY) == text + "\n" + SECTION
 
@@ -82,7 +82,7 @@ EARLY, LATE = "## 2026-05-01: Early\nx\n\n", "## 2026-06-01: Late\ny\n"
     "between",
     ["What I think of it.\n\n", "### More\n\ntext\n\n", "- [ ] a task\n\n---\n\n", "```\n## 2026-05-20: code\n```\n\n"],
 )
-def test_what_the_user_wrote_below_a_section_stays_below_it(between: str) -> None:
+def test_text_below_a_section_stays_below_it(between: str) -> None:
     after = with_section("# Ideas\n\n" + EARLY + between + LATE, SECTION, DAY)
     assert after == "# Ideas\n\n" + EARLY + between + SECTION + "\n" + LATE
 
@@ -177,7 +177,7 @@ def test_words_that_only_open_what_was_said_are_neither_heading_nor_summary(open
     assert summary_beside("Let's add a page", f"{opening} Let's add a page.", opening) == ""
 
 
-def test_what_the_user_went_on_to_say_is_read_from_the_first_passage() -> None:
+def test_continuation_is_read_from_the_first_passage() -> None:
     body = (
         "Put it off\n\n## Evidence\n\nProposed because: x\n\n> so. put it off. I assume\n> it fails.\n>\n> then fix\n"
         "\nSession s1\n\n> put it off. Another day.\n"

@@ -15,7 +15,7 @@ from memoryvault.services.ideas.lost_questions import ARRIVING_SECONDS, settle_l
 from ..review.support import Bed
 from .support import IDEA, INCUBATOR, ideas_file
 
-SLUG = "we-should-also-build-a-small-page-that"
+SLUG = "we-should-also-build-a-small-page"
 THINGS = ("kites", "looms", "clocks", "boats", "lamps", "drums")
 NEW_QUESTION = "personal-private/_review/surface-retries.md"
 
@@ -58,7 +58,7 @@ def test_a_renamed_idea_is_asked_about_under_its_new_name(bed: Bed) -> None:
     assert settle(bed) == 0
 
 
-def test_what_is_answered_about_a_renamed_idea_in_the_note_is_carried_out(bed: Bed) -> None:
+def test_answer_about_a_renamed_idea_in_the_note_is_carried_out(bed: Bed) -> None:
     bed.remember(IDEA)
     rename(bed)
     (question,) = questions(bed)
@@ -98,7 +98,7 @@ def test_ideas_that_were_deleted_by_hand_keep_no_other_from_being_asked_about(be
 
 
 @pytest.mark.parametrize("surface", ["declined", "later"])
-def test_what_a_renamed_idea_says_of_being_asked_about_holds(bed: Bed, surface: str) -> None:
+def test_surface_field_of_a_renamed_idea_holds(bed: Bed, surface: str) -> None:
     bed.remember(IDEA)
     bed.edit(f"{INCUBATOR}/{SLUG}/_index.md", "---\n", f"---\nsurface: {surface}\n")
     rename(bed)

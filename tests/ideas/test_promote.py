@@ -1,4 +1,4 @@
-"""Promotion is one step: the folder, the note, Ideas.md, and the index that needs no new vectors."""
+"""Promotion is one act: the folder, the note, Ideas.md, and the index, which needs no new vectors."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_the_folder_moves_the_note_is_active_and_the_list_says_so(bed: Bed) -> N
 
 
 @pytest.mark.parametrize("name", [None, "payments"])
-def test_who_asks_for_it_afterwards_is_told_when_and_to_where(bed: Bed, name: str | None) -> None:
+def test_asking_for_a_promoted_idea_tells_when_and_where_it_went(bed: Bed, name: str | None) -> None:
     seeded(bed)
     day, project = bed.store.today(), name or "retry-page"
     do_promote(bed, name)
@@ -238,7 +238,7 @@ def test_the_user_who_writes_in_the_list_after_a_crash_loses_nothing(bed: Bed) -
 
 @pytest.mark.slow
 @pytest.mark.parametrize("point", ["journal-applied@3", "journal-recorded"])
-def test_what_is_typed_once_the_list_says_promoted_takes_nothing_back(bed: Bed, point: str) -> None:
+def test_edit_after_the_list_says_promoted_rolls_nothing_back(bed: Bed, point: str) -> None:
     folder = seeded(bed)
     assert bed.run_python(PROMOTE, point) == -9
     with (bed.root / "Ideas.md").open("a") as file:
@@ -305,7 +305,7 @@ def test_a_disk_that_fills_up_midway_is_not_said_to_have_changed_nothing(
 
     with monkeypatch.context() as patch:
         patch.setattr(VaultStore, "_write_temporary", filling_up)
-        with pytest.raises(VaultUnavailable, match="the disk is full; what was begun is ended by the next"):
+        with pytest.raises(VaultUnavailable, match="the disk is full; the next command or job completes"):
             do_promote(bed)
     assert bed.journal.recover()
     assert bed.store.read("personal-projects/retry-page/_index.md").status == "active"

@@ -1,4 +1,4 @@
-"""A failure is known again, whoever meets it and whenever."""
+"""A failure is recognised again."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_the_ladder_is_exact_first_and_recall_after(bed: Bed) -> None:
     assert asked
 
 
-def test_what_was_rejected_is_not_found_again(bed: Bed) -> None:
+def test_rejected_incident_is_not_found(bed: Bed) -> None:
     noted = add(bed.store, PYTHON)
     bed.edit(noted.path, "status: active", "status: rejected")
     assert find(bed.store, PYTHON, lambda _: []) == []
@@ -135,8 +135,7 @@ def test_a_hostile_report_costs_no_time(line: str) -> None:
 
 
 def test_the_command(bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    for name, value in bed.env.items():
-        monkeypatch.setenv(name, value)
+    bed.enter(monkeypatch)
     monkeypatch.setattr("sys.stdin", io.StringIO(PYTHON))
     assert main(["vault", "incident", "find"]) == 1
     assert main(["vault", "incident", "add", "--body", PYTHON, "--project", "", "--resolution", "One file each."]) == 0

@@ -1,4 +1,4 @@
-"""Whichever way a failure-incident is written, no secret and nobody's name is in it."""
+"""No way of writing a failure-incident leaves a secret or a person's name in it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NOTE = "personal-private/failure-incident/deploy.md"
 
 
 class Terminal(io.StringIO):
-    """Standard input that says it is one."""
+    """Standard input that claims to be a terminal."""
 
     def isatty(self) -> bool:
         return True
@@ -82,8 +82,7 @@ def merged(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_way_of_writing_an_incident_goes_around_the_full_scrub(
     bed: Bed, monkeypatch: pytest.MonkeyPatch, way: Callable[[Bed, pytest.MonkeyPatch], None]
 ) -> None:
-    for name, value in bed.env.items():
-        monkeypatch.setenv(name, value)
+    bed.enter(monkeypatch)
     way(bed, monkeypatch)
     texts = [text for text in bed.files().values() if "failure-incident" in text]
     assert texts

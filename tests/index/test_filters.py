@@ -173,7 +173,7 @@ trees: st.SearchStrategy[Filter] = st.recursive(
 @given(st.lists(rows, min_size=1, max_size=6), trees)
 def test_sql_and_python_decide_alike(entries: list[dict[str, Any]], tree: Filter) -> None:
     connection = apsw.Connection(":memory:")
-    schema.migrate(connection)
+    schema.create(connection)
     columns = ("kind", "status", "project", "group_name", "created", "updated")
     for number, entry in enumerate(entries, 1):
         connection.execute(

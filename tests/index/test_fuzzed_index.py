@@ -55,7 +55,6 @@ def look(bed: Bed) -> None:
             reader.first_fill()
             reader.all_paths()
             reader.list_entries(Scope(), 0, 10)
-            reader.count_by_day()
             reader.distinct_values("kind")
     except MemoryVaultError:
         pass

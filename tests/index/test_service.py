@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import resource
@@ -22,7 +21,6 @@ from memoryvault.index.daemon import CannotServe, listen
 from memoryvault.index.drain import drain
 from memoryvault.index.protocol import peer_uid
 from memoryvault.index.receipts import query_hash, read_receipts
-from memoryvault.index.service import MAX_CONNECTIONS
 from memoryvault.runtime.priority import BACKGROUND_NICENESS
 from memoryvault.runtime.process_lock import lock_holder
 from memoryvault.tests.index.bed import Bed, ServiceProcess
@@ -92,7 +90,7 @@ def test_a_question_whose_time_was_over_before_it_was_read_is_refused_at_once(
 ) -> None:
     running = service()
     running.wait_until_listening()
-    with running.client() as client, pytest.raises(ServiceRefused, match="too much is asked at once"):
+    with running.client() as client, pytest.raises(ServiceRefused, match="the time for this question is over"):
         client.recall("which yarn", budget_ms=5000, until=time.monotonic() - 0.01)
 
 
@@ -252,29 +250,6 @@ def test_a_client_that_hangs_holds_up_nobody_and_is_dropped(vault_of_two: Bed, s
     for hanging in (silent, half):
         assert hanging.recv(10) == b""
         hanging.close()
-
-
-@pytest.mark.slow
-def test_clients_that_are_all_being_answered_are_not_joined_by_more(vault_of_two: Bed, service: Start) -> None:
-    running = service("--load-seconds", "60")
-    running.wait_until_listening(model=False)
-
-    def threads() -> int:
-        status = Path(f"/proc/{running.pid}/status").read_text()
-        return int(status.split("Threads:")[1].split()[0])
-
-    before = threads()
-    with contextlib.ExitStack() as open_ones:
-        silent = open_ones.enter_context(connect(vault_of_two))
-        for _ in range(MAX_CONNECTIONS + 20):
-            caught = open_ones.enter_context(connect(vault_of_two))
-            with contextlib.suppress(OSError):
-                caught.sendall(b'{"v":1,"op":"embed","texts":["a"]}\n')
-            time.sleep(0.005)  # it has been let in, and read
-        assert silent.recv(1) == b"", "who says nothing makes room"
-        with contextlib.suppress(ConnectionResetError):
-            assert caught.recv(1) == b"", "nobody else can"
-        assert threads() - before <= MAX_CONNECTIONS
 
 
 @pytest.mark.slow

@@ -14,9 +14,6 @@ import pytest
 
 from memoryvault.index import database, schema
 from memoryvault.index.drain import drain, embed_with
-from memoryvault.index.filescan import scan_files
-from memoryvault.index.query import analyse
-from memoryvault.index.scope import Scope
 from memoryvault.index.search_reader import SearchReader
 from memoryvault.index.store import IndexStore, open_or_rebuild, special_folder
 from memoryvault.runtime.errors import IndexUnavailable, SchemaTooNew
@@ -87,47 +84,17 @@ def test_the_special_folder_is_the_one_that_hides(path: str, folder: str) -> Non
     assert special_folder(path) == folder
 
 
-def test_an_old_table_gains_the_columns_it_lacks_and_a_second_run_changes_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "index.db"
-    old = apsw.Connection(str(path))
-    old.execute("CREATE TABLE entry_meta (rowid INTEGER PRIMARY KEY, path TEXT, updated_at REAL, slug TEXT)")
-    old.execute("INSERT INTO entry_meta (path, updated_at, slug) VALUES ('a.md', 1, 'a')")
-    database.load_vectors(old)
-    old.execute("CREATE VIRTUAL TABLE entries USING vec0(embedding FLOAT[2])")
-    old.execute("INSERT INTO entries (rowid, embedding) VALUES (1, '[1, 2]')")
-    old.close()
-    for _ in range(2):
-        with IndexStore(path) as store:
-            assert store.files()["a.md"].indexed_at == 0  # drifted: the next walk indexes it
-    connection = apsw.Connection(str(path))
-    columns = [each[1] for each in connection.execute("PRAGMA table_info(entry_meta)")]
-    assert {name for name, _ in schema.ENTRY_META_COLUMNS} <= set(columns)
-    assert len(columns) == len(set(columns))
-    indexes = {each[1] for each in connection.execute("PRAGMA index_list(entry_meta)")}
-    assert {"idx_entry_meta_kind", "idx_entry_meta_project", "idx_entry_meta_status"} <= indexes
-    assert connection.execute("SELECT count(*) FROM migration").get == schema.SCHEMA_VERSION
-    assert connection.execute("SELECT count(*) FROM sqlite_master WHERE name LIKE 'entries%'").get == 0, (
-        "its vectors go"
-    )
-    connection.close()
-
-
-def test_what_an_older_version_made_of_the_files_is_made_anew_at_the_next_walk(bed: Bed) -> None:
-    for name in ("a.md", "b.md"):
-        os.utime(bed.write(name, "# Its title\n\nText."), (1.7e9, 1.7e9))
-    bed.index()
-    bed.close_store()
+def test_an_index_of_an_older_version_is_made_anew(bed: Bed) -> None:
+    IndexStore(bed.index_db).close()
     connection = apsw.Connection(str(bed.index_db))
-    connection.execute("UPDATE entry_meta SET title = 'As it was made before'")
+    connection.execute(f"PRAGMA user_version = {schema.SCHEMA_VERSION - 1}")
     connection.close()
-    assert (bed.index().unchanged, row(bed, "a.md", "title")) == (2, ("As it was made before",))
-    bed.close_store()
-    connection = apsw.Connection(str(bed.index_db))
-    connection.execute("UPDATE entry_meta SET derivation = derivation - 1")
-    connection.close()
-    assert (bed.index().changed, row(bed, "a.md", "title")) == (2, ("Its title",))
-    bed.close_store()
-    assert bed.index().unchanged == 2, "once"
+    for opening in (IndexStore, SearchReader):
+        with pytest.raises(database.IndexDamaged, match="older version"):
+            opening(bed.index_db)
+    store, set_aside = open_or_rebuild(bed.index_db)
+    store.close()
+    assert set_aside is not None
 
 
 def test_an_older_version_leaves_what_a_newer_one_made_and_the_newer_one_improves_on_the_rest_once(
@@ -155,58 +122,13 @@ def test_an_older_version_leaves_what_a_newer_one_made_and_the_newer_one_improve
     assert walk_as(newer) == (0, 3)
 
 
-def test_words_of_chinese_notes_that_were_embedded_as_whole_runs_are_forgotten(bed: Bed) -> None:
-    bed.write("zh.md", "数据库密码保存在密码管理器里。")
-    bed.write("en.md", "The password is in the manager — see “Secrets” → vault ✓ 🔑.")
-    bed.index()
-    bed.embed()
-    bed.close_store()
-    connection = apsw.Connection(str(bed.index_db))
-    connection.execute("PRAGMA user_version = 4")
-    connection.execute("PRAGMA application_id = 2")
-    connection.close()
-    bed.index()
-    bed.close_store()
-    connection = apsw.Connection(str(bed.index_db))
-    rows = connection.execute(
-        "SELECT p.embed_text, length(e.words) FROM embedding e JOIN passage p ON p.id = passage_id"
-    )
-    kept = {"zh" if "数据" in text else "en": length for text, length in rows}
-    connection.close()
-    assert kept["zh"] == 0
-    assert kept["en"] > 0
-
-
-def test_a_migration_that_fails_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    broken = schema.Migration(1, ("CREATE TABLE half (a)", "NOT SQL"))
-    monkeypatch.setattr(schema, "MIGRATIONS", (broken,))
+def test_tables_that_cannot_all_be_made_are_not_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schema, "_STATEMENTS", ("CREATE TABLE half (a)", "NOT SQL"))
     with pytest.raises(database.IndexDamaged):
         IndexStore(tmp_path / "index.db")
     connection = apsw.Connection(str(tmp_path / "index.db"))
     assert connection.execute("SELECT count(*) FROM sqlite_master").get == 0
     connection.close()
-
-
-def test_a_migration_that_sqlite_takes_back_by_itself_says_why(bed: Bed) -> None:
-    """As it does when the disk is full."""
-    bed.write("a.md", "# Its title\n\nText.")
-    bed.index()
-    bed.close_store()
-    connection = apsw.Connection(str(bed.index_db))
-    connection.execute("PRAGMA user_version = 4")
-    connection.execute(
-        "CREATE TRIGGER full BEFORE INSERT ON migration BEGIN SELECT RAISE(ROLLBACK, 'no space is left'); END"
-    )
-    connection.close()
-    with pytest.raises(database.IndexDamaged, match="no space is left"):
-        IndexStore(bed.index_db)
-
-
-def test_a_file_whose_header_goes_on_beyond_what_is_scanned_is_left_out(tmp_path: Path) -> None:
-    """What it says of its status and project is not known."""
-    (tmp_path / "a.md").write_text(f"---\nstatus: superseded\nproject: other\nx: {'y' * 300_000}\n---\n\nKettle.\n")
-    scan = scan_files(tmp_path, analyse("superseded kettle"), Scope(project="mine"))
-    assert (scan.entries, scan.is_complete) == ([], True)
 
 
 def test_a_newer_schema_is_refused_in_one_line(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from memoryvault.index.engine import Hit, RecallQuery
@@ -17,7 +19,7 @@ def found(bed: Bed, **options: object) -> list[Hit]:
     bed.index()
     bed.embed()
     query = RecallQuery(PROMPT, project="shop", is_prompt=True, **options)  # type: ignore[arg-type]  # keyword options
-    return list(recall_unreviewed(bed.engine(), bed.vault, query, None, is_reduced=False))
+    return list(recall_unreviewed(bed.engine(), bed.vault, query, None))
 
 
 @pytest.fixture
@@ -40,7 +42,7 @@ def test_it_comes_once_to_a_session_and_never_when_time_is_short(said: Bed) -> N
     (hit,) = found(said)
     assert found(said, exclude_paths=frozenset({hit.path})) == []
     query = RecallQuery(PROMPT, project="shop", is_prompt=True)
-    assert list(recall_unreviewed(said.engine(), said.vault, query, None, is_reduced=True)) == []
+    assert list(recall_unreviewed(said.engine(), said.vault, query, time.monotonic())) == []
 
 
 @pytest.mark.parametrize(
@@ -66,4 +68,4 @@ def test_at_most_two_come_and_nothing_for_a_prompt_about_something_else(said: Be
         said.write(f"personal-projects/shop/_inbox/i{number}.md", text, **fields)
     assert len(found(said)) <= MOST
     query = RecallQuery("write a haiku about the sea", project="shop", is_prompt=True)
-    assert list(recall_unreviewed(said.engine(), said.vault, query, None, is_reduced=False)) == []
+    assert list(recall_unreviewed(said.engine(), said.vault, query, None)) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,12 @@ from memoryvault.hooks.entryfile import is_entry_name
 from memoryvault.runtime.errors import EditConflict, EntryInvalid, EntryNotFound
 from memoryvault.runtime.layout import is_conflict_copy, original_name
 from memoryvault.runtime.paths import is_note_name
+from memoryvault.runtime.settings import load_settings
 from memoryvault.services.conflicts import Choice, find_copy, settle_copy, waiting_copies
+from memoryvault.services.stores import vault_store
 from memoryvault.services.tombstones import EMPTY, evidence_of, text_with
 from memoryvault.services.tombstones import NOTE as TAKEN_BACK
+from memoryvault.tasks.jobs.dashboard import refresh_dashboard
 from memoryvault.tests.support.forked import ForkedSandbox
 
 from ..review.support import Bed
@@ -64,8 +68,7 @@ def test_of_a_copy_of_a_copy_the_copy_is_the_original() -> None:
 def test_a_note_in_which_git_left_both_sides_is_told_by_the_review_and_edited_by_no_command(
     bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name, value in bed.env.items():
-        monkeypatch.setenv(name, value)
+    bed.enter(monkeypatch)
     header = "kind: fix\n<<<<<<< HEAD\nstatus: dismissed\n=======\nstatus: active\n>>>>>>> origin/main\n"
     path = bed.vault / FOLDER / "tabs.md"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -76,6 +79,60 @@ def test_a_note_in_which_git_left_both_sides_is_told_by_the_review_and_edited_by
     assert main(["dismiss", f"{FOLDER}/tabs.md", "--yes"]) != 0
     assert f"line 3 of {FOLDER}/tabs.md can't be read, mend it first: <<<<<<< HEAD" in capsys.readouterr().err
     assert path.read_bytes() == before
+
+
+def git(folder: Path, *words: str) -> int:
+    """Exit status of git there."""
+    who = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "init.defaultBranch=main")
+    return subprocess.run(["git", "-C", folder, *who, *words], capture_output=True, check=False).returncode
+
+
+def test_two_machines_share_a_vault_by_git(tmp_path: Path) -> None:
+    """As docs/how-to/sync-conflicts.md sets it up: what each generates is in nobody's way; a note that was changed on
+    both sides is in use with neither text, and the review names it."""
+    desk, laptop = (ForkedSandbox(tmp_path / name) for name in ("desk", "laptop"))
+    remote = str(tmp_path / "remote.git")
+
+    def commit(machine: ForkedSandbox) -> None:
+        refresh_dashboard(vault_store(load_settings(machine.environment)))
+        assert git(machine.vault, "add", "--all") == git(machine.vault, "commit", "--message=Notes") == 0
+
+    def pull(machine: ForkedSandbox) -> bool:
+        return git(machine.vault, "pull", "--no-rebase", "--no-edit", remote, "main") == 0
+
+    def push(machine: ForkedSandbox) -> bool:
+        return git(machine.vault, "push", remote, "HEAD:main") == 0
+
+    assert git(tmp_path, "init", "--bare", remote) == git(desk.vault, "init") == 0
+    (desk.vault / ".gitignore").write_text("_meta/dashboard.md\n", "utf-8")
+    desk.memory("save", "preferences", "tabs", "--body", "Indent with tabs.")
+    commit(desk)
+    assert push(desk)
+    assert git(tmp_path, "clone", "--branch=main", remote, str(laptop.vault)) == 0
+
+    desk.memory("save", "preferences", "quotes", "--body", "Quote with single quotes.")
+    laptop.memory("save", "preferences", "names", "--body", "Name tests like sentences.")
+    commit(desk)
+    commit(laptop)
+    assert push(desk)
+    assert pull(laptop)
+    assert push(laptop)
+    assert pull(desk)
+    for machine in (desk, laptop):
+        assert {Path(one["path"]).stem for one in machine.json("list", "--json")} == {"tabs", "quotes", "names"}
+        assert (machine.vault / "_meta/dashboard.md").is_file()
+
+    for machine, says in ((desk, "four spaces"), (laptop, "two spaces")):
+        machine.memory("evolve", "tabs", f"Indent with {says}.", "agreed")
+        commit(machine)
+    assert push(desk)
+    assert not pull(laptop)
+    assert "tabs" not in {Path(one["path"]).stem for one in laptop.json("list", "--json")}
+    assert "Indent" not in laptop.memory("recall", "indent with spaces")
+    assert (
+        "git left both sides of a merge in personal-private/preferences/tabs.md"
+        in laptop.run("review", "--list").stderr
+    )
 
 
 def test_a_note_about_conflicts_is_no_copy() -> None:

@@ -110,6 +110,30 @@ def test_an_idea_is_one_by_its_own_measure() -> None:
     assert found.category == "idea"
 
 
+@pytest.mark.parametrize("said", ["Decision: the CLI is one binary, locked", "From now on the CLI is one binary."])
+def test_what_is_said_outright_to_hold_is_no_idea(said: str) -> None:
+    for worth in (0.0, 0.2, 0.6):
+        (found,) = read(said, Said("binary", worth=worth, category="fact", idea=0.9))
+        assert (found.category, found.claimed_rule) in (("fact", True), ("preference", True))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "hello there, please look at the project.",
+        "Hi there, please read the project first.",
+        "hey hey, please peek at the source tree.",
+        "Dear Claude, please look at the project.",
+        "hello friend, please look at the files.",
+        "please have another look at the project.",
+        "hi, please look at the project. Thank you!",
+        "Good morning. Let's go on with the shop.",
+    ],
+)
+def test_a_greeting_or_a_first_order_is_nothing_to_words_alone(said: str) -> None:
+    assert mine([PROMPT._replace(text=said)]) == []
+
+
 def test_an_answer_tells_what_it_answers_apart_from_the_statement() -> None:
     turns = [
         Turn(Role.ASSISTANT, Origin.ASSISTANT, "Which port does staging use?", "a1", "s1"),

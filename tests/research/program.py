@@ -1,4 +1,4 @@
-"""Runs the research that is queued, in a process that a test may kill: `python -m ... ACCESS`."""
+"""Run the queued research in a process that a test may kill: `python -m ... ACCESS`."""
 
 from __future__ import annotations
 

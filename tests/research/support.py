@@ -41,7 +41,7 @@ TOMATOES = "# Tomatoes\n\nThe greenhouse tomatoes need water at night, when the 
 
 @dataclass
 class ResearchBed:
-    """A vault below `bed.root`, which is the Obsidian vault."""
+    """Make a vault below `bed.root`, which is the Obsidian vault."""
 
     bed: Bed
 
@@ -89,13 +89,13 @@ class ResearchBed:
         return {row.unit: row.spent for row in rows if row.purpose == PURPOSE}
 
     def run(self, access: WebAccess | None = None, slug: str = SLUG, pass_: str = "", **changes: object) -> RunReport:
-        """Enqueue the research, run it to its end (retries follow at once) and say how it went."""
+        """Enqueue the research, run it to its end (retries follow at once) and return how it went."""
         with open_ledger(self.settings) as ledger:
             request_research(ledger, slug, pass_)
         return worker(self.settings, access, **changes).run_until_idle(60.0)
 
     def run_out(self, access: WebAccess) -> None:
-        """Run what waits for another attempt, until nothing does."""
+        """Run the waiting attempts until there are none."""
         for _ in range(20):
             time.sleep(0.12)
             if not worker(self.settings, access).run_until_idle(60.0).delayed:
@@ -103,7 +103,7 @@ class ResearchBed:
         raise AssertionError("it never ended")
 
     def command(self, *arguments: str) -> Any:
-        """What `memory … --json` prints."""
+        """Output of `memory … --json`."""
         return json.loads(forked.memory(self.bed.env, *arguments, "--json").stdout)
 
     def job(self) -> Job:
@@ -111,7 +111,7 @@ class ResearchBed:
             return next(job for job in ledger.list_jobs() if job.kind == "research.idea")
 
     def program(self, access: WebAccess, kill_point: str = "") -> int:
-        """The same in a process of its own, which may be killed; its exit status."""
+        """Run the worker in its own process, which may be killed; return its exit status."""
         armed = {"MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": kill_point} if kill_point else {}
         done = forked.run(PROGRAM, [as_json(access)], env={**self.bed.env, **armed})
         assert done.returncode in (0, -signal.SIGKILL), done.stderr
@@ -119,7 +119,7 @@ class ResearchBed:
 
 
 def worker(settings: Settings, access: WebAccess | None = None, **changes: object) -> Worker:
-    """A worker that does nothing but research, and retries at once."""
+    """A worker that only does research and retries at once."""
     policies: dict[str, KindPolicy] = dict(POLICIES)
     quick = {"backoff_base_seconds": 0.05, "backoff_cap_seconds": 0.1, **changes}
     policies["research.idea"] = replace(POLICIES["research.idea"], **quick)  # type: ignore[arg-type]  # keyword options
@@ -180,7 +180,7 @@ ENGINES = ("wikipedia", "github", "hackernews", "arxiv")
 
 
 def access_to(web: Site, *names: str) -> WebAccess:
-    """The engines of these names, or all, are on the site; the others are nowhere, as no test asks a real one."""
+    """The named engines, or all, are on the site; the others are unreachable, as no test asks a real one."""
     bases: Mapping[str, str] = dict.fromkeys(ENGINES, NOWHERE) | dict.fromkeys(names or ENGINES, web.url)
     return WebAccess(bases, web.allowed)
 

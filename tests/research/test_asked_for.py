@@ -1,4 +1,4 @@
-"""Every idea is looked up while the worker runs, however it came into the incubator."""
+"""Every idea is researched while the worker runs, however it was captured."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def slugs(bed: ResearchBed) -> list[str]:
 
 
 def job_of(bed: ResearchBed, **more: object) -> Any:
-    """What a handler needs of its job."""
+    """The part of a job that a handler needs."""
 
     def enqueue(kind: str, args: dict[str, Any], *, unique_key: str) -> int:
         with open_ledger(bed.settings) as ledger:

@@ -1,4 +1,4 @@
-"""What was found about one idea links to another that is deleted then: the link goes, the user's words stay."""
+"""Research links to an idea that is then deleted: the link is removed, the user's text stays."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def researched(bed: ResearchBed) -> ResearchBed:
 
 
 def weekly(bed: ResearchBed) -> int:
-    """How many notes the weekly look at all ideas has changed."""
+    """How many notes the weekly check of all ideas has changed."""
     done = gc_handler(bed.settings)(cast("Any", SimpleNamespace(still_owned=lambda: True, enqueue=lambda *_, **__: 1)))
     assert done is not None
     return int(str(done["unlinked"]))
@@ -65,9 +65,7 @@ def test_a_deleted_idea_goes_from_what_was_found_about_another_with_its_words(re
 
 
 @pytest.mark.parametrize("ends", ["\n", "\r\n"])
-def test_in_a_note_that_the_user_wrote_into_the_link_is_struck_and_every_other_byte_stays(
-    researched: ResearchBed, ends: str
-) -> None:
+def test_link_in_an_edited_note_is_struck_and_all_other_bytes_stay(researched: ResearchBed, ends: str) -> None:
     file = researched.folder / f"{NOTE}.md"
     mine = f"{ends}I like {LINK}  {ends}## [[Garden/Tomatoes|Tomatoes]]{ends}no end"
     file.write_bytes(file.read_bytes().replace(b"\n", ends.encode()) + mine.encode())
@@ -89,14 +87,14 @@ def test_the_next_look_up_of_the_idea_strikes_it_at_once(researched: ResearchBed
     assert researched.note(NOTE).endswith("\nMine.\n")
 
 
-def test_also_in_what_has_become_a_project(researched: ResearchBed) -> None:
+def test_link_is_struck_in_a_promoted_idea(researched: ResearchBed) -> None:
     promote(researched.settings, researched.bed.journal, SLUG)
     delete(researched)
     assert weekly(researched) == 1
     assert LINK not in (researched.bed.vault / "personal-projects" / SLUG / f"{NOTE}.md").read_text("utf-8")
 
 
-def test_what_came_back_or_is_only_not_there_keeps_its_link(researched: ResearchBed) -> None:
+def test_restored_or_missing_idea_keeps_its_link(researched: ResearchBed) -> None:
     before = raw(researched)
     folder: Path = researched.folder.parent / OTHER
     delete(researched)

@@ -78,7 +78,7 @@ def test_research_waits_until_what_was_written_is_in_the_index(bed: ResearchBed)
     assert bed.state == "local"
 
 
-def test_what_the_vault_cannot_answer_yet_is_asked_again(bed: ResearchBed, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_incomplete_answer_of_the_vault_is_asked_again(bed: ResearchBed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(research_job, "_has_service", lambda settings: True)  # One that does not answer.
     bed.idea()
     bed.run()
@@ -164,7 +164,7 @@ def test_a_searxng_on_this_machine_is_reached_because_the_user_has_named_it(tmp_
     assert f"Left this machine: `{web.url}/search?q=" in bed.note("_index")
 
 
-def test_what_comes_from_the_web_is_marked_and_stays_out_of_recall(online: ResearchBed, web: Site) -> None:
+def test_web_text_is_marked_and_stays_out_of_recall(online: ResearchBed, web: Site) -> None:
     web.replies |= answers(text="Zeppelin hydroponics of tomatoes")
     online.idea()
     online.run(access_to(web))
@@ -201,7 +201,7 @@ def test_only_links_that_the_user_typed_are_followed(online: ResearchBed, web: S
 
 
 def test_links_that_are_never_asked_for_leave_their_requests_to_the_engines(online: ResearchBed, web: Site) -> None:
-    """An idea of a developer names pages on the own machine."""
+    """A developer's idea may link to pages on the own machine."""
     online.idea(evidence("See http://localhost:3000/a and https://192.168.1.5/b and https://example.org:8443/c"))
     online.run(access_to(web))
     assert online.spent()["fetches"] == 3
@@ -244,7 +244,7 @@ def test_a_robots_txt_that_fails_is_heeded_and_told_as_what_it_is(online: Resear
 
 
 def test_a_key_in_the_address_that_a_link_redirects_to_is_in_no_note(online: ResearchBed, web: Site) -> None:
-    """Storage is often reached so: by an address that is signed for this reader."""
+    """Storage is often linked by an address that is signed for this reader."""
     signed = (
         "/store/page?X-Amz-Credential=AKIAIOSFODNN7EXAMPLE&X-Amz-Signature=0123456789abcdef0123456789&sid=my-own-sid"
     )
@@ -361,7 +361,7 @@ def test_a_child_that_hangs_is_killed_and_what_it_found_is_kept(online: Research
     # It stops itself in the middle, which is as good as hanging.
     online.configure(network=True, more="seconds = 5")
     online.idea()
-    status = online.program(access_to(web), kill_point="research-request=STOP")
+    status = online.program(access_to(web), kill_point="mid-child=STOP")
     assert status == 0
     assert online.state == "partial"
     assert online.notes() == ["related-memoryvault", "related-obsidian"]
@@ -378,7 +378,7 @@ def test_another_pass_has_a_budget_of_its_own_and_the_same_one_has_not(online: R
     assert len(web.requests) == 6
 
 
-def test_what_the_user_added_to_our_notes_survives_another_pass(bed: ResearchBed) -> None:
+def test_edits_of_research_notes_survive_another_pass(bed: ResearchBed) -> None:
     bed.own_note("Tomatoes.md", TOMATOES)
     bed.idea()
     bed.run()

@@ -4,6 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.tests.support.forked import ForkedSandbox
+from memoryvault.tests.support.sandbox import Sandbox
+
 from .support import Bed, make_bed
 
 
@@ -14,7 +17,11 @@ def bed(tmp_path: Path) -> Bed:
 
 @pytest.fixture
 def ask(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> Bed:
-    """The bed, whose vault commands of this process work on."""
-    for name, value in bed.env.items():
-        monkeypatch.setenv(name, value)
+    """The bed as the vault for commands in this process."""
+    bed.enter(monkeypatch)
     return bed
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path) -> Sandbox:
+    return ForkedSandbox(tmp_path)

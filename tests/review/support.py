@@ -1,10 +1,12 @@
-"""A vault with its state, candidates, and what came of them."""
+"""A vault with its state, candidates, and their results."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+
+import pytest
 
 from memoryvault.pipelines.candidate import Candidate
 from memoryvault.runtime.settings import Settings, load_settings
@@ -44,6 +46,11 @@ class Bed:
     root: Path
     env: Mapping[str, str]
 
+    def enter(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Have commands in this process work on the vault."""
+        for name, value in self.env.items():
+            monkeypatch.setenv(name, value)
+
     @property
     def settings(self) -> Settings:
         return load_settings(self.env)
@@ -69,12 +76,12 @@ class Bed:
         return self.root / "MemoryVault"
 
     def remember(self, *candidates: Candidate) -> MemoryReport:
-        """As a reflection of a session would."""
+        """Remember candidates like the reflection of a session."""
         with self.store.lock():
             return remember(candidates, self.store, self.settings, host="claude")
 
     def files(self) -> dict[str, str]:
-        """Texts by path, but of the note that says what was taken back: it stays when all else is as it was."""
+        """Texts by path, without the note of removed evidence, which an undo does not restore."""
         found = {str(p.relative_to(self.vault)): p for p in sorted(self.vault.rglob("*.md"))}
         return {path: file.read_text("utf-8") for path, file in found.items() if path != NOTE}
 
@@ -86,12 +93,12 @@ class Bed:
         return entry
 
     def note(self, path: str, body: str, **fields: object) -> str:
-        """A note as a program would have written it; its path."""
+        """Write a note like a program; return its path."""
         self.store.create(path, fields, None, Scrubbed(body))  # type: ignore[arg-type]
         return path
 
     def edit(self, path: str, old: str, new: str) -> None:
-        """As a person does in an editor."""
+        """Edit a note like a person in an editor."""
         file = self.vault / path
         text = file.read_text("utf-8")
         assert old in text
@@ -101,7 +108,7 @@ class Bed:
         self.edit(path, "---\n", f"---\ndecision: {decision}\n")
 
     def run_python(self, code: str, kill_point: str = "") -> int:
-        """A program with this vault in its environment, which may be killed; its exit status."""
+        """Run a program with this vault in its environment, which may be killed; return its exit status."""
         armed = {"MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": kill_point} if kill_point else {}
         done = forked.run(code, env={**self.env, **armed})
         assert "Traceback" not in done.stderr, done.stderr
@@ -125,7 +132,7 @@ def make_bed(root: Path, **settings: str) -> Bed:
 
 
 def said(candidate: Candidate, session: str, statement: str | None = None, **changes: object) -> Candidate:
-    """The same said in another session."""
+    """The same statement in another session."""
     return replace(
         candidate,
         session=session,
@@ -140,5 +147,5 @@ TABS = "personal-private/preferences/tabs.md"
 
 
 def tabs(bed: Bed, path: str = TABS, **fields: object) -> str:
-    """Write a rule by hand; its path."""
+    """Write a rule by hand; return its path."""
     return bed.note(path, "# Tabs or spaces\n\nIndent with four spaces.", kind="preferences", **fields)

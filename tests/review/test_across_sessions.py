@@ -1,4 +1,4 @@
-"""What is said in several sessions is one memory; what is reversed is not kept beside its opposite."""
+"""A statement of several sessions is one memory; a reversal is not kept beside its opposite."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .support import CHOICE, GUESS, RULE, Bed, make_bed, said
 
 
 def found(statement: str, record: str, session: str = "s1") -> Candidate:
-    """What an agent found to be wrong."""
+    """A problem that an agent found."""
     fix = replace(GUESS, category="fix", statement=statement, excerpt=statement, role="assistant", records=(record,))
     return replace(fix, session=session, scope="project", project="shop")
 
@@ -80,7 +80,7 @@ def test_like_wording_is_one_memory(one: str, other: str) -> None:
         ("Always write unit tests for new code", "Always write integration tests for new code"),
     ],
 )
-def test_what_differs_in_what_matters_is_not_the_same_however_close_in_meaning(one: str, other: str) -> None:
+def test_statements_that_differ_in_substance_are_different_however_similar(one: str, other: str) -> None:
     assert not is_same(wording_of(one), wording_of(other), 0.99)
 
 
@@ -104,7 +104,7 @@ def test_the_same_in_three_sessions_goes_to_review_with_all_the_evidence(bed: Be
     assert bed.only("inbox").occurrences == 2
     bed.remember(said(GUESS, "c"))
     entry = bed.only("pending")
-    assert entry.path == "personal-private/_review/the-release-report-reads-well-as.md"
+    assert entry.path == "personal-private/_review/release-report-reads-well.md"
     assert entry.occurrences == 3
     assert [source.session for source in entry.sources] == ["a", "b", "c"]
     assert len(bed.files()) == 1
@@ -125,7 +125,7 @@ def test_a_copy_of_a_record_is_known_in_whatever_session(bed: Bed) -> None:
     assert bed.only("inbox").occurrences == 1
 
 
-def test_what_a_fork_begins_with_is_no_further_evidence(bed: Bed) -> None:
+def test_beginning_of_a_fork_is_no_further_evidence(bed: Bed) -> None:
     bed.remember(replace(GUESS, session="a", records=("line:190",)))
     fork = replace(GUESS, session="b", records=("line:438",), forked_from=("a",))
     assert bed.remember(fork).counts == {"known": 1}
@@ -141,7 +141,7 @@ def test_three_times_in_one_session_is_no_pattern(bed: Bed) -> None:
     assert bed.only("inbox").occurrences == 4
 
 
-def test_what_a_session_finds_out_about_one_problem_is_one_note(bed: Bed) -> None:
+def test_findings_of_a_session_about_one_problem_are_one_note(bed: Bed) -> None:
     symptom = found("Nothing is printed because `drainQueue` returns before the lock is released.", "r1")
     other = found("The build fails since `MAX_SIZE` is read from the wrong file.", "r2")
     cause = found("The cause: drainQueue() compares ids as text, so 10 comes before 9.", "r3")
@@ -185,7 +185,7 @@ def test_fixes_that_share_a_product_s_name_are_two(bed: Bed, product: str) -> No
 
 
 @pytest.mark.parametrize("decision", ["approve", "reject"])
-def test_what_was_decided_with_its_note_does_not_come_back(bed: Bed, decision: str) -> None:
+def test_decided_finding_does_not_come_back(bed: Bed, decision: str) -> None:
     findings = [
         found(f"`drainQueue` loses a job {how}.", f"r{place}")
         for place, how in enumerate(("when it is tried again", "of the lowest priority", "after it has expired"))
@@ -250,7 +250,7 @@ def test_a_rule_of_a_project_and_one_of_the_user_are_filed_apart(bed: Bed) -> No
     }
 
 
-def test_what_is_said_in_a_second_project_becomes_the_users_own(bed: Bed) -> None:
+def test_statement_in_a_second_project_becomes_general(bed: Bed) -> None:
     bed.remember(said(GUESS, "a", scope="project", project="shop"))
     bed.remember(said(GUESS, "b", scope="project", project="admin"))
     waiting = bed.only("inbox")
@@ -302,7 +302,7 @@ def test_a_reversal_that_is_said_again_still_asks(bed: Bed) -> None:
     assert "use pnpm, not npm" in bed.only("active").body
 
 
-def test_what_the_agent_had_asked_is_not_what_the_user_reverses(bed: Bed) -> None:
+def test_question_of_the_agent_is_not_reversed_by_the_user(bed: Bed) -> None:
     bed.remember(said(RULE, "a", "Always add the shop number to any invoice"))
     answer = "Add the agent name to the logging of hooks (in answer to: “Rewind doesn't use logging, shall it?”)"
     bed.remember(said(RULE, "b", answer))
@@ -315,7 +315,7 @@ def test_the_rule_of_another_project_is_not_reversed(bed: Bed) -> None:
     assert {entry.effective_status for entry in bed.entries()} == {"active"}
 
 
-def test_what_reverses_a_rule_for_everything_holds_for_everything(bed: Bed) -> None:
+def test_reversal_of_a_general_rule_is_general(bed: Bed) -> None:
     bed.remember(said(RULE, "a"))
     bed.remember(said(RULE, "b", "Actually, always use npm, not pnpm.", scope="project", project="admin"))
     proposal = bed.only("pending")

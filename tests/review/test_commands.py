@@ -1,4 +1,4 @@
-"""`memory review` and `memory vault inbox` as people and programs use them; decisions in notes with a real worker."""
+"""`memory review` and `memory vault inbox` for people and programs; decisions in notes with a real worker."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from memoryvault.demo.sandbox import Sandbox
-from memoryvault.tests.support.forked import COMMAND, ForkedSandbox, start
+from memoryvault.tests.support.forked import COMMAND, start
 from memoryvault.tests.support.hurry import patience
 
 pytestmark = pytest.mark.slow
@@ -40,11 +40,6 @@ source:
 > {title}
 """
 APPLY_SECONDS = 10.0
-
-
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Sandbox:
-    return ForkedSandbox(tmp_path)
 
 
 def propose(sandbox: Sandbox, slug: str, title: str, folder: str = "_review") -> Path:
@@ -91,7 +86,7 @@ class Terminal:
         self.shown = self.shown.split(text, 1)[1]
 
     def rest(self, seconds: float = 60.0) -> str:
-        """What it prints from here on, until it ends."""
+        """The output from here on, until the command ends."""
         until = time.monotonic() + seconds
         while select.select([self._main], [], [], max(0.0, until - time.monotonic()))[0]:
             try:
@@ -184,7 +179,7 @@ def test_undo_steps_back_through_this_review_and_asks_before_it_reaches_another(
 
 
 @pytest.mark.parametrize("leave", ["q", "\x04"], ids=["q", "Ctrl-D"])
-def test_who_leaves_is_told_what_was_decided_and_what_is_left(sandbox: Sandbox, leave: str) -> None:
+def test_leaving_the_review_shows_what_was_decided_and_what_is_left(sandbox: Sandbox, leave: str) -> None:
     propose(sandbox, "in-the-inbox", "An inference", folder="_inbox")
     for number in range(3):
         propose(sandbox, f"proposal-{number}", f"Proposal number {number}")
@@ -325,16 +320,6 @@ def test_a_decision_in_the_note_is_carried_out_within_seconds(sandbox: Sandbox) 
         path.write_text(path.read_text("utf-8").replace("---\n", "---\ndecision: approve\n", 1), "utf-8")
         wait_for(place(sandbox, "tabs"))
     assert not path.exists()
-
-
-def test_a_worker_that_runs_until_idle_finds_the_decisions_too(sandbox: Sandbox) -> None:
-    sandbox.memory("service", "worker", "--until-idle")
-    path = propose(sandbox, "tabs", "Indent every Makefile with tabs", "_inbox")
-    path.write_text(path.read_text("utf-8").replace("---\n", "---\ndecision: approve\n", 1), "utf-8")
-    sandbox.memory("service", "worker", "--until-idle")
-    assert place(sandbox, "tabs").is_file()
-    hits = sandbox.json("recall", "tabs to indent a Makefile")["hits"]
-    assert [hit["path"] for hit in hits] == ["personal-private/preferences/tabs.md"]
 
 
 def test_the_inbox_on_a_terminal_asks_for_each_step(sandbox: Sandbox) -> None:

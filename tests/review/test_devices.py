@@ -1,4 +1,4 @@
-"""Two devices share a vault: decisions in notes are carried out by the one that the settings note names."""
+"""Two devices share a vault: only the one named in the settings note carries out decisions in notes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def name(vault: Path, text: str) -> None:
     note.write_text(text, "utf-8")
 
 
-def test_where_none_is_named_each_acts(tmp_path: Path) -> None:
+def test_every_device_acts_if_none_is_named(tmp_path: Path) -> None:
     assert acting_device(tmp_path) is None
     assert acts_here(tmp_path)
     name(tmp_path, "---\ntags: [x]\n---\n\ndevice: not a setting\n")
@@ -68,7 +68,7 @@ def test_a_decision_in_a_note_waits_for_the_named_device(tmp_path: Path) -> None
 
 
 def installation(root: Path, name: str) -> Journal:
-    """One of several that have the vault in common, and nothing else."""
+    """One of several installations that share only the vault."""
     state = StatePaths(root / name)
     state.ensure()
     return Journal(state, VaultStore(root / "MemoryVault", state.vault_lock, lambda: date(2026, 7, 1)))
@@ -89,7 +89,7 @@ def waiting(tmp_path: Path) -> list[str]:
 
 
 def test_two_installations_that_decide_at_once_lose_no_note(tmp_path: Path, waiting: list[str]) -> None:
-    """As in a container beside the desktop: both see the decision in the note in the same moment."""
+    """As with a container beside the desktop: both see the decision at the same moment."""
     begin = FORK.Barrier(2)
 
     def approve(name: str) -> None:
@@ -110,10 +110,10 @@ def test_two_installations_that_decide_at_once_lose_no_note(tmp_path: Path, wait
 
 
 @pytest.mark.parametrize("step", ["write_text", "remove"])
-def test_what_another_machine_has_just_done_is_done(
+def test_change_made_by_another_device_counts_as_done(
     tmp_path: Path, waiting: list[str], step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Over the network no lock is shared. Taken back, it would be taken from that machine, and from the user."""
+    """Locks are not shared over the network. A rollback would undo the change of the other device, and of the user."""
     other = installation(tmp_path, "other").store
     own = getattr(VaultStore, step)
 

@@ -1,4 +1,4 @@
-"""An entry that is wrong is dismissed by its name: as `status: dismissed` in the note does it, and taken back."""
+"""Dismiss an entry by its name, with the effect of `status: dismissed` in the note, and undo it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .support import CHOICE, GUESS, RULE, TABS, Bed, said, tabs
 # --- what it does ---
 
 
-def test_it_stays_as_a_note_that_is_dismissed_and_the_last_decision_takes_it_back(bed: Bed) -> None:
+def test_dismissed_entry_stays_as_a_note_and_undo_restores_it(bed: Bed) -> None:
     bed.remember(RULE)
     before = bed.files()
     path = bed.only("active").path
@@ -44,7 +44,7 @@ def test_the_same_statement_is_not_proposed_again(bed: Bed) -> None:
     assert bed.files() == before
 
 
-def test_nor_is_one_that_the_user_wrote_in_whatever_kind_it_comes(bed: Bed) -> None:
+def test_dismissed_note_of_the_user_is_not_proposed_in_any_kind(bed: Bed) -> None:
     bed.note("personal-private/decision/pnpm.md", RULE.statement, kind="decision")
     dismiss(bed.reviewer, "personal-private/decision/pnpm.md")
     assert bed.remember(RULE).written == ()
@@ -53,7 +53,7 @@ def test_nor_is_one_that_the_user_wrote_in_whatever_kind_it_comes(bed: Bed) -> N
 
 
 @pytest.mark.parametrize("candidate", [CHOICE, GUESS])
-def test_what_waits_for_a_decision_is_rejected(bed: Bed, candidate: object) -> None:
+def test_dismissing_a_waiting_note_rejects_it(bed: Bed, candidate: object) -> None:
     (path,) = bed.remember(replace(RULE, **vars(candidate))).written
     done = dismiss(bed.reviewer, path)
     assert (done.status, bed.only("rejected").path) == ("rejected", done.path)
@@ -71,7 +71,7 @@ def test_an_edit_made_since_it_was_seen_is_not_overwritten(bed: Bed) -> None:
     assert bed.files() == before
 
 
-def test_what_another_command_decides_on_is_left_to_it(bed: Bed) -> None:
+def test_notes_of_other_commands_are_refused_with_the_command(bed: Bed) -> None:
     asks = bed.note("personal-private/_review/surface-x.md", "May it?", kind=SURFACE_KIND, status="pending", idea="x")
     idea = bed.note("personal-private/_idea-incubator/x/_index.md", "x", kind="idea", status="incubating")
     found = bed.note(f"{WATCHLIST}/list/x.md", "x", kind="skill-pattern", status="pending")
@@ -121,7 +121,7 @@ def test_a_name_of_several_names_them(bed: Bed) -> None:
             find(bed.store, "Tabs or spaces")
 
 
-def test_what_lives_no_more_is_shown_where_nothing_else_has_its_name(bed: Bed) -> None:
+def test_inactive_entry_is_shown_if_no_other_has_its_name(bed: Bed) -> None:
     archived = tabs(bed, "personal-private/_archive/tabs.md", status="superseded")
     assert find_entry(bed.store, "tabs").path == find_entry(bed.store, "Tabs or spaces").path == archived
     for name, error in {"tabs": EntryInvalid, "Tabs or spaces": EntryNotFound}.items():
@@ -132,19 +132,12 @@ def test_what_lives_no_more_is_shown_where_nothing_else_has_its_name(bed: Bed) -
 
 
 @pytest.mark.parametrize("name", ["", " ", ".", "nothing", "personal-private/nothing", "../tabs", "/etc/passwd"])
-def test_what_is_not_there_is_told_in_one_line(ask: Bed, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_entry_is_told_in_one_line(ask: Bed, name: str, capsys: pytest.CaptureFixture[str]) -> None:
     tabs(ask)
     for command in (["show", name], ["dismiss", name, "--yes"]):
         assert main(command) in (1, 2)
         told = capsys.readouterr()
         assert (told.out, told.err.count("\n"), told.err.startswith("memory: ")) == ("", 1, True)
-
-
-@pytest.mark.parametrize("name", ["", " "])
-def test_no_name_at_all_is_asked_for(ask: Bed, name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    for command in (["show", name], ["dismiss", name, "--yes"], ["evolve", name, "--reason", "x", "--body", "y"]):
-        assert main(command) == 2
-        assert capsys.readouterr().err.startswith("memory: which entry? give its path")
 
 
 # --- the commands ---
@@ -163,12 +156,6 @@ def test_show_prints_what_is_known_of_it_and_its_text(ask: Bed, capsys: pytest.C
     found = json.loads(capsys.readouterr().out)
     assert (found["path"], found["text"]) == (entry.path, entry.body)
     assert found["source"] == [{"host": "claude", "session": "s1", "records": ["r1"], "said": ""}]
-
-
-def test_show_of_a_name_of_several_is_bad_usage(ask: Bed) -> None:
-    tabs(ask)
-    tabs(ask, "personal-projects/shop/preferences/tabs.md")
-    assert main(["show", "tabs"]) == main(["dismiss", "tabs", "--yes"]) == main(["evolve", "tabs", "x"]) == 2
 
 
 def test_dismiss_does_nothing_unasked(ask: Bed, capsys: pytest.CaptureFixture[str]) -> None:
@@ -194,7 +181,7 @@ def test_dismiss_by_command_and_back(ask: Bed, capsys: pytest.CaptureFixture[str
     assert ask.files() == before
 
 
-def test_it_is_taken_back_by_its_name_whatever_was_decided_since(ask: Bed, capsys: pytest.CaptureFixture[str]) -> None:
+def test_dismissal_is_undone_by_name_after_later_decisions(ask: Bed, capsys: pytest.CaptureFixture[str]) -> None:
     other = tabs(ask, "personal-projects/shop/preferences/tabs.md", project="shop")
     tabs(ask)
     before = ask.files()
@@ -212,7 +199,7 @@ def test_it_is_taken_back_by_its_name_whatever_was_decided_since(ask: Bed, capsy
     assert "was changed after the decision" in capsys.readouterr().err
 
 
-def test_what_was_rejected_waits_again_by_its_name(ask: Bed) -> None:
+def test_rejection_is_undone_by_name(ask: Bed) -> None:
     ask.remember(CHOICE)
     before = ask.files()
     waits = ask.only("pending").path
@@ -223,7 +210,7 @@ def test_what_was_rejected_waits_again_by_its_name(ask: Bed) -> None:
 
 
 @pytest.mark.parametrize("name", ["tabs", "tabs.md", TABS, "Tabs or spaces"])
-def test_what_was_superseded_is_in_use_again_by_the_name_that_it_had(ask: Bed, name: str) -> None:
+def test_superseding_is_undone_by_the_earlier_name(ask: Bed, name: str) -> None:
     ask.remember(CHOICE)
     tabs(ask)
     before = ask.files()

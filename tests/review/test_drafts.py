@@ -1,24 +1,17 @@
-"""What a person writes in the editor during a review is lost by nothing that goes wrong with it."""
+"""Text that a person writes in the editor during a review is never lost."""
 
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import pytest
 
 from memoryvault.demo.sandbox import Sandbox
-from memoryvault.tests.support.forked import ForkedSandbox
 
 from .test_commands import Terminal, place, propose
 
 pytestmark = pytest.mark.slow
 TEXT = "Use tabs in Go, and nowhere else."
-
-
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Sandbox:
-    return ForkedSandbox(tmp_path)
 
 
 def review(sandbox: Sandbox, code: str) -> Terminal:

@@ -1,4 +1,4 @@
-"""A session that runs away must not bury what others said."""
+"""A runaway session must not bury the statements of others."""
 
 from __future__ import annotations
 

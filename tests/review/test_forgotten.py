@@ -1,4 +1,4 @@
-"""Forgotten means gone: of a note that was deleted, dismissed or scrubbed no word is left in the state folder."""
+"""No word of a deleted, dismissed or scrubbed note is left in the state folder."""
 
 from __future__ import annotations
 

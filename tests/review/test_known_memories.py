@@ -1,4 +1,4 @@
-"""What the vault says already is found without comparing each note with each candidate."""
+"""Find known statements without comparing each note with each candidate."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_only_notes_with_a_word_in_common_are_compared_the_nearest_first(vault: 
     assert [note.statement for note in near] == [texts[1], texts[0]]
 
 
-def test_what_is_written_or_removed_meanwhile_is_known(vault: Path) -> None:
+def test_written_and_removed_notes_are_known(vault: Path) -> None:
     paths = written(vault, ["Always run the linter before a commit", "Name branches after the ticket"])
     first, second = paths
     memories = memories_of(vault)

@@ -1,4 +1,4 @@
-"""What the user decides on proposals counts for the next ones."""
+"""The user's decisions on proposals affect later ones."""
 
 from __future__ import annotations
 
@@ -40,9 +40,7 @@ def decide(bed: Bed, decision: Approve | Reject) -> None:
 
 
 @pytest.mark.parametrize(("cosine", "action"), [(0.85, Action.NOTHING), (0.5, Action.WRITE), (None, Action.WRITE)])
-def test_what_is_near_in_meaning_to_something_rejected_is_not_proposed_again(
-    bed: Bed, cosine: float | None, action: Action
-) -> None:
+def test_statement_similar_to_a_rejected_one_is_not_proposed(bed: Bed, cosine: float | None, action: Action) -> None:
     decide(bed, Reject())
     assert route(said(CHOICE, "b", OTHER_WORDS), memories(bed, cosine)).action is action
 
@@ -54,13 +52,13 @@ def test_a_standing_rule_in_the_users_own_words_is_heard_though_something_near_i
     assert route(said(RULE, "b", statement), memories(bed, 0.85)).action is Action.WRITE
 
 
-def test_what_contradicts_something_rejected_is_not_taken_for_it(bed: Bed) -> None:
+def test_contradiction_of_a_rejected_statement_is_not_taken_for_it(bed: Bed) -> None:
     decide(bed, Reject())
     opposite = said(CHOICE, "b", "Don't put the release notes into the wiki")
     assert route(opposite, memories(bed, 0.95)).action is Action.WRITE
 
 
-def test_what_is_near_in_meaning_to_an_approved_proposal_comes_easier(bed: Bed) -> None:
+def test_statement_similar_to_an_approved_one_is_more_probable(bed: Bed) -> None:
     candidate = said(CHOICE, "b", OTHER_WORDS)
     assert memories(bed, 0.7).shift(candidate) == 0
     decide(bed, Approve())

@@ -1,4 +1,4 @@
-"""A project folder that is a link out of the vault is neither read nor written; nothing that was said is lost by it."""
+"""A project folder that links out of the vault is neither read nor written; no statement is lost by it."""
 
 from __future__ import annotations
 

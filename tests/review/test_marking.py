@@ -1,4 +1,4 @@
-"""A person marks an entry: for every session, or as a guard; no agent does."""
+"""Only a person marks an entry for every session or as a guard; agents cannot."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_guard_is_set_changed_and_lifted(bed: Bed) -> None:
         mark_guard(bed.reviewer, TABS, "forbid")
 
 
-def test_what_waits_or_was_edited_since_is_not_marked(bed: Bed) -> None:
+def test_waiting_or_edited_note_is_not_marked(bed: Bed) -> None:
     waits = bed.note("personal-private/_review/tabs.md", "Indent.", kind="preferences", status="pending")
     with pytest.raises(EntryInvalid, match="--decide tabs=always"):
         mark_always(bed.reviewer, waits, True)
@@ -137,7 +137,7 @@ def answers(monkeypatch: pytest.MonkeyPatch, *lines: str) -> list[str]:
         asked.append(prompt)
         return next(left)
 
-    monkeypatch.setattr("memoryvault.cli.terminal.read_line", answer)
+    monkeypatch.setattr("memoryvault.cli.terminal._read_beside", answer)
     monkeypatch.setattr("sys.stdin.isatty", lambda: True)
     return asked
 

@@ -1,4 +1,4 @@
-"""A note whose header outgrows what is read of a file at first, so much evidence it names, is known as any."""
+"""A note whose evidence makes its header longer than what is first read of a file is still recognised."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_decision_at_the_end_of_its_header_is_seen(bed: Bed) -> None:
     assert bed.only("active").occurrences == MANY
 
 
-def test_what_holds_all_the_evidence_it_can_is_neither_written_again_nor_counted_further(bed: Bed) -> None:
+def test_note_full_of_evidence_is_neither_rewritten_nor_counted(bed: Bed) -> None:
     bed.remember(said(RULE, "a"))
     grown(bed, "active", MOST_PIECES)
     files = bed.files()

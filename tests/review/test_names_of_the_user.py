@@ -1,4 +1,4 @@
-"""In Obsidian the user gives a note any name; it is strengthened, replaced, put away and restored under it."""
+"""A note that the user renamed in Obsidian is strengthened, replaced, archived and restored by its new name."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_secret_in_a_note_of_any_name_is_replaced(bed: Bed) -> None:
     assert key not in bed.files()[path]
 
 
-def test_what_cannot_be_written_takes_the_whole_act_back_and_holds_up_no_other(bed: Bed) -> None:
+def test_unwritable_file_rolls_the_act_back_and_blocks_no_other(bed: Bed) -> None:
     bed.remember(RULE)
     (entry,) = bed.entries()
     before = bed.files()

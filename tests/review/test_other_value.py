@@ -1,4 +1,4 @@
-"""A rule that is stated again with another value is not kept beside the first one unasked."""
+"""A rule that is stated again with another value is not kept beside the first one without asking."""
 
 from __future__ import annotations
 
@@ -101,8 +101,7 @@ def test_the_review_shows_what_would_be_replaced_by_now(
     bed.decide_in_note(bed.only("pending").path, "approve")
     bed.remember(said(MONDAYS, "c", "Always deploy on Wednesdays."))
     bed.reviewer.apply_notes()
-    for name, value in bed.env.items():
-        monkeypatch.setenv(name, value)
+    bed.enter(monkeypatch)
     monkeypatch.setattr(review, "read_key", lambda prompt: "q")
     monkeypatch.setattr("sys.stdin.isatty", lambda: True)
     assert main(["review"]) == 0
@@ -133,7 +132,7 @@ def test_a_proposal_to_replace_what_was_dismissed_can_be_approved(bed: Bed) -> N
     assert (decided.verdict, bed.only("active").path) == ("approved", decided.path)
 
 
-def test_of_proposals_to_replace_one_that_waits_one_is_left_in_use_too(bed: Bed) -> None:
+def test_one_of_several_replacements_of_a_waiting_proposal_stays_in_use(bed: Bed) -> None:
     fact = said(MONDAYS, "a", "Remember that staging is at port 8081.", standing_rule=False, claimed_rule=True)
     bed.remember(fact)
     waits = {"8081": bed.only("pending").path}
@@ -149,7 +148,7 @@ def test_of_proposals_to_replace_one_that_waits_one_is_left_in_use_too(bed: Bed)
 
 
 @pytest.mark.parametrize("taken", ["the name that it waited under", "the name of its place"])
-def test_what_has_the_name_of_the_one_that_it_would_replace_is_left_alone(bed: Bed, taken: str) -> None:
+def test_namesake_of_the_entry_to_replace_is_left_alone(bed: Bed, taken: str) -> None:
     """A name has six words: those of other rules may be the same."""
     fact = said(MONDAYS, "a", "Remember that staging is at port 8081.", standing_rule=False, claimed_rule=True)
     other = said(fact, "z", "Remember that staging is at port 8081 of the blue machine alone.")
@@ -203,7 +202,7 @@ def test_the_same_rule_of_another_project_is_left_alone(bed: Bed) -> None:
     assert [entry.effective_status for entry in bed.entries()] == ["active", "active"]
 
 
-def test_what_would_replace_a_proposal_of_a_project_belongs_to_that_project(bed: Bed) -> None:
+def test_replacement_of_a_projects_proposal_belongs_to_the_project(bed: Bed) -> None:
     fact = said(MONDAYS, "a", "Remember that staging is at port 8081.", standing_rule=False, claimed_rule=True)
     bed.remember(replace(fact, scope="project", project="shop"))
     first = bed.only("pending").path
@@ -222,7 +221,7 @@ def test_the_later_one_is_proposed_whatever_their_order_in_the_alphabet(bed: Bed
     assert days[1] in bed.only("pending").body
 
 
-def test_what_is_used_instead_is_asked_about_though_the_old_rule_says_more(bed: Bed) -> None:
+def test_replacement_is_proposed_though_the_old_rule_says_more(bed: Bed) -> None:
     bed.remember(said(MONDAYS, "a", "Always use MySQL for new databases and read replicas."))
     bed.remember(said(MONDAYS, "b", "From now on, use PostgreSQL instead of MySQL."))
     assert bed.only("pending").supersedes == bed.only("active").path

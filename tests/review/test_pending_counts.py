@@ -1,4 +1,4 @@
-"""What waits for the user is one thing: every place that tells how much of it tells the same, each thing once."""
+"""Every place that counts what waits for the user shows the same numbers, and counts each thing once."""
 
 from __future__ import annotations
 
@@ -68,8 +68,7 @@ def full(bed: Bed) -> Bed:
 @pytest.fixture
 def ask(full: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Ask:
     """What a command says, on both streams."""
-    for name, value in full.env.items():
-        monkeypatch.setenv(name, value)
+    full.enter(monkeypatch)
 
     def said(*arguments: str) -> str:
         capsys.readouterr()
@@ -118,7 +117,10 @@ def test_list_says_it_where_no_entry_matches_and_shows_each_thing_once(full: Bed
     for file in full.vault.rglob("personal-private/preferences/*.md"):
         file.unlink()
     said = ask("list")
-    assert "--include-inbox: 4 proposals, 2 in the inbox, 3 ideas\n" in said
+    assert (
+        "for you: 4 proposals (memory review); 2 in the inbox (memory vault inbox); 3 ideas (memory idea list); "
+        in said
+    )
     shown = json.loads(ask("list", "--include-inbox", "--json"))
     waiting = [one["path"] for one in shown if one["status"] != "active"]
     assert len(waiting) == WAITS.proposals + WAITS.inbox + WAITS.ideas

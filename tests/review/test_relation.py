@@ -1,4 +1,4 @@
-"""How two statements are related, on 120 pairs: half chose the thresholds, half were kept back."""
+"""How two statements are related, on 120 pairs: half chose the thresholds, half were held out."""
 
 from __future__ import annotations
 

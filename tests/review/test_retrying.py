@@ -1,4 +1,4 @@
-"""A file that a person saves while it is changed."""
+"""Change a file that a person saves at the same time."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ class Saved:
         return "changed"
 
 
-def test_what_was_saved_meanwhile_is_looked_at_again() -> None:
+def test_edit_is_retried_if_the_note_was_saved_meanwhile() -> None:
     assert retry_edit(Saved(ATTEMPTS - 1).change) == "changed"
 
 
-def test_who_saves_it_without_end_has_it() -> None:
+def test_note_that_is_saved_again_and_again_is_left_to_its_writer() -> None:
     saved = Saved(100)
     with pytest.raises(EditConflict, match="saved meanwhile"):
         retry_edit(saved.change)
     assert saved.attempts == ATTEMPTS
 
 
-def test_what_the_user_saw_is_not_looked_at_again() -> None:
+def test_edit_of_what_the_user_saw_is_not_retried() -> None:
     saved = Saved(1)
     with pytest.raises(EditConflict):
         retry_edit(saved.change, again=False)

@@ -1,4 +1,4 @@
-"""One decision, three ways to it; every one of them ends in the files."""
+"""One decision by three ways; each ends in the files."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_supersede_alone_means_the_entry_that_the_note_names() -> None:
     assert parse_decision("Supersede.", "a/b.md") == Supersede("a/b.md")
 
 
-def test_where_a_decision_leads() -> None:
+def test_decision_sets_place_and_status() -> None:
     assert settle(PROPOSAL, Approve()) == Accepted("personal-private/preferences/use-pnpm.md", "active")
     of_project = Proposal(**{**PROPOSAL.__dict__, "project": "My Shop"})
     assert settle(of_project, Approve()) == Accepted("personal-projects/my-shop/preferences/use-pnpm.md", "active")
@@ -174,7 +174,7 @@ def test_a_replaced_rule_that_is_gone_meanwhile_is_no_obstacle(bed: Bed) -> None
     assert bed.only("active").supersedes is None
 
 
-def test_what_is_held_already_gets_the_evidence(bed: Bed, proposal: str) -> None:
+def test_existing_entry_gets_the_evidence(bed: Bed, proposal: str) -> None:
     entry = bed.only("pending")
     name = proposal.rsplit("/", 1)[-1]
     bed.note(f"personal-private/preferences/{name}", "Use pnpm.", kind="preferences", fingerprint=entry.fingerprint)
@@ -191,7 +191,7 @@ def test_a_taken_name_is_not_overwritten(bed: Bed, proposal: str) -> None:
     assert bed.store.read(done.path).slug.endswith("-2")
 
 
-def test_what_was_changed_after_it_was_shown_is_shown_again(bed: Bed, proposal: str) -> None:
+def test_note_changed_after_it_was_shown_is_not_decided_on(bed: Bed, proposal: str) -> None:
     seen = bed.only("pending").content_hash
     bed.edit(proposal, "## Evidence", "Not quite.\n\n## Evidence")
     before = bed.files()
@@ -290,9 +290,7 @@ def test_an_inbox_note_can_be_approved_as_well(bed: Bed) -> None:
 
 
 @pytest.mark.parametrize("age", [300, -86_400], ids=["written a while ago", "by a clock that was ahead"])
-def test_what_makes_no_sense_is_told_in_the_note_but_not_while_somebody_types(
-    bed: Bed, proposal: str, age: int
-) -> None:
+def test_invalid_decision_is_told_in_the_note_but_not_while_somebody_types(bed: Bed, proposal: str, age: int) -> None:
     bed.decide_in_note(proposal, "appro")
     (problem,) = bed.reviewer.apply_notes()
     assert isinstance(problem, DecisionProblem)
@@ -397,7 +395,7 @@ def test_a_text_that_the_user_changed_is_kept_where_the_vault_has_the_old_one_al
     assert bed.store.read(done.path).body == "Use pnpm in all new repositories."
 
 
-def test_of_a_proposal_that_was_moved_out_by_hand_it_is_told_what_it_lacks(bed: Bed, proposal: str) -> None:
+def test_proposal_moved_out_by_hand_is_told_what_it_lacks(bed: Bed, proposal: str) -> None:
     moved = "personal-private/_always-load/" + proposal.rpartition("/")[2]
     (bed.vault / moved).parent.mkdir()
     (bed.vault / proposal).rename(bed.vault / moved)
@@ -409,9 +407,7 @@ def test_of_a_proposal_that_was_moved_out_by_hand_it_is_told_what_it_lacks(bed: 
 
 
 @pytest.mark.parametrize("decision", [Approve(), Reject()])
-def test_of_a_proposal_with_both_sides_of_a_merge_the_line_to_mend_is_named(
-    bed: Bed, decision: Approve | Reject
-) -> None:
+def test_proposal_with_both_sides_of_a_merge_names_the_line_to_mend(bed: Bed, decision: Approve | Reject) -> None:
     name = "personal-private/_review/merged.md"
     (bed.vault / name).parent.mkdir(parents=True)
     sides = "<<<<<<< HEAD\nkind: fix\n=======\nkind: preferences\n>>>>>>> main\n"

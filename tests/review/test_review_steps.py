@@ -1,4 +1,4 @@
-"""Going back over the steps of a review (cli/review_steps.py); the keys themselves are tested in `test_commands`."""
+"""Go back over the steps of a review (cli/review_steps.py); `test_commands` tests the keys."""
 
 from __future__ import annotations
 

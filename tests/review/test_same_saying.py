@@ -1,4 +1,4 @@
-"""A saying is told by its words and its time, not by the id of its record."""
+"""An occurrence is identified by its words and its time, not by the id of its record."""
 
 from __future__ import annotations
 
@@ -8,11 +8,6 @@ from pathlib import Path
 import pytest
 
 from memoryvault.tests.review.support import GUESS, RULE, Bed, make_bed
-
-
-@pytest.fixture
-def bed(tmp_path: Path) -> Bed:
-    return make_bed(tmp_path)
 
 
 def test_a_copy_in_a_fork_has_another_id_and_the_same_time(bed: Bed) -> None:
@@ -51,7 +46,7 @@ def test_a_number_within_the_rule_is_a_part_of_it(bed: Bed) -> None:
     assert len(bed.entries()) == 2
 
 
-def test_what_was_only_proposed_is_saved_once_the_host_says_that_it_was_typed(bed: Bed) -> None:
+def test_proposal_is_saved_once_the_host_confirms_that_it_was_typed(bed: Bed) -> None:
     bed.remember(replace(RULE, confirmed=False))
     (waiting,) = bed.entries()
     assert waiting.status == "pending"
@@ -61,7 +56,7 @@ def test_what_was_only_proposed_is_saved_once_the_host_says_that_it_was_typed(be
 
 
 @pytest.mark.parametrize("mode", ["interactive", "auto", "silent"])
-def test_in_no_review_mode_is_an_unconfirmed_rule_saved(tmp_path: Path, mode: str) -> None:
+def test_no_review_mode_saves_an_unconfirmed_rule(tmp_path: Path, mode: str) -> None:
     bed = make_bed(tmp_path, MEMORY_REVIEW_MODE=mode)
     bed.remember(replace(RULE, confirmed=False))
     (entry,) = bed.entries()

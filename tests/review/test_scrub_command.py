@@ -1,4 +1,4 @@
-"""`memory vault scrub` goes back over what is on disk; ids, dates and the user's own words stay."""
+"""`memory vault scrub` cleans existing data; ids, dates and the user's own words stay."""
 
 from __future__ import annotations
 
@@ -39,11 +39,6 @@ from memoryvault.vault.scrubbed import Scrubbed
 
 TOKEN = "ghp_" + "b" * 36
 MAIL = "alex@example.com"
-
-
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Sandbox:
-    return ForkedSandbox(tmp_path)
 
 
 def everything(sandbox: Sandbox) -> bytes:
@@ -174,8 +169,7 @@ def test_an_undo_after_scrubbing_brings_the_users_own_words_back_with_the_people
 @pytest.mark.slow
 @pytest.mark.once
 @pytest.mark.parametrize("again", [True, False])
-@pytest.mark.parametrize("point", ["vault-before-rename@2", "note-scrubbed@2"])
-def test_notes_scrubbed_by_a_run_that_was_killed_can_be_taken_back(tmp_path: Path, point: str, again: bool) -> None:
+def test_notes_scrubbed_by_a_run_that_was_killed_can_be_taken_back(tmp_path: Path, again: bool) -> None:
     """They were mined by rules that did not know the secret yet; nobody but the scrubber has touched them since."""
     bed = make_bed(tmp_path)
     for name in "abc":
@@ -183,10 +177,7 @@ def test_notes_scrubbed_by_a_run_that_was_killed_can_be_taken_back(tmp_path: Pat
         text = Scrubbed.trusted(note, reason="as an earlier release wrote it")
         made = Change(f"personal-private/preferences/{name}.md", None, text)
         bed.journal.commit([made], run="reflect:1", actor="reflection", what=name)
-    arm = {"MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": point}
-    command = [sys.executable, "-m", "memoryvault", "vault", "scrub", "--apply"]
-    killed = subprocess.run(command, env={**bed.env, **arm}, cwd=tmp_path, check=False, capture_output=True)
-    assert killed.returncode == -signal.SIGKILL
+    _kill_scrub(bed, "vault-before-rename@2")
     assert all("Use [" in text or f"Use {TOKEN}." in text for text in bed.files().values()), "none is half written"
     if again:
         scrub_everything(bed.settings, bed.store, apply=True)
@@ -211,10 +202,7 @@ def test_a_scrub_that_is_killed_while_it_writes_a_file_of_lines_leaves_it_whole(
     else:
         file.write_text(json.dumps({"kind": "reflect.session", "note": TOKEN}) + "\n")
     before = file.read_bytes()
-    arm = {"MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": "before-replace"}
-    command = [sys.executable, "-m", "memoryvault", "vault", "scrub", "--apply"]
-    killed = subprocess.run(command, env={**bed.env, **arm}, cwd=tmp_path, check=False, capture_output=True)
-    assert killed.returncode == -signal.SIGKILL
+    _kill_scrub(bed, "before-replace")
     assert list(file.parent.glob(f".{file.name}-*.tmp")), "it was killed over this file"
     assert file.read_bytes() == before
     scrub_everything(bed.settings, bed.store, apply=True)
@@ -227,7 +215,7 @@ def test_a_scrub_that_is_killed_while_it_writes_a_file_of_lines_leaves_it_whole(
 def test_an_undo_after_a_scrub_that_was_killed_brings_no_secret_back(tmp_path: Path) -> None:
     bed = make_bed(tmp_path)
     _note_of_two_acts(bed)
-    _kill_scrub(bed, "note-scrubbed")
+    _kill_scrub(bed, "before-replace@2")
     bed.undo.carry_out(Selector(last=True))
     assert [text.count("[REDACTED") for text in bed.files().values()] == [1]
     assert not any(TOKEN in text for text in bed.files().values())
@@ -235,7 +223,7 @@ def test_an_undo_after_a_scrub_that_was_killed_brings_no_secret_back(tmp_path: P
 
 @pytest.mark.slow
 @pytest.mark.once
-def test_what_a_killed_scrub_left_beside_the_journal_goes_with_the_next(tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_scrub_go_with_the_next(tmp_path: Path) -> None:
     bed = make_bed(tmp_path)
     _note_of_two_acts(bed)
     # As one that was killed while it put down the new hashes of notes.
@@ -258,7 +246,7 @@ def test_a_note_that_cannot_be_read_after_a_scrub_that_was_killed_keeps_no_act_f
 ) -> None:
     bed = make_bed(tmp_path)
     path = bed.vault / _note_of_two_acts(bed)
-    _kill_scrub(bed, "note-scrubbed")
+    _kill_scrub(bed, "before-replace@2")
     path.unlink()
     if became == "too large":
         path.write_bytes(b"x" * 9_000_000)
@@ -446,7 +434,7 @@ def test_a_private_passage_that_nothing_closes_ends_with_its_property(end: str) 
         "sort_key: 0042-introduction",
     ],
 )
-def test_what_names_no_secret_in_the_users_own_header_stays(header: str) -> None:
+def test_header_fields_without_secrets_stay(header: str) -> None:
     text = f"---\n{header}\n---\n\nBody.\n"
     assert scrub_note(text, Policy.FULL) == (text, {})
 

@@ -1,4 +1,4 @@
-"""What the user took back stands in a note of theirs: by ids, in one order, and it counts until they take it out."""
+"""Removed evidence is recorded in a note by ids, sorted, and counts until the user deletes it there."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def note_of(bed: Bed) -> Path:
 # --- read again, and said anew ---
 
 
-def test_what_was_taken_back_is_not_written_again_when_the_session_is_read_again(bed: Bed) -> None:
+def test_removed_evidence_is_not_written_again_from_its_session(bed: Bed) -> None:
     rule, guess = said(RULE, "a"), replace(said(GUESS, "a"), records=("a-other",))
     bed.remember(rule, guess)
     bed.undo.carry_out(LAST)
@@ -137,7 +137,7 @@ def test_a_line_that_cannot_be_read_says_nothing_and_stays(bed: Bed, line: str) 
     assert file.read_bytes() == EMPTY.encode() + ours + line.encode() + b"\xff last, without an end"
 
 
-def test_who_deletes_a_line_allows_it_again(bed: Bed) -> None:
+def test_deleting_a_line_allows_the_evidence_again(bed: Bed) -> None:
     for session in ("a", "b"):
         bed.remember(said(RULE if session == "a" else GUESS, session))
         bed.undo.carry_out(LAST)
@@ -168,7 +168,7 @@ def test_a_damaged_state_folder_hides_neither_the_note_nor_what_is_read(bed: Bed
     assert ("b", "b-record") in taken_back(bed).evidence()
 
 
-def test_where_nothing_of_a_session_goes_the_note_is_not_asked(bed: Bed) -> None:
+def test_session_without_removed_evidence_does_not_read_the_note(bed: Bed) -> None:
     note_of(bed).mkdir(parents=True)
     assert taken_back(bed).add(()) == set()
 
@@ -183,7 +183,7 @@ def test_a_note_that_is_no_note_hides_nothing_from_mining_and_stops_undo_before_
     assert len(bed.remember(said(GUESS, "b")).written) == 1
 
 
-def test_of_a_note_that_is_too_large_whole_lines_are_read(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_note_that_is_too_large_is_read_in_whole_lines(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
     taken_back(bed).add({*ONE, ("s2", "r2")})
     monkeypatch.setattr("memoryvault.services.tombstones.MAX_ENTRY_BYTES", len(note_of(bed).read_bytes()) - 2)
     assert taken_back(bed).evidence() == ONE
@@ -215,7 +215,7 @@ def test_forgetting_takes_our_lines_out_and_leaves_the_users(bed: Bed) -> None:
 # --- before the vault is changed ---
 
 
-def test_it_is_put_down_before_the_vault_is_changed(bed: Bed) -> None:
+def test_removal_is_recorded_before_the_vault_is_changed(bed: Bed) -> None:
     bed.remember(said(RULE, "a"))
     code = (
         "import os\n"
@@ -225,14 +225,14 @@ def test_it_is_put_down_before_the_vault_is_changed(bed: Bed) -> None:
         "Bed(Path.cwd(), os.environ).undo.carry_out(Selector(last=True))\n"
     )
     before = bed.files()
-    assert bed.run_python(code, kill_point="taken-back-noted") == -9
+    assert bed.run_python(code, kill_point="journal-pending") == -9
     assert (bed.files(), taken_back(bed).evidence()) == (before, {("a", "a-record")})
     assert bed.run_python(code) == 0
     assert (bed.files(), taken_back(bed).evidence()) == ({}, {("a", "a-record")})
 
 
 @pytest.mark.parametrize("folder", ["", "personal-private"])
-def test_where_the_vault_can_not_be_changed_nothing_was_taken_back(bed: Bed, folder: str) -> None:
+def test_failed_undo_records_no_removal(bed: Bed, folder: str) -> None:
     bed.remember(said(RULE, "a"), said(GUESS, "b"))
     taken_back(bed).add({("b", "b-record")})
     before = (bed.files(), note_of(bed).read_bytes())
@@ -253,8 +253,7 @@ def test_where_the_vault_can_not_be_changed_nothing_was_taken_back(bed: Bed, fol
 def test_the_command_says_that_it_is_not_written_again_and_where_that_stands(
     bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name, value in bed.env.items():
-        monkeypatch.setenv(name, value)
+    bed.enter(monkeypatch)
     bed.remember(said(RULE, "a"))
     assert main(["undo", "--dry-run"]) == 0
     assert NOTE not in capsys.readouterr().err

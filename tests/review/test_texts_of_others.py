@@ -1,4 +1,4 @@
-"""What the user states outright is saved in the user's words, whatever waits that says the same."""
+"""A statement of the user is saved in the user's words, although a similar relayed text waits."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_text_that_nobody_confirmed_goes_on_waiting_when_a_guess_says_nearly_t
     assert "root" not in bed.only("active").body
 
 
-def test_what_a_model_has_put_into_words_goes_on_waiting_when_the_user_says_nearly_the_same(bed: Bed) -> None:
+def test_wording_of_a_model_still_waits_when_the_user_says_nearly_the_same(bed: Bed) -> None:
     """Its words may be the agent's: only those that are quoted are the user's."""
     said = "let's run the linter and type checker before commits I guess"
     told = f"{SAYING[:-1]}, then push."
@@ -60,7 +60,7 @@ def test_what_a_model_has_put_into_words_goes_on_waiting_when_the_user_says_near
     assert "push" not in saved.body
 
 
-def test_what_was_quoted_from_several_lines_is_in_the_users_words(bed: Bed) -> None:
+def test_quotation_over_several_lines_counts_as_the_users_words(bed: Bed) -> None:
     excerpt = f"ok,\n  {SAYING.replace(' the ', chr(10) + 'the ')}\n\nAnd the header."
     bed.remember(replace(GUESS, statement=SAYING, excerpt=excerpt))
     bed.remember(replace(STATED, session="s2", records=("r2",)))
@@ -71,7 +71,7 @@ def test_what_was_quoted_from_several_lines_is_in_the_users_words(bed: Bed) -> N
 MAIL = f"{SAYING[:-1]}, as root."
 
 
-def test_what_nobody_is_known_to_have_typed_goes_on_waiting_when_the_user_says_nearly_the_same(bed: Bed) -> None:
+def test_unconfirmed_text_still_waits_when_the_user_says_nearly_the_same(bed: Bed) -> None:
     bed.remember(replace(RULE, statement=MAIL, excerpt=MAIL, confirmed=False))
     waiting = bed.only("pending")
     bed.remember(replace(STATED, session="s2", records=("r2",)))
@@ -81,7 +81,7 @@ def test_what_nobody_is_known_to_have_typed_goes_on_waiting_when_the_user_says_n
     assert "root" not in saved.body + saved.title + saved.path
 
 
-def test_it_is_the_users_once_they_type_all_of_it(bed: Bed) -> None:
+def test_relayed_text_is_the_users_once_they_type_all_of_it(bed: Bed) -> None:
     bed.remember(replace(RULE, statement=MAIL, excerpt=MAIL, confirmed=False))
     assert NOT_CONFIRMED_TAG in bed.only("pending").tags
     bed.remember(replace(RULE, statement=MAIL, excerpt=MAIL, session="s2", records=("r2",)))
@@ -89,7 +89,7 @@ def test_it_is_the_users_once_they_type_all_of_it(bed: Bed) -> None:
     assert (saved.occurrences, saved.tags) == (2, ())
 
 
-def test_in_mode_silent_it_waits_too_however_often_the_like_is_said(tmp_path: Path) -> None:
+def test_mode_silent_saves_no_relayed_text_however_often_said(tmp_path: Path) -> None:
     bed = make_bed(tmp_path, MEMORY_REVIEW_MODE="silent")
     bed.remember(replace(GUESS, statement=MAIL, excerpt=MAIL, confirmed=False))
     for n in range(2, 5):
@@ -98,7 +98,7 @@ def test_in_mode_silent_it_waits_too_however_often_the_like_is_said(tmp_path: Pa
     assert waiting.status == "pending"
 
 
-def test_what_another_text_says_in_another_project_widens_no_rule(bed: Bed) -> None:
+def test_relayed_text_in_another_project_widens_no_rule(bed: Bed) -> None:
     bed.remember(replace(RULE, scope="project", project="shop"))
     elsewhere = replace(RULE, scope="project", project="admin", session="s8", records=("r8",))
     bed.remember(replace(elsewhere, confirmed=False))

@@ -1,4 +1,4 @@
-"""What is said of "this" project in two of them is a rule of each, and no rule for a third."""
+"""A statement about "this" project in two projects is a rule for each of them, and for no other."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_said_for_everything_it_is_a_note_of_its_own(bed: Bed) -> None:
     assert {entry.project for entry in bed.entries()} == {"shop", None}
 
 
-def test_what_does_not_speak_of_its_project_becomes_a_rule_for_all_as_before(bed: Bed) -> None:
+def test_rule_that_does_not_mention_its_project_becomes_general(bed: Bed) -> None:
     bed.remember(of("shop", "a", "Never edit schema.json by hand."))
     bed.remember(of("blog", "b", "Never edit schema.json by hand."))
     (entry,) = bed.entries()

@@ -1,4 +1,4 @@
-"""The inbox stays small: what is seen often moves on, what is not seen again goes."""
+"""The inbox stays small: frequent entries are promoted, old ones expire."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_often_seen_is_promoted_unless_one_session_said_it_all() -> None:
 
 
 @pytest.mark.parametrize("seen", [TODAY - timedelta(days=200), TODAY - timedelta(days=91), None])
-def test_what_is_not_seen_again_expires(seen: date | None) -> None:
+def test_entry_not_seen_again_expires(seen: date | None) -> None:
     assert [type(step) for step in steps(item("a", FOX, 1, seen))] == [Expire]
     assert steps(item("a", FOX, 1, TODAY - timedelta(days=90))) == []
 
@@ -90,7 +90,7 @@ def inbox(bed: Bed, slug: str, body: str, **fields: object) -> str:
     ("mode", "place", "status"),
     [("interactive", "_review", "pending"), ("silent", "preferences", "active"), ("auto", "_inbox", "inbox")],
 )
-def test_where_a_pattern_goes_is_said_by_the_mode(tmp_path: Path, mode: str, place: str, status: str) -> None:
+def test_review_mode_decides_where_a_pattern_goes(tmp_path: Path, mode: str, place: str, status: str) -> None:
     bed = make_bed(tmp_path, MEMORY_REVIEW_MODE=mode)
     inbox(bed, "tests", "Run the tests before pushing.", occurrences=4)
     run(bed)
@@ -99,7 +99,7 @@ def test_where_a_pattern_goes_is_said_by_the_mode(tmp_path: Path, mode: str, pla
 
 
 @pytest.mark.parametrize("mode", ["auto", "silent"])
-def test_what_would_replace_a_rule_is_put_to_the_user_in_any_mode(tmp_path: Path, mode: str) -> None:
+def test_replacement_of_a_rule_is_put_to_the_user_in_any_mode(tmp_path: Path, mode: str) -> None:
     bed = make_bed(tmp_path, MEMORY_REVIEW_MODE=mode)
     inbox(bed, "npm", "Use npm, not pnpm.", occurrences=4, supersedes="personal-private/preferences/pnpm.md")
     run(bed)
@@ -118,7 +118,7 @@ def test_similar_ones_become_one_with_all_evidence(bed: Bed) -> None:
     assert results(bed) == [], "a second run has nothing to do"
 
 
-def test_what_expires_lies_in_the_archive_and_may_come_back(bed: Bed) -> None:
+def test_expired_entry_is_archived_and_may_come_back(bed: Bed) -> None:
     bed.remember(said(GUESS, "a"))
     path = bed.only("inbox").path
     text = bed.files()[path]

@@ -1,4 +1,4 @@
-"""What `memory review` shows of a proposal, and asks, agrees with itself."""
+"""What `memory review` shows of a proposal, and the keys that it offers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memoryvault.cli.main import main
 from memoryvault.index.chunking import chunk_entry
 from memoryvault.tests.console.vaults import SESSION, transcript
 
-from .support import CHOICE, GUESS, RULE, Bed, said
+from .support import CHOICE, RULE, Bed, said
 
 
 def answer(monkeypatch: pytest.MonkeyPatch, bed: Bed, keys: str) -> list[str]:
@@ -64,14 +64,14 @@ def test_a_correction_is_shown_with_its_day_and_what_it_answers(
     assert told.count("I ran npm install.") == 1
 
 
-def test_what_a_correction_answers_is_never_part_of_what_is_recalled(bed: Bed) -> None:
+def test_text_answered_by_a_correction_is_never_recalled(bed: Bed) -> None:
     bed.remember(CORRECTION)
     entry = bed.only("pending")
     assert "\nSaid in answer to: “I ran npm install.”\n" in entry.body
     assert "npm install" not in " ".join(chunk.embed_text + chunk.body for chunk in chunk_entry(entry))
 
 
-def test_of_a_note_that_does_not_tell_the_transcript_is_asked_while_it_is_there(
+def test_day_and_occasion_come_from_the_transcript_if_the_note_lacks_them(
     bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     token = "ghp_" + "b" * 36
@@ -90,11 +90,6 @@ def test_of_a_note_that_does_not_tell_the_transcript_is_asked_while_it_is_there(
     assert "Its transcript is not on this machine any more." in told
 
 
-def test_the_list_tells_the_day_on_which_it_was_said(bed: Bed) -> None:
-    bed.remember(CORRECTION)
-    assert review.entry_as_json(bed.only("pending"))["said"] == "2026-05-04"
-
-
 def replacing(bed: Bed) -> None:
     bed.remember(said(RULE, "a"))
     bed.remember(said(RULE, "b", "Actually, always use npm, not pnpm."))
@@ -105,7 +100,7 @@ def statuses(bed: Bed) -> list[str]:
 
 
 @pytest.mark.parametrize(("key", "left"), [("a", ["active", "superseded"]), ("b", ["active", "active"])])
-def test_where_it_would_replace_a_rule_both_may_be_kept(
+def test_proposal_to_replace_a_rule_may_keep_both(
     bed: Bed, monkeypatch: pytest.MonkeyPatch, key: str, left: list[str]
 ) -> None:
     replacing(bed)
@@ -136,26 +131,3 @@ def test_a_decision_in_the_note_may_keep_both(bed: Bed) -> None:
     bed.reviewer.apply_notes()
     assert [entry.supersedes for entry in bed.entries()] == [None, None]
     assert statuses(bed) == ["active", "active"]
-
-
-def test_the_inbox_is_listed_with_the_day_on_which_it_was_said(
-    bed: Bed, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name, value in bed.env.items():
-        monkeypatch.setenv(name, value)
-    bed.remember(said(GUESS, "a", said_at="2024-05-06T10:00:00+00:00"))
-    assert main(["vault", "inbox", "list"]) == 0
-    header, line = capsys.readouterr().out.splitlines()
-    assert header.split() == ["seen", "kind", "project", "said", "slug", "says"]
-    assert " 2024-05-06 " in line, "and not the day on which an old session was mined"
-
-
-def test_what_was_seen_often_is_not_said_to_be_inferred_from_one_occurrence(
-    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for session in ("a", "b", "c"):
-        bed.remember(said(GUESS, session))
-    answer(monkeypatch, bed, "q")
-    shown = capsys.readouterr().out
-    assert ", seen 3 times, noted " in shown
-    assert "; at first inferred from one occurrence." in shown

@@ -1,4 +1,4 @@
-"""The worker carries out what stands in notes, and tells a note what is wrong with its decision."""
+"""The worker carries out decisions in notes, and states problems with a decision in the note."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_note_that_nobody_touches_again_is_told_after_a_minute(bed: Bed, caplo
     assert len(caplog.records) == 1, "once is enough"
 
 
-def test_who_cannot_be_told_in_the_note_is_not_told_to_approve_it(
+def test_unwritable_note_is_not_described_as_told(
     bed: Bed, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     proposal = bed.note("personal-private/_review/x.md", "Lists read well.", kind="preferences", status="pending")

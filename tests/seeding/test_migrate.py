@@ -1,4 +1,4 @@
-"""The notes of a ContextVault become entries."""
+"""Convert the notes of a ContextVault into entries."""
 
 from __future__ import annotations
 
@@ -58,8 +58,7 @@ def test_the_notes_own_lines_stay_byte_for_byte(bed: Bed, old: Path) -> None:
 
 
 def test_a_dry_run_writes_nothing(bed: Bed, old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in bed.env.items():
-        monkeypatch.setenv(name, value)
+    bed.enter(monkeypatch)
     assert main(["import", "migrate", "contextvault", str(old), "--dry-run"]) == 0
     assert bed.files() == {}
     assert main(["import", "migrate", "contextvault", str(old)]) == 0
@@ -108,7 +107,7 @@ def test_a_folder_that_is_no_contextvault(bed: Bed, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("point", ["journal-pending", "journal-applied", "journal-recorded", "migrated-one@3"])
+@pytest.mark.parametrize("point", ["journal-pending", "journal-applied", "journal-recorded@3"])
 def test_a_migration_that_is_killed_goes_on_where_it_ended(bed: Bed, old: Path, point: str) -> None:
     code = (
         "import os\nfrom pathlib import Path\nfrom memoryvault.runtime.settings import load_settings\n"

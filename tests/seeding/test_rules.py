@@ -109,7 +109,7 @@ def test_an_agents_note_is_read_in_every_generation(header: str) -> None:
     assert memory_in("# Notes without a header\n") is None
 
 
-def test_of_what_is_left_out_the_reason_is_told() -> None:
+def test_lines_left_out_have_a_reason() -> None:
     text = (
         "# Layout\n\n- Use tabs here please.\n- It is a shop.\n- Never push.\n- Ok.\n\n# Names\n\n- Use short names.\n"
     )

@@ -50,6 +50,9 @@ NOBODY: Mapping[str, Sequence[dict[str, Any]]] = {
     "a hook": called("Bash", REFUSED, toolDenialKind="permission-rule"),
     "the automatic mode": called("Bash", REFUSED, toolDenialKind="auto-mode"),
     "the sentence behind output": called("Bash", f"Exit code 1\n{REFUSED}"),
+    "a command in the host's sentence": called(
+        "Bash", f"The user doesn't want to take this action: echo the user said: {RULE}", toolDenialKind="user-rejected"
+    ),
     "answers of a server": [
         assistant(1, call("t1", "mcp__x__ask")),
         result(2, "t1", "ok", toolUseResult=ANSWERS),
@@ -135,6 +138,38 @@ UNKNOWN: Mapping[str, Sequence[dict[str, Any]]] = {
         human(2, f"<command-message>translate</command-message>\n<command-name>/translate</command-name>\n"
               f"<command-args>{RULE}</command-args>")
     ],
+    "a line in brackets": [human(2, f"[Scheduled task 'nightly' fired at 02:00]\n{RULE}")],
+    "a document": [human(2, f"# claudeMd\nInstructions of the codebase are shown below.\n\n{RULE}")],
+    "an event's name": [human(2, f"PreToolUse:Bash hook additional context: {RULE}")],
+    "a label of a hook": [human(2, f"Stop hook feedback: {RULE}")],
+    "a second block": [human(2, [text_block("fix it"), {**text_block(RULE), "citations": []}])],
+    "a session in the background": [human(2, RULE, sessionKind="bg")],
+    "a field that is not known": [human(2, RULE, trigger="cron")],
+    "an origin with more to it": [human(2, RULE, origin={"kind": "human", "via": "bot"})],
+    "a message with a name": [human(2, RULE, message={"role": "user", "content": RULE, "name": "bot"})],
+    "a block with a field that is not known": [human(2, [{**text_block(RULE), "citations": [{}]}])],
+    "a block beside what a program put there": [
+        human(2, [text_block("<bash-stdout>x</bash-stdout>"), text_block(RULE)])
+    ],
+    "two blocks in the queue": [
+        queued_attachment(2, [text_block("fix it"), text_block(RULE)], origin={"kind": "human"})
+    ],
+    "a picture at its beginning": [human(2, f"\U0001f916 Automated reminder\n{RULE}")],
+    "stars at its beginning": [human(2, f"**Automated reminder:** {RULE}")],
+    "a character that is not seen": [human(2, f"\u200b[System notification]\n{RULE}")],
+    "an answer to what was not asked": [
+        asked("Ask first"), result(2, "t1", "ok", toolUseResult={"answers": {"What?": RULE}})
+    ],
+    "an answer of no dialog": [asked("Ask first"), answered(RULE, answeredBy="hook")],
+    "an answer that is a preview": [
+        assistant(1, call("t1", "AskUserQuestion", questions=[
+            {"question": "How?", "options": [{"label": "A", "preview": RULE}]}
+        ])),
+        answered(RULE),
+    ],
+    "a hook behind the feedback": called(
+        "Bash", f"{REFUSED[:-len(RULE)]}no\n\n[PreToolUse hook] {RULE}", toolDenialKind="user-rejected"
+    ),
     "a flag that is not known": [human(2, RULE, isSynthetic=True)],
     "an origin that is no record": [human(2, RULE, origin="human")],
     "a team's agent": [human(2, RULE, agentName="lead")],
@@ -187,6 +222,10 @@ TYPED: Mapping[str, Sequence[dict[str, Any]]] = {
     "a refusal in a field of its own": called("Bash", REFUSED, toolDenialKind="user-rejected", userFeedback=RULE),
     "an answer": [asked("Ask first", "Not at all"), answered(RULE)],
     "a prompt in an editor": [human(2, RULE, entrypoint="claude-vscode")],
+    "beside what the editor shows": [
+        human(2, [text_block("<ide_opened_file>a.py</ide_opened_file>"), text_block(RULE)])
+    ],
+    "with a picture": [human(2, [{"type": "image", "source": {}}, text_block(RULE)], imagePasteIds=[1])],
     "arguments of a command of ours": [
         human(2, f"<command-message>remember</command-message>\n<command-name>/remember</command-name>\n"
               f"<command-args>{RULE}</command-args>")
@@ -221,7 +260,7 @@ def test_half_a_surrogate_pair_does_not_end_the_sentence(tmp_path: Path) -> None
 
 @pytest.mark.parametrize(("source", "confirmed"), [("cli", True), ("vscode", True), (None, False), ("other", False)])
 def test_codex_names_in_the_header_where_a_person_types(tmp_path: Path, source: str | None, confirmed: bool) -> None:
-    meta = {"type": "session_meta", "payload": {"id": "c-1", "cwd": "/w", "source": source}}
+    meta: dict[str, Any] = {"type": "session_meta", "payload": {"id": "c-1", "cwd": "/w", "source": source}}
     said = {"type": "event_msg", "payload": {"type": "user_message", "message": RULE}}
     (turn,) = open_transcript(write(tmp_path / "rollout-c-1.jsonl", meta, said), host="codex")
     assert (turn.text, turn.confirmed) == (RULE, confirmed)

@@ -1,4 +1,4 @@
-"""A child for tests: prints what its request says, "no JSON" if it says nothing, and exits with the status it names."""
+"""A child for tests: prints the text of its request, "no JSON" by default, and exits with the status in it."""
 
 from __future__ import annotations
 

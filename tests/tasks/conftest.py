@@ -1,4 +1,4 @@
-"""Short paths: the sockets of a state folder then lie inside it, and go with it."""
+"""Short paths, so that the sockets lie inside the state folder and are deleted with it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memoryvault.tests.tasks.support import POLICIES, state_in
 
 @pytest.fixture
 def tmp_path() -> Iterator[Path]:
-    """In the place of pytest's, whose folders are too deep for the name of a UNIX socket."""
+    """Replaces pytest's, whose folders are too deep for the name of a UNIX socket."""
     with tempfile.TemporaryDirectory(prefix="mv-") as folder:
         yield Path(folder)
 
@@ -28,6 +28,6 @@ def state(tmp_path: Path) -> StatePaths:
 
 @pytest.fixture
 def ledger(state: StatePaths) -> Iterator[Ledger]:
-    """The ledger of somebody else: a command, a hook."""
+    """The ledger of another process: a command, a hook."""
     with Ledger(state.queue_db, policies=POLICIES, wakeup=lambda: wake_worker(state.wake_socket)) as ledger:
         yield ledger

@@ -1,4 +1,4 @@
-"""Run where `sys.argv[1]` is a small file system of its own: fills it, works, makes room, works again."""
+"""Run with a small file system at `sys.argv[1]`: fill it, work, make room, work again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared by the tests of the queue: policies of three test kinds, state folders, worker processes."""
+"""Helpers for tests of the queue: policies of three test kinds, state folders, worker processes."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def state_in(folder: Path) -> StatePaths:
 
 
 def wait_until(condition: Callable[[], object], what: str, seconds: float = WAIT_SECONDS) -> None:
-    """Poll until it holds; fail if it does not in time."""
+    """Poll until the condition holds; fail if it does not in time."""
     until = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < until, f"waited {seconds} s in vain until {what}"
@@ -70,7 +70,7 @@ def wait_until(condition: Callable[[], object], what: str, seconds: float = WAIT
 
 
 def make_due(queue_db: str | Path, kind: str, within: float = WAIT_SECONDS) -> None:
-    """As if the jobs of this kind that wait, after a failure say, had waited long enough: at most so many seconds."""
+    """Make waiting jobs of this kind due, as if their delay of at most this many seconds had passed."""
     with closing(sqlite3.connect(queue_db)) as conn, conn:
         (last,) = conn.execute("SELECT max(run_at) FROM job WHERE state = 'queued' AND kind = ?", (kind,)).fetchone()
         assert last is None or last - time.time() < within, f"{kind} waits for {last - time.time():.0f} s"
@@ -84,20 +84,20 @@ def is_alive(pid: int) -> bool:
 
 
 def pid_in(path: Path) -> int:
-    """The pid that a test program wrote, once it has."""
+    """Return the pid that a test program writes, once it has."""
     wait_until(lambda: path.exists() and path.read_text().strip(), f"{path.name} names a pid")
     return int(path.read_text())
 
 
 def only_job(ledger: Ledger) -> Job:
-    """The one job there is."""
+    """Return the only job."""
     (job,) = ledger.list_jobs()
     return job
 
 
 @contextmanager
 def worker_process(state: StatePaths, *arguments: str, kill_point: str | None = None) -> Iterator[forked.Forked]:
-    """A real worker (`worker_program`) in a process group of its own, killed at the end."""
+    """Start a real worker (`worker_program`) in its own process group, killed at the end."""
     env = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
     if kill_point:
         env |= {"MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": kill_point}
@@ -114,6 +114,6 @@ def worker_process(state: StatePaths, *arguments: str, kill_point: str | None = 
 
 
 def run_worker(state: StatePaths, *arguments: str, kill_point: str | None = None) -> tuple[int, str]:
-    """Run a worker to its end; exit status and standard error."""
+    """Run a worker to its end; return exit status and standard error."""
     with worker_process(state, *arguments, kill_point=kill_point) as process:
         return process.wait(WAIT_SECONDS), process.complaint()

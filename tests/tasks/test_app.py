@@ -1,4 +1,4 @@
-"""What passes through huey: JSON, and nothing that is not ours."""
+"""Messages of huey: JSON only, and only our own."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def ran() -> list[Claim]:
 @pytest.fixture
 def huey(tmp_path: Path, ledger: Ledger, ran: list[Claim]) -> Iterator[VaultHuey]:
     huey = VaultHuey(
-        lambda claim, _: ran.append(claim),
+        ran.append,
         ledger=ledger,
         claiming=Claiming(
             Wakeup(tmp_path / "wake.sock"), lambda: "me", lease_seconds=30.0, poll_seconds=0.01, closed=lambda: False

@@ -1,4 +1,4 @@
-"""The model the user has chosen: who it is, what it is given, and what it may cost."""
+"""The model that the user has chosen: which it is, what it receives, and what it may cost."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def ask(settings: Settings, seconds: float = 30.0) -> Completion:
 # ------------------------------------------------------------------------------------------------ who is asked
 
 
-def test_nobody_is_asked_unless_the_settings_file_says_so(sandbox: Sandbox) -> None:
+def test_no_model_is_asked_unless_the_settings_file_says_so(sandbox: Sandbox) -> None:
     assert completer_of(settings_with(sandbox)) is None
     shaped = {
         "MEMORY_REFLECTION_MINER": "openai",
@@ -65,7 +65,7 @@ def test_a_choice_that_cannot_work_is_told_in_a_line(sandbox: Sandbox) -> None:
         completer_of(settings_with(sandbox, miner="openai"))
     with pytest.raises(SettingsError, match="without https"):
         completer_of(settings_with(sandbox, miner="openai", model="m", endpoint="http://example.com/v1"))
-    with pytest.raises(SettingsError, match="is no program"):
+    with pytest.raises(SettingsError, match="is not a program"):
         completer_of(settings_with(sandbox, miner="claude", agent_command="/nonexistent/claude"))
     with pytest.raises(SettingsError, match=r"no codex on PATH: set reflection\.agent_command"):
         completer_of(settings_with(sandbox, {"PATH": "/nonexistent"}, miner="codex"))
@@ -262,7 +262,7 @@ ESTIMATE = BudgetedCompleter.estimate("p" * 300, "", 100)
         (CompletionFailed("turned away", may_have_cost=False), 0),
     ],
 )
-def test_what_is_put_down_is_what_was_used_or_else_the_estimate(
+def test_spending_is_the_usage_or_else_the_estimate(
     tmp_path: Path, outcome: Completion | CompletionFailed, spent: int
 ) -> None:
     book = SpendingBook(tmp_path / "state.db", "research")

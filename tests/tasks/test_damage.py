@@ -1,4 +1,4 @@
-"""A broken or missing queue.db costs no work: the file is kept, the jobs come back."""
+"""A broken or missing queue.db loses no work: the file is kept, the jobs are recreated."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_a_damaged_queue_is_set_aside_and_filled_from_the_markers(state: StatePa
     assert len(kept(state)) == 1, "it is set aside once"
 
 
-# ---- damage that is no UTF-8: the module sqlite3 then fails to decode, and raises no error of SQLite's
+# ---- damage that is not UTF-8: the module sqlite3 then fails to decode, without an error of SQLite
 
 
 def overwrite_text(state: StatePaths, text: bytes, by: bytes) -> None:
@@ -170,7 +170,7 @@ def test_a_rebuilding_that_is_killed_is_done_by_the_next_start(state: StatePaths
 
 
 def spool_job(state: StatePaths, key: str) -> None:
-    """As a hook does that finds the file broken."""
+    """Report the damage like a hook that finds the file broken."""
     line = json.dumps({"kind": "effect", "args": {"key": key}, "unique_key": key})
     Path(state.spool, f"{time.time_ns()}-1.json").write_text(line + "\n")
 

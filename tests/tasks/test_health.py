@@ -1,4 +1,4 @@
-"""The figures of `memory health`, from lines and names."""
+"""Computing the figures of `memory health` from log lines and paths."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_entries_are_counted_by_group_and_what_waits_by_its_folder() -> None:
     active, pending = count_active_paths(paths), count_pending_paths(paths)
     assert active.groups == {"personal-private": 2, "personal-projects": 1}
     assert pending == PendingCounts(proposals=1, questions=0, inbox=1, ideas=1)
-    assert (active.entries, pending.notes) == (3, 3)
+    assert (active.in_use, pending.notes) == (3, 3)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_entries_are_counted_by_group_and_what_waits_by_its_folder() -> None:
         ),
     ],
 )
-def test_what_an_index_holds_is_told_in_parts_that_add_up(paths: tuple[str, ...], said: str) -> None:
+def test_description_of_an_index_adds_up(paths: tuple[str, ...], said: str) -> None:
     """`memory init` counts the entries alone: with one number for all of it a newcomer sees two that disagree."""
     assert describe_notes(paths) == said
 
@@ -139,7 +139,7 @@ def test_what_an_index_holds_is_told_in_parts_that_add_up(paths: tuple[str, ...]
         (0, 0, NOW - DAY, NOW - 9 * DAY, []),
     ],
 )
-def test_it_warns_above_the_limits_and_not_at_them(
+def test_warnings_begin_above_the_limits(
     inbox: int, ideas: int, last: float | None, waiting: float | None, warned: list[str]
 ) -> None:
     found = warnings_of(PendingCounts(proposals=0, questions=0, inbox=inbox, ideas=ideas), last, waiting, [], NOW)

@@ -1,4 +1,4 @@
-"""`memory health` as an object: its sections, and what is told of one that cannot be read."""
+"""`memory health` as an object: its sections, and warnings about unreadable ones."""
 
 from __future__ import annotations
 
@@ -75,8 +75,7 @@ def bed(tmp_path: Path) -> Bed:
 def test_programs_read_the_same_names_in_the_same_order(
     bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name, value in bed.env.items():
-        monkeypatch.setenv(name, value)
+    bed.enter(monkeypatch)
     assert main(["health", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     expected = json.loads(json.dumps(PROGRAMS_READ))
@@ -130,7 +129,7 @@ def test_work_that_nothing_will_begin_is_a_warning(bed: Bed) -> None:
     lock.release()
 
 
-def test_what_finds_no_room_at_a_sessions_start_is_named(bed: Bed) -> None:
+def test_entries_without_room_at_a_sessions_start_are_named(bed: Bed) -> None:
     bed.note("personal-private/_always-load/long.md", "word " * 90, kind="preferences")
     bed.note("personal-private/preferences/short.md", "Keep answers short.", kind="preferences", always_load=True)
     reconcile_now(bed.settings)

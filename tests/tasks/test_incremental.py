@@ -1,4 +1,4 @@
-"""Mining a session while it grows: each turn is read once, whatever the session's size, and in flat memory."""
+"""Mining a growing session: each turn is read once, whatever the session's size, in constant memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ IO = Path("/proc/self/io")
 
 @dataclass
 class Growing:
-    """A transcript to which turns are appended, mined after each, as Stop has it done."""
+    """A transcript that grows by turns and is mined after each, as after a Stop hook."""
 
     path: Path
     marker: Marker

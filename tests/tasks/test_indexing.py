@@ -1,4 +1,4 @@
-"""What the jobs that keep the index in step tell of what they cannot do."""
+"""What the indexing jobs log when they cannot do their work."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_model_that_is_named_and_not_here_is_told_once(settings: Settings, cap
     assert len(told(caplog, "goes on answering")) == 1
 
 
-def test_what_comes_back_is_told_again(caplog: pytest.LogCaptureFixture) -> None:
+def test_returning_condition_is_logged_again(caplog: pytest.LogCaptureFixture) -> None:
     log = logging.getLogger("memoryvault.tests.lasting")
     condition = Lasting(log)
     for message in ("no disk", "no disk", "no model"):
@@ -76,7 +76,7 @@ def test_what_comes_back_is_told_again(caplog: pytest.LogCaptureFixture) -> None
 
 
 def test_a_damaged_index_is_filled_again_whoever_found_it(settings: Settings) -> None:
-    """Who opens it to embed or to look has set it aside: that it is empty then is nobody's error any more."""
+    """A process that opens it to embed or search may have set it aside; the empty index causes no further error."""
     Path(settings.state.index_db).write_bytes(b"this is no database at all\n" * 400)
     with open_index(settings) as index:
         assert index.files() == {}
@@ -90,7 +90,7 @@ def test_a_damaged_index_is_filled_again_whoever_found_it(settings: Settings) ->
 
 
 def test_a_worker_that_watches_begins_with_a_walk(settings: Settings) -> None:
-    """What was edited while none ran is found by it, not half an hour later."""
+    """Edits made while no worker ran are found at its start, not half an hour later."""
     Worker(WorkerContext(settings.state, schedules=()), {"index.reconcile": lambda job: {}}).run_until_idle(60.0)
     watched = WatchedVault(settings.required_vault_path)
     with open_ledger(settings) as ledger:
@@ -102,7 +102,7 @@ def test_a_worker_that_watches_begins_with_a_walk(settings: Settings) -> None:
 def test_the_days_of_a_process_that_runs_on_follow_the_machine_into_another_time_zone(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The console, and the server of an agent, run for months and date what is decided there."""
+    """The console and an agent's server run for months and date the decisions made there."""
     store, days = vault_store(settings), []
     try:
         for zone in ("Pacific/Kiritimati", "Pacific/Pago_Pago"):  # They are 25 hours apart.

@@ -1,4 +1,4 @@
-"""`memory jobs list` and `memory jobs schedule`, as a user runs them."""
+"""`memory jobs list` and `memory jobs schedule` for a user."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_schedules_have_last_and_next_times_and_can_be_run_paused_and_resumed(sa
 
 
 @pytest.mark.slow
-def test_who_waits_for_another_worker_is_told_who_did_the_work(tmp_path: Path) -> None:
+def test_waiting_for_another_worker_tells_that_it_did_the_work(tmp_path: Path) -> None:
     sandbox = ForkedSandbox(tmp_path)
     sandbox.memory("jobs", "list")
     with sandbox.process("service", "worker"):

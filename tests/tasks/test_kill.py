@@ -114,7 +114,7 @@ def test_a_second_signal_ends_the_wait_and_the_job_is_given_back(state: StatePat
     assert (only_job(ledger).state, only_job(ledger).attempt) == ("queued", 0)
 
 
-def test_of_two_workers_started_at_once_one_works(state: StatePaths, ledger: Ledger) -> None:
+def test_one_of_two_workers_started_at_once_runs(state: StatePaths, ledger: Ledger) -> None:
     for number in range(20):
         ledger.enqueue("effect", {"key": f"{number:02}"})
     with worker_process(state, "--forever") as first, worker_process(state, "--forever") as second:
@@ -148,7 +148,7 @@ def test_a_stopped_worker_is_replaced_and_its_late_result_is_dropped(state: Stat
     assert [entry["outcome"] for entry in job.history] == ["lost", "done"]
 
 
-def test_who_waits_for_another_worker_takes_its_place_when_it_is_killed(state: StatePaths, ledger: Ledger) -> None:
+def test_waiting_worker_takes_over_when_the_other_is_killed(state: StatePaths, ledger: Ledger) -> None:
     ledger.enqueue("effect", {"key": "a"})
     with worker_process(state, "--forever", "--slow", "30") as first:
         wait_until(lambda: attempts(state) == 1, "the first worker is at it")

@@ -1,4 +1,4 @@
-"""A project that was left out by its file `.memoryvault` after a session in it had begun."""
+"""A project that its file `.memoryvault` excludes after a session in it had begun."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.hurried]
 
 
 @pytest.mark.parametrize("left_out", [False, True])
-def test_what_a_session_said_in_it_is_not_mined_nor_waited_for(tmp_path: Path, left_out: bool) -> None:
+def test_session_of_an_excluded_project_is_not_mined(tmp_path: Path, left_out: bool) -> None:
     sandbox = Sandbox(tmp_path)
     project = tmp_path / "home" / "secret"
     (project / ".git").mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""The sweep asks for what was not mined, and not again and again for what can't be."""
+"""The sweep enqueues sessions that are not mined, but not again and again those that cannot be."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def run_one(ledger: Ledger, kind: str, handler: Handler) -> None:
 
 
 def swept(ledger: Ledger, sweep: Handler) -> int:
-    """How many sessions wait to be mined after a sweep."""
+    """Return how many sessions wait to be mined after a sweep."""
     ledger.enqueue("recover.orphans")
     run_one(ledger, "recover.orphans", sweep)
     return len(ledger.list_jobs(["queued"], kind="reflect.session"))

@@ -1,4 +1,4 @@
-"""Full disk, read-only folder, a stopped machine, a held lock, thousands of jobs: said in a line, nothing lost."""
+"""Full disk, read-only folder, a stopped machine, a held lock, thousands of jobs: one line, nothing lost."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_when_the_disk_is_full_an_enqueue_is_refused_whole_and_what_was_accepted
 def test_a_worker_whose_state_folder_is_deleted_says_so_and_leaves_without_making_it_again(
     state: StatePaths, ledger: Ledger, busy: bool
 ) -> None:
-    """Exit status 0: who runs it as a service starts it once more, and that one makes a whole folder."""
+    """Exit status 0: a service manager starts it again, and the new worker creates a complete folder."""
     if busy:
         ledger.enqueue("effect", {"key": "one"})
     with worker_process(state, "--forever", "--slow", "30" if busy else "0") as process:
@@ -147,7 +147,7 @@ def test_a_job_of_a_kind_and_with_arguments_of_another_version_is_kept_as_dead(
             conn.execute("INSERT INTO job (kind, args, run_at, created_at) VALUES (?, ?, 1.0, 1.0)", (kind, args))
     assert run_worker(state)[0] == 0
     assert [(job.state, job.error) for job in reversed(ledger.list_jobs())] == [
-        ("dead", "this version knows no job kind 'telepathy'"),
+        ("dead", "this version has no job kind 'telepathy'"),
         ("dead", "arguments are not JSON: Expecting value: line 1 column 1 (char 0)"),
         ("dead", "effect: unknown argument 'sesion'"),
     ]

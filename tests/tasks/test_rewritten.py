@@ -1,4 +1,4 @@
-"""Transcripts that the host rewrites: it takes back an answer that broke off, and the file is shorter then."""
+"""Transcripts that the host shortens by removing an answer that broke off."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def line(record: Mapping[str, Any]) -> bytes:
 
 
 def cut_back(session: Growing, data: bytes) -> None:
-    """As the host does it: everything from here on is written anew."""
+    """Rewrite the transcript from here on, as the host does."""
     whole = session.path.read_bytes()
     assert whole.endswith(data)
     session.path.write_bytes(whole.removesuffix(data))
@@ -32,7 +32,7 @@ RULE = "always lint before you commit"
 
 @pytest.mark.parametrize("before", [b"", ASKED, ASKED + ANSWERED], ids=["nothing", "a prompt", "an answer"])
 @pytest.mark.parametrize("more", [0, 300, 3000], ids=["shorter", "straddling", "longer"])
-def test_what_is_said_after_an_answer_was_taken_back_is_mined(tmp_path: Path, before: bytes, more: int) -> None:
+def test_text_after_a_rewound_answer_is_mined(tmp_path: Path, before: bytes, more: int) -> None:
     session = Growing.at(tmp_path / "s.jsonl")
     session.append(before + BROKEN_OFF)
     session.mine()

@@ -1,4 +1,4 @@
-"""queue.db: made once, whoever comes first; never written by what does not know it."""
+"""queue.db is created once by concurrent processes, and never written by a version that does not know its schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who reads a session: the model in the recall service while it answers, n-grams otherwise."""
+"""The reader of a session: the model in the recall service while it answers, n-grams otherwise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is still to be mined is read off the markers."""
+"""The markers tell which sessions are still to be mined."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_a_crashed_session_is_found_and_a_finished_one_is_put_away(tmp_path: Pat
 
 
 def test_a_session_under_a_clock_a_year_ahead_is_found_once_that_is_set_right(tmp_path: Path) -> None:
-    """Its host was killed: no hook comes any more. It counts as silent from the day on which it was seen."""
+    """Its host was killed, so no hook comes any more. It counts as silent from the day on which it was seen."""
     a_year = 365 * 86_400.0
     _session(tmp_path, "crashed", event_age=-a_year, text_age=-a_year)
     _session(tmp_path, "finished", event_age=-a_year, text_age=4600, offset=3)
@@ -145,7 +145,7 @@ def test_a_session_whose_transcript_was_moved_is_mined_where_it_is_now(
     assert marker == Marker("moved", transcript=str(new), host=host, offset=3, resume=0)
 
 
-def test_what_was_mined_while_the_new_place_was_looked_for_is_not_mined_again(tmp_path: Path) -> None:
+def test_text_mined_during_the_search_for_a_moved_transcript_is_not_mined_again(tmp_path: Path) -> None:
     markers, projects = tmp_path / "markers", tmp_path / "projects"
     markers.mkdir()
     new = projects / "-home-dev-store" / "moved.jsonl"

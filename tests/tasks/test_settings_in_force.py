@@ -1,4 +1,4 @@
-"""Settings that change under a worker: what was switched off or not consented to any more holds for it, too."""
+"""Settings that change under a running worker apply to it, too: switching off, and withdrawn consent."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .test_worker import context, nothing, run, serving
 
 
 def write_config(sandbox: Sandbox, text: str) -> None:
-    """As an editor does it: another file in its place."""
+    """Replace the file, as an editor does."""
     written = sandbox.root / "config.toml.new"
     written.write_text(text, "utf-8")
     os.utime(written, (time.time(), time.time()))
@@ -91,7 +91,7 @@ def test_a_file_that_is_empty_while_it_is_saved_changes_nothing(tmp_path: Path) 
     assert in_force.have_changed()
 
 
-def test_what_is_taken_is_what_the_file_says_by_then(sandbox: Sandbox) -> None:
+def test_latest_content_of_the_settings_file_is_used(sandbox: Sandbox) -> None:
     in_force = SettingsInForce(load_settings(sandbox.environment))
     write_config(sandbox, "[memory]\nenabled = false\n")
     assert in_force.have_changed()

@@ -1,4 +1,4 @@
-"""A budget holds through crashes, retries and processes that spend at once."""
+"""Budgets hold through crashes, retries and concurrent processes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def state_db(tmp_path: Path) -> Path:
     return tmp_path / "state" / "state.db"
 
 
-def test_what_fits_is_reserved_and_what_does_not_is_refused_whole(state_db: Path) -> None:
+def test_amounts_are_reserved_completely_or_refused(state_db: Path) -> None:
     book = SpendingBook(state_db, "mining")
     book.reserve("s1", {"tokens": 700}, CAPS)
     with pytest.raises(BudgetRefused, match="1000 tokens per subject allowed, 700 used, 400 more wanted"):
@@ -213,7 +213,7 @@ def test_a_file_that_was_set_aside_while_another_waited_is_made_for_this_user_al
     assert stat.S_IMODE(state_db.stat().st_mode) == 0o600
 
 
-def test_whoever_was_stopped_with_a_damaged_file_open_stops_nobody_else(
+def test_stopped_process_with_a_damaged_file_open_blocks_no_other(
     state_db: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(damage, "LOCK_SECONDS", 0.1)

@@ -1,4 +1,4 @@
-"""What hooks could not put into queue.db gets there later."""
+"""Jobs that hooks could not put into queue.db are enqueued later."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_files_become_jobs_oldest_first(tmp_path: Path, spool: Spool, ledger: Le
     assert spool.ingest() == Ingested(0, 0)
 
 
-def test_what_cannot_be_enqueued_is_kept_as_dead(tmp_path: Path, spool: Spool, ledger: Ledger) -> None:
+def test_file_that_cannot_be_enqueued_becomes_a_dead_job(tmp_path: Path, spool: Spool, ledger: Ledger) -> None:
     (tmp_path / "spool" / "1-1.json").write_bytes(b'{"kind": \xff')
     drop(tmp_path, "2-1.json", {"kind": "gone", "args": {}})
     drop(tmp_path, "3-1.json", {"kind": "effect", "args": {"key": 7}})

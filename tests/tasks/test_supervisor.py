@@ -1,4 +1,4 @@
-"""Children end at their deadline, with their parent and with their group, whatever they do."""
+"""Children end at their deadline, with their parent, and with their group."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_a_loop_in_c_ends_at_the_deadline() -> None:
     assert time.monotonic() - started < 3 * patience()
 
 
-def test_what_a_child_leaves_behind_is_killed_with_its_group(tmp_path: Path) -> None:
+def test_processes_left_by_a_child_are_killed(tmp_path: Path) -> None:
     pid_file = tmp_path / "grandchild"
     result = run(FAMILY, str(pid_file))
     assert (result.ended, result.returncode) == ("exited", 0)

@@ -1,4 +1,4 @@
-"""How patient a worker is: nobody chooses it, tests of real processes shorten it."""
+"""The worker's time limits: no setting changes them, tests of real processes shorten them."""
 
 from __future__ import annotations
 

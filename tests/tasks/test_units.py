@@ -1,4 +1,4 @@
-"""The worker as a service of the login: what is written, what the manager is told, and that it can be undone."""
+"""The worker as a service of the login: the files written, the manager's commands, and their removal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memoryvault.tasks.queue.units import LaunchAgent, ServiceManagerUnavailable
 
 
 class Machine:
-    """A home, and a stand-in for the manager's command that notes what it is told."""
+    """A home, and a stand-in for the manager's command that records its arguments."""
 
     def __init__(self, root: Path) -> None:
         self.home = root / "home"

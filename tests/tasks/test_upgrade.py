@@ -1,4 +1,4 @@
-"""Old and new versions side by side: the older one gives way, in one line."""
+"""Old and new versions side by side: the older one leaves, with one line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What grows is cut, what is old goes, and nothing else."""
+"""Logs are rotated and old files deleted, and nothing else."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_leftovers_of_snapshots_go_too(state: StatePaths) -> None:
     assert [path.exists() for path in kept + gone] == [True] * 2 + [False] * 2
 
 
-def test_what_was_found_about_an_idea_that_nobody_looks_up_any_more_goes(state: StatePaths) -> None:
+def test_findings_about_an_abandoned_idea_are_deleted(state: StatePaths) -> None:
     """Of one that was deleted or promoted while it waited for the network: it quotes the user's own notes."""
     research = Path(state.cache) / "research"
     waiting, left = research / "1", research / "2"

@@ -1,4 +1,4 @@
-"""The worker's own socket: a hint to look for work, whoever rings and whatever is said."""
+"""The worker's socket is only a hint to look for work, whoever sends to it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _done(ledger: Ledger) -> set[int]:
 
 @pytest.mark.slow
 def test_a_datagram_wakes_the_worker_and_does_nothing_else(state: StatePaths) -> None:
-    """But one that names a newer version, which has it make room: that is how an upgrade takes over."""
+    """Except one that names a newer version: the worker leaves for it, which is how an upgrade takes over."""
     setting = WorkerContext(state, poll_seconds=30.0, policies=POLICIES, schedules=())
     with Ledger(state.queue_db, policies=POLICIES) as ledger, serving(setting, {"effect": nothing}):
         for words in NONSENSE:

@@ -1,4 +1,4 @@
-"""The worker in this process: huey's consumer with real threads, handlers of the tests."""
+"""The worker in this process: huey's consumer with real threads, and handlers of the tests."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import errno
 import json
 import os
 import signal
-import statistics
 import sys
 import threading
 import time
@@ -23,11 +22,10 @@ from memoryvault.runtime.layout import StatePaths
 from memoryvault.runtime.process_lock import ProcessLock
 from memoryvault.schedules.table import Schedule
 from memoryvault.tasks.queue.job import Dead, Handler, Postpone, Retry, RunningJob
-from memoryvault.tasks.queue.kinds import Json, KindPolicy
+from memoryvault.tasks.queue.kinds import Json
 from memoryvault.tasks.queue.ledger import Ledger
 from memoryvault.tasks.queue.progress import RunProgress
 from memoryvault.tasks.queue.worker import RunReport, Service, Worker, WorkerContext, WorkerRunning
-from memoryvault.tests.support.hurry import patience
 from memoryvault.tests.tasks.support import POLICIES, is_alive, only_job, pid_in, wait_until
 
 
@@ -73,7 +71,7 @@ def raising(error: BaseException) -> Handler:
     return handler
 
 
-def test_it_runs_all_that_is_due_and_what_comes_of_it(state: StatePaths, ledger: Ledger) -> None:
+def test_worker_runs_all_due_jobs_and_their_follow_ups(state: StatePaths, ledger: Ledger) -> None:
     order: list[Json] = []
 
     def handler(job: RunningJob) -> Mapping[str, Json]:
@@ -91,7 +89,7 @@ def test_it_runs_all_that_is_due_and_what_comes_of_it(state: StatePaths, ledger:
     assert [job.history[0]["result"] for job in ledger.list_jobs(["done"])] == [{"files": 1}] * 3
 
 
-def test_it_can_run_what_waits_for_a_quiet_period(state: StatePaths, ledger: Ledger) -> None:
+def test_worker_can_run_jobs_in_their_quiet_period(state: StatePaths, ledger: Ledger) -> None:
     ledger.enqueue("effect", {"key": "quiet"}, delay_seconds=90)
     ledger.enqueue("effect", {"key": "far"}, delay_seconds=9000)
     report = run(state, nothing, delayed=100.0)
@@ -166,10 +164,10 @@ def test_jobs_that_nobody_can_run_are_kept_as_dead(state: StatePaths, ledger: Le
         conn.execute("""UPDATE job SET args = '{"key":1}' WHERE id = ?""", (ids[2],))
     assert run(state, nothing).dead == 4
     errors = [job.error or "" for job in reversed(ledger.list_jobs(["dead"]))]
-    assert errors[0] == "this version knows no job kind 'gone'"
+    assert errors[0] == "this version has no job kind 'gone'"
     assert errors[1].startswith("arguments are not JSON")
     assert errors[2] == "effect: key is not a text: '1'"
-    assert errors[3] == "this version knows no job kind 'single'"
+    assert errors[3] == "this version has no job kind 'single'"
 
 
 def test_a_result_that_is_not_json_does_not_undo_the_effect(state: StatePaths, ledger: Ledger) -> None:
@@ -221,7 +219,7 @@ def test_a_second_worker_is_refused_in_one_line_and_waits_when_told_to_become_id
         assert only_job(ledger).state == "done"
 
 
-def test_whoever_waits_is_told_what_is_done_and_what_is_left(state: StatePaths, ledger: Ledger) -> None:
+def test_progress_tells_what_is_done_and_what_is_left(state: StatePaths, ledger: Ledger) -> None:
     told: list[RunProgress] = []
     go_on = threading.Event()
 
@@ -309,7 +307,7 @@ def test_when_it_must_leave_running_children_are_stopped_and_jobs_given_back(
     assert job.history[0]["outcome"] == "released"
 
 
-def test_it_drains_what_runs_before_it_leaves(state: StatePaths, ledger: Ledger) -> None:
+def test_worker_drains_running_jobs_before_it_leaves(state: StatePaths, ledger: Ledger) -> None:
     started = threading.Event()
 
     def handler(job: RunningJob) -> None:
@@ -370,24 +368,6 @@ def test_nothing_is_left_behind(state: StatePaths, ledger: Ledger) -> None:
     assert ProcessLock(state.worker_lock).acquire()
 
 
-@pytest.mark.hurried
-def test_a_job_starts_within_milliseconds_of_its_enqueue(state: StatePaths, ledger: Ledger) -> None:
-    started: dict[int, float] = {}
-
-    def handler(job: RunningJob) -> None:
-        started[job.id] = time.perf_counter()
-
-    def latency() -> float:
-        before = time.perf_counter()
-        job_id = ledger.enqueue("effect")
-        wait_until(lambda: job_id in started, "the job has started")
-        return started[job_id] - before
-
-    # Without the datagram the median would be half the poll, 2.5 s.
-    with serving(replace(context(state), poll_seconds=5.0 * patience()), {"effect": handler}):
-        assert statistics.median(latency() for _ in range(15)) < 0.1 * patience()
-
-
 def test_work_goes_on_after_the_file_was_locked(
     state: StatePaths, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -408,21 +388,3 @@ def test_work_goes_on_after_the_file_was_locked(
         for job in (job_id, second):
             wait_until(lambda job=job: ledger.get(job).state == "done", "it is done")  # type: ignore[misc]
     assert [job.attempt for job in ledger.list_jobs()] == [1, 1]
-
-
-def limits() -> Mapping[str, KindPolicy]:
-    """Policies for the rate of no-op jobs."""
-    return {"effect": replace(POLICIES["effect"], concurrency=8)}
-
-
-def test_many_jobs_run_once_each_in_two_threads(state: StatePaths, ledger: Ledger) -> None:
-    ran: list[int] = []
-    for key in range(300):
-        ledger.enqueue("effect", {"key": str(key)}, unique_key=str(key)) if key % 3 else ledger.enqueue("single")
-    setting = replace(context(state), policies={**POLICIES, **limits()})
-    report = Worker(
-        setting,
-        {"effect": lambda job: ran.append(job.id), "single": lambda job: ran.append(job.id)},
-    ).run_until_idle(60.0)
-    assert report.done == 300
-    assert sorted(ran) == sorted(job.id for job in ledger.list_jobs(most=1000))

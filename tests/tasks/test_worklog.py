@@ -1,4 +1,4 @@
-"""The log of a worker that runs for months: what becomes of its stderr is no reason to stop a job."""
+"""The log of a worker that runs for months: a lost stderr does not stop a job."""
 
 from __future__ import annotations
 

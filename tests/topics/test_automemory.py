@@ -83,6 +83,18 @@ def test_a_comment_of_any_length_is_left_out() -> None:
     assert block.endswith("\n\n- [A](a.md) — x\n</auto-memory>")
 
 
+def test_a_comment_that_ends_beyond_what_was_read_is_left_out() -> None:
+    opened = "- [A](a.md)\n<!-- cut\n" + "words of a comment\n" * 1000
+    block = render_index_block(opened, "/v/MEMORY.md", 1, is_whole=False)
+    assert "- [A](a.md)" in block
+    assert "cut" not in block.replace("truncated", "")
+    assert "words of a comment" not in block
+    assert "words of a comment" in render_index_block(opened, "/v/MEMORY.md", 1)
+    closed = render_index_block("- [A](a.md)\n<!-- b -->\n- [C](c.md)\n", "/v/MEMORY.md", 1, is_whole=False)
+    assert "- [C](c.md)" in closed
+    assert "-->" not in closed
+
+
 def test_the_block_names_its_file_and_counts_topics() -> None:
     assert render_index_block("", "/v/M.md", 0) == ""
     block = render_index_block("- [A](a.md) — x\n", '/v/"M".md', 3).split("\n")

@@ -31,6 +31,11 @@ NEW = (
     "---\nname: uitest-timeouts\ndescription: Five seconds on Windows\nmetadata: \n  node_type: memory\n"
     f"  type: user\n  originSessionId: s-2\n---\n\nNever more. {TOKEN}\n"
 )
+BRING_IN = (
+    "import os\nfrom memoryvault.runtime.settings import load_settings\n"
+    "from memoryvault.services.indexing import vault_store\nfrom memoryvault.services.importing import HostMemory\n"
+    "s = load_settings(os.environ); HostMemory(s, vault_store(s)).bring_in()\n"
+)
 
 
 @pytest.fixture
@@ -196,7 +201,7 @@ def test_notes_of_one_name_on_two_machines_are_two_copies(bed: Bed, notes: Path)
     assert sorted("laptop" in text for text in bed.files().values()) == [False, True]
 
 
-def test_what_was_edited_while_the_state_was_lost_is_looked_for_once(
+def test_copies_edited_while_the_state_was_lost_are_searched_once(
     bed: Bed, notes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (notes / "a.md").write_text(OLD)
@@ -215,7 +220,7 @@ def test_what_was_edited_while_the_state_was_lost_is_looked_for_once(
     assert before
 
 
-def test_what_is_no_note_and_whose_project_nobody_knows(bed: Bed, notes: Path, tmp_path: Path) -> None:
+def test_files_that_are_not_notes_or_have_no_known_project(bed: Bed, notes: Path, tmp_path: Path) -> None:
     (tmp_path / "secret.md").write_text("secret")
     (notes / "link.md").symlink_to(tmp_path / "secret.md")
     unknown = tmp_path / "claude" / "projects" / "-gone" / "memory"
@@ -236,33 +241,19 @@ def test_a_dry_run_writes_nothing_and_an_undo_takes_it_back(bed: Bed, notes: Pat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("point", ["journal-pending", "journal-applied", "journal-recorded", "host-memory-written"])
+@pytest.mark.parametrize("point", ["journal-pending", "journal-applied", "journal-recorded"])
 def test_an_import_that_is_killed_is_done_once(bed: Bed, notes: Path, point: str) -> None:
     for name in ("a.md", "b.md"):
         (notes / name).write_text(OLD)
-    code = (
-        "import os\nfrom memoryvault.runtime.settings import load_settings\n"
-        "from memoryvault.services.indexing import vault_store\nfrom memoryvault.services.importing import HostMemory\n"
-        "s = load_settings(os.environ); HostMemory(s, vault_store(s)).bring_in()\n"
-    )
-    assert bed.run_python(code, point) == -signal.SIGKILL
-    assert bed.run_python(code) == 0
+    assert bed.run_python(BRING_IN, point) == -signal.SIGKILL
+    assert bed.run_python(BRING_IN) == 0
     assert len(bed.files()) == 2
     (notes / "a.md").write_text(OLD + "More.\n")
     assert results(bed) == {"a.md": "updated", "b.md": "unchanged"}
 
 
-BRING_IN = (
-    "import os\nfrom memoryvault.runtime.settings import load_settings\n"
-    "from memoryvault.services.indexing import vault_store\nfrom memoryvault.services.importing import HostMemory\n"
-    "s = load_settings(os.environ); HostMemory(s, vault_store(s)).bring_in()\n"
-)
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "point", ["host-memory-intended", "journal-pending", "journal-applied", "journal-recorded", "host-memory-written"]
-)
+@pytest.mark.parametrize("point", ["journal-pending", "journal-applied", "journal-recorded"])
 @pytest.mark.parametrize("again", [OLD, OLD + "More.\n", OLD + "Even more.\n"], ids=["back", "same", "other"])
 def test_after_a_killed_update_the_copy_is_still_followed(bed: Bed, notes: Path, point: str, again: str) -> None:
     (notes / "a.md").write_text(OLD)
@@ -277,7 +268,7 @@ def test_after_a_killed_update_the_copy_is_still_followed(bed: Bed, notes: Path,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("point", ["host-memory-intended", "host-memory-written"])
+@pytest.mark.parametrize("point", ["journal-pending", "journal-recorded"])
 def test_a_note_that_grew_after_its_first_import_was_killed_is_followed(bed: Bed, notes: Path, point: str) -> None:
     (notes / "a.md").write_text(OLD)
     assert bed.run_python(BRING_IN, point) == -signal.SIGKILL
@@ -290,7 +281,7 @@ def test_a_note_that_grew_after_its_first_import_was_killed_is_followed(bed: Bed
 @pytest.mark.slow
 def test_a_first_import_that_was_killed_and_whose_note_is_gone_leaves_nothing(bed: Bed, notes: Path) -> None:
     (notes / "a.md").write_text(OLD)
-    assert bed.run_python(BRING_IN, "host-memory-intended") == -signal.SIGKILL
+    assert bed.run_python(BRING_IN, "journal-pending") == -signal.SIGKILL
     (notes / "a.md").unlink()
     bring_in(bed)
     assert (bed.files(), results(bed)) == ({}, {})
@@ -299,7 +290,7 @@ def test_a_first_import_that_was_killed_and_whose_note_is_gone_leaves_nothing(be
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("point", ["journal-pending", "journal-applied", "host-memory-archived"])
+@pytest.mark.parametrize("point", ["journal-pending", "journal-applied", "journal-recorded"])
 @pytest.mark.parametrize("is_back", [True, False])
 def test_after_a_killed_removal_the_note_comes_back_with_the_hosts(
     bed: Bed, notes: Path, point: str, is_back: bool

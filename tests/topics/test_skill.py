@@ -1,4 +1,4 @@
-"""The protocol that the plugin ships says what the code does."""
+"""The protocol that the plugin ships matches the code."""
 
 from __future__ import annotations
 
@@ -33,29 +33,29 @@ def test_every_command_in_it_is_one(command: str) -> None:
     assert args.command == "vault topics"
 
 
-def test_it_names_every_action_and_no_other() -> None:
+def test_skill_names_every_action_and_no_other() -> None:
     assert {shlex.split(command)[3] for command in COMMANDS} == set(ACTIONS) - {"import"}, (
         "importing is the user's business"
     )
 
 
-def test_it_names_the_four_types_and_no_other() -> None:
+def test_skill_names_the_four_types_and_no_other() -> None:
     table = TEXT.split("## The four types")[1].split("##")[0]
     assert tuple(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == TYPES
 
 
-def test_it_has_the_parts_of_a_protocol_and_the_limits_in_force() -> None:
+def test_skill_has_the_parts_of_a_protocol_and_the_current_limits() -> None:
     headings = re.findall(r"^## (.+)$", TEXT, re.MULTILINE)
     assert headings == ["When to read", "When to write", "The four types", "What not to write"]
     assert f"first {INDEX_LINES} lines ({INDEX_BYTES // 1000} KB)" in TEXT
     assert "<auto-memory>" in TEXT
 
 
-def test_what_the_block_tells_the_agent_to_run_is_a_command() -> None:
+def test_command_named_in_the_block_exists() -> None:
     arguments = shlex.split(READ_COMMAND)[1:]
     assert build_parser(arguments).parse_args(arguments).action == "read"
 
 
-def test_it_is_shipped() -> None:
+def test_skill_is_shipped() -> None:
     shipped = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]["package-data"]
     assert "plugin/skills/memory/*.md" in shipped["memoryvault"]

@@ -1,4 +1,4 @@
-"""Topics: a file and its line, changed together."""
+"""Topics: a file and its index line, changed together."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_secrets_and_people_go(bed: Bed) -> None:
         {"body": "x" * 100_001},
     ],
 )
-def test_what_is_no_topic_is_refused(bed: Bed, wrong: dict[str, object]) -> None:
+def test_invalid_topic_is_refused(bed: Bed, wrong: dict[str, object]) -> None:
     with pytest.raises(UsageError):
         write(bed, "deploy", **wrong)  # type: ignore[arg-type]  # wrong on purpose
     assert bed.files() == {}
@@ -219,8 +219,7 @@ def test_a_file_that_can_not_be_read_stands_in_nobodys_way_and_lint_names_it(bed
 def test_the_command_from_end_to_end(
     bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name, value in bed.env.items():
-        monkeypatch.setenv(name, value)
+    bed.enter(monkeypatch)
 
     def memory(*arguments: str) -> tuple[int, str]:
         code = main(["vault", "topics", *arguments, "--project", "shop"])
@@ -248,7 +247,6 @@ def test_the_command_from_end_to_end(
 @pytest.mark.parametrize(
     "point",
     [
-        "topics-planned",
         "journal-pending",
         "vault-before-rename",
         "journal-applied",

@@ -49,16 +49,6 @@ def test_all_fields_of_the_design_are_read() -> None:
         entry.kind = "x"
 
 
-def test_the_columns_of_the_index_come_from_the_header() -> None:
-    entry = entry_of(
-        "kind: decision\nstatus: active\ncreated: 2026-07-06\ntags: [architecture]\n"
-        "group: projects/agentm/decisions\nslug: note"
-    )
-    assert (entry.kind, entry.status, entry.project) == ("decision", "active", "agentm")
-    assert entry.group == "projects/agentm/decisions"
-    assert entry.tags == ("architecture",)
-
-
 @pytest.mark.parametrize(
     ("path", "header", "project"),
     [

@@ -6,12 +6,10 @@ import pytest
 
 from memoryvault.runtime.function_words import foreign_function_words
 
-ENGLISH = frozenset({"the", "is", "what", "when", "do", "we", "a", "to", "in", "on", "no", "not", "war", "who"})
-
 
 def content_of(prompt: str) -> list[str]:
     words = "".join(letter if letter.isalnum() else " " for letter in prompt.lower()).split()
-    ignored = foreign_function_words(words, ENGLISH)
+    ignored = foreign_function_words(words)
     return [word for word in words if word not in ignored]
 
 

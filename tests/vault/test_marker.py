@@ -163,14 +163,6 @@ def test_a_damaged_offset_reads_the_session_again_from_the_start(tmp_path: Path,
     assert marker.offset == 0
 
 
-def test_a_marker_of_the_first_version_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "session-id-abc.start"
-    path.write_text("session_id: abc\nstarted_at: 2026-07-01T10:00:00Z\ntranscript: /elsewhere/c.jsonl\n")
-    marker = read_marker(str(path))
-    assert marker is not None
-    assert (marker.transcript, marker.source, marker.offset) == ("/elsewhere/c.jsonl", "unknown", 0)
-
-
 ANY_TEXT = st.text(st.characters(), max_size=200)
 
 

@@ -9,6 +9,7 @@ import pytest
 from memoryvault.hooks.entryfile import EntryFile
 from memoryvault.runtime.layout import is_conflict_copy
 from memoryvault.vault.entry import parse_entry
+from memoryvault.vault.frontmatter import find_fault
 from memoryvault.vault.listing import list_notes
 
 MERGE = "<<<<<<< HEAD\n{}\n=======\n{}\n>>>>>>> origin/main\n"
@@ -58,8 +59,24 @@ def test_a_status_counts_though_another_line_is_broken(status: str, broken: str)
         assert read(f"---\n{header}---\n\nText.\n") == status
 
 
-def test_a_status_that_cannot_be_read_does_not_count_as_active() -> None:
-    assert read("---\nstatus: |\n  dismissed\ntitle: a: b\n---\n\nText.\n") == "unreadable"
+@pytest.mark.parametrize(
+    "header", ["status: |\n  dismissed\ntitle: a: b", 'status: "archived\ntags: [a]', "kind: fix\nstatus:dismissed"]
+)
+def test_a_status_that_cannot_be_read_does_not_count_as_active(header: str) -> None:
+    text = f"---\n{header}\n---\n\nText.\n"
+    assert read(text) == "unreadable"
+    assert find_fault(text) is not None
+
+
+@pytest.mark.parametrize("text", ["---\nkind: fix\nstatus: dismissed\n\nText.\n", "---\nstatus: active\nText."])
+def test_a_note_whose_header_is_not_closed_is_not_in_use(text: str) -> None:
+    assert read(text) == "unreadable"
+    assert find_fault(text) == (1, "---")
+
+
+@pytest.mark.parametrize("text", ["---\nText.\n", "---\n\nstatus: a word of the text\n"])
+def test_a_line_across_the_page_begins_no_header(text: str) -> None:
+    assert read(text) == "active"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from memoryvault.runtime.errors import VaultUnavailable
-from memoryvault.vault.entry import Entry, fingerprint
+from memoryvault.vault import store as store_module
+from memoryvault.vault.entry import Entry, fingerprint, parse_entry
 from memoryvault.vault.registry import find_by_fingerprint, find_by_fingerprints
 from memoryvault.vault.scrubbed import Scrubbed
 from memoryvault.vault.store import VaultStore
@@ -78,12 +79,11 @@ def test_thousands_of_files_are_skimmed_without_parsing_them(
     for number in range(300):
         (folder / f"n{number}.md").write_text(f"---\nkind: fix\nfingerprint: {fingerprint(str(number))}\n---\n")
     parsed: list[str] = []
-    read = store.read
 
-    def read_and_note(path: str) -> Entry:
+    def parse_and_note(path: str, data: bytes) -> Entry:
         parsed.append(path)
-        return read(path)
+        return parse_entry(path, data)
 
-    monkeypatch.setattr(store, "read", read_and_note)
+    monkeypatch.setattr(store_module, "parse_entry", parse_and_note)
     assert len(find_by_fingerprint(store, fingerprint("17"))) == 1
     assert parsed == ["personal-private/fix/n17.md"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import tomllib
 from pathlib import Path
@@ -237,12 +236,6 @@ def test_variables_are_unique_and_named_alike() -> None:
     variables = [row.variable for row in SETTINGS if row.variable]
     assert len(set(variables)) == len(variables)
     assert all(re.fullmatch(r"[A-Z_]+", variable) for variable in variables)
-
-
-def test_loading_settings_leaves_the_process_environment_alone(tmp_path: Path) -> None:
-    before = dict(os.environ)
-    load(tmp_path, "", MEMORY_VAULT_PATH="/v")
-    assert dict(os.environ) == before
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,108 @@
+"""The list of lines entered at a host's prompt, which the host keeps beside its sessions: only a person adds to it.
+
+Claude Code and Codex write a line when it is entered, so it is there before the record of the prompt is. A session of
+which the list holds nothing was typed elsewhere, as in an editor, or the list is switched off: then it says nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from .lines import as_text, complete_lines, parse_object
+from .whose_words import entered_text, own_text
+
+NAME = "history.jsonl"
+MAX_LINE_BYTES = 1 << 20
+_PASTED = re.compile(r"\[(?:Pasted text|\.\.\.Truncated text) #\d+(?: \+\d+ lines)?(?:\.\.\.)?\]")
+"""What Claude Code's list has in the place of a long pasted text."""
+
+
+class Fields(NamedTuple):
+    """How a host names what it writes to its list."""
+
+    words: str
+    session: str
+    time: str
+    per_second: int
+
+
+@dataclass
+class TypedList:
+    """What was entered since a session began, and whether any of it in that session."""
+
+    knows_session: bool = False
+    _whole: set[str] = field(default_factory=set)
+    _around: list[list[str]] = field(default_factory=list)
+    """Of lines with pasted text: the typed pieces before, between and behind."""
+
+    def add(self, words: str) -> None:
+        if text := entered_text(words):
+            first, *others = _PASTED.split(words)
+            if others:
+                self._around.append([entered_text(first), *map(own_text, others)])
+            else:
+                self._whole.add(_plain(text))
+
+    def pasted_in(self, text: str) -> tuple[tuple[int, int], ...] | None:
+        """Which ranges of the text were pasted, as far as the list tells; None if the text was not entered."""
+        if _plain(text) in self._whole:
+            return ()
+        return next((gaps for pieces in self._around if (gaps := _gaps(text, pieces)) is not None), None)
+
+
+NO_LIST = TypedList()
+
+
+def read_typed_list(path: Path, fields: Fields, session: str, since: str) -> TypedList:
+    """Read what was entered in the session, and in any since the time (ISO 8601) at which it began: a fork holds what
+    was entered in another. A file that is not there, or is none, holds nothing."""
+    typed = TypedList()
+    begin = _seconds(since)
+    for where, at, words in _entries(path, fields) if path.is_file() else ():
+        if where == session or at >= begin:
+            typed.knows_session = typed.knows_session or where == session
+            typed.add(words)
+    return typed
+
+
+def _entries(path: Path, fields: Fields) -> Iterator[tuple[str, float, str]]:
+    try:
+        for line in complete_lines(path, max_bytes=MAX_LINE_BYTES):
+            entry = None if line.too_long else parse_object(line.data)
+            time = entry.get(fields.time) if entry else None
+            if entry and isinstance(time, int):
+                yield as_text(entry.get(fields.session)), time / fields.per_second, as_text(entry.get(fields.words))
+    except OSError:
+        return
+
+
+def _seconds(time: str) -> float:
+    try:
+        return datetime.fromisoformat(time).timestamp()
+    except ValueError:
+        return float("inf")
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _gaps(text: str, pieces: list[str]) -> tuple[tuple[int, int], ...] | None:
+    """The ranges between the pieces, if the text consists of them in their order; None if it does not."""
+    last = len(text) - len(pieces[-1])
+    if not (text.startswith(pieces[0]) and text.endswith(pieces[-1]) and last >= len(pieces[0])):
+        return None
+    gaps = []
+    position = len(pieces[0])
+    for piece in pieces[1:-1]:
+        found = text.find(piece, position, last)
+        if found < 0:
+            return None
+        gaps.append((position, found))
+        position = found + len(piece)
+    return tuple((low, high) for low, high in [*gaps, (position, last)] if low < high)
