@@ -153,7 +153,7 @@ def is_given(args: argparse.Namespace, option: str) -> bool:
 def at_least_one(text: str) -> int:
     """Parse a whole number of 1 or more; for `add_argument(type=…)`."""
     if not (text.isdecimal() and int(text)):
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number of 1 or more")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of 1 or more")
     return int(text)
 
 
@@ -164,7 +164,7 @@ def past_time(option: str, text: str) -> datetime:
     try:
         return datetime.fromisoformat(text.strip()).astimezone()
     except ValueError as error:
-        raise UsageError(f"{option}: {text!r} is no time; write 90m, 2h, 3d, 2026-07-01 or 2026-07-01T10:00") from error
+        raise UsageError(f"{option}: {text!r} is not a time: write 90m, 3d, 2026-07-01 or 2026-07-01T10:00") from error
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

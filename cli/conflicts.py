@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ..runtime.errors import EditConflict, MemoryVaultError
@@ -12,6 +12,7 @@ from ..vault.store import VaultStore
 from ..vault.wording import counted
 from .editor import Drafts
 from .review_steps import Steps
+from .terminal import read_key
 
 KEYS = "[m]ine: the note  [t]heirs: the copy  [e]dit both  [s]kip  [u]ndo  [q]uit "
 KIND = "sync-conflict"
@@ -46,7 +47,6 @@ def ask_about_copies(
     copies: Sequence[ConflictCopy],
     *,
     run: str,
-    key: Callable[[str], str],
     drafts: Drafts,
     steps: Steps[int],
 ) -> bool:
@@ -61,7 +61,7 @@ def ask_about_copies(
             continue
         _show(copy, at + 1, len(paths))
         try:
-            match key(KEYS):
+            match read_key(KEYS):
                 case "m":
                     verdict = _settled("kept", settle_copy(journal, copy, "mine", run=run))
                 case "t":

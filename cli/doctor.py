@@ -275,7 +275,7 @@ def _model(context: Context) -> Finding:
     wanted = model_name(context.settings.embedding.model)
     if name != wanted:
         if (missing := why_not_loaded(wanted, Path(context.state.models))) is not None:
-            return Finding("model", "note", f"{name} goes on answering: {missing}")
+            return Finding("model", "note", f"{name} still answers: {missing}")
         return Finding(
             "model", "note", f"{name} answers, the settings name {wanted}", "`memory config model` shows how far"
         )
@@ -325,9 +325,9 @@ def _round_trip(context: Context) -> Finding:
     if not found:
         return Finding("round trip", "fault", "a note that was saved did not come back", "see `memory service logs`")
     if waits:
-        detail = f"saved, asked with its own words, came back, deleted; {before_it:,} passages have no vector yet"
+        detail = f"saved, asked in its own words, came back, deleted; {before_it:,} passages have no vector yet"
         return Finding("round trip", "ok", detail, "`memory health` shows how far that is")
-    how = "asked sideways" if semantic else "asked with its own words: there is no model"
+    how = "asked in other words" if semantic else "asked in its own words: there is no model"
     return Finding("round trip", "ok" if semantic else "note", f"saved, {how}, came back, deleted")
 
 

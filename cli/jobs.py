@@ -73,7 +73,7 @@ def configure(parser: argparse.ArgumentParser, action: str) -> None:
         parser.add_argument("--kind", metavar="KIND", choices=kinds, help="only jobs of this kind")
         parser.add_argument("--all", action="store_true", help="also upkeep that has ended, and trials of the hooks")
         parser.add_argument("--limit", type=at_least_one, help=f"how many at most (default {DEFAULT_LIMIT})")
-        parser.add_argument("--watch", action="store_true", help="show what goes on, until Ctrl-C")
+        parser.add_argument("--watch", action="store_true", help="show a live table, until Ctrl-C")
     add_json(parser)
 
 
@@ -82,7 +82,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.action == "list" and args.watch:
         for option in ("--state", "--kind", "--all", "--limit", "--json"):
             if is_given(args, option):
-                raise UsageError(f"--watch is a table of all that goes on: leave {option} out")
+                raise UsageError(f"--watch shows a table of everything: leave {option} out")
     if args.action == "retry" and args.job != ALL and args.kind:
         raise UsageError("--kind belongs to `memory jobs retry all`")
     _ = context.kept_state
@@ -211,7 +211,7 @@ def _pause(args: argparse.Namespace, ledger: Ledger) -> None:
     if args.json:
         print_json({"kind": args.kind, "paused": pauses})
     else:
-        print(f"{args.kind}: {'no job of this kind starts until you resume it' if pauses else 'goes on'}")
+        print(f"{args.kind}: {'no job of this kind starts until you resume it' if pauses else 'resumed'}")
 
 
 def _number(text: str) -> int:
@@ -219,7 +219,7 @@ def _number(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is not a job's number   (memory jobs list shows them)")
     if len(text) > len(str(LARGEST_ID)) or int(text) > LARGEST_ID:
-        raise argparse.ArgumentTypeError("there is no job of so large a number   (memory jobs list shows them)")
+        raise argparse.ArgumentTypeError("no job has so large a number   (memory jobs list shows them)")
     return int(text)
 
 

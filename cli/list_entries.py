@@ -193,6 +193,6 @@ def _filter(args: argparse.Namespace, today: date) -> Filter:
             clauses.append(since("updated", args.updated_since, today))
         except UsageError:
             raise UsageError(
-                f"--updated-since: {args.updated_since!r} is no date: write 2026-01-31, 2026-01 or an age such as 30d"
+                f"--updated-since: {args.updated_since!r} is not a date: write 2026-01-31, 2026-01 or an age (30d)"
             ) from None
     return And(tuple(clauses))

@@ -147,22 +147,9 @@ class _Server(MCPServer[Any]):
         except ToolError as error:
             if not isinstance(error.__cause__, ValidationError):
                 raise
-            (tool,) = [tool for tool in await self.list_tools() if tool.name == name]
-            properties = tool.input_schema.get("properties", {})
-            faults = [
-                _fault(fault["loc"], fault["type"], fault["msg"], properties) for fault in error.__cause__.errors()
-            ]
+            faults = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.__cause__.errors())
             # The package logs the names of the arguments from the cause.
             raise ToolError(f"Error executing tool {name}: {'; '.join(faults)}") from error.__cause__
-
-
-def _fault(place: Sequence[int | str], kind: str, message: str, properties: Mapping[str, Any]) -> str:
-    """`k must be less than or equal to 20`, or the description of a missing argument. The value is not quoted."""
-    argument = ".".join(map(str, place))
-    if kind == "missing":
-        return f"{argument} is missing: {properties.get(argument, {}).get('description', 'it is needed')}".rstrip(".")
-    _, should, expected = message.partition(" should ")
-    return f"{argument} must {expected}" if should else f"{argument}: {message}"
 
 
 class _Tools:
@@ -258,7 +245,7 @@ class _Tools:
         """List entries in use, the newest first, and your own notes about this project (topics)."""
         with _tool_errors():
             if updated_since is not None and parse_local_day(updated_since) is None:
-                raise UsageError(f"updated_since: {updated_since} is no day: write it as 2026-01-31")
+                raise UsageError(f"updated_since: {updated_since} is not a day: write it as 2026-01-31")
             paths = self._context.store.walk()
             entries = [*self._living(paths)] if all_projects else self._own(paths)
             topics = self._topic_rows(kind, tag, updated_since)

@@ -99,7 +99,7 @@ def _list(args: argparse.Namespace, context: Context) -> int:
     )
     if wanted != in_force:
         if (missing := why_not_loaded(wanted, Path(context.state.models))) is not None:
-            note(f"memory: {in_force} goes on answering: {missing}")
+            note(f"memory: {in_force} still answers: {missing}")
         elif wanted not in coming:
             note(f"memory: the settings name {wanted}: the worker changes over at its next run")
     return 0

@@ -143,7 +143,7 @@ def _refuse_what_is_no_session(path: Path, host: str | None) -> None:
     if transcript_status(path).size == 0 or (holds_records(path) if host else host_of(path, lines=None)):
         return
     whose = host or f"an agent ({', '.join(sorted(HOSTS))})"
-    raise UsageError(f"{path} is no session of {whose}: there is no record of one in it")
+    raise UsageError(f"{path} is not a session of {whose}: there is no record of one in it")
 
 
 def _with_miner(settings: Settings, miner: str | None) -> Settings:

@@ -35,7 +35,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         print_json({"paused": still is not None, "changed": changed})
     elif not still:
         recorded = "sessions are recorded, and jobs start" if is_wired(settings) else f"jobs start; {UNWIRED}"
-        print(f"goes on: {recorded}" if changed else "nothing was paused")
+        print(f"resumed: {recorded}" if changed else "nothing was paused")
         if changed and lock_holder(state.worker_lock) is None:
             by_hook = "the next session starts it, or " if hooks_start_worker(settings) else ""
             print(f"no worker runs now: {by_hook}`memory service up`")

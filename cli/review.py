@@ -152,7 +152,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         dialogue = _Dialogue(reviewer, context, waiting, drafts)
         of_copies: Steps[int] = Steps(reviewer, dialogue.run_name)
         if dialogue.run() and ask_about_copies(
-            reviewer.journal, copies, run=dialogue.run_name, key=read_key, drafts=drafts, steps=of_copies
+            reviewer.journal, copies, run=dialogue.run_name, drafts=drafts, steps=of_copies
         ):
             request_indexing(context.settings)
     if dialogue.speaks_of_actions:

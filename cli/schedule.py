@@ -7,7 +7,6 @@ from typing import Any
 
 from ..runtime.errors import UsageError
 from ..schedules.table import SCHEDULES
-from ..tasks.jobs.handlers import handlers
 from ..tasks.queue.enqueue import open_ledger
 from ..tasks.queue.scheduler import Scheduler, ScheduleStatus, local_timezone
 from .context import Context
@@ -35,14 +34,13 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if away := context.vault_away:
         note(f"memory: {away}")
     zone = local_timezone()
-    able = handlers(context.settings).keys()
     with open_ledger(context.settings) as ledger:
         scheduler = Scheduler(ledger, kinds={schedule.kind for schedule in SCHEDULES}, tz=zone)
         if args.action != "list":
-            return _act(args, scheduler, able)
+            return _act(args, scheduler)
         rows = scheduler.status()
     if args.json:
-        print_json([_as_json(row, row.schedule.kind in able) for row in rows])
+        print_json([_as_json(row) for row in rows])
         return 0
     print_table(
         ("schedule", "cron", "last", "next", "what it does"),
@@ -51,7 +49,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
                 row.schedule.name,
                 row.schedule.cron,
                 local_time(row.last_run),
-                _next(row, row.schedule.kind in able),
+                "paused" if row.paused else local_time(row.next_slot),
                 row.schedule.doc,
             )
             for row in rows
@@ -60,20 +58,17 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return 0
 
 
-def _act(args: argparse.Namespace, scheduler: Scheduler, able: Any) -> int:
+def _act(args: argparse.Namespace, scheduler: Scheduler) -> int:
     if args.name is None:
         raise UsageError(f"which schedule? memory jobs schedule {args.action} NAME   (memory jobs schedule shows them)")
     result: dict[str, Any] = {"name": args.name}
     if args.action == "run":
-        kind = scheduler.kind_of(args.name)
-        if kind not in able:
-            raise UsageError(f"{args.name}: this version has nothing that does {kind}")
         result["job"] = scheduler.run_now(args.name)
         said = f"{args.name}: queued as job {result['job']}"
     else:
         result["paused"] = args.action == "pause"
         scheduler.pause(args.name, paused=result["paused"])
-        said = f"{args.name}: " + ("rests until you resume it" if result["paused"] else "goes on")
+        said = f"{args.name}: " + ("paused until you resume it" if result["paused"] else "resumed")
     if args.json:
         print_json(result)
     else:
@@ -81,21 +76,14 @@ def _act(args: argparse.Namespace, scheduler: Scheduler, able: Any) -> int:
     return 0
 
 
-def _next(row: ScheduleStatus, able: bool) -> str:
-    if not able:
-        return "not in this version"
-    return "paused" if row.paused else local_time(row.next_slot)
-
-
-def _as_json(row: ScheduleStatus, able: bool) -> dict[str, Any]:
+def _as_json(row: ScheduleStatus) -> dict[str, Any]:
     return {
         "name": row.schedule.name,
         "cron": row.schedule.cron,
         "kind": row.schedule.kind,
         "last": row.last_run.isoformat() if row.last_run else None,
-        "next": row.next_slot.isoformat() if able and not row.paused else None,
+        "next": None if row.paused else row.next_slot.isoformat(),
         "paused": row.paused,
         "jitter_seconds": row.schedule.jitter_seconds,
-        "in_this_version": able,
         "doc": row.schedule.doc,
     }

@@ -62,7 +62,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     decided = watchlist.decide(path, decision, reason=reason, run=watchlist.journal.new_run("watchlist"))
     request_indexing(context.settings)
     if isinstance(decision, Defer) and decision.until <= today:
-        note(f"memory: {decision.until} is not ahead of us: it goes on waiting")
+        note(f"memory: {decision.until} is not in the future: the pattern still waits")
     if args.json:
         print_json({"action": decided.verdict, "source": source, "slug": pattern, "path": decided.now})
     else:
@@ -91,7 +91,7 @@ def _decision(args: argparse.Namespace, today: date) -> Decision:
     try:
         return Defer(date.fromisoformat(args.until))
     except ValueError as error:
-        raise EntryInvalid(f"--until {args.until!r} is no day: write YYYY-MM-DD") from error
+        raise EntryInvalid(f"--until {args.until!r} is not a day: write YYYY-MM-DD") from error
 
 
 def _list(args: argparse.Namespace, notes: Sequence[Entry], today: date) -> int:

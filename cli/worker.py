@@ -104,7 +104,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     else:
         _print(report, paused=pause_notice(settings) is not None)
     if report.timed_out:  # Or a signal ended it.
-        note("memory: it ended before all was done; `memory service worker --until-idle` goes on with the rest")
+        note("memory: it ended before all was done; `memory service worker --until-idle` does the rest")
     return 1 if report.dead or report.timed_out else 0
 
 

@@ -36,16 +36,9 @@ class Session:
 class Keys:
     """Single-use links and sessions. Secrets are looked up by digest, against timing attacks."""
 
-    def __init__(
-        self,
-        now: Callable[[], float],
-        *,
-        link_seconds: float = LINK_SECONDS,
-        session_seconds: float = SESSION_SECONDS,
-    ) -> None:
+    def __init__(self, now: Callable[[], float], *, link_seconds: float = LINK_SECONDS) -> None:
         self._now = now
         self._link_seconds = link_seconds
-        self._session_seconds = session_seconds
         self._lock = threading.Lock()
         self._links: dict[bytes, float] = {}
         """Digest of the token -> monotonic time of its end; 0.0: it was used."""
@@ -87,7 +80,7 @@ class Keys:
             if found is None:
                 return None
             session, seen = found
-            if self._now() - seen > self._session_seconds:
+            if self._now() - seen > SESSION_SECONDS:
                 del self._sessions[digest]
                 return None
             if is_seen:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,6 @@ import orjson
 from ..runtime.layout import StatePaths
 from ..services.hook_log import TRIAL_SESSION
 
-MOST_BYTES = 64_000_000
-"""How much of the newest receipts is read; one has 1,000 to 2,000 bytes."""
 NO_SESSION = "none"
 """Stands for the session of recalls by commands, tools and the console, which have none."""
 
@@ -35,20 +32,28 @@ class Recalls:
     """Path of the entry that was given most recently."""
 
 
-def receipts_of(state: StatePaths, holding: str = "") -> Iterator[dict[str, Any]]:
-    """All receipts that have the text `holding` as a value, newest first, in the form of `_shaped`.
-
-    Invalid lines are left out.
-    """
-    mark = orjson.dumps(holding) if holding else b""
-    return _rows(state, lambda line: mark in line)
+def receipts_of(state: StatePaths) -> Iterator[dict[str, Any]]:
+    """All receipts, newest first, without invalid lines and trials of the hooks."""
+    current = Path(state.receipts)
+    for file in (current, *sorted(current.parent.glob(current.name + ".*"), reverse=True)):
+        try:
+            lines = file.read_bytes().splitlines()
+        except OSError:
+            continue
+        for line in reversed(lines):
+            try:
+                row = orjson.loads(line)
+            except orjson.JSONDecodeError:
+                continue
+            if isinstance(row, dict) and isinstance(row.get("at"), str) and not _is_trial(row):
+                yield _shaped(row)
 
 
 def recalls_by_session(state: StatePaths, search: str = "") -> list[Recalls]:
     """One row for each session, newest first; `search`: part of the id, the project or a path."""
     found: dict[str, Recalls] = {}
     sought = search.lower()
-    for row in _rows(state, partial(_may_have, sought.encode("utf-8", "surrogatepass"))):
+    for row in receipts_of(state):
         if sought and not _has(row, sought):
             continue
         session = row["session"] or NO_SESSION
@@ -82,40 +87,9 @@ _NOTHING: Mapping[str, Any] = {
 _NO_SCORES: Mapping[str, Any] = {"why": "", **dict.fromkeys(("score", "dense", "keyword", "answers", "ordinal"))}
 
 
-def _rows(state: StatePaths, is_wanted: Callable[[bytes], bool]) -> Iterator[dict[str, Any]]:
-    """The receipts in wanted lines, newest first, without invalid lines and trials of the hooks."""
-    current = Path(state.receipts)
-    left = MOST_BYTES
-    for file in (current, *sorted(current.parent.glob(current.name + ".*"), reverse=True)):
-        try:
-            data = file.read_bytes()[-left:]
-        except OSError:
-            continue
-        left -= len(data)
-        for line in reversed(data.splitlines()):
-            if not is_wanted(line):
-                continue
-            try:
-                row = orjson.loads(line)
-            except orjson.JSONDecodeError:
-                continue
-            if isinstance(row, dict) and isinstance(row.get("at"), str) and not _is_trial(row):
-                yield _shaped(row)
-        if left <= 0:
-            return
-
-
 def _is_trial(row: Mapping[str, Any]) -> bool:
     """Whether a trial of the hooks by `memory init` caused the receipt."""
     return str(row.get("session")).startswith(TRIAL_SESSION)
-
-
-def _may_have(sought: bytes, line: bytes) -> bool:
-    """Whether a text in the line may contain `sought` (lower case), without parsing it.
-
-    True for lines with escapes or letters beyond ASCII, whose lower case may be ASCII (the Kelvin sign's is k).
-    """
-    return sought in line.lower() or b"\\" in line or not line.isascii()
 
 
 def _shaped(row: Mapping[str, Any]) -> dict[str, Any]:

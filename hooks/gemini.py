@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 
 from ..runtime.layout import resolve_within
+from ..vault.marker import marker_path
 from .claude import extract_question as _extract_question
 from .claude import read_call as _read_call
 from .payload import parse_object, quote
@@ -36,6 +37,8 @@ TOOLS = {"run_shell_command": "Bash", "replace": "Edit", "write_file": "Write"}
 """Its names of the tools that rules speak of, mapped to Claude Code's."""
 TYPED_LIST = "logs.json"
 """Beside the folder of a project's chats: each line that was typed, with its session."""
+TYPED_SECONDS = 30.0
+"""A prompt's hook runs within this time after the prompt was typed."""
 REFERENCED = "\n--- Content from referenced files ---"
 """Between a prompt and the content of the files that it names with `@`."""
 _CONTEXT, _CONTEXT_END = "<hook_context>", "</hook_context>"
@@ -88,7 +91,7 @@ def answer_action(call: HookCall, payload: Mapping[str, Any], settings: Mapping[
             return None
         output = (parse_object(refused.text.encode()) or {})["hookSpecificOutput"]
         decision, reason = output["permissionDecision"], output["permissionDecisionReason"]
-        if decision == "ask" and not _is_typed_in(call):
+        if decision == "ask" and not _is_typed_in(call, settings["harness"]):
             asked = [f"ask\t{path}" for path in refused.paths]
             if read_told(settings["markers"], call.session).issuperset(asked):
                 return None
@@ -112,11 +115,14 @@ def answer_action(call: HookCall, payload: Mapping[str, Any], settings: Mapping[
     return ActionAnswer(_context("\n".join(said)), "", paths) if said else None
 
 
-def _is_typed_in(call: HookCall) -> bool:
-    """Does a person type in the session? With `-p` the host would wait for ever for the answer to a question."""
+def _is_typed_in(call: HookCall, harness: str) -> bool:
+    """Does a person type in the session? With `-p` the host would wait for ever for the answer to a question, also
+    where a script goes on with what a person began: then nothing was typed as its turn began."""
     try:
         with open(f"{os.path.dirname(os.path.dirname(call.transcript))}/{TYPED_LIST}", "rb") as file:
-            return f'"{call.session}"'.encode() in file.read()
+            typed_at = os.fstat(file.fileno()).st_mtime
+            is_listed = f'"{call.session}"'.encode() in file.read()
+        return is_listed and typed_at > os.stat(marker_path(harness, call.session)).st_mtime - TYPED_SECONDS
     except OSError:
         return False
 

@@ -555,7 +555,7 @@ def _warnings(document: Json) -> tuple[str, ...]:
             continue  # The host's own business: it says so itself.
         for name in ("disableAllHooks", "allowManagedHooksOnly"):
             if managed.get(name) is True:
-                return (f"{path} has {name} on: no hook of yours will run until who manages this machine allows it",)
+                return (f"{path} has {name} on: no hook of yours will run until its administrator allows it",)
     return ()
 
 

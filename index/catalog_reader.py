@@ -53,7 +53,7 @@ class EntryRow:
     confidence: str | None
 
     def facts(self, project: str = "") -> EntryFacts:
-        """`project`: that which was asked in, in lower case, or ''."""
+        """`project`: that of the question, in lower case, or ''."""
         return EntryFacts(
             path=self.path,
             title=self.title,
@@ -74,15 +74,14 @@ class StoredChunk(NamedTuple):
 
 
 class SessionCount(NamedTuple):
-    """How many entries were first learned in a session, and the last day (ISO, or '') on which one was made."""
+    """Numbers of entries first learned in a session, and the last day (ISO, or '') on which one was made."""
 
     entries: int
     last_day: str
 
 
 class FirstFill(NamedTuple):
-    """How many notes are in an index of which not all was embedded yet, how many passages they have, and how many of
-    those have a vector."""
+    """Progress of the first embedding: numbers of notes, of their passages, and of those with a vector."""
 
     notes: int
     passages: int
@@ -144,13 +143,13 @@ class CatalogReader:
         return {row[0]: EntryRow(*row) for row in rows}
 
     def newest_entries(self, scope: Scope, limit: int) -> list[EntryRow]:
-        """Entries of the scope, last updated first."""
+        """Return entries of the scope, last updated first."""
         condition, parameters = scope.sql()
         sql = f"SELECT {_ENTRY_COLUMNS} FROM entry_meta m WHERE {condition} {_NEWEST_FIRST} LIMIT ?"
         return [EntryRow(*row) for row in self._connection.execute(sql, (*parameters, limit))]
 
     def list_entries(self, scope: Scope, offset: int, limit: int, *, in_place: bool = False) -> list[EntryRow]:
-        """`limit` entries of the scope that have a title or text, after the first `offset`, last updated first.
+        """Return `limit` entries of the scope with a title or text, after the first `offset`, last updated first.
 
         `in_place`: only those outside of special folders, where active entries are.
         """
@@ -164,19 +163,19 @@ class CatalogReader:
         return int(self._connection.execute(f"SELECT count(*) FROM entry_meta m WHERE {condition}", parameters).get)
 
     def entries_of_session(self, session: str) -> list[EntryRow]:
-        """Entries that were first learned in this session, wherever they are now."""
+        """Return entries first learned in this session, wherever they are now."""
         sql = f"SELECT {_ENTRY_COLUMNS} FROM entry_meta m WHERE m.session = ? {_NEWEST_FIRST}"
         return [EntryRow(*row) for row in self._connection.execute(sql, (session,))]
 
     def entries_at_paths(self, paths: Iterable[str]) -> list[EntryRow]:
-        """The entries at these paths, as far as they are indexed."""
+        """Return the entries at these paths, as far as they are indexed."""
         sql = f"SELECT {_ENTRY_COLUMNS} FROM entry_meta m WHERE m.path IN {VALUES_OF_JSON} {_NEWEST_FIRST}"
         return [EntryRow(*row) for row in self._connection.execute(sql, (json.dumps(sorted(paths)),))]
 
     # Columns
 
     def distinct_values(self, column: Literal["kind", "project", "group_name"]) -> list[str]:
-        """The values that occur in this column, sorted."""
+        """Return the values in this column, sorted."""
         # Each is the next one in the column's index, where there is one: no walk over all entries.
         sql = (
             f"WITH RECURSIVE each(value) AS (SELECT min({column}) FROM entry_meta WHERE {column} > '' UNION ALL "
@@ -208,11 +207,11 @@ class CatalogReader:
     # Paths
 
     def all_paths(self) -> frozenset[str]:
-        """The path of every indexed note."""
+        """Return the path of every indexed note."""
         return frozenset(chain.from_iterable(self._connection.execute("SELECT path FROM entry_meta")))
 
     def file_stamps(self) -> dict[str, tuple[int, int]]:
-        """The state of every indexed file by its path: time of change in nanoseconds, size in bytes."""
+        """Return the state of every indexed file by its path: time of change in nanoseconds, size in bytes."""
         rows = self._connection.execute("SELECT path, mtime_ns, size FROM entry_meta")
         return {path: (mtime_ns, size) for path, mtime_ns, size in rows}
 
@@ -221,19 +220,20 @@ class CatalogReader:
         return active_sql.select_set_aside(self._connection)
 
     def always_load_paths(self) -> list[str]:
-        """Paths of the entries in use that every session, or every one of their project, is given at its start."""
+        """Return the paths of always-load entries in use, of every project and of none."""
         sql = f"SELECT m.path FROM entry_meta m WHERE m.always_load = 1 AND {active_sql.IN_USE} ORDER BY m.path"
         return [row[0] for row in self._connection.execute(sql)]
 
     def stamps_in_use(self) -> dict[str, tuple[int, int]]:
-        """The state of the file of every entry in use, as `file_stamps`."""
+        """Return the state of the file of every entry in use, as `file_stamps`."""
         rows = self._connection.execute(
             f"SELECT m.path, m.mtime_ns, m.size FROM entry_meta m WHERE {active_sql.IN_USE}"
         )
         return {path: (mtime_ns, size) for path, mtime_ns, size in rows}
 
     def stamps_of_kinds(self, kinds: Sequence[str]) -> dict[str, tuple[int, int]]:
-        """`file_stamps` of the notes of these kinds, active or resolved where entries in use are, or in the inbox."""
+        """Return `file_stamps` of the notes of these kinds, active or resolved where entries in use are, or in the
+        inbox."""
         sql = (
             f"SELECT m.path, m.mtime_ns, m.size FROM entry_meta m WHERE m.kind IN {VALUES_OF_JSON} "
             f"AND ({active_sql.IN_ENTRY_PLACE} AND {active_sql.STATUS} IN ('active', 'resolved')"
@@ -243,7 +243,7 @@ class CatalogReader:
         return {path: (mtime_ns, size) for path, mtime_ns, size in rows}
 
     def days_in_folder(self, special: str) -> dict[str, str]:
-        """Day on which each note of this special folder (`_review`) was made, by path; '' for none.
+        """Return the day on which each note of this special folder (`_review`) was made, by path; '' for none.
 
         For ideas it is the time at which they came up.
         """
@@ -252,7 +252,7 @@ class CatalogReader:
         return dict(self._connection.execute(sql, (special,)))
 
     def paths_in_folder_with(self, special: str, words: Sequence[str]) -> set[str]:
-        """Paths of this special folder whose title or text has each of these pieces of text, ignoring case."""
+        """Return paths of this special folder whose title or text has each of these pieces of text, ignoring case."""
         # LIKE ignores the case of ASCII letters only.
         piece = (
             "(instr(casefold(m.title), ?) OR EXISTS (SELECT 1 FROM chunk c WHERE c.entry_rowid = m.rowid"
@@ -270,7 +270,7 @@ class CatalogReader:
         return {row[0]: StoredChunk(row[1], row[2]) for row in rows}
 
     def first_chunks(self, entries: Sequence[int]) -> dict[int, StoredChunk]:
-        """The first chunk of each entry, by the entry's rowid."""
+        """Return the first chunk of each entry, by the entry's rowid."""
         sql = f"SELECT entry_rowid, ordinal, text FROM chunk WHERE ordinal = 0 AND entry_rowid IN {VALUES_OF_JSON}"
         rows = self._connection.execute(sql, (json.dumps(list(entries)),))
         return {row[0]: StoredChunk(row[1], row[2]) for row in rows}

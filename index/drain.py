@@ -121,7 +121,7 @@ def _store(store: IndexStore, model: str, batch: Sequence[PendingText], embedded
     if embedded.model != model:
         raise ModelUnavailable(
             f"the recall service embeds with {embedded.model}, but {model} is wanted: end it (`memory health` has the "
-            "number of its process: kill NUMBER), and who needs it next starts it with that model"
+            "number of its process: kill NUMBER), and the next command starts it with that model"
         )
     if any(len(vector) != 4 * embedded.dimension for vector in embedded.vectors):
         raise IndexUnavailable(f"{embedded.model} gave vectors of another size than {embedded.dimension}")

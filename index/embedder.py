@@ -119,7 +119,7 @@ class ModelLocation:
 
 
 def model_name(setting: str) -> str:
-    """The name under which vectors of the model in the settings are stored."""
+    """Return the name under which vectors of the model in the settings are stored."""
     if setting in PACKAGED_NAMES:
         return DEFAULT_MODEL
     return str(Path(setting).expanduser()) if setting.startswith(("/", "~")) else setting
@@ -147,7 +147,7 @@ def locate_model(name: str, models_folder: Path) -> ModelLocation:
 
 
 def missing_library(location: ModelLocation) -> str | None:
-    """The first library that is needed to load the model and not installed; None when all are. Imports nothing."""
+    """Return the first library that the model needs and that is not installed; None for none. Imports nothing."""
     needed: tuple[str, ...] = ("torch", "safetensors", "tokenizers", "numpy")
     if location.sha256 != PACKAGED_SHA256:
         needed += ("sentence_transformers",)
@@ -378,7 +378,7 @@ def _estimate_tokens(text: str) -> int:
 
 
 def _prefixes(model: Any, name: str) -> tuple[str, str]:
-    """Prefix of a question and of a passage: from the model's folder, else of its family."""
+    """Return the prefix of a question and of a passage: from the model's folder, else of its family."""
     prompts = {key: value for key, value in (getattr(model, "prompts", None) or {}).items() if value}
     if prompts:
         passage = next((prompts[key] for key in ("passage", "document") if key in prompts), "")
@@ -392,7 +392,7 @@ def _prefixes(model: Any, name: str) -> tuple[str, str]:
 
 
 def _max_tokens(model: Any) -> int:
-    """The longest text in tokens: as the model's configuration says, but no more than it has positions for."""
+    """Return the longest text in tokens: as the model's configuration says, but no more than it has positions for."""
     configured = getattr(model, "max_seq_length", None) or DEFAULT_MAX_TOKENS
     config = getattr(getattr(model[0], "auto_model", None), "config", None)
     positions = getattr(config, "max_position_embeddings", None)

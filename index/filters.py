@@ -38,7 +38,7 @@ TEXT_COLUMNS: Mapping[str, str] = {
     "session": "session",
 }
 _UNSAID = {"status": ACTIVE}
-"""What a note without the property has."""
+"""Values of a note without the property."""
 DATE_KEYS = frozenset({"created", "updated"})
 KEYS = frozenset({"tag", *TEXT_COLUMNS, *DATE_KEYS})
 _ALIASES = {"tags": "tag"}
@@ -115,7 +115,7 @@ def since(key: str, value: str, today: date) -> DateRange:
 
 
 def named_values(tree: Filter | None, key: str) -> frozenset[str]:
-    """Every value that the expression names for `key`, lower case: naming a status or a project includes it."""
+    """Return every value in the expression for `key`, lower case: a filter with a status or a project includes it."""
     if tree is None:
         return frozenset()
     if isinstance(tree, Equals):
@@ -128,7 +128,7 @@ def named_values(tree: Filter | None, key: str) -> frozenset[str]:
 
 
 def asked_values(tree: Filter | None, key: str) -> frozenset[str]:
-    """As `named_values`, without what the expression excludes by NOT."""
+    """As `named_values`, without values below a NOT."""
     if isinstance(tree, Not):
         return frozenset()
     if isinstance(tree, And | Or):
@@ -188,7 +188,7 @@ def _date_column(key: str, alias: str) -> str:
 
 
 def _ascii_lower(text: str) -> str:
-    """Lower case as SQLite's NOCASE sees it: ASCII only."""
+    """Return the text in lower case as SQLite's NOCASE sees it: ASCII only."""
     return "".join(c.lower() if c.isascii() else c for c in text)
 
 
@@ -313,7 +313,7 @@ class _Parser:
 
 
 def _span(value: str, today: date) -> tuple[str, str]:
-    """First and last ISO day of a date, month, year or age. Raises UsageError."""
+    """Return the first and last ISO day of a date, month, year or age. Raises UsageError."""
     lowered = value.lower()
     if lowered in ("today", "yesterday"):
         day = today - timedelta(days=lowered == "yesterday")

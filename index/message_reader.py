@@ -27,8 +27,8 @@ class MessageReader:
         self._loaded: tuple[PackagedModel, Any, Any, Any] | None = None
 
     def read(self, text: str, before: str, sentences: Sequence[tuple[int, int]]) -> dict[str, Any]:
-        """Logits of a message: `window` (worth, idea, fix) of its best window, and for each sentence a mapping of
-        SENTENCE_HEADS, and of `apart` (it is another's words), to lists. Raises ModelUnavailable."""
+        """Return the logits of a message: `window` (worth, idea, fix) of its best window, and for each sentence a
+        mapping of SENTENCE_HEADS, and of `apart` (it is another's words), to lists. Raises ModelUnavailable."""
         with self._lock:
             self._loaded = self._loaded or self.load()
             return read(*self._loaded, text, before, sentences)
@@ -90,7 +90,7 @@ def read(
 
 
 def _windows(tokenizer: Any, text: str, parts: Sequence[tuple[int, int]], limit: int) -> list[tuple[int, int]]:
-    """Ranges [first, last) of sentences that fit one window; a longer one stands alone."""
+    """Return ranges [first, last) of sentences that fit one window; a longer one stands alone."""
     ranges: list[tuple[int, int]] = []
     first = 0
     for index in range(1, len(parts) + 1):

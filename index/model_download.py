@@ -79,7 +79,7 @@ class RemoteModel:
 
 
 def endpoint_of(env: Mapping[str, str]) -> str:
-    """The address of the hub. Raises UsageError when the environment forbids downloads."""
+    """Return the address of the hub. Raises UsageError when the environment forbids downloads."""
     for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"):
         if env.get(name, "").strip().lower() in ("1", "true", "yes", "on"):
             raise UsageError(f"{name} is set: nothing is downloaded; unset it, or name a folder that holds the model")
@@ -95,7 +95,7 @@ def is_hub_name(name: str) -> bool:
 
 
 def folder_of(name: str, models_folder: Path) -> Path:
-    """The folder of a downloaded model."""
+    """Return the folder of a downloaded model."""
     return models_folder / name.replace("/", "--")
 
 

@@ -37,7 +37,7 @@ class KnownModel:
 
 
 def model_in_force(index_db: Path, setting: str) -> str:
-    """The name of the model that answers: the one whose vectors are complete, else that of the settings."""
+    """Return the name of the model that answers: the one whose vectors are complete, else that of the settings."""
     try:
         connection = database.open_reader(index_db, vectors=False)
     except IndexUnavailable:
@@ -53,7 +53,8 @@ def model_in_force(index_db: Path, setting: str) -> str:
 
 
 def wanted_model(settings: Settings) -> str:
-    """The name of the model in the settings as they are on disk now: a process lives longer than what it has read."""
+    """Return the name of the model in the settings as they are on disk now: a process lives longer than what it has
+    read."""
     try:
         settings = load_settings(settings.environment, settings.config_file)
     except SettingsError as error:
@@ -91,7 +92,7 @@ def is_installed(name: str, models_folder: Path) -> bool:
 
 
 def why_not_loaded(name: str, models_folder: Path) -> str | None:
-    """Why the model cannot be loaded here, for the user; None when it can. Does not read its files."""
+    """Return why the model cannot be loaded here, for the user; None when it can. Does not read its files."""
     try:
         library = missing_library(locate_model(name, models_folder))
     except ModelUnavailable as error:

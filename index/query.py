@@ -98,8 +98,8 @@ class Vocabulary(Protocol):
 
 
 def word_spans(text: str) -> Iterator[tuple[int, int, str]]:
-    """(start, end, word in lower case) of every run of letters and digits; of one in Chinese, Japanese or Korean those
-    of its terms, which overlap (runtime/cjk.py)."""
+    """Yield (start, end, word in lower case) of every run of letters and digits; for one in Chinese, Japanese or Korean
+    those of its terms, which overlap (runtime/cjk.py)."""
     for match in _WORD.finditer(text):
         run, at = match.group(), match.start()
         yield from ((at + start, at + end, run[start:end].lower()) for start, end in cut_cjk(run))
@@ -165,19 +165,20 @@ def refine(query: QueryAnalysis, vocabulary: Vocabulary) -> QueryAnalysis:
 
 
 def inverse_document_frequency(count: int, total: int) -> float:
-    """Rarity of a term that occurs in `count` of `total` chunks: above 0, highest for a term that occurs nowhere."""
+    """Return the rarity of a term that occurs in `count` of `total` chunks: above 0, highest for one that occurs
+    nowhere."""
     return math.log(1 + (max(total, count) - count + 0.5) / (count + 0.5))
 
 
 def max_edits(word: str) -> int:
-    """How many edits a misspelling of this word may have, 0 to 2."""
+    """Return how many edits a misspelling of this word may have, 0 to 2."""
     if len(word) < 4 or any(character.isdigit() for character in word):
         return 0
     return 1 if len(word) < 8 else 2
 
 
 def edit_distance(left: str, right: str, limit: int) -> int:
-    """Damerau-Levenshtein distance of adjacent swaps; `limit` + 1 when it is larger than `limit`."""
+    """Return the Damerau-Levenshtein distance of adjacent swaps; `limit` + 1 when it is larger than `limit`."""
     if abs(len(left) - len(right)) > limit:
         return limit + 1
     before_last: list[int] = []
@@ -196,7 +197,8 @@ def edit_distance(left: str, right: str, limit: int) -> int:
 
 
 def _spelling_corrections(term: Term, vocabulary: Vocabulary) -> tuple[str, ...]:
-    """Up to three nearest known terms, by the stem or the whole word (a misspelt word may be stemmed wrongly)."""
+    """Return up to three nearest known terms, by the stem or the whole word (a misspelt word may be stemmed
+    wrongly)."""
     edits = max_edits(term.word)
     if edits == 0:
         return ()
@@ -222,7 +224,8 @@ def _match_expression(terms: Iterable[Term], identifiers: Iterable[str]) -> str 
 
 
 def _match_units(terms: Iterable[Term], identifiers: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """The operands of the OR expression, each with its stems: words, identifiers as phrases, parts of camelCase."""
+    """Return the operands of the OR expression, each with its stems: words, identifiers as phrases, parts of
+    camelCase."""
     parts: dict[str, tuple[str, ...]] = {}
     for term in terms:
         parts[_quote(term.word)] = (term.stem,)

@@ -35,7 +35,8 @@ class QueryEmbedding:
     """The nearest passages, where the index's vectors are in memory."""
 
     def scaled(self, hits: list[DenseHit]) -> list[DenseHit]:
-        """The hits of `vector` with the similarities that they have without what the question's language adds."""
+        """Return the hits of `vector` with the similarities that they have without what the question's language
+        adds."""
         if self.similarity_scale == 1.0:
             return hits
         return [replace(hit, similarity=min(1.0, self.similarity_scale * hit.similarity)) for hit in hits]

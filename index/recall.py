@@ -78,7 +78,7 @@ def recall_entries(
             ensure_service(settings, patience_seconds, wait_for_model=True)
         with RecallClient(state.recall_socket) as client:
             answer = client.recall(query, caller=caller, **request)
-        return RecallAnswer(_told_apart(answer["hits"], answer.get("given")), tuple(answer["degraded"]))
+        return RecallAnswer(_mark_given(answer["hits"], answer.get("given")), tuple(answer["degraded"]))
     except ServiceRefused as error:
         raise UsageError(str(error)) from error
     except ServiceUnavailable as error:
@@ -94,7 +94,7 @@ def recall_entries(
     finally:
         engine.close()
     append_receipt(Path(state.receipts), receipt(query, result, caller=caller, project=request["project"]))
-    return RecallAnswer(_told_apart([hit.__dict__ for hit in result.hits], given), result.degraded, without)
+    return RecallAnswer(_mark_given([hit.__dict__ for hit in result.hits], given), result.degraded, without)
 
 
 def recall_as_it_is(
@@ -120,7 +120,7 @@ def recall_as_it_is(
     return RecallAnswer(tuple(hit.__dict__ for hit in result.hits), result.degraded, without)
 
 
-def _told_apart(hits: Sequence[Mapping[str, Any]], given: Sequence[str] | None) -> tuple[Mapping[str, Any], ...]:
+def _mark_given(hits: Sequence[Mapping[str, Any]], given: Sequence[str] | None) -> tuple[Mapping[str, Any], ...]:
     return tuple(hits if given is None else ({**hit, "given": hit["path"] in given} for hit in hits))
 
 

@@ -84,7 +84,7 @@ class SearchReader(CatalogReader):
     # Keywords
 
     def search_keywords(self, match: str, scope: Scope, limit: int = KEYWORD_LIMIT) -> list[KeywordHit]:
-        """Chunks that match the FTS5 expression, best first. The limit counts chunks within the scope.
+        """Return chunks that match the FTS5 expression, best first. The limit counts chunks within the scope.
 
         Only the best are tested against the scope, and more of them as long as too few are within it: testing every
         chunk that has one of the words takes as long as the search.
@@ -113,7 +113,7 @@ class SearchReader(CatalogReader):
         return hits
 
     def texts_of(self, chunks: Sequence[int]) -> dict[int, str]:
-        """Title, tags and body of chunks, as the keyword index has them, by rowid."""
+        """Return title, tags and body of chunks, as the keyword index has them, by rowid."""
         sql = f"SELECT rowid, title, tags, body FROM chunk_fts WHERE rowid IN {VALUES_OF_JSON}"
         rows = self._connection.execute(sql, (json.dumps(list(chunks)),))
         return {row[0]: f"{row[1]}\n{row[2]}\n{row[3]}" for row in rows}
@@ -121,13 +121,13 @@ class SearchReader(CatalogReader):
     # Vectors
 
     def find_model(self, name: str) -> ModelKey | None:
-        """The model with that name, if it has embedded anything here."""
+        """Return the model with that name, if it has embedded anything here."""
         sql = "SELECT id, dimension FROM vector_model WHERE name = ?"
         row = self._connection.execute(sql, (name,)).fetchone()
         return ModelKey(row[0], row[1]) if row else None
 
     def vector_state(self) -> VectorState:
-        """The state of the vectors, whichever model's: rows of `embedding` are numbered through all of them."""
+        """Return the state of the vectors of all models: rows of `embedding` are numbered through all of them."""
         rows = self._connection.execute(
             "SELECT (SELECT max(id) FROM passage), (SELECT max(rowid) FROM embedding), "
             "(SELECT dropped FROM vector_epoch WHERE only = 1)"
@@ -136,11 +136,11 @@ class SearchReader(CatalogReader):
         return VectorState(int(count or 0), int(last or 0), int(drops or 0))
 
     def iterate_vectors(self, model_id: int) -> Iterator[tuple[int, bytes]]:
-        """Passage id and vector of every passage that the model has embedded."""
+        """Yield passage id and vector of every passage that the model has embedded."""
         yield from self._connection.execute(f"SELECT rowid, embedding FROM {schema.vector_table(model_id)}")
 
     def vectors_after(self, model_id: int, rowid: int, limit: int) -> list[tuple[int, bytes]]:
-        """The first `limit` (-1: all) passage ids and vectors of this model behind that row of `embedding`."""
+        """Return the first `limit` (-1: all) passage ids and vectors of this model behind that row of `embedding`."""
         sql = (
             "SELECT e.passage_id, v.embedding FROM (SELECT passage_id FROM embedding NOT INDEXED "
             "WHERE rowid > ? AND model_id = ? ORDER BY rowid LIMIT ?) e "
@@ -157,7 +157,7 @@ class SearchReader(CatalogReader):
         matrix: NeighbourSearch | None = None,
         separate_kind: str | None = None,
     ) -> list[DenseHit]:
-        """The nearest chunks; the limit counts passages within the scope, whatever is nearer outside of it.
+        """Return the nearest chunks; the limit counts passages within the scope, whatever is nearer outside of it.
 
         `matrix`: the model's vectors in memory; without it sqlite-vec reads them. `separate_kind`: a kind of entry of
         which there are few; its nearest come behind those of all others, with a limit of their own, so that neither
@@ -181,7 +181,7 @@ class SearchReader(CatalogReader):
     def similarities_of(
         self, model_id: int, vector: bytes, chunks: Sequence[int], matrix: NeighbourSearch | None = None
     ) -> list[DenseHit]:
-        """Exact cosine similarity of these chunks, as far as they have a vector; in no order."""
+        """Return the exact cosine similarity of these chunks, as far as they have a vector; in no order."""
         ids = json.dumps(list(chunks))
         rows = _passage_chunks(
             self._connection.execute(
@@ -201,7 +201,7 @@ class SearchReader(CatalogReader):
         ]
 
     def word_vectors_of(self, model_id: int, chunks: Sequence[int]) -> dict[int, bytes]:
-        """Packed word vectors (words.py) by chunk, of those that have some."""
+        """Return packed word vectors (late_interaction.py) by chunk, of those that have some."""
         # CROSS JOIN keeps the order of the tables: left to itself SQLite walks all embeddings.
         sql = (
             "SELECT c.rowid, e.words FROM json_each(?) l CROSS JOIN chunk c ON c.rowid = l.value "
@@ -249,19 +249,19 @@ class SearchReader(CatalogReader):
         return _dense_hits([row for row in rows if row.passage_id in kept], similarity)
 
     def _chunks_within(self, passages: Iterable[int], condition: str, parameters: Sequence[str]) -> list[PassageChunk]:
-        """The chunks of these passages that are within the scope."""
+        """Return the chunks of these passages that are within the scope."""
         sql = f"SELECT c.passage_id, c.rowid, m.rowid {_CHUNKS} WHERE c.passage_id IN {VALUES_OF_JSON} AND {condition}"
         return _passage_chunks(self._connection.execute(sql, (_json(passages), *parameters)))
 
     def _chunks_of_scope(self, condition: str, parameters: Sequence[str]) -> list[PassageChunk]:
-        """All chunks of the scope."""
+        """Return all chunks of the scope."""
         sql = f"SELECT c.passage_id, c.rowid, m.rowid {_SCOPED} WHERE {condition}"
         return _passage_chunks(self._connection.execute(sql, parameters))
 
     def _search_table(
         self, model_id: int, vector: bytes, limit: int, within: str, parameters: Sequence[str]
     ) -> dict[int, float]:
-        """Cosine similarity by passage id, of the nearest among those that the query `within` selects."""
+        """Return the cosine similarity by passage id, of the nearest among those that the query `within` selects."""
         rows: Iterable[Any] = self._connection.execute(
             f"SELECT rowid, distance FROM {schema.vector_table(model_id)} "
             f"WHERE embedding MATCH ? AND k = ? AND rowid IN ({within})",
@@ -318,7 +318,7 @@ class ReaderPool:
 
 
 def _dense_hits(rows: Iterable[PassageChunk], similarity: dict[int, float]) -> list[DenseHit]:
-    """The chunks that have a similarity, nearest first."""
+    """Return the chunks that have a similarity, nearest first."""
     hits = [
         DenseHit(row.chunk_rowid, row.entry_rowid, similarity[row.passage_id])
         for row in rows

@@ -91,18 +91,18 @@ class IndexStats:
 
 
 def hash_text(text: str) -> str:
-    """The hash of a text, by which its vector is found: 64 hexadecimal digits."""
+    """Return the hash of a text, by which its vector is found: 64 hexadecimal digits."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def special_folder(path: str) -> str:
-    """The underscore folder that decides whether the entry at `path` may be shown, else ''."""
+    """Return the underscore folder that decides whether the entry at `path` may be shown, else ''."""
     folders = [part for part in path.split("/")[:-1] if part.startswith("_")]
     return next((f for f in folders if f in HIDDEN_FOLDERS), folders[0] if folders else "")
 
 
 def row_of(entry: Entry) -> dict[str, Any]:
-    """An entry as the row of entry_meta that the index would hold for it."""
+    """Return the row of entry_meta that the index would hold for an entry."""
     return {
         "path": entry.path,
         "kind": entry.kind,
@@ -132,7 +132,7 @@ def _columns(connection: apsw.Connection) -> dict[str, frozenset[str]]:
 
 @functools.cache
 def _columns_wanted() -> dict[str, frozenset[str]]:
-    """The columns that our statements name: damage to a schema may rename one, which SQLite finds sound."""
+    """Return the columns in our statements: damage to a schema may rename one, which SQLite finds sound."""
     connection = apsw.Connection(":memory:")
     schema.create(connection)
     columns = _columns(connection)
@@ -223,7 +223,7 @@ class IndexStore:
             )
 
     def files(self) -> dict[str, FileState]:
-        """The state of every indexed file, by path."""
+        """Return the state of every indexed file, by path."""
         sql = f"SELECT path, rowid, mtime_ns, size, content_hash, {_INDEXED_AT} FROM entry_meta"
         rows = self._query(sql, (schema.DERIVATION,))
         return {row[0]: FileState(*row[1:]) for row in rows}
@@ -234,7 +234,7 @@ class IndexStore:
         return FileState(*rows[0]) if rows else None
 
     def texts_of(self, path: str) -> list[str]:
-        """The texts of an entry's chunks, in order."""
+        """Return the texts of an entry's chunks, in order."""
         sql = (
             "SELECT c.text FROM chunk c JOIN entry_meta m ON m.rowid = c.entry_rowid "
             "WHERE m.path = ? ORDER BY c.ordinal"
@@ -275,7 +275,7 @@ class IndexStore:
     # Vectors
 
     def model_id(self, name: str, dimension: int) -> int:
-        """The model's id; its table is made at first use, and replaced when the dimension changed."""
+        """Return the model's id; its table is made at first use, and replaced when the dimension changed."""
         if not self.has_vectors:
             raise IndexUnavailable("sqlite-vec cannot be loaded here: recall works on keywords only")
         with self.transaction():
@@ -291,15 +291,15 @@ class IndexStore:
             return int(model_id)
 
     def models(self) -> dict[str, int]:
-        """Model ids by name."""
+        """Return model ids by name."""
         return {row[0]: row[1] for row in self._query("SELECT name, id FROM vector_model")}
 
     def pending_count(self, model: str) -> int:
-        """Texts of the vault's chunks that have no vector of this model."""
+        """Count the texts of the vault's chunks that have no vector of this model."""
         return int(self._query(f"SELECT count(*) {_PENDING}", (model,))[0][0])
 
     def pending_texts(self, model: str, limit: int, skip: Iterable[str] = ()) -> list[PendingText]:
-        """Texts without a vector of this model, longest first: batches of similar length need little padding."""
+        """Return texts without a vector of this model, longest first: batches of similar length need little padding."""
         sql = (
             f"SELECT p.text_hash, p.embed_text {_PENDING} "
             "AND p.text_hash NOT IN (SELECT value FROM json_each(?)) "
@@ -326,7 +326,7 @@ class IndexStore:
         return added
 
     def in_force(self) -> str | None:
-        """The model that answers; None until a drain has ended once."""
+        """Return the model that answers; None until a drain has ended once."""
         rows = self._query("SELECT name FROM model_in_force")
         return str(rows[0][0]) if rows else None
 
@@ -340,7 +340,7 @@ class IndexStore:
                 self._drop_model(model_id)
 
     def vector_models(self) -> list[VectorModel]:
-        """Every model that has vectors here."""
+        """Return every model that has vectors here."""
         sql = (
             "SELECT v.name, v.dimension, (SELECT count(*) FROM embedding e WHERE e.model_id = v.id) "
             "FROM vector_model v ORDER BY v.id"
@@ -374,7 +374,7 @@ class IndexStore:
     # Health
 
     def paths(self) -> frozenset[str]:
-        """Of every note that the index knows."""
+        """Return the path of every note that the index knows."""
         return frozenset(row[0] for row in self._query("SELECT path FROM entry_meta"))
 
     def set_aside(self) -> dict[str, str]:
@@ -396,8 +396,8 @@ class IndexStore:
         return IndexStats(entries, chunks, embedded, pending, tuple(models), pages * page_size, last)
 
     def _read_all_parts(self) -> None:
-        """Raises apsw.Error where a table or a part of the vectors is missing and UnicodeDecodeError where a text is no
-        text: SQLite's own check passes both."""
+        """Raise apsw.Error where a table or a part of the vectors is missing, and UnicodeDecodeError where a text is
+        none: SQLite's own check passes both."""
         for table in schema.TABLES:
             for _ in self._connection.execute(f"SELECT * FROM {table}"):
                 pass

@@ -189,7 +189,7 @@ PAGE = Page(
     routes=_routes,
     keys=(
         ("e", "edit the text"),
-        ("l", "give it to every session at its start, or no more"),
+        ("l", "give it to every session at its start, or stop that"),
         ("d", "dismiss it: it is wrong"),
         ("u", "undo that"),
     ),

@@ -81,7 +81,7 @@ def _shown(context: ConsoleContext, request: Request, wanted: str, said: Notice 
     if place is not None:
         number = place // ON_A_PAGE + 1
     elif wanted and said is None:
-        said = Notice(f"{wanted[:80]} is no idea of the incubator any more", is_problem=True)
+        said = Notice(f"{wanted[:80]} is not in the incubator any more", is_problem=True)
     queue = load_pending_page(store, ordered, number, ON_A_PAGE)
     chosen = next((idea for idea in queue.entries if slug_of(idea.path) == wanted), None) or next(
         iter(queue.entries), None

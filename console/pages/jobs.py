@@ -15,7 +15,6 @@ from ...runtime.errors import UsageError
 from ...runtime.process_lock import lock_holder
 from ...schedules.table import SCHEDULES
 from ...services.pausing import why_nothing_starts
-from ...tasks.jobs.handlers import handlers
 from ...tasks.queue.enqueue import open_ledger
 from ...tasks.queue.kinds import POLICIES
 from ...tasks.queue.ledger import STATES, Ledger
@@ -132,8 +131,7 @@ def _values(context: ConsoleContext, asked: JobFilter) -> dict[str, Any]:
         if asked.id:
             return {**values, "job": ledger.get(_number(asked.id))}
         if asked.view == "schedules":
-            able = handlers(context.settings).keys()
-            return {**values, "schedules": _scheduler(ledger).status(), "able": able, "zone": local_timezone()}
+            return {**values, "schedules": _scheduler(ledger).status(), "zone": local_timezone()}
         if asked.view == "kinds":
             return {**values, "rows": _kinds(ledger)}
         states = [state for state in STATES if asked.state in ("", state)]
@@ -198,19 +196,15 @@ def _acted(context: ConsoleContext, form: Mapping[str, str]) -> Notice:
                 return Notice(f"{name}: no job of this kind starts until you resume it")
             case "resume":
                 ledger.resume(name)
-                return Notice(f"{name}: goes on")
+                return Notice(f"{name}: resumed")
             case "schedule-run":
-                scheduler = _scheduler(ledger)
-                kind = scheduler.kind_of(name)
-                if kind not in handlers(context.settings):
-                    raise UsageError(f"{name}: this version has nothing that does {kind}")
-                return Notice(f"{name}: queued as job {scheduler.run_now(name)}")
+                return Notice(f"{name}: queued as job {_scheduler(ledger).run_now(name)}")
             case "schedule-pause":
                 _scheduler(ledger).pause(name, paused=True)
-                return Notice(f"{name}: rests until you resume it")
+                return Notice(f"{name}: paused until you resume it")
             case "schedule-resume":
                 _scheduler(ledger).pause(name, paused=False)
-                return Notice(f"{name}: goes on")
+                return Notice(f"{name}: resumed")
     raise UsageError("that is nothing to be done with a job, a kind or a schedule")
 
 

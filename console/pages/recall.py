@@ -64,7 +64,7 @@ def _all(context: ConsoleContext, request: Request) -> Response:
 
 def _one(context: ConsoleContext, request: Request, session: str, said: Notice | None = None) -> Response:
     wanted = None if session == NO_SESSION else session
-    rows = [one for one in receipts_of(context.settings.state, wanted or "") if (one["session"] or None) == wanted]
+    rows = [one for one in receipts_of(context.settings.state) if (one["session"] or None) == wanted]
     listed = page_of(rows, page_number(request), RECALLS_ON_A_PAGE)
     shown_from = (listed.number - 1) * RECALLS_ON_A_PAGE
     given_before = [count_given_before(one, rows[at + 1 :]) for at, one in enumerate(listed.rows, shown_from)]
@@ -95,7 +95,7 @@ def _marked(context: ConsoleContext, form: Mapping[str, str]) -> Notice:
     at, path, useful = form.get("at", ""), form.get("path", ""), form.get("useful", "")
     if useful not in ("yes", "no"):
         raise UsageError("a hit is marked as useful or as noise")
-    for one in receipts_of(context.settings.state, at):
+    for one in receipts_of(context.settings.state):
         if one["at"] == at and any(hit["path"] == path for hit in one["hits"]):
             append_receipt(_marks_file(context), new_mark(one, path, useful=useful == "yes"))
             return Notice(f"{path} is marked as {'useful' if useful == 'yes' else 'noise'}")

@@ -72,7 +72,7 @@ def _decision(form: Mapping[str, str], today: date) -> Decision:
             try:
                 return Defer(date.fromisoformat(until) if until else today + timedelta(days=DEFER_DAYS))
             except ValueError as error:
-                raise UsageError(f"{until[:20]!r} is no day: write YYYY-MM-DD") from error
+                raise UsageError(f"{until[:20]!r} is not a day: write YYYY-MM-DD") from error
     raise UsageError("nothing was decided: press Promote, Defer or Dismiss")
 
 

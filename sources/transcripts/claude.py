@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
@@ -44,12 +44,6 @@ TEXT = frozenset({"type", "text"})
 ANSWERS = frozenset({"questions", "answers", "annotations"})
 _IDE_BLOCK = "<ide_"
 """Beginning of the blocks that an editor puts beside what was typed."""
-PERSONS_VALUES: Mapping[str, tuple[str, ...]] = {
-    "promptSource": ("typed", "queued"),
-    "turnOrigin": ("human",),
-    "rowSource": (),
-}
-"""Values of the fields that say who made a record, where a person did. A missing field says nothing."""
 TYPED_FIELDS = Fields("display", "sessionId", "timestamp", 1000)
 SESSIONS_FOLDER = "projects"
 ASKING_TOOL = "AskUserQuestion"
@@ -462,8 +456,11 @@ def _is_from_user(record: dict[str, Any]) -> bool:
         if record.get(flag):
             return False
     kind = as_object(record.get("origin")).get("kind")
-    return kind in (None, "human") and all(
-        record.get(name) in (None, *values) for name, values in PERSONS_VALUES.items()
+    return (
+        kind in (None, "human")
+        and record.get("promptSource") in (None, "typed", "queued")
+        and record.get("turnOrigin") in (None, "human")
+        and record.get("rowSource") != "harness"
     )
 
 

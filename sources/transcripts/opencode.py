@@ -211,8 +211,10 @@ def _parts(database: sqlite3.Connection, session: str, began_ms: int, undone: st
         if data.get("summary") is True:
             continue  # Of a compaction: the agent's words about what was said before.
         common = {"role": as_text(data.get("role")), "timestamp": _as_time(times.get("created"))}
+        # A prompt is one text: of several, our plugin cannot tell which was typed.
+        is_unclear = sum(part.get("mark") == "typed" for part in parts[message]) > 1
         for part in parts[message]:
-            yield {**part, **common}
+            yield {**part, **common, **({"mark": None} if is_unclear else {})}
 
 
 def _as_time(milliseconds: object) -> str:

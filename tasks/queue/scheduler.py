@@ -129,10 +129,6 @@ class Scheduler:
             for schedule in self._schedules
         ]
 
-    def kind_of(self, name: str) -> str:
-        """Return the job kind of a schedule. Raises UsageError for an unknown name."""
-        return self._named(name).kind
-
     def run_now(self, name: str) -> int:
         """Enqueue the schedule's job now and return its id. Raises UsageError for an unknown name."""
         schedule = self._named(name)

@@ -1,4 +1,4 @@
-"""`memory config model`: consent, download, the change of model in the background, and the way back; real processes."""
+"""`memory config model` with real processes: consent, download, the change in the background, and the way back."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def test_a_damaged_download_changes_nothing(sandbox: Sandbox, hub: LoopbackHub, 
 
 
 @pytest.mark.parametrize("point", ["mid-child@2", "before-effect"])
-def test_killed_in_the_middle_it_goes_on_and_the_old_model_answers_meanwhile(
+def test_a_killed_change_of_model_continues_while_the_old_model_answers(
     sandbox: Sandbox, tiny: Path, quick: Path, point: str
 ) -> None:
     sandbox.memory("config", "model", "use", str(quick))

@@ -1,4 +1,4 @@
-"""A rule said in another language: mined, proposed, approved, and back in the next session's prompt."""
+"""A rule in another language is mined, proposed, approved and recalled in the next session."""
 
 from __future__ import annotations
 

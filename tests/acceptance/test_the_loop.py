@@ -1,4 +1,4 @@
-"""Save in one session, start a new one, ask sideways, get it back: by real processes on the real model."""
+"""Record one session, ask the next in other words, get the memory back: real processes, real model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the threat model says of the whole, tried with real processes."""
+"""Claims of the threat model about the whole program, with real processes."""
 
 from __future__ import annotations
 

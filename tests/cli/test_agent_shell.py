@@ -1,4 +1,4 @@
-"""What an agent writes by a command in its shell is a proposal, as what it writes by a tool is."""
+"""An agent's commands in its shell only propose, as its MCP tools do."""
 
 from __future__ import annotations
 
@@ -315,7 +315,7 @@ def test_what_was_turned_down_is_not_proposed_again(bed: Bed, agent: Agent, caps
 @pytest.mark.parametrize(
     "decision", ["approve", "keep both", "reject", "supersede personal-private/preferences/tabs.md"]
 )
-def test_an_agent_decides_on_nothing_whoever_proposed_it(bed: Bed, agent: Agent, decision: str) -> None:
+def test_an_agent_decides_on_no_proposal(bed: Bed, agent: Agent, decision: str) -> None:
     main(["save", "preferences", "tabs", "--body", "Indent with tabs."])
     bed.remember(CHOICE)
     agent("save", "preferences", "spaces", "--body", "Indent with spaces.")

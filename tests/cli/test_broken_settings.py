@@ -1,4 +1,4 @@
-"""With a broken config.toml one can still leave, look at the log, wire a host by hand, and be told what is wrong."""
+"""With a broken config.toml, uninstall, logs, hook-command and doctor still work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every command: its help has an example, README names it, and bad usage is one clear line with exit code 2."""
+"""Every command: help with an example, a place in README, and one clear line with exit code 2 for bad usage."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_readme_names_every_command() -> None:
         ("recall", "x y z", "--filter", "nonsense"),
     ],
 )
-def test_bad_usage_is_told_in_words_and_exits_with_2(sandbox: Sandbox, arguments: tuple[str, ...]) -> None:
+def test_bad_usage_is_explained_and_exits_with_2(sandbox: Sandbox, arguments: tuple[str, ...]) -> None:
     done = sandbox.run(*arguments)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
@@ -219,9 +219,9 @@ def test_a_file_that_is_no_session_is_refused(sandbox: Sandbox, content: bytes) 
     """It said that nothing in it was worth keeping, as if it had been understood."""
     path = sandbox.root / "fail.log"
     path.write_bytes(content)
-    assert refused(sandbox, "reflect", "--session", str(path)).startswith(f"{path} is no session of an agent (")
+    assert refused(sandbox, "reflect", "--session", str(path)).startswith(f"{path} is not a session of an agent (")
     if content != b'{"a": 1}\n':
-        assert "no session of codex" in refused(sandbox, "reflect", "--session", str(path), "--host", "codex")
+        assert "not a session of codex" in refused(sandbox, "reflect", "--session", str(path), "--host", "codex")
     assert list(sandbox.vault.rglob("*")) == []
 
 
@@ -429,7 +429,7 @@ def test_a_dry_run_of_reflect_says_that_nothing_was_written(sandbox: Sandbox) ->
     assert "nothing was written" not in done.stderr
 
 
-def test_what_is_kept_nowhere_is_told_without_a_place() -> None:
+def test_a_candidate_that_is_not_kept_has_no_place() -> None:
     pasted = replace(RULE, typed=False)
     nowhere = RoutedCandidate(pasted, Tier.LOW, Action.NOTHING, "", "not in words you typed")
     assert becomes(nowhere) == "nothing (not in words you typed)"
@@ -522,7 +522,7 @@ def test_no_option_of_any_command_may_be_cut_short(name: str, capsys: pytest.Cap
         (("reflect", "pyproject.toml", "--dry-run"), "--session pyproject.toml"),
     ],
 )
-def test_a_mistyped_word_is_told_in_one_line_with_the_right_one(
+def test_a_mistyped_word_is_an_error_of_one_line_with_the_right_word(
     words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)
@@ -555,7 +555,7 @@ def test_the_line_of_topics_names_words_that_it_takes() -> None:
     assert set(COMMANDS["vault topics"].line.partition(": ")[2].split(", ")) <= set(topics.ACTIONS)
 
 
-def test_every_other_name_leads_to_commands_and_is_none_itself() -> None:
+def test_other_names_lead_to_commands_and_are_no_commands() -> None:
     assert INSTEAD.keys().isdisjoint({*COMMANDS, *GROUPS, *OLD_NAMES})
     for said in INSTEAD.values():
         for words in re.findall(r"`memory ([a-z -]+)", said):
@@ -579,7 +579,7 @@ def test_a_mistyped_word_of_idea_writes_no_idea(sandbox: Sandbox, words: tuple[s
     assert list(sandbox.vault.rglob("*")) == []
 
 
-def test_a_text_that_cannot_be_read_is_told_in_words(sandbox: Sandbox) -> None:
+def test_an_unreadable_text_is_explained(sandbox: Sandbox) -> None:
     file = sandbox.root / "text.txt"
     said = refused(sandbox, "save", "fix", "two", "--body-file", str(file))
     assert said == f"can't read {file}: No such file or directory"

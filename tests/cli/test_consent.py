@@ -1,4 +1,4 @@
-"""Research on the web is asked for once, at a terminal, and no answer is no."""
+"""Web research needs consent, which is asked for once at a terminal; no answer is no."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_the_sources_of_discovery_are_confirmed_by_a_plain_yes_alone(tmp_path: P
     assert sandbox.json("skills", "discover", "--dry-run")["confirmed"] is answer
 
 
-def test_without_being_asked_nobody_has_agreed(tmp_path: Path) -> None:
+def test_without_a_question_there_is_no_consent(tmp_path: Path) -> None:
     sandbox = ForkedSandbox(tmp_path)
     sandbox.memory("init", "--yes", "--vault", str(sandbox.vault))
     assert consent(sandbox) is None

@@ -1,4 +1,4 @@
-"""What doctor says when one thing around us is not as it should be."""
+"""Findings of `memory doctor`, with one fault at a time."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_what_is_not_searched_is_named(context: Context, tmp_path: Path) -> None
     assert found.todo == "move into the vault what is meant to be found: links out of it are not followed"
 
 
-def test_that_all_is_switched_off_is_told_with_what_switches_it_on(context: Context) -> None:
+def test_doctor_names_the_switch_that_stops_everything(context: Context) -> None:
     stop = Path(context.state.stop_file)
     stop.parent.mkdir(parents=True, exist_ok=True)
     stop.touch()
@@ -129,7 +129,7 @@ def test_a_worker_that_gives_no_sign_of_life_is_a_fault(context: Context, monkey
     lock.release()
 
 
-def test_without_hooks_nobody_is_told_that_a_session_will_start_anything(context: Context) -> None:
+def test_without_hooks_doctor_does_not_promise_that_a_session_starts_a_worker(context: Context) -> None:
     context = Context({**context.env, "MEMORY_AUTOSTART": "true"})
     install(context.settings)
     assert _worker(context).todo == "the next session starts it, or `memory service up`"
@@ -178,7 +178,7 @@ def test_the_round_trip_does_not_wait_for_passages_that_others_wait_for(tmp_path
         found = _round_trip(context)
     assert (found.grade, found.detail) == (
         "ok",
-        f"saved, asked with its own words, came back, deleted; {notes} passages have no vector yet",
+        f"saved, asked in its own words, came back, deleted; {notes} passages have no vector yet",
     )
     assert found.todo == "`memory health` shows how far that is"
     with open_index(context.settings) as index:
@@ -269,13 +269,13 @@ def test_another_agent_that_is_wired_starts_the_worker_as_well(context: Context)
         (OSError(errno.EIO, "Input/output error", "/v/a.md"), how_to("troubleshooting")),
     ],
 )
-def test_what_the_system_refuses_is_told_in_words_with_what_to_do(error: OSError, todo: str) -> None:
+def test_an_error_of_the_system_is_reported_with_what_to_do(error: OSError, todo: str) -> None:
     found = _fault("index", error)
     assert (found.grade, found.detail) == ("fault", f"/v/a.md: {error.strerror}")
     assert todo in found.todo
 
 
-def test_a_state_folder_that_is_a_file_is_told_as_that(tmp_path: Path) -> None:
+def test_a_state_folder_that_is_a_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "state").touch()
     done = ForkedSandbox(tmp_path).run("doctor", "--json")
     found = {finding["what"]: finding for finding in json.loads(done.stdout)}
@@ -310,14 +310,14 @@ def test_the_users_own_stop_file_is_no_secret(context: Context) -> None:
     assert doctor_checks.permissions(context).grade == "fault"
 
 
-def test_a_clock_that_was_set_back_is_told(context: Context) -> None:
+def test_a_clock_that_was_set_back_is_noted(context: Context) -> None:
     line_of_a_hook(context, timedelta(hours=-2))
     found = doctor_checks.clock(context)
     assert found.grade == "note"
     assert "ahead" in found.detail
 
 
-def test_no_hook_in_a_week_is_told(context: Context) -> None:
+def test_a_week_without_hooks_is_noted(context: Context) -> None:
     line_of_a_hook(context, timedelta(days=8))
     found = doctor_checks.last_hook(context)
     assert (found.grade, found.detail) == ("note", "none in 7 days")
@@ -392,7 +392,7 @@ def test_hooks_that_another_version_of_python_left_are_no_fault(
     assert doctor_checks.hooks_wired(context).grade == "ok"
 
 
-def test_a_synced_vault_without_a_named_device_is_told(context: Context) -> None:
+def test_a_synced_vault_without_a_named_device_is_noted(context: Context) -> None:
     (context.vault.parent / ".stfolder").mkdir()
     found = doctor_checks.other_devices(context)
     assert (found.grade, socket.gethostname() in found.todo) == ("note", True)
@@ -404,7 +404,7 @@ def test_a_synced_vault_without_a_named_device_is_told(context: Context) -> None
     assert found.detail.startswith("some-other-machine, not this device")
 
 
-def test_sessions_that_are_deleted_unread_are_told(context: Context, tmp_path: Path) -> None:
+def test_sessions_that_will_be_deleted_unread_are_noted(context: Context, tmp_path: Path) -> None:
     folder = tmp_path / "home" / ".claude" / "projects" / "-home-dev"
     folder.mkdir()
     transcript = folder / "3f0c6a52-7d1e-4c55-9a51-0f6f6f2b8a11.jsonl"
@@ -450,7 +450,7 @@ def test_the_line_of_a_header_that_cannot_be_read_is_named(context: Context) -> 
 
 
 @pytest.mark.model
-def test_a_model_that_no_library_can_load_is_told(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_that_no_library_can_load_is_noted(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its files alone answer nothing."""
     monkeypatch.setitem(sys.modules, "torch", None)
     found = dict(CHECKS)["model"](context)

@@ -1,4 +1,4 @@
-"""A dry run shows what would be done, and leaves every file as it is."""
+"""A dry run shows what would be done and changes no file."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_a_dry_run_writes_nothing_at_all(sandbox: Sandbox, line: str) -> None:
     assert everything(sandbox) == before
 
 
-def test_sources_that_nobody_has_seen_yet_are_shown_as_proposed(tmp_path: Path) -> None:
+def test_unconfirmed_sources_are_shown_as_proposed(tmp_path: Path) -> None:
     sandbox = ForkedSandbox(tmp_path)
     shown = sandbox.json("skills", "discover", "--dry-run")
     assert (shown["confirmed"], shown["whitelist_seeded"], shown["total_sources"]) == (False, False, 4)

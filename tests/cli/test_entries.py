@@ -1,4 +1,4 @@
-"""Single entries on the command line: which of them a session would get, and what a list says of each."""
+"""Commands on single entries: which ones a session would get, and how a list shows them."""
 
 from __future__ import annotations
 
@@ -224,9 +224,7 @@ def test_what_an_entry_says_already_is_not_saved_under_another_name(
     assert notes_of(vault) == before
 
 
-def test_one_that_says_nearly_the_same_or_holds_elsewhere_is_told_and_saved(
-    vault: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_entry_is_saved_although_a_similar_one_is_named(vault: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert save("short") == 0
     told = f"memory: saved beside one that says nearly the same: {PRIVATE}/preferences/short.md"
     capsys.readouterr()
@@ -270,15 +268,13 @@ def test_a_hit_is_marked_in_the_newest_recall_that_has_it(notes: Path, capsys: p
     assert "no recall that is on record there has a hit nothing" in capsys.readouterr().err
 
 
-def test_who_asks_for_more_than_is_given_is_told(notes: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_highest_number_of_hits_is_named(notes: Path, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
     assert main(["recall", "backup", "-k", "10000"]) == 0
     assert "memory: at most 100 are given" in capsys.readouterr().err
 
 
-def test_a_topic_beyond_what_sessions_load_is_told_when_it_is_written(
-    vault: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_writing_a_topic_warns_of_an_index_that_is_too_long(vault: Path, capsys: pytest.CaptureFixture[str]) -> None:
     index = vault / "personal-projects/shop/memory/MEMORY.md"
     index.parent.mkdir(parents=True)
     index.write_text("".join(f"- line {number}\n" for number in range(200)), "utf-8")

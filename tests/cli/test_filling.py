@@ -1,4 +1,4 @@
-"""While the index is being filled, `memory recall` says that it read a part of the vault, and how large a part."""
+"""While the index is being filled, `memory recall` says how much of the vault it has."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_recall_says_how_many_notes_are_in_the_index_while_the_vault_is_walked(
     assert sandbox.json("recall", "porcelain kettle")["filling"] == {"done": 3, "total": 5, "of": "notes"}
 
 
-def test_a_note_that_no_walk_is_coming_for_is_no_matter_of_time(settings: Settings) -> None:
+def test_a_note_without_a_queued_walk_does_not_count_as_being_filled(settings: Settings) -> None:
     assert filling_of(settings) is None
 
 

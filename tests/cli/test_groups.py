@@ -1,4 +1,4 @@
-"""Commands in groups: few names at the top, and the names from before the groups for one more version."""
+"""Commands in groups: few names at the top, and the old names for one more version."""
 
 from __future__ import annotations
 

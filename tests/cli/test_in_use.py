@@ -1,4 +1,4 @@
-"""An entry in use is the same for every command and page that counts or lists them."""
+"""Every command and page counts and lists the same entries in use."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_a_note_that_is_gone_does_not_count_by_the_status_that_the_index_still_k
     assert count_active(bed.settings, bed.store).set_aside == {}
 
 
-def test_what_its_status_hides_is_told(bed: Bed, capsys: pytest.CaptureFixture[str]) -> None:
+def test_entries_hidden_by_their_status_are_counted(bed: Bed, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list"]) == 0
     assert capsys.readouterr().err == "memory: not in use, and not shown: 1 resolved (--status resolved)\n"
     assert listed(capsys, "--status", "resolved") == ["x.md"]

@@ -1,4 +1,4 @@
-"""`memory init` on a machine with sessions from before, and `memory uninstall` after it."""
+"""`memory init` on a machine with old sessions, and `memory uninstall` after it."""
 
 from __future__ import annotations
 
@@ -284,7 +284,7 @@ def test_the_trial_of_the_hooks_leaves_no_session_behind(tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-def test_a_hook_that_does_not_work_is_told_by_its_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_trial_reports_a_hook_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sandbox = Sandbox(tmp_path)
     settings = load_settings(sandbox.environment)
     settings.state.ensure()
@@ -296,7 +296,7 @@ def test_a_hook_that_does_not_work_is_told_by_its_trial(tmp_path: Path, monkeypa
     assert {time.failure for time in try_hooks(settings, sandbox.environment)} == {"no payload on stdin"}
 
 
-def test_of_several_obsidian_vaults_the_one_that_was_taken_is_told_with_how_to_choose_another(tmp_path: Path) -> None:
+def test_the_chosen_one_of_several_obsidian_vaults_is_named(tmp_path: Path) -> None:
     home = tmp_path / "home"
     context = Context({"HOME": str(home)})
     for folder in ("Notes", "Documents/Work"):
@@ -315,7 +315,7 @@ def test_of_several_obsidian_vaults_the_one_that_was_taken_is_told_with_how_to_c
     assert choose_vault(context)[0] == home / "Obsidian" / VAULT_NAME
 
 
-def test_of_one_obsidian_vault_or_none_there_is_nothing_to_say(tmp_path: Path) -> None:
+def test_one_obsidian_vault_or_none_needs_no_notice(tmp_path: Path) -> None:
     home = tmp_path / "home"
     context = Context({"HOME": str(home)})
     home.mkdir()

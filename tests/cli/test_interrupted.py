@@ -1,4 +1,4 @@
-"""Ctrl-C at a question is a no: one line, nothing changed, and no script goes on as if it had been done."""
+"""Ctrl-C at a question counts as no: one line, nothing changed, exit code 1."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commands list: a text that does not fit shows that it goes on; what can match nothing is told."""
+"""Lists: a cut text is marked, and unknown kinds, projects and statuses are reported."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def write(vault: Path, path: str, status: str, text: str, **fields: str) -> None
 
 
 @pytest.mark.parametrize("line", ["idea list", "idea gc", "inbox list", "topics list --project shop"])
-def test_a_list_shows_where_a_text_goes_on(vault: Path, capsys: pytest.CaptureFixture[str], line: str) -> None:
+def test_a_list_marks_a_cut_text(vault: Path, capsys: pytest.CaptureFixture[str], line: str) -> None:
     text = f"{LONG} and for whom nobody has made one so far."
     write(vault, f"{PRIVATE}/_idea-incubator/retries/_index.md", "incubating", text, kind="idea")
     write(vault, f"{PRIVATE}/_inbox/retries.md", "inbox", text, kind="preferences")
@@ -70,7 +70,7 @@ KNOWN = "active, pending, inbox, incubating, resolved, superseded, rejected, dis
 
 
 @pytest.mark.parametrize("line", ["list --status foo", "recall --filter status=foo", "recall x --filter status!=Foo"])
-def test_a_status_that_there_is_not_is_bad_usage(vault: Path, capsys: pytest.CaptureFixture[str], line: str) -> None:
+def test_an_unknown_status_is_bad_usage(vault: Path, capsys: pytest.CaptureFixture[str], line: str) -> None:
     write(vault, f"{PRIVATE}/preferences/tabs.md", "active", "Tabs.", kind="preferences")
     assert main(line.split()) == 2
     told = capsys.readouterr()
@@ -83,9 +83,7 @@ def test_a_status_of_the_users_own_notes_can_be_asked_for(vault: Path, line: str
     assert main(line.split()) == 0
 
 
-def test_a_kind_may_be_any_word_so_one_without_entries_is_told_beside_those_that_have_some(
-    vault: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_unknown_kind_is_reported_with_the_known_ones(vault: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(vault, f"{PRIVATE}/preferences/tabs.md", "active", "Tabs.", kind="preferences")
     assert main(["list", "--kind", "foo"]) == 0
     told = capsys.readouterr()
@@ -95,9 +93,7 @@ def test_a_kind_may_be_any_word_so_one_without_entries_is_told_beside_those_that
     assert "tabs.md" in capsys.readouterr().out
 
 
-def test_a_project_without_entries_is_told_beside_those_that_have_some(
-    vault: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_unknown_project_is_reported_with_the_known_ones(vault: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(vault, "personal-projects/shop/tabs.md", "active", "Tabs.", kind="preferences", project="shop")
     write(vault, "personal-projects/attic/spaces.md", "rejected", "Spaces.", kind="preferences", project="attic")
     assert main(["list", "--project", "nosuch"]) == 0
@@ -124,7 +120,7 @@ def test_recall_tells_it_as_well(vault: Path, capsys: pytest.CaptureFixture[str]
     [("preference", "preferences"), ("fixes", "fix"), ("workflows", "workflow"), ("convetion", "convention"),
      ("recipe", "recipes")],
 )  # fmt: skip
-def test_a_new_kind_that_is_nearly_another_is_saved_and_told(
+def test_a_new_kind_that_resembles_another_is_saved_with_a_hint(
     vault: Path, capsys: pytest.CaptureFixture[str], kind: str, meant: str
 ) -> None:
     """It would lie beside the other for ever, and be found by neither's name."""
@@ -138,7 +134,7 @@ def test_a_new_kind_that_is_nearly_another_is_saved_and_told(
     assert capsys.readouterr().err == "", "it is no new one any more"
 
 
-def test_a_proposal_of_a_new_kind_is_told_too(
+def test_a_proposal_of_a_new_kind_gets_the_hint_too(
     vault: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CLAUDECODE", "1")

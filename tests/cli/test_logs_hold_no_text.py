@@ -1,4 +1,4 @@
-"""Logs and the job ledger name things; what was said in them stands in the vault alone."""
+"""Logs and the job ledger hold no text of sessions or notes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`memory service mcp`, asked by the protocol's own client over real standard input and output."""
+"""`memory service mcp`, called by the protocol's own client over real stdio."""
 
 from __future__ import annotations
 
@@ -278,7 +278,7 @@ BAD_INPUT: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 
 
-def test_bad_input_is_told_in_words_and_writes_nothing(reader: Agent) -> None:
+def test_bad_input_is_explained_and_writes_nothing(reader: Agent) -> None:
     before = sorted(reader.sandbox.vault.rglob("*.md"))
 
     async def ask_all(client: Client) -> list[Any]:
@@ -299,14 +299,18 @@ def test_bad_input_is_told_in_words_and_writes_nothing(reader: Agent) -> None:
 @pytest.mark.parametrize(
     ("tool", "arguments", "said"),
     [
-        ("recall", {}, "query is missing: A question in natural language, or the words you remember"),
-        ("recall", {"query": "x", "k": 0}, "k must be greater than or equal to 1"),
-        ("recall", {"query": 7, "k": "many"}, "query must be a valid string; k must be a valid integer"),
-        ("idea", {"title": "x" * 201, "summary": "Some text."}, "title must have at most 200 characters"),
+        ("recall", {}, "query: Field required"),
+        ("recall", {"query": "x", "k": 0}, "k: Input should be greater than or equal to 1"),
+        (
+            "recall",
+            {"query": 7, "k": "many"},
+            "query: Input should be a valid string; k: Input should be a valid integer",
+        ),
+        ("idea", {"title": "x" * 201, "summary": "Some text."}, "title: String should have at most 200 characters"),
         (
             "write_topic",
             {"slug": "deploy", "text": "Some text.", "type": "rule"},
-            "type must be 'user', 'feedback', 'project' or 'reference'",
+            "type: Input should be 'user', 'feedback', 'project' or 'reference'",
         ),
     ],
 )
@@ -316,7 +320,7 @@ def test_a_wrong_argument_is_named_with_what_is_expected(
     assert reader.refused(tool, **arguments).startswith(f"Error executing tool {tool}: {said}")
 
 
-def test_how_a_topic_is_changed_is_told_in_the_tools_arguments(agent: Agent) -> None:
+def test_errors_about_topics_name_the_tools_arguments(agent: Agent) -> None:
     fresh = agent.refused("write_topic", slug="deploy", text="Tag, then push.")
     assert "a new topic needs `type` (user, feedback, project, reference) and `description`" in fresh
     topic = {"slug": "deploy", "text": "Tag.", "type": "project", "description": "Deploying"}
@@ -327,7 +331,7 @@ def test_how_a_topic_is_changed_is_told_in_the_tools_arguments(agent: Agent) -> 
     assert "or `append` to add to it" in known
 
 
-def test_where_there_is_no_project_an_agent_is_told_so_in_terms_of_its_own(agent: Agent) -> None:
+def test_without_a_project_an_agent_gets_no_advice_about_options(agent: Agent) -> None:
     """It has no options of a command."""
     agent.cwd = Path("/")
     for tool, arguments in (("read_topic", {"slug": "x"}), ("write_topic", {"slug": "x", "text": "Some text."})):

@@ -1,4 +1,4 @@
-"""`memory service mcp` and the messages that no client of the protocol's own package sends, over real pipes."""
+"""`memory service mcp` and messages that the protocol's own client never sends, over real pipes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which model commands name: the one that answers, else the one that will, else why none can."""
+"""Commands name the model that answers, else the one that will, else why none can."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_model_that_is_wanted_and_gone_is_named_with_what_to_do(sandbox: Sandb
     found = dict(CHECKS)["model"](Context(sandbox.environment))
     assert (found.grade, found.detail) == (
         "note",
-        f"{DEFAULT_MODEL} goes on answering: embedding.model: there is no folder {gone}: put it back, or choose "
+        f"{DEFAULT_MODEL} still answers: embedding.model: there is no folder {gone}: put it back, or choose "
         "another (`memory config model use`)",
     )
 

@@ -1,4 +1,4 @@
-"""`memory pause` and `memory resume`: the switch for hooks and jobs, and what it leaves alone."""
+"""`memory pause` and `memory resume` stop and restart hooks and jobs, and nothing else."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def test_while_it_is_paused_no_session_is_recorded_and_no_job_starts(sandbox: Fo
     assert "MemoryVault is paused: nothing is recorded and no job starts; to go on, `memory resume`" in done.stderr
     assert done.stdout == "nothing was started\n"
     assert [job["state"] for job in sandbox.json("jobs", "list", "--kind", "markers.gc")] == ["queued"]
-    assert sandbox.memory("resume").startswith("goes on: ")
+    assert sandbox.memory("resume").startswith("resumed: ")
     sandbox.memory("service", "worker", "--until-idle")
     assert [job["state"] for job in sandbox.json("jobs", "list", "--kind", "markers.gc")] == ["done"]
 
 
 @pytest.mark.slow
-def test_a_worker_that_runs_goes_on_with_what_waits_when_it_is_resumed(sandbox: ForkedSandbox) -> None:
+def test_a_running_worker_continues_after_resume(sandbox: ForkedSandbox) -> None:
     settings = load_settings(sandbox.environment)
     with sandbox.process("service", "worker"):
         wait_until(lambda: lock_holder(settings.state.worker_lock) is not None, "the worker runs")
@@ -64,7 +64,7 @@ def test_a_worker_that_runs_goes_on_with_what_waits_when_it_is_resumed(sandbox: 
         )
 
 
-def test_a_session_that_goes_on_afterwards_is_read_whole_with_what_was_said_meanwhile(sandbox: ForkedSandbox) -> None:
+def test_a_session_that_continues_after_a_pause_is_read_whole(sandbox: ForkedSandbox) -> None:
     transcript = sandbox.projects / f"-p/{SESSION}.jsonl"
     payload = {**COMMON, "session_id": SESSION, "transcript_path": str(transcript)}
     transcript.parent.mkdir()
@@ -92,11 +92,11 @@ def test_a_second_pause_says_since_when_and_a_second_resume_that_nothing_was(san
 def test_resume_says_that_sessions_are_recorded_where_an_agent_is_wired(sandbox: ForkedSandbox) -> None:
     sandbox.memory("pause")
     assert sandbox.memory("resume").splitlines()[0] == (
-        "goes on: jobs start; no session is recorded, as no agent is wired (`memory init`)"
+        "resumed: jobs start; no session is recorded, as no agent is wired (`memory init`)"
     )
     install(load_settings(sandbox.environment))
     sandbox.memory("pause")
-    assert sandbox.memory("resume").splitlines()[0] == "goes on: sessions are recorded, and jobs start"
+    assert sandbox.memory("resume").splitlines()[0] == "resumed: sessions are recorded, and jobs start"
 
 
 def test_what_was_asked_for_by_hand_still_works(sandbox: ForkedSandbox) -> None:
@@ -119,7 +119,7 @@ def test_resume_says_which_setting_still_holds(sandbox: ForkedSandbox) -> None:
     assert paused_since(place(sandbox)) is None
 
 
-def test_both_switches_are_told_with_what_ends_each(sandbox: ForkedSandbox) -> None:
+def test_the_notice_names_both_switches_and_how_to_end_them(sandbox: ForkedSandbox) -> None:
     sandbox.memory("pause")
     told = pause_notice(load_settings({**sandbox.environment, "MEMORY_ENABLED": "false"}))
     assert told == (
@@ -148,7 +148,7 @@ def test_health_and_doctor_tell_a_pause_with_the_command_that_ends_it(sandbox: F
     assert found["todo"] == "`memory resume`"
 
 
-def test_a_switch_that_cannot_be_turned_is_told(tmp_path: Path) -> None:
+def test_a_switch_that_cannot_be_turned_is_an_error(tmp_path: Path) -> None:
     state = StatePaths(str(tmp_path))
     with pytest.raises(QueueUnavailable, match="nothing is paused"):
         pause(state)

@@ -1,4 +1,4 @@
-"""What commands say where the vault is away, or something else lies in its place."""
+"""Commands where the vault is away, or something else is in its place."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def sandbox(tmp_path: Path) -> ForkedSandbox:
     return sandbox
 
 
-def test_what_lies_in_the_state_folder_is_shown_while_the_vault_is_away(sandbox: ForkedSandbox) -> None:
+def test_the_state_folder_can_be_read_while_the_vault_is_away(sandbox: ForkedSandbox) -> None:
     sandbox.vault.rename(sandbox.root / "elsewhere")
     for command in ("jobs list", "jobs show 1", "jobs kinds", "jobs schedule", "jobs pause index.reconcile"):
         done = sandbox.run(*command.split(), "--json")
@@ -44,7 +44,7 @@ def test_what_lies_in_the_state_folder_is_shown_while_the_vault_is_away(sandbox:
     assert sandbox.run("service", "logs").returncode == 0
 
 
-def test_of_a_vault_that_never_was_there_is_nothing_to_show(sandbox: ForkedSandbox) -> None:
+def test_a_vault_that_never_existed_has_no_jobs(sandbox: ForkedSandbox) -> None:
     """Where its name is misspelt, say: no state folder is made for that."""
     done = sandbox.run("jobs", "list", env={"MEMORY_VAULT_PATH": str(sandbox.root / "Obsidain")})
     assert (done.returncode, done.stdout) == (1, "")
@@ -174,7 +174,7 @@ def test_a_state_folder_that_cannot_be_made_ends_every_command_in_one_line(tmp_p
     assert f"({tmp_path / 'state'}: there is a file where a folder is wanted)" in done.stderr
 
 
-def test_health_speaks_without_a_state_folder(tmp_path: Path) -> None:
+def test_health_works_without_a_state_folder(tmp_path: Path) -> None:
     (tmp_path / "state").touch()
     done = ForkedSandbox(tmp_path).run("health")
     assert done.returncode == 0, done.stderr
@@ -207,7 +207,7 @@ READING = (
         ("init --yes --vault", NOBODYS),  # Another folder that is not there it makes.
     ],
 )
-def test_a_place_that_cannot_be_is_told_in_one_line(sandbox: ForkedSandbox, command: str, place: str) -> None:
+def test_an_impossible_path_is_an_error_of_one_line(sandbox: ForkedSandbox, command: str, place: str) -> None:
     done = sandbox.run(*command.split(), place)
     assert (done.returncode, done.stdout) == (2, "")
     assert place.split("/")[0] in done.stderr
@@ -217,9 +217,9 @@ def test_a_place_that_cannot_be_is_told_in_one_line(sandbox: ForkedSandbox, comm
 @pytest.mark.parametrize(
     ("command", "why"),
     [
-        ("jobs show 99999999999999999999", "no job of so large a number"),
+        ("jobs show 99999999999999999999", "no job has so large a number"),
         ("jobs list 3", "unrecognized arguments: 3"),
-        ("jobs list --limit 0", "'0' is no whole number of 1 or more"),
+        ("jobs list --limit 0", "'0' is not a whole number of 1 or more"),
         ("jobs show x", "'x' is not a job's number"),
         ("jobs pause nope", "'nope' is none of"),
         ("jobs schedule list nightly", "it shows all of them"),
@@ -247,7 +247,7 @@ def test_a_list_of_jobs_says_that_there_are_more(sandbox: ForkedSandbox) -> None
     assert sandbox.run("jobs", "list").stderr == ""
 
 
-def test_a_log_that_is_a_folder_is_told_as_that(sandbox: ForkedSandbox) -> None:
+def test_a_log_that_is_a_folder_is_named(sandbox: ForkedSandbox) -> None:
     log = sandbox.state / "log" / "memoryvault.log"
     log.mkdir(parents=True)
     done = sandbox.run("service", "logs")

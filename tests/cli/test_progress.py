@@ -1,4 +1,4 @@
-"""What a person sees while a command works for seconds, and that nobody else sees it."""
+"""Progress of long commands is shown at a terminal only."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def running(sandbox: Sandbox) -> list[str]:
     return [job["kind"] for job in sandbox.json("jobs", "list", "--state", "running")]
 
 
-def test_jobs_are_told_by_what_they_are_for_their_user() -> None:
+def test_the_progress_line_names_jobs_in_the_users_terms() -> None:
     left = {"logs.rotate": 1, "markers.gc": 1, "reflect.corpus": 1200, "reflect.session": 1}
     assert progress_line(RunProgress(34.4, 5, left)) == (
         "working for 34 s: 5 done, left: 1,201 sessions to mine, 2 others"
@@ -156,7 +156,7 @@ def test_jobs_are_told_by_what_they_are_for_their_user() -> None:
     assert NAMES.keys() <= HANDLERS.keys()
 
 
-def test_what_is_due_later_is_told_with_its_time() -> None:
+def test_jobs_due_later_are_named_with_their_time() -> None:
     now = datetime(2027, 3, 10, 13, 30, tzinfo=UTC)
 
     def at(hour: int, day: int = 10) -> float:

@@ -1,4 +1,4 @@
-"""Whether to go ahead: no is no, nothing is changed, and a script that goes on after it is told so by the exit code."""
+"""Questions before a change: no changes nothing, and the exit code says so."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def notes(sandbox: ForkedSandbox) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("typed", ["n\n", "\n", "\x04"], ids=["no", "nothing", "end"])
 @pytest.mark.parametrize("module", ASKING)
-def test_whoever_answers_no_is_told_that_nothing_was_done(sandbox: ForkedSandbox, module: str, typed: str) -> None:
+def test_after_the_answer_no_nothing_is_done(sandbox: ForkedSandbox, module: str, typed: str) -> None:
     before = notes(sandbox)
     arguments = tuple(word.format(root=sandbox.root) for word in ASKING[module])
     status, told = at_a_terminal(sandbox, arguments, typed)

@@ -135,7 +135,7 @@ def test_a_hit_can_be_marked_and_the_marks_are_counted(sandbox: Sandbox) -> None
 
 @pytest.mark.alone
 @pytest.mark.hurried
-def test_what_doctor_asks_is_nobodys_last_recall(sandbox: Sandbox) -> None:
+def test_a_recall_of_doctor_is_not_the_last_recall(sandbox: Sandbox) -> None:
     session = _prompt(sandbox, QUESTION)
     file = sandbox.state / "log" / "receipts.jsonl"
     append_receipt(file, {**read_receipts(file)[-1], "caller": TRIAL_CALLER, "session": None})
@@ -191,7 +191,7 @@ def test_what_research_took_is_no_sign_of_a_network_that_is_off(tmp_path: Path, 
 
 @pytest.mark.alone
 @pytest.mark.hurried
-def test_health_speaks_while_the_vault_is_not_mounted(sandbox: Sandbox) -> None:
+def test_health_works_while_the_vault_is_not_mounted(sandbox: Sandbox) -> None:
     _prompt(sandbox, QUESTION)
     away = sandbox.vault.rename(sandbox.vault.with_name("Away"))
     try:

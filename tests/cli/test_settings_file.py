@@ -1,4 +1,4 @@
-"""Writing one setting: what becomes of the file that the user keeps it in (cli/settings_file.py)."""
+"""Writing one setting keeps the rest of the user's file (cli/settings_file.py)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def config(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_rest_of_the_file_stays_as_it_is_and_nobody_else_may_read_it(config: Path) -> None:
+def test_the_rest_of_the_file_stays_and_the_file_is_private(config: Path) -> None:
     write_setting(config, "vault", "path", "/notes")
     assert config.read_text() == OWN + '\n[vault]\npath = "/notes"\n'
     assert config.stat().st_mode & 0o777 == 0o600

@@ -1,4 +1,4 @@
-"""Commands whose standard streams are closed or take nothing: cron, service managers and agents' shells start so."""
+"""Commands with standard streams that are closed or full, as cron, service managers and agents' shells leave them."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_what_is_opened_later_takes_the_place_of_no_closed_stream(tmp_path: Path
 @pytest.mark.parametrize(
     "line", ["list", "list --json", "recall tabs", "--help", "vault scrub --stdin", "config show --reference"]
 )
-def test_an_output_that_is_full_is_told_in_one_line(sandbox: Sandbox, line: str) -> None:
+def test_a_full_output_is_an_error_of_one_line(sandbox: Sandbox, line: str) -> None:
     done = run(sandbox, ">/dev/full", *line.split(), stdin="Indent with tabs.\n" * 10_000)
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1:] == ["memory: cannot write the output: No space left on device"]
@@ -113,7 +113,7 @@ def test_an_output_that_is_full_is_told_in_one_line(sandbox: Sandbox, line: str)
 
 
 @pytest.mark.slow
-def test_where_no_error_can_be_told_the_exit_code_tells_it(sandbox: Sandbox) -> None:
+def test_the_exit_code_shows_an_error_that_cannot_be_printed(sandbox: Sandbox) -> None:
     for redirection, line in (
         (">/dev/full 2>/dev/full", "list"),
         ("2>/dev/full", "save"),

@@ -1,4 +1,4 @@
-"""What a command does not need is not imported: it would take longer than the command itself."""
+"""A command imports no heavy module that it does not need."""
 
 from __future__ import annotations
 

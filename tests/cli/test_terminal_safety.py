@@ -1,4 +1,4 @@
-"""What stands in a note, a transcript or a file's name does not drive the terminal that it is printed on."""
+"""No text of a note, a transcript or a file's name controls the terminal."""
 
 from __future__ import annotations
 

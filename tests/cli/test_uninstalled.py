@@ -1,4 +1,4 @@
-"""After `memory uninstall` nothing runs in the background, whatever is asked; `memory init` allows it again."""
+"""After `memory uninstall` no command starts a background process until `memory init`."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def test_it_takes_over_from_a_recall_service_and_a_second_one_disturbs_nothing(s
             assert up.poll() is None
 
 
-def test_it_goes_on_though_nobody_asks_anything(tmp_path: Path) -> None:
+def test_it_keeps_running_without_questions(tmp_path: Path) -> None:
     """The end of the recall service ends the worker with it, here and under foreman."""
     quiet = Sandbox(tmp_path, settings={"MEMORY_RECALL_IDLE_EXIT_SECONDS": "10"})  # Without a note to be embedded.
     state = load_settings(quiet.environment).state

@@ -1,4 +1,4 @@
-"""Who has just ended a session and looks for what came of it is told that it waits, and for how long."""
+"""Lists and health say how many sessions wait to be mined, and for how long."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def wired(_: Settings) -> bool:
     return True
 
 
-def test_a_pause_is_told_in_the_place_of_the_time(sandbox: ForkedSandbox) -> None:
+def test_a_pause_is_named_instead_of_the_time(sandbox: ForkedSandbox) -> None:
     end_a_turn(sandbox)
     sandbox.memory("jobs", "pause", "reflect.session")
     with worker(sandbox):
@@ -97,7 +97,7 @@ def test_a_pause_is_told_in_the_place_of_the_time(sandbox: ForkedSandbox) -> Non
     )
 
 
-def test_nothing_is_told_of_a_trial_of_the_hooks_or_where_nothing_waits(sandbox: ForkedSandbox) -> None:
+def test_trials_of_the_hooks_do_not_count_as_waiting_sessions(sandbox: ForkedSandbox) -> None:
     assert sandbox.run("list").stderr == ""
     with Ledger(sandbox.state / "queue.db") as ledger:
         ledger.enqueue("reflect.session", {"session": f"{TRIAL_SESSION}1"}, unique_key="trial", delay_seconds=90)
@@ -122,9 +122,7 @@ def test_a_queue_that_cannot_be_read_keeps_no_list_from_being_printed(sandbox: F
         (SessionFigures(1, 600.0, 0), "1 session waits to be mined (in about 10 min)"),
     ],
 )
-def test_what_is_told_of_sessions_under_a_worker_that_runs(
-    sandbox: ForkedSandbox, figures: SessionFigures, told: str
-) -> None:
+def test_sessions_are_described_while_a_worker_runs(sandbox: ForkedSandbox, figures: SessionFigures, told: str) -> None:
     with worker(sandbox):
         assert describe_sessions(figures, load_settings(sandbox.environment), wired) == told
 

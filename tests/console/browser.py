@@ -1,4 +1,4 @@
-"""Real windows: Debian's Chromium, driven by Playwright, on a console that runs as its own process."""
+"""Debian's Chromium, driven by Playwright, on a console in its own process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A made-up vault in which some weeks of work have left something for every page; what the screenshots show."""
+"""A made-up vault with some weeks of work, which the screenshots show."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The real application on real files, asked without a browser; and notes for it to show."""
+"""The real application on real files, called without a browser, and notes for it."""
 
 from __future__ import annotations
 

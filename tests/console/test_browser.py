@@ -1,4 +1,4 @@
-"""What a person does, in real Chromium: by keyboard, in two windows, and with text that means harm."""
+"""The review in real Chromium: by keyboard, without scripts, on a phone."""
 
 from __future__ import annotations
 

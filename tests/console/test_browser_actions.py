@@ -144,7 +144,7 @@ def test_jobs_kinds_and_schedules(bed: Bed, windows: Windows) -> None:
     with open_ledger(bed.settings) as ledger:
         sweeps = [job.kind for job in ledger.list_jobs(["queued"]) if job.kind == "recover.orphans"]
         assert sweeps == ["recover.orphans"]
-    for button, told, is_paused in (("pause", "idle-sweep: rests", True), ("resume", "idle-sweep: goes on", False)):
+    for button, told, is_paused in (("pause", "idle-sweep: paused", True), ("resume", "idle-sweep: resumed", False)):
         act(page, f"#schedule-{button}-idle-sweep", told)
         with open_ledger(bed.settings) as ledger:
             scheduler = Scheduler(ledger, kinds={"recover.orphans"}, tz=local_timezone())
@@ -152,7 +152,7 @@ def test_jobs_kinds_and_schedules(bed: Bed, windows: Windows) -> None:
         assert status.paused is is_paused
 
     page.goto(f"{windows.console.base}jobs?view=kinds&live=off")
-    for button, told, paused in (("pause", "no job of this kind", ["research.idea"]), ("resume", "goes on", [])):
+    for button, told, paused in (("pause", "no job of this kind", ["research.idea"]), ("resume", "resumed", [])):
         act(page, f"[id='{button}-research.idea']", told)
         with open_ledger(bed.settings) as ledger:
             assert ledger.paused() == paused

@@ -1,4 +1,4 @@
-"""What means harm, in real Chromium: scripts in every field, other sites, bad links, and processes that die."""
+"""Attacks in real Chromium: scripts in every field, other sites, bad links, and killed processes."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_no_field_of_a_note_a_session_or_an_address_is_obeyed(bed: Bed, windows:
             nothing_ran(page)
 
 
-def test_what_is_decided_about_such_a_note_is_told_and_not_obeyed(bed: Bed, windows: Windows) -> None:
+def test_a_decision_on_a_hostile_note_is_shown_as_text(bed: Bed, windows: Windows) -> None:
     """Titles and names come back in the line that tells what was done, in the undo button and in the history."""
     hostile(
         bed,

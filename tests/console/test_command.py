@@ -1,4 +1,4 @@
-"""`memory console`: the link, the browser that is opened, and how it ends."""
+"""`memory console`: the link, the opened browser, and the end."""
 
 from __future__ import annotations
 

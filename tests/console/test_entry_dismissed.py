@@ -1,4 +1,4 @@
-"""The page of an entry: one that is wrong is dismissed there, as the command does it."""
+"""The page of an entry: dismiss, mark and edit."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_it_is_edited_on_its_page_and_comes_back(bed: Bed, front: Front) -> None
     assert bed.files() == before
 
 
-def test_an_edit_in_obsidian_meanwhile_is_kept_and_what_was_typed_is_shown_again(bed: Bed, front: Front) -> None:
+def test_an_edit_in_obsidian_is_kept_and_the_typed_text_shown_again(bed: Bed, front: Front) -> None:
     tabs(bed)
     page = front.get("entry", path="tabs", panel="edit")
     bed.edit(TABS, "four", "three")

@@ -1,4 +1,4 @@
-"""The transcripts that an entry names: found in one walk, and read a little around what is named."""
+"""Excerpts of the transcripts that an entry names."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_it_is_read_from_a_few_lines_before(
     assert _lines_before(file, 10) == begins
 
 
-def test_a_tool_call_without_a_text_is_told_by_its_name_and_an_empty_output_not_at_all(bed: Bed) -> None:
+def test_a_tool_call_without_text_is_shown_by_name_and_an_empty_output_left_out(bed: Bed) -> None:
     path = transcript(bed.root, [("user", "Say 0."), ("assistant", "-"), ("user", "-"), ("user", "Say 3.")], ONE)
     said, call, output, evidence = map(json.loads, path.read_text("utf-8").splitlines())
     call["message"]["content"] = [{"type": "tool_use", "id": "t1", "name": "ExitPlanMode", "input": {}}]

@@ -58,13 +58,13 @@ def test_the_count_of_entries_is_a_part_that_needs_the_session(bed: Bed, front: 
     assert front.get("health/entries").status_code in (401, 403)
 
 
-def test_without_the_vault_the_rest_is_told(bed: Bed, front: Front) -> None:
+def test_without_the_vault_the_page_shows_the_rest(bed: Bed, front: Front) -> None:
     bed.vault.rmdir()
     assert visible(front.get("health/entries")) == "They cannot be counted now."
     assert "Memory" in visible(front.get("health", view="whole"))
 
 
-def test_times_and_sizes_are_told_in_few_words() -> None:
+def test_times_and_sizes_are_short() -> None:
     assert [ago(at, 1000.0) for at in (None, 0.0, 990.0, 1180.0)] == ["–", "–", "10 s ago", "in 3 min"]
     assert [lasting(s) for s in (0.42, 59, 600, 9000, 999_999)] == ["0.4 s", "59 s", "10 min", "2 h", "12 days"]
     assert [size(n) for n in (12, 4_000, 5_600_000)] == ["12 bytes", "4 kB", "5.6 MB"]

@@ -1,4 +1,4 @@
-"""What a page offers to take back: the last decision of whoever made it, looked for when the journal has changed."""
+"""The last decision that pages offer to undo; the journal is searched only after a change."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def decide(bed: Bed, entry: Entry) -> str:
 
 
 @pytest.mark.parametrize("page", ["review", "inbox", "ideas", "watchlist"])
-def test_a_page_offers_to_take_back_what_was_decided_last_by_whom_ever(bed: Bed, front: Front, page: str) -> None:
+def test_a_page_offers_to_undo_the_last_decision_of_any_process(bed: Bed, front: Front, page: str) -> None:
     first, second = proposal(bed, "one"), proposal(bed, "two")
     proposal(bed, "three")
     assert offered(front.get(page)) == ""

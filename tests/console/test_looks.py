@@ -1,4 +1,4 @@
-"""What a browser makes of every page: axe finds nothing serious, nothing is wider than a phone, and live parts live."""
+"""Every page in a browser: axe finds nothing serious, nothing is wider than a phone, and live parts update."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_where_a_link_of_a_live_part_leads_has_its_address_and_back_leads_to_the
     page.wait_for_selector(f"h1:text-is('Job {job}')")
 
 
-def test_who_decides_row_by_row_goes_on_where_the_row_was(bed: Bed, windows: Windows) -> None:
+def test_after_a_decision_on_a_row_the_focus_is_on_the_next_row(bed: Bed, windows: Windows) -> None:
     from playwright.sync_api import expect
 
     for number in range(25):
@@ -205,7 +205,7 @@ def test_the_count_of_entries_comes_by_itself_and_holds_up_neither_focus_nor_key
     assert page.url.endswith("/health")
 
 
-def test_a_page_that_was_left_meanwhile_gets_no_count_of_entries(bed: Bed, windows: Windows) -> None:
+def test_a_page_that_was_left_gets_no_count_of_entries(bed: Bed, windows: Windows) -> None:
     from playwright.sync_api import Error as PlaywrightError
 
     page = windows.sign_in()

@@ -1,4 +1,4 @@
-"""Notes that no program would write, in real Chromium: one endless word, another direction of writing, a phone."""
+"""Odd notes in real Chromium: an endless word, text from right to left, a phone."""
 
 from __future__ import annotations
 

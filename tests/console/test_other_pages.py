@@ -1,4 +1,4 @@
-"""Inbox, ideas, watchlist and one entry: what their forms do, and what they do not do twice."""
+"""The forms of inbox, ideas, watchlist and entry; no decision is made twice."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def press(front: Front, page: Any, action: str, number: int = 0, **fields: str) 
 # --- inbox ---
 
 
-def test_a_group_of_which_another_window_decided_a_part_is_left(bed: Bed, front: Front) -> None:
+def test_a_group_that_another_window_decided_in_part_is_left(bed: Bed, front: Front) -> None:
     inbox_note(bed, "one", "Prefer short functions in the parser.")
     inbox_note(bed, "two", "Prefer short functions in the parser!")
     page = front.get("inbox")
@@ -54,7 +54,7 @@ def test_a_group_of_which_another_window_decided_a_part_is_left(bed: Bed, front:
     assert bed.files() == files
 
 
-def test_a_group_of_which_a_note_was_edited_is_left(bed: Bed, front: Front) -> None:
+def test_a_group_with_an_edited_note_is_left(bed: Bed, front: Front) -> None:
     inbox_note(bed, "one", "Prefer short functions in the parser.", occurrences=5)
     page = front.get("inbox")
     bed.edit("personal-private/_inbox/one.md", "Prefer", "Never prefer")
@@ -134,7 +134,7 @@ def test_an_idea_that_was_kept_in_another_window_is_not_deleted_by_this_one(bed:
     assert len(list(bed.vault.rglob("_index.md"))) == 1
 
 
-def test_ideas_that_nobody_came_back_to_are_first(bed: Bed, front: Front) -> None:
+def test_stale_ideas_come_first(bed: Bed, front: Front) -> None:
     idea(bed, "Alpha", "The first of all.")
     slug = idea(bed, "Zulu radio", "Voices across the sea.")
     nobody_came_back_to(bed, slug)
@@ -176,10 +176,10 @@ def test_what_was_typed_beside_a_decision_that_came_too_late_is_given_back(bed: 
     assert 'name="until" value="2099-01-01"' in again.text
 
 
-def test_a_day_that_is_none_is_told(bed: Bed, front: Front) -> None:
+def test_an_invalid_day_is_refused(bed: Bed, front: Front) -> None:
     pattern(bed, "plan-first")
     page = front.get("watchlist")
-    assert "is no day" in said(press(front, page, "watchlist/decide", decision="defer", until="soon"))
+    assert "is not a day" in said(press(front, page, "watchlist/decide", decision="defer", until="soon"))
 
 
 def test_what_is_deferred_and_decided_is_shown_when_asked_for(bed: Bed, front: Front) -> None:
@@ -216,7 +216,7 @@ def test_private_passages_of_a_session_are_not_shown(bed: Bed, front: Front) -> 
     assert "4711" not in front.get("entry", path="always-use-pnpm-not-npm").text
 
 
-def test_a_session_whose_transcript_is_gone_is_told(bed: Bed, front: Front) -> None:
+def test_an_entry_says_that_its_transcript_is_gone(bed: Bed, front: Front) -> None:
     learned(bed)
     text = visible(front.get("entry", path="always-use-pnpm-not-npm"))
     assert SESSION in text
@@ -243,7 +243,7 @@ def test_an_entry_tells_its_history_through_the_review(bed: Bed, front: Front) -
 
 
 @pytest.mark.parametrize("path", ["nothing-like-it", "../../etc/passwd", "/etc/passwd.md", "a/../../x.md", ""])
-def test_an_entry_that_is_not_there_is_told(front: Front, path: str) -> None:
+def test_a_missing_entry_is_reported(front: Front, path: str) -> None:
     answer = front.get("entry", path=path)
     assert answer.status_code in (404, 422)
     assert said(answer)

@@ -1,4 +1,4 @@
-"""Queues a page at a time, the nearest entries by the index, and the journal read from its end."""
+"""Pages of waiting notes, the nearest entries from the index, and the journal read from its end."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .support import Front, proposal, said, visible
 from .vaults import idea, inbox_note, pattern
 
 
-def test_what_waits_is_what_lies_in_the_folders_and_nothing_else(bed: Bed) -> None:
+def test_pending_paths_are_exactly_those_in_their_folders(bed: Bed) -> None:
     proposal(bed, "one")
     inbox_note(bed, "two", "A thing.")
     idea(bed, "Three", "Of them.")
@@ -66,7 +66,7 @@ def test_a_search_takes_words_as_they_are_written(bed: Bed, is_indexed: bool) ->
     assert [found(word) for word in ("übung", "ÜBUNGEN", "STRASSE", "правило")] == [["other.md"]] * 4
 
 
-def test_a_page_leaves_out_what_went_meanwhile(bed: Bed) -> None:
+def test_a_page_leaves_out_notes_that_are_gone(bed: Bed) -> None:
     proposal(bed, "one")
     page = load_pending_page(bed.store, ["personal-private/_review/gone.md", "personal-private/_review/one.md"], 9, 25)
     assert ([entry.slug for entry in page.entries], page.number, page.pages) == (["one"], 1, 1)
@@ -145,7 +145,7 @@ def _moved(bed: Bed, old: str, new: str) -> FolderMove:
     return FolderMove(f"personal-private/{old}", f"personal-private/{new}")
 
 
-def test_a_vault_that_is_not_there_is_told(bed: Bed, front: Front) -> None:
+def test_a_missing_vault_is_reported(bed: Bed, front: Front) -> None:
     bed.vault.rename(bed.root / "elsewhere")
     answer = front.get("review")
     assert answer.status_code == 503

@@ -1,4 +1,4 @@
-"""The review queue, as its forms come in: one decision path, and nothing is done twice."""
+"""The forms of the review page; no decision is made twice."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_the_nearest_entry_is_shown_side_by_side(bed: Bed, front: Front) -> None
     assert "<ins>pnpm</ins>" in answer.text
 
 
-def test_another_entry_can_be_named_and_a_wrong_name_is_told(bed: Bed, front: Front) -> None:
+def test_another_entry_can_be_named_and_a_wrong_name_is_an_error(bed: Bed, front: Front) -> None:
     old_rule(bed)
     entry = proposal(bed, "sleep-well")
     answer = front.get("review", item=entry.path, panel="supersede", other="use-npm")
@@ -153,7 +153,7 @@ def test_the_text_that_was_written_for_a_proposal_that_is_gone_is_shown(bed: Bed
     assert "readonly" not in front.decide(other, "approve", body="Wrap them.").text, "this one was kept"
 
 
-def test_a_note_that_was_edited_meanwhile_is_shown_again_and_not_decided(bed: Bed, front: Front) -> None:
+def test_an_edited_note_is_shown_again_and_not_decided(bed: Bed, front: Front) -> None:
     entry = proposal(bed, "use-tabs")
     bed.edit(entry.path, "Always do", "Never do")
     answer = front.decide(entry, "approve")
@@ -239,7 +239,7 @@ def test_a_habit_is_approved_for_every_session_and_a_ban_as_a_guard(bed: Bed, fr
     assert bed.store.read("personal-private/preferences/main.md").guard == "remind"
 
 
-def test_the_first_rule_that_speaks_of_a_call_says_once_how_to_have_it_told_then(bed: Bed, front: Front) -> None:
+def test_the_first_rule_about_tool_calls_offers_the_hooks_once(bed: Bed, front: Front) -> None:
     install(bed.settings)
     first = said(front.decide(proposal(bed, "main", "Never push to main."), "approve"))
     assert "`memory guard --on`" in first

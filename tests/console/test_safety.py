@@ -1,4 +1,4 @@
-"""Who gets in, from where, and what every answer says."""
+"""Access to the console, the origin of requests, and the headers of answers."""
 
 from __future__ import annotations
 
@@ -273,14 +273,14 @@ def run(bed: Bed, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
-def test_a_port_that_is_none_is_bad_usage(bed: Bed) -> None:
+def test_an_impossible_port_is_bad_usage(bed: Bed) -> None:
     done = run(bed, "--port", "80")
     assert done.returncode == 2
     assert done.stderr.strip() == "memory: --port 80: give one from 1024 to 65535, or none for a free one"
 
 
 @pytest.mark.slow
-def test_a_port_that_is_taken_is_told_in_one_line(bed: Bed) -> None:
+def test_a_used_port_is_an_error_of_one_line(bed: Bed) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         done = run(bed, "--port", str(port))

@@ -1,4 +1,4 @@
-"""The search page: the recall engine's hits with their scores, the same filters as the command, and lists by page."""
+"""The search page: hits with scores, the command's filters, and lists by page."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_the_date_field_holds_days_only(bed: Bed, front: Front) -> None:
         assert 'name="since" value=""' in front.get("search", since=since).text
 
 
-def test_a_wrong_expression_is_told_in_one_line(bed: Bed, front: Front) -> None:
+def test_a_wrong_filter_is_an_error_of_one_line(bed: Bed, front: Front) -> None:
     index(bed)
     assert said(front.get("search", filter="colour=red")).startswith("filter: unknown key 'colour'")
 

@@ -1,4 +1,4 @@
-"""How answers are sent."""
+"""The console's HTTP server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sessions, and what was learned from each."""
+"""The pages of sessions, and what was learned from each."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_a_session_that_a_backfill_mined_is_listed_whether_it_taught_anything_or
     assert "0 entries were learned in it" in story
 
 
-def test_what_is_no_session_is_told(front: Front) -> None:
+def test_an_unknown_session_page_is_an_error(front: Front) -> None:
     answer = front.get("sessions", id="../../etc/passwd")
     assert answer.status_code == 400
     assert "is not a session" in visible(answer)

@@ -1,4 +1,4 @@
-"""Notes as HTML, and two texts side by side."""
+"""Notes as HTML, and the comparison of two texts."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_only_links_of_the_web_are_links(form: str, link: str) -> None:
     assert "<a " not in html(form.format(link))
 
 
-def test_links_out_tell_nobody_where_they_were_found() -> None:
+def test_links_to_other_sites_send_no_referrer() -> None:
     assert html("[x](https://example.org)") == (
         '<p><a href="https://example.org" rel="noreferrer noopener" target="_blank">x</a></p>\n'
     )

@@ -1,4 +1,4 @@
-"""A vault with something on every page, made as sessions and programs make it."""
+"""Notes for every page, written as sessions and programs write them."""
 
 from __future__ import annotations
 

@@ -209,8 +209,11 @@ def test_ask_has_the_host_ask_where_somebody_typed_and_refuses_once_where_it_wou
     listed = places(sandbox)["gemini"].parents[1] / "logs.json"
     listed.parent.mkdir(parents=True)
     listed.write_text(json.dumps([{"sessionId": SESSION, "type": "user", "message": "Go on.", "timestamp": "x"}]))
+    said(sandbox, "BeforeAgent", prompt="Go on.")
     assert [before(sandbox)["decision"] for _ in range(2)] == ["ask", "ask"]
     assert REFUSES in before(sandbox)["systemMessage"], "its question does not tell the reason"
+    os.utime(listed, (0, 0))
+    assert before(sandbox) == {}, "a script goes on with the session"
 
 
 @pytest.mark.parametrize(

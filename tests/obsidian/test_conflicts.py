@@ -1,4 +1,4 @@
-"""Copies of a sync conflict: never indexed, offered for merge, and every choice can be taken back."""
+"""Copies of a sync conflict: never indexed, offered for merge, and every choice can be undone."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_of_a_copy_of_a_copy_the_copy_is_the_original() -> None:
     assert original_name(twice) == "a.sync-conflict-20260101-101010-ABCDEFG.md"
 
 
-def test_a_note_in_which_git_left_both_sides_is_told_by_the_review_and_edited_by_no_command(
+def test_a_note_with_gits_conflict_marks_is_reported_by_the_review_and_never_edited(
     bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bed.enter(monkeypatch)
@@ -181,7 +181,7 @@ def test_a_copy_whose_note_is_gone_becomes_the_note(bed: Bed) -> None:
 
 
 @pytest.mark.parametrize("edited", [NOTE, COPY])
-def test_a_text_that_was_edited_meanwhile_is_asked_for_again(bed: Bed, edited: str) -> None:
+def test_an_edited_text_is_asked_about_again(bed: Bed, edited: str) -> None:
     conflict(bed.vault)
     copy = find_copy(bed.store, COPY)
     (bed.vault / edited).write_text("edited in Obsidian\n", "utf-8")
@@ -264,6 +264,6 @@ def test_undo_takes_no_older_choice_back_unasked(tmp_path: Path) -> None:
     assert (sandbox.vault / NOTE).read_text("utf-8") == MINE
 
 
-def test_an_unknown_copy_is_told(bed: Bed) -> None:
+def test_an_unknown_copy_is_an_error(bed: Bed) -> None:
     with pytest.raises(EntryNotFound):
         find_copy(bed.store, "nothing")

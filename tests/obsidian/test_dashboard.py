@@ -1,4 +1,4 @@
-"""The dashboard note: made of the files, deterministic, and the user's own around the generated part."""
+"""The dashboard note: generated from the files, deterministic, with the user's text around it kept."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_the_day_is_the_devices_own_where_one_is_named_else_that_of_all(
     assert f"|First]] (fix, {day})" in (bed.vault / DASHBOARD).read_text("utf-8")
 
 
-def test_a_topic_is_told_by_the_line_that_says_when_to_read_it(bed: Bed) -> None:
+def test_a_topic_is_listed_by_its_description(bed: Bed) -> None:
     description = "Deploys: how this project does them"
     Topics(bed.store, bed.journal, "shop").write("deploy", "Tag, then push.", type_="project", description=description)
     refresh_dashboard(bed.store)

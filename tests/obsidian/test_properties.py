@@ -1,4 +1,4 @@
-"""What we write into a note's frontmatter is what Obsidian's property editor can show and change."""
+"""Obsidian's property editor can show and change the frontmatter that we write."""
 
 from __future__ import annotations
 

@@ -45,6 +45,7 @@ def test_what_a_program_wrote_with_all_marks_of_a_prompt_is_not_confirmed(tmp_pa
         (human(2, RULE), RULE),
         (human(2, f"  {RULE}\n\n"), f"  {RULE} "),
         (user(2, RULE), RULE),
+        (human(2, RULE, rowSource="local", later="field"), RULE),
         (human(2, f"[To whom it concerns] {RULE}"), f"[To whom it concerns] {RULE}"),
         (human(2, f"/remember {RULE}"), f"/remember {RULE}"),
         (
@@ -56,8 +57,9 @@ def test_what_a_program_wrote_with_all_marks_of_a_prompt_is_not_confirmed(tmp_pa
         (queue("enqueue", RULE), RULE),
         (human(2, [text_block("<ide_selection>x</ide_selection>"), text_block(RULE)]), RULE),
     ],
-    ids=["a prompt", "blanks around it", "no mark in the record", "in brackets", "our command", "its record",
-         "queued, without an origin", "known from the queue alone", "beside what the editor shows"],
+    ids=["a prompt", "blanks around it", "no mark in the record", "fields of a later version", "in brackets",
+         "our command", "its record", "queued, without an origin", "known from the queue alone",
+         "beside what the editor shows"],
 )  # fmt: skip
 def test_what_stands_in_the_list_is_confirmed(tmp_path: Path, record: dict[str, Any], entered: str) -> None:
     assert confirms(said(tmp_path, record, listed=["fix the login page", entered]))

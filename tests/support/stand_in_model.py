@@ -107,7 +107,6 @@ class StandInModel:
     default: str = "Understood."
     _rules: list[Rule] = field(default_factory=list)
     _requests: list[ModelRequest] = field(default_factory=list)
-    _other_paths: list[str] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _closing: threading.Event = field(default_factory=threading.Event)
     _server: ThreadingHTTPServer | None = None
@@ -144,12 +143,6 @@ class StandInModel:
         with self._lock:
             return tuple(self._requests)
 
-    @property
-    def other_paths(self) -> tuple[str, ...]:
-        """`METHOD path` of all that was asked for besides messages."""
-        with self._lock:
-            return tuple(self._other_paths)
-
     def wait_for(
         self, wanted: Callable[[ModelRequest], bool], *, seconds: float = 60.0, after: int = 0
     ) -> ModelRequest:
@@ -170,10 +163,6 @@ class StandInModel:
             if (answer := rule(request)) is not None:
                 return answer
         return Say(self.default)
-
-    def note_other(self, line: str) -> None:
-        with self._lock:
-            self._other_paths.append(line)
 
     def wait_until_closing(self, seconds: float) -> bool:
         return self._closing.wait(seconds)
@@ -271,7 +260,6 @@ def _server(model: StandInModel) -> ThreadingHTTPServer:
                 self._other()
 
         def _other(self) -> None:
-            model.note_other(f"{self.command} {self.path}")
             self._json(404, {"type": "error", "error": {"type": "not_found_error", "message": "not served here"}})
 
         def _json(self, status: int, value: Mapping[str, Any]) -> None:
