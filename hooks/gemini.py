@@ -91,7 +91,7 @@ def answer_action(call: HookCall, payload: Mapping[str, Any], settings: Mapping[
             return None
         output = (parse_object(refused.text.encode()) or {})["hookSpecificOutput"]
         decision, reason = output["permissionDecision"], output["permissionDecisionReason"]
-        if decision == "ask" and not _is_typed_in(call, settings["harness"]):
+        if decision == "ask" and not _is_typed_in(call, settings["markers"]):
             asked = [f"ask\t{path}" for path in refused.paths]
             if read_told(settings["markers"], call.session).issuperset(asked):
                 return None
@@ -115,14 +115,14 @@ def answer_action(call: HookCall, payload: Mapping[str, Any], settings: Mapping[
     return ActionAnswer(_context("\n".join(said)), "", paths) if said else None
 
 
-def _is_typed_in(call: HookCall, harness: str) -> bool:
+def _is_typed_in(call: HookCall, markers: str) -> bool:
     """Does a person type in the session? With `-p` the host would wait for ever for the answer to a question, also
     where a script goes on with what a person began: then nothing was typed as its turn began."""
     try:
         with open(f"{os.path.dirname(os.path.dirname(call.transcript))}/{TYPED_LIST}", "rb") as file:
             typed_at = os.fstat(file.fileno()).st_mtime
             is_listed = f'"{call.session}"'.encode() in file.read()
-        return is_listed and typed_at > os.stat(marker_path(harness, call.session)).st_mtime - TYPED_SECONDS
+        return is_listed and typed_at > os.stat(marker_path(markers, call.session)).st_mtime - TYPED_SECONDS
     except OSError:
         return False
 

@@ -192,8 +192,8 @@ def render_index_block(
     for the beginning of an index. Nothing in the notes can close the block.
     """
     # What a beginning leaves open may be closed in the rest.
-    bare = strip_comments(index.replace("\r\n", "\n") + ("" if is_whole else COMMENT_END))
-    lines = (bare if is_whole else bare.removesuffix(COMMENT_END)).strip().split("\n")
+    plain = strip_comments(index.replace("\r\n", "\n") + ("" if is_whole else COMMENT_END))
+    lines = (plain if is_whole else plain.removesuffix(COMMENT_END)).strip().split("\n")
     notes = safe_lines("\n".join(lines[: INDEX_LINES + 1]), "").rstrip()
     # Nothing but an item of the list stands at the margin: no line can pass for one of ours.
     text = "\n".join(line if line[:2] in ("- ", "") else INDENT + line for line in notes.split("\n"))

@@ -133,7 +133,7 @@ def test_thousands_of_queued_jobs_at_start_are_all_run(state: StatePaths, concur
             conn.execute("UPDATE job SET sent_at = NULL WHERE id > 2000")
     ran: list[int] = []
     context = WorkerContext(state, policies=policies, schedules=())
-    report = Worker(context, {"effect": lambda job: ran.append(job.id)}).run_until_idle(60.0)
+    report = Worker(context, {"effect": lambda job: ran.append(job.id)}).run_until_idle(120.0)
     assert (report.done, report.timed_out) == (4000, False)
     assert sorted(ran) == list(range(1, 4001))
 
