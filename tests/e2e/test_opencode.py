@@ -70,11 +70,6 @@ def init(machine: Machine, settings: str = "") -> None:
     machine.memory("init", "--yes", "--vault", str(machine.vault), "--host", "opencode")
 
 
-def learn(machine: Machine, name: str, rule: str) -> None:
-    machine.memory("save", "preferences", name, "--body", rule)
-    machine.memory("service", "worker", "--until-idle")
-
-
 def run(machine: Machine, words: str, *options: str) -> str:
     """One turn of `opencode run`; what it prints."""
     done = subprocess.run(
