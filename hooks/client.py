@@ -122,8 +122,9 @@ def _process_start_time() -> float:
     try:
         with open("/proc/self/stat", "rb", buffering=0) as file:
             ticks = int(file.read().rpartition(b")")[2].split()[19])  # `starttime`, see proc(5)
-        age = time.clock_gettime(time.CLOCK_BOOTTIME) - (ticks + 0.5) / os.sysconf("SC_CLK_TCK")
-        began = time.monotonic() - age
+        # How long the machine was suspended. A core that is taken away between the two readings makes it look shorter.
+        suspended = max([time.clock_gettime(time.CLOCK_BOOTTIME) - time.monotonic() for _ in range(3)])
+        began = (ticks + 0.5) / os.sysconf("SC_CLK_TCK") - suspended
     except (OSError, ValueError, IndexError, AttributeError):
         return started
     return min(started, began) if 0 <= now - began < LONGEST_START_SECONDS else started

@@ -61,6 +61,8 @@ _STATEMENTS = (
     "CREATE INDEX IF NOT EXISTS idx_entry_meta_fingerprint ON entry_meta(fingerprint)",
     # Each prompt counts the entries that could come with it.
     "CREATE INDEX IF NOT EXISTS idx_entry_meta_scope ON entry_meta(special, project, kind)",
+    # Each session's start looks for these, of which there are few.
+    "CREATE INDEX IF NOT EXISTS idx_entry_meta_always_load ON entry_meta(path) WHERE always_load = 1",
     # Tags again, one row each: an exact tag is an index look-up, never a substring of JSON.
     """
     CREATE TABLE IF NOT EXISTS entry_tag (
