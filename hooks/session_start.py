@@ -27,12 +27,13 @@ LOCK_PATIENCE_SECONDS = 0.02
 HOST_CHARACTERS = 10_000
 """Longest text that Claude Code passes on whole; of a longer one the model sees a preview of 2 KB."""
 FLAGGED = (
-    "SELECT path FROM entry_meta WHERE always_load = 1 AND special IN ('', '_always-load')"
-    " AND (status IS NULL OR status = 'active') AND (project IS NULL OR project IN ('', ?))"
-    " AND (kind IS NULL OR kind NOT IN ('topic', 'topic-index', 'session-cost', 'idea-research'))"
+    "SELECT path FROM entry_meta WHERE always_load = 1 AND +special IN ('', '_always-load')"
+    " AND (+status IS NULL OR +status = 'active') AND (+project IS NULL OR +project IN ('', ?))"
+    " AND (+kind IS NULL OR +kind NOT IN ('topic', 'topic-index', 'session-cost', 'idea-research'))"
     " ORDER BY path LIMIT ?"
 )
-"""Always-load entries in any folder, from the index: looking for the flag in all files would take too long."""
+"""Always-load entries in any folder, from the index: looking for the flag in all files would take too long. The `+`
+keeps SQLite from indexes that hold nearly all entries."""
 
 
 class Opening:
