@@ -25,6 +25,7 @@ from ..runtime.paths import read_regular
 from ..vault.active import EXPLICIT_KINDS
 from ..vault.entry import SKILL_KIND, Entry, parse_entry
 from ..vault.gate import EAGERNESS, note_features, surely
+from ..vault.listing import list_notes
 from .catalog_reader import EntryRow, StoredChunk
 from .chunking import chunk_entry
 from .embedder import Embedder, ModelLoading
@@ -588,12 +589,14 @@ class RecallEngine:
     # From the files
 
     def _search_files(self, state: _RecallState) -> list[Hit]:
-        """Search the notes' files by words, as a hook without the service does. Finds entries in use alone."""
+        """Search the notes' files by words: those of entries in use as a hook without the service does."""
         if not self._vault.is_dir():
             state.mark_degraded(VAULT_MISSING)
             return []
         query, left = state.query, state.seconds_left()
         deadline = time.monotonic() + (FILES_SECONDS if left is None else left)
+        if state.scope.filter is not None or state.scope.include or state.scope.statuses != {"active"}:
+            return self._read_notes(state, deadline)
         project = None if state.scope.any_project else query.project or ""
         asked = FallbackQuery(
             state.analysis.text, str(self._vault), project, query.k, set(query.exclude_paths), deadline
@@ -610,6 +613,21 @@ class RecallEngine:
                     session = entry.sources[0].session if entry.sources else None
                     hits.append(_make_hit(entry, session, StoredChunk(best.ordinal, best.body), None))
         return hits
+
+    def _read_notes(self, state: _RecallState, deadline: float) -> list[Hit]:
+        """Read the files of all notes that the scope admits, and rank them by how many of the words they have."""
+        found: list[tuple[int, str, Hit]] = []
+        for path in list_notes(self._vault).notes:
+            if time.monotonic() > deadline:
+                break
+            with suppress(OSError):
+                entry = parse_entry(path, read_regular(self._vault / path, MAX_FILE_BYTES)[0])
+                words = _count_words(f"{entry.title}\n{entry.body}", state.analysis)
+                if state.scope.admits(row_of(entry)) and (words or not state.analysis.words):
+                    best = max(chunk_entry(entry), key=lambda c: (_count_words(c.body, state.analysis), -c.ordinal))
+                    hit = _make_hit(entry, None, StoredChunk(best.ordinal, best.body), None)
+                    found.append((-words, path, hit))
+        return [hit for *_, hit in sorted(found, key=lambda each: each[:2])[: state.query.k]]
 
 
 def _make_hit(entry: EntryRow | Entry, session: str | None, chunk: StoredChunk, scored: ScoredEntry | None) -> Hit:

@@ -390,7 +390,8 @@ def test_what_waits_is_listed_and_nothing_that_is_no_entry(sandbox: Sandbox) -> 
     assert stems("--status", "incubating") == {"_index"}
     assert stems("--kind", "idea-research", "--include-inbox") == {"related-memoryvault"}
     (sandbox.vault / "personal-private/fix/known.md").unlink()
-    assert "1 proposal, 1 in the inbox, 1 idea\n" in sandbox.run("list").stderr
+    said = sandbox.run("list").stderr
+    assert "1 proposal (memory review); 1 in the inbox (memory vault inbox); 1 idea (memory idea list);" in said
 
 
 @pytest.mark.slow
