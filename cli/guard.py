@@ -129,9 +129,9 @@ def _is_on(settings: Settings) -> bool:
 
 
 def offer_actions(context: Context, *, asked_for: bool = False) -> None:
-    """Offer once, at a terminal, to wire the hooks of tool calls, if Claude Code has our other hooks.
+    """If Claude Code has our other hooks, offer once, at a terminal, to install the hooks of tool calls.
 
-    `asked_for`: print how to wire them where nothing is asked.
+    `asked_for`: if no question can be asked, print how to install them.
     """
     settings = context.settings
     if not may_offer_actions(settings) or not sys.stdin.isatty():

@@ -88,7 +88,7 @@ EXCERPT_CHARACTERS = 200
 
 
 def folder_named(text: str) -> Path:
-    """The folder's path. An empty name, as from an unset variable, is refused: `Path("")` is the current folder."""
+    """Return the folder's path. Refuse an empty name, as from an unset variable: `Path("")` is the current folder."""
     if not text.strip():
         raise argparse.ArgumentTypeError("the name is empty: name the folder MemoryVault/")
     return Path(text)
@@ -120,7 +120,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True)
 class SetupPlan:
-    """What will be set up, known before any question and any change."""
+    """What will be set up; computed before the first question and before any change."""
 
     vault: Path
     choice: str | None
@@ -586,7 +586,8 @@ def show_first_recall(recalled: FirstRecall) -> None:
 
 
 def agreed(question: str = "Go ahead? [y/N] ") -> bool:
-    """Whether the answer at the terminal is yes. Raises UsageError without a terminal, Interrupted."""
+    """Ask at the terminal; return whether the answer is yes. Raises Interrupted, and UsageError if there is no
+    terminal."""
     if not sys.stdin.isatty():
         raise UsageError("there is no terminal to ask at; add --yes (and --vault FOLDER) to go ahead")
     return is_agreed(question)

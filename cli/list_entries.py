@@ -113,7 +113,7 @@ def print_entry(entry: Entry) -> None:
 
 
 def said_on(entry: Entry) -> str | None:
-    """The day on which the user last said it, ISO; None if the note has no date."""
+    """Return the ISO day on which the user last said it; None if the note has no date."""
     day = effective_day(entry.surfaced_at, entry.created, entry.updated)
     return None if day is None else day.isoformat()
 

@@ -201,10 +201,10 @@ def subcommands(group: str) -> list[str]:
 
 
 def todays_words(words: Sequence[str]) -> tuple[list[str], str]:
-    """The command line with the current name of its command, and the old name if that was used, else ''.
+    """Replace an old name of a command in the command line. Return the new line, and the old name or ''.
 
-    Options between a group and its word move behind the word. A group alone asks for its help; a group with options
-    alone stands for the command that had this name before.
+    Options between a group and its command move behind the command. A group alone prints its help; a group with nothing
+    but options stands for the command that had this name before.
     """
     at = next((at for at, word in enumerate(words) if not word.startswith("-")), len(words))
     before, rest = [*words[:at]], [*words[at:]]

@@ -184,7 +184,7 @@ def entry_as_json(entry: Entry) -> dict[str, Any]:
 
 
 def day_said(entry: Entry) -> str | None:
-    """The day on which it was said, as ISO text; None if the note has none."""
+    """Return the day on which the memory was said, as ISO text; None if the note has none."""
     day = parse_local_day(entry.surfaced_at)
     return day.isoformat() if day is not None else None
 
@@ -245,7 +245,7 @@ def _list(
 
 
 def may_guard(entry: Entry) -> bool:
-    """Whether the agent can be stopped before it breaks this rule: a ban, or one that the miner marked for actions."""
+    """Whether the entry can guard the agent's actions: it is a ban, or the miner marked it for actions."""
     return entry.kind not in REFUSED and (entry.channel == "action" or is_ban(entry.body))
 
 

@@ -108,12 +108,12 @@ def _key(rule: Mapping[str, Any]) -> str:
 
 
 def told_path(markers: str, session: str) -> str:
-    """Path of the list of rules that the session was given: guard, tab and path of the entry on each line."""
+    """Return the path of the list of rules that the session was given; each line is guard, tab, path of the entry."""
     return f"{markers}/told-{session}"
 
 
 def read_told(markers: str, session: str) -> set[str]:
-    """The lines of the list; none where there is none."""
+    """Return the lines of the list; empty if there is no list."""
     try:
         with open(told_path(markers, session), "rb", buffering=0) as file:
             return set(file.read().decode("utf-8", "surrogateescape").split("\n"))
@@ -122,7 +122,7 @@ def read_told(markers: str, session: str) -> set[str]:
 
 
 def add_told(markers: str, session: str, lines: list[str]) -> None:
-    """Add to the list. Raises OSError."""
+    """Append lines to the list. Raises OSError."""
     if not session:
         return
     descriptor = os.open(told_path(markers, session), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
@@ -133,7 +133,7 @@ def add_told(markers: str, session: str, lines: list[str]) -> None:
 
 
 def forget_told(markers: str, session: str) -> None:
-    """Forget the rules that were only given, after the session's context was compacted.
+    """Forget the rules that were only told, because the session's context was compacted.
 
     Reminders stay: a call that was refused once is not refused again.
     """
