@@ -69,8 +69,10 @@ def excerpts_of(settings: Settings, sources: Sequence[Source]) -> list[Excerpt]:
 
 
 def occasion_of(settings: Settings, sources: Sequence[Source]) -> Scrubbed:
-    """Return in one line what the user answered with the first piece of evidence, as the miner puts it (`occasion`);
-    '' if the user did not say it, or the transcript is gone."""
+    """Return what the user answered with the first piece of evidence, in one line, as the miner writes it (`occasion`).
+
+    Return '' if the user did not say it, or the transcript is gone.
+    """
     source = next((source for source in sources if source.session and source.records), None)
     transcript = find_transcripts(settings, {source.session}).get(source.session) if source else None
     answered = ""
