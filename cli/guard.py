@@ -59,17 +59,17 @@ def run(args: argparse.Namespace, context: Context) -> int:
     """Mark a rule, wire or unwire the hooks, or show the state."""
     _ = context.state
     if args.name is None and not args.on and not args.off:
-        return _tell(args, context)
+        return _print_state(args, context)
     if args.on or args.off:
         if args.name is not None:
             raise UsageError("--on and --off are of all rules: leave NAME out, or write `memory guard NAME off`")
-        return _wire(args, context.settings)
+        return _wire_actions(args, context.settings)
     if args.mark is None:
         raise UsageError(f"memory guard {shlex.quote(args.name)}: say how it guards: {', '.join(GUARDS)} or {OFF}")
-    return _mark(args, context)
+    return _mark_rule(args, context)
 
 
-def _wire(args: argparse.Namespace, settings: Settings) -> int:
+def _wire_actions(args: argparse.Namespace, settings: Settings) -> int:
     plugin = set_plugin_actions(settings, on=args.on)
     done: list[InstallOutcome | UninstallOutcome] = [plugin] if plugin is not None else []
     done += [wire_actions(host, settings, on=args.on) for host in hosts_with_actions(settings)]
@@ -88,7 +88,7 @@ def _wire(args: argparse.Namespace, settings: Settings) -> int:
     return 0
 
 
-def _mark(args: argparse.Namespace, context: Context) -> int:
+def _mark_rule(args: argparse.Namespace, context: Context) -> int:
     reviewer = Reviewer(context.settings, context.store)
     reviewer.journal.recover()
     entry = find_entry(context.store, args.name)
@@ -113,8 +113,8 @@ def _mark(args: argparse.Namespace, context: Context) -> int:
     return 0
 
 
-def _tell(args: argparse.Namespace, context: Context) -> int:
-    on, rules = _is_on(context.settings), count_rules(context.settings)
+def _print_state(args: argparse.Namespace, context: Context) -> int:
+    on, rules = _are_actions_wired(context.settings), count_rules(context.settings)
     if args.json:
         print_json({"on": on, "rules": sum(rules.values()), "guards": {name: rules[name] for name in GUARDS}})
         return 0
@@ -124,7 +124,7 @@ def _tell(args: argparse.Namespace, context: Context) -> int:
     return 0
 
 
-def _is_on(settings: Settings) -> bool:
+def _are_actions_wired(settings: Settings) -> bool:
     return actions_installed(settings) or plugin_has_actions(settings) or any(hosts_with_actions(settings).values())
 
 
@@ -135,7 +135,7 @@ def offer_actions(context: Context, *, asked_for: bool = False) -> None:
     """
     settings = context.settings
     if not may_offer_actions(settings) or not sys.stdin.isatty():
-        if asked_for and not _is_on(settings):
+        if asked_for and not _are_actions_wired(settings):
             note(f"memory: the hooks of tool calls are not wired: `memory guard --on` ({COST})")
         return
     agreed = is_agreed(QUESTION)

@@ -273,7 +273,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             sys.stdout.flush()  # At the interpreter's end a failure could not be reported.
     except OutputRefused as error:
         with suppress(OutputRefused, BrokenPipeError):
-            _tell(str(error))
+            _print_error(str(error))
         discard_outputs()
         return error.exit_code
     except BrokenPipeError:
@@ -289,7 +289,7 @@ def _run(arguments: Sequence[str]) -> int:
         return 2
     try:
         if old and old not in RUN_BY_PROGRAMS:
-            _tell(f"`memory {old}` is called `memory {OLD_NAMES[old]}` now")
+            _print_error(f"`memory {old}` is called `memory {OLD_NAMES[old]}` now")
         args = build_parser(words).parse_args(words, argparse.Namespace(old_name=old))
         context = _forced() if args.force else Context(os.environ)
         require_allowed(args.command, COMMANDS[args.command], args, context)
@@ -298,13 +298,13 @@ def _run(arguments: Sequence[str]) -> int:
     except OutputRefused:
         raise
     except MemoryVaultError as error:
-        _tell(str(error))
+        _print_error(str(error))
         return error.exit_code
     except Interrupted:
-        _tell("nothing was changed")
+        _print_error("nothing was changed")
         return 1
     except KeyboardInterrupt:
-        _tell("interrupted; nothing that was already done is lost")
+        _print_error("interrupted; nothing that was already done is lost")
         return 1
 
 
@@ -326,7 +326,7 @@ def _forced() -> Context:
     return Context({**os.environ, "MEMORY_ENABLED": "true"})
 
 
-def _tell(line: str) -> None:
+def _print_error(line: str) -> None:
     print(f"memory: {line}", file=sys.stderr)
 
 

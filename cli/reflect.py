@@ -86,7 +86,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     path = args.session or _newest_here(context)
     path = path.absolute() if IN_DATABASE in path.name and is_there(path) else named_file(path, "transcript")
     try:
-        _refuse_what_is_no_session(path, args.host)
+        _require_session(path, args.host)
         mined = mine_transcript(MiningRequest(str(path), args.host or ""), _with_miner(context.settings, args.miner))
     except OSError as error:
         raise UsageError(f"can't read {path}: {error.strerror}") from error
@@ -138,7 +138,7 @@ def _newest_here(context: Context) -> Path:
     return found.path
 
 
-def _refuse_what_is_no_session(path: Path, host: str | None) -> None:
+def _require_session(path: Path, host: str | None) -> None:
     """Raise UsageError unless the file is empty or has a session's records. Raises OSError."""
     if transcript_status(path).size == 0 or (holds_records(path) if host else host_of(path, lines=None)):
         return

@@ -230,7 +230,7 @@ def _list(
                 e.project or "-",
                 e.occurrences,
                 day_said(e) or e.created or "-",
-                _says(e),
+                _statement_line(e),
             )
             for e in waiting
         ]
@@ -249,7 +249,7 @@ def may_guard(entry: Entry) -> bool:
     return entry.kind not in REFUSED and (entry.channel == "action" or is_ban(entry.body))
 
 
-def _says(entry: Entry) -> str:
+def _statement_line(entry: Entry) -> str:
     """The entry in one line. An agent's idea is known by its title: its summary need not name it."""
     return entry.title if entry.kind == "idea" and entry.written_by_agent else statement_of(entry.body)
 
@@ -260,7 +260,7 @@ Wish: TypeAlias = "Callable[[str], Iterable[Mapping[str, Any]]]"
 
 def _decide_all(args: argparse.Namespace, reviewer: Reviewer, context: Context) -> int:
     """Carry out all decisions; return 1 if one failed. Raises UsageError before the first for one that is malformed."""
-    wanted = [_wish(reviewer, item) for item in args.decide]
+    wanted = [_parse_decide(reviewer, item) for item in args.decide]
     run_name = reviewer.journal.new_run("review")
     results: list[dict[str, Any]] = []
     for name, carry_out in wanted:
@@ -280,7 +280,7 @@ def _decide_all(args: argparse.Namespace, reviewer: Reviewer, context: Context) 
     return 0 if len(done) == len(results) else 1
 
 
-def _wish(reviewer: Reviewer, item: str) -> tuple[str, Wish]:
+def _parse_decide(reviewer: Reviewer, item: str) -> tuple[str, Wish]:
     """Parse `SLUG=DECISION` into the name and what carries it out. Raises UsageError, EntryNotFound."""
     name, separator, words = item.partition("=")
     name = name.strip()
@@ -409,7 +409,7 @@ class _Dialogue:
                 case "p":
                     self._supersede(entry)
                 case "w":
-                    self._tell_where(entry)
+                    self._print_excerpts(entry)
                 case "u":
                     self._undo()
                 case "q" | "\x03" | "\x04" | "":
@@ -456,7 +456,7 @@ class _Dialogue:
         try:
             verdict = SKIPPED  # Stays if another process has decided on it.
             for decided in self._reviewer.answer(entry.path, {slug: ANSWERS[key]}, run=self.run_name):
-                self._tell(decided)
+                self._print_outcome(decided)
                 verdict = decided.verdict
             self.steps.decided(place, verdict)
             self._changed = True
@@ -476,7 +476,7 @@ class _Dialogue:
         decided = self._reviewer.decide(
             entry.path, decision, run=self.run_name, body=body, expected_hash=entry.content_hash
         )
-        self._tell(decided)
+        self._print_outcome(decided)
         if decided.verdict == "skipped":
             self._skip()
             return
@@ -488,7 +488,7 @@ class _Dialogue:
         self.steps.decided((self._at, 0), decided.verdict if body is None else "edited")
         self._go_to(self._at + 1)
 
-    def _tell(self, decided: DecisionOutcome) -> None:
+    def _print_outcome(self, decided: DecisionOutcome) -> None:
         print(f"{decided.verdict}: {decided.path}{also_in(decided.listed_in)}")
         if decided.archived:
             print(f"archived: {decided.archived}")
@@ -524,7 +524,7 @@ class _Dialogue:
             print("press one of: a b n")
         return answers[key]
 
-    def _tell_where(self, entry: Entry) -> None:
+    def _print_excerpts(self, entry: Entry) -> None:
         """Print what was said around the evidence, from the transcripts that still exist."""
         said_in = [source for source in entry.sources if source.session]
         for excerpt in excerpts_of(self._context.settings, said_in[:MOST_SESSIONS]):

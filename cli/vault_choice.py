@@ -49,7 +49,7 @@ def require_known(vault: Path, index_db: Path) -> None:
 
 
 def empty_vault_notice(vault: Path, index_db: Path) -> str:
-    """Return a warning if an indexed vault is now an empty folder, like the mount point of an unmounted disk; else ''."""
+    """Return a warning if an indexed vault is now an empty folder, as when its disk is not mounted; else ''."""
     try:
         is_empty = all(name.startswith(".") or name == LOST_AND_FOUND for name in os.listdir(vault))
     except OSError:

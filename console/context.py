@@ -214,7 +214,7 @@ def decided_elsewhere(reviewer: Reviewer, path: str, error: MemoryVaultError) ->
 
 
 def undone(context: ConsoleContext, act_id: str) -> tuple[Notice, Act | None]:
-    """Undo the last decision if it is still the act that was shown. Return a notice, and the act of the undo or None."""
+    """Undo the last decision if it is still the act that was shown. Return a notice, and the undo's act or None."""
     reviewer = context.reviewer()
     try:
         act = reviewer.undo_last(act_id or None)

@@ -74,12 +74,12 @@ def answer_call(
     if not new or wanted == "guards":
         return None
     add_told(settings["markers"], call.session, [_key(rule) for rule in new])
-    text = "\n".join(["The user's rules on this:", *(f"- {_said(rule)}{rule['text']}" for rule in new)])
+    text = "\n".join(["The user's rules on this:", *(f"- {_said_on(rule)}{rule['text']}" for rule in new)])
     return ActionAnswer(format_context("PreToolUse", text), "", [rule["path"] for rule in new])
 
 
 def _decided(guard: str, rules: list[dict[str, Any]], settings: Mapping[str, str], call: HookCall) -> ActionAnswer:
-    quoted = " ".join(f"{_said(rule)}{rule['text']}" for rule in rules)
+    quoted = " ".join(f"{_said_on(rule)}{rule['text']}" for rule in rules)
     if guard == "ask":
         reason = f"Your rule: {quoted}"
     elif guard == "remind":
@@ -99,7 +99,7 @@ def format_context(event: str, text: str) -> str:
     return f'{{"hookSpecificOutput":{{"hookEventName":"{event}","additionalContext":{quote(text)}}}}}\n'
 
 
-def _said(rule: Mapping[str, Any]) -> str:
+def _said_on(rule: Mapping[str, Any]) -> str:
     return f"(said on {rule['said']}) " if rule["said"] else ""
 
 

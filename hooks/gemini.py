@@ -80,8 +80,10 @@ def format_answer(event: str, text: str) -> str:
 
 
 def answer_action(call: HookCall, payload: Mapping[str, Any], settings: Mapping[str, str]) -> ActionAnswer | None:
-    """Return what to tell the host about a tool call; None for nothing. Raises OSError if the list of told rules cannot
-    be written."""
+    """Return what to tell the host about a tool call; None for nothing.
+
+    Raises OSError if the list of told rules cannot be written.
+    """
     from .action import ActionAnswer, add_told, answer_call, read_told
     from .failure import answer_failure
 

@@ -75,7 +75,7 @@ def install_plugin(folder: str, launcher: str, *, actions: bool | None = None) -
 
 
 def remove_plugin(folder: str) -> bool:
-    """Remove all that `install_plugin` wrote and nobody has changed; return whether there was anything. Raises OSError."""
+    """Remove all that `install_plugin` wrote and nobody changed; return whether there was anything. Raises OSError."""
     path = os.path.join(folder, PLUGIN_FILE)
     lock, modules = os.path.join(folder, "package-lock.json"), os.path.join(folder, "node_modules")
     is_there = (_read(path) or b"").startswith(_OURS)

@@ -64,7 +64,7 @@ def _plain(text: str) -> str:
 
 
 def offered_in(arguments: dict[str, Any]) -> frozenset[str]:
-    """Return the texts of the agent's questions: question, labels, descriptions and previews, letters and digits only."""
+    """Return the texts of the agent's questions: question, labels, descriptions, previews; letters and digits only."""
     found: set[str] = set()
     questions = arguments.get("questions")
     for question in questions if isinstance(questions, list) else ():
