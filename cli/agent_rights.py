@@ -114,6 +114,6 @@ def require_allowed(name: str, command: Command, args: argparse.Namespace, conte
     allowed = [use for use, does in uses.items() if use and does is not Does.CHANGES]
     hint = f" (an agent may run it with {' or '.join(allowed)})" if allowed else ""
     raise UsageError(
-        f"{agent} runs this, and only the user may, in a terminal of their own: memory {name}; "
+        f"only the user may run this, in a terminal of their own, and {agent} runs it: memory {name}; "
         f"nothing was changed{hint}"
     )

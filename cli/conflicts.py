@@ -89,7 +89,7 @@ def ask_about_copies(
                     print("press one of: m t e s u q")
                     continue
         except EditConflict as error:
-            print(f"{error}; here it is as it is now")
+            print(f"{error}; these are its present texts")
             drafts.report_kept(copy.path)
             continue
         except MemoryVaultError as error:

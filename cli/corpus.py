@@ -45,7 +45,7 @@ OPTIONS = ("--root", "--since", "--project", "--execute", "--reset")
 NAMED = 3
 """How many unreadable files are named; the rest is counted."""
 POLL_SECONDS = 0.4
-NO_WORKER = "no worker runs now: it is done as soon as one does (memory service up, or memory service worker)"
+NO_WORKER = "no worker runs now: the sessions are mined once one runs (memory service up, or memory service worker)"
 
 
 def configure(group: Any) -> None:
@@ -53,7 +53,9 @@ def configure(group: Any) -> None:
     group.add_argument("--root", type=Path, metavar="DIR", help="transcripts in this folder, not the hosts' own")
     group.add_argument("--since", metavar="DATE", help="only those written to since 2026-01-31, or 90d, 2w")
     group.add_argument("--project", metavar="NAME", help="only sessions of this project")
-    group.add_argument("--execute", action="store_true", help="do it; else only say what it would take")
+    group.add_argument(
+        "--execute", action="store_true", help="mine the sessions; without it, only print what that would take"
+    )
     group.add_argument(
         "--reset",
         action="store_true",

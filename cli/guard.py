@@ -62,7 +62,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return _print_state(args, context)
     if args.on or args.off:
         if args.name is not None:
-            raise UsageError("--on and --off are of all rules: leave NAME out, or write `memory guard NAME off`")
+            raise UsageError("--on and --off apply to all rules: leave NAME out, or write `memory guard NAME off`")
         return _wire_actions(args, context.settings)
     if args.mark is None:
         raise UsageError(f"memory guard {shlex.quote(args.name)}: say how it guards: {', '.join(GUARDS)} or {OFF}")
@@ -84,7 +84,7 @@ def _wire_actions(args: argparse.Namespace, settings: Settings) -> int:
     for each in changed or done:
         print(f"hooks of tool calls {'are ' * (not each.changed)}{state} {each.settings_file}")
     if args.on and changed:
-        note(f"memory: {COST}; a session that runs has to be started anew. `memory guard --off` ends it")
+        note(f"memory: {COST}; restart sessions that already run. `memory guard --off` ends it")
     return 0
 
 
@@ -104,11 +104,11 @@ def _mark_rule(args: argparse.Namespace, context: Context) -> int:
     print(f"{done.verdict}{' already' * done.was_so}: {done.path}")
     if guard and not triggers:
         note(
-            "memory: it names no command and no file that could be looked for: write what it is about into the note's "
-            "properties, as `triggers: [git push]`"
+            "memory: the rule names no command or file that a call could be matched by: name one in the note's "
+            "properties, such as `triggers: [git push]`"
         )
     elif guard:
-        note(f"memory: it is looked for in {', '.join(triggers.all[:8])}{' …' * (len(triggers.all) > 8)}")
+        note(f"memory: it applies to calls with {', '.join(triggers.all[:8])}{' …' * (len(triggers.all) > 8)}")
         offer_actions(context, asked_for=True)
     return 0
 
@@ -120,7 +120,7 @@ def _print_state(args: argparse.Namespace, context: Context) -> int:
         return 0
     print(f"hooks of tool calls: {'wired' if on else 'not wired (memory guard --on)'}")
     marked = ", ".join(f"{rules[name]} {name}" for name in GUARDS if rules[name])
-    print(f"rules that speak of what the agent does: {sum(rules.values())}{f' ({marked})' if marked else ''}")
+    print(f"rules on what the agent does: {sum(rules.values())}{f' ({marked})' if marked else ''}")
     return 0
 
 

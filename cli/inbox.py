@@ -53,8 +53,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return _show(args, steps, entries)
     if not args.yes and steps and not sys.stdin.isatty():
         raise UsageError(
-            f"{counted(len(steps), 'step waits', 'steps wait')} for your word, but standard input is no terminal: "
-            "--dry-run shows, --yes does what waits"
+            f"{counted(len(steps), 'step waits', 'steps wait')} for your answer, but standard input is no terminal: "
+            "--dry-run shows what waits, --yes does it"
         )
     results = run_triage(context.settings, reviewer, ask=None if args.yes else _ask)
     if results:

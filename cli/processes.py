@@ -108,7 +108,7 @@ def stop_background(state: StatePaths, *which: Background) -> list[str]:
             while time.monotonic() < until and (lock_holder(locks[name]) == pid or _is_there(pid)):
                 time.sleep(0.05)
             if lock_holder(locks[name]) == pid or _is_there(pid):
-                note(f"memory: the {name} (pid {pid}) was asked to end and has not yet")
+                note(f"memory: the {name} (pid {pid}) was told to end, but still runs")
             else:
                 stopped.append(name)
     return stopped

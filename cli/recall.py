@@ -119,7 +119,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
             # Entries of other projects are left out, which the user may not expect.
             none = "those that belong to no project"
             whose = f"of {request['project']} and {none}" if request["project"] else "that belong to no project"
-            note(f"memory: looked at entries {whose}; --all-projects asks all")
+            note(f"memory: searched the entries {whose}; --all-projects searches all")
         if tree is not None:
             report_missing(named_values(tree, "kind"), context.store)
     if sorted(answer.hits, key=lambda hit: -hit["score"]) != list(answer.hits) and request["project"]:

@@ -63,7 +63,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def _no_path(word: str) -> str:
     if word.endswith(".jsonl") or os.path.isfile(word):
-        raise argparse.ArgumentTypeError(f"one transcript is given by --session: --session {shlex.quote(word)}")
+        raise argparse.ArgumentTypeError(f"name one transcript with --session: --session {shlex.quote(word)}")
     return word
 
 
@@ -73,7 +73,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         if args.session is not None:
             raise UsageError("--session names one transcript, `corpus` means all of them: give one of the two")
         if args.dry_run and args.execute:
-            raise UsageError("--dry-run changes nothing: leave it out, or --execute")
+            raise UsageError("--dry-run changes nothing and --execute does: give one of the two")
         for option in ("--host", "--miner"):
             if is_given(args, option):
                 raise UsageError(f"{option} belongs to `memory reflect --session PATH`")

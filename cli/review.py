@@ -373,9 +373,9 @@ class _Dialogue:
         if not tells_occasion(entry.body) and (answered := occasion_of(self._context.settings, entry.sources)):
             print(f"    {SAID}{answered} (from the transcript)")
         if entry.channel == "core" and entry.kind not in REFUSED:
-            print("    It reads as a habit for all work: l gives it to every session at its start")
+            print("    It seems to be a habit for all work: press l to give it to every session at its start")
         elif may_guard(entry):
-            print("    Stop the agent once before it does this? g has the rule said to it then")
+            print("    Press g to stop the agent once before it does this, and tell it the rule")
         with suppress(MemoryVaultError):  # The decision reports the error.
             if (replaced := replaced_now(self._reviewer.store, entry)) is not None:
                 says = cut(statement_of(self._reviewer.store.read(replaced).body), PIECE_CHARACTERS)
@@ -417,7 +417,7 @@ class _Dialogue:
                 case _:
                     print(f"press one of: {' '.join(keys)}")
         except EditConflict as error:
-            print(f"{error}; here it is as it is now")
+            print(f"{error}; this is its present text")
             self._drafts.report_kept(entry.path)
         except EntryNotFound as error:
             print(str(error))

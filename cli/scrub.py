@@ -75,7 +75,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
 def _outcome(applied: bool, problems: bool) -> str:
     if not applied:
         return ""
-    return ", replaced but for what is named here:" if problems else ", replaced"
+    return ", replaced except in these places:" if problems else ", replaced"
 
 
 def _print_problems(problems: Sequence[Found]) -> None:

@@ -140,8 +140,8 @@ def _print_faults(readable: PartialSettings) -> None:
     for fault in readable.faults:
         note(f"memory: {fault}")
     if known := sorted(readable.remembered):
-        note(f"memory: taken as they could last be read: {', '.join(known)}")
+        note(f"memory: used the last readable values of: {', '.join(known)}")
     if unread := sorted(readable.unread & set(HOST_PLACES)):
         note(f"memory: {', '.join(unread)} could not be read: hooks of ours are looked for in the usual places only")
     if "vault.path" in readable.unread:
-        note("memory: vault.path could not be read: what runs in the background is left; mend the file, then once more")
+        note("memory: vault.path could not be read: background processes go on; mend it, then run this again")

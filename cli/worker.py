@@ -130,7 +130,7 @@ def _print(report: RunReport, *, paused: bool) -> None:
         return
     if report.elsewhere:
         waiting = counted(report.delayed, "job waits for its", "jobs wait for their")
-        print(f"the worker that is running did it ({waiting} time)")
+        print(f"the worker that was already running did it ({waiting} time)")
     else:
         names = ("done", "retried", "dead", "postponed", "delayed")
         counts = {name: getattr(report, name) for name in names}

@@ -73,7 +73,7 @@ def resolve_transcript(call: HookCall, folders: dict[str, str]) -> str | None:
 
 
 def format_answer(event: str, text: str) -> str:
-    """Return `text` as the JSON object that the host reads; for a tool call, `answer_action` has formatted it already."""
+    """Return `text` as the JSON object that the host reads; at a tool call, `answer_action` formatted it already."""
     if not text or event in ("PreToolUse", "PostToolUseFailure"):
         return text
     return _context(text)
