@@ -162,7 +162,7 @@ def test_what_switches_is_refused_though_the_settings_cannot_be_read(
     config.parent.mkdir(parents=True, exist_ok=True)
     config.write_text('[memory]\nagent_commands = "trust')
     assert agent("uninstall") == 2
-    assert "Claude Code runs this" in capsys.readouterr().err
+    assert "Claude Code runs it" in capsys.readouterr().err
     assert agent("config", "show") in (0, 1), "what reads works as ever"
 
 
