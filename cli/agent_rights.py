@@ -73,17 +73,17 @@ LOOSENING = frozenset({"MEMORY_REVIEW_MODE", "MEMORY_REFLECTION_EAGERNESS", "MEM
 
 
 def without_loosening(env: Mapping[str, str]) -> Mapping[str, str]:
-    """`env` in the user's own shell; in an agent's, `env` without LOOSENING."""
+    """Return `env`, in an agent's shell without the variables of LOOSENING."""
     return {name: value for name, value in env.items() if name not in LOOSENING} if agent_in(env) else env
 
 
 def persons_home() -> str:
-    """The user's home folder from the password database, since an agent may have set HOME."""
+    """Return the user's home folder from the password database, because an agent may have set HOME."""
     return pwd.getpwuid(os.getuid()).pw_dir
 
 
 def agent_in(env: Mapping[str, str]) -> str:
-    """Name of the agent in whose shell a command with these variables runs; '' in the user's own."""
+    """Return the name of the agent in whose shell a command with these variables runs; '' in the user's own shell."""
     for name, agent in VARIABLES.items():
         if env.get(name, "").lower() not in ("", "0", "false"):
             return agent
@@ -91,7 +91,7 @@ def agent_in(env: Mapping[str, str]) -> str:
 
 
 def what_it_does(command: Command, args: argparse.Namespace) -> Does:
-    """What the command does with these arguments; `args.first` names its first positional argument."""
+    """Return what the command does with these arguments; `args.first` names its first positional argument."""
     if isinstance(command.does, Does):
         return command.does
     return next((does for use, does in command.does.items() if _fits(use, args)), Does.CHANGES)
@@ -114,6 +114,6 @@ def require_allowed(name: str, command: Command, args: argparse.Namespace, conte
     allowed = [use for use, does in uses.items() if use and does is not Does.CHANGES]
     hint = f" (an agent may run it with {' or '.join(allowed)})" if allowed else ""
     raise UsageError(
-        f"{agent} runs this, and only the user may, in a terminal of their own: memory {name}; "
+        f"only the user may run this, in a terminal of their own, and {agent} runs it: memory {name}; "
         f"nothing was changed{hint}"
     )

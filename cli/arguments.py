@@ -104,8 +104,8 @@ class OneLineParser(argparse.ArgumentParser):
         if any(word.startswith("-") for word in left):
             return ""
         if "--body" in self._option_string_actions:
-            return "; a text is given with --body, in quotes: --body 'TEXT'"
-        return "; several words that belong together stand in quotes" if self._takes_text() else ""
+            return "; give a text with --body, in quotes: --body 'TEXT'"
+        return "; put words that belong together in quotes" if self._takes_text() else ""
 
     def _takes_text(self) -> bool:
         return any(not (action.option_strings or action.type or action.choices) for action in self._actions)

@@ -31,7 +31,7 @@ def copy_as_json(copy: ConflictCopy) -> dict[str, Any]:
 
 
 def choice_of(store: VaultStore, name: str, words: str) -> tuple[ConflictCopy, Choice] | None:
-    """The copy and the choice of `--decide NAME=WORDS`; None if the words are no choice between two texts.
+    """Return the copy and the choice of `--decide NAME=WORDS`; None if the words do not choose between two texts.
 
     Raises EntryNotFound, UsageError.
     """
@@ -50,7 +50,7 @@ def ask_about_copies(
     drafts: Drafts,
     steps: Steps[int],
 ) -> bool:
-    """Ask about one copy after the other, one key each; whether files were changed."""
+    """Ask about each copy in turn, answered by one key; return whether files were changed."""
     changed = False
     paths = [copy.path for copy in copies]
     at = 0
@@ -89,7 +89,7 @@ def ask_about_copies(
                     print("press one of: m t e s u q")
                     continue
         except EditConflict as error:
-            print(f"{error}; here it is as it is now")
+            print(f"{error}; these are its present texts")
             drafts.report_kept(copy.path)
             continue
         except MemoryVaultError as error:

@@ -27,8 +27,8 @@ DOOR = "console-{pid}.html"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory console`."""
-    parser.add_argument("--port", type=int, default=0, help=f"{FIRST_PORT} to {LAST_PORT}; without it a free one")
-    parser.add_argument("--no-browser", action="store_true", help="open none; print the link")
+    parser.add_argument("--port", type=int, default=0, help=f"{FIRST_PORT} to {LAST_PORT} (default: a free one)")
+    parser.add_argument("--no-browser", action="store_true", help="do not open a browser; print the link")
 
 
 def run(args: argparse.Namespace, context: Context) -> int:

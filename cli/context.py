@@ -72,13 +72,13 @@ class Context:
 
     @cached_property
     def kept_state(self) -> StatePaths:
-        """The state folder, also while the vault is not there: for queue, schedules and logs."""
+        """Return the state folder even if the vault is missing: for the queue, schedules and logs."""
         state = self.settings.state
         return state if os.path.isdir(state.root) else self.state
 
     @property
     def vault_away(self) -> str:
-        """Why the vault cannot be used now, '' if it can."""
+        """Return why the vault cannot be used now; '' if it can."""
         try:
             _ = self.vault
         except VaultUnavailable as error:
@@ -87,7 +87,7 @@ class Context:
 
     @cached_property
     def state_of_vault_or_index(self) -> StatePaths:
-        """The state folder, also of a vault that is not mounted, if it was indexed before."""
+        """Return the state folder, also of a vault that is not mounted but was indexed before."""
         state = self.settings.state
         return state if Path(state.index_db).is_file() else self.state
 

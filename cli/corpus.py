@@ -45,7 +45,7 @@ OPTIONS = ("--root", "--since", "--project", "--execute", "--reset")
 NAMED = 3
 """How many unreadable files are named; the rest is counted."""
 POLL_SECONDS = 0.4
-NO_WORKER = "no worker runs now: it is done as soon as one does (memory service up, or memory service worker)"
+NO_WORKER = "no worker runs now: the sessions are mined once one runs (memory service up, or memory service worker)"
 
 
 def configure(group: Any) -> None:
@@ -53,7 +53,9 @@ def configure(group: Any) -> None:
     group.add_argument("--root", type=Path, metavar="DIR", help="transcripts in this folder, not the hosts' own")
     group.add_argument("--since", metavar="DATE", help="only those written to since 2026-01-31, or 90d, 2w")
     group.add_argument("--project", metavar="NAME", help="only sessions of this project")
-    group.add_argument("--execute", action="store_true", help="do it; else only say what it would take")
+    group.add_argument(
+        "--execute", action="store_true", help="mine the sessions; without it, only print what that would take"
+    )
     group.add_argument(
         "--reset",
         action="store_true",
@@ -69,7 +71,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     since = past_time("--since", args.since).timestamp() if args.since else None
     plan = plan_corpus(settings, root=root, since=since, project=args.project, remine=args.reset)
     ending = ending_soon(plan, settings) if root is None else []
-    report = _report(args, context, plan, ending)
+    report = _plan_as_json(args, context, plan, ending)
     if args.execute:
         return _execute(args, context, plan, report, ending, root)
     if settings.reflection.miner != "local":
@@ -77,9 +79,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.json:
         print_json(report)
         return 0
-    _tell(plan, report, ending)
+    _print_plan(plan, report, ending)
     if args.reset:
-        print(_forgetting(report, "--reset would forget"))
+        print(_describe_reset(report, "--reset would forget"))
     if report["already_queued"] < len(plan.to_mine):
         print("nothing was done: add --execute")
     elif plan.to_mine and (waits := _why_it_waits(settings)):
@@ -87,10 +89,10 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return 0
 
 
-def _report(
+def _plan_as_json(
     args: argparse.Namespace, context: Context, plan: Plan, ending: list[tuple[Transcript, float]]
 ) -> dict[str, Any]:
-    """What there is to mine, for `--json` and `_tell`.
+    """What there is to mine, for `--json` and `_print_plan`.
 
     Raises SettingsError with --execute if the miner's settings are wrong.
     """
@@ -144,9 +146,9 @@ def _execute(
     if args.json:
         print_json(report)
         return 0
-    _tell(plan, report, ending)
+    _print_plan(plan, report, ending)
     if args.reset:
-        print(_forgetting(report, "forgotten"))
+        print(_describe_reset(report, "forgotten"))
     if run_queued is None:
         return 0
     if waits := _why_it_waits(settings):
@@ -158,7 +160,7 @@ def _execute(
     return 0
 
 
-def _forgetting(report: Mapping[str, Any], what: str) -> str:
+def _describe_reset(report: Mapping[str, Any], what: str) -> str:
     mined, taken_back = report["forgets"], report["forgets_taken_back"]
     forgets = [f"that {counted(mined, 'session was mined', 'sessions were mined')}"] if mined else []
     forgets += [f"what you took back of {counted(taken_back, 'session')}"] if taken_back else []
@@ -194,7 +196,7 @@ def ending_soon(plan: Plan, settings: Settings) -> list[tuple[Transcript, float]
     return sorted(((each, days) for each, days in left if days < WARN_DAYS), key=lambda pair: (pair[1], pair[0].path))
 
 
-def _tell(plan: Plan, report: dict[str, Any], ending: list[tuple[Transcript, float]]) -> None:
+def _print_plan(plan: Plan, report: dict[str, Any], ending: list[tuple[Transcript, float]]) -> None:
     hosts = Counter(each.host for each in plan.to_mine)
     kinds = ", ".join(f"{count} {host}" for host, count in sorted(hosts.items()))
     sessions = counted(len(plan.to_mine), "session")
@@ -219,7 +221,9 @@ def _tell(plan: Plan, report: dict[str, Any], ending: list[tuple[Transcript, flo
     if "tokens" in report:
         requests = counted(report["requests"], "request")
         print(f"{report['miner']} is asked too: about {requests}")
-        print(f"at most {counted(report['tokens'], 'token')} ({_cap(report['session_token_cap'])} for a session)")
+        print(
+            f"at most {counted(report['tokens'], 'token')} ({_tokens_text(report['session_token_cap'])} for a session)"
+        )
         cap = report["daily_token_cap"]
         if cap and report["tokens"] > cap:
             share = cap / report["tokens"]
@@ -237,7 +241,7 @@ def _tell(plan: Plan, report: dict[str, Any], ending: list[tuple[Transcript, flo
         )
 
 
-def _cap(tokens: int) -> str:
+def _tokens_text(tokens: int) -> str:
     return f"at most {tokens:,}" if tokens else "no cap"
 
 
@@ -260,11 +264,11 @@ def _follow(settings: Settings, run: BackfillRun) -> int:
     note("")
     if progress.failed:
         note(f"memory: {progress.failed} could not be mined: memory jobs list --kind {KIND} --state dead")
-    print(_outcome(progress))
+    print(_describe_outcome(progress))
     return 1 if progress.failed else 0
 
 
-def _outcome(progress: Progress) -> str:
+def _describe_outcome(progress: Progress) -> str:
     told = {
         "saved": "saved",
         "for_review": "put to you (memory review)",

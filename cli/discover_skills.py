@@ -66,7 +66,7 @@ def _dry_run(args: argparse.Namespace, sources: SourcesNote, chosen: Sequence[So
                 "total_sources": len(sources.sources),
                 "skipped_dry_run": len(chosen),
                 "fetched": 0,
-                "sources": [_source(source) for source in chosen],
+                "sources": [_source_as_json(source) for source in chosen],
                 "problems": list(sources.problems),
             }
         )
@@ -94,7 +94,7 @@ def _print_result(args: argparse.Namespace, report: ScanReport, sources: Sources
                 "waiting": report.count("waiting"),
                 "errors": failed,
                 "new_count": len(report.new),
-                "new": [_pattern(pattern) for pattern in report.new],
+                "new": [_pattern_as_json(pattern) for pattern in report.new],
                 "sources": [_report(source) for source in report.sources],
                 "problems": list(report.problems),
             }
@@ -102,7 +102,7 @@ def _print_result(args: argparse.Namespace, report: ScanReport, sources: Sources
     else:
         for source in report.sources:
             address = source.source.address
-            print(source.source.slug + (f"  <{address}>" if address else "") + f": {_in_words(source)}")
+            print(source.source.slug + (f"  <{address}>" if address else "") + f": {_describe_report(source)}")
             for pattern in source.new:
                 print(f"  {pattern.title}  <{pattern.url}>")
         if report.new:
@@ -113,7 +113,7 @@ def _print_result(args: argparse.Namespace, report: ScanReport, sources: Sources
     return 1 if failed else 0
 
 
-def _in_words(report: SourceReport) -> str:
+def _describe_report(report: SourceReport) -> str:
     if report.state == "fetched" and report.baseline:
         known = counted(report.baseline, "entry is", "entries are")
         return f"first scan: {known} taken down as known (--all proposes them)"
@@ -122,11 +122,11 @@ def _in_words(report: SourceReport) -> str:
     return {"unchanged": "unchanged", "error": "could not be read", "waiting": report.detail}[report.state]
 
 
-def _source(source: Source) -> dict[str, Any]:
+def _source_as_json(source: Source) -> dict[str, Any]:
     return {"name": source.slug, "kind": source.kind, "target": source.target}
 
 
-def _pattern(pattern: Pattern) -> dict[str, Any]:
+def _pattern_as_json(pattern: Pattern) -> dict[str, Any]:
     return {
         "key": pattern.key,
         "title": pattern.title,
@@ -138,7 +138,7 @@ def _pattern(pattern: Pattern) -> dict[str, Any]:
 
 def _report(report: SourceReport) -> dict[str, Any]:
     return {
-        **_source(report.source),
+        **_source_as_json(report.source),
         "state": report.state,
         "listed": report.listed,
         "new": len(report.new),

@@ -71,11 +71,11 @@ PROBE_QUESTION = "Which day may we deploy a release to production?"
 
 TODO_OF_LEFT_OUT = "move into the vault what is meant to be found: links out of it are not followed"
 _TAKE = "give your account the right to read and write it (`ls -ld` shows whose it is)"
-_MOVE = "move away what lies there: a folder is wanted where a file is, or the other way round"
+_MOVE = "move away what is there: a file is in the place of a folder, or a folder in the place of a file"
 TODO_OF_ERRNO = {
     errno.EACCES: _TAKE,
     errno.EPERM: _TAKE,
-    errno.EROFS: "its disk is mounted read-only: mount it to be written",
+    errno.EROFS: "its disk is mounted read-only: mount it for writing",
     errno.ENOSPC: "free some space",
     errno.EDQUOT: "free some space",
     errno.ENOTDIR: _MOVE,
@@ -200,7 +200,7 @@ def _running_worker(context: Context, process: int) -> Finding:
         silent = counted(round(ledger.now() - beat.beat_at), "second")
     another = _what_starts_another(context, "memory service up")
     todo = f"`kill -CONT {process}` if it was stopped (Ctrl-Z), else `kill -9 {process}`: {another}"
-    return Finding("worker", "fault", f"process {process} has given no sign of life for {silent}", todo)
+    return Finding("worker", "fault", f"process {process} has not responded for {silent}", todo)
 
 
 def _what_starts_another(context: Context, command: str) -> str:

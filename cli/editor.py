@@ -42,7 +42,7 @@ class Drafts:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def edit(self, path: str, text: str) -> str | None:
-        """Open `text` in the user's editor; the edited text, or None (with a line printed) if the editor failed.
+        """Let the user edit `text`. Return the edited text; None, with a line printed, if the editor failed.
 
         Call `used` when the text is no longer needed.
         """
@@ -85,14 +85,14 @@ class Drafts:
             return None
 
     def used(self, path: str) -> None:
-        """Delete the text of `path`: it was saved or is not wanted."""
+        """Delete the edited text of `path`, which was saved or discarded."""
         file = self._files.pop(path, None)
         if file is not None:
             with suppress(OSError):
                 file.unlink()
 
     def report_kept(self, path: str) -> bool:
-        """Print that an edited text of `path` is kept, if there is one; whether there is."""
+        """If an edited text of `path` is kept, print that. Return whether there is one."""
         if path in self._files:
             print(_KEPT)
         return path in self._files

@@ -59,17 +59,17 @@ def run(args: argparse.Namespace, context: Context) -> int:
     """Mark a rule, wire or unwire the hooks, or show the state."""
     _ = context.state
     if args.name is None and not args.on and not args.off:
-        return _tell(args, context)
+        return _print_state(args, context)
     if args.on or args.off:
         if args.name is not None:
-            raise UsageError("--on and --off are of all rules: leave NAME out, or write `memory guard NAME off`")
-        return _wire(args, context.settings)
+            raise UsageError("--on and --off apply to all rules: leave NAME out, or write `memory guard NAME off`")
+        return _wire_actions(args, context.settings)
     if args.mark is None:
         raise UsageError(f"memory guard {shlex.quote(args.name)}: say how it guards: {', '.join(GUARDS)} or {OFF}")
-    return _mark(args, context)
+    return _mark_rule(args, context)
 
 
-def _wire(args: argparse.Namespace, settings: Settings) -> int:
+def _wire_actions(args: argparse.Namespace, settings: Settings) -> int:
     plugin = set_plugin_actions(settings, on=args.on)
     done: list[InstallOutcome | UninstallOutcome] = [plugin] if plugin is not None else []
     done += [wire_actions(host, settings, on=args.on) for host in hosts_with_actions(settings)]
@@ -84,11 +84,11 @@ def _wire(args: argparse.Namespace, settings: Settings) -> int:
     for each in changed or done:
         print(f"hooks of tool calls {'are ' * (not each.changed)}{state} {each.settings_file}")
     if args.on and changed:
-        note(f"memory: {COST}; a session that runs has to be started anew. `memory guard --off` ends it")
+        note(f"memory: {COST}; restart sessions that already run. `memory guard --off` ends it")
     return 0
 
 
-def _mark(args: argparse.Namespace, context: Context) -> int:
+def _mark_rule(args: argparse.Namespace, context: Context) -> int:
     reviewer = Reviewer(context.settings, context.store)
     reviewer.journal.recover()
     entry = find_entry(context.store, args.name)
@@ -104,38 +104,38 @@ def _mark(args: argparse.Namespace, context: Context) -> int:
     print(f"{done.verdict}{' already' * done.was_so}: {done.path}")
     if guard and not triggers:
         note(
-            "memory: it names no command and no file that could be looked for: write what it is about into the note's "
-            "properties, as `triggers: [git push]`"
+            "memory: the rule names no command or file that a call could be matched by: name one in the note's "
+            "properties, such as `triggers: [git push]`"
         )
     elif guard:
-        note(f"memory: it is looked for in {', '.join(triggers.all[:8])}{' …' * (len(triggers.all) > 8)}")
+        note(f"memory: it applies to calls with {', '.join(triggers.all[:8])}{' …' * (len(triggers.all) > 8)}")
         offer_actions(context, asked_for=True)
     return 0
 
 
-def _tell(args: argparse.Namespace, context: Context) -> int:
-    on, rules = _is_on(context.settings), count_rules(context.settings)
+def _print_state(args: argparse.Namespace, context: Context) -> int:
+    on, rules = _are_actions_wired(context.settings), count_rules(context.settings)
     if args.json:
         print_json({"on": on, "rules": sum(rules.values()), "guards": {name: rules[name] for name in GUARDS}})
         return 0
     print(f"hooks of tool calls: {'wired' if on else 'not wired (memory guard --on)'}")
     marked = ", ".join(f"{rules[name]} {name}" for name in GUARDS if rules[name])
-    print(f"rules that speak of what the agent does: {sum(rules.values())}{f' ({marked})' if marked else ''}")
+    print(f"rules on what the agent does: {sum(rules.values())}{f' ({marked})' if marked else ''}")
     return 0
 
 
-def _is_on(settings: Settings) -> bool:
+def _are_actions_wired(settings: Settings) -> bool:
     return actions_installed(settings) or plugin_has_actions(settings) or any(hosts_with_actions(settings).values())
 
 
 def offer_actions(context: Context, *, asked_for: bool = False) -> None:
-    """Offer once, at a terminal, to wire the hooks of tool calls, if Claude Code has our other hooks.
+    """If Claude Code has our other hooks, offer once, at a terminal, to install the hooks of tool calls.
 
-    `asked_for`: print how to wire them where nothing is asked.
+    `asked_for`: if no question can be asked, print how to install them.
     """
     settings = context.settings
     if not may_offer_actions(settings) or not sys.stdin.isatty():
-        if asked_for and not _is_on(settings):
+        if asked_for and not _are_actions_wired(settings):
             note(f"memory: the hooks of tool calls are not wired: `memory guard --on` ({COST})")
         return
     agreed = is_agreed(QUESTION)

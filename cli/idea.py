@@ -220,7 +220,7 @@ def _gc(args: argparse.Namespace, context: Context) -> int:
         note(f"memory: nothing was changed; answer with `memory review`, or tick boxes in {context.vault / IDEAS_LIST}")
     else:
         months = counted(context.settings.memory.incubator_gc_months, "month")
-        print(f"none is due yet: ideas that nobody came back to are put to you {months} after they were noted")
+        print(f"none is due yet: you are asked about an idea that nobody came back to {months} after it was noted")
     return 0
 
 

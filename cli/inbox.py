@@ -53,8 +53,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return _show(args, steps, entries)
     if not args.yes and steps and not sys.stdin.isatty():
         raise UsageError(
-            f"{counted(len(steps), 'step waits', 'steps wait')} for your word, but standard input is no terminal: "
-            "--dry-run shows, --yes does what waits"
+            f"{counted(len(steps), 'step waits', 'steps wait')} for your answer, but standard input is no terminal: "
+            "--dry-run shows what waits, --yes does it"
         )
     results = run_triage(context.settings, reviewer, ask=None if args.yes else _ask)
     if results:
@@ -109,21 +109,21 @@ def _show(args: argparse.Namespace, steps: list[TriageStep], entries: Mapping[st
         print_json([_as_json(step) for step in steps])
     elif steps:
         for step in steps:
-            print(_in_words(step, entries))
+            print(_describe_step(step, entries))
     else:
         print("the inbox is in order")
     return 0
 
 
 def _ask(step: TriageStep, entries: Mapping[str, Entry]) -> Answer:
-    print(_in_words(step, entries))
+    print(_describe_step(step, entries))
     key = read_key("[y]es  [r]eject for good  [s]kip ")
     if key in LEAVE:
         return "stop"
     return {"y": "yes", "r": "reject"}.get(key, "skip")  # type: ignore[return-value]
 
 
-def _in_words(step: TriageStep, entries: Mapping[str, Entry]) -> str:
+def _describe_step(step: TriageStep, entries: Mapping[str, Entry]) -> str:
     paths = [step.path] if isinstance(step, Expire) else list(step.paths)
     what = {
         Promote: "promote: seen often enough",

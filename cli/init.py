@@ -88,7 +88,7 @@ EXCERPT_CHARACTERS = 200
 
 
 def folder_named(text: str) -> Path:
-    """The folder's path. An empty name, as from an unset variable, is refused: `Path("")` is the current folder."""
+    """Return the folder's path. Refuse an empty name, as from an unset variable: `Path("")` is the current folder."""
     if not text.strip():
         raise argparse.ArgumentTypeError("the name is empty: name the folder MemoryVault/")
     return Path(text)
@@ -120,7 +120,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True)
 class SetupPlan:
-    """What will be set up, known before any question and any change."""
+    """What will be set up; computed before the first question and before any change."""
 
     vault: Path
     choice: str | None
@@ -220,7 +220,7 @@ def _plan_setup(args: argparse.Namespace, context: Context) -> SetupPlan:
     require_known(vault, index_db)
     emptied = empty_vault_notice(vault, index_db)
     if emptied and not args.yes and not sys.stdin.isatty():
-        raise VaultUnavailable(f"{emptied}, or add --yes to begin anew in it")
+        raise VaultUnavailable(f"{emptied}, or add --yes to start a new vault in it")
     require_place("the state folder", Path(preview.state.root), "name another place with MEMORY_STATE_DIR")
     with_plugin = CLAUDE in hosts and plugin_installed(settings)
     left = settings if settings.vault_path not in (None, vault) else None
@@ -234,7 +234,7 @@ def _tell_plan(setup: SetupPlan, days: int) -> None:
         note(f"memory: {_left_notice(setup.left)}")
     _announce(setup.preview, setup.vault, setup.hosts, with_plugin=setup.with_plugin, days=days)
     if setup.emptied:  # Last, so that the user reads it before answering.
-        note(f"memory: {setup.emptied}; to go ahead is to begin anew in it")
+        note(f"memory: {setup.emptied}; going ahead starts a new vault in it")
 
 
 def _ask_consents(setup: SetupPlan, context: Context, days: int, *, yes: bool) -> Consents:
@@ -279,7 +279,7 @@ def _left_notice(settings: Settings) -> str:
     entries = count_indexed_entries(Path(settings.state.index_db))
     held = f" with its {counted(entries, 'note', 'notes')}" if entries else ""
     return (
-        f"the vault until now, {vault}, stays as it is{held}, and so does its state, {home_path(settings.state.root)}; "
+        f"the previous vault, {vault}, is kept{held}, and so is its state, {home_path(settings.state.root)}; "
         f"none of it is recalled any more; to go back: memory init --vault {shlex.quote(str(settings.vault_path))}"
     )
 
@@ -338,7 +338,7 @@ def _write_settings(vault: Path, consents: Consents, context: Context) -> tuple[
         write_setting(settings.config_file, "research", "network", consents.network)
     settings = load_settings(context.env)
     if settings.vault_path != vault:
-        note(f"memory: MEMORY_VAULT_PATH is set and wins over the settings file: {settings.vault_path}")
+        note(f"memory: MEMORY_VAULT_PATH is set and overrides the settings file: {settings.vault_path}")
     ensure_state(settings.state)
     allow_starts(settings.state)
     if stopped := stop_replaced(before, settings, context.env):
@@ -582,11 +582,12 @@ def show_first_recall(recalled: FirstRecall) -> None:
         excerpt = cut(hit.excerpt, EXCERPT_CHARACTERS)
         print(f"  | {excerpt}\n  | {hit.path}" + (f", session {hit.session}" if hit.session else ""))
     else:
-        print(f"  {recalled.note} was meant, and did not come back: memory doctor")
+        print(f"  {recalled.note} should have been recalled, but was not: memory doctor")
 
 
 def agreed(question: str = "Go ahead? [y/N] ") -> bool:
-    """Whether the answer at the terminal is yes. Raises UsageError without a terminal, Interrupted."""
+    """Ask at the terminal; return whether the answer is yes. Raises Interrupted, and UsageError if there is no
+    terminal."""
     if not sys.stdin.isatty():
         raise UsageError("there is no terminal to ask at; add --yes (and --vault FOLDER) to go ahead")
     return is_agreed(question)

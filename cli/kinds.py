@@ -29,7 +29,7 @@ def report_missing(asked: Iterable[str], store: VaultStore) -> None:
 
 def say_missing(what: str, asked: str, there: Iterable[str]) -> None:
     """Print that no entry has this kind or project, and those that exist."""
-    note(f"memory: nothing is of {what} {asked!r}; there are: {', '.join(sorted(there)) or 'none so far'}")
+    note(f"memory: no entry has {what} {asked!r}; there are: {', '.join(sorted(there)) or 'none so far'}")
 
 
 def meant_kind(kind: str, group: str, store: VaultStore) -> str:

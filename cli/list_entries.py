@@ -68,7 +68,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
             print_entry(entry)
     else:
         print("no entries match")
-        _tell_what_there_is(args, notes, context.store.today(), wished)
+        _print_alternatives(args, notes, context.store.today(), wished)
     if hidden := _hidden(args, notes, wished):
         told = ", ".join(f"{count:,} {status}" for status, count in sorted(hidden.items()))
         note(f"memory: not in use, and not shown: {told} (--status {min(hidden) if len(hidden) == 1 else 'all'})")
@@ -113,12 +113,12 @@ def print_entry(entry: Entry) -> None:
 
 
 def said_on(entry: Entry) -> str | None:
-    """The day on which the user last said it, ISO; None if the note has no date."""
+    """Return the ISO day on which the user last said it; None if the note has no date."""
     day = effective_day(entry.surfaced_at, entry.created, entry.updated)
     return None if day is None else day.isoformat()
 
 
-def _tell_what_there_is(args: argparse.Namespace, notes: Sequence[Entry], today: date, wished: Filter) -> None:
+def _print_alternatives(args: argparse.Namespace, notes: Sequence[Entry], today: date, wished: Filter) -> None:
     """For an empty list, print the kinds and projects that would match with the other options, and what waits."""
     for key in ("kind", "project"):
         asked = getattr(args, key)
@@ -165,14 +165,14 @@ def _is_asked_for(entry: Entry, args: argparse.Namespace) -> bool:
         return True
     if entry.kind in ON_REQUEST and (args.kind or "").lower() != entry.kind:
         return False
-    if args.include_inbox and _waits(entry):
+    if args.include_inbox and _is_pending(entry):
         return True
     if status == ACTIVE and entry.special and entry.special == PLACE_OF_KIND.get((args.kind or "").lower()):
         return True
     return entry.effective_status == status and (status != ACTIVE or is_entry_place(entry.path))
 
 
-def _waits(entry: Entry) -> bool:
+def _is_pending(entry: Entry) -> bool:
     """Whether the note waits in WAITING_FOLDERS; the user's own notes there have no status."""
     return entry.special in WAITING_FOLDERS and (entry.status is None or entry.status in AWAITING_STATUSES)
 

@@ -201,10 +201,10 @@ def subcommands(group: str) -> list[str]:
 
 
 def todays_words(words: Sequence[str]) -> tuple[list[str], str]:
-    """The command line with the current name of its command, and the old name if that was used, else ''.
+    """Replace an old name of a command in the command line. Return the new line, and the old name or ''.
 
-    Options between a group and its word move behind the word. A group alone asks for its help; a group with options
-    alone stands for the command that had this name before.
+    Options between a group and its command move behind the command. A group alone prints its help; a group with nothing
+    but options stands for the command that had this name before.
     """
     at = next((at for at, word in enumerate(words) if not word.startswith("-")), len(words))
     before, rest = [*words[:at]], [*words[at:]]
@@ -273,7 +273,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             sys.stdout.flush()  # At the interpreter's end a failure could not be reported.
     except OutputRefused as error:
         with suppress(OutputRefused, BrokenPipeError):
-            _tell(str(error))
+            _print_error(str(error))
         discard_outputs()
         return error.exit_code
     except BrokenPipeError:
@@ -289,7 +289,7 @@ def _run(arguments: Sequence[str]) -> int:
         return 2
     try:
         if old and old not in RUN_BY_PROGRAMS:
-            _tell(f"`memory {old}` is called `memory {OLD_NAMES[old]}` now")
+            _print_error(f"`memory {old}` is called `memory {OLD_NAMES[old]}` now")
         args = build_parser(words).parse_args(words, argparse.Namespace(old_name=old))
         context = _forced() if args.force else Context(os.environ)
         require_allowed(args.command, COMMANDS[args.command], args, context)
@@ -298,13 +298,13 @@ def _run(arguments: Sequence[str]) -> int:
     except OutputRefused:
         raise
     except MemoryVaultError as error:
-        _tell(str(error))
+        _print_error(str(error))
         return error.exit_code
     except Interrupted:
-        _tell("nothing was changed")
+        _print_error("nothing was changed")
         return 1
     except KeyboardInterrupt:
-        _tell("interrupted; nothing that was already done is lost")
+        _print_error("interrupted; nothing that was already done is lost")
         return 1
 
 
@@ -326,7 +326,7 @@ def _forced() -> Context:
     return Context({**os.environ, "MEMORY_ENABLED": "true"})
 
 
-def _tell(line: str) -> None:
+def _print_error(line: str) -> None:
     print(f"memory: {line}", file=sys.stderr)
 
 

@@ -247,7 +247,7 @@ class _Tools:
             if updated_since is not None and parse_local_day(updated_since) is None:
                 raise UsageError(f"updated_since: {updated_since} is not a day: write it as 2026-01-31")
             paths = self._context.store.walk()
-            entries = [*self._living(paths)] if all_projects else self._own(paths)
+            entries = [*self._in_use(paths)] if all_projects else self._in_use_here(paths)
             topics = self._topic_rows(kind, tag, updated_since)
         own = f"{self._topics.folder}/" if self._project else ""
         found = [
@@ -395,17 +395,19 @@ class _Tools:
         relative, store = composed(name.removesuffix(".md")), self._context.store
         at_path = (path for path in store.walk() if composed(path.removesuffix(".md")) == relative)
         # Only for a slug every file is read.
-        found = self._own(at_path) or [entry for entry in self._own(store.walk()) if composed(entry.slug) == relative]
+        found = self._in_use_here(at_path) or [
+            entry for entry in self._in_use_here(store.walk()) if composed(entry.slug) == relative
+        ]
         if len(found) != 1:
             which = "no entry is" if not found else "several entries are"
             raise UsageError(f"{which} called {name!r}: use a path that recall or list returned")
         return found[0]
 
-    def _own(self, paths: Iterable[str]) -> list[Entry]:
+    def _in_use_here(self, paths: Iterable[str]) -> list[Entry]:
         """The entries in use of this project and of none."""
-        return [entry for entry in self._living(paths) if entry.project in (None, self._project)]
+        return [entry for entry in self._in_use(paths) if entry.project in (None, self._project)]
 
-    def _living(self, paths: Iterable[str]) -> Iterator[Entry]:
+    def _in_use(self, paths: Iterable[str]) -> Iterator[Entry]:
         for entry in self._context.store.readable(filter(is_text, paths)):
             if entry.effective_status == "active" and entry.special in ("", ALWAYS_LOAD):
                 yield entry

@@ -121,7 +121,9 @@ def _use(args: argparse.Namespace, context: Context) -> int:
     name = model_name(str(named_path(Path(args.model))) if _is_path(args.model) else args.model)
     variable = settings.origins.get("embedding.model", "")
     if variable.isupper() and model_name(settings.embedding.model) != name:
-        raise UsageError(f"{variable} is set to {settings.embedding.model} and wins: unset it, or set it to {name}")
+        raise UsageError(
+            f"{variable} is set to {settings.embedding.model} and overrides the settings: unset it, or set it to {name}"
+        )
     with open_index(settings) as index:
         if not index.has_vectors:
             # Said before a gigabyte is fetched in vain, and before the settings name what cannot answer.

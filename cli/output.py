@@ -51,7 +51,7 @@ def print_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None
 
 
 def home_path(path: str | os.PathLike[str]) -> str:
-    """The path with `~` for the home folder."""
+    """Return the path with `~` in place of the home folder."""
     home, named = os.path.expanduser("~"), os.fspath(path)
     inside = home != "/" and (named + "/").startswith(home.rstrip("/") + "/")
     return "~" + named[len(home.rstrip("/")) :] if inside else named
@@ -66,12 +66,12 @@ def local_time(moment: datetime | float | None) -> str:
 
 
 def in_line(text: str) -> str:
-    r"""`text` (a file's name, say) on one line: line ends and tabs are escaped (`\u000a`), as `plain` does it."""
+    r"""Return `text`, such as a file's name, on one line: line ends and tabs are escaped (`\u000a`), as by `plain`."""
     return "".join(f"\\u{ord(c):04x}" if c in "\t\n" else c for c in text)
 
 
 def fitted(text: str, taken: int) -> str:
-    """`text` cut to a terminal's line with `taken` other columns; without a terminal to COLUMN_CHARACTERS."""
+    """Cut `text` to the terminal's width minus `taken` columns, or to COLUMN_CHARACTERS without a terminal."""
     if not sys.stdout.isatty():
         return cut(text, COLUMN_CHARACTERS)
     from unicodedata import east_asian_width  # only lists need it
@@ -83,5 +83,5 @@ def fitted(text: str, taken: int) -> str:
 
 
 def note(line: str) -> None:
-    """Print a remark for the user to stderr; stdout has the result alone."""
+    """Print a remark for the user to stderr, so that stdout has only the result."""
     print(line, file=sys.stderr)

@@ -53,7 +53,7 @@ def switched_place(context: Context) -> tuple[Settings, StatePaths]:
     for fault in readable.faults:
         note(f"memory: {fault}")
     if "vault.path" in readable.unread:
-        raise SettingsError("vault.path could not be read: mend the file, then once more")
+        raise SettingsError("vault.path could not be read: mend the file, then run this again")
     return context.settings, context.kept_state
 
 

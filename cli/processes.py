@@ -24,7 +24,7 @@ Background = Literal["worker", "recall"]
 
 
 def ensure_worker(settings: Settings) -> bool:
-    """Start a detached worker unless one runs; whether one runs within START_SECONDS. Raises CannotStart."""
+    """Start a detached worker unless one runs; return whether one runs within START_SECONDS. Raises CannotStart."""
     if lock_holder(settings.state.worker_lock) is None:
         start_in_background(settings, "worker", worker_command())
     return _worker_comes(settings, START_SECONDS)
@@ -40,9 +40,9 @@ def _worker_comes(settings: Settings, wait_seconds: float) -> bool:
 
 
 def states_in_use(env: Mapping[str, str]) -> list[StatePaths]:
-    """State folders that `memory init` may be about to replace.
+    """Return the state folders that `memory init` may be about to replace.
 
-    Those of the vault in `env` and of the vault in the settings file, each with and without MEMORY_STATE_DIR.
+    These are those of the vault in `env` and of the vault in the settings file, each with and without MEMORY_STATE_DIR.
     """
     found: dict[str, StatePaths] = {}
     for without in ((), ("MEMORY_VAULT_PATH",), ("MEMORY_STATE_DIR",), ("MEMORY_VAULT_PATH", "MEMORY_STATE_DIR")):
@@ -91,7 +91,7 @@ def _is_ended(pid: int) -> bool:
 
 
 def stop_background(state: StatePaths, *which: Background) -> list[str]:
-    """Send SIGTERM to those that run and wait until they end; the names of those that did.
+    """Send SIGTERM to the named processes that run, and wait until they end. Return the names of those that ended.
 
     Name the worker before the recall service: a worker with passages to embed would start the service again.
     """
@@ -108,7 +108,7 @@ def stop_background(state: StatePaths, *which: Background) -> list[str]:
             while time.monotonic() < until and (lock_holder(locks[name]) == pid or _is_there(pid)):
                 time.sleep(0.05)
             if lock_holder(locks[name]) == pid or _is_there(pid):
-                note(f"memory: the {name} (pid {pid}) was asked to end and has not yet")
+                note(f"memory: the {name} (pid {pid}) was told to end, but still runs")
             else:
                 stopped.append(name)
     return stopped

@@ -87,7 +87,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.query.strip():  # A hook answers prompts only.
         settings = context.settings.recall
         request |= {"prompt_k": settings.k, "token_budget": settings.token_budget}
-    _see_what_is_new(context)
+    _update_index(context)
     filling = _filling(context)  # Before the index is read: later it may be complete.
     with _notice_when_slow():
         answer = recall_entries(
@@ -108,7 +108,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         note(f"memory: answered {BY_WORDS if without_model else DEGRADED_MESSAGES.get(code, code)}")
     if filling is not None:
         note(f"memory: {filling.describe()}")
-    hits = [_with_those_at_start(hit, request["project"], context) for hit in answer.hits]
+    hits = [_mark_always_load(hit, request["project"], context) for hit in answer.hits]
     if args.json:
         part = None if filling is None else {"done": filling.done, "total": filling.total, "of": filling.of}
         print_json({"query": args.query, "hits": hits, "degraded": list(answer.degraded), "filling": part})
@@ -119,7 +119,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
             # Entries of other projects are left out, which the user may not expect.
             none = "those that belong to no project"
             whose = f"of {request['project']} and {none}" if request["project"] else "that belong to no project"
-            note(f"memory: looked at entries {whose}; --all-projects asks all")
+            note(f"memory: searched the entries {whose}; --all-projects searches all")
         if tree is not None:
             report_missing(named_values(tree, "kind"), context.store)
     if sorted(answer.hits, key=lambda hit: -hit["score"]) != list(answer.hits) and request["project"]:
@@ -151,7 +151,7 @@ def _filter_of(args: argparse.Namespace) -> str:
     return " AND ".join(clauses)
 
 
-def _with_those_at_start(hit: Mapping[str, Any], project: str | None, context: Context) -> Mapping[str, Any]:
+def _mark_always_load(hit: Mapping[str, Any], project: str | None, context: Context) -> Mapping[str, Any]:
     """The hit; `given` is true for an entry that every session gets at its start, although no prompt repeats it."""
     if hit.get("given") is False and hit["project"] in (None, "", project):
         with suppress(MemoryVaultError):  # The file may be unreadable; the index is enough.
@@ -160,7 +160,7 @@ def _with_those_at_start(hit: Mapping[str, Any], project: str | None, context: C
     return hit
 
 
-def _see_what_is_new(context: Context) -> None:
+def _update_index(context: Context) -> None:
     """Update the index if no worker does, since a new entry is often asked for next."""
     state = context.state_of_vault_or_index
     if lock_holder(state.worker_lock) is not None or not Path(state.index_db).exists():

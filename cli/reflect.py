@@ -63,7 +63,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def _no_path(word: str) -> str:
     if word.endswith(".jsonl") or os.path.isfile(word):
-        raise argparse.ArgumentTypeError(f"one transcript is given by --session: --session {shlex.quote(word)}")
+        raise argparse.ArgumentTypeError(f"name one transcript with --session: --session {shlex.quote(word)}")
     return word
 
 
@@ -73,7 +73,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         if args.session is not None:
             raise UsageError("--session names one transcript, `corpus` means all of them: give one of the two")
         if args.dry_run and args.execute:
-            raise UsageError("--dry-run changes nothing: leave it out, or --execute")
+            raise UsageError("--dry-run changes nothing and --execute does: give one of the two")
         for option in ("--host", "--miner"):
             if is_given(args, option):
                 raise UsageError(f"{option} belongs to `memory reflect --session PATH`")
@@ -86,7 +86,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     path = args.session or _newest_here(context)
     path = path.absolute() if IN_DATABASE in path.name and is_there(path) else named_file(path, "transcript")
     try:
-        _refuse_what_is_no_session(path, args.host)
+        _require_session(path, args.host)
         mined = mine_transcript(MiningRequest(str(path), args.host or ""), _with_miner(context.settings, args.miner))
     except OSError as error:
         raise UsageError(f"can't read {path}: {error.strerror}") from error
@@ -138,7 +138,7 @@ def _newest_here(context: Context) -> Path:
     return found.path
 
 
-def _refuse_what_is_no_session(path: Path, host: str | None) -> None:
+def _require_session(path: Path, host: str | None) -> None:
     """Raise UsageError unless the file is empty or has a session's records. Raises OSError."""
     if transcript_status(path).size == 0 or (holds_records(path) if host else host_of(path, lines=None)):
         return

@@ -184,7 +184,7 @@ def entry_as_json(entry: Entry) -> dict[str, Any]:
 
 
 def day_said(entry: Entry) -> str | None:
-    """The day on which it was said, as ISO text; None if the note has none."""
+    """Return the day on which the memory was said, as ISO text; None if the note has none."""
     day = parse_local_day(entry.surfaced_at)
     return day.isoformat() if day is not None else None
 
@@ -230,7 +230,7 @@ def _list(
                 e.project or "-",
                 e.occurrences,
                 day_said(e) or e.created or "-",
-                _says(e),
+                _statement_line(e),
             )
             for e in waiting
         ]
@@ -245,11 +245,11 @@ def _list(
 
 
 def may_guard(entry: Entry) -> bool:
-    """Whether the agent can be stopped before it breaks this rule: a ban, or one that the miner marked for actions."""
+    """Whether the entry can guard the agent's actions: it is a ban, or the miner marked it for actions."""
     return entry.kind not in REFUSED and (entry.channel == "action" or is_ban(entry.body))
 
 
-def _says(entry: Entry) -> str:
+def _statement_line(entry: Entry) -> str:
     """The entry in one line. An agent's idea is known by its title: its summary need not name it."""
     return entry.title if entry.kind == "idea" and entry.written_by_agent else statement_of(entry.body)
 
@@ -260,7 +260,7 @@ Wish: TypeAlias = "Callable[[str], Iterable[Mapping[str, Any]]]"
 
 def _decide_all(args: argparse.Namespace, reviewer: Reviewer, context: Context) -> int:
     """Carry out all decisions; return 1 if one failed. Raises UsageError before the first for one that is malformed."""
-    wanted = [_wish(reviewer, item) for item in args.decide]
+    wanted = [_parse_decide(reviewer, item) for item in args.decide]
     run_name = reviewer.journal.new_run("review")
     results: list[dict[str, Any]] = []
     for name, carry_out in wanted:
@@ -280,7 +280,7 @@ def _decide_all(args: argparse.Namespace, reviewer: Reviewer, context: Context) 
     return 0 if len(done) == len(results) else 1
 
 
-def _wish(reviewer: Reviewer, item: str) -> tuple[str, Wish]:
+def _parse_decide(reviewer: Reviewer, item: str) -> tuple[str, Wish]:
     """Parse `SLUG=DECISION` into the name and what carries it out. Raises UsageError, EntryNotFound."""
     name, separator, words = item.partition("=")
     name = name.strip()
@@ -373,9 +373,9 @@ class _Dialogue:
         if not tells_occasion(entry.body) and (answered := occasion_of(self._context.settings, entry.sources)):
             print(f"    {SAID}{answered} (from the transcript)")
         if entry.channel == "core" and entry.kind not in REFUSED:
-            print("    It reads as a habit for all work: l gives it to every session at its start")
+            print("    It seems to be a habit for all work: press l to give it to every session at its start")
         elif may_guard(entry):
-            print("    Stop the agent once before it does this? g has the rule said to it then")
+            print("    Press g to stop the agent once before it does this, and tell it the rule")
         with suppress(MemoryVaultError):  # The decision reports the error.
             if (replaced := replaced_now(self._reviewer.store, entry)) is not None:
                 says = cut(statement_of(self._reviewer.store.read(replaced).body), PIECE_CHARACTERS)
@@ -409,7 +409,7 @@ class _Dialogue:
                 case "p":
                     self._supersede(entry)
                 case "w":
-                    self._tell_where(entry)
+                    self._print_excerpts(entry)
                 case "u":
                     self._undo()
                 case "q" | "\x03" | "\x04" | "":
@@ -417,7 +417,7 @@ class _Dialogue:
                 case _:
                     print(f"press one of: {' '.join(keys)}")
         except EditConflict as error:
-            print(f"{error}; here it is as it is now")
+            print(f"{error}; this is its present text")
             self._drafts.report_kept(entry.path)
         except EntryNotFound as error:
             print(str(error))
@@ -456,7 +456,7 @@ class _Dialogue:
         try:
             verdict = SKIPPED  # Stays if another process has decided on it.
             for decided in self._reviewer.answer(entry.path, {slug: ANSWERS[key]}, run=self.run_name):
-                self._tell(decided)
+                self._print_outcome(decided)
                 verdict = decided.verdict
             self.steps.decided(place, verdict)
             self._changed = True
@@ -476,7 +476,7 @@ class _Dialogue:
         decided = self._reviewer.decide(
             entry.path, decision, run=self.run_name, body=body, expected_hash=entry.content_hash
         )
-        self._tell(decided)
+        self._print_outcome(decided)
         if decided.verdict == "skipped":
             self._skip()
             return
@@ -488,7 +488,7 @@ class _Dialogue:
         self.steps.decided((self._at, 0), decided.verdict if body is None else "edited")
         self._go_to(self._at + 1)
 
-    def _tell(self, decided: DecisionOutcome) -> None:
+    def _print_outcome(self, decided: DecisionOutcome) -> None:
         print(f"{decided.verdict}: {decided.path}{also_in(decided.listed_in)}")
         if decided.archived:
             print(f"archived: {decided.archived}")
@@ -524,7 +524,7 @@ class _Dialogue:
             print("press one of: a b n")
         return answers[key]
 
-    def _tell_where(self, entry: Entry) -> None:
+    def _print_excerpts(self, entry: Entry) -> None:
         """Print what was said around the evidence, from the transcripts that still exist."""
         said_in = [source for source in entry.sources if source.session]
         for excerpt in excerpts_of(self._context.settings, said_in[:MOST_SESSIONS]):

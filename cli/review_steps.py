@@ -61,9 +61,9 @@ class Steps(Generic[Place]):
             self._known.add(newest)
 
     def go_back(self) -> tuple[Place | None, bool]:
-        """Undo the last step and print that. Return the place to go on at (None: here) and whether files changed.
+        """Undo the last step and print that. Return the place to continue at (None: here), and whether files changed.
 
-        A decision from before the dialogue is shown, and undone only if the user says yes.
+        If the last decision was made before this dialogue, show it and undo it only if the user says yes.
         """
         try:
             if not self._done:

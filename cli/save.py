@@ -67,7 +67,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         context = Context({**context.env, "MEMORY_VAULT_PATH": str(args.vault_path)})
     is_named = args.slug is not None
     if not is_named:
-        _take_for_text(args)
+        _parse_text_alone(args)
     body = read_body(args)
     if not body.strip():
         raise UsageError("the entry has no text; give --body TEXT, --body-file FILE, or text on standard input")
@@ -99,7 +99,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
             path = free_path(path, store)
             args.slug = PurePosixPath(path).stem
         # `create` reports an entry of the same name.
-        like = [] if store.exists(path) else _like(args.kind, str(text), project, context)
+        like = [] if store.exists(path) else _similar_entries(args.kind, str(text), project, context)
         for one in like:
             reach = (one.project, one.always_load)
             if one.effective_status == ACTIVE and reach == (project, args.always_load) and says_already(one, str(text)):
@@ -136,7 +136,7 @@ def is_sentence(text: str) -> bool:
     return len(text.split()) > 1 or not text.isascii()
 
 
-def _take_for_text(args: argparse.Namespace) -> None:
+def _parse_text_alone(args: argparse.Namespace) -> None:
     """Set kind, slug and body from the text that stands alone. Raises UsageError."""
     text = args.kind.strip()
     if not is_sentence(text) or args.body is not None or args.body_file is not None:
@@ -145,7 +145,7 @@ def _take_for_text(args: argparse.Namespace) -> None:
     args.slug = title_slug(text)
 
 
-def _like(kind: str, text: str, project: str | None, context: Context) -> list[Entry]:
+def _similar_entries(kind: str, text: str, project: str | None, context: Context) -> list[Entry]:
     """Entries of this kind that say the same, without those of other projects. Raises VaultUnavailable."""
     with SemanticSimilarity(context.settings) as meaning:
         found = VaultMemories(context.store, context.settings, meaning).saying(statement_of(text), kind)

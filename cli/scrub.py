@@ -68,17 +68,17 @@ def run(args: argparse.Namespace, context: Context) -> int:
             note("memory: nothing was changed; --apply replaces them")
     else:
         print("nothing was found")
-    _tell(problems)
+    _print_problems(problems)
     return 1 if problems else 0
 
 
 def _outcome(applied: bool, problems: bool) -> str:
     if not applied:
         return ""
-    return ", replaced but for what is named here:" if problems else ", replaced"
+    return ", replaced except in these places:" if problems else ", replaced"
 
 
-def _tell(problems: Sequence[Found]) -> None:
+def _print_problems(problems: Sequence[Found]) -> None:
     """Print one line for each file; a note and its index entry count as one."""
     lines = {one.name: f"memory: {_line(one)}" for one in reversed(problems)}
     named = list(reversed(lines.values()))

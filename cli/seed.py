@@ -71,7 +71,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         )
         return 0
     if agreed:
-        _tell_written(plan, written, args)
+        _print_written(plan, written, args)
     elif sys.stdin.isatty() and plan.chosen and not args.dry_run:
         return 1  # The answer was no.
     else:
@@ -99,18 +99,18 @@ def _show(plan: SeedPlan, args: argparse.Namespace) -> None:
         line = f":{proposal.line}" if planned.file.kind != "index" else ""
         print(f"{proposal.score:4.1f}  {proposal.kind:<13}  {planned.file.name}{line}{where}")
         print(f"      {cut(proposal.statement, STATEMENT_CHARACTERS)}")
-    _tell_rest(plan, args)
+    _print_rest(plan, args)
 
 
-def _tell_written(plan: SeedPlan, written: list[str], args: argparse.Namespace) -> None:
+def _print_written(plan: SeedPlan, written: list[str], args: argparse.Namespace) -> None:
     for path in written:
         print(path)
-    _tell_rest(plan, args)
+    _print_rest(plan, args)
     if written:
         note("memory: decide with `memory review`; `memory undo --of seed` takes them back")
 
 
-def _tell_rest(plan: SeedPlan, args: argparse.Namespace) -> None:
+def _print_rest(plan: SeedPlan, args: argparse.Namespace) -> None:
     if not plan.files:
         note("memory: no CLAUDE.md, AGENTS.md, decision record or agent's note was found")
     elif not plan.chosen:

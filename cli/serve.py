@@ -22,7 +22,7 @@ EPILOG = """example:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory service serve`."""
     parser.add_argument(
-        "--stay", action="store_true", help="stay however long nobody asks, as under `memory service up`"
+        "--stay", action="store_true", help="keep running without requests, as under `memory service up`"
     )
 
 

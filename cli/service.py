@@ -58,7 +58,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
             }
         )
     elif args.action == "remove":
-        print(f"removed {state.definition}" if changed else "there was no service of ours")
+        print(f"removed {state.definition}" if changed else "there was no login service of MemoryVault")
     elif not state.installed:
         print("not installed; the first hook of a session starts the worker (`memory service install` changes that)")
     else:

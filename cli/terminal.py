@@ -51,14 +51,14 @@ def read_line(question: str) -> str:
 
 
 def require_word(args: argparse.Namespace, what: str) -> None:
-    """Raise UsageError where nobody can answer a question; `what` says what --yes does."""
+    """Raise UsageError if no question can be asked: with --json, or without a terminal. `what`: what --yes does."""
     if args.json or not sys.stdin.isatty():
         why = "--json asks nothing" if args.json else "standard input is no terminal"
         raise UsageError(f"nothing was changed: {why}; --yes {what}")
 
 
 def read_choice(question: str, most: int) -> int:
-    """Ask on stderr for a number from 1 to `most`; an empty answer is 1. Raises Interrupted."""
+    """Ask on stderr for a number from 1 to `most` and return it; an empty answer is 1. Raises Interrupted."""
     while True:
         answer = _read_beside(question).strip()
         if not answer:
@@ -69,7 +69,7 @@ def read_choice(question: str, most: int) -> int:
 
 
 def is_agreed(question: str) -> bool:
-    """Ask on stderr: whether the answer is yes. Raises Interrupted."""
+    """Ask on stderr; return whether the answer is yes. Raises Interrupted."""
     answer = _read_beside(question)
     if not answer.endswith("\n"):
         print(file=sys.stderr)

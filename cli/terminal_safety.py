@@ -91,7 +91,7 @@ def disarm_streams() -> None:
 
 
 def beneath(stream: TextIO) -> TextIO:
-    """The stream below a `PlainText`, for our own escape sequences; other text written there must be `plain`."""
+    """Return the stream below a `PlainText`, for our own escape sequences; pass other text through `plain` first."""
     return stream.stream if isinstance(stream, PlainText) else stream
 
 
@@ -100,7 +100,7 @@ COLUMNS = 80
 
 
 def line_columns() -> int:
-    """How many characters fit a line that is rewritten: one less than the terminal's width."""
+    """Return how many characters fit a line that is rewritten: one less than the terminal's width."""
     import shutil  # imported here: every command would pay for it
 
     return shutil.get_terminal_size((COLUMNS, 24)).columns - 1

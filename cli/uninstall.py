@@ -51,7 +51,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     Return 1 if something of ours may be left because an agent's file or our settings cannot be read.
     """
     context, readable = context.despite_faults()
-    _tell_faults(readable)
+    _print_faults(readable)
     unreadable = set()
     claude = UninstallOutcome(settings_file_of(context.settings), False, False)
     others = {}
@@ -79,7 +79,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.json:
         print_json(_as_json(done))
     else:
-        _tell(done, context, is_claude_known=CLAUDE not in unreadable)
+        _print_outcome(done, context, is_claude_known=CLAUDE not in unreadable)
     return 1 if unreadable or readable.unread & PLACES else 0
 
 
@@ -99,7 +99,7 @@ def _as_json(done: Uninstalled) -> dict[str, Any]:
     }
 
 
-def _tell(done: Uninstalled, context: Context, *, is_claude_known: bool) -> None:
+def _print_outcome(done: Uninstalled, context: Context, *, is_claude_known: bool) -> None:
     """Print what was removed and what stays."""
     changed = [each for each in (done.claude, *done.others.values()) if each.changed]
     if not changed and is_claude_known:
@@ -135,13 +135,13 @@ def _folders_in(root: Path) -> list[Path]:
         return []
 
 
-def _tell_faults(readable: PartialSettings) -> None:
+def _print_faults(readable: PartialSettings) -> None:
     """Print what could not be read, and what that means."""
     for fault in readable.faults:
         note(f"memory: {fault}")
     if known := sorted(readable.remembered):
-        note(f"memory: taken as they could last be read: {', '.join(known)}")
+        note(f"memory: used the last readable values of: {', '.join(known)}")
     if unread := sorted(readable.unread & set(HOST_PLACES)):
         note(f"memory: {', '.join(unread)} could not be read: hooks of ours are looked for in the usual places only")
     if "vault.path" in readable.unread:
-        note("memory: vault.path could not be read: what runs in the background is left; mend the file, then once more")
+        note("memory: vault.path could not be read: background processes go on; mend it, then run this again")

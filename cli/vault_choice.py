@@ -49,7 +49,7 @@ def require_known(vault: Path, index_db: Path) -> None:
 
 
 def empty_vault_notice(vault: Path, index_db: Path) -> str:
-    """A warning if an indexed vault is an empty folder now, as the mount point of an unmounted disk; else ''."""
+    """Return a warning if an indexed vault is now an empty folder, as when its disk is not mounted; else ''."""
     try:
         is_empty = all(name.startswith(".") or name == LOST_AND_FOUND for name in os.listdir(vault))
     except OSError:
@@ -67,9 +67,9 @@ def _known_entries(index_db: Path) -> str:
 
 
 def vault_in(folder: Path) -> tuple[Path, str | None]:
-    """The named folder, or MemoryVault/ in it if it holds the user's own notes, which must not be recalled.
+    """Return the named folder, or MemoryVault/ in it if it holds the user's own notes, which must not be recalled.
 
-    Return it with the notice for the second case, else None.
+    The second value is a notice in the second case, else None.
     """
     try:
         held = set(os.listdir(folder))
@@ -85,10 +85,10 @@ def vault_in(folder: Path) -> tuple[Path, str | None]:
 
 
 def choose_vault(context: Context, *, ask: bool = False) -> tuple[Path, str | None]:
-    """MemoryVault/ in the only Obsidian vault of the usual places, or in the only one that has such a folder already.
+    """Choose MemoryVault/ in the only Obsidian vault of the usual places, or in the only one that has such a folder.
 
-    Otherwise a place outside of them. Return it with a notice if there were several. `ask`: with several the user
-    chooses. Raises Interrupted.
+    Otherwise choose ~/Obsidian/MemoryVault. Return the folder, and a notice if there were several Obsidian vaults.
+    `ask`: let the user choose among several. Raises Interrupted.
     """
     home = Path(context.env.get("HOME") or Path.home())
     found = sorted(set(_obsidian_vaults(home)))

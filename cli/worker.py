@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 
 class SettingsInForce:
-    """The settings of a running worker, compared with the file, so that withdrawn consent takes effect."""
+    """The settings of a running worker. They are compared with the file, so that withdrawn consent takes effect."""
 
     def __init__(self, settings: Settings) -> None:
         self._in_force = self._newest = settings
@@ -41,7 +41,7 @@ class SettingsInForce:
         """Stamp of the file that was read last; '' before the first check."""
 
     def have_changed(self) -> bool:
-        """Whether the file has other settings now. An unreadable file is logged once and does not count."""
+        """Whether the file now has other settings. An unreadable file is logged once and counts as unchanged."""
         env = self._in_force.environment
         if (stamp := config_stamp(env)) != self._stamp:
             self._stamp = stamp
@@ -130,7 +130,7 @@ def _print(report: RunReport, *, paused: bool) -> None:
         return
     if report.elsewhere:
         waiting = counted(report.delayed, "job waits for its", "jobs wait for their")
-        print(f"the worker that is running did it ({waiting} time)")
+        print(f"the worker that was already running did it ({waiting} time)")
     else:
         names = ("done", "retried", "dead", "postponed", "delayed")
         counts = {name: getattr(report, name) for name in names}

@@ -68,7 +68,7 @@ class LastDecision:
         self._known: tuple[JournalState, Act | None] | None = None
 
     def of(self, reviewer: Reviewer) -> Act | None:
-        """As `Reviewer.last_decision`; every call must be for the same vault."""
+        """Return what `Reviewer.last_decision` returns. All calls must be for the same vault."""
         with self._lock:
             # Taken before the journal is read: a later change makes the next call search again.
             state = reviewer.journal.state_of_files()
@@ -78,7 +78,7 @@ class LastDecision:
 
 
 class ConsoleContext:
-    """Shared by all requests of one console."""
+    """What all requests of one console share: addresses, vault, reviewer and templates."""
 
     def __init__(self, settings: Settings, *, place: str, pages: Sequence[NavigationItem] = ()) -> None:
         self.settings = settings
@@ -128,7 +128,7 @@ class ConsoleContext:
         return vault_store(self.settings)
 
     def reviewer(self) -> Reviewer:
-        """The reviewer, by which commands and notes decide, too."""
+        """Return the reviewer, which also carries out the decisions of commands and notes."""
         return Reviewer(self.settings)
 
     def changed(self) -> None:
@@ -172,11 +172,11 @@ class ConsoleContext:
         return HTMLResponse(self._templates.get_template(template).render(**values).encode("utf-8", "replace"))
 
     def refused(self, status: int, line: str) -> Response:
-        """The answer without a session: one line, and nothing of the vault."""
+        """Return the answer to a request without a session: one line, with nothing of the vault."""
         return HTMLResponse(self._templates.get_template("refused.html").render(line=line), status)
 
     def problem(self, request: Request, error: MemoryVaultError) -> Response:
-        """An error as a page."""
+        """Return a page that shows an error."""
         return self.page(
             request,
             "problem.html",
@@ -196,7 +196,7 @@ class ConsoleContext:
 
 
 def attempt(what: Callable[[], Notice]) -> Notice:
-    """Run `what`; its notice, or its error as a notice."""
+    """Run `what` and return its notice, or its error as a notice."""
     try:
         return what()
     except MemoryVaultError as error:
@@ -214,7 +214,7 @@ def decided_elsewhere(reviewer: Reviewer, path: str, error: MemoryVaultError) ->
 
 
 def undone(context: ConsoleContext, act_id: str) -> tuple[Notice, Act | None]:
-    """Undo the last decision, if it is still the act that was shown; a notice and the act of the undo."""
+    """Undo the last decision if it is still the act that was shown. Return a notice, and the undo's act or None."""
     reviewer = context.reviewer()
     try:
         act = reviewer.undo_last(act_id or None)

@@ -74,12 +74,12 @@ def answer_call(
     if not new or wanted == "guards":
         return None
     add_told(settings["markers"], call.session, [_key(rule) for rule in new])
-    text = "\n".join(["The user's rules on this:", *(f"- {_said(rule)}{rule['text']}" for rule in new)])
+    text = "\n".join(["The user's rules on this:", *(f"- {_said_on(rule)}{rule['text']}" for rule in new)])
     return ActionAnswer(format_context("PreToolUse", text), "", [rule["path"] for rule in new])
 
 
 def _decided(guard: str, rules: list[dict[str, Any]], settings: Mapping[str, str], call: HookCall) -> ActionAnswer:
-    quoted = " ".join(f"{_said(rule)}{rule['text']}" for rule in rules)
+    quoted = " ".join(f"{_said_on(rule)}{rule['text']}" for rule in rules)
     if guard == "ask":
         reason = f"Your rule: {quoted}"
     elif guard == "remind":
@@ -99,7 +99,7 @@ def format_context(event: str, text: str) -> str:
     return f'{{"hookSpecificOutput":{{"hookEventName":"{event}","additionalContext":{quote(text)}}}}}\n'
 
 
-def _said(rule: Mapping[str, Any]) -> str:
+def _said_on(rule: Mapping[str, Any]) -> str:
     return f"(said on {rule['said']}) " if rule["said"] else ""
 
 
@@ -108,12 +108,12 @@ def _key(rule: Mapping[str, Any]) -> str:
 
 
 def told_path(markers: str, session: str) -> str:
-    """Path of the list of rules that the session was given: guard, tab and path of the entry on each line."""
+    """Return the path of the list of rules that the session was given; each line is guard, tab, path of the entry."""
     return f"{markers}/told-{session}"
 
 
 def read_told(markers: str, session: str) -> set[str]:
-    """The lines of the list; none where there is none."""
+    """Return the lines of the list; empty if there is no list."""
     try:
         with open(told_path(markers, session), "rb", buffering=0) as file:
             return set(file.read().decode("utf-8", "surrogateescape").split("\n"))
@@ -122,7 +122,7 @@ def read_told(markers: str, session: str) -> set[str]:
 
 
 def add_told(markers: str, session: str, lines: list[str]) -> None:
-    """Add to the list. Raises OSError."""
+    """Append lines to the list. Raises OSError."""
     if not session:
         return
     descriptor = os.open(told_path(markers, session), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
@@ -133,7 +133,7 @@ def add_told(markers: str, session: str, lines: list[str]) -> None:
 
 
 def forget_told(markers: str, session: str) -> None:
-    """Forget the rules that were only given, after the session's context was compacted.
+    """Forget the rules that were only told, because the session's context was compacted.
 
     Reminders stay: a call that was refused once is not refused again.
     """

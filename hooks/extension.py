@@ -26,28 +26,28 @@ _ARGUMENTS = ["-I", "-m", "memoryvault", "service", "mcp"]
 
 
 def extension_folder(settings: Settings) -> Path:
-    """Where the host looks for extensions of the user's, and ours is."""
+    """Return the folder of our extension, among the user's extensions of Gemini CLI."""
     return settings.hosts.gemini_home / "extensions" / EXTENSION
 
 
 def install_manifest(settings: Settings) -> bool:
-    """Write the manifest, or bring it up to date; whether that changed it. Raises SettingsError."""
+    """Write the manifest, or bring it up to date; return whether the file changed. Raises SettingsError."""
     return add_to_file(_manifest(settings), _with_ours, _without_ours)[0]
 
 
 def uninstall_manifest(settings: Settings) -> None:
-    """Take out what `install_manifest` wrote, and the folders that are empty then. Raises SettingsError."""
+    """Remove what `install_manifest` wrote, and the folders that are then empty. Raises SettingsError."""
     remove_from_file(_manifest(settings), _with_ours, _without_ours)
     remove_empty_folders(settings)
 
 
 def has_manifest(settings: Settings) -> bool:
-    """Is there a manifest of ours? Without one the host loads nothing. Raises SettingsError."""
+    """Return whether our manifest is there: without one the host loads no hooks. Raises SettingsError."""
     return _is_ours(read_settings(_manifest(settings)))
 
 
 def remove_empty_folders(settings: Settings) -> None:
-    """Remove the extension's folders as far as nothing is in them. Never raises."""
+    """Remove the extension's folders that are empty. Never raises."""
     folder = extension_folder(settings)
     for each in (folder / "hooks", folder, folder.parent):
         with suppress(OSError):
@@ -55,7 +55,7 @@ def remove_empty_folders(settings: Settings) -> None:
 
 
 def why_no_hook_runs(settings: Settings) -> str:
-    """What the user set in the host that keeps our hooks from running; '' for nothing."""
+    """Return which of the host's settings keeps our hooks from running, and the remedy; '' if none does."""
     home = settings.hosts.gemini_home
     with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
         if json.loads((home / "settings.json").read_text("utf-8"))["hooksConfig"]["enabled"] is False:

@@ -47,7 +47,8 @@ _SHELL_LINES = ("Exit Code: ", "Signal: ", "Background PIDs: ", "Process Group P
 
 
 def read_call(event: str, payload: dict[str, Any]) -> HookCall:
-    """Read `payload` as a call. Its event is '' for the start after `/clear`, of which the model is told nothing."""
+    """Read `payload` as a call. Its event is '' for a start after `/clear`, because the host drops what a hook prints
+    then."""
     call = _read_call(event, payload)
     call.host = HOST
     call.event = EVENTS.get(call.event, call.event)
@@ -57,27 +58,32 @@ def read_call(event: str, payload: dict[str, Any]) -> HookCall:
 
 
 def extract_question(prompt: str) -> str:
-    """The user's own words in a prompt; '' when there are none."""
+    """Return the user's own words in a prompt; '' if there are none."""
     return _extract_question(prompt.partition(REFERENCED)[0])
 
 
 def resolve_transcript(call: HookCall, folders: dict[str, str]) -> str | None:
-    """Real path of the session's chat; None when it is outside of the host's own folder. '' where the host may name
-    another chat, into which nothing goes: until there is a prompt in a session that is gone on with."""
+    """Return the real path of the session's chat; None if it is outside the host's own folder.
+
+    Return '' for the end of a session, and for the start of a resumed one: the host may then name another chat.
+    """
     if call.event == "SessionEnd" or (call.event == "SessionStart" and call.source == "resume"):
         return ""
     return resolve_within(call.transcript, [folders[HOST]])
 
 
 def format_answer(event: str, text: str) -> str:
-    """`text` as the JSON object that the host reads; at a tool call it is what `answer_action` gave."""
+    """Return `text` as the JSON object that the host reads; at a tool call, `answer_action` formatted it already."""
     if not text or event in ("PreToolUse", "PostToolUseFailure"):
         return text
     return _context(text)
 
 
 def answer_action(call: HookCall, payload: Mapping[str, Any], settings: Mapping[str, str]) -> ActionAnswer | None:
-    """What the host is to be told of a tool call; None for nothing. Raises OSError where it cannot be remembered."""
+    """Return what to tell the host about a tool call; None for nothing.
+
+    Raises OSError if the list of told rules cannot be written.
+    """
     from .action import ActionAnswer, add_told, answer_call, read_told
     from .failure import answer_failure
 
@@ -116,8 +122,11 @@ def answer_action(call: HookCall, payload: Mapping[str, Any], settings: Mapping[
 
 
 def _is_typed_in(call: HookCall, markers: str) -> bool:
-    """Does a person type in the session? With `-p` the host would wait for ever for the answer to a question, also
-    where a script goes on with what a person began: then nothing was typed as its turn began."""
+    """Whether a person types in the session.
+
+    With `-p` the host would wait for ever for the answer to a question, also where a script continues a session that a
+    person began: then nothing was typed when the turn began.
+    """
     try:
         with open(f"{os.path.dirname(os.path.dirname(call.transcript))}/{TYPED_LIST}", "rb") as file:
             typed_at = os.fstat(file.fileno()).st_mtime
@@ -128,7 +137,7 @@ def _is_typed_in(call: HookCall, markers: str) -> bool:
 
 
 def read_shell_output(output: str) -> tuple[str, bool]:
-    """What a command printed, without what the host and hooks put around it, and whether it failed."""
+    """Return what a command printed, without what the host and hooks put around it, and whether it failed."""
     output = without_context(output)
     if not output.startswith(_SHELL):
         return output, False
@@ -141,7 +150,7 @@ def read_shell_output(output: str) -> tuple[str, bool]:
 
 
 def without_context(output: str) -> str:
-    """A tool's output without what hooks added to it."""
+    """Return a tool's output without what hooks added to it."""
     at = output.rfind(_CONTEXT) if output.endswith(_CONTEXT_END) else -1
     return output[:at].rstrip("\n") if at >= 0 else output
 

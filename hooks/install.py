@@ -177,7 +177,7 @@ def write_launcher(launcher: str) -> None:
 
 
 def started_by(argv: Sequence[object]) -> tuple[str, str] | None:
-    """Return the Python and the stub that our argv starts; None where it is not ours or its launcher does not exist.
+    """Return the Python and the hook stub that our argv starts; None if it is not ours or its launcher is missing.
 
     If an installer has moved the stub with its version of Python, its present path is returned.
     """
@@ -197,7 +197,7 @@ def started_by(argv: Sequence[object]) -> tuple[str, str] | None:
 
 
 def is_launched(argv: Sequence[object]) -> bool:
-    """Whether this argv runs a launcher of ours, whatever the state folder it is in."""
+    """Whether this argv runs a launcher of ours, in any state folder."""
     return bool(argv) and str(argv[0]).endswith(f"/run/{LAUNCHER}")
 
 
@@ -223,7 +223,7 @@ def install_actions(settings: Settings) -> InstallOutcome:
 def install_entries(
     wiring: HostWiring, settings: Settings, warnings: Sequence[str] = (), now: datetime | None = None, **added: Any
 ) -> InstallOutcome:
-    """Add our entries to the host's file; `added` are options of `add_entries`. Raises as `install`."""
+    """Add our entries to the host's file. `added`: options for `add_entries`. Raises as `install` does."""
     path, launcher = file_of(wiring, settings), launcher_in(settings.state_root)
     write_launcher(launcher)
     add = partial(add_entries, wiring, launcher=launcher, **added)
@@ -250,8 +250,8 @@ def actions_installed(settings: Settings) -> bool:
 
 
 def may_offer_actions(settings: Settings) -> bool:
-    """Whether to ask about the hooks of tool calls: our other hooks are there, these are not, and nobody asked. Raises
-    SettingsError."""
+    """Whether to offer the hooks of tool calls: our other hooks are installed, these are not, and the user was never
+    asked. Raises SettingsError."""
     return (
         claude_is_wired(settings)
         and not actions_installed(settings)
@@ -306,9 +306,9 @@ class HostFileUnwritable(SettingsError):
 
 
 def uninstall(settings: Settings) -> UninstallOutcome:
-    """Remove our hooks. If the result has the settings of the copy, its bytes are restored and the copy is deleted.
+    """Remove our hooks. If that leaves the settings of the copy, restore the copy's bytes and delete the copy.
 
-    Raises SettingsError when the file is no JSON object or cannot be written; it is then as it was.
+    Raises SettingsError if the file is no JSON object or cannot be written; it is then unchanged.
     """
     return uninstall_entries(CLAUDE_WIRING, settings)
 
@@ -431,9 +431,9 @@ def file_of(wiring: HostWiring, settings: Settings) -> Path:
 def add_entries(
     wiring: HostWiring, document: Json, launcher: str, *, actions: bool | None = None, others: bool = True
 ) -> Json:
-    """Return `document` with exactly one current entry of ours per event; the order of all others is kept.
+    """Return `document` with exactly one current entry of ours for each event; all other entries keep their order.
 
-    `actions`: whether those of tool calls are wanted; None: where the document has them. `others` False: our entries at
+    `actions`: whether to have entries for tool calls; None keeps what the document has. `others` False: our entries for
     all other events stay as they are.
     """
     if actions is None:
@@ -460,7 +460,8 @@ def add_entries(
 
 
 def remove_entries(wiring: HostWiring, document: Json, only: Collection[str] | None = None) -> Json:
-    """Return `document` without our entries, and without the containers that become empty. `only`: of these events."""
+    """Return `document` without our entries and without the containers that this empties. `only`: the events to remove;
+    None for all."""
     kept: Json = {}
     events = events_of(wiring, document)
     for event, value in events.items():

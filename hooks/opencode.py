@@ -49,13 +49,16 @@ def read_call(event: str, payload: dict[str, Any]) -> HookCall:
 
 
 def resolve_transcript(call: HookCall, folders: dict[str, str]) -> str | None:
-    """The name of the session in OpenCode's database; None when its folder is not known."""
+    """Return the path that names the session in OpenCode's database; None if its folder is not known."""
     return resolve_within(f"{folders[HOST]}/opencode.db#{call.session}", [folders[HOST]])
 
 
 def install_plugin(folder: str, launcher: str, *, actions: bool | None = None) -> bool:
-    """Write the plugin into OpenCode's folder; was anything changed? `actions`: whether tool calls run the hook, None
-    for as it is. Raises OSError, FileExistsError where a file of that name is another's."""
+    """Write the plugin into OpenCode's folder; return whether anything changed.
+
+    `actions`: whether tool calls run the hook; None keeps the present choice. Raises OSError, and FileExistsError if
+    the file of that name is not ours.
+    """
     from pathlib import Path
 
     from ..runtime.atomic_file import replace_file
@@ -72,7 +75,7 @@ def install_plugin(folder: str, launcher: str, *, actions: bool | None = None) -
 
 
 def remove_plugin(folder: str) -> bool:
-    """Take out all that `install_plugin` wrote and nobody changed since; was there anything? Raises OSError."""
+    """Remove all that `install_plugin` wrote and nobody changed; return whether there was anything. Raises OSError."""
     path = os.path.join(folder, PLUGIN_FILE)
     lock, modules = os.path.join(folder, "package-lock.json"), os.path.join(folder, "node_modules")
     is_there = (_read(path) or b"").startswith(_OURS)
@@ -91,12 +94,12 @@ def remove_plugin(folder: str) -> bool:
 
 
 def is_current(folder: str, launcher: str) -> bool:
-    """Is the plugin there, as this version writes it?"""
+    """Whether the plugin is there, exactly as this version writes it."""
     return _read(os.path.join(folder, PLUGIN_FILE)) == _plugin(launcher, actions=has_actions(folder))
 
 
 def has_actions(folder: str) -> bool:
-    """Does the plugin run the hook at tool calls?"""
+    """Whether the plugin runs the hook at tool calls."""
     return _ACTIONS in (_read(os.path.join(folder, PLUGIN_FILE)) or b"")
 
 

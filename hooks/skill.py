@@ -42,14 +42,14 @@ def skill_folder(host: str, settings: Settings) -> Path:
 
 
 def is_wanted(host: str, settings: Settings) -> bool:
-    """Whether `memory init` writes the skill: not beside the plugin, and not where memory or the agent's notes are
-    off."""
+    """Whether `memory init` writes the skill: not if the plugin brings it, and not if memory or the agent's notes are
+    switched off."""
     chosen = settings.memory
     return chosen.enabled and not chosen.disable_auto_memory and not (host == CLAUDE and plugin_installed(settings))
 
 
 def install_skill(host: str, settings: Settings) -> str:
-    """Write the skill for the host, or bring it up to date; return why that was not done, '' when it was."""
+    """Write the skill for the host, or bring it up to date; return why that was not done, '' on success."""
     folder = skill_folder(host, settings)
     if folder.is_symlink() or (folder.exists() and not (folder / OWN_SKILL).is_file()):
         return f"{folder} is another's: the skill `{SKILL}` was not written there"
@@ -74,7 +74,7 @@ def install_skill(host: str, settings: Settings) -> str:
 
 
 def remove_skill(host: str, settings: Settings) -> Path | None:
-    """Remove the pages of `install_skill` that nobody changed; return the skill's folder, None when it was not ours."""
+    """Remove the skill's pages that nobody has changed; return its folder, None if the skill was not ours."""
     folder = skill_folder(host, settings)
     if folder.is_symlink() or not (folder / OWN_SKILL).is_file():
         return None

@@ -91,7 +91,7 @@ HOSTS = (CLAUDE, *WIRINGS)
 
 
 def host_argv(host: str, event: str, launcher: str) -> list[str]:
-    """The exact argv that `host` runs for its `event`. Raises SettingsError for an event it is not wired to."""
+    """Return the exact argv that `host` runs for `event`. Raises SettingsError if the host has no hook for it."""
     events = (*WIRINGS[host].events, *WIRINGS[host].actions)
     if event not in events:
         raise SettingsError(f"{host} has no hook for {event!r}; the events are {', '.join(events)}")
@@ -116,8 +116,7 @@ def wire_actions(host: str, settings: Settings, *, on: bool) -> InstallOutcome:
 
 
 def hosts_with_actions(settings: Settings) -> dict[str, bool]:
-    """Return the wired hosts that have events of tool calls, and whether those events are wired. Raises
-    SettingsError."""
+    """Return, for each wired host that has events of tool calls, whether those are wired. Raises SettingsError."""
     wired = {host: wired_events(host, settings) for host, wiring in WIRINGS.items() if wiring.actions}
     return {host: set(WIRINGS[host].actions) <= set(events) for host, events in wired.items() if events}
 
@@ -138,7 +137,7 @@ def uninstall_for(host: str, settings: Settings) -> UninstallOutcome:
 
 
 def wired_events(host: str, settings: Settings) -> tuple[str, ...]:
-    """The events that have a current entry of ours. Raises SettingsError."""
+    """Return the events that have a current entry of ours. Raises SettingsError."""
     wiring = WIRINGS[host]
     launcher = launcher_in(settings.state_root)
     if host == "gemini" and not has_manifest(settings):
@@ -160,7 +159,7 @@ def wired_events(host: str, settings: Settings) -> tuple[str, ...]:
 
 
 def set_plugin_actions(settings: Settings, *, on: bool) -> InstallOutcome | None:
-    """Make OpenCode's plugin run the hook at tool calls, or stop doing so; None where there is no plugin.
+    """Make OpenCode's plugin run the hook at tool calls, or stop that; return None if there is no plugin.
 
     Raises SettingsError.
     """
@@ -186,7 +185,7 @@ def _install_plugin(wiring: HostWiring, settings: Settings, *, actions: bool | N
 
 
 def is_wired(settings: Settings) -> bool:
-    """Whether any agent runs our hooks. True where an agent's file cannot be read."""
+    """Whether any agent runs our hooks; True also if an agent's file cannot be read."""
     try:
         return (
             bool(installed_events(settings))
@@ -198,9 +197,9 @@ def is_wired(settings: Settings) -> bool:
 
 
 def trusted_by_codex(settings: Settings) -> bool:
-    """Whether Codex trusts each of our hooks in its file: it runs no others. Raises SettingsError.
+    """Whether Codex trusts each of our hooks; it does not run the others. Raises SettingsError.
 
-    It names what it trusts by file, event and place in it, such as `…/hooks.json:session_start:0:0`.
+    Codex lists trusted hooks by file, event and position, such as `…/hooks.json:session_start:0:0`.
     """
     wiring = WIRINGS["codex"]
     hooks = _codex_config(settings).get("hooks")

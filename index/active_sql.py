@@ -20,9 +20,9 @@ IN_USE = f"{IN_ENTRY_PLACE} AND {IS_IN_USE_STATUS} AND NOT {IS_EXPLICIT_KIND} AN
 
 
 def select_set_aside(connection: Any) -> dict[str, str]:
-    """Paths of notes that are kept where entries in use are but are none, mapped to their status.
+    """Return the status of each note that is in a place of entries in use but is not in use, by path.
 
-    The status is '' for a note that would be none whatever its status. `connection`: of apsw or of sqlite3.
+    The status is '' for a note that no status would make an entry. `connection`: of apsw or sqlite3.
     """
     status = f"CASE WHEN {IS_EXPLICIT_KIND} OR NOT {HAS_CONTENT} THEN '' ELSE {STATUS} END"
     rows = connection.execute(f"SELECT m.path, {status} FROM entry_meta m WHERE NOT ({IN_USE}) AND {IN_ENTRY_PLACE}")

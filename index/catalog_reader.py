@@ -53,7 +53,7 @@ class EntryRow:
     confidence: str | None
 
     def facts(self, project: str = "") -> EntryFacts:
-        """`project`: that of the question, in lower case, or ''."""
+        """Return what ranking uses of this entry. `project`: the question's project in lower case, or ''."""
         return EntryFacts(
             path=self.path,
             title=self.title,
@@ -103,7 +103,7 @@ class CatalogReader:
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Let all queries inside see one state of the index. Raises IndexDamaged, also where a part of it is
+        """Let all queries inside see one state of the index. Raises IndexDamaged, also if a part of the index is
         missing."""
         with database.translate_errors(self.path):
             self._connection.execute("BEGIN")
@@ -126,9 +126,9 @@ class CatalogReader:
             self._connection.set_progress_handler(None)
 
     def first_fill(self) -> FirstFill | None:
-        """Return how much is embedded so far; None once everything was, which puts a model in force.
+        """Return the progress of the first embedding; None once it was complete, which put a model in force.
 
-        Where there is no model it never is.
+        Without a model it never completes.
         """
         if self._connection.execute("SELECT 1 FROM model_in_force").get is not None:
             return None
@@ -232,8 +232,8 @@ class CatalogReader:
         return {path: (mtime_ns, size) for path, mtime_ns, size in rows}
 
     def stamps_of_kinds(self, kinds: Sequence[str]) -> dict[str, tuple[int, int]]:
-        """Return `file_stamps` of the notes of these kinds, active or resolved where entries in use are, or in the
-        inbox."""
+        """Return `file_stamps` of the notes of these kinds: active or resolved ones in places of entries in use, and
+        those in the inbox."""
         sql = (
             f"SELECT m.path, m.mtime_ns, m.size FROM entry_meta m WHERE m.kind IN {VALUES_OF_JSON} "
             f"AND ({active_sql.IN_ENTRY_PLACE} AND {active_sql.STATUS} IN ('active', 'resolved')"

@@ -176,7 +176,7 @@ def remember_sound(path: Path) -> None:
 
 
 def forget_sound(path: Path) -> None:
-    """Forget that the file was sound: all of it is checked at the next `store.open_or_rebuild`."""
+    """Forget that the file passed its check: the next `store.open_or_rebuild` checks all of it."""
     identity = file_identity(path)
     if identity is not None:
         _sound.discard(identity)
@@ -184,7 +184,7 @@ def forget_sound(path: Path) -> None:
 
 
 def is_doubted(path: Path) -> bool:
-    """Whether damage was met in the file since it was last found sound."""
+    """Whether damage was found in the file since its last successful check."""
     return file_identity(path) in _doubted
 
 

@@ -35,7 +35,7 @@ Embed = Callable[[Sequence[str]], EmbeddedBatch]
 
 
 def embed_with(embedder: Embedder) -> Embed:
-    """Make an `Embed` of an embedder in this process, for callers without a recall service."""
+    """Return a function that embeds with `embedder` in this process, for callers without a recall service."""
 
     def embed(texts: Sequence[str]) -> EmbeddedBatch:
         encoded = embedder.encode_words(texts)

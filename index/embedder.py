@@ -309,7 +309,7 @@ def load_embedder(name: str, *, models_folder: Path, threads: int = 0) -> Loaded
 
 
 def load_reference(location: ModelLocation, *, threads: int = 0) -> SentenceTransformerEmbedder:
-    """Load any model by sentence-transformers, as `load_embedder` does except for the packaged one."""
+    """Load any model with sentence-transformers; `load_embedder` does the same for all but the packaged model."""
     try:
         from sentence_transformers import SentenceTransformer
         from transformers.utils import logging as transformers_logging

@@ -110,7 +110,7 @@ def parse_filter(text: str | None, today: date) -> Filter | None:
 
 
 def since(key: str, value: str, today: date) -> DateRange:
-    """Make the filter `key since value` of a single date. Raises UsageError as `parse_filter` does."""
+    """Return the filter `key since value` for one date. Raises UsageError as `parse_filter` does."""
     return DateRange(key, _span(value, today)[0], "9999-12-31")
 
 
@@ -128,7 +128,7 @@ def named_values(tree: Filter | None, key: str) -> frozenset[str]:
 
 
 def asked_values(tree: Filter | None, key: str) -> frozenset[str]:
-    """As `named_values`, without values below a NOT."""
+    """Return the same as `named_values`, without values below a NOT."""
     if isinstance(tree, Not):
         return frozenset()
     if isinstance(tree, And | Or):

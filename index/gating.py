@@ -31,7 +31,7 @@ MAX_SKILLS = 1
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What the features of a pair depend on besides the prompt and the entry."""
+    """What a pair's features depend on besides its prompt and its entry."""
 
     chunk_count: int
     """Chunks in the index."""
@@ -53,10 +53,10 @@ def features(
     note: Mapping[str, float],
     around: Surroundings,
 ) -> dict[str, float]:
-    """The gate's features of a prompt and an entry with its best chunk.
+    """Return the gate's features of a prompt and an entry with its best chunk.
 
-    `text`: of the chunk, with title and tags; `words`: the evidence of word vectors, None where there are none; `note`:
-    of `gate.note_features`.
+    `text`: the chunk with title and tags. `words`: the evidence of word vectors; None if there are none. `note`: the
+    result of `gate.note_features`.
     """
     terms = [
         ((term.stem, *term.corrections), gate.rarity(around.counts.get(term.stem, 0), around.chunk_count))
@@ -86,7 +86,8 @@ def features(
 
 
 def answers(cosine: float, above_background: float, words: float, one_term: float) -> float:
-    """Log-odds that a passage answers a question, a logistic regression of the notes' vaults (docs/adr/0009)."""
+    """Return the log-odds that a passage answers a question: a logistic regression fitted on vaults of notes
+    (docs/adr/0009)."""
     return 11.0 * cosine + 10.5 * above_background + 9.0 * words - 3.0 * one_term - 7.5
 
 
@@ -97,9 +98,10 @@ def _asks_model() -> tuple[str, float, Sequence[float]]:
 
 
 def asks(model: str, vector: bytes) -> float:
-    """How much more than others a prompt with this vector (float32, little-endian) needs anything, in log-odds.
+    """Return how much more than other prompts a prompt with this vector (float32, little-endian) needs any entry, in
+    log-odds.
 
-    0 for a vector of another model than that on which it was trained.
+    Return 0 for a vector of another model than the one on which this was trained.
     """
     trained, offset, direction = _asks_model()
     if model != trained or len(vector) != 4 * len(direction):
@@ -110,12 +112,12 @@ def asks(model: str, vector: bytes) -> float:
 
 
 def log_odds(pair: Mapping[str, float]) -> float:
-    """Log-odds that the prompt needs the entry, by the weights for the features that there are."""
+    """Return the log-odds that the prompt needs the entry, from the features that are present."""
     return gate.log_odds(gate.BY_MEANING if "cosine" in pair else gate.BY_WORDS, pair)
 
 
 def threshold(eagerness: str, *, by_meaning: bool) -> float:
-    """The log-odds that an entry must reach, at a position of the setting `recall.eagerness`."""
+    """Return the log-odds that an entry must reach for a value of the setting `recall.eagerness`."""
     return gate.threshold(gate.BY_MEANING if by_meaning else gate.BY_WORDS, eagerness)
 
 

@@ -52,7 +52,7 @@ class NeutralQuestion:
 
 @dataclass(frozen=True)
 class LanguageDirections:
-    """The mean vectors of texts of several languages, and orthonormal bases of the space between them."""
+    """Mean vectors of texts of several languages, with orthonormal bases of the space that the means span."""
 
     means: Floats
     """float32[languages, dimension]."""
@@ -62,7 +62,7 @@ class LanguageDirections:
     """The same of the means of the texts' word vectors."""
 
     def neutralise(self, vector: Floats, words: WordVectors | None) -> NeutralQuestion | None:
-        """The question without these directions; None where it is in none of the languages.
+        """Return the question without these directions; None if it is in none of the languages.
 
         `vector`: float32[dimension], unit length.
         """
@@ -89,14 +89,14 @@ def directions_of(text_means: Floats, word_means: Floats) -> LanguageDirections:
 
 
 def is_foreign(name: str, text: str) -> bool:
-    """Whether most letters of the text are of a script in which the model hardly read anything: the packaged one is
-    English, so of any but the Latin one."""
+    """Whether most letters of the text are of a script that the model hardly saw in training: for the packaged model,
+    which is English, any script but Latin."""
     letters = [character > LAST_LATIN for character in text if character.isalpha()]
     return sum(letters) * 2 > len(letters) and load_directions(name) is not None
 
 
 def load_directions(model_name: str) -> LanguageDirections | None:
-    """The directions of this model; None for a model of which they were not measured."""
+    """Return the directions of this model; None if they were not measured for it."""
     found = _read()
     return found[1] if found[0] == model_name else None
 

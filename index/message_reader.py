@@ -27,15 +27,15 @@ class MessageReader:
         self._loaded: tuple[PackagedModel, Any, Any, Any] | None = None
 
     def read(self, text: str, before: str, sentences: Sequence[tuple[int, int]]) -> dict[str, Any]:
-        """Return the logits of a message: `window` (worth, idea, fix) of its best window, and for each sentence a
-        mapping of SENTENCE_HEADS, and of `apart` (it is another's words), to lists. Raises ModelUnavailable."""
+        """Return a message's logits: `window` (worth, idea, fix) of its best window; and for each sentence a mapping
+        from the names of SENTENCE_HEADS and `apart` (another's words) to lists. Raises ModelUnavailable."""
         with self._lock:
             self._loaded = self._loaded or self.load()
             return read(*self._loaded, text, before, sentences)
 
     def load(self, apart: Any = None) -> tuple[PackagedModel, Any, Any, Any]:
-        """Load the packaged model, the fine-tuned one, the head `apart` if none is given, and the tokenizer: what
-        `read` takes. Raises ModelUnavailable."""
+        """Return what `read` takes: the packaged model, the fine-tuned one, the head `apart` (loaded if not given), and
+        the tokenizer. Raises ModelUnavailable."""
         import os
 
         location = locate_model(DEFAULT_MODEL, self._models_folder)

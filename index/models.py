@@ -53,8 +53,8 @@ def model_in_force(index_db: Path, setting: str) -> str:
 
 
 def wanted_model(settings: Settings) -> str:
-    """Return the name of the model in the settings as they are on disk now: a process lives longer than what it has
-    read."""
+    """Return the name of the model that the settings on disk name now, which a long-lived process may not have read
+    yet."""
     try:
         settings = load_settings(settings.environment, settings.config_file)
     except SettingsError as error:
@@ -65,7 +65,7 @@ def wanted_model(settings: Settings) -> str:
 def list_models(
     models_folder: Path, vectors: Iterable[VectorModel], in_force: str, wanted: Iterable[str] = ()
 ) -> list[KnownModel]:
-    """List the packaged model, downloaded and `wanted` ones, and those with vectors; the one in force first."""
+    """Return the packaged model, the downloaded and `wanted` models, and those with vectors; the one in force first."""
     embedded = {model.name: model for model in vectors}
     names = dict.fromkeys((in_force, *wanted, DEFAULT_MODEL, *_downloaded_names(models_folder), *embedded))
     models = []

@@ -48,8 +48,8 @@ class PackagedModel:
                 self._weights[f"{prefix}.qkv.{kind}"] = torch.cat(parts)
 
     def encode(self, texts: Sequence[str]) -> tuple[Tensor, Tensor, list[list[tuple[int, int]]], tuple[float, ...]]:
-        """Embed texts: float32[n, DIMENSION] of unit length, pieces float32[n, longest, DIMENSION], offsets, and the
-        share of each text's pieces that are unknown."""
+        """Embed texts. Return float32[n, DIMENSION] of unit length, the word pieces as float32[n, longest, DIMENSION],
+        their offsets, and the share of each text's pieces that are unknown."""
         import torch
 
         encodings = self.tokenizer.encode_batch(list(texts))
@@ -67,7 +67,8 @@ class PackagedModel:
             return torch.nn.functional.normalize(mean, dim=1), pieces, offsets, unknown
 
     def hidden(self, ids: Tensor, mask: Tensor | None, types: Tensor, layers: int) -> Tensor:
-        """float32[n, pieces, DIMENSION]: what layer number `layers` gives for these pieces and segment ids."""
+        """Return float32[n, pieces, DIMENSION]: the output of the first `layers` layers for these pieces and segment
+        ids."""
         return self._forward(ids, mask, types, layers)
 
     def _forward(self, ids: Tensor, mask: Tensor | None, types: Tensor | None = None, layers: int = LAYERS) -> Tensor:

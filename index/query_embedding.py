@@ -35,8 +35,7 @@ class QueryEmbedding:
     """The nearest passages, where the index's vectors are in memory."""
 
     def scaled(self, hits: list[DenseHit]) -> list[DenseHit]:
-        """Return the hits of `vector` with the similarities that they have without what the question's language
-        adds."""
+        """Return the hits of `vector` with their similarities multiplied by `similarity_scale`, at most 1."""
         if self.similarity_scale == 1.0:
             return hits
         return [replace(hit, similarity=min(1.0, self.similarity_scale * hit.similarity)) for hit in hits]

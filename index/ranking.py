@@ -136,7 +136,7 @@ class ScoredEntry:
 
 @dataclass(frozen=True)
 class EntryMatch:
-    """A scored entry with what decides about a semantic slot, over all of its chunks."""
+    """A scored entry, with the values over all its chunks that decide whether it gets a semantic slot."""
 
     scored: ScoredEntry
     coverage: float
@@ -203,9 +203,9 @@ def score_entries(
 
 
 def reserve_semantic_slots(matches: Sequence[EntryMatch], margin: float) -> list[ScoredEntry]:
-    """Move the best semantic matches of low word overlap behind the first entries by score.
+    """Move the best semantic matches with low word overlap up, to follow the first entries by score.
 
-    `matches` are in the order of `score_entries`, `margin` is that of the nearest chunk (`nearest_margin`).
+    `matches` are in the order of `score_entries`; `margin` is the result of `nearest_margin`.
     """
     if not matches:
         return []
@@ -246,7 +246,8 @@ def _dense_weight(query: QueryAnalysis, margin: float) -> float:
 
 
 def words_score(words: WordEvidence) -> float:
-    """Combine word evidence to 0..about 1: shared words, discounted when the rest is unmatched, and related ones."""
+    """Combine word evidence to one score, 0 to about 1: shared words, less if other words are unmatched, plus related
+    words."""
     unmatched = 1.0 - words.coverage
     support = words.related / unmatched if unmatched > 0.01 else ANSWER_SUPPORT
     credit = min(max((support - UNRELATED_SUPPORT) / (ANSWER_SUPPORT - UNRELATED_SUPPORT), 0.0), 1.0)
@@ -283,7 +284,7 @@ def fuse_by_kind(
 
 
 def is_near_duplicate(left: str, right: str) -> bool:
-    """Whether the two texts share nearly all their words: shown together they would say one thing twice."""
+    """Whether the two texts share nearly all their words, so that only one of them should be shown."""
     first, second = set(stems(left)), set(stems(right))
     if not first or not second:
         return False

@@ -32,7 +32,7 @@ _EPSILON = 1e-12
 
 @dataclass(frozen=True)
 class Window:
-    """What is read at once: the pieces of some sentences and of the agent's words."""
+    """One input of the model: the word pieces of some sentences, and those of the agent's words before."""
 
     ids: Sequence[int]
     own: int
@@ -112,9 +112,12 @@ class ReadingModel(nn.Module):  # type: ignore[misc]
         return model
 
     def forward(self, lower: Tensor, batch: Sequence[Window], at: Padded) -> dict[str, Tensor]:
-        """`lower`: float32[n, longest, DIMENSION] of the lower layers. Returns logits: `window` [n, 3], `piece`
-        [n, longest], and for all sentences of the batch in order those of SENTENCE_HEADS; and, as `hidden`, what they
-        are of: float32[n, longest, DIMENSION]."""
+        """Return the logits of a batch.
+
+        `lower`: float32[n, longest, DIMENSION], from the lower layers. The result has `window` [n, 3]; `piece` [n,
+        longest]; the SENTENCE_HEADS for all sentences of the batch in order; and `hidden`, float32[n, longest,
+        DIMENSION], from which all are computed.
+        """
         hidden = lower
         for layer in self.layers:
             hidden = layer(hidden, at.mask)
@@ -137,7 +140,7 @@ class ReadingModel(nn.Module):  # type: ignore[misc]
 
 
 class ApartHead(nn.Module):  # type: ignore[misc]
-    """Says of a sentence whether it is another's words: from it, what stands before and behind it, and all of it."""
+    """Judges whether a sentence is another's words, from the sentence, the text before and after it, and the whole."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -154,12 +157,13 @@ class ApartHead(nn.Module):  # type: ignore[misc]
         return head
 
     def forward(self, hidden: Tensor, window: Window) -> Tensor:
-        """`hidden`: float32[pieces, DIMENSION] of the window. Returns one logit a sentence."""
+        """Return one logit for each sentence. `hidden`: float32[pieces, DIMENSION] of the window."""
         return self.linear(surroundings(hidden, window))[..., 0]
 
 
 def surroundings(hidden: Tensor, window: Window) -> Tensor:
-    """float32[sentences, 4 * DIMENSION]: means over a sentence, over what is before and behind it, and over all."""
+    """Return float32[sentences, 4 * DIMENSION]: means over the sentence, the text before it, the text after it, and
+    all."""
     first, last = 1, window.own + 1
     rows = []
     for start, end in window.spans:
@@ -170,6 +174,6 @@ def surroundings(hidden: Tensor, window: Window) -> Tensor:
 
 
 def lower_hidden(model: PackagedModel, at: Padded) -> Tensor:
-    """float32[n, longest, DIMENSION]: the packaged lower layers' part of the reading."""
+    """Return float32[n, longest, DIMENSION]: the output of the packaged model's lower layers."""
     with torch.inference_mode():
         return model.hidden(at.ids, at.mask, at.types, LOWER_LAYERS)

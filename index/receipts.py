@@ -109,7 +109,7 @@ TOLD = {
 
 
 def describe_told(one: Mapping[str, Any]) -> str:
-    """Describe a receipt of entries that were given without a prompt; '' for a recall."""
+    """Describe a receipt of entries that were given without a prompt; '' for a receipt of a recall."""
     match one.get("channel"):
         case "core":
             return "given at the session's start"
@@ -121,10 +121,10 @@ def describe_told(one: Mapping[str, Any]) -> str:
 
 
 def count_given_before(one: Mapping[str, Any], earlier: Iterable[Mapping[str, Any]]) -> int:
-    """Count the entries that this recall did not search, since the session has them.
+    """Count the entries that this recall left out because the session already has them.
 
-    `earlier`: the receipts before it, in any order. They give the count where the receipt itself does not, as those of
-    a hook without the service: what the session was given, as if it had forgotten nothing since.
+    `earlier`: the receipts before it, in any order. They give the count if the receipt has none, like those of a hook
+    without the service: all that the session was given, as if it had forgotten nothing since.
     """
     if one.get("channel"):
         return 0
@@ -140,13 +140,13 @@ def count_given_before(one: Mapping[str, Any], earlier: Iterable[Mapping[str, An
 
 
 def describe_nothing_shown(floor: float | None, given_before: int) -> str:
-    """Say why a recall without a hit gave nothing. `floor`: in log-odds."""
+    """Explain why a recall without a hit gave nothing. `floor`: in log-odds."""
     of_what = f" of {floor:+.1f}" if floor is not None else ""
     return f"nothing was shown: no {'other ' if given_before else ''}entry reached the floor{of_what}"
 
 
 def describe_given_before(count: int) -> str:
-    """Say what `count_given_before` returned."""
+    """Put the result of `count_given_before` into words."""
     one, many = "entry that the session was given before was", "entries that the session was given before were"
     return f"{counted(count, one, many)} not considered"
 

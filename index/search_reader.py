@@ -38,7 +38,7 @@ class ModelKey(NamedTuple):
 
 
 class VectorState(NamedTuple):
-    """The state of the vectors of all models, by which a copy of some of them is found to be up to date or not."""
+    """The state of the vectors of all models; a copy of vectors in memory is up to date if its state is equal."""
 
     passage_count: int
     """About how many passages there are: the highest id."""

@@ -1,4 +1,4 @@
-"""Check a status in a request: one that no note can have is a typing error, which must not get an empty answer."""
+"""Refuse a status that no note can have: it is a typing error, and an empty result would hide it."""
 
 from __future__ import annotations
 

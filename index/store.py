@@ -182,7 +182,7 @@ class IndexStore:
     # Entries
 
     def upsert_entry(self, entry: Entry, *, mtime_ns: int, size: int) -> None:
-        """Index the entry as it is now: its row, its chunks and their words. Of one that is dismissed, only its row."""
+        """Index the entry as it is now: its row, its chunks and their words. A dismissed entry gets only its row."""
         chunks: list[ChunkText]
         if entry.effective_status in FORGOTTEN_STATUSES:
             entry, chunks = replace(entry, title=entry.slug, tags=()), []
@@ -215,7 +215,7 @@ class IndexStore:
             return self._remove(path)
 
     def touch(self, path: str, *, mtime_ns: int, size: int) -> None:
-        """Note that a file was written without a change of its content."""
+        """Store the file's new time and size; its content did not change."""
         with self.transaction():
             self._connection.execute(
                 "UPDATE entry_meta SET mtime_ns = ?, size = ?, indexed_at = ? WHERE path = ?",
@@ -242,7 +242,7 @@ class IndexStore:
         return [row[0] for row in self._query(sql, (path,))]
 
     def orphaned_texts(self) -> list[str]:
-        """Return texts that are kept though no chunk has them, in an index that an older version wrote."""
+        """Return the texts that an older version left in the index although no chunk has them."""
         return [row[0] for row in self._query(f"SELECT embed_text FROM passage p WHERE {_HAS_ORPHANED_TEXT}")]
 
     def overwrite_removed(self) -> bool:

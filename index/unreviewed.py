@@ -30,8 +30,10 @@ HEADING = "Said by the user in earlier sessions and not confirmed since; ask bef
 
 
 def recall_unreviewed(engine: RecallEngine, vault: Path, query: RecallQuery, deadline: float | None) -> Sequence[Hit]:
-    """Return at most MOST hits for the prompt `query`, best first; none where there is no time (`deadline`,
-    monotonic)."""
+    """Return at most MOST hits for the prompt `query`, best first; none if there is too little time.
+
+    `deadline`: in monotonic seconds; None for no limit.
+    """
     left_ms = None if deadline is None else (deadline - time.monotonic()) * 1000
     if left_ms is not None and left_ms < MIN_BUDGET_MS:
         return ()

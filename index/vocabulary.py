@@ -30,14 +30,14 @@ class _CachedTerms:
 
 
 class TermCache:
-    """The terms of one large index, shared by its readers: FTS5 reads all occurrences of a term to find that it
-    exists."""
+    """Cached terms of one large index, shared by its readers: FTS5 reads every occurrence of a term to look it up."""
 
     def __init__(self) -> None:
         self._terms = _CachedTerms()
 
     def terms_of(self, identity: tuple[int, int] | None, chunk_count: int) -> _CachedTerms:
-        """Return the terms cached of this file; empty ones once its size differs from then by a hundredth."""
+        """Return the cached terms of this file; a new, empty cache once the number of chunks has changed by a
+        hundredth."""
         terms = self._terms
         if identity != terms.identity or abs(chunk_count - terms.chunk_count) * 100 > chunk_count:
             terms = self._terms = _CachedTerms(identity, chunk_count)

@@ -342,7 +342,7 @@ def own_words(statement: str) -> str:
 
 
 def is_reworded(body: str) -> bool:
-    """Whether the statement of a mined note is not among the words that it quotes: a model or the user worded it."""
+    """Whether a mined note's statement is not in the words that it quotes, because a model or the user reworded it."""
     quoted, own = (" ".join(text.lower().split()) for text in (quotes_of(body), own_words(statement_of(body))))
     return bool(quoted) and own not in quoted
 
@@ -353,7 +353,7 @@ def quotes_of(body: str) -> str:
 
 
 def wording_of_saying(statement: str) -> Wording:
-    """Return the parts of a mined statement, with what it answers only if its own words say too little.
+    """Return the parts of a mined statement; what it answers is included only if its own words say too little.
 
     The same may be said again in answer to another question.
     """
@@ -367,7 +367,7 @@ def speaks_of_this_project(statement: str) -> bool:
 
 
 def of_two_projects(one: tuple[str, str | None], other: tuple[str, str | None]) -> bool:
-    """Whether two similar statements speak of two projects. Each comes with its project's slug, or None.
+    """Whether two similar statements speak of different projects. Each comes with its project's slug, or None.
 
     "In this repo, never squash.", said in two projects, is a rule of each and not of a third.
     """

@@ -80,7 +80,7 @@ def parse_decision(text: str, replaces: str | None = None) -> Decision | None:
 
 
 def why_none(text: str) -> str:
-    """Say what is wrong with a decision that `parse_decision` does not know, and what to write."""
+    """Return what is wrong with a decision that `parse_decision` does not know, and what to write instead."""
     if _SUPERSEDE.fullmatch(text.strip().strip("\"'")) is not None:
         return f"{text[:60]!r} does not say what it replaces: write supersede [[entry]], with its name or path"
     return f"{text[:60]!r} is no decision: write {HOW_TO_DECIDE}"

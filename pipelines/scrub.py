@@ -132,8 +132,11 @@ def _known_findings(text: str) -> tuple[Finding, ...]:
 
 
 def issued(text: str) -> tuple[Finding, ...]:
-    """Return only the findings whose own form shows what they are: tokens with an issuer's mark, keys, credentials in
-    addresses. For text that also holds ids."""
+    """Return only findings that are recognised by their form alone: tokens with an issuer's mark, keys, credentials in
+    addresses.
+
+    For text that also holds ids.
+    """
     return _merged([*_shapes(text), *_marked(text)], text)
 
 

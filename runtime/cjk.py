@@ -69,7 +69,7 @@ def split_cjk(text: str) -> str:
 
 
 def function_letters(text: str) -> AbstractSet[int]:
-    """Return the positions of the letters that are grammar: a search term with one of them means nothing.
+    """Return the positions of the letters that are grammar: a term that contains one is useless for a search.
 
     In Japanese these are hiragana, and a single ideograph before them: the stem of a verb (書く).
     """
@@ -87,7 +87,7 @@ def function_letters(text: str) -> AbstractSet[int]:
 
 
 def without_chance_pairs(words: Sequence[str], is_known: Callable[[str], bool]) -> list[str]:
-    """Leave out the pairs that no note has and that overlap one that a note has: they lie across two words.
+    """Leave out each pair that no note has and that overlaps a pair that notes have: it lies across two words.
 
     `words`: the terms of a question in their order.
     """

@@ -62,7 +62,8 @@ def is_downloaded(status: os.stat_result) -> bool:
 
 
 def is_downloaded_child(child: os.DirEntry[str]) -> bool:
-    """The same for an item of a listing; reads its status only on systems with such flags. Raises OSError."""
+    """Do as `is_downloaded` does for an item of a listing; the status is read only on systems that have such flags.
+    Raises OSError."""
     return not _HAS_FLAGS or is_downloaded(child.stat(follow_symlinks=False))
 
 
@@ -153,8 +154,10 @@ def resolve_inside(vault: Path, relative: str) -> Path:
 
 
 def make_folders(folder: Path, vault: Path) -> None:
-    """Make `folder` (a real path) and its missing parents below the vault. Never make the vault: renamed at this
-    moment, it would appear again, empty, in its old place. Raises OSError."""
+    """Make `folder` (a real path) and its missing parents below the vault, but never the vault itself. Raises OSError.
+
+    If the vault was renamed at this moment, it would appear again, empty, in its old place.
+    """
     root = Path(os.path.realpath(vault))
     for each in (*reversed(folder.parents), folder):
         if root in each.parents:

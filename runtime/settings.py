@@ -184,7 +184,7 @@ _ENABLED_LINE = re.compile(rb"^[ \t]*(?:memory[ \t]*\.[ \t]*)?[\"']?enable\w*[\"
 
 
 def seems_switched_off(config_file: Path) -> bool:
-    """Whether a config.toml that cannot be read has `memory.enabled`, perhaps misspelt, with anything but true.
+    """Whether an unreadable config.toml seems to set `memory.enabled`, perhaps misspelt, to anything but true.
 
     A user with `enabled = False`, which is no TOML, believes that nothing is recorded.
     """
@@ -196,9 +196,9 @@ def seems_switched_off(config_file: Path) -> bool:
 
 
 def snapshot_from_before(env: Mapping[str, str]) -> dict[str, str] | None:
-    """Return the snapshot's values from when config.toml could last be read; None where they must not be used.
+    """Return the snapshot of the last readable config.toml; None if it must not be used.
 
-    They are kept for another 30 days then, as nothing else can replace them until the file is mended.
+    The snapshot is then kept for another 30 days, because nothing can replace it until the file is mended.
     """
     if seems_switched_off(Path(config_path(env))):
         return None

@@ -25,7 +25,7 @@ from .pending_counts import count_pending_paths
 
 @dataclass(frozen=True)
 class ActiveCounts:
-    """Numbers of entries in use, which a recall may show, by group and in all; and of those set aside."""
+    """Numbers of entries in use, by group and in total, and of entries set aside. A recall may show those in use."""
 
     groups: Mapping[str, int]
     in_use: int
@@ -48,9 +48,9 @@ def count_active(settings: Settings, store: VaultStore) -> ActiveCounts:
 
 
 def count_active_paths(paths: Iterable[str], set_aside: Mapping[str, str] = MappingProxyType({})) -> ActiveCounts:
-    """Count vault-relative `paths` of entries, but those in `set_aside`.
+    """Count the entries at these vault-relative `paths` that are not in `set_aside`.
 
-    `set_aside`: paths that look like entries in use and are none, mapped to their status, '' for what is no entry.
+    `set_aside`: paths that look like entries in use and are none, mapped to their status; '' for what is no entry.
     """
     return _count(_entry_folders(paths), set_aside)
 

@@ -36,8 +36,11 @@ def consent_of(settings: Settings, *, requested: bool = False, confirmed: bool =
 def outside_write(
     store: VaultStore, path: str, text: Scrubbed | None, expected_hash: str | None, consent: Consent | None
 ) -> None:
-    """Write or (with None) remove a file outside the vault, if it is as it was read. Raises BoundaryRefused without
-    consent, EntryExists, EntryNotFound, EditConflict, OutsideUnavailable, VaultUnavailable."""
+    """Write a file outside the vault, or remove it (`text` None), if it is as it was read.
+
+    Raises BoundaryRefused without consent, EntryExists, EntryNotFound, EditConflict, OutsideUnavailable,
+    VaultUnavailable.
+    """
     require_consent(path, consent)
     target = Path(path)
     approval = Approval(target, Consent(consent)) if consent is not None else None

@@ -39,7 +39,7 @@ _DECIDED_ELSEWHERE: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Dismissed:
-    """Path of the note; `was_so`: it was dismissed or rejected before, and nothing was changed."""
+    """The dismissed note's path. `was_so`: it was dismissed or rejected before, so nothing was changed."""
 
     path: str
     status: str

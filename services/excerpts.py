@@ -69,8 +69,10 @@ def excerpts_of(settings: Settings, sources: Sequence[Source]) -> list[Excerpt]:
 
 
 def occasion_of(settings: Settings, sources: Sequence[Source]) -> Scrubbed:
-    """Return in one line what the user answered with the first piece of evidence, as the miner puts it (`occasion`);
-    '' if the user did not say it, or the transcript is gone."""
+    """Return what the user answered with the first piece of evidence, in one line, as the miner writes it (`occasion`).
+
+    Return '' if the user did not say it, or the transcript is gone.
+    """
     source = next((source for source in sources if source.session and source.records), None)
     transcript = find_transcripts(settings, {source.session}).get(source.session) if source else None
     answered = ""
@@ -160,7 +162,7 @@ def _pieces(path: Path, records: Sequence[str]) -> Iterator[Piece]:
     if not offsets:
         return
     start = _lines_before(path, min(offsets))
-    reader = filter(_told, open_transcript(path, start, look_back=False))
+    reader = filter(_shown_text, open_transcript(path, start, look_back=False))
     before: deque[Turn] = deque(maxlen=BEFORE)
     left, count, seen = 0, 0, set(wanted)
     for turn in reader:
@@ -224,7 +226,7 @@ def _lines_before(path: Path, offset: int) -> int:
     return begin + at + 1
 
 
-def _told(turn: Turn) -> str:
+def _shown_text(turn: Turn) -> str:
     """Return the text to show: for a tool call without text, such as leaving plan mode, its name; '' for nothing, such
     as a command's empty output."""
     if turn.text.strip():
@@ -233,7 +235,7 @@ def _told(turn: Turn) -> str:
 
 
 def _piece(turn: Turn, *, is_evidence: bool) -> Piece:
-    text = scrub(_told(turn)[:MOST_SCRUBBED], Policy.FULL)
+    text = scrub(_shown_text(turn)[:MOST_SCRUBBED], Policy.FULL)
     cut = len(text) > MOST_CHARACTERS
     shown = Scrubbed.trusted(text[:MOST_CHARACTERS], reason="the beginning of scrubbed text") if cut else text
     return Piece(turn.role, shown, turn.timestamp or "", is_evidence, cut)

@@ -237,8 +237,8 @@ def _read_index(settings: Settings) -> IndexFigures:
 
 
 def core_left_out(settings: Settings) -> tuple[str, ...]:
-    """Return the names of always-load entries that exceed the room at a session's start: the user's, and each
-    project's.
+    """Return the names of always-load entries that exceed the budget at a session's start, for the user and each
+    project.
 
     Empty without a vault or an index.
     """

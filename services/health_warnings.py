@@ -95,4 +95,4 @@ def why_silent(beat: WorkerBeat | None, worker: int, now: float) -> str | None:
     if beat is None or beat.pid != worker or now - beat.beat_at < SILENT_WORKER_SECONDS:
         return None
     minutes = counted(int((now - beat.beat_at) // 60), "minute")
-    return f"the worker (process {worker}) has given no sign of life for {minutes}: `memory doctor`"
+    return f"the worker (process {worker}) has not responded for {minutes}: `memory doctor`"

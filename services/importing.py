@@ -115,7 +115,7 @@ class HostMemory:
         if not file.project:
             return ImportOutcome(source, "no project")
         if not cursor and (same := self._same_elsewhere(file, copies)):
-            return self._left(file, same, "unchanged", dry_run)
+            return self._leave_alone(file, same, "unchanged", dry_run)
         path = str(cursor.get("path") or "") or self._adopted(file, copies) or self._free_path(file)
         before = text_of(self._store, path)
         if cursor.get("digest") == file.digest:
@@ -128,7 +128,7 @@ class HostMemory:
             before, path = None, self._free_path(file)
         after = self._text(file, path, before)
         if not cursor and before is not None and not self._is_own_copy(before, after):
-            return self._left(file, path, "yours", dry_run)
+            return self._leave_alone(file, path, "yours", dry_run)
         if dry_run:
             return ImportOutcome(source, "updated" if before is not None else "imported", path)
         if after != before:
@@ -166,7 +166,7 @@ class HostMemory:
         self._cursors.set(source, {**cursor, "gone": True, "digest": ""})
         return ImportOutcome(source, "removed", archive)
 
-    def _left(self, file: InstructionFile, path: str, result: Result, dry_run: bool) -> ImportOutcome:
+    def _leave_alone(self, file: InstructionFile, path: str, result: Result, dry_run: bool) -> ImportOutcome:
         """Leave the copy as it is and record that, so that no run looks at it again."""
         if not dry_run:
             digest = file.digest if result == "unchanged" else ""

@@ -19,7 +19,7 @@ WALK = "index.reconcile"
 
 @dataclass(frozen=True)
 class Filling:
-    """How many of the vault's notes are indexed, or of its passages have a vector."""
+    """Progress of the first indexing: of the vault's notes, or of the passages that need a vector."""
 
     done: int
     total: int

@@ -235,7 +235,7 @@ class VaultMemories:
         return None
 
     def waiting(self, session: str) -> Sequence[frozenset[str]]:
-        """For each waiting entry with evidence of this session, return the ids of all its evidence and its other
+        """Return, for each waiting entry with evidence of this session, the ids of all its evidence and its other
         words."""
         return [note.named for note in self._notes.values() if note.waits and session in note.named]
 

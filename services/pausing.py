@@ -62,14 +62,14 @@ def why_nothing_starts(settings: Settings) -> str | None:
 
 
 def why_sealed(settings: Settings) -> str:
-    """Say why no command may write to the vault; '' if it may. `memory pause` only stops what runs by itself."""
+    """Return why no command may write to the vault; '' if commands may. `memory pause` does not forbid it."""
     if settings.memory.enabled:
         return ""
     return "memory.enabled is false: the vault stays as it is; `memory --force COMMAND` writes all the same"
 
 
 def how_to_go_on(settings: Settings) -> str:
-    """Say how to end what `why_nothing_starts` names."""
+    """Return how to end what `why_nothing_starts` names."""
     return " and ".join(how for _, how in _switches(settings))
 
 

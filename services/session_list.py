@@ -144,7 +144,7 @@ def session_page(
     if search:
         sought = search.lower()
         read = _with_markers(settings, rows)
-        rows = [row for row in read if sought in _told(row)]
+        rows = [row for row in read if sought in _searched_text(row)]
     pages = max(1, math.ceil(len(rows) / size))
     number = min(max(1, number), pages)
     shown = _with_markers(settings, rows[(number - 1) * size : number * size])
@@ -290,7 +290,7 @@ def _with_markers(settings: Settings, rows: Iterable[SessionRow]) -> list[Sessio
     ]
 
 
-def _told(row: SessionRow) -> str:
+def _searched_text(row: SessionRow) -> str:
     return " ".join((row.id, row.host, row.cwd)).lower()
 
 

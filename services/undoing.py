@@ -264,8 +264,10 @@ class _Past:
         self._disk: dict[str, str | None] = {}
 
     def writer_after(self, act: Act, path: str, hashes: Collection[str | None]) -> Act | None:
-        """Return the last later act that left the file with one of these hashes; None if there is none. Undo acts do
-        not count, because they restore what another act wrote."""
+        """Return the latest act after `act` that left the file with one of these hashes; None if there is none.
+
+        Undo acts do not count, because they restore what another act wrote.
+        """
         later = takewhile(lambda made: made[0].id != act.id, reversed(self._of_path[path]))
         return next((each for each, change in later if change.after_hash in hashes and each.actor != "undo"), None)
 

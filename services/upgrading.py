@@ -126,7 +126,8 @@ def request_of(settings: Settings, model: str, seconds: float) -> UpgradeRequest
 
 
 def ask_for(ledger: Ledger, model: str) -> int | None:
-    """Enqueue the change to `model` and cancel changes to others; None if one to it is under way."""
+    """Enqueue the change to `model` and cancel changes to other models; return None if this change is already under
+    way."""
     going_on = None
     for job in ledger.list_jobs(["queued", "running"], kind=UPGRADE_KIND):
         if isinstance(job.args, dict) and job.args.get("model") == model:

@@ -46,7 +46,8 @@ def count_words(text: str) -> int:
 
 
 def sort_core(entries: Iterable[Any]) -> list[Any]:
-    """Sort by priority; then the user's own before the project's, bans first, the most confirmed first; then by path.
+    """Sort by priority; then the user's own entries before the project's, bans first, the most confirmed first; then by
+    path.
 
     `entries` have path, body, project, priority and occurrences, as attributes or as items.
     """

@@ -117,7 +117,7 @@ class Entry:
 
     @property
     def effective_status(self) -> str:
-        """Return `status`, or `active` for a note of the user's without one, or with a word of the user's own."""
+        """Return `status`; `active` for the user's own note without a status or with a word of the user's own."""
         status = self.status or ACTIVE
         return status if status in STATUSES or not is_in_use(status) else ACTIVE
 
@@ -134,7 +134,7 @@ class Entry:
 
     @property
     def channel(self) -> str:
-        """Return the channel that the reader proposes: one of CHANNELS; 'prompt' for none."""
+        """Return the channel that the reader proposes, one of CHANNELS; 'prompt' if it proposes none."""
         value = str(self.extra.get("channel") or "").lower()
         return value if value in CHANNELS else "prompt"
 

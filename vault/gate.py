@@ -32,7 +32,7 @@ PROMPT_TERMS = 6
 
 
 def rarity(count: int, total: int) -> float:
-    """Return how rare a term is that `count` of `total` passages have: 1 if none has it, less for more."""
+    """Return the rarity of a term that `count` of `total` passages have: 1 if none has it, less the more have it."""
     return log(1 + total / max(count, 0.5)) / log(1 + max(total, 1) / 0.5)
 
 

@@ -52,7 +52,8 @@ def split_header(text: str) -> tuple[str, str, str] | None:
 
 
 def extent(text: str) -> int:
-    """Return the number of characters before the line that closes the header: all if none does; 0 without a header."""
+    """Return the number of characters before the line that closes the header: 0 without a header, all if none closes
+    it."""
     parts = split_header(text)
     if parts is not None:
         return len(text) - len(parts[2])
@@ -65,7 +66,7 @@ def is_open(text: str) -> bool:
 
 
 def is_unclosed(text: str) -> bool:
-    """Is the text of a whole note a header that does not end, with a field that decides whether it is in use?"""
+    """Whether the text of a whole note begins a header that does not end and has a field of DECISIVE."""
     first, *fields = text.removeprefix(BYTE_ORDER_MARK).lstrip().partition("\n\n")[0].split("\n")
     return is_boundary(first) and is_open(text) and any(field.partition(":")[0] in DECISIVE for field in fields)
 
@@ -162,13 +163,13 @@ def parse_scalars(header: str) -> dict[str, str]:
 
 
 def is_mark(line: str) -> bool:
-    """Whether git writes such a line around the two sides of a conflict."""
+    """Whether the line is one of git's conflict marks."""
     return line[:7] in _MARKS and line[7:8] in ("", " ", "\r")
 
 
 def out_of_use(path: str, text: str) -> str:
-    """Return CONFLICT or TEMPLATE for a text that is no memory whatever its header says, UNREADABLE_STATUS for one
-    whose header is not closed, else ''."""
+    """Return why a text is no memory, whatever its status: CONFLICT, TEMPLATE, UNREADABLE_STATUS for a header that is
+    not closed; '' if it may be one."""
     parts = split_header(text)
     header = parts[1] if parts is not None else ""
     if "<<<<<<<" in text or ">>>>>>>" in text:

@@ -74,7 +74,7 @@ def list_folders(
 
 
 class LeftOut(NamedTuple):
-    """Vault-relative paths that no walk yields, though the user may take them for a part of the vault."""
+    """Vault-relative paths that are not read, although the user may think that they belong to the vault."""
 
     links: list[str]
     """Folders and notes that are links and lead out of the vault, or to nothing."""
@@ -83,7 +83,8 @@ class LeftOut(NamedTuple):
 
 
 def list_left_out(vault: Path) -> LeftOut:
-    """What `list_notes` passes over, but for copies, dot-folders, the trash and special files."""
+    """Return the notes and folders that `list_notes` leaves out, except for copies, dot-folders, the trash and special
+    files."""
     left_out = LeftOut([], [])
     root = os.path.realpath(vault)
     for prefix, _ in list_folders(vault):
@@ -108,7 +109,7 @@ def _conflict_copies(names: Sequence[str]) -> frozenset[str]:
 
 
 def list_notes(vault: Path) -> NotePaths:
-    """All notes but those in the trash, and all conflict copies, found in one walk."""
+    """Return all notes except those in the trash, and all conflict copies, found in one walk."""
     found = NotePaths([], [])
     for prefix, (notes, copies) in list_folders(vault, trash=True):
         if TRASH not in prefix.split("/"):

@@ -50,7 +50,7 @@ def replace_body(text: str, body: str) -> str:
 
 
 def said_once(body: str, title: str) -> str:
-    """Return a note's body below its title: without the heading, statement or quotes that only repeat it.
+    """Return a note's body without the title, and without the heading, statement or quotes that only repeat it.
 
     A mined note has the same words three times: as its title, as the recalled statement, and as the evidence.
     """

@@ -147,9 +147,9 @@ class VaultStore:
         return list_notes(self.vault)
 
     def settled_heads(self, limit: int) -> Iterator[tuple[str, bytes]]:
-        """As `heads`, but wait until a note that an editor may be saving has been left alone for a second.
+        """Do as `heads` does, but first wait until a note that an editor may be saving is unchanged for a second.
 
-        For a caller that writes a new file where no note has an id: an empty file, read too early, has none.
+        For a caller that writes a new file if no note has an id: an empty file, read too early, has none.
         """
         root = os.path.realpath(self.vault)
         until = time.monotonic() + SETTLING_SECONDS

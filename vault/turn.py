@@ -111,8 +111,10 @@ class Turn(NamedTuple):
         return "\n\n".join(part.strip() for part in parts if part.strip())
 
     def confirms(self, start: int, end: int) -> bool:
-        """Whether the user typed this passage, by the host's record and by its place: else it may not be saved unasked.
-        A few quoted words in it do not matter."""
+        """Whether the user typed this passage, by the host's record and its place in the message.
+
+        Only such a passage may be saved unasked. A few quoted words in it do not matter.
+        """
         foreign = sum(
             max(0, min(end, high) - max(start, low)) for ranges in (self.pasted, self.apart) for low, high in ranges
         )
@@ -120,5 +122,5 @@ class Turn(NamedTuple):
 
     @property
     def is_users_words(self) -> bool:
-        """True for what the user said, false for what a program said under the user's name."""
+        """Whether the user said it, and not a program under the user's name."""
         return self.role is _USER and self.origin in USER_WORDS

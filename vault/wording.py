@@ -12,7 +12,7 @@ _UNSPACED_FROM = "\u0e00"
 
 
 def counted(number: int, one: str, many: str = "") -> str:
-    """Return a number with its noun: `1 note`, `2 notes`. `many` is the plural if it is not `one` with an s: `1,200
+    """Return a number with its noun: `1 note`, `2 notes`. `many`: a plural that is not `one` with an s, as in `1,200
     entries`."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
@@ -41,8 +41,10 @@ def _ends_word(character: str) -> bool:
 
 
 def beginning_of(text: str, characters: int) -> str:
-    """Return at most the first `characters`, without a part of a word: the scrubber does not recognise half a secret. A
-    single word that is longer is cut all the same."""
+    """Return at most the first `characters` of a text, cut between words.
+
+    The scrubber does not recognise half a secret. A single word that is longer is cut all the same.
+    """
     if len(text) <= characters:
         return text
     end = characters
@@ -53,8 +55,10 @@ def beginning_of(text: str, characters: int) -> str:
 
 
 def end_of(text: str, characters: int) -> str:
-    """Return at most the last `characters` in the same way; from the beginning of a line if that is near, since the
-    name before a secret may identify it."""
+    """Return at most the last `characters` of a text, cut between words; at a line's beginning if one is near.
+
+    The name before a secret, on the same line, may identify it.
+    """
     if len(text) <= characters:
         return text
     start = len(text) - characters

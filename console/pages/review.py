@@ -125,10 +125,12 @@ def _decided(context: ConsoleContext, form: Mapping[str, str]) -> Notice:
     context.changed()
     old = f"; {decided.archived} has the old one" if decided.archived else ""
     where = also_in(decided.listed_in)
-    return Notice(f"{decided.verdict}: {decided.path}{where}{old}{remark}{_not_told_yet(context, reviewer, decided)}")
+    return Notice(
+        f"{decided.verdict}: {decided.path}{where}{old}{remark}{_offer_actions_once(context, reviewer, decided)}"
+    )
 
 
-def _not_told_yet(context: ConsoleContext, reviewer: Reviewer, decided: DecisionOutcome) -> str:
+def _offer_actions_once(context: ConsoleContext, reviewer: Reviewer, decided: DecisionOutcome) -> str:
     """A hint, given once, to wire the hooks of tool calls if the rule names a command or file; else ''."""
     with suppress(MemoryVaultError):
         entry = reviewer.store.read(decided.path)
@@ -182,7 +184,7 @@ def _shown(
     if wanted in ordered:
         number = ordered.index(wanted) // ON_A_PAGE + 1
     elif wanted and said is None:
-        said = _gone(reviewer, wanted)
+        said = _not_waiting(reviewer, wanted)
     queue = load_pending_page(reviewer.store, ordered, number, ON_A_PAGE)
     item = None
     near: list[NearEntry] = []
@@ -250,7 +252,7 @@ def _old(reviewer: Reviewer, asked: Mapping[str, str], near: Sequence[NearEntry]
         return None, Notice(str(error), is_problem=True)
 
 
-def _gone(reviewer: Reviewer, path: str) -> Notice:
+def _not_waiting(reviewer: Reviewer, path: str) -> Notice:
     act = reviewer.what_became_of(path)
     told = f"{name_of(path)} does not wait any more" + (f" ({act.what})" if act is not None else "")
     return Notice(told, is_problem=True)

@@ -22,12 +22,12 @@ def sigmoid(logit: float) -> float:
 
 
 def best(logits: Mapping[str, float], head: str, names: tuple[str, ...]) -> str:
-    """Return the name with the highest logit of a head."""
+    """Return which of the `names` has the highest logit of the head."""
     return max(names, key=lambda name: logits[f"{head}:{name}"])
 
 
 def length(text: str) -> float:
-    """Return the logarithm of the number of words: long messages hold something more often."""
+    """Return the logarithm of the number of words, a feature: a long message is more often worth remembering."""
     return math.log1p(len(text.split()))
 
 

@@ -26,7 +26,7 @@ def needs_neighbour(sentence: str) -> bool:
 
 
 def thought(text: str, parts: Sequence[Sentence], chosen: int, is_workflow: bool = False) -> tuple[int, int]:
-    """Return the range [first, last) of sentences that state the thought of the chosen one.
+    """Return the range [first, last) of sentences that are needed to understand the chosen one.
 
     A sentence that refers to another one needs the one before it, else the one after it. One that ends in a colon needs
     the next one, or the whole list after it. An item of a list stands alone, unless it is a workflow's or refers to

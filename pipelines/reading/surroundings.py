@@ -35,10 +35,10 @@ _ITEM = re.compile(r"\s*(?:[-*+•–]|\(?\d{1,3}[.)])\s+\Z")
 
 
 def is_own(text: str, start: int, end: int, reader: str, model: float | None = None) -> bool:
-    """Whether the passage [start, end) of a message surely is the person's own words.
+    """Whether the passage [start, end) of a message is certainly the person's own words.
 
-    `reader`: name of the reader whose limit holds; `model`: logit of the reader's model that the words are another's.
-    The text after a colon within the passage must be the person's own, too.
+    `reader`: the reader whose threshold is used. `model`: the model's logit that the words are another's. The text
+    after a colon within the passage must be the person's own, too.
     """
     introduced = _INTRODUCTION.match(text, start, end)
     return all(

@@ -52,14 +52,14 @@ class AskedHost:
         return until if 0 < left <= LONGEST_BACKOFF_SECONDS else 0.0
 
     def left_alone(self) -> str:
-        """Return until when the host is left alone, in words; '' if it may be asked."""
+        """Return in words until when the host must not be asked; '' if it may be asked now."""
         until = self.not_before()
         if not until:
             return ""
         return f"{self.name} is left alone until {datetime.fromtimestamp(until, UTC):%Y-%m-%d %H:%M} UTC"
 
     def be_polite(self) -> None:
-        """Wait until the pause after the last request is over."""
+        """Wait until the required pause after the last request is over."""
         asked = float((self._cursors.get(self._key) or {}).get("asked") or 0)
         wait = min(PAUSE_SECONDS, asked + PAUSE_SECONDS - self._clock())
         if wait > 0:

@@ -238,7 +238,7 @@ def is_deferred(note: Entry, today: date) -> bool:
 
 
 def waits_by_its_head(text: str, today: date) -> bool:
-    """Whether an unarchived note waits today, read from the first lines of its text, which is faster."""
+    """Whether an unarchived note waits today. Reads only the first lines of its text, to be fast."""
     fields, _ = skim(text)
     status = fields.get("status", "active").lower()
     return status == "pending" and not _is_ahead(fields.get("deferred_until", ""), today)

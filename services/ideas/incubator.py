@@ -212,7 +212,7 @@ def _notes(settings: Settings, store: VaultStore) -> Iterator[Path]:
 def decide_on_idea(
     settings: Settings, journal: Journal, slug: str, answer: Answer, *, run: str, expected_hash: str | None = None
 ) -> IdeaOutcome:
-    """Carry out the user's answer about one idea, listed as forgotten or not.
+    """Carry out the user's answer about one idea, whether or not the list of forgotten ideas names it.
 
     It can be undone like a review decision. Raises EntryNotFound, EditConflict, VaultUnavailable.
     """

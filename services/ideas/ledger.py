@@ -101,7 +101,7 @@ def has_own_title(title: str, summary: str) -> bool:
 
 
 def is_titled_otherwise(idea: Entry, title: str, summary: str) -> bool:
-    """Whether an idea of this title differs from `idea`, although the summaries are alike."""
+    """Whether the title marks a different idea than `idea`, although the two summaries are alike."""
     if not (has_own_title(idea.title, statement_of(idea.body)) and has_own_title(title, summary)):
         return False
     return content_words(idea.title) != content_words(title) and fingerprint(idea.title) != fingerprint(title)
@@ -121,7 +121,7 @@ def find_idea(store: VaultStore, slug: str) -> Entry:
 
 
 def became_of(store: VaultStore, slug: str) -> str | None:
-    """Return in words what was done with an idea that has left the incubator; None if unknown."""
+    """Return what was done with an idea that has left the incubator, in words; None if unknown."""
     for folder, verdict, field in ((IDEA_ARCHIVE, "archived", "archived"), (IDEA_TRASH, "deleted", "deleted")):
         with suppress(EntryNotFound, EntryInvalid):
             when = store.read(f"{folder}/{slug}/{IDEA_NOTE}").extra.get(field)

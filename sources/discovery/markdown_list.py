@@ -188,11 +188,11 @@ class _Reader:
                     grid = not any(cell.strip() for cell in line.strip().strip("|").split("|"))
                 yield from self._row(line.strip(), grid=grid)
             elif (bullet := _BULLET.match(line)) is not None:
-                yield from self._one(bullet["rest"], strict=False)
+                yield from self._first_item(bullet["rest"], strict=False)
             elif _HTML_ITEM.search(line):
                 yield from self._html(line)
             elif not previous or _HTML_ITEM.search(previous) or previous.startswith("<"):
-                yield from self._one(line.strip(), strict=True, after=number)
+                yield from self._first_item(line.strip(), strict=True, after=number)
 
     def _heading_text(self, number: int) -> str | None:
         line = self._lines[number]
@@ -217,11 +217,11 @@ class _Reader:
             links = [link for link in self._links(part) if self._is_item(link.url)]
             if links and found and (_words(part[: links[0].start]) or _is_profile(links[0].url)):
                 continue
-            for item in self._one(part, strict=False):
+            for item in self._first_item(part, strict=False):
                 found = True
                 yield item
 
-    def _one(self, text: str, *, strict: bool, after: int | None = None) -> Iterator[SourceItem]:
+    def _first_item(self, text: str, *, strict: bool, after: int | None = None) -> Iterator[SourceItem]:
         """Yield the item whose subject is the first link. `strict`: for a paragraph, which may be prose."""
         links = [link for link in self._links(text) if self._is_item(link.url)]
         if not links:
@@ -289,7 +289,7 @@ class _Reader:
         cells = [cell.strip() for cell in _cells(row)]
         if grid:
             for cell in cells:
-                yield from self._one(cell, strict=False)
+                yield from self._first_item(cell, strict=False)
             return
         columns = self._columns or []
         linked: dict[int, list[_Link]] = {}

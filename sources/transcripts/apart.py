@@ -24,8 +24,10 @@ _TAG_LINE = re.compile(r"\s*<(/?)([A-Za-z][\w:.-]{0,60})(?:\s[^<>]*)?>\s*\Z")
 
 
 def apart_ranges(text: str, known: Iterable[tuple[int, int]] = ()) -> tuple[tuple[int, int], ...]:
-    """Return character ranges of a message that are marked as another's words, those `known` among them, in order,
-    without overlaps."""
+    """Return the ranges [start, end) of a message that are marked as another's words, in order and without overlaps.
+
+    `known`: such ranges that are known already.
+    """
     merged: list[tuple[int, int]] = []
     for start, end in sorted([*(match.span() for match in _QUOTED.finditer(text)), *_in_form(text), *known]):
         if merged and start <= merged[-1][1]:

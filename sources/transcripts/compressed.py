@@ -28,7 +28,7 @@ _SKIPPED_BYTES = 1 << 20
 
 
 class ByteStream(Protocol):
-    """A file to read from an offset on. `read` returns fewer bytes than asked for only at the end."""
+    """A file to read from an offset. `read` returns fewer bytes than requested only at the end."""
 
     def __enter__(self) -> ByteStream: ...
     def __exit__(
@@ -65,7 +65,7 @@ def transcript_status(path: str | os.PathLike[str]) -> TranscriptStatus:
 
 
 def last_written(path: str | os.PathLike[str]) -> float:
-    """When a transcript was written last, in Unix seconds, without reading it. Raises OSError."""
+    """Return the time of a transcript's last change in Unix seconds, without reading it. Raises OSError."""
     if IN_DATABASE in os.path.basename(path):
         from .opencode import session_written
 
@@ -74,7 +74,7 @@ def last_written(path: str | os.PathLike[str]) -> float:
 
 
 def is_there(path: str | os.PathLike[str]) -> bool:
-    """Whether there is such a file, or such a session in a database: also where that cannot be read, as of a file."""
+    """Whether there is such a file, or such a session in a database; True also if it is there but cannot be read."""
     if IN_DATABASE not in os.path.basename(path):
         return os.path.isfile(path)
     try:

@@ -161,7 +161,7 @@ def as_object(value: object) -> dict[str, Any]:
 
 
 def holds_only(record: dict[str, Any], known: Collection[str]) -> bool:
-    """Whether each field of a record is known, or says nothing."""
+    """Whether all fields of a record are in `known`, except for fields without a value."""
     return not any(value and name not in known for name, value in record.items())
 
 

@@ -110,8 +110,10 @@ class OpenCodeReader(TranscriptReader):
 
 
 def transcript_files(root: Path) -> Iterator[Path]:
-    """Yield the names of the sessions in the database in this folder, oldest first. Of one that cannot be read, a name
-    without a session: who reads that is told why."""
+    """Yield the names of the sessions in the database in this folder, oldest first.
+
+    For a database that cannot be read, yield one name without a session: reading that raises the error.
+    """
     path = root / DATABASE
     try:
         with closing(_open(path)) as database:
@@ -125,19 +127,19 @@ def transcript_files(root: Path) -> Iterator[Path]:
 
 
 def session_written(path: Path) -> float:
-    """When a session was written last, in Unix seconds. Raises OSError, FileNotFoundError where it is gone."""
+    """Return the time of a session's last change in Unix seconds. Raises OSError, FileNotFoundError if it is gone."""
     with _session(path) as (_, row):
         return int(row[-1]) / 1000
 
 
 def status_of_session(path: Path) -> TranscriptStatus:
-    """Size of a session's text in bytes, and when it was written last. Raises OSError."""
+    """Return the size of a session's text in bytes, and the time of its last change. Raises OSError."""
     text, updated_ms = _read(path)
     return TranscriptStatus(len(text), updated_ms / 1000)
 
 
 def open_session(path: Path) -> io.BytesIO:
-    """The text of a session. Raises OSError, FileNotFoundError where the database or the session is gone."""
+    """Return a session's text as a stream. Raises OSError, FileNotFoundError if the database or the session is gone."""
     return io.BytesIO(_read(path)[0])
 
 

@@ -252,7 +252,7 @@ class TranscriptReader(ABC):
 
     @classmethod
     def written_names(cls, record: str) -> Iterator[bytes]:
-        """Yield the bytes with which a record of this name gives its own id: other records may mention it."""
+        """Yield the bytes by which a record with this id names itself; other records may only mention the id."""
         if cls.record_id:
             for colon in JSON_COLONS:
                 yield f"{json.dumps(cls.record_id)}{colon}{json.dumps(record)}".encode()

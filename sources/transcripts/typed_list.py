@@ -1,8 +1,4 @@
-"""The list of lines entered at a host's prompt, which the host keeps beside its sessions: only a person adds to it.
-
-Claude Code and Codex write a line when it is entered, so it is there before the record of the prompt is. A session of
-which the list holds nothing was typed elsewhere, as in an editor, or the list is switched off: then it says nothing.
-"""
+"""A host's list of the lines entered at its prompt, kept beside its sessions: only a person adds to it."""
 
 from __future__ import annotations
 
@@ -23,7 +19,7 @@ _PASTED = re.compile(r"\[(?:Pasted text|\.\.\.Truncated text) #\d+(?: \+\d+ line
 
 
 class Fields(NamedTuple):
-    """How a host names what it writes to its list."""
+    """Names of the fields in which a host writes its list, and the units per second of its times."""
 
     words: str
     session: str
@@ -33,7 +29,7 @@ class Fields(NamedTuple):
 
 @dataclass
 class TypedList:
-    """What was entered since a session began, and whether any of it in that session."""
+    """The lines entered since a session began, and whether any was entered in that session."""
 
     knows_session: bool = False
     _whole: set[str] = field(default_factory=set)
@@ -49,7 +45,7 @@ class TypedList:
                 self._whole.add(_plain(text))
 
     def pasted_in(self, text: str) -> tuple[tuple[int, int], ...] | None:
-        """Which ranges of the text were pasted, as far as the list tells; None if the text was not entered."""
+        """Return the ranges of the text that were pasted, according to the list; None if the text was not entered."""
         if _plain(text) in self._whole:
             return ()
         return next((gaps for pieces in self._around if (gaps := _gaps(text, pieces)) is not None), None)
@@ -59,8 +55,11 @@ NO_LIST = TypedList()
 
 
 def read_typed_list(path: Path, fields: Fields, session: str, since: str) -> TypedList:
-    """Read what was entered in the session, and in any since the time (ISO 8601) at which it began: a fork holds what
-    was entered in another. A file that is not there, or is none, holds nothing."""
+    """Read what was entered in the session, or in any other since it began at `since` (ISO 8601).
+
+    The others count because a fork holds what was entered in the original. A file that is missing or no list gives an
+    empty list.
+    """
     typed = TypedList()
     begin = _seconds(since)
     for where, at, words in _entries(path, fields) if path.is_file() else ():

@@ -42,8 +42,11 @@ _PERSONS_FORM = re.compile(r"(?!```|\w+:[A-Za-z][\w-]*\s|[\w:]+ hook [a-z ]{3,40
 
 
 def has_machines_form(text: str) -> bool:
-    """Whether a message begins otherwise than with a letter, digit or mark with which people begin: a line in brackets,
-    a heading, an element, a picture. Then all of it may be a program's. Of 646 typed messages 637 begin so."""
+    """Whether a message begins in a form that a program may have written: a line in brackets, a heading, an element, a
+    picture.
+
+    A person's message begins with a letter, a digit or a mark of `_PERSONS_FORM`: 637 of 646 typed messages do.
+    """
     return _PERSONS_FORM.match(_IMAGE_MARK.sub("", clean(text)).lstrip()) is None
 
 
@@ -61,7 +64,7 @@ def _plain(text: str) -> str:
 
 
 def offered_in(arguments: dict[str, Any]) -> frozenset[str]:
-    """What the agent wrote in a question: itself, labels, descriptions and previews, letters and digits only."""
+    """Return the texts of the agent's questions: question, labels, descriptions, previews; letters and digits only."""
     found: set[str] = set()
     questions = arguments.get("questions")
     for question in questions if isinstance(questions, list) else ():
@@ -73,12 +76,12 @@ def offered_in(arguments: dict[str, Any]) -> frozenset[str]:
 
 
 def was_asked(question: str, offered: frozenset[str]) -> bool:
-    """Whether the question stands in what the agent wrote."""
+    """Whether the agent asked this question. `offered`: the result of `offered_in`."""
     return _plain(question) in offered
 
 
 def is_offered(answer: str, offered: frozenset[str]) -> bool:
-    """Whether an answer holds an option of the agent, or is a part of one: hosts join and shorten labels."""
+    """Whether an answer contains an option of the agent, or is a part of one: hosts join and shorten labels."""
     said = _plain(answer)
     return any(said == one or (len(one) >= SHORTEST_LABEL and one in said) or (said and said in one) for one in offered)
 

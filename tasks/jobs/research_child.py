@@ -233,14 +233,14 @@ class Research:
                 answered += step.web
             except BudgetRefused as refused:
                 overrun.append(refused.cap.unit)
-                self._said(f"{step.name}: no more {refused.cap.unit} left.")
+                self._log_line(f"{step.name}: no more {refused.cap.unit} left.")
             except _LeftAlone as error:
                 again.append(error.until)
-                self._said(f"{step.name}: {error}")
+                self._log_line(f"{step.name}: {error}")
             except _NoAnswer as error:
                 unanswered += 1
                 lacks_local |= not step.web
-                self._said(f"{step.name}: {error}")
+                self._log_line(f"{step.name}: {error}")
         if unanswered and self._book.left(self._request.subject, self._request.cap("seconds")) < 1:
             return Report(sorted({"seconds", *overrun} - {""}), offline=False)
         offline = lacks_local or (bool(unanswered or again) and not answered)
@@ -280,7 +280,7 @@ class Research:
     def _keep(self, finding: Finding) -> None:
         replace_file(self._folder / f"{finding.name}.json", json.dumps(asdict(finding)).encode("ascii"))
 
-    def _said(self, line: str) -> None:
+    def _log_line(self, line: str) -> None:
         with open(self._folder / SAID_FILE, "a", encoding="utf-8", opener=open_private) as file:
             file.write(" ".join(line.split()) + "\n")
 
@@ -461,7 +461,7 @@ class Research:
         try:
             return completer_of(load_settings(os.environ))
         except MemoryVaultError as error:
-            self._said(f"no model summarises: {error}")
+            self._log_line(f"no model summarises: {error}")
             return None
 
     def _summary(self, text: str, tokens: int, end: float) -> tuple[str, str]:

@@ -71,11 +71,11 @@ def rotate_handler(settings: Settings) -> Handler:
 
 
 def steady_time(runs: Cursors, now: float) -> float:
-    """Return the Unix time by which files are old enough to be deleted, at most `now`.
+    """Return the time, in Unix seconds, that decides whether files are old enough to be deleted; at most `now`.
 
     A machine that starts with a date a year ahead would run the missed slots within seconds, and the user would lose
-    files that are kept for 30 days. So a leap of the clock is trusted only when two more days have passed; after a
-    long absence, files are deleted two days later than usual.
+    files that are kept for 30 days. So a leap of the clock is trusted only when two more days have passed; after a long
+    absence, files are deleted two days later than usual.
     """
     last = runs.get(LAST_RUN) or {"at": now}
     believed, leapt_at = float(last["at"]), float(last.get("leapt_at", now))

@@ -138,7 +138,7 @@ class Executor:
     # ---- waiting
 
     def wait_for_an_end(self, seconds: float) -> None:
-        """Return when an attempt has ended since the last call, or after that time."""
+        """Wait until an attempt has ended since the last call, for at most `seconds`."""
         self._ended.wait(seconds)
         self._ended.clear()
 

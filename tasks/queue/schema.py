@@ -128,7 +128,7 @@ def is_damage(error: BaseException | None) -> bool:
 
 
 def is_doubtful(error: BaseException) -> bool:
-    """Whether the error is a bug of ours unless the file is broken: a missing table, column or index."""
+    """Whether the error means a broken file or a bug of ours: a missing table, column or index."""
     code = getattr(error, "sqlite_errorcode", None)
     return code is not None and code & 0xFF in (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CONSTRAINT)
 
@@ -206,7 +206,7 @@ def find_damage(path: Path, shape: Shape | None = None) -> str | None:
 
 
 def is_readable_anew(path: Path) -> bool:
-    """Whether a process that opens the file now can read it; False only if SQLite says that it is broken.
+    """Whether a new connection can read the file now; False only if SQLite says that it is broken.
 
     A connection that has been open for long reads from its own cache and can work for hours in a file that nobody else
     can use. This opens it anew and reads its schema and the newest job, in about a millisecond.

@@ -203,11 +203,11 @@ class Worker:
 
     @property
     def is_outdated(self) -> bool:
-        """Whether it left only because its context is outdated, so that another is to be created."""
+        """Whether it left only because its context is outdated; the caller then creates another one."""
         return self._outdated and not self._signals
 
     def leave(self) -> None:
-        """Drain and return from `run_*`. May be called from any thread."""
+        """Make `run_*` wait for the running jobs and return. May be called from any thread."""
         self._leaving = True
         with suppress(OSError):
             os.write(self._wake_write, b"!")

@@ -35,20 +35,20 @@ class JsonLines(logging.Handler):
 
 
 class Lasting:
-    """A condition that outlasts jobs: one warning when it begins or changes, not one from each job."""
+    """A condition that outlasts a job: it is logged once when it begins or changes, and not by each job."""
 
     def __init__(self, log: logging.Logger) -> None:
         self._log = log
         self._told = ""
 
     def is_so(self, message: str) -> None:
-        """Warn, unless this was the last warning."""
+        """Log the message as a warning, unless it was the last one logged."""
         if message != self._told:
             self._log.warning("%s", message)
         self._told = message
 
     def is_over(self) -> None:
-        """Warn again when the condition comes back."""
+        """Forget the last warning, so that it is logged again when the condition comes back."""
         self._told = ""
 
 

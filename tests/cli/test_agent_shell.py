@@ -134,7 +134,7 @@ def test_what_makes_approves_switches_or_deletes_is_the_users(
     capsys.readouterr()
     assert agent(*line.format(forged=bed.store.vault / "forged.jsonl").split()) == 2
     (said,) = capsys.readouterr().err.splitlines()
-    assert said.startswith("memory: Claude Code runs this, and only the user may")
+    assert said.startswith("memory: only the user may run this, in a terminal of their own, and Claude Code runs it")
     assert files_of(bed) == before
 
 
@@ -162,7 +162,7 @@ def test_what_switches_is_refused_though_the_settings_cannot_be_read(
     config.parent.mkdir(parents=True, exist_ok=True)
     config.write_text('[memory]\nagent_commands = "trust')
     assert agent("uninstall") == 2
-    assert "Claude Code runs this" in capsys.readouterr().err
+    assert "Claude Code runs it" in capsys.readouterr().err
     assert agent("config", "show") in (0, 1), "what reads works as ever"
 
 

@@ -508,10 +508,10 @@ def test_no_option_of_any_command_may_be_cut_short(name: str, capsys: pytest.Cap
         (("import", "migrate", "~/notes", "~/vault"), "argument system: '~/notes' is not 'contextvault'"),
         (("undo", "--of", "migrat"), "did you mean 'migrate'?"),
         (("--frob", "list"), "unrecognized arguments: --frob"),
-        (("recall", "how", "do", "we"), "do we; several words that belong together stand in quotes"),
+        (("recall", "how", "do", "we"), "do we; put words that belong together in quotes"),
         (
             ("save", "fix", "a-slug", "Always this"),
-            "Always this; a text is given with --body, in quotes: --body 'TEXT'",
+            "Always this; give a text with --body, in quotes: --body 'TEXT'",
         ),
         (("review", "list"), "unrecognized arguments: list; did you mean --list?"),
         (("save", "fix", "a-slug", "--text", "Always this"), "did you mean --body?"),
@@ -519,7 +519,7 @@ def test_no_option_of_any_command_may_be_cut_short(name: str, capsys: pytest.Cap
         (("jobs", "delete", "3"), "there is no command 'delete'; did you mean `memory jobs cancel`?"),
         (("index-skils",), "did you mean `memory skills index`?"),
         (("retry", "3"), "did you mean `memory jobs retry`?"),
-        (("reflect", "old.jsonl"), "argument what: one transcript is given by --session: --session old.jsonl ("),
+        (("reflect", "old.jsonl"), "argument what: name one transcript with --session: --session old.jsonl ("),
         (("reflect", "pyproject.toml", "--dry-run"), "--session pyproject.toml"),
     ],
 )

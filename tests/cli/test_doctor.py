@@ -123,9 +123,9 @@ def test_a_worker_that_gives_no_sign_of_life_is_a_fault(context: Context, monkey
     found = _worker(context)
     assert (found.grade, found.todo[:11]) == ("fault", "`kill -CONT")
     assert found.todo.endswith("`memory service up` starts another"), "no session of an agent knows of it"
-    assert found.detail.startswith(f"process {os.getpid()} has given no sign of life for 30")
+    assert found.detail.startswith(f"process {os.getpid()} has not responded for 30")
     warnings = health_report(context.settings, time.time(), lambda _: True, count_entries=False).warnings
-    assert f"the worker (process {os.getpid()}) has given no sign of life for 5 minutes: `memory doctor`" in warnings
+    assert f"the worker (process {os.getpid()}) has not responded for 5 minutes: `memory doctor`" in warnings
     lock.release()
 
 

@@ -112,7 +112,7 @@ def test_entries_hidden_by_their_status_are_counted(bed: Bed, capsys: pytest.Cap
 def test_the_kinds_that_are_named_have_something_to_list(bed: Bed, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", "--kind", "preference"]) == 0
     told = "fix, preferences, session-cost, topic-index"
-    assert capsys.readouterr().err == f"memory: nothing is of the kind 'preference'; there are: {told}\n"
+    assert capsys.readouterr().err == f"memory: no entry has the kind 'preference'; there are: {told}\n"
     for kind in told.split(", "):
         assert listed(capsys, "--kind", kind)
     assert main(["list", "--kind", "preference", "--project", "shop"]) == 0
@@ -121,7 +121,7 @@ def test_the_kinds_that_are_named_have_something_to_list(bed: Bed, capsys: pytes
 
 def test_the_hint_of_what_waits_counts_under_the_same_filters(bed: Bed, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", "--project", "nope"]) == 0
-    assert capsys.readouterr().err == "memory: nothing is of the project 'nope'; there are: shop\n"
+    assert capsys.readouterr().err == "memory: no entry has the project 'nope'; there are: shop\n"
     (bed.vault / PRIVATE / "_inbox/more.md").write_text("---\nkind: workflow\nstatus: inbox\n---\n\nMore.\n")
     assert main(["list", "--kind", "workflow"]) == 0
     assert (

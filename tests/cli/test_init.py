@@ -409,7 +409,7 @@ def test_the_first_answer_is_the_note_that_was_meant_and_no_other(
     show_first_recall(recalled)
     shown = capsys.readouterr().out
     meant = "personal-private/preferences/push.md"
-    assert (f"  | {meant}" in shown, f"{meant} was meant, and did not come back" in shown) == (
+    assert (f"  | {meant}" in shown, f"{meant} should have been recalled, but was not" in shown) == (
         comes_back,
         not comes_back,
     )

@@ -88,7 +88,7 @@ def test_an_unknown_kind_is_reported_with_the_known_ones(vault: Path, capsys: py
     assert main(["list", "--kind", "foo"]) == 0
     told = capsys.readouterr()
     assert told.out == "no entries match\n"
-    assert told.err == "memory: nothing is of the kind 'foo'; there are: preferences\n"
+    assert told.err == "memory: no entry has the kind 'foo'; there are: preferences\n"
     assert main(["list", "--kind", "Preferences"]) == 0
     assert "tabs.md" in capsys.readouterr().out
 
@@ -99,9 +99,9 @@ def test_an_unknown_project_is_reported_with_the_known_ones(vault: Path, capsys:
     assert main(["list", "--project", "nosuch"]) == 0
     told = capsys.readouterr()
     assert told.out == "no entries match\n"
-    assert told.err == "memory: nothing is of the project 'nosuch'; there are: shop\n"
+    assert told.err == "memory: no entry has the project 'nosuch'; there are: shop\n"
     assert main(["list", "--project", "Shop", "--tag", "none"]) == 0
-    assert "nothing is of the project" not in capsys.readouterr().err
+    assert "no entry has the project" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("line", ["recall --filter kind=foo", "recall tabs --filter kind=foo"])
@@ -110,9 +110,9 @@ def test_recall_tells_it_as_well(vault: Path, capsys: pytest.CaptureFixture[str]
     assert main(line.split()) == 0
     told = capsys.readouterr()
     assert told.out == "nothing in the vault answers that\n"
-    assert "memory: nothing is of the kind 'foo'; there are: preferences\n" in told.err
+    assert "memory: no entry has the kind 'foo'; there are: preferences\n" in told.err
     assert main(["recall", "--filter", "kind=Preferences AND tag=none"]) == 0
-    assert "nothing is of the kind" not in capsys.readouterr().err
+    assert "no entry has the kind" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_where_no_idea_is_due_it_says_when_one_will_be(
     assert main(["idea", "Retry page", "A page that shows how many charges were retried."]) == 0
     capsys.readouterr()
     assert main(["idea", "gc"]) == 0
-    told = "none is due yet: ideas that nobody came back to are put to you {} after they were noted\n"
+    told = "none is due yet: you are asked about an idea that nobody came back to {} after it was noted\n"
     assert capsys.readouterr().out == told.format("6 months")
     monkeypatch.setenv("MEMORY_INCUBATOR_GC_MONTHS", "1")
     assert main(["idea", "gc"]) == 0

@@ -123,10 +123,10 @@ def test_init_asks_before_it_takes_an_empty_folder_for_a_vault_that_was_not(tmp_
     told = f"memory: the vault {sandbox.vault} is empty, and this machine knows 1 entry of it: mount its disk"
     done = sandbox.run("init")
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == f"{told}, or add --yes to begin anew in it\n"
+    assert done.stderr == f"{told}, or add --yes to start a new vault in it\n"
     status, said = at_a_terminal(sandbox, ("init",), "n\n")
     assert status == 1
-    assert f"{told}; to go ahead is to begin anew in it\nGo ahead? [y/N]" in said
+    assert f"{told}; going ahead starts a new vault in it\nGo ahead? [y/N]" in said
     assert not (tmp_path / "config.toml").exists()
     assert [path.name for path in sandbox.vault.iterdir()] == ([held] if held else [])
     done = sandbox.run("init", "--yes", "--history-days", "0")

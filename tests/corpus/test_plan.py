@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.cli.corpus import _outcome
+from memoryvault.cli.corpus import _describe_outcome
 from memoryvault.cli.main import main
 from memoryvault.services.corpus.backfill import KIND, enqueue_corpus, plan_corpus, progress_of, queued_count
 from memoryvault.services.corpus.store import CorpusStore
@@ -280,7 +280,7 @@ def test_how_far_it_is_holds_for_jobs_that_an_earlier_run_had_enqueued(bed: Bed,
         ledger.bury(claim, "it cannot be read")
         last = progress_of(ledger, run)
         assert (last.mined, last.failed, last.is_done) == (2, 1, True)
-    assert _outcome(last) == (
+    assert _describe_outcome(last) == (
         "mined: 2 put to you (memory review), 3 in the inbox (memory review --inbox); 1 cancelled"
     )
 
