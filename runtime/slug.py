@@ -24,25 +24,7 @@ GROUP_PATTERN = re.compile(r"[a-z0-9-]+(/[a-z0-9-]+)?")
 
 _WORD = re.compile(r"[a-z0-9]+")
 _LEAD = re.compile(r"\W*(?:no|(?:at|for|from|in|on|with)(?: [^\s,:]+){1,2})[,:]\s", re.IGNORECASE)
-_LEADING = (ENGLISH | frozenset(("look", "ok", "okay", "please", "take", "think", "want", "yeah", "yes"))) - frozenset(
-    (
-        "about",
-        "after",
-        "all",
-        "any",
-        "because",
-        "before",
-        "each",
-        "every",
-        "if",
-        "is",
-        "until",
-        "when",
-        "where",
-        "while",
-    )
-)
-_TRAILING = ENGLISH | frozenset(("dont", "never", "no", "not"))
+_NEGATIONS = frozenset(("dont", "never", "no", "not"))
 _APOSTROPHE = re.compile(r"(?<=[^\W\d_])['’](?=[^\W\d_])")
 _USER_NAME = re.compile(r"[^/\\\x00-\x1f\x7f\ud800-\udfff]+")
 """Letters without half surrogates: Python uses them for bytes that are not UTF-8, and no database holds them."""
@@ -105,7 +87,7 @@ def mining_slug(match: str) -> str:
     said = _APOSTROPHE.sub("", match)
     words = _words(said)
     lead = len(_words(before[0])) if (before := _LEAD.match(said)) else 0
-    lead += next((place for place, word in enumerate(words[lead:]) if word not in _LEADING), 0)
+    lead += next((place for place, word in enumerate(words[lead:]) if word not in ENGLISH), 0)
     if lead and words[lead : lead + 1] == ["not"]:
         lead -= 1
     if len(words) - lead >= LEAD_WORDS:
@@ -128,7 +110,7 @@ def _whole_words(words: list[str], limit: int, most: int | None = None) -> str:
     while len(kept) > 1 and len("-".join(kept)) > limit:
         kept.pop()
     if len(kept) < len(words):
-        while len(kept) > LEAD_WORDS and kept[-1] in _TRAILING:
+        while len(kept) > LEAD_WORDS and kept[-1] in ENGLISH | _NEGATIONS:
             kept.pop()
     return "-".join(kept)[:limit]
 

@@ -160,4 +160,6 @@ def test_waiting_for_another_worker_tells_that_it_did_the_work(tmp_path: Path) -
         while not Path(StatePaths(sandbox.state).wake_socket).exists():
             assert time.monotonic() < until
             time.sleep(0.05)
-        assert sandbox.memory("service", "worker", "--until-idle").startswith("the worker that was already running did it")
+        assert sandbox.memory("service", "worker", "--until-idle").startswith(
+            "the worker that was already running did it"
+        )
