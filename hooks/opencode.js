@@ -77,8 +77,9 @@ export default async ({ client, directory }) => {
   return {
     // A command's text is not typed; nothing in OpenCode's own record tells the two apart.
     "command.execute.before": safe(async ({ command, arguments: words }, { parts }) => {
+      const mark = { command: IS_TYPED ? command : "", arguments: words }
       for (const part of parts) {
-        if (part.type === "text") part.metadata = { ...part.metadata, [MARK]: { command: IS_TYPED ? command : "", arguments: words } }
+        if (part.type === "text") part.metadata = { ...part.metadata, [MARK]: mark }
       }
     }),
     "chat.message": safe(async ({ sessionID }, { message, parts }) => {
