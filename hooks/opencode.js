@@ -138,7 +138,9 @@ export default async ({ client, directory }) => {
     event: safe(async ({ event: { type, properties } }) => {
       const part = properties.part
       if (type === "session.idle") {
-        await hook("Stop", await sessionOf(properties.sessionID))
+        const session = await sessionOf(properties.sessionID)
+        session.stopping = hook("Stop", session)
+        await session.stopping
       } else if (type === "session.compacted") {
         Object.assign(await sessionOf(properties.sessionID), { opening: undefined, source: "compact" })
       } else if (ACTIONS && type === "message.part.updated" && part.type === "tool" && part.state.status === "error") {
@@ -152,7 +154,11 @@ export default async ({ client, directory }) => {
     }),
     dispose: safe(async () => {
       const known = await Promise.all(sessions.values())
-      await Promise.all(known.filter((session) => !session.parent).map((session) => hook("SessionEnd", session)))
+      const end = async (session) => {
+        await session.stopping // OpenCode itself does not wait for what an event starts.
+        await hook("SessionEnd", session)
+      }
+      await Promise.all(known.filter((session) => !session.parent).map(end))
     }),
   }
 }
