@@ -16,7 +16,7 @@ from ..hooks.wiring import WIRINGS, trusted_by_codex, wired_events
 from ..index.client import RecallClient, ServiceUnavailable, ensure_service
 from ..index.database import load_vectors, open_writer
 from ..index.drain import BATCH_TEXTS
-from ..index.embedder import locate_model, missing_library, model_name, verify_model
+from ..index.embedder import extra_of, locate_model, missing_library, model_name, verify_model
 from ..index.models import model_in_force, wanted_model, why_not_loaded
 from ..index.receipts import TRIAL_CALLER
 from ..runtime.errors import MemoryVaultError, ModelUnavailable, SettingsError
@@ -271,7 +271,9 @@ def _model(context: Context) -> Finding:
     verify_model(place)
     if (library := missing_library(place)) is not None:
         lacks = f"{name} is here, but not {library}: recall works on keywords only"
-        return Finding("model", "note", lacks, f"install the wheel again with [semantic]: see {how_to('install')}")
+        return Finding(
+            "model", "note", lacks, f"install the wheel again with [{extra_of(library)}]: see {how_to('install')}"
+        )
     wanted = model_name(context.settings.embedding.model)
     if name != wanted:
         if (missing := why_not_loaded(wanted, Path(context.state.models))) is not None:

@@ -28,11 +28,13 @@ from ..hooks.install import (
 from ..hooks.skill import SKILL, install_skill, is_wanted, remove_skill, skill_folder
 from ..hooks.wiring import CLAUDE, HOSTS, WIRINGS, install_for, wired_events
 from ..index.client import ServiceUnavailable, ensure_service
-from ..index.models import is_installed
+from ..index.embedder import DEFAULT_MODEL, model_name
+from ..index.model_download import endpoint_of
+from ..index.models import is_installed, lacks_only_weights
 from ..index.on_demand import allow_starts
 from ..pipelines.discovery import DEFAULT_SOURCES
 from ..runtime.background import CannotStart
-from ..runtime.errors import IndexUnavailable, QueueUnavailable, UsageError, VaultUnavailable
+from ..runtime.errors import IndexUnavailable, ModelUnavailable, QueueUnavailable, UsageError, VaultUnavailable
 from ..runtime.paths import ensure_state
 from ..runtime.settings import Settings, compile_snapshot, load_settings
 from ..services.active_counts import count_active, count_indexed_entries
@@ -54,6 +56,7 @@ from ..services.stores import vault_store
 from ..tasks.queue.enqueue import enqueue, open_ledger, request_indexing
 from .context import Context
 from .hook_trial import HookTime, try_hooks
+from .model import KNOWN_MEGABYTES, fetch
 from .output import add_json, counted, cut, home_path, note, print_json
 from .path_arguments import named_path
 from .pending import list_with_commands
@@ -72,6 +75,10 @@ CONSENT = "research.network"
 CONSENT_QUESTION = (
     "memory: look up your ideas on Wikipedia, GitHub, Hacker News and arXiv, and read the links in them? A few words "
     "of each idea, old ones too, then leave this machine; its note lists each request. [y/N] "
+)
+MODEL_QUESTION = (
+    f"memory: download the model that finds notes in other words than yours, {DEFAULT_MODEL}, "
+    f"{KNOWN_MEGABYTES[DEFAULT_MODEL]} MB from {{}}? Without it, recall compares words alone. [y/N] "
 )
 SOURCES_QUESTION = (
     f"memory: read {len(DEFAULT_SOURCES)} public lists on GitHub once a week for new skills "
@@ -144,6 +151,8 @@ class Consents:
     sources: bool | None
     reader: str | None
     """Value for `reflection.miner`."""
+    hub: str | None
+    """Address from which to download the model for recall by meaning."""
 
 
 @dataclass(frozen=True)
@@ -171,6 +180,11 @@ def run(args: argparse.Namespace, context: Context) -> int:
     consents = _ask_consents(setup, context, args.history_days, yes=args.yes)
     started = time.monotonic()  # The time that the user takes to answer does not count.
     settings, stopped = _write_settings(setup.vault, consents, context)
+    if consents.hub:
+        try:
+            fetch(DEFAULT_MODEL, Path(settings.state.models), consents.hub)
+        except ModelUnavailable as error:
+            note(f"memory: {error}; `memory config model use {DEFAULT_MODEL}` tries again")
     hooks = _wire_hosts(setup, settings)
     first = _first_run(settings, args.history_days, quiet=args.json)
     recalled = _recall(settings)
@@ -245,7 +259,20 @@ def _ask_consents(setup: SetupPlan, context: Context, days: int, *, yes: bool) -
     # The variable wins over the settings file.
     in_force = settings.vault_path if context.env.get("MEMORY_VAULT_PATH", "").strip() else None
     sources = None if yes or ((in_force or vault) / SOURCES_NOTE).exists() else agreed(SOURCES_QUESTION)
-    return Consents(network, sources, reader)
+    hub = _ask_download(setup.preview, context.env) if not yes else None
+    return Consents(network, sources, reader, hub)
+
+
+def _ask_download(settings: Settings, env: Mapping[str, str]) -> str | None:
+    """Return the hub from which the user wants the model; None if nothing lacks, or may be downloaded."""
+    is_default = model_name(settings.embedding.model) == DEFAULT_MODEL
+    if not is_default or not lacks_only_weights(Path(settings.state.models)):
+        return None
+    try:
+        hub = endpoint_of(env)
+    except UsageError:
+        return None
+    return hub if agreed(MODEL_QUESTION.format(hub)) else None
 
 
 def _ask_reader(settings: Settings, context: Context, days: int) -> str | None:

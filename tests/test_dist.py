@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import re
 import shutil
 import subprocess
@@ -15,7 +17,9 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.index.embedder import DEFAULT_MODEL, locate_model
 from memoryvault.runtime.settings import load_settings
+from memoryvault.tests.support.loopback_hub import LoopbackHub
 from memoryvault.tests.support.sandbox import Sandbox
 
 from .test_packaging import dead_links
@@ -33,8 +37,7 @@ INSTALL_SECONDS = 120
 MOST_LINES_OF_A_BUILD = 40
 RETRY_SECONDS = 60
 START_SECONDS = 60
-SEMANTIC = (
-    "numpy",
+HEAVY = (
     "torch",
     "sentence_transformers",
     "transformers",
@@ -43,7 +46,10 @@ SEMANTIC = (
     "sklearn",
     "scikit_learn",
 )
-"""What the extra `semantic` brings."""
+"""What the extra `semantic` brings and `light` does not."""
+LIGHT = ("numpy", "safetensors", "tokenizers")
+ANSWERS = b"y\nn\nn\ny\n"
+"""To `memory init`: go ahead, no research, no discovery, download the model."""
 
 pytestmark = pytest.mark.slow
 
@@ -169,9 +175,50 @@ def test_a_wheel_in_an_empty_environment_passes_doctor_offline(wheels: tuple[Pat
     assert findings["round trip"]["grade"] == "ok", findings
 
 
+@pytest.mark.model
+def test_with_the_light_extra_init_downloads_the_model_after_asking(
+    wheels: tuple[Path, Path, Path], tmp_path: Path
+) -> None:
+    """Recall by meaning without torch and sentence-transformers."""
+    environment = Environment(tmp_path / "venv", without=HEAVY)
+    environment.install(wheels[0])
+    weights = locate_model(DEFAULT_MODEL, Path()).folder
+    with LoopbackHub(f"sentence-transformers/{DEFAULT_MODEL}", weights).serving() as hub:
+        sandbox = Sandbox(tmp_path, {"HF_ENDPOINT": hub.endpoint}, python=environment.python)
+        sandbox.memory("init", "--yes", "--vault", str(sandbox.vault))
+        assert hub.requests == []
+        done = init_at_a_terminal(sandbox, environment.memory, ANSWERS)
+        assert f"91 MB from {hub.endpoint}" in done
+        assert hub.requests
+    sandbox.memory("save", "fix", "kettle", "--body", "Which day is good for a new version? Ship on Tuesday mornings.")
+    with sandbox.recall_service():
+        sandbox.memory("service", "worker", "--until-idle")
+        answer = sandbox.json("recall", "when should we put it into production?")
+        findings = {finding["what"]: finding for finding in sandbox.json("doctor")}
+    assert answer["degraded"] == []
+    assert [hit["slug"] for hit in answer["hits"]] == ["kettle"]
+    assert findings["model"]["grade"] == findings["round trip"]["grade"] == "ok", findings
+
+
+def init_at_a_terminal(sandbox: Sandbox, memory: str, typed: bytes) -> str:
+    """Run `memory init` with these keys typed; what it printed on stderr."""
+    ours, theirs = pty.openpty()
+    try:
+        os.write(ours, typed)
+        done = subprocess.run(
+            [memory, "init", "--vault", str(sandbox.vault)],
+            stdin=theirs, capture_output=True, env=sandbox.environment, cwd=sandbox.root, text=True, check=False,
+        )  # fmt: skip
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
 def test_without_the_extra_all_of_it_works_on_keywords(wheels: tuple[Path, Path, Path], tmp_path: Path) -> None:
     """As the README says; the packages of the extra, and what comes with them, are not there at all."""
-    environment = Environment(tmp_path / "venv", without=SEMANTIC)
+    environment = Environment(tmp_path / "venv", without=HEAVY + LIGHT)
     environment.install(wheels[0])
     for name in ("numpy", "torch"):
         assert subprocess.run([environment.python, "-c", f"import {name}"], capture_output=True, check=False).returncode
@@ -191,7 +238,7 @@ def test_without_the_extra_all_of_it_works_on_keywords(wheels: tuple[Path, Path,
         assert "belongs upstairs" in answer
         findings = {finding["what"]: finding for finding in sandbox.json("doctor")}
     assert [finding for finding in findings.values() if finding["grade"] == "fault"] == []
-    assert "semantic" in findings["model"]["detail"]
+    assert "[light]" in findings["model"]["detail"]
     assert "there is no model" in findings["round trip"]["detail"]
     log = (sandbox.state / "log" / "memoryvault.log").read_text("utf-8")
     assert "ModuleNotFoundError" not in log

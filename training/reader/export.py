@@ -15,10 +15,10 @@ from safetensors.torch import save_file
 
 from memoryvault.index.embedder import locate_model
 from memoryvault.index.packaged import PackagedModel
-from memoryvault.index.reading_model import ReadingModel
 
 from .data import messages
 from .finetune import add_lower, examples, predict
+from .model import ReadingModel
 from .report import report
 
 

@@ -16,19 +16,11 @@ from torch import Tensor, nn
 
 from memoryvault.index.embedder import locate_model
 from memoryvault.index.packaged import PackagedModel
-from memoryvault.index.reading_model import (
-    BEFORE_CHARS,
-    LOWER_LAYERS,
-    MESSAGE_TOKENS,
-    ReadingModel,
-    Window,
-    lower_hidden,
-    padded,
-    window_of,
-)
+from memoryvault.index.reading_model import BEFORE_CHARS, LOWER_LAYERS, MESSAGE_TOKENS, Window, window_of
 from memoryvault.pipelines.reading.sentences import windows
 
 from .data import CATEGORIES, CHANNELS, LASTING, TIERS, Message, for_training, ideas_and_fixes, messages, parts_of
+from .model import ReadingModel, lower_hidden, padded
 from .report import report
 
 BATCH_TOKENS = 3200
@@ -92,8 +84,7 @@ def examples(found: Sequence[Message], own: Tokenizer) -> list[Example]:
 def add_lower(found: Sequence[Example], model: PackagedModel) -> None:
     for batch in batches(found, None):
         at = padded([e.window for e in batch])
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            hidden = lower_hidden(model, at).half()
+        hidden = lower_hidden(model, at).half()
         for row, e in enumerate(batch):
             e.lower = hidden[row, : len(e.window.ids)].clone()
 
@@ -111,19 +102,9 @@ def forward(model: ReadingModel, batch: Sequence[Example]) -> tuple[dict[str, Te
 
 def from_package(model: ReadingModel, packaged: PackagedModel) -> None:
     """Begin with the weights of the package."""
-    weights = packaged._weights
     for number, layer in enumerate(model.layers, LOWER_LAYERS):
-        names = {
-            "qkv": "attention.qkv",
-            "out": "attention.output.dense",
-            "norm": "attention.output.LayerNorm",
-            "up": "intermediate.dense",
-            "down": "output.dense",
-            "last_norm": "output.LayerNorm",
-        }
-        for own, name in names.items():
-            for kind in ("weight", "bias"):
-                getattr(layer, own).__getattr__(kind).data.copy_(weights[f"encoder.layer.{number}.{name}.{kind}"])
+        for name, parameter in layer.named_parameters():
+            parameter.data.copy_(torch.from_numpy(packaged.weights[f"layers.{number}.{name}"]))
 
 
 def _row(m: Message, items: Sequence) -> dict:

@@ -113,7 +113,7 @@ class _Keeping:
 
     def __call__(self, hidden: Any, window: reading_model.Window) -> Any:
         found = reading_model.surroundings(hidden, window)
-        self.rows += list(found.numpy())
+        self.rows += list(found)
         return found[:, 0]
 
 
