@@ -45,17 +45,23 @@ def chunk_entry(entry: Entry) -> list[ChunkText]:
     """Split an entry: chunk 0 is the title, the tags and the first paragraph; longer bodies add chunks. Never empty.
 
     Every chunk has the title (and the heading above it), so that a fact is found by the subject of the note as well as
-    by its own words.
+    by its own words. A title whose words all stand in the passage is not embedded with it: saved statements, which are
+    named after themselves, would say everything twice.
     """
     tags = " ".join((*entry.tags, *entry.aliases))
     chunks: list[ChunkText] = []
     for ordinal, passage in enumerate(_passages(entry.name, strip_evidence(entry.body))):
-        heading = " – ".join(part for part in (entry.name, passage.heading) if part)
+        name = "" if _words(entry.name) <= _words(passage.text) else entry.name
+        heading = " – ".join(part for part in (name, passage.heading) if part)
         head = [heading, tags] if ordinal == 0 else [heading]
         embed_text = _in_normal_form("\n".join(part for part in (*head, passage.text) if part))
         title = f"{entry.name} {passage.heading}".strip()
         chunks.append(ChunkText(ordinal, title, tags if ordinal == 0 else "", passage.text, embed_text))
     return chunks
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", normal_form(text).casefold()))
 
 
 def _in_normal_form(text: str) -> str:

@@ -71,7 +71,12 @@ def features(
     for hit in around.dense:
         by_entry[hit.entry_rowid] = max(hit.similarity, by_entry.get(hit.entry_rowid, -1.0))
     above_background = scored.dense - background_similarity(list(by_entry.values()))
-    return by_words | {
+    # A statement without a confidence was saved by a person, who meant it. By words alone this would let too many
+    # chance likenesses pass (docs/benchmarks/languages.md).
+    said = {"said_high": 1.0} if note and not any(name.startswith("said_") for name in note) else {}
+    return {
+        **by_words,
+        **said,
         "cosine": scored.dense,
         "above_background": above_background,
         "nearer": math.log1p(sum(value > scored.dense for value in by_entry.values())),

@@ -22,6 +22,14 @@ def test_a_short_note_is_one_chunk_of_title_tags_and_text() -> None:
     assert chunk.embed_text == "Use pnpm\njavascript tooling\nNever npm.\n\nNor yarn."
 
 
+def test_a_name_made_of_the_statement_is_not_embedded_twice() -> None:
+    statement = "Some note, said once."
+    (chunk,) = chunk_entry(entry(statement))
+
+    assert chunk.title == "some note"
+    assert chunk.embed_text == statement
+
+
 def test_aliases_are_found_like_tags() -> None:
     (chunk,) = chunk_entry(entry("# Use pnpm\n\nNever npm.", "tags: [a]\naliases: [package manager]\n"))
 

@@ -126,6 +126,23 @@ def test_what_is_hidden_appears_only_when_it_is_named(
     assert len(bed.recall("quokka migration", **asked).hits) == 1
 
 
+def test_a_statement_without_a_confidence_counts_as_said_plainly(bed: Bed) -> None:
+    """`memory save` writes none."""
+    odds = []
+    for confidence in ({}, {"confidence": "HIGH"}, {"confidence": "LOW"}):
+        path = bed.write(
+            "a/preferences/x.md", "The quokka migration.", status="active", kind="preferences", **confidence
+        )
+        bed.index()
+        bed.embed()
+        (hit,) = bed.recall("quokka migration", is_prompt=True, apply_threshold=False).hits
+        odds.append(hit.answers)
+        path.unlink()
+        bed.index()
+    assert odds[0] == odds[1]
+    assert odds[0] > odds[2]
+
+
 @pytest.mark.parametrize("dense", [True, False])
 def test_no_prompt_is_answered_from_a_special_folder_of_the_users_own(bed: Bed, dense: bool) -> None:
     """Who asks finds what lies there; the cold hook, lists and figures leave it out as well."""

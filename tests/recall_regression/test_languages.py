@@ -39,8 +39,8 @@ def test_most_prompts_about_nothing_get_nothing(with_the_model: Mapping[str, Tal
 @pytest.mark.model
 @pytest.mark.slow
 def test_a_prompt_about_a_note_gets_it_with_little_beside(with_the_model: Mapping[str, Tally]) -> None:
-    assert with_the_model["note"].right >= 20
-    assert with_the_model["note"].wrong_notes <= 10
+    assert with_the_model["note"].right >= 28
+    assert with_the_model["note"].wrong_notes <= 0.2 * with_the_model["note"].prompts, "what `balanced` allows"
 
 
 @pytest.mark.slow
