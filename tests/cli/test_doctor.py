@@ -64,7 +64,7 @@ def context(tmp_path: Path) -> Context:
 
 
 def test_before_init_the_missing_vault_is_said_once(context: Context) -> None:
-    env = {name: value for name, value in context.env.items() if name != "MEMORY_VAULT_PATH"}
+    env = {name: value for name, value in context.env.items() if name not in ("MEMORY_VAULT_PATH", "MEMORY_AUTOSTART")}
     findings = list(examine(Context(env)))
     assert [finding.what for finding in findings if "no vault is set" in finding.detail] == ["vault"]
     assert [finding.what for finding in findings if finding.grade == "fault"] == ["vault"]
