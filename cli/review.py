@@ -39,7 +39,7 @@ from ..tasks.queue.enqueue import request_indexing
 from ..vault.core import is_ban
 from ..vault.entry import ACTIVE, INCIDENT, Entry
 from ..vault.evidence import SAID
-from ..vault.note_text import said_once
+from ..vault.note_text import said_once, title_once
 from ..vault.pending import IDEA_NOTE, INCUBATOR_FOLDER, describe_pending, group_by_place
 from ..vault.scrubbed import Scrubbed
 from .conflicts import ask_about_copies, choice_of, copy_as_json
@@ -369,7 +369,9 @@ class _Dialogue:
         said = day_said(entry)
         print(f", said {said}" if said else f", noted {entry.created}" if entry.created else "", end="")
         print(", proposed by an agent" if entry.written_by_agent else "")
-        print("\n".join(f"    {line}" for line in [entry.title, "", *said_once(entry.body, entry.title).splitlines()]))
+        titled = title_once(entry.body, entry.title)
+        shown = [*([titled, ""] if titled else []), *said_once(entry.body, entry.title).splitlines()]
+        print("\n".join(f"    {line}" for line in shown))
         if not tells_occasion(entry.body) and (answered := occasion_of(self._context.settings, entry.sources)):
             print(f"    {SAID}{answered} (from the transcript)")
         if entry.channel == "core" and entry.kind not in REFUSED:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..hooks.install import UninstallOutcome, settings_file_of, uninstall
+from ..hooks.install import UninstallOutcome, plugin_installed, settings_file_of, uninstall
 from ..hooks.skill import remove_skill
 from ..hooks.wiring import CLAUDE, HOSTS, WIRINGS, uninstall_for
 from ..index.on_demand import forbid_starts
@@ -111,6 +111,8 @@ def _print_outcome(done: Uninstalled, context: Context, *, is_claude_known: bool
         print(f"{home_path(each.settings_file)} {how}")
     for folder in done.skills:
         print(f"{home_path(folder)} {'holds only what you put there' if folder.exists() else 'is gone'}")
+    if is_claude_known and plugin_installed(context.settings):
+        print("the Claude Code plugin stays: `claude plugin uninstall memory@memoryvault` removes it")
     if done.stopped:
         print("stopped: " + ", ".join(done.stopped))
     vault = context.settings.vault_path

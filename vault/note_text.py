@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from .header import split_header
+from .wording import CUT
 
 _HALF_PAIRS = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 """Surrogates other than the 128 that stand for a byte under `surrogateescape`."""
@@ -65,6 +66,13 @@ def said_once(body: str, title: str) -> str:
         if not says or not repeats or (number > 0 and not paragraph.startswith(">")):
             kept.append(paragraph)
     return "\n\n".join(kept)
+
+
+def title_once(body: str, title: str) -> str:
+    """Return the title, or '' if it is only the beginning of the statement, cut off."""
+    begun = _plain(title).removesuffix(CUT.strip()).rstrip()
+    statement = _plain(body.lstrip().removeprefix(f"# {title}").lstrip().partition("\n\n")[0])
+    return "" if begun != _plain(title) and statement.startswith(begun) else title
 
 
 _QUOTE_MARK = re.compile(r"^> ?", re.MULTILINE)

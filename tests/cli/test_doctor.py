@@ -31,6 +31,7 @@ from memoryvault.cli.doctor import (
     _round_trip,
     _service,
     _worker,
+    examine,
 )
 from memoryvault.cli.doctor_checks import Finding
 from memoryvault.cli.pages import how_to
@@ -60,6 +61,13 @@ SHIPPED_SESSION = Path(__file__).resolve().parents[2] / "demo" / "session.jsonl"
 @pytest.fixture
 def context(tmp_path: Path) -> Context:
     return Context(Sandbox(tmp_path).environment)
+
+
+def test_before_init_the_missing_vault_is_said_once(context: Context) -> None:
+    env = {name: value for name, value in context.env.items() if name not in ("MEMORY_VAULT_PATH", "MEMORY_AUTOSTART")}
+    findings = list(examine(Context(env)))
+    assert [finding.what for finding in findings if "no vault is set" in finding.detail] == ["vault"]
+    assert [finding.what for finding in findings if finding.grade == "fault"] == ["vault"]
 
 
 def line_of_a_hook(context: Context, ago: timedelta, **fields: object) -> None:

@@ -262,6 +262,7 @@ def test_with_the_plugin_the_hooks_do_not_stand_in_the_settings_as_well(tmp_path
     assert json.loads(settings_file.read_text()) == {"enabledPlugins": {"memory@memoryvault": True}}
     findings = {each["what"]: each for each in json.loads(sandbox.run("doctor", "--json").stdout)}
     assert (findings["hooks"]["grade"], findings["hooks"]["detail"]) == ("ok", "by the Claude Code plugin")
+    assert "`claude plugin uninstall memory@memoryvault`" in sandbox.memory("uninstall")
 
 
 @pytest.mark.slow

@@ -59,6 +59,7 @@ def test_where_no_model_can_be_loaded_it_is_said_why(sandbox: Sandbox) -> None:
     index = sandbox.json("health")["index"]
     assert (index["model"], index["model_to_use"], index["model_problem"]) == (None, str(missing), why)
     assert f"{missing}  not on this machine" in sandbox.memory("config", "model")
+    assert f"\n{why}\n" in sandbox.memory("init", "--yes", "--history-days", "0")
 
 
 def test_a_model_that_is_wanted_and_gone_is_named_with_what_to_do(sandbox: Sandbox) -> None:

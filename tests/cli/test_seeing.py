@@ -183,8 +183,9 @@ def test_what_research_took_is_no_sign_of_a_network_that_is_off(tmp_path: Path, 
     state = load_settings(sandbox.environment).state
     state.ensure()
     book = SpendingBook(state.state_db, PURPOSE)
-    book.settle(book.reserve("an idea", {"tokens": 40}), {"tokens": 20})
-    said = "research: 20 tokens" + ("" if network else " (of your own notes, too; research.network is off now)")
+    book.settle(book.reserve("an idea", {"tokens": 40, "seconds": 9}), {"tokens": 20, "seconds": 2})
+    off = "" if network else " (notes of this machine count, too; the network is off)"
+    said = f"research: 2 seconds, 20 tokens{off}"
     lines = [line for line in sandbox.memory("health").splitlines() if "research" in line]
     assert lines == [f"spent today      {said}", f"spent in 7 days  {said}"]
 
