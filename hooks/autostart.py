@@ -23,8 +23,16 @@ DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
 def is_agents_shell(env: Mapping[str, str]) -> bool:
-    """Whether the agent itself runs this hook: Claude Code and Codex give commands of the agent what no hook has."""
-    return env.get("AI_AGENT", "").endswith("_agent") or "CODEX_CI" in env or "CODEX_THREAD_ID" in env
+    """Whether the agent itself runs this hook: hosts give commands of the agent what no hook has.
+
+    Gemini CLI's own hooks have it too where it runs in such a shell, but then with the session. OpenCode gives it to
+    all; its plugin takes it from the hook.
+    """
+    return (
+        env.get("AI_AGENT", "").endswith("_agent")
+        or not env.keys().isdisjoint(("CODEX_CI", "CODEX_THREAD_ID", "OPENCODE"))
+        or ("GEMINI_CLI" in env and "GEMINI_SESSION_ID" not in env)
+    )
 
 
 def daemon_environment(env: Mapping[str, str], identity: Mapping[str, str], cwd: str) -> dict[str, str]:

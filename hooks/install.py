@@ -76,7 +76,7 @@ NAME = "memoryvault"
 BACKUP_MARK = ".memoryvault-backup-"
 NO_FILE = ".none"
 """Suffix of an empty file made instead of the copy if there was no file to copy, but older copies."""
-IF_THERE = "[ ! -x {file} ] || "
+IF_THERE = "[ ! -x {file} ] || {command} || :"
 """Before a command of ours, for a host that refuses the prompt where the command's file is gone."""
 PLUGIN_NAMES = ("memoryvault", "memory")
 """Names of our plugin, before the `@` and the marketplace's name."""
@@ -104,7 +104,7 @@ class HostWiring:
     time_unit: int = 1
     """How many units of the host's timeouts make a second."""
     is_strict: bool = False
-    """Whether the host refuses the prompt where the hook's file is gone."""
+    """Whether the host refuses the prompt where the hook's file is gone or cannot run."""
     is_default: bool = False
     """Whether the hook takes a call without `--host` for one of this host."""
 
@@ -420,7 +420,9 @@ def argv_of(entry: object) -> list[str]:
         words = shlex.split(command)
     except ValueError:
         return []
-    return words[words.index("||") + 1 :] if words[:3] == ["[", "!", "-x"] and "||" in words else words
+    if words[:3] == ["[", "!", "-x"] and "||" in words:
+        words = words[words.index("||") + 1 :]
+    return words[: words.index("||")] if "||" in words else words
 
 
 def file_of(wiring: HostWiring, settings: Settings) -> Path:
@@ -495,7 +497,7 @@ def events_with_ours(wiring: HostWiring, document: Json) -> set[str]:
 def _entry(wiring: HostWiring, event: str, seconds: int, launcher: str) -> Json:
     command = shlex.join(wiring.argv(event, launcher))
     if wiring.is_strict:
-        command = IF_THERE.format(file=shlex.quote(launcher)) + command
+        command = IF_THERE.format(file=shlex.quote(launcher), command=command)
     if wiring.shape == "flat":
         return {"type": "command", "bash": command, "timeoutSec": seconds}
     hook: Json = {"type": "command", "command": command, "timeout": seconds * wiring.time_unit}

@@ -9,6 +9,7 @@ const TOOLS = new Set(["bash", "edit", "write", "apply_patch"])
 const MARK = "memoryvault"
 const IS_TYPED = process.argv.length < 3 // In the terminal client; not with `opencode run …`, `serve` and the like.
 const OF_ITS_OWN = /^You are a (title generator|context summarization agent)/ // Requests in which nobody works.
+const { OPENCODE, ...env } = process.env // With it the hook counts as run by the agent in its shell.
 const PATIENCE_MS = 5000 // The hook ends itself long before.
 
 class Refusal extends Error {}
@@ -16,7 +17,7 @@ class Refusal extends Error {}
 function runHook(event, payload) {
   return new Promise((resolve) => {
     try {
-      const child = spawn(LAUNCHER, [event, "--host", "opencode"], { stdio: ["pipe", "pipe", "ignore"] })
+      const child = spawn(LAUNCHER, [event, "--host", "opencode"], { env, stdio: ["pipe", "pipe", "ignore"] })
       const timer = setTimeout(() => (child.kill("SIGKILL"), resolve("")), PATIENCE_MS)
       const end = (text) => (clearTimeout(timer), resolve(text))
       let printed = ""

@@ -67,7 +67,7 @@ def install_plugin(folder: str, launcher: str, *, actions: bool | None = None) -
     before = _read(path)
     if before is not None and not before.startswith(_OURS):
         raise FileExistsError(f"{path} is another's: move it away, then run this again")
-    text = _plugin(launcher, actions=has_actions(folder) if actions is None else actions)
+    text = plugin_text(launcher, actions=has_actions(folder) if actions is None else actions)
     if before != text:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         replace_file(Path(path), text)
@@ -95,7 +95,7 @@ def remove_plugin(folder: str) -> bool:
 
 def is_current(folder: str, launcher: str) -> bool:
     """Whether the plugin is there, exactly as this version writes it."""
-    return _read(os.path.join(folder, PLUGIN_FILE)) == _plugin(launcher, actions=has_actions(folder))
+    return _read(os.path.join(folder, PLUGIN_FILE)) == plugin_text(launcher, actions=has_actions(folder))
 
 
 def has_actions(folder: str) -> bool:
@@ -103,7 +103,7 @@ def has_actions(folder: str) -> bool:
     return _ACTIONS in (_read(os.path.join(folder, PLUGIN_FILE)) or b"")
 
 
-def _plugin(launcher: str, *, actions: bool) -> bytes:
+def plugin_text(launcher: str, *, actions: bool) -> bytes:
     text = (_read(_SOURCE) or b"").replace(b'"@LAUNCHER@"', quote(launcher).encode())
     return text.replace(_NO_ACTIONS, _ACTIONS) if actions else text
 

@@ -16,6 +16,7 @@ from . import opencode
 from .extension import extension_folder, has_manifest, install_manifest, uninstall_manifest, why_no_hook_runs
 from .install import (
     NAME,
+    HostFileUnwritable,
     HostWiring,
     InstallOutcome,
     Json,
@@ -180,8 +181,11 @@ def _install_plugin(wiring: HostWiring, settings: Settings, *, actions: bool | N
     try:
         precompile()
         return opencode.install_plugin(str(wiring.home(settings)), launcher, actions=actions)
+    except FileExistsError as error:
+        raise SettingsError(f"{wiring.file(settings)} cannot be written: {error}") from error
     except OSError as error:
-        raise SettingsError(f"{wiring.file(settings)} cannot be written: {error.strerror or error}") from error
+        by_hand = opencode.plugin_text(launcher, actions=bool(actions)).decode("utf-8")
+        raise HostFileUnwritable(f"{wiring.file(settings)} cannot be written: {error.strerror}", by_hand) from error
 
 
 def is_wired(settings: Settings) -> bool:

@@ -55,6 +55,10 @@ def without_request(text: str) -> str:
     return (text[found.end() :].strip() if found else "") or text
 
 
+LOST = "\ufffd"
+"""Stands where a host wrote what is no character; between the words of a form it means nothing."""
+
+
 @lru_cache(maxsize=1)
 def _compiled() -> tuple[tuple[str, re.Pattern[str]], ...]:
     forms = [(name, re.compile(_LEAD + form, re.IGNORECASE)) for name, form in _FORMS]
@@ -70,6 +74,8 @@ def _compiled() -> tuple[tuple[str, re.Pattern[str]], ...]:
 def explicit_form(sentence: str) -> str | None:
     """Return the name of a sentence's form; None for none, and for questions."""
     text = sentence.strip().strip("*_\"'").replace("’", "'")
+    if LOST in text:
+        text = " ".join(text.replace(LOST, "").split())
     if _NO_STATEMENT.search(text):
         return None
     return next((name for name, form in _compiled() if form.match(text)), None)

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...index.client import EMBED_SECONDS
 from ...index.database import forget_sound
 from ...index.models import wanted_model, why_not_loaded
 from ...runtime.errors import QueueUnavailable
@@ -65,7 +66,10 @@ def drain_handler(settings: Settings) -> Handler:
     not_embedded, not_here = Lasting(log), Lasting(log)
 
     def handle(job: RunningJob) -> Mapping[str, Json]:
-        report = drain_now(settings, should_stop=lambda: not job.still_owned())
+        # The last batch must end before the deadline, at which the attempt would have failed.
+        report = drain_now(
+            settings, should_stop=lambda: job.remaining_seconds() <= EMBED_SECONDS or not job.still_owned()
+        )
         _follow_settings(job, settings, not_here)
         if report.processed and report.remaining > report.errors:
             # The service left, or the time was over; it made progress, so a later run will make more.

@@ -22,6 +22,8 @@ from memoryvault.cli.init import folder_named, show_first_recall
 from memoryvault.cli.vault_choice import VAULT_NAME, choose_vault, vault_in
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.hooks.install import EVENTS, STUB
+from memoryvault.hooks.opencode import PLUGIN_FILE
+from memoryvault.hooks.wiring import wired_events
 from memoryvault.runtime.process_lock import lock_holder
 from memoryvault.runtime.settings import compile_snapshot, load_settings
 from memoryvault.services.corpus.first_question import question_about
@@ -436,6 +438,21 @@ def test_a_folder_that_can_not_be_read_keeps_no_vault_from_being_found(
     monkeypatch.setattr(os, "listdir", lambda path=".": listdir(refuse(path)))
     context = Context({"HOME": str(home)})
     assert choose_vault(context) == (home / "Notes" / VAULT_NAME, None)
+
+
+def test_a_read_only_folder_of_a_plugin_gets_the_plugin_to_put_there_by_hand(tmp_path: Path) -> None:
+    sandbox = ForkedSandbox(tmp_path)
+    folder = tmp_path / "home" / ".config" / "opencode"
+    folder.mkdir(parents=True)
+    argv = with_readonly(folder, [sys.executable, "-m", "memoryvault", "init", "--yes", "--host", "opencode"])
+    done = subprocess.run(argv, env=sandbox.environment, cwd=tmp_path, capture_output=True, text=True, check=False)
+    folder.chmod(0o755)
+    assert done.returncode == 1
+    assert done.stderr.strip().splitlines()[-1].endswith("put the lines that are printed above into it by hand")
+    place = folder / PLUGIN_FILE
+    place.parent.mkdir()
+    place.write_text(done.stdout[done.stdout.index("//") :].removesuffix("\n"), "utf-8")
+    assert set(wired_events("opencode", load_settings(sandbox.environment))) >= {"SessionStart", "UserPromptSubmit"}
 
 
 def test_a_settings_file_that_is_read_only_gets_the_lines_to_add_by_hand(tmp_path: Path) -> None:

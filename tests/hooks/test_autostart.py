@@ -157,6 +157,10 @@ def test_autostart_can_be_switched_off(sandbox: Sandbox) -> None:
         ("AI_AGENT", "claude-code_2-1-197_harness", True),
         ("CODEX_CI", "1", False),
         ("CODEX_MANAGED_BY_NPM", "1", True),
+        ("GEMINI_CLI", "1", False),
+        ("GEMINI_SESSION_ID", "f3c1", True),
+        ("OPENCODE", "1", False),
+        ("OPENCODE_PID", "4711", True),
     ],
 )
 def test_a_hook_that_an_agent_runs_in_its_shell_starts_nothing(

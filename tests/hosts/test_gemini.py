@@ -17,6 +17,7 @@ from memoryvault.cli.doctor import _other_agents
 from memoryvault.cli.main import main
 from memoryvault.hooks import install as install_module
 from memoryvault.hooks.extension import extension_folder
+from memoryvault.hooks.install import launcher_in
 from memoryvault.hooks.skill import install_skill, remove_skill
 from memoryvault.hooks.wiring import hosts_with_actions, install_for, uninstall_for, wire_actions, wired_events
 from memoryvault.runtime.settings import Settings, load_settings
@@ -274,6 +275,26 @@ def test_a_hook_whose_file_is_gone_succeeds_in_silence_since_the_program_would_r
         command = group["hooks"][0]["command"]
         done = subprocess.run(["bash", "-c", command], input=b"{}", capture_output=True, check=False)
         assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+@pytest.mark.parametrize(
+    ("before", "damaged"),
+    [
+        ("#!/bin/sh", "#!/gone/sh"),
+        ("#!/bin/sh\n", "#!/bin/sh\nif true; then"),
+        ("python=", "python=/bin/false\nunused="),
+        ("python=", "exit 2; python="),
+    ],
+)
+def test_no_damage_of_the_launcher_refuses_a_prompt(settings: Settings, before: str, damaged: str) -> None:
+    """The program takes every code but 0 and 1 for a refusal."""
+    install_for("gemini", settings)
+    launcher = Path(launcher_in(settings.state_root))
+    launcher.write_text(launcher.read_text().replace(before, damaged, 1))
+    hooks = json.loads((extension_folder(settings) / "hooks" / "hooks.json").read_text())["hooks"]
+    command = hooks["BeforeAgent"][0]["hooks"][0]["command"]
+    done = subprocess.run(["bash", "-c", command], input=b"{}", capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (0, b"")
 
 
 def test_without_its_manifest_the_program_loads_nothing_and_doctor_says_so(sandbox: Sandbox) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,9 @@ import pytest
 from memoryvault.cli.main import main
 from memoryvault.hooks import install as install_module
 from memoryvault.hooks import wiring as wiring_module
+from memoryvault.hooks.autostart import is_agents_shell
 from memoryvault.hooks.install import launcher_in
-from memoryvault.hooks.opencode import LOCK
+from memoryvault.hooks.opencode import LOCK, plugin_text
 from memoryvault.hooks.wiring import WIRINGS, install_for, set_plugin_actions, uninstall_for, wired_events
 from memoryvault.runtime.errors import SettingsError
 from memoryvault.runtime.settings import Settings, load_settings
@@ -206,3 +209,22 @@ def test_a_session_is_given_the_same_as_elsewhere_and_recorded_by_its_name_in_th
     database = sandbox.home / ".local" / "share" / "opencode" / "opencode.db"
     assert (marker.host, marker.transcript) == ("opencode", f"{database}#{SESSION}")
     assert len(list(Path(sandbox.state.spool).glob("*.json"))) == 1
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="runs the plugin's code")
+def test_the_plugin_takes_from_the_hook_what_marks_the_agents_shell(tmp_path: Path) -> None:
+    """OpenCode sets OPENCODE for itself, so that hook and agent's shell have it alike; a worker starts only without."""
+    launcher, seen = tmp_path / "hook", tmp_path / "seen"
+    launcher.write_text(f"#!/bin/sh\nenv >>{seen}\n")
+    launcher.chmod(0o700)
+    (tmp_path / "plugin.mjs").write_bytes(plugin_text(str(launcher), actions=False))
+    message = '{ parts: [{ id: "p", sessionID: "s", messageID: "m", type: "text", text: "where is the cocoa?" }] }'
+    script = f"""import plugin from "{tmp_path}/plugin.mjs"
+        const hooks = await plugin({{ client: {{}}, directory: "{tmp_path}" }})
+        await hooks["chat.message"]({{ sessionID: "s" }}, {message})"""
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "OPENCODE": "1", "OPENCODE_PID": "4711"}
+    argv = ["node", "--input-type=module", "-e", script]
+    subprocess.run(argv, env=env, capture_output=True, check=True, timeout=60)
+    variables = {line.partition("=")[0] for line in seen.read_text().splitlines()}
+    assert "OPENCODE_PID" in variables
+    assert not is_agents_shell(dict.fromkeys(variables, ""))

@@ -95,3 +95,11 @@ def test_each_word_of_another_language_is_found_by_itself() -> None:
 )
 def test_what_is_to_be_remembered_stands_without_the_request(said: str, kept: str) -> None:
     assert statement(said) == kept
+
+
+@pytest.mark.parametrize(
+    "sentence", ["Never \ufffd touch the log.", "Never\ufffd touch the log.", "\ufffd Never touch it."]
+)
+def test_what_was_no_character_does_not_hide_a_form(sentence: str) -> None:
+    """A host wrote half of a surrogate pair there, after an emoji was cut."""
+    assert explicit_form(sentence) is not None

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from memoryvault.index.client import EMBED_SECONDS
 from memoryvault.index.drain import DrainReport
 from memoryvault.runtime.settings import Settings, load_settings
 from memoryvault.services.indexing import reconcile_now
@@ -15,7 +17,7 @@ from memoryvault.services.stores import open_index, vault_store
 from memoryvault.tasks.jobs import indexing
 from memoryvault.tasks.jobs.indexing import WantedIndex, WatchedVault, drain_handler
 from memoryvault.tasks.queue.enqueue import open_ledger
-from memoryvault.tasks.queue.job import Handler
+from memoryvault.tasks.queue.job import Handler, RunningJob
 from memoryvault.tasks.queue.worker import Worker, WorkerContext
 from memoryvault.tasks.queue.worklog import Lasting
 from memoryvault.tests.support.forked import ForkedSandbox
@@ -123,3 +125,20 @@ def test_a_drain_that_stops_half_way_asks_for_the_rest_and_one_that_can_do_nothi
     drain_times(settings, drain_handler(settings), 1)
     with open_ledger(settings) as ledger:
         assert len(ledger.list_jobs(["queued"], kind="embed.drain")) == asked
+
+
+def test_a_drain_ends_before_its_deadline_and_asks_for_the_rest(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A batch that runs beyond the deadline would make it a failed attempt, the last of which nobody repeats."""
+
+    def one_batch(settings: Settings, *, should_stop: Callable[[], bool]) -> DrainReport:
+        assert not should_stop()
+        monkeypatch.setattr(RunningJob, "remaining_seconds", lambda job: EMBED_SECONDS)
+        assert should_stop(), "another batch may take as long as is left"
+        return DrainReport(128, 0, 0, 275)
+
+    monkeypatch.setattr(indexing, "drain_now", one_batch)
+    drain_times(settings, drain_handler(settings), 1)
+    with open_ledger(settings) as ledger:
+        assert len(ledger.list_jobs(["queued"], kind="embed.drain")) == 1
