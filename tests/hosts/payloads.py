@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from memoryvault.vault.marker import Marker, marker_path, read_marker
 
@@ -82,13 +79,3 @@ def antigravity_typed(sandbox: Sandbox, *prompts: str) -> Path:
         lines.append({"step_index": len(lines), "source": "MODEL", "type": "PLANNER_RESPONSE", "content": "Done."})
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return path
-
-
-def shared(host: str, pattern: str = "stdin/*.json") -> list[Path]:
-    """Return the shared files of a host; skip the test where there are none."""
-    data = os.environ.get("MEMORYVAULT_DATA")
-    if not data:
-        pytest.skip("MEMORYVAULT_DATA is not set")
-    files = sorted((Path(data).parent / "fixtures" / host).glob(pattern))
-    assert files, "MEMORYVAULT_DATA is set, but the fixtures beside it are missing"
-    return files

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import memoryvault
+from memoryvault.tests.support.shared_data import shared_files
 from memoryvault.vault.marker import marker_path, read_marker
 
 from ..hooks.support import SESSION, Outcome, Sandbox, stub
@@ -23,7 +24,6 @@ from .payloads import (
     copilot_camel,
     marker_of,
     places,
-    shared,
     spooled,
 )
 
@@ -239,7 +239,7 @@ def test_every_known_payload_is_answered_in_the_hosts_shape(
     sandbox: Sandbox, recall_requests: list[Any], host: str
 ) -> None:
     antigravity_typed(sandbox, "When do we ship?")
-    for file in shared(host):
+    for file in shared_files(host, "stdin/*.json"):
         text = file.read_text().replace("/home/dev/my_project.v2", str(sandbox.project))
         payload = json.loads(text.replace("/home/dev", str(sandbox.home)))
         if host == "antigravity":

@@ -22,10 +22,11 @@ from memoryvault.hooks.wiring import hosts_with_actions, install_for, uninstall_
 from memoryvault.runtime.settings import Settings, load_settings
 from memoryvault.services.indexing import reconcile_now
 from memoryvault.sources.transcripts.hosts import host_of, open_transcript
+from memoryvault.tests.support.shared_data import shared_files
 from memoryvault.vault.turn import Origin
 
 from ..hooks.support import SESSION, Sandbox
-from .payloads import RECALLED, gemini, marker_of, places, shared, spooled
+from .payloads import RECALLED, gemini, marker_of, places, spooled
 
 pytestmark = pytest.mark.hurried
 
@@ -334,7 +335,7 @@ def test_guard_wires_them_where_only_gemini_is_used(
 def test_every_real_payload_is_answered_and_nothing_is_said_at_a_turns_end(
     sandbox: Sandbox, recall_requests: list[Any]
 ) -> None:
-    for file in shared("gemini", "cli-0.61/hooks/*.json"):
+    for file in shared_files("gemini", "cli-0.61/hooks/*.json"):
         text = file.read_text().replace("/home/ada/shop", str(sandbox.project)).replace("/home/ada", str(sandbox.home))
         event = json.loads(text)["hook_event_name"]
         done = sandbox.run(event, text.encode(), "--host", "gemini")
@@ -361,10 +362,10 @@ def test_real_chats_say_what_the_real_list_says(tmp_path: Path) -> None:
     }  # fmt: skip
     folder = tmp_path / "shop" / "chats"
     folder.mkdir(parents=True)
-    (listed,) = shared("gemini", "cli-0.61/transcripts/logs.json")
+    (listed,) = shared_files("gemini", "cli-0.61/transcripts/logs.json")
     shutil.copyfile(listed, tmp_path / "shop" / "logs.json")
     said = {}
-    for file in shared("gemini", "cli-0.61/transcripts/*.jsonl"):
+    for file in shared_files("gemini", "cli-0.61/transcripts/*.jsonl"):
         copy = folder / f"session-{file.name}"
         shutil.copyfile(file, copy)
         assert host_of(copy) == "gemini"
