@@ -157,14 +157,14 @@ def at_least_one(text: str) -> int:
     return int(text)
 
 
-def past_time(option: str, text: str) -> datetime:
-    """Parse an age (`2h`) or an ISO time, local if it names no zone; for the value of `option`. Raises UsageError."""
+def past_time(text: str) -> datetime:
+    """Parse an age (`2h`) or an ISO time, local if it names no zone; for the option --since. Raises UsageError."""
     if ago := _AGE.fullmatch(text.strip()):
         return datetime.now(UTC) - timedelta(**{_AGE_UNITS[ago[2]]: int(ago[1])})
     try:
         return datetime.fromisoformat(text.strip()).astimezone()
     except ValueError as error:
-        raise UsageError(f"{option}: {text!r} is not a time: write 90m, 3d, 2026-07-01 or 2026-07-01T10:00") from error
+        raise UsageError(f"--since: {text!r} is not a time: write 90m, 3d, 2026-07-01 or 2026-07-01T10:00") from error
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

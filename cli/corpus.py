@@ -68,7 +68,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     settings = context.settings
     _ = context.store  # Raises if there is no vault.
     root = named_folder(args.root) if args.root is not None else None
-    since = past_time("--since", args.since).timestamp() if args.since else None
+    since = past_time(args.since).timestamp() if args.since else None
     plan = plan_corpus(settings, root=root, since=since, project=args.project, remine=args.reset)
     ending = ending_soon(plan, settings) if root is None else []
     report = _plan_as_json(args, context, plan, ending)

@@ -159,5 +159,5 @@ def _selector(args: argparse.Namespace, undo: Undo) -> Selector:
             note(f"memory: session {session}")
         return Selector(session=session, actor=args.of)
     if args.since is not None:
-        return Selector(since=past_time("--since", args.since), actor=args.of)
+        return Selector(since=past_time(args.since), actor=args.of)
     return Selector(last=True, actor=args.of)

@@ -318,7 +318,7 @@ def _session_start(hook: Hook, call: HookCall, settings: Mapping[str, str], raw:
     except OSError as error:
         refused = _report_unwritable(hook, error)
     if not hook.adapter.ANSWERS:
-        _start_missing(hook, call, settings, worker=True, service=False)
+        _start_missing(hook, call, settings, service=False)
         delete_old_claims(run_folder)
         return refused or "ok"
     if core_words < 0:
@@ -350,7 +350,7 @@ def _session_start(hook: Hook, call: HookCall, settings: Mapping[str, str], raw:
         from .receipt import append_action
 
         append_action(settings["log_file"], call, opening.paths, "", (time.monotonic() - hook.started) * 1000)
-    _start_missing(hook, call, settings, worker=True, service=True)
+    _start_missing(hook, call, settings, service=True)
     delete_old_claims(run_folder)
     return refused or opening.note or "ok"
 
@@ -398,7 +398,7 @@ def _prompt(hook: Hook, call: HookCall, settings: Mapping[str, str], raw: bytes)
     except OSError as error:
         refused = _report_unwritable(hook, error)
     if time.monotonic() < hook.started + START_DEADLINE_SECONDS:
-        _start_missing(hook, call, settings, worker=True, service=answer.service == "absent")
+        _start_missing(hook, call, settings, service=answer.service == "absent")
     return refused or "ok"
 
 
@@ -431,7 +431,7 @@ def _record(hook: Hook, call: HookCall, settings: Mapping[str, str], *, at_once:
         hook.fields["why"] = why
         report(f"memoryvault: the queue cannot be reached, kept in the spool: {why}")
     if delay is None and not wake_worker(settings["wake_socket"]):
-        _start_missing(hook, call, settings, worker=True, service=False)
+        _start_missing(hook, call, settings, service=False)
     return refused or "ok"
 
 
@@ -473,15 +473,16 @@ def _report_unwritable(hook: Hook, error: OSError) -> str:
     return "state not writable"
 
 
-def _start_missing(hook: Hook, call: HookCall, settings: Mapping[str, str], *, worker: bool, service: bool) -> None:
-    """Start the worker or the recall service if it does not run and the settings allow it. Never raises."""
+def _start_missing(hook: Hook, call: HookCall, settings: Mapping[str, str], *, service: bool) -> None:
+    """Start the worker, and with `service` the recall service, if it does not run and the settings allow it. Never
+    raises."""
     if settings["autostart"] != "1" or not settings["python"]:
         return
     from .enqueue import wake_worker
     from .recall_client import is_listening
 
     missing = []
-    if worker and not wake_worker(settings["wake_socket"]):
+    if not wake_worker(settings["wake_socket"]):
         missing.append("worker")
     if service and not is_listening(settings["recall_socket"]):
         missing.append("serve")

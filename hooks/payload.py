@@ -38,14 +38,14 @@ class HookCall:
         """The host's id of this prompt, if it sends one: the same for two installations of a hook."""
 
 
-def read_stdin(limit: int = STDIN_LIMIT_BYTES) -> bytes:
-    """Read all of standard input, at most about `limit` bytes; b'' for a terminal or a closed descriptor."""
+def read_stdin() -> bytes:
+    """Read all of standard input, at most about STDIN_LIMIT_BYTES; b'' for a terminal or a closed descriptor."""
     try:
         if os.isatty(0):
             return b""
         pieces: list[bytes] = []
         size = 0
-        while size < limit:
+        while size < STDIN_LIMIT_BYTES:
             piece = os.read(0, 1 << 16)
             if not piece:
                 break

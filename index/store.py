@@ -241,10 +241,6 @@ class IndexStore:
         )
         return [row[0] for row in self._query(sql, (path,))]
 
-    def orphaned_texts(self) -> list[str]:
-        """Return the texts that an older version left in the index although no chunk has them."""
-        return [row[0] for row in self._query(f"SELECT embed_text FROM passage p WHERE {_HAS_ORPHANED_TEXT}")]
-
     def overwrite_removed(self) -> bool:
         """Remove deleted text from the file's bytes: words that the full-text index only marks as deleted, and the
         write-ahead log.
@@ -252,14 +248,9 @@ class IndexStore:
         Returns False when another process is reading old pages: do it again later.
         """
         with self.transaction():
-            self._connection.execute(f"UPDATE passage AS p SET embed_text = '' WHERE {_HAS_ORPHANED_TEXT}")
             self._connection.execute("INSERT INTO chunk_fts (chunk_fts) VALUES ('optimize')")
         with database.translate_errors(self.path):
             return not self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0][0]
-
-    def vacuum(self) -> None:
-        """Write the file anew: free pages of an older version hold what was deleted from them."""
-        self._query("VACUUM")
 
     def clear(self, *, vectors: bool = False) -> None:
         """Forget every entry; with `vectors`, every vector and model too."""

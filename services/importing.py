@@ -41,7 +41,7 @@ OUT_OF_REACH = (EntryInvalid, PathRefused)
 """Errors of reading one project's folder in the vault: a link that leads elsewhere, or a file that is too large."""
 
 Copies = Mapping[str, Sequence[tuple[str, str]]]
-"""Existing copies by their original: its path, and its device, '' if unknown."""
+"""Existing copies by their original: path and device."""
 Result = Literal["imported", "updated", "unchanged", "removed", "yours", "no project", "refused"]
 
 
@@ -127,7 +127,7 @@ class HostMemory:
                 return ImportOutcome(source, "yours", path)
             before, path = None, self._free_path(file)
         after = self._text(file, path, before)
-        if not cursor and before is not None and not self._is_own_copy(before, after):
+        if not cursor and before not in (None, str(after)):
             return self._leave_alone(file, path, "yours", dry_run)
         if dry_run:
             return ImportOutcome(source, "updated" if before is not None else "imported", path)
@@ -184,9 +184,8 @@ class HostMemory:
         return found
 
     def _adopted(self, file: InstructionFile, copies: Copies) -> str | None:
-        """Return a copy made before state.db was lost, perhaps by a version that did not record the device."""
-        found = {device: path for path, device in copies.get(_origin(file), ())}
-        return found.get(self._device) or found.get("")
+        """Return this device's copy, made before state.db was lost."""
+        return next((path for path, device in copies.get(_origin(file), ()) if device == self._device), None)
 
     def _same_elsewhere(self, file: InstructionFile, copies: Copies) -> str | None:
         """Return another device's identical copy if this device has none."""
@@ -203,10 +202,6 @@ class HostMemory:
             return False
         device = parse_text(path, before).extra.get(DEVICE)
         return device is not None and device != self._device
-
-    def _is_own_copy(self, before: str, after: Scrubbed) -> bool:
-        """Whether it is an unedited copy of this device, also in the format without the device."""
-        return before in (str(after), str(self._store.render_edit(str(after), {DEVICE: None})))
 
     def _free_path(self, file: InstructionFile) -> str:
         folder = f"{PROJECTS}/{file.project}/{FOLDER}"

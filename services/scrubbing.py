@@ -260,9 +260,6 @@ def _index(settings: Settings, changed: bool, kept: Collection[str], apply: bool
     try:
         with open_index(settings) as index:
             known = index.files()
-            orphans = sum((_kinds(text, Policy.SECRETS) for text in index.orphaned_texts()), Counter[str]())
-            if orphans:
-                found.append(Found("index", "texts of notes that are gone", orphans))
             for path in known:
                 kinds: Counter[str] = sum((_kinds(text, Policy.SECRETS) for text in index.texts_of(path)), Counter())
                 if kinds:
@@ -275,7 +272,6 @@ def _index(settings: Settings, changed: bool, kept: Collection[str], apply: bool
             reconcile_now(settings, full=True)
         elif apply:
             with open_index(settings) as index:
-                index.vacuum()  # Freed pages of an older version may hold deleted text.
                 if not index.overwrite_removed():
                     found.append(Found("index", index_db.name, {}, _IN_USE))
         if apply:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import signal
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
 from memoryvault.cli.agent_rights import VARIABLES
 from memoryvault.tasks.queue import supervisor
+from memoryvault.tests.review.support import Bed, make_bed
 from memoryvault.tests.support import forked
+from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.hurry import may_be_hurried, run_hurried, second_tries
 
 # A program that is started in the background of a shell ignores Ctrl-C, and so do its children: they shall not.
@@ -22,6 +25,18 @@ for _name in VARIABLES:
 # Several tests share the cores: a model's threads, one for each, would be busy waiting for one another.
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+@pytest.fixture
+def bed(tmp_path: Path) -> Bed:
+    """An empty vault with its state, for services that are called in this process."""
+    return make_bed(tmp_path)
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path) -> ForkedSandbox:
+    """A home, a vault and a state folder, for commands that run as processes."""
+    return ForkedSandbox(tmp_path)
 
 
 @pytest.fixture

@@ -443,12 +443,12 @@ class VaultStore:
                     removed += _removed_if_old(os.path.join(folder, name), limit)
         return removed
 
-    def clean_temporaries_beside(self, path: Path, older_than_seconds: float = STALE_TEMPORARY_SECONDS) -> int:
+    def clean_temporaries_beside(self, path: Path) -> int:
         """Delete what killed writers of one file outside left in its folder; return the number.
 
         Nothing else there is touched: only plain files with the whole name that this program gives.
         """
-        limit = time.time() - older_than_seconds
+        limit = time.time() - STALE_TEMPORARY_SECONDS
         folder = os.path.dirname(os.path.realpath(path))
         try:
             with os.scandir(folder) as children:

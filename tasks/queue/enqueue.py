@@ -16,11 +16,15 @@ COMMAND_PATIENCE_SECONDS = 2.0
 """How long a command waits for the queue. Its changes of files do not depend on it."""
 
 
-def open_ledger(settings: Settings, *, busy_seconds: float = COMMAND_PATIENCE_SECONDS) -> Ledger:
+def open_ledger(settings: Settings) -> Ledger:
     """Return the ledger of this vault, whose commits wake the worker. Raises QueueUnavailable, SchemaTooNew."""
     state = settings.state
     ensure_state(state)
-    return Ledger(state.queue_db, busy_seconds=busy_seconds, wakeup=lambda: wake_worker(state.wake_socket, __version__))
+    return Ledger(
+        state.queue_db,
+        busy_seconds=COMMAND_PATIENCE_SECONDS,
+        wakeup=lambda: wake_worker(state.wake_socket, __version__),
+    )
 
 
 def enqueue(settings: Settings, kind: str, args: Mapping[str, Json] | None = None, *, unique_key: str) -> int:

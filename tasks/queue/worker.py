@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
-from datetime import tzinfo
 from pathlib import Path
 from typing import Protocol
 
@@ -76,8 +75,6 @@ class WorkerContext:
     """Quiet period of a session whose job is recreated from its marker."""
     policies: Mapping[str, KindPolicy] = field(default_factory=lambda: POLICIES)
     schedules: Sequence[Schedule] = SCHEDULES
-    tz: tzinfo | None = None
-    """None: the machine's time zone."""
     enabled: bool = True
     """While it returns False, every job waits, as under a STOP file."""
     is_outdated: Callable[[], bool] = lambda: False
@@ -295,7 +292,6 @@ class Worker:
             scheduler=Scheduler(
                 ledger,
                 kinds=self._handlers.keys(),
-                tz=context.tz,
                 schedules=context.schedules,
             ),
             reconciler=Reconciler(ledger, lambda: [job.claim.owner for job in executor.running()]),

@@ -15,7 +15,6 @@ from memoryvault.cli.agent_rights import VARIABLES, Does, what_it_does
 from memoryvault.cli.context import Context
 from memoryvault.cli.main import COMMANDS, build_parser, main
 
-from ..review.conftest import bed as bed
 from ..review.support import CHOICE, RULE, Bed
 
 REPORT = 'Traceback (most recent call last):\n  File "/a/db.py", line 8, in connect\nOSError: the disk is away\n'

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from memoryvault.tests.review.support import Bed, make_bed
+from memoryvault.tests.review.support import Bed
 
 from .support import Front
 
@@ -14,11 +13,6 @@ if TYPE_CHECKING:  # the quick tests do without a browser
     from playwright.sync_api import Browser
 
     from .browser import ConsoleProcess, Windows
-
-
-@pytest.fixture
-def bed(tmp_path: Path) -> Bed:
-    return make_bed(tmp_path)
 
 
 @pytest.fixture

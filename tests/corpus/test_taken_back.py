@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.services.tombstones import NOTE
+from memoryvault.tests.support.shared_data import shared_data
 
 from .sessions import RULE, grow, old_session, pause_upkeep
 
@@ -25,11 +25,9 @@ def made_up_sessions(folder: Path) -> list[Path]:
 
 
 def real_sessions(folder: Path) -> list[Path]:
-    data = os.environ.get("MEMORYVAULT_DATA")
-    if not data:
-        pytest.skip("MEMORYVAULT_DATA names no folder of real sessions")
+    sessions = shared_data("sessions")
     folder.mkdir(parents=True)
-    return [Path(shutil.copy(path, folder)) for path in sorted(Path(data, "sessions").glob("*.jsonl"))]
+    return [Path(shutil.copy(path, folder)) for path in sorted(sessions.glob("*.jsonl"))]
 
 
 def backfill(sandbox: Sandbox) -> None:

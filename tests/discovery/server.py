@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler
 
-from memoryvault.tests.support.loopback_http import LoopbackServer
+from memoryvault.tests.support.loopback_http import LoopbackServer, QuietHandler
 
 Write = Callable[[bytes], object]
 
@@ -46,10 +45,7 @@ class Site:
 def serving() -> Iterator[Site]:
     """Serve until the block ends."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
+    class Handler(QuietHandler):
         def do_GET(self) -> None:
             site.asked.append((self.path, {name.lower(): value for name, value in self.headers.items()}))
             reply = site.pages.get(self.path) or site.pages.get(self.path.split("?")[0]) or Reply(b"", 404)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 import tarfile
 import time
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 
 from memoryvault.pipelines.discovery import MOST_KNOWN, novelty
 from memoryvault.sources.discovery.feeds import FeedInvalid, feed_items
 from memoryvault.sources.discovery.source_item import SourceItem
+from memoryvault.tests.support.shared_data import shared_data
 
 BASE = "https://b.org/blog/feed"
 
@@ -183,10 +182,7 @@ def test_no_feed_takes_more_than_seconds(body: bytes) -> None:
 
 @pytest.mark.slow
 def test_real_feeds_are_read() -> None:
-    data = os.environ.get("MEMORYVAULT_DATA")
-    if not data:
-        pytest.skip("MEMORYVAULT_DATA does not name the folder with the data sets")
-    with tarfile.open(Path(data) / "feeds" / "feeds.tar.gz") as archive:
+    with tarfile.open(shared_data("feeds/feeds.tar.gz")) as archive:
         feeds = [member for member in archive.getmembers() if member.isfile() and not member.name.endswith("LICENSE")]
         assert feeds
         for member in feeds:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from ..support.loopback_http import LoopbackServer
+from ..support.loopback_http import LoopbackServer, QuietHandler
 
 
 @dataclass(frozen=True)
@@ -105,25 +105,18 @@ def _columns(times: list[float], width: int) -> str:
 
 
 def _handler(listener: HookListener) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         protocol_version = "HTTP/1.1"
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Silent."""
 
         def do_POST(self) -> None:
             raw = self._body()
             if self.path.endswith("/v1/logs"):
                 listener.receive(json.loads(raw))
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", "2")
-            self.end_headers()
-            self.wfile.write(b"{}")
+            self.send("application/json", "{}")
 
         def _body(self) -> bytes:
             if self.headers.get("Transfer-Encoding", "").lower() != "chunked":
-                return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                return self.body()
             parts = []
             while size := int(self.rfile.readline().split(b";")[0], 16):
                 parts.append(self.rfile.read(size))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-from pathlib import Path
 
 import pytest
+
+from memoryvault.tests.support.shared_data import shared_files
 
 from .support import Sandbox
 
@@ -15,19 +15,8 @@ pytestmark = pytest.mark.hurried
 REGISTERED = ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd", "PreCompact", "Notification")
 
 
-@pytest.fixture
-def payloads() -> list[Path]:
-    """The shared payload files; skips where there are none."""
-    data = os.environ.get("MEMORYVAULT_DATA")
-    if not data:
-        pytest.skip("MEMORYVAULT_DATA is not set")
-    files = sorted((Path(data).parent / "fixtures" / "claude" / "stdin").glob("*.json"))
-    assert files, "MEMORYVAULT_DATA is set, but the fixtures beside it are missing"
-    return files
-
-
-def test_every_known_payload_is_taken(sandbox: Sandbox, payloads: list[Path]) -> None:
-    for file in payloads:
+def test_every_known_payload_is_taken(sandbox: Sandbox) -> None:
+    for file in shared_files("claude", "stdin/*.json"):
         payload = json.loads(file.read_text())
         payload["cwd"] = str(sandbox.project)
         payload["transcript_path"] = str(payload["transcript_path"]).replace("/home/dev", str(sandbox.home))

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pytest
+from memoryvault.vault.marker import Marker, marker_path, read_marker
 
 from ..hooks.support import SESSION, Sandbox
 
 Payload = dict[str, Any]
+RECALLED = "Ship new versions on Tuesday mornings only."
+"""The text of the entry that the service of `recall_requests` recalls."""
 
 
 def places(sandbox: Sandbox) -> Mapping[str, Path]:
@@ -25,6 +26,18 @@ def places(sandbox: Sandbox) -> Mapping[str, Path]:
         / "transcript.jsonl",
         "gemini": home / ".gemini" / "tmp" / "shop" / "chats" / f"session-2026-03-01T10-00-{SESSION[:8]}.jsonl",
     }  # fmt: skip
+
+
+def marker_of(sandbox: Sandbox) -> Marker:
+    """The marker of this session, which a hook has written."""
+    marker = read_marker(marker_path(sandbox.state.markers, SESSION))
+    assert marker is not None
+    return marker
+
+
+def spooled(sandbox: Sandbox) -> int:
+    """How many jobs hooks have asked for."""
+    return len(list(Path(sandbox.state.spool).glob("*.json")))
 
 
 def codex(sandbox: Sandbox, event: str, **fields: object) -> Payload:
@@ -66,13 +79,3 @@ def antigravity_typed(sandbox: Sandbox, *prompts: str) -> Path:
         lines.append({"step_index": len(lines), "source": "MODEL", "type": "PLANNER_RESPONSE", "content": "Done."})
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return path
-
-
-def shared(host: str) -> list[Path]:
-    """The shared payload files of a host; skips where there are none."""
-    data = os.environ.get("MEMORYVAULT_DATA")
-    if not data:
-        pytest.skip("MEMORYVAULT_DATA is not set")
-    files = sorted((Path(data).parent / "fixtures" / host / "stdin").glob("*.json"))
-    assert files, "MEMORYVAULT_DATA is set, but the fixtures beside it are missing"
-    return files

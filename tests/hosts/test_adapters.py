@@ -11,28 +11,23 @@ from typing import Any
 import pytest
 
 import memoryvault
-from memoryvault.vault.marker import Marker, marker_path, read_marker
+from memoryvault.tests.support.shared_data import shared_files
+from memoryvault.vault.marker import marker_path, read_marker
 
-from ..hooks.support import SESSION, Outcome, Sandbox, answer_with, recall_service, stub
-from .payloads import antigravity, antigravity_typed, codex, copilot, copilot_camel, places, shared
+from ..hooks.support import SESSION, Outcome, Sandbox, stub
+from .payloads import (
+    RECALLED,
+    antigravity,
+    antigravity_typed,
+    codex,
+    copilot,
+    copilot_camel,
+    marker_of,
+    places,
+    spooled,
+)
 
 pytestmark = pytest.mark.hurried
-
-WORDS = "Ship new versions on Tuesday mornings only."
-
-
-@pytest.fixture
-def told(sandbox: Sandbox) -> Any:
-    """A vault with an always-load entry, and a service that recalls one entry for whatever it is asked."""
-    sandbox.state.ensure()
-    sandbox.entry("personal-private/_always-load/plain.md", "Answer in plain language.", always_load="true")
-    sandbox.entry("personal-private/workflow/ship.md", WORDS, kind="workflow")
-    hit = {"path": "personal-private/workflow/ship.md", "slug": "ship", "score": 1.0}
-    answer = answer_with(
-        block=f"# MemoryVault\n\n{WORDS}", status="Loaded 1 relevant entries: ship", paths=[hit["path"]], hits=[hit]
-    )
-    with recall_service(sandbox.state.recall_socket, answer) as requests:
-        yield requests
 
 
 def context_of(done: Outcome, event: str) -> str:
@@ -53,22 +48,12 @@ def injected_of(done: Outcome) -> str:
     return "\n".join(step["ephemeralMessage"] for step in steps)
 
 
-def marker_of(sandbox: Sandbox) -> Marker:
-    marker = read_marker(marker_path(sandbox.state.markers, SESSION))
-    assert marker is not None
-    return marker
-
-
-def spooled(sandbox: Sandbox) -> int:
-    return len(list(Path(sandbox.state.spool).glob("*.json")))
-
-
-def test_codex_is_given_context_in_json(sandbox: Sandbox, told: Any) -> None:
+def test_codex_is_given_context_in_json(sandbox: Sandbox, recall_requests: list[Any]) -> None:
     start = sandbox.run("SessionStart", codex(sandbox, "SessionStart", source="startup"), "--host", "codex")
     assert "plain language" in context_of(start, "SessionStart")
     asked = codex(sandbox, "UserPromptSubmit", prompt="when do we ship?", transcript_path=None)
     prompt = sandbox.run("UserPromptSubmit", asked, "--host", "codex")
-    assert WORDS in context_of(prompt, "UserPromptSubmit")
+    assert RECALLED in context_of(prompt, "UserPromptSubmit")
     stop = sandbox.run("Stop", codex(sandbox, "Stop", stop_hook_active=False), "--host", "codex")
     assert stop.stdout == ""
     assert (marker_of(sandbox).host, marker_of(sandbox).transcript) == ("codex", str(places(sandbox)["codex"]))
@@ -85,20 +70,20 @@ def test_a_codex_session_without_a_transcript_waits_for_an_event_that_names_one(
     assert marker_of(sandbox).host == "codex"
 
 
-def test_the_same_turn_of_codex_is_answered_once(sandbox: Sandbox, told: Any) -> None:
+def test_the_same_turn_of_codex_is_answered_once(sandbox: Sandbox, recall_requests: list[Any]) -> None:
     asked = codex(sandbox, "UserPromptSubmit", prompt="when do we ship?")
     first = sandbox.run("UserPromptSubmit", asked, "--host", "codex")
     assert first.stdout
     assert sandbox.run("UserPromptSubmit", asked, "--host", "codex").stdout == ""
 
 
-def test_copilot_is_only_recorded(sandbox: Sandbox, told: list[Any]) -> None:
+def test_copilot_is_only_recorded(sandbox: Sandbox, recall_requests: list[Any]) -> None:
     start = copilot(sandbox, "SessionStart", source="new", initial_prompt="when do we ship?")
     prompt = copilot(sandbox, "UserPromptSubmit", prompt="when do we ship?")
     for event, payload in (("SessionStart", start), ("UserPromptSubmit", prompt), ("Stop", copilot(sandbox, "Stop"))):
         done = sandbox.run(event, payload, "--host", "copilot")
         assert (done.returncode, done.stdout) == (0, "")
-    assert told == [], "nobody reads an answer, so nothing is asked"
+    assert recall_requests == [], "nobody reads an answer, so nothing is asked"
     marker = marker_of(sandbox)
     assert (marker.host, marker.source, marker.transcript) == ("copilot", "startup", str(places(sandbox)["copilot"]))
     assert spooled(sandbox) == 1
@@ -113,23 +98,27 @@ def test_the_other_spelling_of_copilot_is_read_as_well(sandbox: Sandbox) -> None
 
 @pytest.mark.slow
 @pytest.mark.alone
-def test_antigravity_gets_opening_and_answer_with_its_first_call_of_the_model(sandbox: Sandbox, told: Any) -> None:
+def test_antigravity_gets_opening_and_answer_with_its_first_call_of_the_model(
+    sandbox: Sandbox, recall_requests: list[Any]
+) -> None:
     antigravity_typed(sandbox, "When do we ship?")
     first = antigravity(sandbox, invocationNum=0, initialNumSteps=1)
     done = sandbox.run("PreInvocation", first, "--host", "antigravity")
     assert "plain language" in injected_of(done)
-    assert WORDS in injected_of(done)
-    assert told[-1]["text"] == "When do we ship?"
+    assert RECALLED in injected_of(done)
+    assert recall_requests[-1]["text"] == "When do we ship?"
     assert (marker_of(sandbox).host, marker_of(sandbox).cwd) == ("antigravity", str(sandbox.project))
 
 
-def test_antigravity_is_answered_once_a_turn_and_recorded_when_it_is_idle(sandbox: Sandbox, told: Any) -> None:
+def test_antigravity_is_answered_once_a_turn_and_recorded_when_it_is_idle(
+    sandbox: Sandbox, recall_requests: list[Any]
+) -> None:
     antigravity_typed(sandbox, "Hello.")
     sandbox.run("PreInvocation", antigravity(sandbox, invocationNum=0, initialNumSteps=1), "--host", "antigravity")
     antigravity_typed(sandbox, "Hello.", "When do we ship?")
     later = sandbox.run("PreInvocation", antigravity(sandbox, invocationNum=0, initialNumSteps=12), "--host",
                         "antigravity")  # fmt: skip
-    assert WORDS in injected_of(later)
+    assert RECALLED in injected_of(later)
     assert "plain language" not in injected_of(later)
     mid_turn = antigravity(sandbox, invocationNum=3, initialNumSteps=12)
     assert injected_of(sandbox.run("PreInvocation", mid_turn, "--host", "antigravity")) == ""
@@ -142,7 +131,7 @@ def test_antigravity_is_answered_once_a_turn_and_recorded_when_it_is_idle(sandbo
 
 
 def test_antigravity_gets_the_opening_with_a_later_call_where_none_was_in_time_for_it(
-    sandbox: Sandbox, told: Any
+    sandbox: Sandbox, recall_requests: list[Any]
 ) -> None:
     antigravity_typed(sandbox, "When do we ship?")
     place = str(Path(memoryvault.__file__ or "").resolve().parents[1])
@@ -153,11 +142,13 @@ def test_antigravity_gets_the_opening_with_a_later_call_where_none_was_in_time_f
     calls = [antigravity(sandbox, invocationNum=number, initialNumSteps=1) for number in (1, 2)]
     second, third = (injected_of(sandbox.run("PreInvocation", call, "--host", "antigravity")) for call in calls)
     assert "plain language" in second
-    assert WORDS not in second, "the prompt's own call is over"
+    assert RECALLED not in second, "the prompt's own call is over"
     assert third == ""
 
 
-def test_antigravity_gets_the_opening_with_a_later_call_where_the_vault_was_away(sandbox: Sandbox, told: Any) -> None:
+def test_antigravity_gets_the_opening_with_a_later_call_where_the_vault_was_away(
+    sandbox: Sandbox, recall_requests: list[Any]
+) -> None:
     away = sandbox.vault.rename(sandbox.vault.with_name("away"))
     first = antigravity(sandbox, invocationNum=0, initialNumSteps=1)
     assert injected_of(sandbox.run("PreInvocation", first, "--host", "antigravity")) == ""
@@ -186,7 +177,9 @@ client.main(sys.argv[1:])
 @pytest.mark.slow
 @pytest.mark.alone
 @pytest.mark.parametrize("steps", [1, 12])
-def test_antigravity_gets_its_object_also_when_the_time_is_up(sandbox: Sandbox, told: Any, steps: int) -> None:
+def test_antigravity_gets_its_object_also_when_the_time_is_up(
+    sandbox: Sandbox, recall_requests: list[Any], steps: int
+) -> None:
     place = str(Path(memoryvault.__file__ or "").resolve().parents[1])
     payload = antigravity(sandbox, invocationNum=0, initialNumSteps=steps)
     python = (sys.executable, "-c", CAUGHT, place)
@@ -242,9 +235,11 @@ def test_an_unknown_host_fails_no_turn(sandbox: Sandbox) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("host", ["codex", "copilot", "antigravity"])
-def test_every_known_payload_is_answered_in_the_hosts_shape(sandbox: Sandbox, told: Any, host: str) -> None:
+def test_every_known_payload_is_answered_in_the_hosts_shape(
+    sandbox: Sandbox, recall_requests: list[Any], host: str
+) -> None:
     antigravity_typed(sandbox, "When do we ship?")
-    for file in shared(host):
+    for file in shared_files(host, "stdin/*.json"):
         text = file.read_text().replace("/home/dev/my_project.v2", str(sandbox.project))
         payload = json.loads(text.replace("/home/dev", str(sandbox.home)))
         if host == "antigravity":

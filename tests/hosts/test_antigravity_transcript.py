@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
 
 from memoryvault.sources.transcripts.hosts import HOSTS, host_of, open_transcript
+from memoryvault.tests.support.shared_data import shared_files
 from memoryvault.vault.turn import Origin, Role
 
 RECORDS: tuple[dict[str, object], ...] = (
@@ -52,10 +52,7 @@ def test_it_is_known_by_its_records_and_found_in_its_place(transcript: Path) -> 
 
 
 def test_the_shared_sample_is_read() -> None:
-    data = os.environ.get("MEMORYVAULT_DATA")
-    if not data:
-        pytest.skip("MEMORYVAULT_DATA is not set")
-    reader = open_transcript(Path(data).parent / "fixtures" / "antigravity" / "transcript.sample.jsonl")
+    reader = open_transcript(shared_files("antigravity", "transcript.sample.jsonl")[0])
     turns = list(reader)
     assert (reader.host, reader.report.bad_lines) == ("antigravity", 0)
     assert len([turn for turn in turns if turn.role is Role.USER]) == 1

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from memoryvault.hooks.client import BUDGET_OTHERS_SECONDS, BUDGET_SECONDS, RECORDING_END_SECONDS
+from memoryvault.tests.support.shared_data import shared_files
 
 from ..hooks.support import Sandbox, answer_with, recall_service
-from .payloads import antigravity, antigravity_typed, codex, copilot, copilot_camel, places, shared
+from .payloads import antigravity, antigravity_typed, codex, copilot, copilot_camel, places
 
 pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
@@ -66,7 +67,7 @@ def own_payloads(sandbox: Sandbox, host: str) -> Iterator[Call]:
 
 def shared_payloads(sandbox: Sandbox, host: str) -> Iterator[Call]:
     """Those of the shared fixtures, moved into the sandbox; skips where there are none."""
-    for file in shared(host):
+    for file in shared_files(host, "stdin/*.json"):
         text = file.read_text().replace("/home/dev/my_project.v2", str(sandbox.project))
         payload = json.loads(text.replace("/home/dev", str(sandbox.home)))
         if host == "antigravity":

@@ -23,15 +23,14 @@ from memoryvault.hooks.wiring import hosts_with_actions, install_for, uninstall_
 from memoryvault.runtime.settings import Settings, load_settings
 from memoryvault.services.indexing import reconcile_now
 from memoryvault.sources.transcripts.hosts import host_of, open_transcript
-from memoryvault.vault.marker import Marker, marker_path, read_marker
+from memoryvault.tests.support.shared_data import shared_files
 from memoryvault.vault.turn import Origin
 
-from ..hooks.support import SESSION, Sandbox, answer_with, recall_service
-from .payloads import gemini, places
+from ..hooks.support import SESSION, Sandbox
+from .payloads import RECALLED, gemini, marker_of, places, spooled
 
 pytestmark = pytest.mark.hurried
 
-WORDS = "Ship new versions on Tuesday mornings only."
 ALWAYS = "plain language"
 PUSH = {"command": "git push origin main", "description": "push"}
 REFUSES = "Never push to main."
@@ -41,20 +40,6 @@ REFUSES = "Never push to main."
 def settings(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> Settings:
     monkeypatch.setattr(install_module, "precompile", lambda: None)
     return load_settings(sandbox.env)
-
-
-@pytest.fixture
-def told(sandbox: Sandbox) -> Any:
-    """A vault with an always-load entry, and a service that recalls one entry for whatever it is asked."""
-    sandbox.state.ensure()
-    sandbox.entry("personal-private/_always-load/plain.md", f"Answer in {ALWAYS}.", always_load="true")
-    sandbox.entry("personal-private/workflow/ship.md", WORDS, kind="workflow")
-    hit = {"path": "personal-private/workflow/ship.md", "slug": "ship", "score": 1.0}
-    answer = answer_with(
-        block=f"# MemoryVault\n\n{WORDS}", status="Loaded 1 relevant entries: ship", paths=[hit["path"]], hits=[hit]
-    )
-    with recall_service(sandbox.state.recall_socket, answer) as requests:
-        yield requests
 
 
 def run(sandbox: Sandbox, event: str, **fields: object) -> dict[str, Any]:
@@ -73,39 +58,35 @@ def said(sandbox: Sandbox, event: str, **fields: object) -> str:
     return str(output.get("additionalContext", ""))
 
 
-def marker(sandbox: Sandbox) -> Marker:
-    found = read_marker(marker_path(sandbox.state.markers, SESSION))
-    assert found is not None
-    return found
-
-
-def spooled(sandbox: Sandbox) -> int:
-    return len(list(Path(sandbox.state.spool).glob("*.json")))
-
-
 # Events
 
 
-def test_start_and_prompt_bring_context_and_the_session_is_recorded(sandbox: Sandbox, told: list[Any]) -> None:
+def test_start_and_prompt_bring_context_and_the_session_is_recorded(
+    sandbox: Sandbox, recall_requests: list[Any]
+) -> None:
     assert ALWAYS in said(sandbox, "SessionStart", source="startup")
     asked = said(sandbox, "BeforeAgent", prompt="when do we ship?")
-    assert WORDS in asked
+    assert RECALLED in asked
     assert ALWAYS not in asked
-    assert (marker(sandbox).host, marker(sandbox).transcript) == ("gemini", str(places(sandbox)["gemini"]))
-    assert marker(sandbox).cwd == str(sandbox.project)
+    assert (marker_of(sandbox).host, marker_of(sandbox).transcript) == ("gemini", str(places(sandbox)["gemini"]))
+    assert marker_of(sandbox).cwd == str(sandbox.project)
 
 
 @pytest.mark.slow
 @pytest.mark.alone
-def test_after_clear_the_next_prompt_brings_what_a_session_starts_with(sandbox: Sandbox, told: list[Any]) -> None:
+def test_after_clear_the_next_prompt_brings_what_a_session_starts_with(
+    sandbox: Sandbox, recall_requests: list[Any]
+) -> None:
     assert said(sandbox, "SessionStart", source="clear") == "", "the host would lose it"
     first = said(sandbox, "BeforeAgent", prompt="when do we ship?")
     assert ALWAYS in first
-    assert WORDS in first
+    assert RECALLED in first
     assert ALWAYS not in said(sandbox, "BeforeAgent", prompt="and then?", timestamp="2026-03-01T10:05:00.000Z")
 
 
-def test_a_turns_end_says_nothing_since_the_host_would_go_on_with_it(sandbox: Sandbox, told: list[Any]) -> None:
+def test_a_turns_end_says_nothing_since_the_host_would_go_on_with_it(
+    sandbox: Sandbox, recall_requests: list[Any]
+) -> None:
     for again in (False, True):
         answer = run(sandbox, "AfterAgent", prompt="x", prompt_response="Noted.", stop_hook_active=again)
         assert answer == {}
@@ -113,17 +94,17 @@ def test_a_turns_end_says_nothing_since_the_host_would_go_on_with_it(sandbox: Sa
 
 
 def test_a_session_that_is_gone_on_with_is_recorded_by_the_chat_that_it_is_written_to(
-    sandbox: Sandbox, told: list[Any]
+    sandbox: Sandbox, recall_requests: list[Any]
 ) -> None:
     """At its start the host names a chat of the present minute, into which nothing goes."""
     unused = places(sandbox)["gemini"].with_name(f"session-2026-03-01T11-30-{SESSION[:8]}.jsonl")
     assert ALWAYS in said(sandbox, "SessionStart", source="resume", transcript_path=str(unused))
     run(sandbox, "SessionEnd", reason="exit", transcript_path=str(unused))
     said(sandbox, "BeforeAgent", prompt="when do we ship?")
-    assert marker(sandbox).transcript == str(places(sandbox)["gemini"])
+    assert marker_of(sandbox).transcript == str(places(sandbox)["gemini"])
 
 
-def test_an_end_that_is_told_twice_is_no_failure(sandbox: Sandbox, told: list[Any]) -> None:
+def test_an_end_that_is_told_twice_is_no_failure(sandbox: Sandbox, recall_requests: list[Any]) -> None:
     run(sandbox, "SessionStart", source="startup")
     for _ in range(2):
         assert run(sandbox, "SessionEnd", reason="exit") == {}
@@ -137,10 +118,10 @@ def test_an_end_that_is_told_twice_is_no_failure(sandbox: Sandbox, told: list[An
         "when do we ship?\n--- Content from referenced files ---\nContent from @a.txt:\nship it\n--- End",
     ],
 )
-def test_a_question_is_what_was_typed(sandbox: Sandbox, told: list[Any], prompt: str) -> None:
+def test_a_question_is_what_was_typed(sandbox: Sandbox, recall_requests: list[Any], prompt: str) -> None:
     said(sandbox, "SessionStart", source="startup")
     said(sandbox, "BeforeAgent", prompt=prompt)
-    assert told[-1]["text"] == "when do we ship?"
+    assert recall_requests[-1]["text"] == "when do we ship?"
 
 
 def test_a_transcript_outside_of_its_own_folder_is_refused(sandbox: Sandbox) -> None:
@@ -371,18 +352,11 @@ def test_guard_wires_them_where_only_gemini_is_used(
 # Real payloads and chats, where they are at hand
 
 
-def real(pattern: str) -> list[Path]:
-    data = os.environ.get("MEMORYVAULT_DATA")
-    if not data:
-        pytest.skip("MEMORYVAULT_DATA is not set")
-    files = sorted((Path(data).parent / "fixtures" / "gemini").glob(pattern))
-    assert files, "MEMORYVAULT_DATA is set, but the fixtures beside it are missing"
-    return files
-
-
 @pytest.mark.slow
-def test_every_real_payload_is_answered_and_nothing_is_said_at_a_turns_end(sandbox: Sandbox, told: list[Any]) -> None:
-    for file in real("cli-0.61/hooks/*.json"):
+def test_every_real_payload_is_answered_and_nothing_is_said_at_a_turns_end(
+    sandbox: Sandbox, recall_requests: list[Any]
+) -> None:
+    for file in shared_files("gemini", "cli-0.61/hooks/*.json"):
         text = file.read_text().replace("/home/ada/shop", str(sandbox.project)).replace("/home/ada", str(sandbox.home))
         event = json.loads(text)["hook_event_name"]
         done = sandbox.run(event, text.encode(), "--host", "gemini")
@@ -409,10 +383,10 @@ def test_real_chats_say_what_the_real_list_says(tmp_path: Path) -> None:
     }  # fmt: skip
     folder = tmp_path / "shop" / "chats"
     folder.mkdir(parents=True)
-    (listed,) = real("cli-0.61/transcripts/logs.json")
+    (listed,) = shared_files("gemini", "cli-0.61/transcripts/logs.json")
     shutil.copyfile(listed, tmp_path / "shop" / "logs.json")
     said = {}
-    for file in real("cli-0.61/transcripts/*.jsonl"):
+    for file in shared_files("gemini", "cli-0.61/transcripts/*.jsonl"):
         copy = folder / f"session-{file.name}"
         shutil.copyfile(file, copy)
         assert host_of(copy) == "gemini"

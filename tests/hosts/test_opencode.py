@@ -24,11 +24,10 @@ from memoryvault.runtime.settings import Settings, load_settings
 from memoryvault.services.indexing import reconcile_now
 from memoryvault.vault.marker import marker_path, read_marker
 
-from ..hooks.support import SESSION, Sandbox, answer_with, recall_service
+from ..hooks.support import SESSION, Sandbox
+from .payloads import RECALLED
 
 pytestmark = pytest.mark.hurried
-
-WORDS = "Ship new versions on Tuesday mornings only."
 
 
 @pytest.fixture
@@ -161,19 +160,6 @@ def test_guard_wires_tool_calls_into_the_agent_that_is_there(
     assert "const ACTIONS = false" in plugin.read_text()
 
 
-@pytest.fixture
-def told(sandbox: Sandbox) -> Any:
-    sandbox.state.ensure()
-    sandbox.entry("personal-private/_always-load/plain.md", "Answer in plain language.", always_load="true")
-    sandbox.entry("personal-private/workflow/ship.md", WORDS, kind="workflow")
-    hit = {"path": "personal-private/workflow/ship.md", "slug": "ship", "score": 1.0}
-    answer = answer_with(
-        block=f"# MemoryVault\n\n{WORDS}", status="Loaded 1 relevant entries: ship", paths=[hit["path"]], hits=[hit]
-    )
-    with recall_service(sandbox.state.recall_socket, answer) as requests:
-        yield requests
-
-
 def payload(sandbox: Sandbox, **fields: object) -> dict[str, Any]:
     return {"session_id": SESSION, "cwd": str(sandbox.project), **fields}
 
@@ -194,13 +180,13 @@ def test_a_rule_about_a_file_stops_a_patch_to_several_files(sandbox: Sandbox) ->
 
 
 def test_a_session_is_given_the_same_as_elsewhere_and_recorded_by_its_name_in_the_database(
-    sandbox: Sandbox, told: Any
+    sandbox: Sandbox, recall_requests: list[Any]
 ) -> None:
     host = ("--host", "opencode")
     start = sandbox.run("SessionStart", payload(sandbox, source="startup"), *host)
     assert "plain language" in start.stdout
     prompt = sandbox.run("UserPromptSubmit", payload(sandbox, prompt="when do we ship?", prompt_id="msg_1"), *host)
-    assert WORDS in prompt.stdout
+    assert RECALLED in prompt.stdout
     child = payload(sandbox, prompt="look around", agent_id="ses_child")
     assert sandbox.run("UserPromptSubmit", child, *host).stdout == "", "a sub-agent's prompt is nobody's words"
     assert sandbox.run("Stop", payload(sandbox), *host).stdout == ""

@@ -23,6 +23,7 @@ from memoryvault.services.ideas.archive import put_away
 from memoryvault.services.ideas.incubator import refresh_list
 from memoryvault.services.ideas.ledger import find_idea, promote
 from memoryvault.tests.support import forked
+from memoryvault.tests.support.shared_data import shared_data
 
 from ..review.support import Bed, make_bed
 from .support import IDEA, INCUBATOR, ideas_file, old_idea, outside, write_down
@@ -43,10 +44,7 @@ DEPARTURES = {
 @pytest.fixture(scope="module")
 def cases() -> Mapping[str, Any]:
     """The shared cases; skips where there are none."""
-    data = os.environ.get("MEMORYVAULT_DATA")
-    if not data:
-        pytest.skip("MEMORYVAULT_DATA is not set")
-    file = Path(data).parent / "cases" / "ideas.json"
+    file = shared_data("").parent / "cases" / "ideas.json"
     assert file.exists(), "MEMORYVAULT_DATA is set, but the cases beside it are missing"
     found: Mapping[str, Any] = json.loads(file.read_text("utf-8"))
     return found

@@ -28,11 +28,6 @@ LIST = "personal-private/_review/ideas-nobody-came-back-to.md"
 APPLY_SECONDS = 10.0
 
 
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Sandbox:
-    return ForkedSandbox(tmp_path)
-
-
 def ask(sandbox: Sandbox, *arguments: str) -> Any:
     return json.loads(sandbox.memory(*arguments, "--json"))
 

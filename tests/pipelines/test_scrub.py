@@ -1,10 +1,8 @@
 from __future__ import annotations
 
-import os
 import random
 import string
 from functools import partial
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -13,6 +11,7 @@ from hypothesis import strategies as st
 from memoryvault.bench.scrub import NOTHING, load, score
 from memoryvault.pipelines.scrub import Policy, findings, scrub
 from memoryvault.tests.support.growth import assert_linear, best_processor_seconds
+from memoryvault.tests.support.shared_data import shared_data
 from memoryvault.vault.scrubbed import Scrubbed
 
 # Tokens are put together here, so that no scanner takes this file for a leak.
@@ -380,21 +379,15 @@ def test_a_megabyte_is_scrubbed_in_seconds() -> None:
 
 
 def test_recall_and_false_positives_on_the_development_strings() -> None:
-    data = os.environ.get("MEMORYVAULT_DATA")
-    if not data:
-        pytest.skip("MEMORYVAULT_DATA is not set: no strings to measure on")
-    samples = load(Path(data) / "secrets" / "dev.jsonl.gz")
+    samples = load(shared_data("secrets/dev.jsonl.gz"))
     assert score(samples).recall >= 0.90
     # By their makers' own lists of false alarms; the other source's negatives are other makers' secrets.
     assert score(sample for sample in samples if sample.source == "gitleaks").false_positive_rate <= 0.10
 
 
 def test_secrets_are_found_without_the_list_of_issuers(monkeypatch: pytest.MonkeyPatch) -> None:
-    data = os.environ.get("MEMORYVAULT_DATA")
-    if not data:
-        pytest.skip("MEMORYVAULT_DATA is not set: no strings to measure on")
     monkeypatch.setattr("memoryvault.pipelines.scrub.MARKED_TOKEN", NOTHING)
-    assert score(load(Path(data) / "secrets" / "dev.jsonl.gz")).recall >= 0.87
+    assert score(load(shared_data("secrets/dev.jsonl.gz"))).recall >= 0.87
 
 
 @pytest.mark.parametrize(

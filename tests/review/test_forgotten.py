@@ -75,7 +75,6 @@ def test_the_index_file_keeps_no_word_of_a_note_that_is_gone_or_dismissed(tmp_pa
             index.upsert_entry(parse_entry("a/rule.md", note), mtime_ns=2, size=2)
         assert index.overwrite_removed()
         assert places(tmp_path) == set()
-        assert index.orphaned_texts() == []
         assert index.integrity_problems() == []
 
 

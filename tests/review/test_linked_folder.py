@@ -7,7 +7,6 @@ from pathlib import Path
 
 from memoryvault.pipelines.review import Approve
 
-from .conftest import bed as bed
 from .support import CHOICE, RULE, Bed
 
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import os
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from memoryvault.tests.sources.records import (
     words,
     write,
 )
+from memoryvault.tests.support.shared_data import shared_data
 from memoryvault.vault.turn import Origin, Role
 
 REFUSED = (
@@ -456,10 +456,7 @@ def test_only_a_persons_sessions_are_found(tmp_path: Path, path: str, included: 
 
 
 def test_the_compact_fixture_of_traps() -> None:
-    data = os.environ.get("MEMORYVAULT_DATA")
-    if not data:
-        pytest.skip("MEMORYVAULT_DATA is not set")
-    folder = Path(data).parent / "fixtures" / "claude"
+    folder = shared_data("").parent / "fixtures" / "claude"
     expected = json.loads((folder / "transcript.traps.expected.json").read_text())
     read = turns(folder / "transcript.traps.jsonl")
     said = [turn for turn in read if turn.is_users_words]

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ import pytest
 
 from memoryvault.runtime.settings import load_settings
 from memoryvault.sources.transcripts.hosts import HOSTS, host_of, open_transcript
+from memoryvault.tests.support.shared_data import shared_data
 from memoryvault.vault.turn import Origin
 
 CODEX: list[dict[str, Any]] = [
@@ -170,10 +170,7 @@ def test_every_host_has_a_folder_and_finds_its_files(tmp_path: Path) -> None:
     ],
 )
 def test_real_transcripts_of_other_hosts(relative: str, host: str, said: int, bad: int) -> None:
-    data = os.environ.get("MEMORYVAULT_DATA")
-    if not data:
-        pytest.skip("MEMORYVAULT_DATA is not set")
-    path = Path(data).parent / "fixtures" / relative
+    path = shared_data("").parent / "fixtures" / relative
     assert host_of(path) == host
     reader = open_transcript(path)
     turns = list(reader)

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
-from .loopback_http import LoopbackServer
+from .loopback_http import LoopbackServer, QuietHandler
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -68,7 +68,7 @@ class LoopbackHub:
 
 
 def _handler(hub: LoopbackHub) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         def do_HEAD(self) -> None:
             self._answer(body=False)
 
@@ -107,8 +107,5 @@ def _handler(hub: LoopbackHub) -> type[BaseHTTPRequestHandler]:
                 self.wfile.write(data if cut is None else data[:cut])
             if body and cut is not None:
                 self.close_connection = True
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Quiet."""
 
     return Handler

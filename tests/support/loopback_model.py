@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from .loopback_http import LoopbackServer
+from .loopback_http import LoopbackServer, QuietHandler
 
 Answer = Mapping[str, Any]
 USAGE = {"prompt_tokens": 700, "completion_tokens": 40, "total_tokens": 740}
@@ -81,9 +81,9 @@ class LoopbackModel:
 
 
 def _handler(model: LoopbackModel) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            body = json.loads(self.body())
             model.requests.append(Request(self.path, dict(self.headers), body))
             fault = model.faults.pop(0) if model.faults else "ok"
             model.count(1)
@@ -166,8 +166,5 @@ def _handler(model: LoopbackModel) -> type[BaseHTTPRequestHandler]:
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            pass
 
     return Handler

@@ -15,6 +15,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from .loopback_http import QuietHandler
+
 HOST = "127.0.0.1"
 
 
@@ -87,7 +89,7 @@ class _Server(ThreadingHTTPServer):
 
 
 def _handler(running: Site) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         def do_GET(self) -> None:
             running.requests.append((self.path, {name.lower(): value for name, value in self.headers.items()}))
             reply = running.replies.get(self.path.partition("?")[0], Reply(status=404))
@@ -98,7 +100,7 @@ def _handler(running: Site) -> type[BaseHTTPRequestHandler]:
             self.close_connection = True
 
         def do_POST(self) -> None:
-            self.rfile.read(int(self.headers.get("Content-Length", "0")))
+            self.body()
             self.do_GET()
 
         def _send(self, reply: Reply) -> None:
@@ -122,9 +124,6 @@ def _handler(running: Site) -> type[BaseHTTPRequestHandler]:
                 if reply.pause and running.ending.wait(reply.pause):
                     return
                 self.wfile.write(piece)
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
 
     return Handler
 

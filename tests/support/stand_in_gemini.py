@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from http.server import BaseHTTPRequestHandler
-from typing import Any
+from collections.abc import Iterator, Mapping
 
-from .loopback_http import LoopbackServer
+from .loopback_http import Part, Request, StandInService
 
 ANSWER = "Understood."
 _ROUTED = json.dumps({"reasoning": "short", "model_choice": "flash"})
 """What the client's router of models wants, in requests that are not streamed."""
-
-Request = dict[str, Any]
-Part = dict[str, Any]
 
 
 def use_tool(name: str, arguments: Mapping[str, object]) -> Part:
@@ -22,20 +17,20 @@ def use_tool(name: str, arguments: Mapping[str, object]) -> Part:
     return {"functionCall": {"name": name, "args": dict(arguments)}}
 
 
-class StandInGemini(LoopbackServer):
-    """`with StandInGemini() as model:` serves on `model.url`; `model.requests` is what each turn sent.
+class StandInGemini(StandInService):
+    """`with StandInGemini() as model:` serves on `model.url`; `model.requests` is what each turn sent."""
 
-    `model.rule` may choose the part that answers a request; without one, or where it gives None, it is ANSWER.
-    """
-
-    def __init__(self) -> None:
-        self.requests: list[Request] = []
-        self.rule: Callable[[Request], Part | None] = lambda request: None
-        super().__init__(_handler(self))
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+    def answer(self, path: str, request: Request) -> tuple[str, str]:
+        """Return one whole answer; to a turn as the only event of a stream."""
+        is_turn = ":streamGenerateContent" in path
+        part: Part = {"text": _ROUTED}
+        if is_turn:
+            self.requests.append(request)
+            part = self.rule(request) or {"text": ANSWER}
+        candidate = {"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}
+        usage = {"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2}
+        answer = json.dumps({"candidates": [candidate], "usageMetadata": usage})
+        return ("text/event-stream", f"data: {answer}\r\n\r\n") if is_turn else ("application/json", answer)
 
 
 def texts(request: Request) -> list[str]:
@@ -52,33 +47,3 @@ def _user_parts(request: Request) -> Iterator[Part]:
     for content in request.get("contents", ()):
         if content.get("role") == "user":
             yield from content.get("parts", ())
-
-
-def _handler(model: StandInGemini) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        def log_message(self, format: str, *args: object) -> None:
-            """Silent: the requests are kept instead."""
-
-        def do_GET(self) -> None:
-            self.send_response(404)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-        def do_POST(self) -> None:
-            request = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)))
-            is_turn = ":streamGenerateContent" in self.path
-            part: Part = {"text": _ROUTED}
-            if is_turn:
-                model.requests.append(request)
-                part = model.rule(request) or {"text": ANSWER}
-            candidate = {"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}
-            usage = {"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2}
-            answer = json.dumps({"candidates": [candidate], "usageMetadata": usage})
-            body = f"data: {answer}\r\n\r\n" if is_turn else answer
-            self.send_response(200)
-            self.send_header("Content-Type", "text/event-stream" if is_turn else "application/json")
-            self.send_header("Content-Length", str(len(body.encode())))
-            self.end_headers()
-            self.wfile.write(body.encode())
-
-    return Handler

@@ -13,10 +13,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
+
+from .loopback_http import QuietHandler
 
 POLL_SECONDS = 0.02
 
@@ -231,11 +233,8 @@ def _events(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _server(model: StandInModel) -> ThreadingHTTPServer:
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         protocol_version = "HTTP/1.1"
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Silent: the requests are kept instead."""
 
         def do_HEAD(self) -> None:
             self._other()
@@ -244,7 +243,7 @@ def _server(model: StandInModel) -> ThreadingHTTPServer:
             self._other()
 
         def do_POST(self) -> None:
-            raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            raw = self.body()
             path = urlsplit(self.path).path
             if path == "/v1/messages/count_tokens":
                 self._json(200, {"input_tokens": 10})

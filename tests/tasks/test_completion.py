@@ -16,18 +16,12 @@ from memoryvault.services.completion import BudgetedCompleter, completer_of, est
 from memoryvault.services.spending import BudgetRefused, Cap, SpendingBook, spent_since
 from memoryvault.sources.completion import Completion, CompletionFailed, CompletionRequest
 from memoryvault.sources.completion.openai import OpenAICompleter
-from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.hurry import patience
 from memoryvault.tests.support.sandbox import Sandbox
 from memoryvault.tests.support.stand_in_agent import StandInAgent
 from memoryvault.tests.tasks.support import is_alive, wait_until
 
 SCHEMA = {"type": "object"}
-
-
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Sandbox:
-    return ForkedSandbox(tmp_path)
 
 
 def settings_with(sandbox: Sandbox, shaped: Mapping[str, str] = {}, /, **reflection: object) -> Settings:

@@ -30,6 +30,7 @@ from memoryvault.tests.support import forked
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.loopback_model import USAGE, LoopbackModel
 from memoryvault.tests.support.sandbox import Sandbox
+from memoryvault.tests.support.shared_data import shared_data
 from memoryvault.tests.support.stand_in_agent import StandInAgent
 from memoryvault.tests.support.syncs import record_syncs
 from memoryvault.tests.tasks.support import make_due
@@ -527,10 +528,7 @@ def test_reflect_takes_another_miner_for_once_and_a_dry_run_is_not_paid_twice(
 
 @pytest.mark.slow
 def test_real_sessions_are_mined_by_a_model_end_to_end(sandbox: Sandbox, model: LoopbackModel) -> None:
-    data = os.environ.get("MEMORYVAULT_DATA")
-    if not data:
-        pytest.skip("MEMORYVAULT_DATA names no folder of real sessions")
-    path = min(Path(data, "sessions").glob("*.jsonl"), key=lambda one: one.stat().st_size)
+    path = min(shared_data("sessions").glob("*.jsonl"), key=lambda one: one.stat().st_size)
     words = [turn for turn in open_transcript(path, 0, None) if turn.origin is Origin.PROMPT]
     longest = max((turn.typed for turn in words), key=len).split("\n")[0]
     quote = " ".join(longest.split()[:8])

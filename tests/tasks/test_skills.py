@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from pathlib import Path
 
@@ -23,12 +22,8 @@ from memoryvault.services.skills import (
 )
 from memoryvault.tests.review.support import Bed, make_bed
 from memoryvault.tests.support import forked
+from memoryvault.tests.support.shared_data import shared_data
 from memoryvault.vault.marker import Marker, create_marker
-
-
-@pytest.fixture
-def bed(tmp_path: Path) -> Bed:
-    return make_bed(tmp_path)
 
 
 @pytest.fixture
@@ -267,9 +262,7 @@ def test_init_and_the_worker_index_them_unasked(bed: Bed) -> None:
 
 @pytest.mark.slow
 def test_every_real_skill_is_read(tmp_path: Path) -> None:
-    if "MEMORYVAULT_DATA" not in os.environ:
-        pytest.skip("MEMORYVAULT_DATA is not set: no real skills to read")
-    archive = Path(os.environ["MEMORYVAULT_DATA"]) / "skills" / "skills.tar.gz"
+    archive = shared_data("skills/skills.tar.gz")
     shutil.unpack_archive(archive, tmp_path / "skills", filter="data")
     bed = make_bed(tmp_path)
     remember_root(bed.settings, tmp_path / "skills")

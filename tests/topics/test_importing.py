@@ -163,21 +163,6 @@ def test_a_lost_state_makes_no_second_copy(bed: Bed, notes: Path) -> None:
     assert bed.files() == before
 
 
-def test_a_lost_state_knows_the_copies_of_a_version_that_named_no_device(bed: Bed, notes: Path) -> None:
-    (notes / "a.md").write_text(OLD)
-    bring_in(bed)
-    (copy,) = (path for path, text in bed.files().items() if "imported_on:" in text)
-    place = bed.vault / copy
-    place.write_text(
-        "".join(line for line in place.read_text().splitlines(True) if not line.startswith("imported_on:"))
-    )
-    Path(bed.settings.state.state_db).unlink()
-    assert results(bed) == {"a.md": "updated"}
-    (notes / "a.md").write_text(OLD + "More.\n")
-    assert results(bed) == {"a.md": "updated"}
-    assert "More." in place.read_text()
-
-
 def test_notes_of_one_name_on_two_machines_are_two_copies(bed: Bed, notes: Path) -> None:
     def there() -> list[str]:
         """On the other machine, which has a state of its own."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from memoryvault.runtime.errors import EditConflict
-from memoryvault.tests.review.support import RULE, Bed, make_bed
+from memoryvault.tests.review.support import RULE, Bed
 from memoryvault.vault.scrubbed import Scrubbed
 
 PAUSE_SECONDS = 0.4
@@ -32,11 +32,6 @@ def saving(path: Path, before: str, after: str, pause: float = PAUSE_SECONDS) ->
         yield
     finally:
         editor.join()
-
-
-@pytest.fixture
-def bed(tmp_path: Path) -> Bed:
-    return make_bed(tmp_path)
 
 
 @pytest.mark.parametrize("half", ["", "---\nkind: preferences\nfinger"])
