@@ -128,7 +128,7 @@ def test_what_is_hidden_appears_only_when_it_is_named(
 
 def test_a_statement_without_a_confidence_counts_as_said_plainly(bed: Bed) -> None:
     """`memory save` writes none."""
-    odds = []
+    odds: list[float] = []
     for confidence in ({}, {"confidence": "HIGH"}, {"confidence": "LOW"}):
         path = bed.write(
             "a/preferences/x.md", "The quokka migration.", status="active", kind="preferences", **confidence
@@ -136,6 +136,7 @@ def test_a_statement_without_a_confidence_counts_as_said_plainly(bed: Bed) -> No
         bed.index()
         bed.embed()
         (hit,) = bed.recall("quokka migration", is_prompt=True, apply_threshold=False).hits
+        assert hit.answers is not None
         odds.append(hit.answers)
         path.unlink()
         bed.index()
