@@ -19,7 +19,18 @@ from memoryvault.index.packaged import PackagedModel
 from memoryvault.index.reading_model import BEFORE_CHARS, LOWER_LAYERS, MESSAGE_TOKENS, Window, window_of
 from memoryvault.pipelines.reading.sentences import windows
 
-from .data import CATEGORIES, CHANNELS, LASTING, TIERS, Message, for_training, ideas_and_fixes, messages, parts_of
+from .data import (
+    CATEGORIES,
+    CHANNELS,
+    LASTING,
+    OWN_MESSAGES,
+    TIERS,
+    Message,
+    for_training,
+    ideas_and_fixes,
+    messages,
+    parts_of,
+)
 from .model import ReadingModel, lower_hidden, padded
 from .report import report
 
@@ -221,8 +232,8 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--folds", type=int, default=4)
     parser.add_argument("--fold", type=int, help="leave this part of the people out and read it; without it, all train")
-    parser.add_argument("--extra", type=Path, nargs="*", default=[])
-    parser.add_argument("--extra-weight", type=float, default=1.0)
+    parser.add_argument("--extra", type=Path, nargs="*", default=OWN_MESSAGES)
+    parser.add_argument("--extra-weight", type=float, default=0.4)
     parser.add_argument("--share", type=float, default=1.0)
     parser.add_argument("--rate", type=float, default=5e-5)
     parser.add_argument("--threads", type=int, default=1)

@@ -13,7 +13,18 @@ from sklearn.linear_model import LogisticRegression
 
 from memoryvault.pipelines.reading import ngrams
 
-from .data import CATEGORIES, CHANNELS, LASTING, Message, for_training, ideas_and_fixes, messages, parts_of
+from .data import (
+    CATEGORIES,
+    CHANNELS,
+    EXAMPLES,
+    LASTING,
+    OWN_MESSAGES,
+    Message,
+    for_training,
+    ideas_and_fixes,
+    messages,
+    parts_of,
+)
 from .report import curve
 
 C = 5.0
@@ -93,7 +104,7 @@ def save(heads: dict[str, numpy.ndarray], path: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", type=Path)
-    parser.add_argument("--extra", type=Path, nargs="*", default=[])
+    parser.add_argument("--extra", type=Path, nargs="*", default=(*OWN_MESSAGES, EXAMPLES / "openings.jsonl"))
     parser.add_argument("--extra-weight", type=float, default=0.7)
     parser.add_argument("--folds", type=int, default=4)
     parser.add_argument("--fold", type=int, help="leave this part of the people out and read it; without it, all train")
