@@ -274,7 +274,7 @@ class PackagedEmbedder:
         from .transformer import DIMENSION
 
         self._model = PackagedModel(location.folder)
-        self._threads = threads if threads > 0 else len(os.sched_getaffinity(0))
+        self._threads = threads if threads > 0 else os.cpu_count() or 1
         self.name = location.name
         self.dimension = DIMENSION
         self.max_tokens = MAX_TOKENS
