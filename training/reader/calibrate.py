@@ -178,7 +178,8 @@ def main() -> None:
         beside = threshold(probabilities(by_sentence, of_sentences), quoted, 0.75)
         limits = {
             position: {
-                "save": round(threshold(p, either, SAVE[position]), 3),
+                # Words alone save nothing unasked, at any position.
+                "save": round(threshold(p, either, SAVE[position if name == "model" else "cautious"]), 3),
                 "propose": round(threshold(p, either, PROPOSE[position]), 3),
                 "hint": round(threshold(p, either, HINT), 3),
                 "idea": IDEA[name],
