@@ -78,6 +78,20 @@ KEYS = {
     "u": "[u]ndo",
     "q": "[q]uit",
 }
+MEANINGS = {
+    "a": "keep it",
+    "l": "keep it, and give it to every session at its start",
+    "g": "keep it, and stop the agent once before it does this",
+    "b": "keep it beside the note that it would replace",
+    "e": "change its text, then keep it",
+    "r": "drop it; what is much like it is not proposed again",
+    "s": "decide later",
+    "p": "keep it in place of a note that you name",
+    "w": "show what was said around it",
+    "u": "take the last decision back",
+    "q": "leave",
+}
+"""What the keys do, as `?` prints it."""
 REFUSED = {SURFACE_KIND: "eplg", "idea": "plg"}
 """Kind of a proposal -> keys that it does not have."""
 MOST_SESSIONS = 3
@@ -393,7 +407,7 @@ class _Dialogue:
         try:
             match key:
                 case "b" | "e" | "g" | "l" | "p" | "w" if key not in keys:
-                    print(f"press one of: {' '.join(keys)}")
+                    print(f"press one of: {' '.join(keys)}  (? explains them)")
                 case "a":
                     self._decide(entry, Approve())
                 case "l":
@@ -416,8 +430,10 @@ class _Dialogue:
                     self._undo()
                 case "q" | "\x03" | "\x04" | "":
                     return False
+                case "?":
+                    print("\n".join(f"{key}  {MEANINGS[key]}" for key in keys))
                 case _:
-                    print(f"press one of: {' '.join(keys)}")
+                    print(f"press one of: {' '.join(keys)}  (? explains them)")
         except EditConflict as error:
             print(f"{error}; this is its present text")
             self._drafts.report_kept(entry.path)

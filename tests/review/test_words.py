@@ -46,7 +46,16 @@ def test_only_keys_that_do_something_are_offered(
     pressed = "xnyq" if "su[p]" in keys else "xpq"  # `n` is no "no" that is for good, nor is `y` a yes
     assert answer(monkeypatch, bed, pressed) == [keys] * len(pressed)
     short = " ".join(key for key in "alerspuq" if f"[{key}]" in keys)
-    assert capsys.readouterr().out.count(f"press one of: {short}\n") == len(pressed) - 1
+    assert capsys.readouterr().out.count(f"press one of: {short}  (? explains them)\n") == len(pressed) - 1
+
+
+def test_a_question_mark_explains_the_keys_that_there_are(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bed.note("personal-private/_review/one.md", "One.", kind="idea", status="pending")
+    answer(monkeypatch, bed, "?q")
+    explained = [line[0] for line in capsys.readouterr().out.splitlines() if line[:1] != " " and line[1:3] == "  "]
+    assert "".join(explained) == "aersuq"
 
 
 CORRECTION = replace(
