@@ -40,7 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="kind | TEXT",
         help="what it is: preferences, workflow, fix, …; or the text alone",
     )
-    parser.add_argument("slug", nargs="?", help="its name: lower case letters, digits and dashes")
+    parser.add_argument("slug", nargs="?", help="its name: lower case letters, digits and dashes; or the text")
     parser.add_argument(
         "--group", default=None, help="folder in the vault (default personal-private, or personal-projects/PROJECT)"
     )
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     """Write the entry and print its path; in an agent's shell propose it. The worker then indexes it."""
     if args.vault_path is not None:
         context = Context({**context.env, "MEMORY_VAULT_PATH": str(args.vault_path)})
-    is_named = args.slug is not None
+    is_named = args.slug is not None and not _is_text(args)
     if not is_named:
         _parse_text_alone(args)
     body = read_body(args)
@@ -136,8 +136,16 @@ def is_sentence(text: str) -> bool:
     return len(text.split()) > 1 or not text.isascii()
 
 
+def _is_text(args: argparse.Namespace) -> bool:
+    """Whether what stands after the kind is the text: no name has spaces."""
+    return len(args.slug.split()) > 1 and args.body is None and args.body_file is None
+
+
 def _parse_text_alone(args: argparse.Namespace) -> None:
-    """Set kind, slug and body from the text that stands alone. Raises UsageError."""
+    """Set kind, slug and body from the text that stands alone or after the kind. Raises UsageError."""
+    if args.slug is not None:
+        args.body, args.slug = args.slug, title_slug(args.slug)
+        return
     text = args.kind.strip()
     if not is_sentence(text) or args.body is not None or args.body_file is not None:
         raise UsageError("an entry needs a kind and a name, or a text alone: memory save 'We deploy on Tuesdays.'")

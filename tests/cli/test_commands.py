@@ -123,6 +123,12 @@ def test_a_sentence_alone_is_saved(sandbox: Sandbox, text: str, place: str) -> N
     assert other.parent == path.parent
 
 
+def test_a_sentence_after_its_kind_is_the_text(sandbox: Sandbox) -> None:
+    sandbox.memory("save", "workflow", "Tag the commit, then push the tag.")
+    (path,) = sandbox.vault.glob("personal-private/workflow/*.md")
+    assert "Tag the commit, then push the tag." in path.read_text("utf-8")
+
+
 @pytest.mark.parametrize("words", [("fix",), ("We deploy.", "--body", "On Tuesdays.")])
 def test_what_is_neither_a_sentence_nor_a_kind_with_a_name_is_refused(sandbox: Sandbox, words: tuple[str, ...]) -> None:
     assert "an entry needs a kind and a name, or a text alone" in refused(sandbox, "save", *words)
