@@ -21,7 +21,7 @@ from .forms import IDEA, ORDERS, STEPS, explicit_form, runs_downloads
 from .linear import NgramReader
 from .reading import LASTING, Message, MessageReading, Reader, SentenceReading
 from .sentences import Sentence, sentences
-from .statement import needs_neighbour, statement, thought
+from .statement import end_of_idea, needs_neighbour, statement, thought
 from .surroundings import is_own
 
 MOST_SENTENCES = 200
@@ -239,6 +239,8 @@ def _findings(text: str, parts: Sequence[Sentence], reading: MessageReading, lim
         else:
             why = "stated as holding from now on" if tier == "save" else "may hold beyond this task"
         first, last = thought(text, parts, index, category == "workflow")
+        if category == "idea":
+            last = end_of_idea(text, parts, last)
         limit = limits.propose if form is None and category in LASTING else 0.0
         picked[index] = _Finding(first, last, category, worth, tier, why, part.personal, part.channel, limit, (index,))
     return _joined(picked)

@@ -16,6 +16,7 @@ _REFERS = re.compile(
     r"|\b(?:it|them|that way|that one|this one|like this|like that|above|below)\b[\s.!]*$",
     re.IGNORECASE,
 )
+_BACK = re.compile(r"(?:it|its|it's|this|that|that's|these|those|they|them)\b", re.IGNORECASE)
 LEAST_WORDS = 4
 """A sentence of fewer words needs the one beside it."""
 
@@ -51,6 +52,14 @@ def thought(text: str, parts: Sequence[Sentence], chosen: int, is_workflow: bool
     if parts[last - 1].end - parts[first].start > MOST_CHARS:
         return chosen, chosen + 1
     return first, last
+
+
+def end_of_idea(text: str, parts: Sequence[Sentence], last: int) -> int:
+    """Return where an idea up to `last` ends: the sentences of its paragraph that speak of it belong to it."""
+    paragraph = parts[last - 1].paragraph
+    while last < len(parts) and parts[last].paragraph == paragraph and _BACK.match(parts[last].of(text)):
+        last += 1
+    return last
 
 
 def _items(parts: Sequence[Sentence], chosen: int) -> tuple[int, int]:

@@ -63,6 +63,12 @@ def test_what_is_labelled_an_idea_is_one(text: str) -> None:
     assert (candidate.category, candidate.claimed_rule) == ("idea", True)
 
 
+def test_an_idea_keeps_what_is_said_of_it_and_no_more() -> None:
+    text = "Idea: cache the price list. It would save a minute. This helps the shop, too. Now fix the login."
+    (candidate,) = mine([prompt(text)], reader=Doubtful())
+    assert candidate.statement.endswith("cache the price list. It would save a minute. This helps the shop, too.")
+
+
 @pytest.mark.parametrize(
     "text", ["should we always run the linter?", "never mind", "add a rule for lint", "fix the failing test"]
 )
