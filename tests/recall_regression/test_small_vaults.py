@@ -49,9 +49,9 @@ def test_what_a_skill_is_for_still_brings_it(held_out: Mapping[int, Mapping[str,
 @pytest.mark.slow
 def test_the_few_notes_come_back_with_little_beside_them(held_out: Mapping[int, Mapping[str, Tally]]) -> None:
     assert held_out[8]["note"].right >= 3
-    assert held_out[20]["note"].right >= 6
-    assert sum(tally.wrong_notes for tally in held_out[8].values()) <= 2
-    assert sum(tally.wrong_notes for tally in held_out[20].values()) <= 4
+    assert held_out[20]["note"].right >= 7
+    assert sum(tally.wrong_notes for tally in held_out[8].values()) <= 4, "one in twenty prompts"
+    assert sum(tally.wrong_notes for tally in held_out[20].values()) <= 8, "one in ten"
 
 
 @pytest.mark.model
