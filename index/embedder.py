@@ -132,7 +132,9 @@ def locate_model(name: str, models_folder: Path) -> ModelLocation:
     """Find the folder of the model named `name`, which may be a path. Raises ModelUnavailable."""
     if name in PACKAGED_NAMES:
         spec = importlib.util.find_spec(PACKAGED_MODULE)
-        folder = models_folder / DEFAULT_MODEL if spec is None else Path(str(spec.origin)).parent / "model"
+        folder = models_folder / DEFAULT_MODEL
+        if spec is not None and spec.origin is not None:
+            folder = Path(spec.origin).parent / "model"
         if not folder.is_dir():
             how = f"`memory config model use {DEFAULT_MODEL}` downloads it after asking"
             if not all(map(_is_importable, EVERY_MODEL_NEEDS)):
@@ -270,10 +272,10 @@ class PackagedEmbedder:
     query_prefix = passage_prefix = ""
 
     def __init__(self, location: ModelLocation, threads: int) -> None:
-        from .packaged import MAX_TOKENS, PackagedModel
+        from .packaged import MAX_TOKENS, load_packaged
         from .transformer import DIMENSION
 
-        self._model = PackagedModel(location.folder)
+        self._model = load_packaged(location.folder)
         self._threads = threads if threads > 0 else os.cpu_count() or 1
         self.name = location.name
         self.dimension = DIMENSION

@@ -43,10 +43,10 @@ class MessageReader:
         verify_model(location)
         os.environ.update(LIBRARY_ENVIRONMENT)
         try:
-            from .packaged import PackagedModel
+            from .packaged import load_packaged
             from .reading_model import ApartHead, ReadingModel
 
-            model = PackagedModel(location.folder)
+            model = load_packaged(location.folder)
             tokenizer = type(model.tokenizer).from_str(model.tokenizer.to_str())
             tokenizer.no_truncation()
             return model, self._upper or ReadingModel.load(), apart or ApartHead.load(), tokenizer

@@ -7,6 +7,7 @@ numpy is imported with this module; tokenizers and safetensors when a model is l
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -29,6 +30,12 @@ _PARTS = {
     "output.LayerNorm": "last_norm",
 }
 """Names of a layer's parts in the file, and here."""
+
+
+@cache
+def load_packaged(folder: Path) -> PackagedModel:
+    """Return the model in this folder, one for all: its weights are 90 MB, and both recall and the reader need it."""
+    return PackagedModel(folder)
 
 
 class PackagedModel:

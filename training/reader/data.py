@@ -13,7 +13,7 @@ from memoryvault.pipelines.reading.sentences import Sentence, sentences
 
 EXAMPLES = Path(__file__).with_name("examples")
 OWN_MESSAGES = tuple(EXAMPLES / f"{name}.jsonl" for name in ("typed", "pairs", "people"))
-"""Messages of invented people, by several authors; `people` are 42 with 68 messages each."""
+"""Messages of invented people; `people` are 42 with 68 messages each."""
 SECOND_READING = Path(__file__).with_name("second_reading.jsonl")
 """2,620 of the messages with the labels of a second reader: all with an item or a doubt, and the most similar ones."""
 LASTING = ("preference", "correction", "fact", "workflow")
