@@ -22,6 +22,7 @@ TABLES = {
     "console": "The console on a large vault",
     "models": "Number formats of the embedding model",
     "recall": "Quality of recall",
+    "needs": "What real people's prompts needed and got",
     "small": "Small vaults with many skills",
     "languages": "Recall in other languages",
     "reflection": "Quality of reflection",
@@ -30,7 +31,7 @@ TABLES = {
     "throughput": "Throughput of mining",
     "research": "Research of ideas",
 }
-NEEDS_DATA = {"discovery", "recall", "reflection", "scrub", "throughput"}
+NEEDS_DATA = {"discovery", "needs", "recall", "reflection", "scrub", "throughput"}
 PACKAGES = ("huey", "apsw", "sqlite-vec", "sentence-transformers", "torch")
 
 

@@ -73,17 +73,18 @@ def _show(mined: list[dict[str, Any]]) -> None:
 
 
 def _ask_sideways(sandbox: Sandbox) -> int:
-    second = str(uuid.uuid4())
-    common = {"session_id": second, "transcript_path": str(sandbox.projects / "-demo" / f"{second}.jsonl")}
-    sandbox.hook("SessionStart", {**common, "cwd": "/home/dev/shop", "source": "startup"})
+    def common() -> dict[str, str]:
+        session = str(uuid.uuid4())
+        transcript = str(sandbox.projects / "-demo" / f"{session}.jsonl")
+        return {"session_id": session, "transcript_path": transcript, "cwd": "/home/dev/shop"}
+
+    print("\n3. A new session is given at its start:\n")
+    _print_block(sandbox.hook("SessionStart", {**common(), "source": "startup"}))
     by_meaning = why_not_loaded(DEFAULT_MODEL, Path(sandbox.state) / "models") is None
     question = SIDEWAYS if by_meaning else BY_KEYWORDS
-    print(f"\n3. A new session ({second[:8]}) asks{' in other words' if by_meaning else ''}: {question}\n")
-    block = sandbox.hook(
-        "UserPromptSubmit",
-        {**common, "cwd": "/home/dev/shop", "prompt_id": str(uuid.uuid4()), "prompt": question},
-    )
-    print("\n".join("   | " + line for line in block.splitlines()))
+    print(f"\n4. One that began before asks{' in other words' if by_meaning else ''}: {question}\n")
+    block = sandbox.hook("UserPromptSubmit", {**common(), "prompt_id": str(uuid.uuid4()), "prompt": question})
+    _print_block(block)
     if EXPECTED in block.lower() and RULES in block:
         print("\nThe memory came back, as a rule of the user.")
         return 0
@@ -92,6 +93,10 @@ def _ask_sideways(sandbox: Sandbox) -> int:
         return 0
     print("\nThe memory did NOT come back.", file=sys.stderr)
     return 1
+
+
+def _print_block(text: str) -> None:
+    print("\n".join("   | " + line for line in text.splitlines()))
 
 
 def _ask_back(sandbox: Sandbox, mined: list[dict[str, Any]]) -> int:

@@ -1,4 +1,4 @@
-"""SessionStart: the entries that every session is given, and a reminder of what waits for the user."""
+"""SessionStart: the entries that a session is given at its start, and a reminder of what waits for the user."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import time
 from ..runtime.days import SECONDS_PER_DAY
 from ..runtime.large_change import large_change_notice
 from ..runtime.layout import ALWAYS_LOAD, PROJECTS
-from ..vault.automemory import FOLDER, INDEX_NAME, is_topic_name, render_index_block
+from ..vault.automemory import FOLDER, INDEX_NAME, ON_DEMAND_KINDS, is_topic_name, render_index_block
+from ..vault.core import count_words
 from ..vault.marker import REFLECTED, START, list_markers, marker_path
 from ..vault.pending import describe_review, find_pending_notes, group_by_place
-from ..vault.render import render_always_load
+from ..vault.render import is_cut, render_always_load, render_block, render_hit
+from ..vault.statuses import OUT_OF_USE
 from .entryfile import EntryFile, is_entry_name, read_entry_file
 from .sqlite import open_database
 
@@ -24,6 +26,8 @@ INCUBATOR_LIMIT = 20
 SILENT_DAYS = 7
 FLAGGED_LIMIT = 500
 LOCK_PATIENCE_SECONDS = 0.02
+DEFAULT_WORDS = 700
+"""Budget of the other statements where the always-load ones have no limit."""
 HOST_CHARACTERS = 10_000
 """Longest text that Claude Code passes on whole; of a longer one the model sees a preview of 2 KB."""
 FLAGGED = (
@@ -34,6 +38,16 @@ FLAGGED = (
 )
 """Always-load entries in any folder, from the index: looking for the flag in all files would take too long. The `+`
 keeps SQLite from indexes that hold nearly all entries."""
+REST_LIMIT = 200
+NOT_FOR_START = ("fix", "skill", "idea", "failure-incident", "idea-research", *ON_DEMAND_KINDS)
+"""Kinds for a prompt or a call that needs them, or for no one unasked."""
+REST = (
+    "SELECT path FROM entry_meta WHERE always_load = 0 AND special = '' AND (project IS NULL OR project IN ('', ?))"
+    f" AND lower(COALESCE(NULLIF(status, ''), 'active')) NOT IN ({', '.join(map(repr, OUT_OF_USE))})"
+    f" AND lower(COALESCE(kind, '')) NOT IN ({', '.join(map(repr, NOT_FOR_START))})"
+    " ORDER BY COALESCE(project, '') = '', occurrences DESC, COALESCE(surfaced_at, created) DESC, path LIMIT ?"
+)
+"""Other statements in use: the project's first, what was said most often, then the newest."""
 
 
 class Opening:
@@ -43,9 +57,9 @@ class Opening:
 
     def __init__(self, text: str, entries: int, paths: list[str], status: str, note: str) -> None:
         self.text = text
-        """For the model: always-load entries, the index of the agent's own notes, a reminder; '' for none."""
+        """For the model: entries, the index of the agent's own notes, a reminder; '' for none."""
         self.entries = entries
-        """Number of the always-load entries in `text`."""
+        """Number of the entries in `text`."""
         self.paths = paths
         """Their vault-relative paths."""
         self.status = status
@@ -66,10 +80,11 @@ def build_opening(
 ) -> Opening:
     """Read what a session of this project starts with, as far as there is time.
 
-    `words`: budget of the always-load entries, 0 for no limit. Entries that are not read by `deadline` (monotonic
-    seconds) are left out. `publish` is called with the entries' text and paths before the rest is read, so that a
-    timeout does not lose the user's rules. `host_loads_notes`: whether the host itself shows the session the notes in
-    this folder; they are left out then.
+    `words`: budget of the entries, 0 for no limit of the always-load ones. What these leave of it is filled with other
+    short statements, unless recall is cautious: a small memory is given whole, and no prompt has to find it. Entries
+    that are not read by `deadline` (monotonic seconds) are left out. `publish` is called with the entries' text and
+    paths before the rest is read, so that a timeout does not lose the user's rules. `host_loads_notes`: whether the
+    host itself shows the session the notes in this folder; they are left out then.
     """
     loaded = "Loaded {} MemoryVault always-load entries"
     vault, markers = settings["vault"], settings["markers"]
@@ -82,12 +97,20 @@ def build_opening(
     publish(text.strip(), [entry.path for entry in shown])
     # The index is asked only now: if it blocks, the entries of the folders are printed all the same.
     count = len(found)
-    flagged = _find_flagged(settings["index_db"], project)
+    flagged = _find_indexed(settings["index_db"], FLAGGED, project, FLAGGED_LIMIT)
     is_complete = is_complete and _read_always_load(found, vault, flagged, project, deadline)
     if len(found) > count:
         text, shown = render_always_load(found.values(), words)
     paths = [entry.path for entry in shown]
     publish(text.strip(), paths)
+    rest: list[EntryFile] = []
+    if settings.get("eagerness") != "cautious":
+        left = (words or DEFAULT_WORDS) - sum(count_words(entry.excerpt) for entry in shown)
+        rest = _read_rest(vault, settings["index_db"], project, left, deadline)
+    if rest:
+        text = "\n".join(part for part in (text, render_block(rest, 0)) if part)
+        paths += [entry.path for entry in rest]
+        publish(text.strip(), paths)
     is_index_shown = settings.get("auto_memory") != "0" and not host_loads_notes(notes_folder(vault, project))
     reminder = format_reminder(vault, markers, session)
     room = HOST_CHARACTERS - len(text) - len(reminder)
@@ -95,9 +118,9 @@ def build_opening(
     parts = [text.strip(), index, reminder]
     return Opening(
         "\n\n".join(part for part in parts if part),
-        len(shown),
+        len(paths),
         paths,
-        loaded.format(len(shown)),
+        loaded.format(len(shown)) + (f", {len(rest)} others" if rest else ""),
         "" if is_complete else "time budget exceeded",
     )
 
@@ -126,12 +149,29 @@ def _list_always_load(vault: str, project: str) -> Iterator[str]:
                 yield f"{folder}/{name}"
 
 
-def _find_flagged(index_db: str, project: str) -> Iterator[str]:
-    """Yield the paths of the always-load entries that the index knows; none where it cannot be read."""
+def _read_rest(vault: str, index_db: str, project: str, words: int, deadline: float) -> list[EntryFile]:
+    """Read short statements in use that fit `words` together, as far as there is time."""
+    found = []
+    for path in _find_indexed(index_db, REST, project, REST_LIMIT) if words > 0 else ():
+        if time.monotonic() >= deadline:
+            break
+        entry = read_entry_file(vault, path)
+        if entry is None or entry.always_load or not entry.is_in_use or entry.project not in ("", project):
+            continue
+        line = render_hit(entry)
+        size = count_words(line)
+        if size <= words and not is_cut(line):
+            found.append(entry)
+            words -= size
+    return found
+
+
+def _find_indexed(index_db: str, query: str, project: str, limit: int) -> Iterator[str]:
+    """Yield the paths that a query of the index finds; none where it cannot be read."""
     if not os.path.exists(index_db):
         return
     try:
-        rows = open_database(index_db, "ro", LOCK_PATIENCE_SECONDS).execute(FLAGGED, (project, FLAGGED_LIMIT))
+        rows = open_database(index_db, "ro", LOCK_PATIENCE_SECONDS).execute(query, (project, limit))
         paths = [row[0] for row in rows]
     except Exception:  # noqa: BLE001  A damaged index, or none that this Python can read: the folders were read.
         return

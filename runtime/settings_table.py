@@ -139,7 +139,7 @@ class RecallSection:
 
     k: int = _whole(5, "Most entries printed for one prompt.", 1, 50)
     token_budget: int = _whole(2000, "Tokens for the entries of one prompt; 0 is no limit.", 0)
-    core_words: int = _whole(700, "Words for what every session is given at its start; 0 is no limit.", 0)
+    core_words: int = _whole(700, "Words for what a session is given at its start; 0 is no limit.", 0)
     eagerness: str = _choice("balanced", "How readily an entry comes with a prompt.", "cautious", "balanced", "eager")
     unreviewed: bool = _switch(
         True, "What you said and did not review yet may come with a prompt, marked as not confirmed."

@@ -97,6 +97,11 @@ def _cut(line: str) -> str:
     return (whole if len(whole) > len(kept) // 2 else kept) + CUT
 
 
+def is_cut(line: str) -> bool:
+    """Whether a rendered entry was longer than MOST_TOKENS."""
+    return line.endswith(CUT)
+
+
 def is_rule(hit: Any) -> bool:
     """Whether the entry is a rule of the user, and not a note."""
     return _get(hit, "kind") in RULE_KINDS

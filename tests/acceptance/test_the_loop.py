@@ -65,19 +65,22 @@ def vault_files(sandbox: Sandbox) -> dict[str, str]:
 
 @pytest.mark.model
 @pytest.mark.hurried
-def test_a_rule_of_one_session_answers_a_sideways_question_of_the_next(sandbox: Sandbox) -> None:
+def test_a_rule_of_one_session_is_given_at_the_next_start_and_answers_a_sideways_question(sandbox: Sandbox) -> None:
     record_session(sandbox)
     with sandbox.recall_service():
         sandbox.memory("service", "worker", "--until-idle")
-        for _ in range(4):  # A busy machine may leave the hook no time to answer; then the next session asks.
-            second = str(uuid.uuid4())
-            payload = {**COMMON, "session_id": second, "transcript_path": str(sandbox.projects / f"-p/{second}.jsonl")}
-            sandbox.hook("SessionStart", {**payload, "source": "startup"})
-            printed = sandbox.hook("UserPromptSubmit", {**payload, "prompt_id": "p1", "prompt": SIDEWAYS})
+        payload = {**COMMON, "session_id": "second", "transcript_path": str(sandbox.projects / "-p/second.jsonl")}
+        start = sandbox.hook("SessionStart", {**payload, "source": "startup"})
+        prompt = {**payload, "prompt": SIDEWAYS}
+        again = sandbox.hook("UserPromptSubmit", {**prompt, "prompt_id": "p1"})
+        for number in range(4):  # A busy machine may leave the hook no time to answer; then the next session asks.
+            # A session that began before the rule was saved.
+            before = {"session_id": f"began-before-{number}", "prompt_id": "p1"}
+            printed = sandbox.hook("UserPromptSubmit", {**prompt, **before})
             if printed:
                 break
-        again = sandbox.hook("UserPromptSubmit", {**payload, "prompt_id": "p2", "prompt": SIDEWAYS})
         small_talk = sandbox.hook("UserPromptSubmit", {**payload, "prompt_id": "p3", "prompt": "hello there"})
+    assert RULE in start.lower(), "a small memory is given whole"
     assert RULE in printed.lower()
     assert printed.startswith("Standing rules of the user:\n- ")
     assert RULE not in again.lower(), "what the session already holds is not printed twice"

@@ -79,7 +79,7 @@ def test_a_rule_by_its_flag_or_in_a_subfolder_is_loaded_once_it_is_indexed(sandb
         "personal-private/_always-load/as-before.md": {},
     }
     others = {
-        "personal-private/preferences/not-flagged.md": {"always_load": "false"},
+        "personal-private/fix/not-flagged.md": {"always_load": "false", "kind": "fix"},
         "personal-private/_review/waits.md": {"always_load": "true", "status": "pending"},
         "personal-private/_archive/archived.md": {"always_load": "true"},
         "personal-projects/other/fix/foreign.md": {"always_load": "true"},
@@ -153,6 +153,44 @@ def test_the_core_is_not_lost_to_the_hosts_limit_beside_a_long_index(sandbox: Sa
     assert 8_000 < len(stdout) <= 10_000
 
 
+def other_statements(sandbox: Sandbox) -> None:
+    sandbox.entry("personal-private/_always-load/habit.md", "Keep answers short.")
+    statements = {
+        "personal-projects/my-shop/preferences/ledger.md": ("Amounts are integers of cents.", "preferences"),
+        "personal-projects/my-shop/fact/ships.md": ("We ship on Tuesdays.", "fact"),
+        "personal-private/preferences/fish.md": ("I use fish.", "preferences"),
+        "personal-projects/other/preferences/foreign.md": ("Other shops use floats.", "preferences"),
+        "personal-projects/my-shop/fix/upload.md": ("Uploads fail behind the proxy.", "fix"),
+        "personal-projects/my-shop/fact/long.md": ("The history of the shop. " * 20, "fact"),
+        "personal-projects/my-shop/_inbox/guess.md": ("Guessed and not confirmed.", "fact"),
+    }
+    for path, (text, kind) in statements.items():
+        sandbox.entry(path, text, kind=kind, occurrences="2" if "ledger" in path else "1")
+    index(sandbox, *statements)
+
+
+def test_what_the_habits_leave_of_the_budget_goes_to_the_projects_statements_then_the_users(sandbox: Sandbox) -> None:
+    other_statements(sandbox)
+    stdout, stderr = start(sandbox)
+    given = ["Keep answers short.", "Amounts are integers of cents.", "I use fish.", "We ship on Tuesdays."]
+    assert [line.rpartition(": ")[2].removeprefix("- ") for line in stdout.splitlines() if line[:2] == "- "] == given
+    assert "Loaded 1 MemoryVault always-load entries, 3 others\n" in stderr
+    assert len(read_injected(sandbox.state.markers, SESSION)) == 4, "no prompt repeats them"
+    stdout, _ = start(sandbox, "--core-words", "10", session_id="with-less-room")
+    assert "Amounts are integers of cents." in stdout
+    assert "I use fish." not in stdout
+
+
+def test_a_cautious_recall_gives_a_session_its_habits_alone(sandbox: Sandbox) -> None:
+    other_statements(sandbox)
+    config = sandbox.root / "config.toml"
+    config.write_text('[recall]\neagerness = "cautious"\n')
+    sandbox.extra_env["MEMORY_CONFIG"] = str(config)
+    stdout, _ = start(sandbox)
+    assert "Keep answers short." in stdout
+    assert "cents" not in stdout
+
+
 def test_two_starts_on_two_days_print_the_same_bytes(sandbox: Sandbox) -> None:
     for name in "dbca":
         sandbox.entry(f"personal/_always-load/{name}.md", f"Body {name}.")
@@ -200,7 +238,7 @@ client.main(sys.argv[1:])
 
 @pytest.mark.slow
 @pytest.mark.parametrize("host", ["claude", "codex"])
-@pytest.mark.parametrize("caught", ["read_project_index", "_find_flagged"])
+@pytest.mark.parametrize("caught", ["read_project_index", "_find_indexed"])
 def test_the_rules_are_printed_when_the_rest_can_not_be_read_in_time(sandbox: Sandbox, host: str, caught: str) -> None:
     sandbox.state.ensure()
     sandbox.entry("personal/_always-load/rule.md", "The rule.")

@@ -7,33 +7,24 @@ file for each source of rows.
 
 from __future__ import annotations
 
-import json
 import os
 import pickle
-import random
 import sys
 import tempfile
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from memoryvault.bench.needs import PROJECT, SIZES, index_notes, load_people, vaults
 from memoryvault.bench.recall import Remembering, tasks
-from memoryvault.index.drain import drain, embed_with
 from memoryvault.index.embedder import DEFAULT_MODEL, EncodedTexts, load_embedder
 from memoryvault.index.engine import RecallEngine, RecallQuery
 from memoryvault.index.evaluation import Document, Evaluation, open_documents
-from memoryvault.index.store import IndexStore
-from memoryvault.vault.entry import parse_entry
 
-SIZES = (0, 20, 60, 200, 2000)
-"""Entries of a vault; 0: each person's alone."""
 SMALL = 6
 """Notes of a small vault."""
-PROJECT = "here"
-SEED = 7
 
 
 @dataclass(frozen=True)
@@ -91,40 +82,19 @@ class Collecting(RecallEngine):
         return found
 
 
-def load_lines(path: Path) -> list[dict[str, Any]]:
-    with path.open(encoding="utf-8") as file:
-        return [json.loads(line) for line in file]
-
-
 def people_rows(data: Path, embedder: Cached, folder: Path) -> Iterator[Row]:
     """Rows of needs.jsonl, over all sizes of vault."""
-    memories = load_lines(data / "prompts" / "memories.jsonl")
-    said = {row["id"]: row for name in ("train", "dev") for row in load_lines(data / "prompts" / f"{name}.jsonl")}
-    needs = load_lines(data / "prompts" / "needs.jsonl")
-    filling = [{**item, "statement": item["quote"]} for row in said.values() for item in row["items"]]
-    by_person: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for memory in memories:
-        by_person[memory["person"]].append(memory)
-    asked: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for need in needs:
-        asked[need["person"]].append(need)
+    people = load_people(data)
     for size in SIZES:
-        for number, group in enumerate(_groups(sorted(by_person), by_person, size)):
-            root = folder / f"{size}-{number}"
-            held = [memory for person in group for memory in by_person[person]]
-            texts = {f"{memory['key'].replace(':', '-')}.md": _note(memory) for memory in held}
-            for filler, item in enumerate(random.Random(SEED).sample(filling, max(0, size - len(held)))):
-                texts[f"filler-{filler}.md"] = _note(item)
-            engine = _index(texts, root, embedder)
-            keys = {f"{memory['key'].replace(':', '-')}.md": memory for memory in held}
-            core = {path for path, memory in keys.items() if memory["channel"] == "core"}
-            for person in group:
-                for need in asked[person]:
-                    own = {path for path in texts if path.startswith(f"{need['id']}-")}
+        for number, vault in enumerate(vaults(people, size, marked=False)):
+            engine = Collecting(*index_notes(vault.texts, folder / f"{size}-{number}", embedder), embedder)
+            for person in vault.people:
+                for need in people.needs.get(person, ()):
+                    own = {path for path in vault.texts if path.startswith(f"{need['id']}-")}
                     engine.pairs = []
-                    engine.recall(_prompt(said[need["id"]]["text"], frozenset(core | own)))
+                    engine.recall(_prompt(people.prompts[need["id"]], vault.habits | own))
                     for path, pair in engine.pairs:
-                        key = keys[path]["key"] if path in keys else path
+                        key = vault.memories[path]["key"] if path in vault.memories else path
                         label = 2 if key in need["need"] else int(key in need["fine"])
                         yield Row(str(size or "own"), person, need["id"], key, label, pair)
             engine.close()
@@ -188,42 +158,8 @@ def task_vaults(documents: Sequence[Document], folder: Path, embedder: Cached) -
     return open_documents(documents, folder, embedder)
 
 
-def _groups(people: list[str], by_person: Mapping[str, list[Any]], size: int) -> Iterator[list[str]]:
-    group: list[str] = []
-    count = 0
-    random.Random(SEED).shuffle(people)
-    for person in people:
-        if group and count + len(by_person[person]) > size * 1.1:
-            yield group
-            group, count = [], 0
-        group.append(person)
-        count += len(by_person[person])
-    yield group
-
-
-def _note(memory: Mapping[str, Any]) -> str:
-    project = f"project: {PROJECT}\n" if memory["scope"] == "project" else ""
-    head = f"kind: {memory['category']}\nconfidence: {memory['tier'].upper()}\n{project}"
-    return f"---\n{head}---\n\n{memory['statement']}\n"
-
-
 def _prompt(text: str, exclude: frozenset[str]) -> RecallQuery:
     return RecallQuery(text, k=1, project=PROJECT, exclude_paths=exclude, is_prompt=True, apply_threshold=False)
-
-
-def _index(texts: Mapping[str, str], root: Path, embedder: Cached) -> Collecting:
-    vault = root / "vault"
-    vault.mkdir(parents=True)
-    with IndexStore(root / "index.db") as store:
-        with store.transaction():
-            for path, text in texts.items():
-                (vault / path).write_text(text, encoding="utf-8", errors="replace")
-                state = os.stat(vault / path)
-                # The file's name is ours, so it must not add words to what was said.
-                entry = replace(parse_entry(path, text.encode("utf-8", "replace")), title="", name="")
-                store.upsert_entry(entry, mtime_ns=state.st_mtime_ns, size=state.st_size)
-        drain(store, embed_with(embedder), model=embedder.name)
-    return Collecting(root / "index.db", vault, embedder)
 
 
 def main() -> None:
