@@ -47,23 +47,23 @@ def ask_sideways(machine: Machine, session: ClientSession) -> None:
             return
 
 
-def test_what_was_typed_in_one_session_reaches_the_model_in_the_next(
+def test_what_was_typed_in_one_session_reaches_the_model_in_others(
     machine: Machine, model: StandInModel, hook_runs: HookListener
 ) -> None:
     machine.init()
-    with machine.open_client() as first:
-        first.ask(RULE)
-        first.exit()
-    assert typed_prompts(first) == [RULE]
-    machine.memory("service", "worker", "--until-idle")
-    assert len(machine.entries_holding(RULE_WORDS)) == 1
-
-    seen = len(model.requests)
-    with machine.open_client() as second:
+    with machine.open_client() as open_before:
+        open_before.ask("hello")
+        with machine.open_client() as first:
+            first.ask(RULE)
+            first.exit()
+        assert typed_prompts(first) == [RULE]
+        machine.memory("service", "worker", "--until-idle")
+        assert len(machine.entries_holding(RULE_WORDS)) == 1
         machine.wait_for_warm_recall()
-        second.ask(UNRELATED)
-        ask_sideways(machine, second)
-        second.exit()
+        seen = len(model.requests)
+        open_before.ask(UNRELATED)
+        ask_sideways(machine, open_before)
+        open_before.exit()
     unrelated = model.wait_for(turn_about(UNRELATED), after=seen)
     assert RULE_WORDS not in json.dumps(unrelated.body)
     sideways = [request for request in model.requests[seen:] if turn_about(SIDEWAYS)(request)][-1]
@@ -71,6 +71,15 @@ def test_what_was_typed_in_one_session_reaches_the_model_in_the_next(
     # Not through the user's words: the client itself says which hook brought it.
     brought = [block for block in sideways.texts if RULE_WORDS in block]
     assert all("UserPromptSubmit hook" in block for block in brought)
+
+    seen = len(model.requests)
+    with machine.open_client() as later:
+        later.ask(UNRELATED)
+        later.exit()
+    started = model.wait_for(turn_about(UNRELATED), after=seen)
+    brought = [block for block in started.texts if RULE_WORDS in block]
+    assert brought
+    assert all("SessionStart hook" in block for block in brought)
     assert {run.event for run in hook_runs.runs} >= {"SessionStart", "UserPromptSubmit", "Stop"}
 
 
