@@ -78,7 +78,7 @@ def read(
             spans.append((inside[0], inside[-1] + 1) if inside else (0, 0))
         window = window_of(coded.ids, tail, spans)
         out = reading.read(model, window)
-        others = apart(out["hidden"], window).tolist()
+        others = apart(out["states"], window).tolist()
         tops = [max(top, value) for top, value in zip(tops, out["window"].tolist(), strict=True)]
         for row in range(last - first):
             found.append({**{name: out[name][row].tolist() for name in SENTENCE_HEADS}, "apart": [others[row]]})

@@ -19,6 +19,11 @@ WEIGHTS = Path(__file__).with_name("reading_model.safetensors")
 APART_WEIGHTS = Path(__file__).with_name("apart.safetensors")
 LOWER_LAYERS = 3
 """Layers that are not fine-tuned."""
+STATES = 2 * DIMENSION
+"""States of a piece by which another's words are known: the fine-tuned layers keep only what is worth remembering."""
+END_PIECES = 5
+"""Pieces at each end of a sentence that are also read by themselves."""
+SURROUNDINGS = 6 * STATES
 MESSAGE_TOKENS, BEFORE_TOKENS = 112, 48
 """Most pieces of a window of the message, and of the end of the agent's words."""
 BEFORE_CHARS = 400
@@ -63,13 +68,13 @@ class ReadingModel:
     def read(self, model: PackagedModel, window: Window) -> dict[str, Array]:
         """Return the logits of a window, of which `model` computes the lower layers.
 
-        The result has `window` [3]; `piece` [pieces]; for each of SENTENCE_HEADS [sentences, logits]; and `hidden`,
-        float32[pieces, DIMENSION], from which all are computed.
+        The result has `window` [3]; `piece` [pieces]; for each of SENTENCE_HEADS [sentences, logits]; and `states`,
+        float32[pieces, STATES], the output of the last layer and of the lower ones.
         """
         weights = self._weights
         types = numpy.zeros((1, len(window.ids)), numpy.int64)
         types[0, window.own + 2 :] = 1
-        hidden = model.hidden(numpy.array([window.ids]), types=types, layers=LOWER_LAYERS)[0]
+        hidden = lower = model.hidden(numpy.array([window.ids]), types=types, layers=LOWER_LAYERS)[0]
         for layer in range(LAYERS - LOWER_LAYERS):
             hidden = encoder_layer(hidden, weights, f"layers.{layer}", 1, None)
         own = hidden[1 : window.own + 1] if window.own else numpy.zeros((1, DIMENSION), numpy.float32)
@@ -80,13 +85,13 @@ class ReadingModel:
         return {
             "window": linear(numpy.concatenate([mean, own.max(0)]), weights, "window"),
             "piece": linear(hidden, weights, "piece")[:, 0],
-            "hidden": hidden,
+            "states": numpy.concatenate([hidden, lower], axis=1),
             **{name: linear(vectors, weights, f"heads.{name}") for name in SENTENCE_HEADS},
         }
 
 
 class ApartHead:
-    """Judges whether a sentence is another's words, from the sentence, the text before and after it, and the whole."""
+    """Judges whether a sentence is another's words, by `surroundings`."""
 
     def __init__(self, weights: Weights) -> None:
         self._weights = weights
@@ -98,19 +103,26 @@ class ApartHead:
 
         return cls({f"apart.{name}": value for name, value in load_file(path).items()})
 
-    def __call__(self, hidden: Array, window: Window) -> Array:
-        """Return one logit for each sentence. `hidden`: float32[pieces, DIMENSION] of the window."""
-        return linear(surroundings(hidden, window), self._weights, "apart")[:, 0]
+    def __call__(self, states: Array, window: Window) -> Array:
+        """Return one logit for each sentence. `states`: float32[pieces, STATES] of the window."""
+        return linear(surroundings(states, window), self._weights, "apart")[:, 0]
 
 
-def surroundings(hidden: Array, window: Window) -> Array:
-    """Return float32[sentences, 4 * DIMENSION]: means over the sentence, the text before it, the text after it, and
-    all."""
+def surroundings(states: Array, window: Window) -> Array:
+    """Return float32[sentences, SURROUNDINGS]: means over the sentence, the text before it, the text after it, all, and
+    the sentence's first and last pieces."""
     first, last = 1, window.own + 1
     rows = []
     for start, end in window.spans:
         end = max(end, start + 1)
-        parts = (hidden[start:end], hidden[first:start], hidden[end:last], hidden[first:last])
-        nothing = numpy.zeros(DIMENSION, numpy.float32)
+        parts = (
+            states[start:end],
+            states[first:start],
+            states[end:last],
+            states[first:last],
+            states[start : min(start + END_PIECES, end)],
+            states[max(start, end - END_PIECES) : end],
+        )
+        nothing = numpy.zeros(STATES, numpy.float32)
         rows.append(numpy.concatenate([part.mean(0) if len(part) else nothing for part in parts]))
-    return numpy.array(rows, numpy.float32).reshape(-1, 4 * DIMENSION)
+    return numpy.array(rows, numpy.float32).reshape(-1, SURROUNDINGS)

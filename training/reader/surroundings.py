@@ -111,8 +111,8 @@ class _Keeping:
     def __init__(self) -> None:
         self.rows: list[numpy.ndarray] = []
 
-    def __call__(self, hidden: Any, window: reading_model.Window) -> Any:
-        found = reading_model.surroundings(hidden, window)
+    def __call__(self, states: Any, window: reading_model.Window) -> Any:
+        found = reading_model.surroundings(states, window)
         self.rows += list(found)
         return found[:, 0]
 
@@ -127,15 +127,15 @@ class Model:
         self._parts = model, reading, self._keeping, tokenizer
 
     def rows(self, passage: Passage) -> numpy.ndarray:
-        """float32[n, 4 * DIMENSION] of the sentences of a passage; none where it is pasted by its form."""
+        """float32[n, SURROUNDINGS] of the sentences of a passage; none where it is pasted by its form."""
         text = blanked(passage.text, pasted_ranges(passage.text))
         parts = sentences(text)
         self._keeping.rows = []
         if not parts:
-            return numpy.zeros((0, 4 * reading_model.DIMENSION), numpy.float32)
+            return numpy.zeros((0, reading_model.SURROUNDINGS), numpy.float32)
         message_reader.read(*self._parts, text, passage.before, [(part.start, part.end) for part in parts])
         found = [row for row, part in zip(self._keeping.rows, parts, strict=False) if _is_of(part, passage)]
-        return numpy.array(found, numpy.float32).reshape(-1, 4 * reading_model.DIMENSION)
+        return numpy.array(found, numpy.float32).reshape(-1, reading_model.SURROUNDINGS)
 
 
 def _is_of(part: Sentence, passage: Passage) -> bool:
