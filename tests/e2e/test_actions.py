@@ -47,7 +47,8 @@ def run(machine: Machine, model: StandInModel) -> tuple[list[ModelRequest], int]
 @pytest.fixture
 def ready(machine: Machine, model: StandInModel) -> Machine:
     """The rule is in the vault, and the hooks of tool calls are wired."""
-    machine.configure("[memory]\nautostart = false\n")
+    # The start has no room for the rule.
+    machine.configure("[memory]\nautostart = false\n[recall]\ncore_words = 1\n")
     machine.init()
     machine.memory("save", "preferences", "no-push", "--body", RULE)
     machine.memory("vault", "reindex")

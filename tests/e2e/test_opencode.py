@@ -129,7 +129,7 @@ def bash(command: str) -> dict[str, Any]:
 
 
 def test_what_is_known_reaches_the_model_and_the_start_fetches_nothing(machine: Machine, chat: StandInChat) -> None:
-    init(machine)
+    init(machine, "[recall]\ncore_words = 5\n")  # Has room for what is always given, and not for the rule.
     machine.save("linter-first", RULE)
     machine.save("plain", "Always answer in plain words.", "--always")
     began = time.monotonic()
@@ -167,7 +167,7 @@ def test_what_was_typed_in_one_session_reaches_the_model_in_the_next(machine: Ma
         machine.memory("service", "worker", "--until-idle")
     seen = len(chat.requests)
     assert ANSWER in run(machine, QUESTION)
-    assert any("run the linter before you push" in text for text in chat.texts_of("user", seen)[1:])
+    assert any("run the linter before you push" in text for text in chat.texts_of("system", seen))
 
 
 def test_a_session_is_read_while_it_runs_and_a_commands_text_is_not_typed(machine: Machine, chat: StandInChat) -> None:
