@@ -657,6 +657,6 @@ def _repeats(hit: Hit, earlier: Sequence[Hit]) -> bool:
 
 
 def _count_words(text: str, query: QueryAnalysis) -> int:
-    """Count the question's words that occur in the text, also within other words."""
+    """Count the question's words that occur in the text, also in another form or within other words."""
     lowered = text.lower()
-    return sum(word in lowered for word in query.words)
+    return sum(term.word in lowered or term.stem in lowered for term in query.terms)
