@@ -329,9 +329,9 @@ class Research:
         )
         if answer.without_service and request.service and not request.last:
             raise _NoAnswer(f"the vault was not asked: {answer.without_service}")
-        hits, lacked = answer.hits, {*answer.degraded} & FOR_NOW
+        hits, lacked = answer.hits, {*answer.degraded}
         by = "; ".join(DEGRADED_MESSAGES[code] for code in sorted(lacked))
-        if by and not request.last:
+        if lacked & FOR_NOW and not request.last:
             raise _NoAnswer(f"the vault answered {by}")
         name = Path(request.vault).name
         found = [
