@@ -54,8 +54,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--filter", metavar="EXPR", help="kind= status= tag= project= group= created> updated> AND OR NOT"
     )
-    parser.add_argument("--tag", help="only entries with this tag, in every project")
-    parser.add_argument("--group", help="only entries of this group, in every project")
+    parser.add_argument("--tag", help="only entries with this tag, in every project without --project")
+    parser.add_argument("--group", help="only entries of this group, in every project without --project")
     parser.add_argument(
         "--project",
         help="entries of this project and of none (default: the current folder's)",
@@ -80,8 +80,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
         "filter": expression,
         "group": args.group,
         "project": project_slug(args.project or "") or project_of(current_folder()),
-        # A group or a tag is meant in every project.
-        "all_projects": args.all_projects or bool(args.group or args.tag or asked_values(tree, "group")),
+        # A group or a tag is meant in every project, unless one is named.
+        "all_projects": args.all_projects
+        or (not args.project and bool(args.group or args.tag or asked_values(tree, "group"))),
         "include": sorted(places | {INBOX, REVIEW, INCUBATOR} if args.include_inbox else places),
     }
     if args.query.strip():  # A hook answers prompts only.

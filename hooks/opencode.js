@@ -7,7 +7,10 @@ const LAUNCHER = "@LAUNCHER@"
 const ACTIONS = false // `memory guard --on`: each call of these tools then starts a process.
 const TOOLS = new Set(["bash", "edit", "write", "apply_patch"])
 const MARK = "memoryvault"
-const IS_TYPED = process.argv.length < 3 // In the terminal client; not with `opencode run …`, `serve` and the like.
+// In the terminal client, also when it goes on with a session; not with `opencode run …`, `serve` and the like.
+const IS_TYPED = /^( (-c|--continue|(-s|--session|-m|--model|--agent)[ =]\S+))*$/.test(
+  process.argv.slice(2).map((word) => ` ${word}`).join(""),
+)
 const OF_ITS_OWN = /^You are a (title generator|context summarization agent)/ // Requests in which nobody works.
 const { OPENCODE, ...env } = process.env // With it the hook counts as run by the agent in its shell.
 const PATIENCE_MS = 5000 // The hook ends itself long before.

@@ -163,8 +163,8 @@ class _RecallState:
     degraded: list[str] = field(default_factory=list)
     timings: dict[str, float] = field(default_factory=dict)
     rejections: list[Rejection] = field(default_factory=list)
-    by_words: frozenset[int] = frozenset()
-    """Rowids of the entries that the keyword retriever found."""
+    by_words: frozenset[int | str] = frozenset()
+    """Rowids of the entries that the keyword retriever found; paths without an index."""
     by_meaning: frozenset[int] = frozenset()
     """The same of the nearest ones."""
 
@@ -288,6 +288,7 @@ class RecallEngine:
                 state.mark_degraded(NO_INDEX)
                 with state.stage("scan"):
                     hits = self._search_files(state)
+                state.by_words = frozenset(hit.path for hit in hits)
         state.timings["total"] = round((time.perf_counter() - started) * 1000, 3)
         dense = [hit.dense for hit in hits] + [rejected.dense for rejected in state.rejections]
         by_meaning = any(similarity is not None for similarity in dense)
@@ -656,6 +657,6 @@ def _repeats(hit: Hit, earlier: Sequence[Hit]) -> bool:
 
 
 def _count_words(text: str, query: QueryAnalysis) -> int:
-    """Count the question's words that occur in the text, also within other words."""
+    """Count the question's words that occur in the text, also in another form or within other words."""
     lowered = text.lower()
-    return sum(word in lowered for word in query.words)
+    return sum(term.word in lowered or term.stem in lowered for term in query.terms)

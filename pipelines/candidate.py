@@ -124,8 +124,9 @@ class Candidate:
         return self.role == "user" and self.typed
 
 
-_LABEL = re.compile(r"^(?:(?:an?|one more|another|new|random|crazy|quick|feature) )*idea\s*[:—–]\s*", re.IGNORECASE)
-"""A label that the kind of an idea makes superfluous."""
+IDEA_LABEL = r"(?:(?:an?|one more|another|new|random|crazy|quick|feature|future|todo) )*idea\s*(?::|\s[-—–]\s)"
+"""Pattern of what says outright that an idea follows; superfluous in a title, beside the kind."""
+_LABEL = re.compile(rf"^{IDEA_LABEL}\s*", re.IGNORECASE)
 
 
 def without_opening(text: str) -> str:

@@ -192,7 +192,13 @@ class Seeding:
         unread = []
         readings = [repository_files(folder, hosts.claude_config_dir / "projects") for folder in repositories]
         if user:
-            readings.append(user_files(hosts.claude_config_dir, hosts.codex_home))
+            files = {
+                "~/.claude/CLAUDE.md": hosts.claude_config_dir / "CLAUDE.md",
+                "AGENTS.md": hosts.codex_home / "AGENTS.md",
+                "~/.gemini/GEMINI.md": hosts.gemini_home / "GEMINI.md",
+                "~/.config/opencode/AGENTS.md": hosts.opencode_home / "AGENTS.md",
+            }
+            readings.append(user_files(files))
         for reading in readings:
             for one in reading:
                 if isinstance(one, Unread):

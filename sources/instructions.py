@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -26,6 +26,7 @@ NESTED_INSTRUCTIONS = (".claude/CLAUDE.md", ".github/copilot-instructions.md")
 DECISION_FOLDERS = frozenset({"adr", "adrs", "decisions"})
 """Folders such as `docs/adr` and `docs/decisions`, where tools put decision records."""
 PLAN_FOLDERS = frozenset({"plan", "plans"})
+_PLAN_NAME = re.compile(r"(?:roadmap|plan)s?(?:[^a-z].*)?\.md", re.IGNORECASE)
 _DECISION_NAME = re.compile(r"(?:adr[-_]?)?\d{1,5}[-_ ].*\.md", re.IGNORECASE)
 SKIPPED_FOLDERS = frozenset(
     {"node_modules", "vendor", "third_party", "third-party", "site-packages", "target", "dist", "build", "venv"}
@@ -94,9 +95,9 @@ def repository_files(repository: Path, memory_root: Path | None) -> Iterator[Ins
             yield from memory_files(folder / "memory", project)
 
 
-def user_files(claude_folder: Path, codex_folder: Path) -> Iterator[InstructionFile | Unread]:
-    """Yield the user's own instructions for all repositories."""
-    for path, name in ((claude_folder / "CLAUDE.md", "~/.claude/CLAUDE.md"), (codex_folder / "AGENTS.md", "AGENTS.md")):
+def user_files(files: Mapping[str, Path]) -> Iterator[InstructionFile | Unread]:
+    """Yield the user's own instructions for all repositories; `files`: by the name that a proposal gives as source."""
+    for name, path in files.items():
         if os.path.isfile(path):
             yield _read("instructions", path, name, "")
 
@@ -141,7 +142,7 @@ def _candidates(root: Path) -> Iterator[tuple[Path, SourceKind | Literal["plan"]
                 yield Path(folder) / name, "instructions"
             elif decisions and _DECISION_NAME.fullmatch(name):
                 yield Path(folder) / name, "decision"
-            elif name.lower() == "roadmap.md" or (plans and is_note_name(name)):
+            elif _PLAN_NAME.fullmatch(name) or (plans and is_note_name(name)):
                 yield Path(folder) / name, "plan"
 
 

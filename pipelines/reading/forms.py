@@ -11,6 +11,8 @@ import re
 from functools import lru_cache
 from pathlib import Path
 
+from ..candidate import IDEA_LABEL
+
 _DATA = Path(__file__).with_name("forms.json")
 _LEAD = r"(?:(?:ok(?:ay)?|and|also|so|but|no|please|btw|hey|thanks|hi|well|oh)\b[\s,.!:;–—-]*)*"
 IDEA = "an idea"
@@ -29,7 +31,7 @@ _FORMS: tuple[tuple[str, str], ...] = (
     (STEPS, r"(?:the )?steps (?:to|for) (?!reproduc)[^:]{1,40}:"),
     ("always or never", r"(?:you (?:should|must|can) |we )?(?:always|never|(?:don'?t|do not) ever)\s+\w+"),
     ("prefer", r"I (?:always|usually|generally|strongly)? ?(?:prefer|hate|never want|always want)\b"),
-    (IDEA, r"(?:(?:an?|one more|another|new|random|crazy|quick|feature|future|todo) )*idea\s*(?::|\s[-—–]\s)"),
+    (IDEA, IDEA_LABEL),
     ("each time", r"(?:every time|each time|whenever) (?:you|we|I)\b"),
     (
         "this project's way",

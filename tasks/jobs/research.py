@@ -327,7 +327,8 @@ def _write_receipt(
     lines = [finding.line for finding in findings]
     if not request.network:
         lines.append("The network was not asked: research.network is off.")
-    lines += lines_in(folder, SAID_FILE)
+    answered = tuple(f"{finding.name}: " for finding in findings)
+    lines += [line for line in lines_in(folder, SAID_FILE) if not line.startswith(answered)]
     if state == WAITING:
         lines.append("Not everything has answered yet; it is tried again.")
     section = scrub(receipt_text(state, spent, lines_in(folder, REQUESTS_FILE), lines))

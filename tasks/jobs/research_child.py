@@ -56,6 +56,7 @@ from ...services.spending import BudgetRefused, Cap, Reservation, SpendingBook, 
 from ...sources.completion import Completer, CompletionFailed, CompletionRequest
 from ...sources.discovery.github import rate_limit
 from ...sources.notes import scan_notes
+from ...sources.web.addresses import is_own_network, is_public, system_resolver
 from ...sources.web.fetch import Fetcher, FetchFailed, FetchRefused, Limits, Page
 from ...sources.web.pages import READABLE_TYPES, Robots, readable
 from ...sources.web.search import AnswerUnreadable, Provider, providers
@@ -281,8 +282,11 @@ class Research:
         replace_file(self._folder / f"{finding.name}.json", json.dumps(asdict(finding)).encode("ascii"))
 
     def _log_line(self, line: str) -> None:
-        with open(self._folder / SAID_FILE, "a", encoding="utf-8", opener=open_private) as file:
-            file.write(" ".join(line.split()) + "\n")
+        self._append(SAID_FILE, " ".join(line.split()))
+
+    def _append(self, name: str, line: str) -> None:
+        with open(self._folder / name, "a", encoding="utf-8", opener=open_private) as file:
+            file.write(line + "\n")
 
     # ---- the steps
 
@@ -325,9 +329,9 @@ class Research:
         )
         if answer.without_service and request.service and not request.last:
             raise _NoAnswer(f"the vault was not asked: {answer.without_service}")
-        hits, lacked = answer.hits, {*answer.degraded} & FOR_NOW
+        hits, lacked = answer.hits, {*answer.degraded}
         by = "; ".join(DEGRADED_MESSAGES[code] for code in sorted(lacked))
-        if by and not request.last:
+        if lacked & FOR_NOW and not request.last:
             raise _NoAnswer(f"the vault answered {by}")
         name = Path(request.vault).name
         found = [
@@ -413,12 +417,16 @@ class Research:
                 raise _Disallowed(refusal)
             if counted:  # Settled only if there was no connection: otherwise everything that was allowed was used.
                 self._fetch = self._book.reserve(request.subject, {"fetches": 1}, [request.cap("fetches")])
-            with open(self._folder / REQUESTS_FILE, "a", encoding="utf-8", opener=open_private) as file:
-                file.write(shown_link(url, [*request.allow, *request.searxng_allow]) + "\n")
+            self._append(REQUESTS_FILE, shown_link(url, [*request.allow, *request.searxng_allow]))
             kill_point("mid-child")
 
+        def resolve(host: str, port: int) -> Sequence[str]:
+            if not (is_public(host) or is_own_network(host)):  # Else it is a number.
+                self._append(REQUESTS_FILE, f"{host}, a name to resolve")
+            return system_resolver(host, port)
+
         limits = Limits(total_seconds=max(0.1, min(FETCH_SECONDS, end - time.monotonic())))
-        return Fetcher(limits, before_request=before, allow=allow)
+        return Fetcher(limits, before_request=before, allow=allow, resolver=resolve)
 
     def _asked(self, address: str, get: Callable[[], Page]) -> Page:
         """Return the page of a host that may be asked now. Raises _LeftAlone, and the errors of `get`."""

@@ -110,6 +110,7 @@ def test_an_explicit_group_or_tag_is_not_narrowed_by_the_folder(
     assert OF_SHOP not in paths(capsys, "search", "backup")
     for words in (["--group", "personal-projects"], ["--filter", "group=personal-projects"], ["--tag", "db"]):
         assert OF_SHOP in paths(capsys, "search", "backup", *words), words
+        assert OF_SHOP not in paths(capsys, "recall", "backup", *words, "--project", "blog"), words
     assert OF_SHOP not in paths(capsys, "search", "backup", "--filter", "NOT group=office")
 
 

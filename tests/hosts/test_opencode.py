@@ -214,3 +214,30 @@ def test_the_plugin_takes_from_the_hook_what_marks_the_agents_shell(tmp_path: Pa
     variables = {line.partition("=")[0] for line in seen.read_text().splitlines()}
     assert "OPENCODE_PID" in variables
     assert not is_agents_shell(dict.fromkeys(variables, ""))
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="runs the plugin's code")
+@pytest.mark.parametrize(
+    ("started", "typed"),
+    [
+        ("", True),
+        ("--continue", True),
+        ("-s ses_1 --model=a/b", True),
+        ("run", False),
+        ("run --continue", False),
+        ("-m a/b run", False),
+        ("serve", False),
+        ("--prompt written-by-a-script", False),
+    ],
+)
+def test_what_is_typed_is_noted_in_the_terminal_client_alone(tmp_path: Path, started: str, typed: bool) -> None:
+    (tmp_path / "plugin.mjs").write_bytes(plugin_text("/nowhere", actions=False))
+    script = tmp_path / "opencode.mjs"
+    script.write_text(f"""import plugin from "{tmp_path}/plugin.mjs"
+        const hooks = await plugin({{ client: {{}}, directory: "{tmp_path}" }})
+        const parts = [{{ id: "p", type: "text", text: "where is the cocoa?" }}]
+        await hooks["chat.message"]({{ sessionID: "s" }}, {{ message: {{ id: "m" }}, parts }})
+        console.log(JSON.stringify(parts[0].metadata ?? {{}}))""")
+    argv = ["node", str(script), *started.split()]
+    done = subprocess.run(argv, capture_output=True, check=True, timeout=60, text=True)
+    assert json.loads(done.stdout) == ({"memoryvault": "typed"} if typed else {})

@@ -437,6 +437,7 @@ def test_without_an_index_the_files_are_scanned(notes: Bed) -> None:
     assert result.degraded == ("no-index",)
     assert slugs(notes.recall("archived content release")) == ["release-pair"]
     assert slugs(notes.recall("release", filter="slug=other")) == []
+    assert slugs(notes.recall("coordinating", filter="slug=release-pair")) == ["release-pair"]
 
 
 def test_of_another_project_the_files_say_nothing_unless_all_are_asked(bed: Bed) -> None:

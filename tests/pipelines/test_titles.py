@@ -31,6 +31,8 @@ def test_only_what_opens_a_statement_and_says_nothing_is_left_out(statement: str
         ("idea: we could show the retries of a day", "We could show the retries of a day"),
         ("ok, another idea: a dark mode", "A dark mode"),
         ("New idea — a museum of kites", "A museum of kites"),
+        ("Future idea - a kite shop", "A kite shop"),
+        ("TODO idea: nightly backups", "Nightly backups"),
         ("Idea:", "Idea:"),
         ("Ideas are cheap, so let's list them", "Ideas are cheap, so let's list them"),
     ],

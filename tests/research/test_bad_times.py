@@ -153,7 +153,8 @@ def test_offline_is_normal(online: ResearchBed) -> None:
     assert (job.state, job.attempt) == ("done", POLICIES["research.idea"].attempts)
     assert online.state == "offline"
     assert online.notes() == ["related-memoryvault", "related-obsidian"]
-    assert "nowhere.invalid" in online.note("_index")
+    receipt = online.note("_index")
+    assert "- Left this machine: `nowhere.invalid, a name to resolve`\n" in receipt
     assert online.spent().get("fetches", 0) == 0
 
 
@@ -252,6 +253,7 @@ def test_when_the_network_comes_back_the_rest_is_looked_up(online: ResearchBed, 
     online.run_out(access_to(web))
     assert online.state == "done"
     assert "research-wikipedia" in online.notes()
+    assert "not resolved" not in online.note("_index"), "what was answered since"
 
 
 # ---- crashes

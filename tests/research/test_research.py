@@ -88,7 +88,7 @@ def test_incomplete_answer_of_the_vault_is_asked_again(bed: ResearchBed, monkeyp
     bed.run_out(WebAccess())
     state: str = bed.state
     assert state == "local"
-    assert "related-memoryvault" in bed.notes()
+    assert "Nothing was found in the vault, which answered by reading the files" in bed.note("related-memoryvault")
 
 
 def test_a_note_is_quoted_never_copied_whole(bed: ResearchBed) -> None:

@@ -49,13 +49,13 @@ def test_nothing_is_written_before_the_user_agrees(bed: Bed, shop: Path, monkeyp
 
 
 def test_plans_are_named_as_left_out(bed: Bed, shop: Path) -> None:
-    for path in ("ROADMAP.md", "docs/plans/archive/2025-01-split.md", "docs/guide.md", "docs/adr/0001-one.md"):
+    plans = ("ROADMAP.md", "docs/archive/plan-search.md", "docs/plans/archive/2025-01-split.md", "plan_2025.md")
+    for path in (*plans, "docs/guide.md", "docs/planets.md", "docs/adr/0001-one.md"):
         (shop / path).parent.mkdir(parents=True, exist_ok=True)
         (shop / path).write_text("# Plan\n\n- Always split the ledger by month.\n")
     plan = seeding(bed).plan([shop])
-    assert [(str(one.path.relative_to(shop)), one.why) for one in plan.unread] == [
-        ("ROADMAP.md", "a plan says what was intended, not what holds"),
-        ("docs/plans/archive/2025-01-split.md", "a plan says what was intended, not what holds"),
+    assert sorted((str(one.path.relative_to(shop)), one.why) for one in plan.unread) == [
+        (path, "a plan says what was intended, not what holds") for path in sorted(plans)
     ]
     assert {planned.file.kind for planned in plan.chosen} == {"decision", "index"}
 
@@ -214,10 +214,21 @@ def test_the_agents_own_notes_and_the_users_instructions(bed: Bed, shop: Path, t
     (memory / "t.md").write_text(
         "---\nname: t\ndescription: Tests need Redis\nmetadata:\n  type: project\n---\n\nPort 1.\n"
     )
-    (tmp_path / "claude" / "CLAUDE.md").write_text("- Always answer in English.\n")
+    for place, rule in (
+        ("claude/CLAUDE.md", "Always answer in English"),
+        ("home/.gemini/GEMINI.md", "Never use emoji"),
+        ("home/.config/opencode/AGENTS.md", "Prefer short functions"),
+    ):
+        (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / place).write_text(f"- {rule}.\n")
     seed(bed, shop, user=True)
     found = {entry.title: (entry.kind, entry.project) for entry in bed.reviewer.waiting()}
-    assert found == {"Always answer in English": ("preferences", None), "Tests need Redis": ("convention", "shop")}
+    assert found == {
+        "Always answer in English": ("preferences", None),
+        "Never use emoji": ("preferences", None),
+        "Prefer short functions": ("preferences", None),
+        "Tests need Redis": ("convention", "shop"),
+    }
 
 
 def test_notes_about_another_folder_of_the_same_key_are_left_out(bed: Bed, shop: Path, tmp_path: Path) -> None:
