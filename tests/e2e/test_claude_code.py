@@ -79,7 +79,7 @@ def test_what_was_typed_in_one_session_reaches_the_model_in_others(
     started = model.wait_for(turn_about(UNRELATED), after=seen)
     brought = [block for block in started.texts if RULE_WORDS in block]
     assert brought
-    assert all("SessionStart hook" in block for block in brought)
+    assert [block[:200] for block in brought if "SessionStart" not in block] == []
     assert {run.event for run in hook_runs.runs} >= {"SessionStart", "UserPromptSubmit", "Stop"}
 
 
