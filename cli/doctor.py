@@ -243,7 +243,8 @@ def _index(context: Context) -> Finding:
 
 
 def _not_searched(vault: Path) -> Iterator[str]:
-    links, in_the_cloud = list_left_out(vault)
+    links, in_the_cloud, unreadable = list_left_out(vault)
+    yield from unreadable
     if links:
         named = ", ".join(f"{path} (a link to {os.path.realpath(vault / path)})" for path in links[:NAMED])
         yield named + (f" and {len(links) - NAMED} more links" if len(links) > NAMED else "")

@@ -37,7 +37,7 @@ from ..services.device import SETTINGS_NOTE, acting_device, acts_here
 from ..services.hook_log import HookRun, read_hook_runs
 from ..tasks.queue.units import service_manager
 from ..vault.frontmatter import find_fault
-from ..vault.header import TEMPLATES
+from ..vault.header import TEMPLATE, out_of_use
 from ..vault.listing import list_notes
 from .context import Context
 from .corpus import WARN_DAYS, ending_soon
@@ -257,7 +257,7 @@ def headers(context: Context) -> Finding:
         except MemoryVaultError as error:
             unreadable.append(str(error))
             continue
-        is_template = TEMPLATES in path.split("/")[:-1]  # Obsidian's placeholders belong there.
+        is_template = out_of_use(path, text) == TEMPLATE  # Obsidian's placeholders belong there.
         if not is_template and (fault := find_fault(text)) is not None:
             faults.append(f"{path}, line {fault[0]}: {fault[1].strip()[:60]}")
     todo = "mend the line in an editor" if faults else "nothing of it is recalled until it can be read"

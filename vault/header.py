@@ -15,10 +15,11 @@ DECISIVE = ("status", "project")
 CONFLICT, TEMPLATE, UNREADABLE_STATUS = "conflict", "template", "unreadable"
 """Statuses read into a note that is not in use: with both sides of a merge from git, a template of Obsidian's, or a
 header that can't be read."""
-TEMPLATES = "Templates"
-"""A folder of this name holds none but templates; ours have names in lower case."""
+_TEMPLATES = ("template", "templates")
+"""A folder of this name, in any case and with a line before it, holds templates, but for notes of this kind."""
 _MARKS = ("<<<<<<<", "|||||||", "=======", ">>>>>>>")
-_FILLED_IN = ("{{date", "{{time", "{{title")
+_FILLED_IN = ("{{date", "{{time", "{{title", "{{value", "{{vdate")
+"""Of Obsidian and its plugin QuickAdd, in any case."""
 _NULLS = ("~", "null", "Null", "NULL")
 
 
@@ -212,16 +213,22 @@ def out_of_use(path: str, text: str) -> str:
         marks = {line[0] for line in text.split("\n") if is_mark(line)}
         if "<" in marks or marks >= {"=", ">"} or any(map(is_mark, header.split("\n"))):
             return CONFLICT
-    if TEMPLATES in path.split("/")[:-1] or _is_filled_in(header, text):
+    if in_templates(path, header) or _is_filled_in(header, text):
         return TEMPLATE
     return UNREADABLE_STATUS if "\0" in text or (parts is None and is_lost(text)) else ""
+
+
+def in_templates(path: str, header: str) -> bool:
+    """Whether a note with this header lies in a folder of templates."""
+    folders = [folder for folder in path.split("/")[:-1] if folder.strip("_").lower() in _TEMPLATES]
+    return bool(folders) and parse_scalars(header).get("kind") not in folders
 
 
 def _is_filled_in(header: str, text: str) -> bool:
     """Whether the note has a place that Obsidian fills in: in its header, or in its text outside of code."""
     if ("{{" in header and "}}" in header) or ("<%" in header and "%>" in header):
         return True
-    if not any(mark in text for mark in (*_FILLED_IN, "<%")):
+    if not any(mark in text for mark in ("{{", "<%")):
         return False
     from .automemory import find_regions  # Only for the few notes that have such a mark.
 
@@ -233,7 +240,7 @@ def _is_filled_in(header: str, text: str) -> bool:
     _, opens, rest = plain.partition("<%")
     if opens and "%>" in rest:
         return True
-    return any(piece[:1] in (":", "}") for mark in _FILLED_IN for piece in plain.split(mark)[1:])
+    return any(piece[:1] in (":", "}") for mark in _FILLED_IN for piece in plain.lower().split(mark)[1:])
 
 
 def skim(text: str) -> tuple[dict[str, str], str]:

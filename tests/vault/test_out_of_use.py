@@ -157,15 +157,23 @@ def test_a_line_across_the_page_begins_no_header(text: str) -> None:
         "---\nkind: fix\n---\n\n# {{title}}\n\nWritten on {{date}} at {{time:HH:mm}}.\n",
         "---\nkind: fix\n---\n\n# <% tp.file.title %>\n",
         '---\ncreated: <% tp.date.now("YYYY") %>\n---\n\nText.\n',
+        "---\nkind: fix\n---\n\nAlways write the ledger report as {{value}}.\n",
+        "Meeting with {{VALUE:who}} on {{VDATE:day,YYYY}}\n",
     ],
 )
 def test_what_obsidian_fills_in_is_a_template(text: str) -> None:
     assert read(text) == "template"
 
 
-@pytest.mark.parametrize("folder", ["Templates", "personal-private/Templates", "Templates/weekly"])
+@pytest.mark.parametrize(
+    "folder", ["Templates", "personal-private/Templates", "Templates/weekly", "templates", "_templates", "Template"]
+)
 def test_nothing_in_templates_is_a_memory(folder: str) -> None:
     assert read("---\nstatus: active\n---\n\nText.\n", f"{folder}/a.md") == "template"
+
+
+def test_the_users_own_kind_may_be_called_templates() -> None:
+    assert read("---\nkind: templates\n---\n\nText.\n", "personal-private/templates/a.md") == "active"
 
 
 @pytest.mark.parametrize(
