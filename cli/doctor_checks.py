@@ -228,7 +228,7 @@ def _absent_events(context: Context, runs: Sequence[HookRun]) -> tuple[str, str]
     }
     wired |= {*EVENTS} if plugin_installed(context.settings) else {*installed_events(context.settings)}
     absent = [event for event in EVERY_SESSION if event in wired and not came[event]]
-    others = {event: came[event] for event in EVERY_SESSION if came[event] >= LEAST_OF_OTHERS}
+    others = {event: count for event, count in came.items() if count >= LEAST_OF_OTHERS}
     if not absent or not others:
         return None
     return " and no ".join(absent), " and ".join(f"{count} {event}" for event, count in others.items())
