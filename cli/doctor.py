@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ..hooks.extension import why_no_hook_runs
-from ..hooks.wiring import WIRINGS, trusted_by_codex, wired_events
+from ..hooks.wiring import WIRINGS, needs_renewal, trusted_by_codex, wired_events
 from ..index.client import RecallClient, ServiceUnavailable, ensure_service
 from ..index.database import load_vectors, open_writer
 from ..index.drain import BATCH_TEXTS
@@ -166,6 +166,10 @@ def _other_agents(context: Context) -> Finding:
     todo: list[str] = []
     for host, wiring in WIRINGS.items():
         events = wired_events(host, context.settings)
+        if needs_renewal(host, context.settings):
+            told.append(f"{wiring.title}: by an older version or incomplete")
+            todo.append(f"`memory init --host {host}` renews it")
+            continue
         if not events:
             continue
         experimental = " (experimental: never run against the program itself)" if wiring.experimental else ""
@@ -243,7 +247,8 @@ def _index(context: Context) -> Finding:
 
 
 def _not_searched(vault: Path) -> Iterator[str]:
-    links, in_the_cloud = list_left_out(vault)
+    links, in_the_cloud, unreadable = list_left_out(vault)
+    yield from unreadable
     if links:
         named = ", ".join(f"{path} (a link to {os.path.realpath(vault / path)})" for path in links[:NAMED])
         yield named + (f" and {len(links) - NAMED} more links" if len(links) > NAMED else "")

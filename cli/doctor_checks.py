@@ -37,7 +37,7 @@ from ..services.device import SETTINGS_NOTE, acting_device, acts_here
 from ..services.hook_log import HookRun, read_hook_runs
 from ..tasks.queue.units import service_manager
 from ..vault.frontmatter import find_fault
-from ..vault.header import TEMPLATES
+from ..vault.header import TEMPLATE, out_of_use
 from ..vault.listing import list_notes
 from .context import Context
 from .corpus import WARN_DAYS, ending_soon
@@ -228,7 +228,7 @@ def _absent_events(context: Context, runs: Sequence[HookRun]) -> tuple[str, str]
     }
     wired |= {*EVENTS} if plugin_installed(context.settings) else {*installed_events(context.settings)}
     absent = [event for event in EVERY_SESSION if event in wired and not came[event]]
-    others = {event: came[event] for event in EVERY_SESSION if came[event] >= LEAST_OF_OTHERS}
+    others = {event: count for event, count in came.items() if count >= LEAST_OF_OTHERS}
     if not absent or not others:
         return None
     return " and no ".join(absent), " and ".join(f"{count} {event}" for event, count in others.items())
@@ -257,7 +257,7 @@ def headers(context: Context) -> Finding:
         except MemoryVaultError as error:
             unreadable.append(str(error))
             continue
-        is_template = TEMPLATES in path.split("/")[:-1]  # Obsidian's placeholders belong there.
+        is_template = out_of_use(path, text) == TEMPLATE  # Obsidian's placeholders belong there.
         if not is_template and (fault := find_fault(text)) is not None:
             faults.append(f"{path}, line {fault[0]}: {fault[1].strip()[:60]}")
     todo = "mend the line in an editor" if faults else "nothing of it is recalled until it can be read"

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..runtime.settings import Settings
-from .install import Json, add_to_file, read_settings, remove_from_file
+from .install import Json, add_to_file, lines_by_hand, read_settings, remove_from_file
 
 EXTENSION = "memoryvault"
 VERSION = "1"
@@ -32,18 +32,29 @@ def extension_folder(settings: Settings) -> Path:
 
 def install_manifest(settings: Settings) -> bool:
     """Write the manifest, or bring it up to date; return whether the file changed. Raises SettingsError."""
-    return add_to_file(_manifest(settings), _with_ours, _without_ours)[0]
+    return add_to_file(manifest_file(settings), _with_ours, _without_ours)[0]
 
 
 def uninstall_manifest(settings: Settings) -> None:
     """Remove what `install_manifest` wrote, and the folders that are then empty. Raises SettingsError."""
-    remove_from_file(_manifest(settings), _with_ours, _without_ours)
+    remove_from_file(manifest_file(settings), _with_ours, _without_ours)
     remove_empty_folders(settings)
 
 
 def has_manifest(settings: Settings) -> bool:
     """Return whether our manifest is there: without one the host loads no hooks. Raises SettingsError."""
-    return _is_ours(read_settings(_manifest(settings)))
+    return _is_ours(read_settings(manifest_file(settings)))
+
+
+def is_current_manifest(settings: Settings) -> bool:
+    """Return whether the manifest is as `install_manifest` writes it. Raises SettingsError."""
+    document = read_settings(manifest_file(settings))
+    return _with_ours(document) == document
+
+
+def manifest_by_hand() -> str:
+    """Return the manifest's text, for a user who writes it."""
+    return lines_by_hand(_with_ours)
 
 
 def remove_empty_folders(settings: Settings) -> None:
@@ -67,7 +78,8 @@ def why_no_hook_runs(settings: Settings) -> str:
     return ""
 
 
-def _manifest(settings: Settings) -> Path:
+def manifest_file(settings: Settings) -> Path:
+    """Return the path of the manifest."""
     return extension_folder(settings) / "gemini-extension.json"
 
 

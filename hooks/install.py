@@ -282,7 +282,8 @@ def add_to_file(
     if updated == document:
         return False, None
     backup = None
-    by_hand = _dump(add({}), None).decode("utf-8")
+    by_hand = lines_by_hand(add)
+    older = _copies(path)
     if remove(document) == document:
         try:
             backup = _copy(path, before, now or datetime.now(UTC))
@@ -292,16 +293,27 @@ def add_to_file(
             ) from error
     try:
         _replace(path, before, _dump(updated, before))
-    except OSError as error:
+    except (OSError, SettingsError) as error:
+        for copy in _copies(path):
+            if copy not in older:  # It is the copy of a change that was not made.
+                copy.unlink()
+        if isinstance(error, SettingsError):
+            raise
         raise HostFileUnwritable(f"{path} cannot be written: {error.strerror}", by_hand) from error
     return True, backup
 
 
-class HostFileUnwritable(SettingsError):
-    """A host's file is read-only; `by_hand`: what to put into it, as JSON."""
+def lines_by_hand(add: Callable[[Json], Json]) -> str:
+    """Return the text of a file that has nothing but what `add` puts into it."""
+    return _dump(add({}), None).decode("utf-8")
 
-    def __init__(self, problem: str, by_hand: str) -> None:
-        super().__init__(f"{problem}; put the lines that are printed above into it by hand")
+
+class HostFileUnwritable(SettingsError):
+    """A host's file is read-only; `by_hand`: what to put into it, or into the `files` that it names."""
+
+    def __init__(self, problem: str, by_hand: str, files: str = "it") -> None:
+        super().__init__(f"{problem}; put the lines that are printed above into {files} by hand")
+        self.problem = problem
         self.by_hand = by_hand
 
 
@@ -411,18 +423,37 @@ def _brings_our_hooks(folder: Path) -> bool:
 
 def argv_of(entry: object) -> list[str]:
     """Return the words that an entry of any host runs; [] where they cannot be read."""
-    command = (entry.get("command") or entry.get("bash")) if isinstance(entry, dict) else None
-    if not isinstance(entry, dict) or not isinstance(command, str):
-        return []
-    if isinstance(arguments := entry.get("args"), list):
-        return [command, *map(str, arguments)]
     try:
-        words = shlex.split(command)
+        words = shlex.split(_command_of(entry))
     except ValueError:
         return []
     if words[:3] == ["[", "!", "-x"] and "||" in words:
         words = words[words.index("||") + 1 :]
     return words[: words.index("||")] if "||" in words else words
+
+
+def _command_of(entry: object) -> str:
+    """Return the whole command of an entry of any host; '' where it cannot be read."""
+    command = (entry.get("command") or entry.get("bash")) if isinstance(entry, dict) else None
+    if not isinstance(entry, dict) or not isinstance(command, str):
+        return ""
+    arguments = entry.get("args")
+    return shlex.join([command, *map(str, arguments)]) if isinstance(arguments, list) else command
+
+
+def _wanted_command(wiring: HostWiring, event: str, launcher: str) -> str:
+    command = shlex.join(wiring.argv(event, launcher))
+    return IF_THERE.format(file=shlex.quote(launcher), command=command) if wiring.is_strict else command
+
+
+def is_outdated(wiring: HostWiring, document: Json, launcher: str) -> bool:
+    """Whether an entry of ours runs another command than `add_entries` writes: that of an older version, or of another
+    state folder."""
+    return any(
+        is_ours(entry) and _command_of(entry) != _wanted_command(wiring, event, launcher)
+        for event, value in events_of(wiring, document).items()
+        for entry in entries_of(value)
+    )
 
 
 def file_of(wiring: HostWiring, settings: Settings) -> Path:
@@ -443,13 +474,13 @@ def add_entries(
     wanted = {**(wiring.events if others else {}), **(wiring.actions if actions else {})}
     events = events_of(wiring, document)
     ours = [
-        argv_of(entry)
+        _command_of(entry)
         for event, value in events.items()
         if others or event in wiring.actions
         for entry in entries_of(value)
         if is_ours(entry)
     ]
-    if sorted(ours) == sorted(wiring.argv(event, launcher) for event in wanted):
+    if sorted(ours) == sorted(_wanted_command(wiring, event, launcher) for event in wanted):
         return document
     cleaned = remove_entries(wiring, document, None if others else wiring.actions)
     events = dict(events_of(wiring, cleaned))
@@ -495,9 +526,7 @@ def events_with_ours(wiring: HostWiring, document: Json) -> set[str]:
 
 
 def _entry(wiring: HostWiring, event: str, seconds: int, launcher: str) -> Json:
-    command = shlex.join(wiring.argv(event, launcher))
-    if wiring.is_strict:
-        command = IF_THERE.format(file=shlex.quote(launcher), command=command)
+    command = _wanted_command(wiring, event, launcher)
     if wiring.shape == "flat":
         return {"type": "command", "bash": command, "timeoutSec": seconds}
     hook: Json = {"type": "command", "command": command, "timeout": seconds * wiring.time_unit}

@@ -5,15 +5,26 @@ The files are merged, copied before and restored as in `install.py`.
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 
 from ..runtime.errors import SettingsError
 from ..runtime.settings import Settings
 from . import opencode
-from .extension import extension_folder, has_manifest, install_manifest, uninstall_manifest, why_no_hook_runs
+from .extension import (
+    extension_folder,
+    has_manifest,
+    install_manifest,
+    is_current_manifest,
+    manifest_by_hand,
+    manifest_file,
+    uninstall_manifest,
+    why_no_hook_runs,
+)
 from .install import (
     NAME,
     HostFileUnwritable,
@@ -21,14 +32,18 @@ from .install import (
     InstallOutcome,
     Json,
     UninstallOutcome,
+    add_entries,
     argv_of,
     entries_of,
     events_of,
+    events_with_ours,
     file_of,
     install_entries,
     installed_events,
     is_ours,
+    is_outdated,
     launcher_in,
+    lines_by_hand,
     plugin_installed,
     precompile,
     read_settings,
@@ -106,9 +121,16 @@ def install_for(host: str, settings: Settings) -> InstallOutcome:
     if wiring.shape == "plugin":
         write_launcher(launcher_in(settings.state_root))
         return InstallOutcome(file_of(wiring, settings), _install_plugin(wiring, settings), None, warnings)
-    outcome = install_entries(wiring, settings, warnings)
-    has_new_manifest = host == "gemini" and install_manifest(settings)
-    return replace(outcome, changed=outcome.changed or has_new_manifest)
+    if host != "gemini":
+        return install_entries(wiring, settings, warnings)
+    try:
+        outcome = install_entries(wiring, settings, warnings)
+        return replace(outcome, changed=install_manifest(settings) or outcome.changed)
+    except HostFileUnwritable as error:
+        entries = lines_by_hand(partial(add_entries, wiring, launcher=launcher_in(settings.state_root)))
+        files = ((manifest_file(settings), manifest_by_hand()), (wiring.file(settings), entries))
+        by_hand = "\n".join(f"{file}:\n{text}" for file, text in files)
+        raise HostFileUnwritable(error.problem, by_hand, "these two files") from error
 
 
 def wire_actions(host: str, settings: Settings, *, on: bool) -> InstallOutcome:
@@ -157,6 +179,20 @@ def wired_events(host: str, settings: Settings) -> tuple[str, ...]:
             for entry in entries_of(events_of(wiring, document).get(event))
         )
     )
+
+
+def needs_renewal(host: str, settings: Settings) -> bool:
+    """Whether what we wrote into the host's files is an older version's, another state folder's, or a part of it.
+
+    Raises SettingsError.
+    """
+    wiring = WIRINGS[host]
+    if wiring.shape == "plugin":
+        return os.path.lexists(wiring.file(settings)) and not wired_events(host, settings)
+    document = read_settings(file_of(wiring, settings))
+    if is_outdated(wiring, document, launcher_in(settings.state_root)):
+        return True
+    return host == "gemini" and bool(events_with_ours(wiring, document)) and not is_current_manifest(settings)
 
 
 def set_plugin_actions(settings: Settings, *, on: bool) -> InstallOutcome | None:

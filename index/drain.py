@@ -68,8 +68,8 @@ def drain(
 ) -> DrainReport:
     """Embed the pending texts for `model` in batches of similar length; store each batch as it arrives.
 
-    A batch that fails is tried text by text, so that one bad text does not hold up the rest. `on_progress(done, total)`
-    is called after each batch.
+    A batch that fails is tried text by text, so that one bad text does not hold up the rest; what is not tried any more
+    because the model is gone stays pending. `on_progress(done, total)` is called after each batch.
     """
     total = store.pending_count(model)
     if not store.has_vectors:
@@ -79,20 +79,23 @@ def drain(
         window = store.pending_texts(model, WINDOW_TEXTS, skip=failed)
         if not window:
             break
-        for batch in _split_batches(window, batch_texts):
+        waiting = _split_batches(window, batch_texts)[::-1]
+        while waiting and reason is None and not should_stop():
+            batch = waiting.pop()
             outcome = _embed_batch(embed, batch)
             if isinstance(outcome, ModelUnavailable):
                 reason = str(outcome)
-                break
+                continue
             if isinstance(outcome, EmbeddedBatch):
                 _store(store, model, batch, outcome)
+                done += len(batch)
+            elif len(batch) == 1:
+                failed.add(batch[0].text_hash)
             else:
-                failed |= _embed_singly(store, embed, model, batch)
-            done += sum(text.text_hash not in failed for text in batch)
+                waiting += [[text] for text in reversed(batch)]
+                continue
             if on_progress is not None:
                 on_progress(done, total)
-            if should_stop():
-                break
     remaining = store.pending_count(model)
     return DrainReport(done, remaining if reason else 0, len(failed), remaining, reason)
 
@@ -103,18 +106,6 @@ def _embed_batch(embed: Embed, batch: Sequence[PendingText]) -> EmbeddedBatch | 
         return embed([text.text for text in batch])
     except Exception as error:  # noqa: BLE001 - any failure of a batch leads to text by text
         return error
-
-
-def _embed_singly(store: IndexStore, embed: Embed, model: str, batch: Sequence[PendingText]) -> set[str]:
-    """Embed a failed batch's texts one by one; return the hashes of those that fail again."""
-    failed = set()
-    for text in batch:
-        outcome = _embed_batch(embed, [text])
-        if isinstance(outcome, EmbeddedBatch):
-            _store(store, model, [text], outcome)
-        else:
-            failed.add(text.text_hash)
-    return failed
 
 
 def _store(store: IndexStore, model: str, batch: Sequence[PendingText], embedded: EmbeddedBatch) -> None:

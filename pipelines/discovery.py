@@ -119,13 +119,16 @@ def _marks(item: ListedItem) -> tuple[str, ...]:
 
 
 def _text_mark(item: ListedItem) -> str:
-    """Return the key of the text of a feed's entry: its title with its description, else with its address without host.
+    """Return the key of the text of a feed's entry: its title with its description, else with the last part of its
+    address, which stays when a site moves to another host, program or folder.
 
     '' for an entry without a title, and for items without an id.
     """
     if not (item.identity and item.title):
         return ""
-    says = item.description.casefold() or item.url.partition("://")[2].partition("/")[2]
+    path, _, rest = item.url.partition("://")[2].partition("/")[2].partition("?")
+    last = path.rstrip("/").rpartition("/")[2].partition(".")[0]
+    says = item.description.casefold() or last or rest
     return pattern_key(f"text:{item.title.casefold()}\n{says}")
 
 

@@ -87,7 +87,9 @@ def notes_in_conflict(store: VaultStore) -> list[str]:
     for path in store.walk():
         with suppress(MemoryVaultError):
             data = store.read_bytes(path)
-            if b"<<<<<<<" in data and out_of_use(path, data.decode("utf-8", "replace")) == CONFLICT:
+            if (b"<<<<<<<" in data or b">>>>>>>" in data) and out_of_use(
+                path, data.decode("utf-8", "replace")
+            ) == CONFLICT:
                 found.append(path)
     return found
 

@@ -178,7 +178,6 @@ def _is_clean_list(key: str, field: str, policy: Policy) -> bool:
 
 
 _ITS_NAME = "its name contains it: rename the note and the links to it by hand"
-_TOO_LARGE = "it is too large to be checked: check it by hand"
 
 
 def _vault(journal: Journal, changed: set[str], kept: set[str], apply: bool) -> Iterator[Found]:
@@ -194,8 +193,8 @@ def _vault(journal: Journal, changed: set[str], kept: set[str], apply: bool) -> 
             entry, text = store.read(path), text_of(store, path)
         except EntryNotFound:
             continue
-        except EntryInvalid:
-            yield Found("vault", shown, {}, _TOO_LARGE)
+        except EntryInvalid as error:
+            yield Found("vault", shown, {}, f"{error}: check it by hand")
             continue
         except VaultUnavailable as error:
             store.require_vault()

@@ -21,8 +21,9 @@ from .header import (
     DECISIVE,
     UNREADABLE,
     UNREADABLE_STATUS,
+    canonical,
+    is_lost,
     is_mark,
-    is_unclosed,
     out_of_use,
     parse_scalars,
     split_header,
@@ -66,19 +67,20 @@ def load_fields(header: str) -> dict[str, object]:
     So one mistyped line does not hide the `status` of a rejected entry. Hooks read such a header in the same way.
     """
     loaded = _load(header)
-    if isinstance(loaded, dict):
-        return {str(key): value for key, value in loaded.items()}
-    if loaded is None:
-        return {}
     fields: dict[str, object] = {}
-    lines = header.split("\n")
-    for field in _scan(lines):
-        alone = _load("\n".join(lines[field.start : field.end]))
-        if isinstance(alone, dict):
-            fields.update((str(key), value) for key, value in alone.items())
+    if isinstance(loaded, dict):
+        fields = {str(key): value for key, value in loaded.items()}
+    elif loaded is not None:
+        lines = header.split("\n")
+        for field in _scan(lines):
+            alone = _load("\n".join(lines[field.start : field.end]))
+            if isinstance(alone, dict):
+                fields.update((str(key), value) for key, value in alone.items())
     skimmed = parse_scalars(header)
     fields.update((key, skimmed[key]) for key in DECISIVE if key in skimmed)
-    return {**fields, "status": UNREADABLE_STATUS} if UNREADABLE in skimmed else fields
+    if UNREADABLE in skimmed and not isinstance(loaded, dict):
+        fields["status"] = UNREADABLE_STATUS
+    return fields
 
 
 def is_broken(header: str) -> bool:
@@ -90,10 +92,12 @@ def find_fault(text: str) -> tuple[int, str] | None:
     """Return (number of the line in the note, from 1, the line) at which its header can't be read or git's conflict
     marks begin; None for a sound note."""
     lines = text.replace("\r\n", "\n").split("\n")
+    if "\0" in text:
+        return text.partition("\0")[0].count("\n") + 1, "bytes that are no text; save the note as UTF-8"
     if out_of_use("", text) == CONFLICT:
         return next((number, line) for number, line in enumerate(lines, 1) if is_mark(line))
     parts = split_header(text)
-    if parts is None and is_unclosed(text):
+    if parts is None and is_lost(text):
         return 1, lines[0]
     if parts is None or not is_broken(parts[1]):
         return None
@@ -183,8 +187,8 @@ def carry_fields(text: str, source: str, keys: Collection[str]) -> str:
 def _key_name(written: str) -> str:
     if written[0] in "\"'":
         loaded = _load(written)
-        return loaded if isinstance(loaded, str) else written
-    return written.strip()
+        return canonical(loaded) if isinstance(loaded, str) else written
+    return canonical(written.strip())
 
 
 def set_fields(text: str, changes: Mapping[str, FieldValue]) -> str:
@@ -232,6 +236,10 @@ def _set_one(lines: list[str], key: str, value: FieldValue, newline: str) -> Non
         lines[at:at] = written
         return
     field = found[-1]  # YAML takes the last of several
+    for other in reversed(found[:-1]):
+        del lines[other.start : other.end]
+    shift = sum(other.end - other.start for other in found[:-1])
+    field.start, field.end = field.start - shift, field.end - shift
     old = "\n".join(lines[field.start : field.end])
     loaded = _load(old)
     if isinstance(loaded, dict) and _same(loaded.get(key), _reread(key, value)):
@@ -282,8 +290,8 @@ def _comment(line: str, value_at: int) -> str:
 
 def _assert_only(changes: Mapping[str, FieldValue], before: object, after: object) -> None:
     """Raise EntryInvalid unless the edit changed these fields and nothing else, by what YAML reads before and after."""
-    old = dict(before) if isinstance(before, dict) else {}
-    new = dict(after) if isinstance(after, dict) else {} if after is None else None
+    old = _canonical(before) if isinstance(before, dict) else {}
+    new = _canonical(after) if isinstance(after, dict) else {} if after is None else None
     expected = {key: value for key, value in old.items() if key not in changes}
     for key, value in changes.items():
         if not _is_empty(value):
@@ -293,6 +301,10 @@ def _assert_only(changes: Mapping[str, FieldValue], before: object, after: objec
             "the frontmatter is written in a way that cannot be edited safely; "
             "put each field on its own line(s), `key: value`, and try again"
         )
+
+
+def _canonical(fields: Mapping[object, object]) -> dict[object, object]:
+    return {canonical(key) if isinstance(key, str) else key: value for key, value in fields.items()}
 
 
 def _same(left: object, right: object) -> bool:

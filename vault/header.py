@@ -5,6 +5,8 @@ Light module: hooks read the few entries that they print with it. `entry.parse_e
 
 from __future__ import annotations
 
+from .statuses import is_in_use
+
 BYTE_ORDER_MARK = "\ufeff"
 UNREADABLE = "?"
 """Key under which `parse_scalars` returns the name of a field of DECISIVE that it cannot read."""
@@ -13,10 +15,11 @@ DECISIVE = ("status", "project")
 CONFLICT, TEMPLATE, UNREADABLE_STATUS = "conflict", "template", "unreadable"
 """Statuses read into a note that is not in use: with both sides of a merge from git, a template of Obsidian's, or a
 header that can't be read."""
-TEMPLATES = "Templates"
-"""A folder of this name holds none but templates; ours have names in lower case."""
+_TEMPLATES = ("template", "templates")
+"""A folder of this name, in any case and with a line before it, holds templates, but for notes of this kind."""
 _MARKS = ("<<<<<<<", "|||||||", "=======", ">>>>>>>")
-_FILLED_IN = ("{{date", "{{time", "{{title")
+_FILLED_IN = ("{{date", "{{time", "{{title", "{{value", "{{vdate")
+"""Of Obsidian and its plugin QuickAdd, in any case."""
 _NULLS = ("~", "null", "Null", "NULL")
 
 
@@ -65,10 +68,19 @@ def is_open(text: str) -> bool:
     return extent(text) == len(text) > 0
 
 
-def is_unclosed(text: str) -> bool:
-    """Whether the text of a whole note begins a header that does not end and has a field of DECISIVE."""
-    first, *fields = text.removeprefix(BYTE_ORDER_MARK).lstrip().partition("\n\n")[0].split("\n")
-    return is_boundary(first) and is_open(text) and any(field.partition(":")[0] in DECISIVE for field in fields)
+def is_lost(text: str) -> bool:
+    """Whether a note without a header was meant to have one: it is not closed and has a field of DECISIVE, or it is
+    not opened and says that the note is not in use."""
+    plain = text.removeprefix(BYTE_ORDER_MARK).replace("\r\n", "\n").replace("\r", "\n").lstrip()
+    for number, paragraph in enumerate(plain.split("\n\n")):
+        first, *fields = paragraph.lstrip("\n").split("\n")
+        if number == 0 and is_boundary(first) and is_open(text) and any(map(_decisive, fields)):
+            return True
+        if (number == 0 and first[:3] not in ("```", "~~~")) or is_boundary(first):
+            has_rule = any(line and not any(map(str.isalnum, line)) for line in (first, *fields))
+            if has_rule and not is_in_use(parse_scalars("\n".join([first, *fields])).get("status", "").lower()):
+                return True
+    return False
 
 
 def body_of(text: str) -> str:
@@ -122,17 +134,38 @@ def _status(texts: list[str]) -> str:
     return next((text for text in texts if text.lower() != "active"), "active" if texts else "")
 
 
+def _decisive(line: str) -> str:
+    """Return the field of DECISIVE that the line begins with, in any case and behind any invisible character; or ''."""
+    word = ""
+    for character in line.lstrip(" \t\"'"):
+        if character.isalnum() or character in "_-":
+            word += character
+        elif character.isprintable():
+            break
+    return word.lower() if word.lower() in DECISIVE else ""
+
+
+def canonical(name: str) -> str:
+    """Return the name of a field as the program writes it: Obsidian takes `Status` and `status` for one property."""
+    return name.lower() if name.lower() in DECISIVE else name
+
+
 def parse_scalars(header: str) -> dict[str, str]:
     """Parse the one-line `key: value` fields of a header, as text. A list of one item counts as that item, since
     Obsidian writes a property of the type list as one. Other lists, blocks and nested fields are left out. If such a
-    field is in DECISIVE, its name is returned under UNREADABLE: it must not be taken for absent."""
+    field is in DECISIVE, its name is returned under UNREADABLE: it must not be taken for absent.
+
+    Of several lines of `status` the first that is not `active` counts; of another field the last line."""
     found: dict[str, list[str]] = {}
     key = ""  # the field whose list the next lines may be
     unreadable = ""
+    is_nested = False  # whether indented lines belong to the field before them
     for line in header.split("\n"):
         bare = line.strip()
         if not bare or bare[0] == "#":
             continue
+        if line[0] in " \t" and not is_nested and ":" in bare and _decisive(bare):
+            line = bare
         if bare == "-" or bare[:2] in ("- ", "-\t"):
             item = bare[1:].strip()
             if key and _is_plain(item):
@@ -141,16 +174,20 @@ def parse_scalars(header: str) -> dict[str, str]:
         elif line[0] not in " \t-":
             name, separator, rest = line.partition(":")
             value = rest.strip()
-            name, key = name if name.isidentifier() else _unquote(name.strip()), ""
+            name, key = name if name.isidentifier() else _unquote("".join(filter(str.isprintable, name)).strip()), ""
+            name = canonical(name)
             if separator and name and (not value or rest[0] in " \t"):
                 # Most values are plain: a page reads thousands of headers, a hook a few at every prompt.
                 is_plain = value[:1].isalnum() and "#" not in value and value not in _NULLS
-                found[name] = [value] if is_plain else _texts(value)
+                values = [value] if is_plain else _texts(value)
+                found[name] = found.get(name, []) + values if name == "status" else values
                 key = "" if value else name
-                if name in DECISIVE and _is_beyond_one_line(value):
+                is_beyond = not is_plain and _is_beyond_one_line(value)
+                is_nested = not value or value[0] == "{" or is_beyond
+                if is_beyond and name in DECISIVE:
                     unreadable = name
-            elif separator and name in DECISIVE:
-                unreadable = name
+            else:
+                unreadable = _decisive(line) or unreadable
             continue
         found.pop(key, None)  # nested
         if key in DECISIVE and _is_plain(bare):
@@ -169,23 +206,29 @@ def is_mark(line: str) -> bool:
 
 def out_of_use(path: str, text: str) -> str:
     """Return why a text is no memory, whatever its status: CONFLICT, TEMPLATE, UNREADABLE_STATUS for a header that is
-    not closed; '' if it may be one."""
+    not opened or closed, or bytes that are no text; '' if it may be one."""
     parts = split_header(text)
     header = parts[1] if parts is not None else ""
     if "<<<<<<<" in text or ">>>>>>>" in text:
-        marks = [line[0] for line in text.split("\n") if is_mark(line)]
-        if ("<" in marks and ">" in marks) or any(map(is_mark, header.split("\n"))):
+        marks = {line[0] for line in text.split("\n") if is_mark(line)}
+        if "<" in marks or marks >= {"=", ">"} or any(map(is_mark, header.split("\n"))):
             return CONFLICT
-    if TEMPLATES in path.split("/")[:-1] or _is_filled_in(header, text):
+    if in_templates(path, header) or _is_filled_in(header, text):
         return TEMPLATE
-    return UNREADABLE_STATUS if parts is None and is_unclosed(text) else ""
+    return UNREADABLE_STATUS if "\0" in text or (parts is None and is_lost(text)) else ""
+
+
+def in_templates(path: str, header: str) -> bool:
+    """Whether a note with this header lies in a folder of templates."""
+    folders = [folder for folder in path.split("/")[:-1] if folder.strip("_").lower() in _TEMPLATES]
+    return bool(folders) and parse_scalars(header).get("kind") not in folders
 
 
 def _is_filled_in(header: str, text: str) -> bool:
     """Whether the note has a place that Obsidian fills in: in its header, or in its text outside of code."""
     if ("{{" in header and "}}" in header) or ("<%" in header and "%>" in header):
         return True
-    if not any(mark in text for mark in (*_FILLED_IN, "<%")):
+    if not any(mark in text for mark in ("{{", "<%")):
         return False
     from .automemory import find_regions  # Only for the few notes that have such a mark.
 
@@ -197,7 +240,7 @@ def _is_filled_in(header: str, text: str) -> bool:
     _, opens, rest = plain.partition("<%")
     if opens and "%>" in rest:
         return True
-    return any(piece[:1] in (":", "}") for mark in _FILLED_IN for piece in plain.split(mark)[1:])
+    return any(piece[:1] in (":", "}") for mark in _FILLED_IN for piece in plain.lower().split(mark)[1:])
 
 
 def skim(text: str) -> tuple[dict[str, str], str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,20 +24,25 @@ class NotePaths(NamedTuple):
 
 
 def list_folders(
-    vault: Path, *, special: Collection[str] | None = None, trash: bool = False
+    vault: Path,
+    *,
+    special: Collection[str] | None = None,
+    trash: bool = False,
+    failed: dict[str, str] | None = None,
 ) -> Iterator[tuple[str, NotePaths]]:
     """Yield each folder ('', or its vault-relative path and a slash) and what it holds, sorted.
 
     A folder comes before those in it, and those in the order of their names. One that vanishes or cannot be read is
-    empty. Dot-folders and, without `trash`, the trash are left out; no link is followed. `special`: only the underscore
-    folders of these names, with all below them, unless they lie in another underscore folder.
+    empty; why it cannot be read is put into `failed`, by its path. Dot-folders and, without `trash`, the trash are left
+    out; no link is followed. `special`: only the underscore folders of these names, with all below them, unless they
+    lie in another underscore folder.
     """
     waiting = [("", special is None)]
     while waiting:
         prefix, is_wanted = waiting.pop()
         notes: list[str] = []
         folders: list[str] = []
-        with suppress(OSError), os.scandir(f"{vault}/{prefix}") as children:
+        with _telling(failed, prefix), os.scandir(f"{vault}/{prefix}") as children:
             if is_wanted:
                 for child in children:
                     name = child.name
@@ -73,6 +78,17 @@ def list_folders(
                 waiting.append((f"{prefix}{name}/", False))
 
 
+@contextmanager
+def _telling(failed: dict[str, str] | None, prefix: str) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        if failed is not None and prefix:
+            failed[prefix] = f"the folder {prefix} cannot be read: {error.strerror}"
+
+
 class LeftOut(NamedTuple):
     """Vault-relative paths that are not read, although the user may think that they belong to the vault."""
 
@@ -80,14 +96,17 @@ class LeftOut(NamedTuple):
     """Folders and notes that are links and lead out of the vault, or to nothing."""
     in_the_cloud: list[str]
     """Notes that are not downloaded."""
+    unreadable: list[str]
+    """Why folders cannot be read, with their path."""
 
 
 def list_left_out(vault: Path) -> LeftOut:
     """Return the notes and folders that `list_notes` leaves out, except for copies, dot-folders, the trash and special
     files."""
-    left_out = LeftOut([], [])
+    left_out = LeftOut([], [], [])
+    failed: dict[str, str] = {}
     root = os.path.realpath(vault)
-    for prefix, _ in list_folders(vault):
+    for prefix, _ in list_folders(vault, failed=failed):
         with suppress(OSError), os.scandir(f"{vault}/{prefix}") as children:
             for child in children:
                 path, is_note = prefix + child.name, child.name.endswith(".md")
@@ -99,7 +118,7 @@ def list_left_out(vault: Path) -> LeftOut:
                         left_out.links.append(path)
                 elif is_note and child.is_file() and not is_downloaded_child(child):
                     left_out.in_the_cloud.append(path)
-    return LeftOut(sorted(left_out.links), sorted(left_out.in_the_cloud))
+    return LeftOut(sorted(left_out.links), sorted(left_out.in_the_cloud), sorted(failed.values()))
 
 
 def _conflict_copies(names: Sequence[str]) -> frozenset[str]:

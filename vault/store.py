@@ -84,7 +84,7 @@ class VaultStore:
         self._lock_file = Path(lock_file)
         self._today = today
         self.passed_over: dict[str, str] = {}
-        """Why notes were left out of a reading of many, by path, for the caller to list."""
+        """Why notes and folders were left out of a reading of many, by path, for the caller to list."""
 
     def __repr__(self) -> str:
         return f"VaultStore({str(self.vault)!r})"
@@ -133,7 +133,7 @@ class VaultStore:
         return self._walk(put_away)
 
     def _walk(self, put_away: bool) -> Iterator[str]:
-        for _, (notes, copies) in list_folders(self.vault, trash=put_away):
+        for _, (notes, copies) in list_folders(self.vault, trash=put_away, failed=self.passed_over):
             yield from sorted(notes + copies) if put_away else notes
 
     def walk_special(self, names: Collection[str]) -> Iterator[str]:

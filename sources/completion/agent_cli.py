@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -108,6 +108,8 @@ def _result_of(ran: ProgramResult) -> Mapping[str, Any]:
         raise CompletionFailed(f"claude failed: exit status {ran.returncode}") from None
     if not isinstance(answer, dict) or answer.get("type") != "result":
         raise CompletionFailed("claude failed: what it printed is no result")
+    if answer.get("is_error") and answer.get("subtype") == "success":  # The host's words in the answer's place.
+        raise _unanswered("claude gave an error in the place of an answer")
     if answer.get("is_error") or answer.get("subtype") != "success" or ran.returncode != 0:
         raise CompletionFailed(f"claude failed: {str(answer.get('subtype'))[:60]}")
     return answer
@@ -150,6 +152,8 @@ class CodexCompleter:
             ]
             ran = _run(self.run, argv, f"{request.system}\n\n{request.prompt}", env, cwd, request.deadline_seconds)
             if ran.returncode != 0:
+                if any(event.get("type") == "turn.failed" for event in _codex_events(ran.stdout)):
+                    raise _unanswered("codex gave an error in the place of an answer")
                 raise CompletionFailed(f"codex failed: exit status {ran.returncode}")
             answer = _read_answer(answer_file)
         usage = _codex_usage(ran.stdout)
@@ -161,7 +165,8 @@ class CodexCompleter:
 
 
 def _unanswered(reason: str) -> CompletionFailed:
-    """Make the error for a program that succeeded without an answer, as it does at the usage limit of its plan."""
+    """Make the error for a program that ran to its end without an answer, as it does at the usage limit of its
+    plan."""
     return CompletionFailed(reason, retry_after=LIMIT_SECONDS)
 
 
@@ -178,15 +183,17 @@ def _read_answer(path: Path) -> str:
 
 def _codex_usage(stdout: bytes) -> Mapping[str, Any]:
     """Return the usage in the last turn.completed event."""
-    for line in reversed(stdout.splitlines()):
-        try:
+    usages = [event.get("usage") for event in _codex_events(stdout)]
+    return next((usage for usage in reversed(usages) if isinstance(usage, dict)), {})
+
+
+def _codex_events(stdout: bytes) -> Iterator[Mapping[str, Any]]:
+    """Yield the events that codex printed, without lines that are none."""
+    for line in stdout.splitlines():
+        with suppress(ValueError, RecursionError):
             event = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        usage = event.get("usage") if isinstance(event, dict) else None
-        if isinstance(usage, dict):
-            return usage
-    return {}
+            if isinstance(event, dict):
+                yield event
 
 
 def _run(

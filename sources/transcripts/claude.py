@@ -162,7 +162,8 @@ class ClaudeReader(TranscriptReader):
             if kind == "user":
                 self._drop_pending(_content_text(record))  # `claude -p` queues its prompt first.
             return ()
-        if self._is_repeated(kind, as_text(record.get("uuid"))):
+        # A note of the host may have the id of the message behind it.
+        if self._is_repeated(f"{kind} {record.get('isMeta') is True}", as_text(record.get("uuid"))):
             return ()
         self._cwd = as_text(record.get("cwd")) or self._cwd
         self.session = as_text(record.get("sessionId")) or self.session

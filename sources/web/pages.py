@@ -16,7 +16,7 @@ READABLE_TYPES = HTML_TYPES | PLAIN_TYPES
 """Types that `readable` can read, for `Fetcher.get`."""
 MAX_HTML_CHARS = 1_000_000
 MAX_TITLE_CHARS = 200
-_SPANS = re.compile(r"\s(?:col|row)span\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s>]*)", re.IGNORECASE)
+_SPANS = re.compile(r"(?<=[\s/\"'])(?:col|row)span\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s>]*)", re.IGNORECASE)
 """Spans of table cells, which are removed because the extractor repeats the cell."""
 
 

@@ -20,9 +20,10 @@ def import_handler(settings: Settings) -> Handler:
         if settings.memory.disable_auto_memory or not settings.memory.import_host_memory:
             return {"nothing": "it is switched off"}
         counts = Counter(one.result for one in HostMemory(settings, vault_store(settings)).bring_in())
-        note_large_change(
-            settings.state.markers, counts["removed"], "archived: Claude Code has deleted its own", "import"
-        )
+        what = "archived: Claude Code has deleted its own"
+        if counts["updated"]:
+            what = "archived or rewritten, as Claude Code did with its own"
+        note_large_change(settings.state.markers, counts["removed"] + counts["updated"], what, "import")
         if counts["imported"] or counts["updated"] or counts["removed"]:
             job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
         return {result.replace(" ", "_"): count for result, count in sorted(counts.items())}

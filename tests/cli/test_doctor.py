@@ -343,7 +343,10 @@ def test_a_hook_that_failed_last_or_could_not_read_the_agent_is_a_fault(context:
     assert doctor_checks.last_hook(context).grade == "fault"
 
 
-@pytest.mark.parametrize(("came", "absent"), [(("SessionStart", "Stop"), "UserPromptSubmit"), (("Stop",), "no User")])
+@pytest.mark.parametrize(
+    ("came", "absent"),
+    [(("SessionStart", "Stop"), "UserPromptSubmit"), (("Stop",), "no User"), (("SessionEnd",), "no Stop")],
+)
 @pytest.mark.parametrize("wire", [install, partial(install_for, "gemini")], ids=["claude", "gemini"])
 def test_an_event_of_every_session_that_never_came_is_a_fault(
     context: Context, came: tuple[str, ...], absent: str, wire: Callable[[Settings], object]
@@ -355,9 +358,9 @@ def test_an_event_of_every_session_that_never_came_is_a_fault(
     found = doctor_checks.last_hook(context)
     assert found.grade == "fault"
     assert absent in found.detail
-    assert "3 Stop" in found.detail
-    line_of_a_hook(context, timedelta(minutes=1), hook="SessionStart")
-    line_of_a_hook(context, timedelta(minutes=1), hook="UserPromptSubmit")
+    assert f"3 {came[-1]}" in found.detail
+    for event in ("SessionStart", "UserPromptSubmit", "Stop"):
+        line_of_a_hook(context, timedelta(minutes=1), hook=event)
     assert doctor_checks.last_hook(context).grade == "ok"
 
 

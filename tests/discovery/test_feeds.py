@@ -289,3 +289,16 @@ def test_entries_without_a_description_are_known_when_ids_or_host_change(host: s
     known = novelty(listed("https://b.org", 1), (), "s").known
     later = novelty(listed(host, number, "Evals"), known, "s")
     assert [pattern.title for pattern in later.new] == ["Evals"]
+
+
+@pytest.mark.parametrize("place", ["blog/{}", "posts/{}.html", "{}/", "2026/11/{}?utm_source=rss"])
+def test_entries_without_a_description_are_known_when_their_site_moves_them(place: str) -> None:
+    def listed(place: str, host: str, *titles: str) -> list[SourceItem]:
+        return [
+            SourceItem(f"https://{host}/{place.format(title.lower())}", title, identity=f"tag:{host}:{title}")
+            for title in titles
+        ]
+
+    known = novelty(listed("posts/{}", "b.org", "Hooks", "Skills"), (), "s").known
+    later = novelty(listed(place, "new.example", "Hooks", "Skills", "Evals"), known, "s")
+    assert [pattern.title for pattern in later.new] == ["Evals"]

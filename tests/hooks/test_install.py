@@ -30,6 +30,7 @@ from memoryvault.hooks.install import (
     switched_off,
     uninstall,
 )
+from memoryvault.runtime.atomic_file import replace_file
 from memoryvault.runtime.errors import SettingsError
 from memoryvault.runtime.settings import Settings, load_settings
 
@@ -277,6 +278,27 @@ def test_a_file_that_is_not_understood_is_not_touched(settings: Settings, conten
             action(settings)
         assert path.read_text() == content
     assert os.listdir(path.parent) == ["projects", "settings.json"] or len(os.listdir(path.parent)) == 2
+
+
+@pytest.mark.parametrize("earlier", [False, True])
+def test_a_change_that_is_refused_leaves_no_copy(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, earlier: bool
+) -> None:
+    path = settings_file_of(settings)
+    path.write_text('{"model": "opus"}\n')
+    if earlier:
+        path.with_name(f"{path.name}.memoryvault-backup-20250301-120000").write_text("{}")
+    before = sorted(os.listdir(path.parent))
+
+    def refuse(target: Path, *rest: Any, **options: Any) -> None:
+        if target == path:
+            raise PermissionError(errno.EPERM, "Operation not permitted")
+        replace_file(target, *rest, **options)
+
+    monkeypatch.setattr(module, "replace_file", refuse)
+    with pytest.raises(SettingsError, match="cannot be written"):
+        install(settings, now=NOW)
+    assert sorted(os.listdir(path.parent)) == before
 
 
 def test_a_linked_file_stays_a_link_and_keeps_its_mode(sandbox: Sandbox, settings: Settings) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +19,18 @@ from memoryvault.cli.doctor import _other_agents
 from memoryvault.cli.main import main
 from memoryvault.hooks import install as install_module
 from memoryvault.hooks.extension import extension_folder
-from memoryvault.hooks.install import launcher_in
+from memoryvault.hooks.install import HostFileUnwritable, launcher_in
 from memoryvault.hooks.skill import install_skill, remove_skill
-from memoryvault.hooks.wiring import hosts_with_actions, install_for, uninstall_for, wire_actions, wired_events
+from memoryvault.hooks.wiring import (
+    WIRINGS,
+    hosts_with_actions,
+    install_for,
+    needs_renewal,
+    uninstall_for,
+    wire_actions,
+    wired_events,
+)
+from memoryvault.runtime.atomic_file import replace_file
 from memoryvault.runtime.settings import Settings, load_settings
 from memoryvault.services.indexing import reconcile_now
 from memoryvault.sources.transcripts.hosts import host_of, open_transcript
@@ -288,6 +299,65 @@ def test_without_its_manifest_the_program_loads_nothing_and_doctor_says_so(sandb
     assert any("hooksConfig" in warning for warning in install_for("gemini", context.settings).warnings)
     (extension_folder(context.settings) / "gemini-extension.json").unlink()
     assert wired_events("gemini", context.settings) == ()
+
+
+def _older_command(hooks: dict[str, Any], manifest: dict[str, Any]) -> None:
+    for groups in hooks["hooks"].values():
+        entry = groups[0]["hooks"][0]
+        entry["command"] = entry["command"].split(" || ")[1]
+
+
+def _other_state(hooks: dict[str, Any], manifest: dict[str, Any]) -> None:
+    hooks["hooks"] = json.loads(json.dumps(hooks["hooks"]).replace("/run/", "/old/run/"))
+
+
+def _gone_python(hooks: dict[str, Any], manifest: dict[str, Any]) -> None:
+    manifest["mcpServers"]["memory"]["command"] = "/gone/python"
+
+
+def _no_server(hooks: dict[str, Any], manifest: dict[str, Any]) -> None:
+    del manifest["mcpServers"]
+
+
+@pytest.mark.parametrize("age", [_older_command, _other_state, _gone_python, _no_server])
+def test_what_an_older_version_wrote_is_told_and_renewed(
+    sandbox: Sandbox, age: Callable[[dict[str, Any], dict[str, Any]], None]
+) -> None:
+    context = Context(sandbox.env)
+    install_for("gemini", context.settings)
+    folder = extension_folder(context.settings)
+    files = (folder / "hooks" / "hooks.json", folder / "gemini-extension.json")
+    current = [json.loads(file.read_text()) for file in files]
+    assert not needs_renewal("gemini", context.settings)
+    hooks, manifest = (json.loads(file.read_text()) for file in files)
+    age(hooks, manifest)
+    for file, document in zip(files, (hooks, manifest), strict=True):
+        file.write_text(json.dumps(document))
+    found = _other_agents(context)
+    assert (found.grade, found.todo) == ("note", "`memory init --host gemini` renews it")
+    assert install_for("gemini", context.settings).changed
+    assert [json.loads(file.read_text()) for file in files] == current
+    assert not needs_renewal("gemini", context.settings)
+
+
+@pytest.mark.parametrize("refused", ["hooks.json", "gemini-extension.json"])
+def test_what_is_to_be_written_by_hand_is_the_whole_extension(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, refused: str
+) -> None:
+    def refuse(path: Path, *rest: Any, **options: Any) -> None:
+        if path.name == refused:
+            raise PermissionError(13, "Permission denied")
+        replace_file(path, *rest, **options)
+
+    monkeypatch.setattr(install_module, "replace_file", refuse)
+    with pytest.raises(HostFileUnwritable, match="these two files by hand") as raised:
+        install_for("gemini", settings)
+    shutil.rmtree(extension_folder(settings), ignore_errors=True)
+    for name, text in re.findall(r"^(/[^\n]*):\n(\{.*?^\})", raised.value.by_hand, re.MULTILINE | re.DOTALL):
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_text(text)
+    assert set(wired_events("gemini", settings)) == set(WIRINGS["gemini"].events)
+    assert not needs_renewal("gemini", settings)
 
 
 @pytest.mark.parametrize("rule", ["!/home/dev/*", "/home/dev/*"])

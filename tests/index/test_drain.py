@@ -51,6 +51,27 @@ def test_a_text_that_fails_does_not_hold_up_the_others(bed: Bed) -> None:
     assert (report.processed, report.errors, report.remaining) == (4, 1, 1)
 
 
+def test_what_is_not_tried_because_the_model_went_away_is_no_error(bed: Bed) -> None:
+    for number in range(6):
+        bed.write(f"{number}.md", f"Text {number}.")
+    bed.index()
+    calls = []
+
+    def embed(texts: Sequence[str]) -> EmbeddedBatch:
+        calls.append(len(texts))
+        if len(calls) == 4:
+            raise ModelUnavailable("the service has gone")
+        if len(texts) > 1 or len(calls) == 3:
+            raise ValueError("it cannot be embedded")
+        return embed_with(bed.embedder)(texts)
+
+    report = drain(bed.store, embed, model="fake")
+    assert calls == [6, 1, 1, 1]
+    assert (report.processed, report.skipped, report.errors, report.remaining) == (1, 5, 1, 5)
+    assert report.reason == "the service has gone"
+    assert bed.embed().processed == 5
+
+
 def test_what_is_written_while_it_runs_is_embedded_too(bed: Bed) -> None:
     bed.write("a.md", "First.")
     bed.index()

@@ -221,7 +221,14 @@ def test_the_later_one_is_proposed_whatever_their_order_in_the_alphabet(bed: Bed
     assert days[1] in bed.only("pending").body
 
 
-def test_replacement_is_proposed_though_the_old_rule_says_more(bed: Bed) -> None:
+@pytest.mark.parametrize(
+    "later",
+    [
+        "From now on, use PostgreSQL instead of MySQL.", "MySQL is no longer used here.", "Don't use MySQL any more.",
+        "MySQL is out, PostgreSQL is in.", "Replace MySQL with PostgreSQL.",
+    ],
+)  # fmt: skip
+def test_replacement_is_proposed_though_the_old_rule_says_more(bed: Bed, later: str) -> None:
     bed.remember(said(MONDAYS, "a", "Always use MySQL for new databases and read replicas."))
-    bed.remember(said(MONDAYS, "b", "From now on, use PostgreSQL instead of MySQL."))
+    bed.remember(said(MONDAYS, "b", later))
     assert bed.only("pending").supersedes == bed.only("active").path

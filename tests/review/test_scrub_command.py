@@ -462,6 +462,7 @@ def test_a_file_name_that_holds_a_secret_and_a_note_too_large_to_read_are_named(
     (folder / "export.md").write_bytes(b"line of an export\n" * 500_000)
     (folder / "Meeting 0123456789abcdef0123456789abcdef.md").write_text("As Notion names its pages.\n", "utf-8")
     found = scrub_everything(bed.settings, bed.store, apply=True)
+    assert found[0].problem == "personal-private/notes/export.md is larger than 8 MB: check it by hand"
     assert [(one.name, one.kinds, bool(one.problem)) for one in found] == [
         ("personal-private/notes/export.md", {}, True),
         ("personal-private/notes/old [REDACTED-API-KEY].md", {"API-KEY": 1}, True),

@@ -253,6 +253,11 @@ def test_an_attachment_with_the_id_of_the_next_line_hides_nothing(tmp_path: Path
     assert [turn.text for turn in turns(write(tmp_path / "s.jsonl", attachment, human(1, RULE)))] == [RULE]
 
 
+def test_a_note_of_the_host_with_the_id_of_the_next_line_hides_nothing(tmp_path: Path) -> None:
+    note = {**human(1, "<local-command-caveat>x</local-command-caveat>"), "isMeta": True}
+    assert [turn.text for turn in turns(write(tmp_path / "s.jsonl", note, human(1, RULE)))] == [RULE]
+
+
 def test_half_a_surrogate_pair_does_not_end_the_sentence(tmp_path: Path) -> None:
     line = json.dumps(human(1, "HERE")).replace("HERE", "always keep \\ud83d the log")
     assert [turn.text for turn in turns(write(tmp_path / "s.jsonl", line))] == ["always keep \ufffd the log"]

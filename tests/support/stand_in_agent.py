@@ -35,6 +35,12 @@ if mode == "huge":
 if mode == "exit 1":
     sys.stderr.write("you are not logged in\\n")
     sys.exit(1)
+if mode == "limit" and "-o" in sys.argv:
+    print(json.dumps({{"type": "turn.failed", "error": {{"message": "You've hit your usage limit."}}}}))
+    sys.exit(1)
+if mode == "limit":
+    print(json.dumps({{"type": "result", "subtype": "success", "is_error": True, "result": "You've hit your limit"}}))
+    sys.exit(1)
 if "-o" in sys.argv:
     if mode == "no answer":
         sys.exit(0)
@@ -71,7 +77,7 @@ class StandInAgent:
         return self.folder / self.name
 
     def tell(self, mode: str = "ok", answer: Any = None, hooks: list[dict[str, Any]] | None = None) -> None:
-        """How it is to behave: ok, hang, garbage, huge, exit 1, no answer, or an error subtype of claude's."""
+        """How it is to behave: ok, hang, garbage, huge, exit 1, limit, no answer, or an error subtype of claude's."""
         told = {"mode": mode, "answer": {"candidates": []} if answer is None else answer, "hooks": hooks or []}
         (self.folder / "told.json").write_text(json.dumps(told), "utf-8")
 

@@ -159,7 +159,13 @@ def test_codex_runs_read_only_and_leaves_no_session(sandbox: Sandbox) -> None:
 
 @pytest.mark.parametrize("name", ["claude", "codex"])
 @pytest.mark.parametrize(
-    ("mode", "said"), [("garbage", "no JSON|wrote no answer"), ("exit 1", "exit status 1"), ("no answer", "no ")]
+    ("mode", "said"),
+    [
+        ("garbage", "no JSON|wrote no answer"),
+        ("exit 1", "exit status 1"),
+        ("no answer", "no "),
+        ("limit", "an error in the place"),
+    ],
 )
 def test_an_agent_that_fails_is_a_failed_completion(sandbox: Sandbox, name: str, mode: str, said: str) -> None:
     agent = StandInAgent(sandbox.root / "bin", name)
@@ -167,7 +173,7 @@ def test_an_agent_that_fails_is_a_failed_completion(sandbox: Sandbox, name: str,
     with pytest.raises(CompletionFailed, match=said) as failure:
         ask(settings_with(sandbox, miner=name, agent_command=str(agent.program)))
     assert failure.value.may_have_cost
-    assert (failure.value.retry_after is None) == (mode == "exit 1"), "at its limit it ends well and says so in words"
+    assert (failure.value.retry_after is None) == (mode == "exit 1"), "at its limit it says so in words"
 
 
 @pytest.mark.parametrize("subtype", ["error_max_turns", "error_max_structured_output_retries"])

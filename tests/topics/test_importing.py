@@ -339,6 +339,9 @@ def test_a_large_change_of_the_scheduled_run_is_told_with_its_undo(bed: Bed, not
         (notes / f"note-{number}.md").write_text(NEW.replace("uitest-timeouts", f"note-{number}"))
     assert run() == "", "what the host adds loses nothing"
     for number in range(23):
+        (notes / f"note-{number}.md").write_text("")
+    assert "23 notes were archived or rewritten, as Claude Code did with its own; `memory undo --of import`" in run()
+    for number in range(23):
         (notes / f"note-{number}.md").unlink()
     told = "23 notes were archived: Claude Code has deleted its own; `memory undo --of import` takes it back"
     assert told in run()

@@ -152,7 +152,7 @@ def test_a_list_that_holds_itself_is_no_value() -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"just text", b"---\nno end", b"\xff\xfe\x00\x01", b"---\n- a\n- b\n---\nx", b"---\n---\n"]
+    "data", [b"", b"just text", b"---\nno end", b"\xff\xfe\x80\x01", b"---\n- a\n- b\n---\nx", b"---\n---\n"]
 )
 def test_without_usable_frontmatter_all_is_null_and_nothing_raises(data: bytes) -> None:
     entry = parse_entry("x/fallback-name.md", data)

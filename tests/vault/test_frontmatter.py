@@ -107,9 +107,11 @@ def test_windows_line_ends_stay() -> None:
     )
 
 
-def test_of_a_key_that_is_there_twice_the_one_that_counts_changes() -> None:
-    text = "---\nstatus: a\nkind: k\nstatus: b\n---\n"
-    assert set_fields(text, {"status": "c"}) == "---\nstatus: a\nkind: k\nstatus: c\n---\n"
+def test_of_a_key_that_is_there_twice_one_is_left() -> None:
+    text = "---\nstatus: a\nkind: k\nStatus: b\n---\n"
+    assert set_fields(text, {"status": "c"}) == "---\nkind: k\nstatus: c\n---\n"
+    assert set_fields(text.replace("S", "s"), {"status": "c"}) == "---\nkind: k\nstatus: c\n---\n"
+    assert set_fields(text, {"status": "b"}) == "---\nkind: k\nstatus: b\n---\n"
     assert set_fields(text, {"status": None}) == "---\nkind: k\n---\n"
 
 

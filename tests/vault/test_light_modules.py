@@ -28,6 +28,7 @@ LIGHT = (
     "vault.pending",
     "vault.project",
     "vault.render",
+    "vault.statuses",
     "vault.wording",
 )
 HEAVY = (

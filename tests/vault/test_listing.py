@@ -95,7 +95,7 @@ def test_what_a_walk_leaves_out_unasked_is_known(vault: Path, tmp_path: Path, mo
         (".obsidian", tmp_path / "away"),
     ):
         (vault / name).symlink_to(target)
-    assert list_left_out(vault) == (["g/disk", "g/lost.md"], [])
+    assert list_left_out(vault) == (["g/disk", "g/lost.md"], [], [])
     monkeypatch.setattr(listing, "is_downloaded_child", lambda child: False)
     assert list_left_out(vault).in_the_cloud == ["g/a.md"]
 
@@ -128,3 +128,21 @@ def test_a_walk_asks_for_that_flag_where_there_is_one(
     assert (list(store.walk()), len(asked)) == ([], 1)
     monkeypatch.setattr(paths, "_HAS_FLAGS", False)
     assert (list(store.walk()), len(asked)) == (["a.md"], 1)
+
+
+def test_a_folder_that_cannot_be_read_is_told(store: VaultStore, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a.md", "locked/b.md"):
+        (vault / name).parent.mkdir(exist_ok=True)
+        (vault / name).write_text("x")
+    scandir = os.scandir
+
+    def refused(path: str) -> object:  # Permissions do not stop root, who may run the tests.
+        if "locked" in path:
+            raise PermissionError(13, "Permission denied", path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refused)
+    assert [entry.path for entry in store.readable()] == ["a.md"]
+    told = "the folder locked/ cannot be read: Permission denied"
+    assert store.passed_over == {"locked/": told}
+    assert list_left_out(vault).unreadable == [told]

@@ -33,6 +33,8 @@ def read(text: str, path: str = "personal-private/fix/a.md") -> str:
         f"---\nstatus: active\n---\n\n{MERGE.format('a', 'b')}".replace("\n", "\r\n"),
         "---\nstatus: active\ntags: [a]\n>>>>>>> origin/main\n---\n\nText.\n",
         "---\nstatus: active\n---\n\n<<<<<<< HEAD\na\n||||||| base\nb\n=======\nc\n>>>>>>> topic\n",
+        "---\nstatus: active\n---\n\n<<<<<<< HEAD\nDeploy on Mondays.\n",
+        "---\nstatus: active\n---\n\nDeploy on Mondays.\n=======\nDeploy on Fridays.\n>>>>>>> origin/main\n",
     ],
 )
 def test_a_note_in_which_git_left_both_sides_is_not_in_use(text: str) -> None:
@@ -43,7 +45,7 @@ def test_a_note_in_which_git_left_both_sides_is_not_in_use(text: str) -> None:
     "body",
     [
         "Title\n=======\n\nText.", "In a merge `<<<<<<< HEAD` begins our side.", "    <<<<<<< HEAD\n    >>>>>>> x",
-        "<<<<<<<x\n>>>>>>>y",
+        "<<<<<<<x\n>>>>>>>y", ">>>>>>> quoted seven times",
     ],
 )  # fmt: skip
 def test_what_only_looks_like_a_conflict_is_in_use(body: str) -> None:
@@ -74,6 +76,75 @@ def test_a_note_whose_header_is_not_closed_is_not_in_use(text: str) -> None:
     assert find_fault(text) == (1, "---")
 
 
+@pytest.mark.parametrize(
+    "header",
+    [
+        "Status: dismissed", "STATUS: Dismissed", "\u200bstatus: dismissed", " status: dismissed\ntags: [a]",
+        "\tstatus: dismissed", "status: dismissed\nstatus: active", "status: active\nStatus: dismissed",
+        "title: a\n  status: dismissed",
+    ],
+)  # fmt: skip
+def test_a_status_counts_however_it_is_written(header: str) -> None:
+    assert read(f"---\nkind: fix\n{header}\n---\n\nText.\n") == "dismissed"
+    assert read(f"---\n{header}\n---\n\nText.\n") == "dismissed"
+
+
+@pytest.mark.parametrize(
+    "line", ["status = dismissed", "status\uff1adismissed", "status dismissed", "Status; archived"]
+)
+def test_a_line_that_begins_as_a_status_and_is_none_does_not_count_as_active(line: str) -> None:
+    text = f"---\nkind: fix\n{line}\n---\n\nText.\n"
+    assert read(text) == "unreadable"
+    assert find_fault(text) == (3, line)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "meta:\n  status: dismissed", "meta:\n  a: b\n  status: dismissed", "text: |\n  a\n  status: dismissed",
+        "meta: {a: b,\n  status: dismissed}", 'text: "a\n  status: dismissed"', "status-page: dismissed",
+        "# status: dismissed", "a: b\n  status of things", "state: dismissed",
+    ],
+)  # fmt: skip
+def test_a_status_within_another_field_is_not_the_notes(header: str) -> None:
+    assert read(f"---\n{header}\n---\n\nText.\n") == "active"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "kind: fix\nstatus: dismissed\n---\n\nText.\n",
+        "\u2014-\nkind: fix\nstatus: dismissed\n\u2014-\n\nText.\n",
+        "--\nstatus: Archived\n--\nText.\n",
+        "# Title\n\n---\nkind: fix\nstatus: dismissed\n---\n\nText.\n",
+        "---\rstatus: dismissed\r---\rText.\r",
+        "+++\nstatus: dismissed\n+++\r\n\r\nText.\n",
+    ],
+)
+def test_a_note_whose_header_does_not_open_is_not_in_use_if_that_says_so(text: str) -> None:
+    assert read(text) == "unreadable"
+    assert find_fault(text) is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "status: we ship on Fridays\n", "Ticket: 7\nStatus: Resolved\n",
+        "Text.\n\nstatus: dismissed\n", "```\n---\nstatus: dismissed\n---\n```\n",
+        "```yaml\nstatus: dismissed\n```\n", "Text.\n\n---\n\nstatus: dismissed\n",
+    ],
+)  # fmt: skip
+def test_words_of_a_text_are_no_status(text: str) -> None:
+    assert read(text) == "active"
+
+
+def test_bytes_that_are_no_text_are_no_memory() -> None:
+    for data in ("---\nstatus: active\n---\n\nText.\n".encode("utf-16"), b"---\nstatus: active\n---\n\nTe\0\0\0\0"):
+        entry = parse_entry("a.md", data)
+        assert entry.status == "unreadable"
+        assert find_fault(data.decode("utf-8", "replace")) is not None
+
+
 @pytest.mark.parametrize("text", ["---\nText.\n", "---\n\nstatus: a word of the text\n"])
 def test_a_line_across_the_page_begins_no_header(text: str) -> None:
     assert read(text) == "active"
@@ -86,15 +157,23 @@ def test_a_line_across_the_page_begins_no_header(text: str) -> None:
         "---\nkind: fix\n---\n\n# {{title}}\n\nWritten on {{date}} at {{time:HH:mm}}.\n",
         "---\nkind: fix\n---\n\n# <% tp.file.title %>\n",
         '---\ncreated: <% tp.date.now("YYYY") %>\n---\n\nText.\n',
+        "---\nkind: fix\n---\n\nAlways write the ledger report as {{value}}.\n",
+        "Meeting with {{VALUE:who}} on {{VDATE:day,YYYY}}\n",
     ],
 )
 def test_what_obsidian_fills_in_is_a_template(text: str) -> None:
     assert read(text) == "template"
 
 
-@pytest.mark.parametrize("folder", ["Templates", "personal-private/Templates", "Templates/weekly"])
+@pytest.mark.parametrize(
+    "folder", ["Templates", "personal-private/Templates", "Templates/weekly", "templates", "_templates", "Template"]
+)
 def test_nothing_in_templates_is_a_memory(folder: str) -> None:
     assert read("---\nstatus: active\n---\n\nText.\n", f"{folder}/a.md") == "template"
+
+
+def test_the_users_own_kind_may_be_called_templates() -> None:
+    assert read("---\nkind: templates\n---\n\nText.\n", "personal-private/templates/a.md") == "active"
 
 
 @pytest.mark.parametrize(
