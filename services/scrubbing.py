@@ -43,7 +43,7 @@ from .forgetting import forget_deleted
 from .ideas.ledger import BY_COMMAND
 from .ideas.scrubbing import scrub_ideas_list
 from .indexing import reconcile_now
-from .journal import Journal, JournalState, hash_of, text_of
+from .journal import Journal, hash_of, text_of
 from .state_db import checkpoint, replace_texts
 from .stores import open_index, vault_store
 
@@ -69,15 +69,12 @@ def scrub_everything(settings: Settings, store: VaultStore, *, apply: bool) -> l
     journal = Journal(settings.state, store)
     found = _interrupted(journal, store)
     # Before the notes: otherwise an undo after a killed run would bring back what was removed from them.
-    in_journal, seen = _journal(journal, apply)
-    found += in_journal
+    found += _journal(journal, apply)
     changed: set[str] = set()
     kept: set[str] = set()
     found += _vault(journal, changed, kept, apply)
     found += _ideas_list(settings, store, apply)
     found += _index(settings, bool(changed), kept, apply)
-    if apply:
-        found += _journal(journal, apply, seen)[0]
     for file in _files(settings.state.log):
         found += _lines(file, "log", _log_value, apply)
     for file in _files(settings.state.spool):
@@ -102,24 +99,17 @@ def _interrupted(journal: Journal, store: VaultStore) -> list[Found]:
     return []
 
 
-def _journal(journal: Journal, apply: bool, seen: JournalState | None = None) -> tuple[list[Found], JournalState]:
-    """Scrub the journal's files unless their state is still `seen`; return the findings and the state after."""
+def _journal(journal: Journal, apply: bool) -> list[Found]:
+    """Scrub the journal's files."""
     found: list[Found] = []
     with journal.store.lock():
-        if journal.state_of_files() != seen:
-            for file in journal.leftovers:
-                found += _lines(file, "journal", _log_value, apply=False)
-                if apply:
-                    file.unlink(missing_ok=True)
-            for file in journal.files:
-                found += _lines(file, "journal", _journal_line, apply)
-        if apply:
-            try:
-                journal.renew_hashes()
-            except VaultUnavailable as error:
-                journal.store.require_vault()
-                found.append(Found("journal", "hashes of notes", {}, str(error)))
-        return found, journal.state_of_files()
+        for file in journal.leftovers:
+            found += _lines(file, "journal", _log_value, apply=False)
+            if apply:
+                file.unlink(missing_ok=True)
+        for file in journal.files:
+            found += _lines(file, "journal", _journal_line, apply)
+    return found
 
 
 # ---- the vault
@@ -232,10 +222,7 @@ def _rewrite(journal: Journal, path: str, text: str, clean: str) -> str | None:
         return "its frontmatter can't be changed safely: edit it by hand"
     with store.lock():  # A lock that cannot be had is not this note's problem: the error passes on.
         try:
-            # The journal keeps the text before a change, so this is not an act: only the renewal is recorded.
-            # Without the record the note counts as edited; removing the secret matters more.
-            with suppress(VaultUnavailable):
-                journal.note_renewal(path, hash_of(text), hash_of(clean))
+            # Not an act: the journal would keep the text. For `memory undo` the note counts as edited.
             store.write_text(path, Scrubbed(clean), hash_of(text), keep_line_ends=True)
         except (EditConflict, PathRefused, VaultUnavailable) as error:
             store.require_vault()

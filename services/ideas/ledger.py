@@ -146,6 +146,20 @@ def ideas(store: VaultStore) -> Iterator[Entry]:
         yield entry
 
 
+def asked_idea(store: VaultStore, question: Entry) -> str:
+    """Return the slug of the idea that the question is about, even if its folder has been renamed.
+
+    The note in a renamed folder keeps the earlier name as its `slug`. If none or several match, or the folder is in
+    place, the question's own slug is returned.
+    """
+    slug = str(question.extra.get("idea") or "")
+    with suppress(EntryInvalid, PathRefused):
+        if not store.is_taken(idea_folder(slug)):
+            renamed = [slug_of(idea.path) for idea in ideas(store) if idea.slug == slug]
+            return renamed[0] if len(renamed) == 1 else slug
+    return slug
+
+
 def link_of(store: VaultStore, path: str) -> str:
     """Return a note's path in the form of an Obsidian link in Ideas.md."""
     return f"{store.vault.name}/{path}"
