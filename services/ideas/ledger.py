@@ -17,14 +17,12 @@ from shlex import quote
 from ...pipelines.ideas_file import (
     annotated,
     deleted_line,
+    first_sentence,
     has_section,
-    heading_of,
     linked_again,
     promoted_line,
     relinked,
-    said_next,
     section_text,
-    summary_beside,
     unlinked,
     with_section,
     without_section,
@@ -181,15 +179,14 @@ def said_on(entry: Entry) -> date | None:
 def section_of(store: VaultStore, entry: Entry) -> tuple[str, date]:
     """Return the idea's section of Ideas.md and its date.
 
-    The text of the heading is not repeated if the idea has more text or a project.
+    A title that a miner made of the pitch gives way to the pitch's first sentence, and the others follow it.
     """
     pitch, day = pitch_of(entry), said_on(entry) or store.today()
-    if entry.sources and entry.sources[0].host == BY_COMMAND:  # In the user's own words.
-        return section_text(day, entry.name, pitch, link_of(store, entry.path)), day
-    title = heading_of(entry.name, pitch)
-    summary = summary_beside(title, pitch, said_next(entry.body, pitch))
-    if not summary:
-        summary = f"Said while working on {entry.project}." if entry.project else pitch
+    title, summary = entry.name, pitch
+    by_user = entry.sources and entry.sources[0].host == BY_COMMAND
+    if not by_user and not has_own_title(title, pitch):
+        title, summary = first_sentence(pitch)
+        summary = summary or (f"Said while working on {entry.project}." if entry.project else pitch)
     return section_text(day, title, summary, link_of(store, entry.path)), day
 
 
