@@ -75,13 +75,12 @@ def novelty(items: Iterable[ListedItem], known: Collection[str], source: str) ->
 
     An item that disappeared and comes back is known. Two names at one new address (skills of one repository) are two
     patterns; a new name at a known address is only a new wording. An entry of a feed is known by its id or its address,
-    or by its text if both changed, unless the entry that had this before is listed, too.
+    unless the entry that had this before is listed, too.
     """
     items = tuple(items)
     before = frozenset(known)
     unchanged = [pair for item in items if len(pair := _marks(item)) == 2 and before.issuperset(pair)]
     taken = {mark for pair in unchanged for mark in pair}
-    taken |= {text for item in items if before.issuperset(_marks(item)) and (text := _text_mark(item))}
     listed: dict[str, None] = {}
     new: dict[str, Pattern] = {}
     names: set[tuple[str, str]] = set()
@@ -89,9 +88,7 @@ def novelty(items: Iterable[ListedItem], known: Collection[str], source: str) ->
         identity = identity_of(item)
         marks = frozenset(_marks(item))
         is_known = bool(marks & before) if len(marks) == 1 or marks <= before else bool(marks & before - taken)
-        text = _text_mark(item)
-        is_known = is_known or (text in before and text not in taken)
-        listed |= dict.fromkeys((*_marks(item), *([text] if text else ())))
+        listed |= dict.fromkeys(_marks(item))
         name = (identity, slugify(item.title))
         if is_known or name in names:
             continue
@@ -116,17 +113,6 @@ def _marks(item: ListedItem) -> tuple[str, ...]:
     return (
         (address, pattern_key(f"id:{canonical_url(item.identity) or item.identity}")) if item.identity else (address,)
     )
-
-
-def _text_mark(item: ListedItem) -> str:
-    """Return the key of the text of a feed's entry: its title with its description, else with its address without host.
-
-    '' for an entry without a title, and for items without an id.
-    """
-    if not (item.identity and item.title):
-        return ""
-    says = item.description.casefold() or item.url.partition("://")[2].partition("/")[2]
-    return pattern_key(f"text:{item.title.casefold()}\n{says}")
 
 
 # --- the note with the sources ---

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,11 +70,10 @@ def scrub_everything(settings: Settings, store: VaultStore, *, apply: bool) -> l
     found = _interrupted(journal, store)
     # Before the notes: otherwise an undo after a killed run would bring back what was removed from them.
     found += _journal(journal, apply)
-    changed: set[str] = set()
-    kept: set[str] = set()
-    found += _vault(journal, changed, kept, apply)
+    found += _vault(journal, apply)
     found += _ideas_list(settings, store, apply)
-    found += _index(settings, bool(changed), kept, apply)
+    if apply:
+        found += _index(settings)
     for file in _files(settings.state.log):
         found += _lines(file, "log", _log_value, apply)
     for file in _files(settings.state.spool):
@@ -171,14 +170,11 @@ _ITS_NAME = "its name contains it: rename the note and the links to it by hand"
 _TOO_LARGE = "it is too large to be checked: check it by hand"
 
 
-def _vault(journal: Journal, changed: set[str], kept: set[str], apply: bool) -> Iterator[Found]:
-    """Scrub the notes. Adds the paths of rewritten notes to `changed`, and of notes that could not be rewritten to
-    `kept`."""
+def _vault(journal: Journal, apply: bool) -> Iterator[Found]:
     store = journal.store
     for path in store.walk(put_away=True):
         shown = str(scrub_issued(path))
         if in_name := issued(path):
-            kept.add(path)
             yield Found("vault", shown, _counted(in_name), _ITS_NAME)
         try:
             entry, text = store.read(path), text_of(store, path)
@@ -189,19 +185,13 @@ def _vault(journal: Journal, changed: set[str], kept: set[str], apply: bool) -> 
             continue
         except VaultUnavailable as error:
             store.require_vault()
-            kept.add(path)
             yield Found("vault", shown, {}, str(error))
             continue
         if text is None:
             continue
         clean, kinds = scrub_note(text, note_policy(entry))
         if clean != text:
-            problem = _rewrite(journal, path, text, clean) if apply else None
-            if problem is not None:
-                kept.add(path)
-            elif apply:
-                changed.add(path)
-            yield Found("vault", shown, kinds, problem)
+            yield Found("vault", shown, kinds, _rewrite(journal, path, text, clean) if apply else None)
 
 
 def _ideas_list(settings: Settings, store: VaultStore, apply: bool) -> list[Found]:
@@ -232,40 +222,20 @@ def _rewrite(journal: Journal, path: str, text: str, clean: str) -> str | None:
 
 # ---- the index
 
-_OF_ITS_NOTE = "the index has it from the note, which still holds it"
 
-
-def _index(settings: Settings, changed: bool, kept: Collection[str], apply: bool) -> list[Found]:
-    """Scrub the index: it is derived from the notes, so it is deleted and rebuilt rather than edited.
-
-    `kept` are paths of notes that still hold their findings, so that the index will hold them again.
-    """
+def _index(settings: Settings) -> list[Found]:
+    """Bring the index up to date, which is derived from the notes, and overwrite what it no longer holds."""
     index_db = Path(settings.state.index_db)
     if not index_db.exists():
         return []
-    found = []
     try:
+        reconcile_now(settings)
         with open_index(settings) as index:
-            known = index.files()
-            for path in known:
-                kinds: Counter[str] = sum((_kinds(text, Policy.SECRETS) for text in index.texts_of(path)), Counter())
-                if kinds:
-                    problem = _OF_ITS_NOTE if apply and path in kept else None
-                    found.append(Found("index", str(scrub_issued(path)), kinds, problem))
-        if apply and (found or changed):
-            # Not DELETE: SQLite keeps the bytes of freed pages until they are used again.
-            for name in ("", "-wal", "-shm"):
-                Path(f"{index_db}{name}").unlink(missing_ok=True)
-            reconcile_now(settings, full=True)
-        elif apply:
-            with open_index(settings) as index:
-                if not index.overwrite_removed():
-                    found.append(Found("index", index_db.name, {}, _IN_USE))
-        if apply:
-            forget_deleted(settings, vault_store(settings), known)
+            overwritten = index.overwrite_removed()
+        forget_deleted(settings, vault_store(settings), ())
     except (MemoryVaultError, OSError) as error:
-        found.append(Found("index", index_db.name, {}, str(error)))
-    return found
+        return [Found("index", index_db.name, {}, str(error))]
+    return [] if overwritten else [Found("index", index_db.name, {}, _IN_USE)]
 
 
 # ---- files of JSON lines
