@@ -480,20 +480,19 @@ def _promote(
 
 
 def follow_links(store: VaultStore, text: str | None, folders: Sequence[tuple[str, str]]) -> str | None:
-    """Return the change of Ideas.md that updates links to moved ideas; None if there are none.
+    """Return Ideas.md with the links to moved ideas updated; None if it has none.
 
-    A target of None is the trash, which is emptied: a line says how to restore the idea instead.
+    The trash is emptied, so a deleted idea's link becomes a line that says how to restore it.
     """
     changed = None
     for old, new in folders:
         if text is None:
             break
         before, after = (link_of(store, f"{folder}/{IDEA_NOTE}") for folder in (old, new))
-        found: str | None = None
         if new.startswith(f"{IDEA_TRASH}/"):
             found = unlinked(text, before, deleted_line(store.today(), new.rpartition("/")[2]))
         elif old.startswith(f"{IDEA_TRASH}/"):
-            found = linked_again(text, old.rpartition("/")[2], after) or relinked(text, before, after)
+            found = linked_again(text, old.rpartition("/")[2], after)
         else:
             found = relinked(text, before, after)
         if found is not None:
