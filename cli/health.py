@@ -15,7 +15,7 @@ from ..services.costs import costs_by_week
 from ..services.health_report import HealthReport, IndexFigures, health_report
 from ..services.hook_log import HOOK_DAYS
 from ..services.pausing import why_nothing_starts
-from ..services.spending import SpendingReport, SpendingSum
+from ..services.spending import SpendingReport
 from ..services.waiting_sessions import describe_sessions
 from .context import Context
 from .output import add_json, counted, in_line, print_json, print_table
@@ -48,7 +48,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 
 def _print_spending(miner: str, spending: SpendingReport | None, *, network: bool) -> None:
-    """Print what each purpose spent today and this week; nothing if nothing was ever spent or refused.
+    """Print what each purpose spent today and this week; nothing if nothing was ever spent.
 
     Research also counts its notes about local entries, so a figure does not mean that the network was used.
     """
@@ -59,13 +59,7 @@ def _print_spending(miner: str, spending: SpendingReport | None, *, network: boo
     for title, sums in (("spent today", spending.today), ("spent in 7 days", spending.week)):
         for purpose, of_purpose in groupby(sums, lambda one: one.purpose):
             off = "" if network or purpose != RESEARCH else " (notes of this machine count, too; the network is off)"
-            print(f"{title:16} {purpose}: {', '.join(map(_spent, of_purpose))}{off}")
-
-
-def _spent(one: SpendingSum) -> str:
-    refused = f", {one.refused} refused ({counted(one.refusals, 'time')})" if one.refusals else ""
-    saved = f", {one.saved} saved" if one.saved else ""
-    return f"{one.spent} {one.unit}{saved}{refused}"
+            print(f"{title:16} {purpose}: {', '.join(f'{one.spent} {one.unit}' for one in of_purpose)}{off}")
 
 
 def _costs(args: argparse.Namespace, context: Context) -> int:

@@ -35,7 +35,7 @@ from ..runtime.settings import Settings
 from ..services.agent_proposals import AgentProposals, ProposalFields, ProposalOutcome
 from ..services.journal import Journal
 from ..services.pending_counts import count_pending
-from ..services.topics import ARGUMENTS, Topic, Topics
+from ..services.topics import Topic, Topics
 from ..tasks.queue.enqueue import request_indexing
 from ..vault.active import EXPLICIT_KINDS, is_entry
 from ..vault.entry import ACTIVE, RESEARCH_KIND, Entry
@@ -173,7 +173,7 @@ class _Tools:
         if self._project is None:
             raise UsageError("this folder belongs to no project, so there are no topics here")
         journal = Journal(self._context.state, self._context.store)
-        return Topics(self._context.store, journal, self._project, actor="agent", words=ARGUMENTS)
+        return Topics(self._context.store, journal, self._project, actor="agent")
 
     def recall(
         self,

@@ -17,15 +17,11 @@ from .terminal import is_agreed
 EPILOG = """example:
   memory import seed ~/src/shop ~/src/blog
   memory import seed --user --yes
-  memory import seed ~/src/shop --more --yes
 
 All goes to the review (`memory review`), nothing is saved; `memory undo --of seed` takes a run back.
 """
 
 STATEMENT_CHARACTERS = 200
-LEFT_CHARACTERS = 100
-FEW = 5
-"""Up to how many lines that are not proposed are listed without --left-out."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -35,9 +31,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--most", type=at_least_one, default=DEFAULT_MOST, help=f"most proposals (default {DEFAULT_MOST})"
     )
-    parser.add_argument("--more", action="store_true", help="also what ranked below the limit in earlier runs")
-    parser.add_argument("--again", action="store_true", help="as if no file had been read before")
-    parser.add_argument("--left-out", action="store_true", help="list the lines that are not proposed, and why")
     parser.add_argument("--dry-run", action="store_true", help="show what would be proposed; change nothing")
     parser.add_argument("--yes", action="store_true", help="do not ask")
     add_json(parser)
@@ -48,7 +41,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     _ = context.state
     seeding = Seeding(context.settings, context.store)
     repositories = [named_path(path) for path in args.repository or ([] if args.user else [Path()])]
-    plan = seeding.plan(repositories, user=args.user, most=args.most, more=args.more, again=args.again)
+    plan = seeding.plan(repositories, user=args.user, most=args.most)
     agreed = not args.dry_run and (args.yes or (bool(plan.chosen) and _is_asked_and_agreed(plan, args)))
     written = seeding.carry_out(plan) if agreed else []
     if written:
@@ -57,25 +50,20 @@ def run(args: argparse.Namespace, context: Context) -> int:
         print_json(
             {
                 "files": len(plan.files),
-                "unchanged": plan.unchanged,
                 "proposals": [_as_json(planned) for planned in plan.chosen],
                 "held": len(plan.held),
                 "known": plan.known,
-                "left_out": [
-                    {"file": str(one.file.path), "line": one.line, "sentence": one.sentence, "why": one.why}
-                    for one in plan.left_out
-                ],
                 "unread": [{"path": str(one.path), "why": one.why} for one in plan.unread],
                 "written": written,
             }
         )
         return 0
     if agreed:
-        _print_written(plan, written, args)
+        _print_written(plan, written)
     elif sys.stdin.isatty() and plan.chosen and not args.dry_run:
         return 1  # The answer was no.
     else:
-        _show(plan, args)
+        _show(plan)
         if plan.chosen:
             note("memory: nothing was written; --yes puts these into the review")
     return 0
@@ -84,7 +72,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
 def _is_asked_and_agreed(plan: SeedPlan, args: argparse.Namespace) -> bool:
     if args.json or not sys.stdin.isatty():
         return False
-    _show(plan, args)
+    _show(plan)
     these = counted(len(plan.chosen), "proposal")
     if is_agreed(f"put {these} into the review? [y/N] "):
         return True
@@ -92,40 +80,33 @@ def _is_asked_and_agreed(plan: SeedPlan, args: argparse.Namespace) -> bool:
     return False
 
 
-def _show(plan: SeedPlan, args: argparse.Namespace) -> None:
+def _show(plan: SeedPlan) -> None:
     for planned in plan.chosen:
         proposal = planned.proposal
         where = f", in {planned.file.project}" if planned.file.project else ""
         line = f":{proposal.line}" if planned.file.kind != "index" else ""
         print(f"{proposal.score:4.1f}  {proposal.kind:<13}  {planned.file.name}{line}{where}")
         print(f"      {cut(proposal.statement, STATEMENT_CHARACTERS)}")
-    _print_rest(plan, args)
+    _print_rest(plan)
 
 
-def _print_written(plan: SeedPlan, written: list[str], args: argparse.Namespace) -> None:
+def _print_written(plan: SeedPlan, written: list[str]) -> None:
     for path in written:
         print(path)
-    _print_rest(plan, args)
+    _print_rest(plan)
     if written:
         note("memory: decide with `memory review`; `memory undo --of seed` takes them back")
 
 
-def _print_rest(plan: SeedPlan, args: argparse.Namespace) -> None:
+def _print_rest(plan: SeedPlan) -> None:
     if not plan.files:
         note("memory: no CLAUDE.md, AGENTS.md, decision record or agent's note was found")
     elif not plan.chosen:
-        again = "; --again proposes anew what was proposed before" if plan.unchanged else ""
-        note(f"memory: nothing new in {counted(len(plan.files), 'file')}{again}")
+        note(f"memory: nothing new in {counted(len(plan.files), 'file')}")
     if plan.known:
         note(f"memory: {counted(plan.known, 'is', 'are')} in the vault already, or rejected")
     if plan.held:
-        note(f"memory: {counted(len(plan.held), 'more ranks', 'more rank')} lower; --more proposes the next")
-    if plan.left_out and (args.left_out or plan.unchanged < len(plan.files)):
-        lists = args.left_out or len(plan.left_out) <= FEW
-        what = counted(len(plan.left_out), "line asks for nothing", "lines ask for nothing")
-        note(f"memory: {what} plainly enough to be proposed{':' if lists else '; --left-out lists them'}")
-        for left in plan.left_out if lists else ():
-            note(f"  {left.file.name}:{left.line}: {cut(left.sentence, LEFT_CHARACTERS)} ({left.why})")
+        note(f"memory: {counted(len(plan.held), 'more ranks', 'more rank')} lower; the next run proposes them")
     for one in plan.unread:
         note(f"memory: left out: {one.path}: {one.why}")
 

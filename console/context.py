@@ -1,12 +1,11 @@
 """What all pages share: settings, vault, reviewer and templates.
 
-Each request reads files, index, journal and ledger anew; only the last decision is cached until the journal changes.
+Each request reads files, index, journal and ledger anew.
 """
 
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +28,7 @@ from ..runtime.errors import (
     VaultUnavailable,
 )
 from ..runtime.settings import Settings
-from ..services.journal import Act, JournalState
+from ..services.journal import Act
 from ..services.pending_counts import PendingCounts, count_pending_notes
 from ..services.reviewing import Reviewer
 from ..services.stores import vault_store
@@ -56,34 +55,12 @@ class Notice:
     is_problem: bool = False
 
 
-class LastDecision:
-    """Cache of the last decision, which many pages offer to undo; shared by all requests.
-
-    Finding it in a journal of 32 MB takes as long as listing 20,000 notes, so the journal is searched only when it has
-    changed.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._known: tuple[JournalState, Act | None] | None = None
-
-    def of(self, reviewer: Reviewer) -> Act | None:
-        """Return what `Reviewer.last_decision` returns. All calls must be for the same vault."""
-        with self._lock:
-            # Taken before the journal is read: a later change makes the next call search again.
-            state = reviewer.journal.state_of_files()
-            if self._known is None or self._known[0] != state:
-                self._known = state, reviewer.last_decision()
-            return self._known[1]
-
-
 class ConsoleContext:
     """What all requests of one console share: addresses, vault, reviewer and templates."""
 
     def __init__(self, settings: Settings, *, place: str, pages: Sequence[NavigationItem] = ()) -> None:
         self.settings = settings
         self.pages = tuple(pages)
-        self.last_decision = LastDecision()
         self._base = f"/{place}"
         self._templates = Environment(
             loader=FileSystemLoader(TEMPLATES),

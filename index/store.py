@@ -233,14 +233,6 @@ class IndexStore:
         rows = self._query(sql, (schema.DERIVATION, path))
         return FileState(*rows[0]) if rows else None
 
-    def texts_of(self, path: str) -> list[str]:
-        """Return the texts of an entry's chunks, in order."""
-        sql = (
-            "SELECT c.text FROM chunk c JOIN entry_meta m ON m.rowid = c.entry_rowid "
-            "WHERE m.path = ? ORDER BY c.ordinal"
-        )
-        return [row[0] for row in self._query(sql, (path,))]
-
     def overwrite_removed(self) -> bool:
         """Remove deleted text from the file's bytes: words that the full-text index only marks as deleted, and the
         write-ahead log.

@@ -9,11 +9,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
-from itertools import dropwhile
 from shlex import quote
 
-from ..vault.evidence import EVIDENCE_HEADING
-from ..vault.wording import CUT, cut
+from ..vault.wording import cut
 from .candidate import without_opening
 from .incubation import TRASH_DAYS
 
@@ -21,12 +19,7 @@ NEW_FILE = "# Ideas\n"
 SUMMARY_SENTENCES = 2
 SUMMARY_CHARACTERS = 400
 HEADING_CHARACTERS = 140
-"""Longest heading, in characters; most sentences fit."""
 LINK_LABEL = "See deep research: "
-MOST_OPENING_WORDS = 2
-"""Most words of a sentence before its title: "and", "yes please"."""
-SEARCHED_CHARACTERS = 60
-"""Characters at a statement's end by which it is found in its passage; its start may be from another sentence."""
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]|$)")
 _DATED = re.compile(r" {0,3}##[ \t]+(\d{4}-\d{2}-\d{2})\b")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
@@ -34,12 +27,6 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9`])")
 # Beginnings of a block, a comment or a formula, which would change how the user's text below is shown.
 _BLOCK_START = re.compile(r"\A(?=[#>*+=|~`-])")
 _OPENER = re.compile(r"<(?=[!/?A-Za-z])|%%|\$\$|`{3,}|~{3,}")
-# Escaped characters and inline code, in which no comment, folded part or formula begins.
-_TOLD_OF = re.compile(r"\\.|(`+)[^`\n]+\1")
-_FOLD = re.compile(r"<details\b", re.IGNORECASE)
-_FOLD_END = re.compile(r"</details\b", re.IGNORECASE)
-_ITEM = re.compile(r"[-*•+]\s+|\d{1,2}[.)]\s+")
-_NO_WORD = " .,;:!?…\"'()[]*_`"
 
 
 @dataclass(frozen=True)
@@ -57,82 +44,11 @@ def summary_of(statement: str) -> str:
     return cut(" ".join(_SENTENCE_END.split(" ".join(statement.split()))[:SUMMARY_SENTENCES]), SUMMARY_CHARACTERS)
 
 
-def heading_of(title: str, pitch: str) -> str:
-    """Return the heading: the title, or the first sentence of the pitch if the title is the beginning of it."""
-    told, said = _sentences(title), _sentences(pitch)
-    known, sentence = (without_opening(parts[0]) if parts else "" for parts in (told, said))
-    if not known or not _bare(sentence).startswith(_bare(known)):
-        return title
-    is_short = _bare(sentence) != _bare(known)
-    if len(told) == 1 and not title.endswith(CUT.strip()) and (is_short or without_opening(title) == title):
-        return title  # Worded by the user, or complete.
-    heading = cut(sentence, HEADING_CHARACTERS)
-    return (heading[:1].upper() + heading[1:]).rstrip(".")
-
-
-def summary_beside(title: str, *texts: str) -> str:
-    """Return what the first text with more than the title adds to it, in at most two sentences; '' if none does.
-
-    If the title is a cut sentence, the summary goes on where it stops.
-    """
-    for text in texts:
-        told = [_beyond(part, title) for part in _sentences(text) if not _repeats(without_opening(part) or part, title)]
-        if told:
-            return " ".join(told[:SUMMARY_SENTENCES])
-    return ""
-
-
-def _sentences(text: str) -> list[str]:
-    """Split into sentences, from the first one with content on ("Great." has none)."""
-    parts = _SENTENCE_END.split(" ".join(text.split()))
-    return [*dropwhile(lambda part: not _bare(without_opening(part)), parts)]
-
-
-def _beyond(sentence: str, title: str) -> str:
-    begun, words = title.removesuffix(CUT.strip()).split(), without_opening(sentence).split()
-    if not title.endswith(CUT.strip()) or not begun or [*map(_bare, begun)] != [*map(_bare, words[: len(begun)])]:
-        return sentence
-    return f"{CUT.strip()} {' '.join(words[len(begun) :])}"
-
-
-def _repeats(sentence: str, title: str) -> bool:
-    told, known = _bare(sentence), _bare(title)
-    if f" {told} " in f" {known} " or not told:
-        return True
-    more = told.removesuffix(f" {known}")
-    return more != told and known != "" and len(more.split()) <= MOST_OPENING_WORDS
-
-
-def _bare(text: str) -> str:
-    return " ".join(text.casefold().split()).strip(_NO_WORD)
-
-
-def said_next(body: str, statement: str) -> str:
-    """Return what the user said after the statement in the same paragraph of the first quoted passage; or ''."""
-    _, heading, evidence = f"\n{body}".partition(f"\n## {EVIDENCE_HEADING}\n")
-    quoted = re.search(r"^>.*(?:\n>.*)*", evidence, re.MULTILINE) if heading else None
-    end = " ".join(statement.split())
-    if len(end) > SEARCHED_CHARACTERS:
-        end = end[-SEARCHED_CHARACTERS:].partition(" ")[2]
-    wanted = re.compile(rf"(?<!\w){re.escape(end)}(?!\w)")
-    for paragraph in _paragraphs(quoted[0] if quoted else ""):
-        if end and (found := wanted.search(paragraph)) is not None:
-            return paragraph[found.end() :].lstrip(" .,;:!?…")
-    return ""
-
-
-def _paragraphs(quoted: str) -> Iterator[str]:
-    """Yield each paragraph on one line, the items of its lists separated by semicolons."""
-    text = ""
-    for line in [*quoted.splitlines(), ">"]:
-        told = line.removeprefix(">").strip()
-        item = _ITEM.match(told)
-        if told:
-            told = told[item.end() :] if item else told
-            text += ("; " if item and text[-1:] not in ".,;:!?" else " ") * bool(text) + told
-        elif text:
-            yield " ".join(text.split())
-            text = ""
+def first_sentence(pitch: str) -> tuple[str, str]:
+    """Split a pitch into its first sentence, as a heading without opening words and full stop, and the rest."""
+    heading, *rest = _SENTENCE_END.split(" ".join(without_opening(pitch).split()) or pitch)
+    heading = cut(heading, HEADING_CHARACTERS)
+    return (heading[:1].upper() + heading[1:]).rstrip("."), " ".join(rest)
 
 
 def section_text(day: date, title: str, summary: str, link: str) -> str:
@@ -167,7 +83,7 @@ def _place(lines: list[str], day: date) -> int:
     """Return the number of the line before which a section of this day belongs.
 
     It is directly below the previous section, so that no text of the user is separated from its heading. It is the end
-    of the file if the list is in another order, or if the place is inside of a comment or fold of the user.
+    of the file if the list is in another order.
     """
     later: Section | None = None
     place: int | None = None
@@ -182,19 +98,7 @@ def _place(lines: list[str], day: date) -> int:
         later = section
     if later is None:
         return len(lines)
-    place = later.start if place is None else place
-    return len(lines) if _is_enclosed(lines[:place]) else place
-
-
-def _is_enclosed(lines: Sequence[str]) -> bool:
-    """Whether a comment, a folded part or a formula begins in these lines and does not end in them."""
-    text = _TOLD_OF.sub("", "\n".join(line for _, line in _unfenced(lines)))
-    return (
-        text.rfind("<!--") > text.rfind("-->")
-        or text.count("%%") % 2 == 1
-        or text.count("$$") % 2 == 1
-        or len(_FOLD.findall(text)) > len(_FOLD_END.findall(text))
-    )
+    return later.start if place is None else place
 
 
 def _gap(before: str, newline: str) -> str:

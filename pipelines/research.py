@@ -40,9 +40,6 @@ _RECEIPT = re.compile(
     re.MULTILINE,
 )
 """Matches only the lines that `receipt_text` writes: the user's own text may follow in the same section."""
-_BEFORE_LINK = "\n\n## [["
-_RELATED_LINK = re.compile(r"^## \[\[(?P<target>[^\]|\r\n]+)\|(?P<title>[^\r\n]*?)\]\]", re.MULTILINE)
-"""Matches a heading of `related_text`."""
 _WORD = re.compile(r"[\w'’-]+")
 _CJK = re.compile(f"[{LETTER_CLASS}]")
 _SCRIPT_ENDS = re.compile(f"(?<=[{LETTER_CLASS}])(?=[^{LETTER_CLASS}])|(?<=[^{LETTER_CLASS}])(?=[{LETTER_CLASS}])")
@@ -288,21 +285,6 @@ def related_text(intro: str, found: Sequence[ResearchSource], nothing: str) -> s
             f"## [[{one.where}|{one_line(one.title, 100)}]]" + (f"\n\n{quoted(one.excerpt)}" if one.excerpt else "")
         )
     return "\n\n".join(parts)
-
-
-def without_found(body: str, gone: Collection[str]) -> str:
-    """Remove the items that link to one of `gone` from a body of `related_text`."""
-    intro, *sections = body.split(_BEFORE_LINK)
-    return _BEFORE_LINK.join([intro, *(each for each in sections if each.partition("|")[0] not in gone)])
-
-
-def struck(text: str, gone: Collection[str]) -> str:
-    """Strike through the headings that link to one of `gone`; all other bytes stay."""
-
-    def strike(link: re.Match[str]) -> str:
-        return f"## ~~{link['title']}~~ (deleted)" if link["target"] in gone else link[0]
-
-    return _RELATED_LINK.sub(strike, text)
 
 
 def web_text(

@@ -87,31 +87,6 @@ class Proposal:
         return fingerprint(self.statement)
 
 
-@dataclass(frozen=True)
-class LeftOut:
-    """A sentence that is not proposed, its first line, and why; not scrubbed yet."""
-
-    line: int
-    sentence: str
-    why: str
-
-
-def left_out_of(text: str) -> list[LeftOut]:
-    """Return the sentences that `rules_in` does not propose, in the order of the file.
-
-    Code blocks, tables, quotations and comments are no sentences.
-    """
-    found = []
-    for line, heading, sentence in _sentences(text):
-        score, why = grade(sentence, heading)
-        if score < LEAST_SCORE:
-            if why not in (UNFIT, DESCRIBES):
-                is_prose = _PROSE_HEADING.search(heading) is not None
-                why += f", but under “{heading}”" if is_prose else ", but under no heading of rules"
-            found.append(LeftOut(line, sentence, why))
-    return found
-
-
 def rules_in(text: str) -> list[Proposal]:
     """Return the rules in a file of instructions, each once, the strongest first."""
     found: dict[str, Proposal] = {}
@@ -142,6 +117,12 @@ def is_injection(text: str) -> bool:
     """Whether a text orders the agent to act against the user, which no rule of a repository does."""
     bare = "".join(c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != "Cf")
     return _INJECTION.search(" ".join(bare.split())) is not None
+
+
+def injections_in(text: str) -> list[int]:
+    """Return the numbers of the lines, from 1, in which a file of instructions orders the agent to act against the
+    user."""
+    return [line for line, heading, sentence in _sentences(text) if is_injection(f"{heading}. {sentence}")]
 
 
 def ranked(proposals: Iterable[Proposal]) -> list[Proposal]:

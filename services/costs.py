@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
@@ -15,7 +14,7 @@ from ..runtime.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFo
 from ..runtime.layout import DEFAULT_GROUP, PROJECTS, resolve_within
 from ..runtime.settings import Settings
 from ..runtime.slug import slugify
-from ..sources.transcripts.usage import SessionUsage, copied_bytes, session_bytes, session_usage
+from ..sources.transcripts.usage import SessionUsage, session_bytes, session_usage
 from ..vault.automemory import COST_KIND
 from ..vault.entry import Source, parse_entry
 from ..vault.fields import StoreValue
@@ -65,19 +64,15 @@ def note_costs(settings: Settings, store: VaultStore) -> int:
     store.require_vault()
     cursors = Cursors(settings.state.state_db, SCAN)
     known = cursors.all()
-    markers = _markers(settings)
     moved = _MovedNotes(store)
     written = 0
-    for session, marker in markers.items():
+    for session, marker in _markers(settings).items():
         path, cursor = Path(marker.transcript), known.get(session, {})
         try:
             size = session_bytes(path)
             if cursor.get("bytes") == size:
                 continue
-            own_from = cursor.get("own_from")
-            if own_from is None or own_from > path.stat().st_size:  # New, or rewritten by the host.
-                own_from = copied_bytes(path, _earlier(markers, known, marker), marker.started_at)
-            usage = session_usage(path, marker.host, own_from)
+            usage = session_usage(path, marker.host, marker.started_at)
         except OSError:
             continue
         if not usage.is_empty:
@@ -86,33 +81,21 @@ def note_costs(settings: Settings, store: VaultStore) -> int:
             except (EntryInvalid, EditConflict, EntryExists, EntryNotFound, PathRefused) as error:
                 log.warning("the cost of session %s is not noted: %s", session, error)
                 continue
-        cursors.set(session, {"bytes": size, "own_from": own_from})
+        cursors.set(session, {"bytes": size})
     return written
 
 
 def _markers(settings: Settings) -> dict[str, Marker]:
-    """Return the markers of sessions whose transcripts are in place, earliest first."""
+    """Return the markers of sessions whose transcripts are in place."""
     roots = [str(root) for root in settings.transcript_folders]
     markers = settings.state.markers
-    found = []
+    found = {}
     for state in (START, REFLECTED):
         for session in list_markers(markers, state):
             marker = read_marker(marker_path(markers, session, state))
             if marker is not None and resolve_within(marker.transcript, roots) is not None:
-                found.append(marker)
-    return {marker.session_id: marker for marker in sorted(found, key=_age)}
-
-
-def _age(marker: Marker) -> tuple[str, str]:
-    return marker.started_at, marker.session_id
-
-
-def _earlier(markers: Mapping[str, Marker], known: Iterable[str], marker: Marker) -> Iterator[Path]:
-    """Return transcripts of the same folder with a recorded cost, of which this session may be a copy."""
-    folder = Path(marker.transcript).parent
-    for session in {*known, *markers} - {marker.session_id}:
-        if session not in markers or _age(markers[session]) < _age(marker):
-            yield folder / f"{session}.jsonl"
+                found[session] = marker
+    return found
 
 
 class _MovedNotes:

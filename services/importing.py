@@ -7,19 +7,20 @@ own notes and are not indexed, so that a session does not get them twice. A copy
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from ..pipelines.research import WRITTEN_HASH, hash_as_written, is_as_written
 from ..pipelines.scrub import scrub
 from ..runtime.errors import EntryInvalid, EntryNotFound, PathRefused
 from ..runtime.layout import PROJECTS
 from ..runtime.settings import Settings
 from ..runtime.slug import free_slug, slugify
 from ..sources.host_memory import claude_folders
-from ..sources.instructions import InstructionFile, Unread, memory_files
+from ..sources.instructions import InstructionFile, memory_files
 from ..vault.automemory import INDEX_NAME, TOPIC_KIND
 from ..vault.entry import Entry, Source, parse_text
 from ..vault.fields import StoreValue
@@ -29,7 +30,7 @@ from ..vault.wording import beginning_of, one_line
 from .cursors import Cursors
 from .device import this_device
 from .evolving import free_archive_path
-from .journal import Change, Journal, hash_of, text_of
+from .journal import Change, Journal, text_of
 from .topics import type_of
 
 SCAN = "host-memory"
@@ -40,8 +41,6 @@ DEVICE = "imported_on"
 OUT_OF_REACH = (EntryInvalid, PathRefused)
 """Errors of reading one project's folder in the vault: a link that leads elsewhere, or a file that is too large."""
 
-Copies = Mapping[str, Sequence[tuple[str, str]]]
-"""Existing copies by their original: path and device."""
 Result = Literal["imported", "updated", "unchanged", "removed", "yours", "no project", "refused"]
 
 
@@ -60,7 +59,12 @@ class ImportOutcome:
 
 
 class HostMemory:
-    """Copies Claude Code's folders of notes into one vault."""
+    """Copies Claude Code's folders of notes into one vault.
+
+    A copy says in its properties which file of which device it follows, and has a hash of the text as written, by which
+    an edited one is recognised. The cursor (state.db, scan `host-memory`) has the digest of the file when it was last
+    followed, so that a copy that was deleted or taken back does not return; `gone`: there is no copy of this device.
+    """
 
     def __init__(self, settings: Settings, store: VaultStore, device: str | None = None) -> None:
         self._projects = settings.hosts.claude_config_dir / "projects"
@@ -76,167 +80,128 @@ class HostMemory:
         """
         self._store.require_vault()
         run = self._journal.new_run(SCAN)
+        files = [
+            file for folder in claude_folders(self._projects) for file in memory_files(folder.path, folder.project)
+        ]
+        seen = {str(file.path) for file in files}
         results = []
-        seen = set()
-        files = [*self._files()]
-        # Before the lock, because others wait for it.
-        followed = self._cursors.all()
-        is_new = any(isinstance(f, InstructionFile) and f.project and str(f.path) not in followed for f in files)
-        copies = self._copies() if is_new else {}
         with self._store.lock():
             if not dry_run:
                 self._journal.recover()
             cursors = self._cursors.all()
             for file in files:
-                seen.add(str(file.path))
-                if not isinstance(file, InstructionFile):
-                    continue
-                try:
-                    results.append(self._follow(file, cursors.get(str(file.path), {}), copies, run, dry_run))
-                except OUT_OF_REACH as error:
-                    results.append(ImportOutcome(str(file.path), "refused", why=str(error)))
+                if isinstance(file, InstructionFile):
+                    try:
+                        results.append(self._follow(file, cursors.get(str(file.path)), run, dry_run))
+                    except OUT_OF_REACH as error:
+                        results.append(ImportOutcome(str(file.path), "refused", why=str(error)))
             for source, cursor in sorted(cursors.items()):
-                if source in seen or cursor.get("gone") or not _is_removed(Path(source), seen):
-                    continue
-                try:
-                    results.append(self._take_away(source, cursor, run, dry_run))
-                except OUT_OF_REACH as error:
-                    results.append(ImportOutcome(source, "refused", why=str(error)))
+                if source not in seen and _is_removed(Path(source), seen):
+                    try:
+                        results += self._take_away(source, cursor, run, dry_run)
+                    except OUT_OF_REACH as error:
+                        results.append(ImportOutcome(source, "refused", why=str(error)))
         return results
 
-    def _files(self) -> Iterator[InstructionFile | Unread]:
-        for folder in claude_folders(self._projects):
-            yield from memory_files(folder.path, folder.project)
-
     def _follow(
-        self, file: InstructionFile, cursor: Mapping[str, Any], copies: Copies, run: str, dry_run: bool
+        self, file: InstructionFile, cursor: Mapping[str, Any] | None, run: str, dry_run: bool
     ) -> ImportOutcome:
         source = str(file.path)
         if not file.project:
             return ImportOutcome(source, "no project")
-        if not cursor and (same := self._same_elsewhere(file, copies)):
-            return self._leave_alone(file, same, "unchanged", dry_run)
-        path = str(cursor.get("path") or "") or self._adopted(file, copies) or self._free_path(file)
-        before = text_of(self._store, path)
-        if cursor.get("digest") == file.digest:
-            return ImportOutcome(source, "unchanged", path)
-        # Without the cursor it is unknown whether the copy was edited: only an identical one counts as ours.
-        if cursor and not _is_ours(before, cursor):
-            is_free = cursor.get("gone") or (cursor.get("going") and before is None)
-            if not (is_free or self._is_of_another_device(path, before)):
-                return ImportOutcome(source, "yours", path)
-            before, path = None, self._free_path(file)
-        after = self._text(file, path, before)
-        if not cursor and before not in (None, str(after)):
-            return self._leave_alone(file, path, "yours", dry_run)
-        if dry_run:
-            return ImportOutcome(source, "updated" if before is not None else "imported", path)
-        if after != before:
-            what = "imported" if before is None else "updated"
-            # No digest, so that the file is looked at again after a crash.
-            copy = None if before is None else hash_of(before)
-            intent = {"digest": "", "path": path, "copy": copy, "next": hash_of(after), "project": file.project}
-            self._cursors.set(source, intent)
-            self._journal.commit(
-                [Change(path, before, after)], run=run, actor="import", what=f"{what} a note of claude"
-            )
-        self._cursors.set(
-            source, {"digest": file.digest, "path": path, "copy": hash_of(after), "project": file.project}
-        )
-        return ImportOutcome(source, "updated" if before is not None else "imported", path)
+        if cursor is not None and cursor["digest"] == file.digest:
+            return ImportOutcome(source, "unchanged", cursor["path"])
+        copies = list(self._copies(file))
+        own = next((copy for copy in copies if copy.extra.get(DEVICE) == self._device), None)
+        if own is None and cursor is not None and not cursor.get("gone"):  # The user has deleted or moved it.
+            return ImportOutcome(source, "yours", cursor["path"])
+        if own is not None and not is_as_written(own):
+            self._put_down(file, "", own.path, dry_run)
+            return ImportOutcome(source, "yours", own.path)
+        path = own.path if own is not None else self._free_path(file)
+        title, body = _texts(file)
+        wanted = hash_as_written(_written(title, body))
+        same = next((copy for copy in copies if hash_as_written(copy.body) == wanted), None)
+        if own is None and same is not None:
+            self._put_down(file, file.digest, "", dry_run, gone=True)
+            return ImportOutcome(source, "unchanged", same.path)
+        after = self._text(file, path, own, title, body)
+        if not dry_run and (own is None or after != own.text):
+            # Without a digest, so that it is looked at again after a crash.
+            self._put_down(file, "", path, dry_run, gone=own is None)
+            what = "imported" if own is None else "updated"
+            change = Change(path, None if own is None else own.text, after)
+            self._journal.commit([change], run=run, actor="import", what=f"{what} a note of claude")
+        self._put_down(file, file.digest, path, dry_run)
+        return ImportOutcome(source, "imported" if own is None else "updated", path)
 
-    def _take_away(self, source: str, cursor: Mapping[str, Any], run: str, dry_run: bool) -> ImportOutcome:
-        """Archive the copy of a file that the host deleted, unless the copy was edited."""
-        path = str(cursor.get("path"))
-        before = text_of(self._store, path)
-        if before is None and (cursor.get("going") or cursor.get("copy") is None):
-            # A killed run has archived it, or never made it.
-            if not dry_run:
-                self._cursors.set(source, {**cursor, "gone": True, "digest": ""})
-            return ImportOutcome(source, "removed", path)
-        if before is None or not _is_ours(before, cursor):
-            return ImportOutcome(source, "yours", path)
-        if dry_run:
-            return ImportOutcome(source, "removed", path)
-        self._cursors.set(source, {**cursor, "going": True, "digest": ""})
-        archive = free_archive_path(self._store, path)
-        text = self._store.render_edit(before, {"status": "archived"})
-        changes = [Change(archive, None, text), Change(path, before, None)]
-        self._journal.commit(changes, run=run, actor="import", what="claude has removed the note")
-        self._cursors.set(source, {**cursor, "gone": True, "digest": ""})
-        return ImportOutcome(source, "removed", archive)
-
-    def _leave_alone(self, file: InstructionFile, path: str, result: Result, dry_run: bool) -> ImportOutcome:
-        """Leave the copy as it is and record that, so that no run looks at it again."""
+    def _take_away(self, source: str, cursor: Mapping[str, Any], run: str, dry_run: bool) -> Iterator[ImportOutcome]:
+        """Archive the copy of a file that the host deleted, unless the copy was edited or deleted."""
+        path = cursor["path"]
+        before = text_of(self._store, path) if path else None
+        if before is None and cursor.get("gone"):
+            return
+        if before is not None and not is_as_written(parse_text(path, before)):
+            yield ImportOutcome(source, "yours", path)
+            return
         if not dry_run:
-            digest = file.digest if result == "unchanged" else ""
-            # No text has that hash, so the copy will not count as ours.
-            self._cursors.set(str(file.path), {"digest": digest, "path": path, "copy": "", "project": file.project})
-        return ImportOutcome(str(file.path), result, path)
+            self._cursors.set(source, {"digest": "", "path": path, "gone": True})
+        if before is not None and not dry_run:
+            archive = free_archive_path(self._store, path)
+            text = self._store.render_edit(before, {"status": "archived"})
+            changes = [Change(archive, None, text), Change(path, before, None)]
+            self._journal.commit(changes, run=run, actor="import", what="claude has removed the note")
+            path = archive
+        yield ImportOutcome(source, "removed", path)
 
-    def _copies(self) -> Copies:
-        found: dict[str, list[tuple[str, str]]] = {}
-        for path in self._store.walk():
-            if f"/{FOLDER}/" in path and path.startswith(f"{PROJECTS}/"):
-                with suppress(EntryNotFound, *OUT_OF_REACH):
-                    extra = self._store.read(path).extra
-                    found.setdefault(str(extra.get(PROVENANCE)), []).append((path, str(extra.get(DEVICE) or "")))
-        return found
+    def _put_down(self, file: InstructionFile, digest: str, path: str, dry_run: bool, *, gone: bool = False) -> None:
+        if not dry_run:
+            self._cursors.set(str(file.path), {"digest": digest, "path": path, **({"gone": True} if gone else {})})
 
-    def _adopted(self, file: InstructionFile, copies: Copies) -> str | None:
-        """Return this device's copy, made before state.db was lost."""
-        return next((path for path, device in copies.get(_origin(file), ()) if device == self._device), None)
-
-    def _same_elsewhere(self, file: InstructionFile, copies: Copies) -> str | None:
-        """Return another device's identical copy if this device has none."""
-        if self._adopted(file, copies):
-            return None
-        for path, _ in copies.get(_origin(file), ()):
-            held = text_of(self._store, path)
-            if held is not None and _body(path, held) == _body(path, self._text(file, path, None)):
-                return path
-        return None
-
-    def _is_of_another_device(self, path: str, before: str | None) -> bool:
-        if before is None:
-            return False
-        device = parse_text(path, before).extra.get(DEVICE)
-        return device is not None and device != self._device
+    def _copies(self, file: InstructionFile) -> Iterator[Entry]:
+        """Yield the copies of the file, also those of other devices."""
+        folder = f"{PROJECTS}/{file.project}/{FOLDER}"
+        for name in sorted(path.name for path in (self._store.vault / folder).glob("*.md")):
+            with suppress(EntryNotFound):
+                entry = self._store.read(f"{folder}/{name}")
+                if entry.extra.get(PROVENANCE) == _origin(file):
+                    yield entry
 
     def _free_path(self, file: InstructionFile) -> str:
         folder = f"{PROJECTS}/{file.project}/{FOLDER}"
         slug = free_slug(slugify(file.path.stem), lambda slug: self._store.exists(f"{folder}/{slug}.md"))
         return f"{folder}/{slug}.md"
 
-    def _text(self, file: InstructionFile, path: str, before: str | None) -> Scrubbed:
+    def _text(self, file: InstructionFile, path: str, own: Entry | None, title: Scrubbed, body: Scrubbed) -> Scrubbed:
         entry = parse_text(file.path.name, file.text)
         kind = type_of(entry)
-        description = _short_text(entry.extra.get("description"))
-        title = scrub(description or _short_text(entry.extra.get("name")) or f"Notes of Claude Code on {file.project}")
-        body = scrub(entry.body.strip() + "\n")
         fields: dict[str, StoreValue] = {
             "kind": TOPIC_KIND,
             "tags": [kind] if kind else None,
             "source": [Source("claude", _session(entry), (file.path.name,))],
             DEVICE: Scrubbed.trusted(self._device, reason="a machine's name, which the user's settings note may hold"),
             PROVENANCE: Scrubbed.trusted(_origin(file), reason="scrubbed where it is made"),
+            WRITTEN_HASH: Scrubbed.trusted(hash_as_written(_written(title, body)), reason="a hash"),
         }
-        if before is not None:
-            heading = Scrubbed.trusted(f"# {title}", reason="scrubbed above")
-            return self._store.render_edit(before, fields, Scrubbed.joined([heading, body]))
+        if own is not None:
+            return self._store.render_edit(
+                own.text, fields, Scrubbed.trusted(_written(title, body), reason="both are scrubbed")
+            )
         group = f"{PROJECTS}/{file.project}"
         return self._store.compose(path, {**fields, "group": group, "project": file.project}, title, body)
 
 
-def _body(path: str, text: str) -> str:
-    return parse_text(path, text).body
+def _texts(file: InstructionFile) -> tuple[Scrubbed, Scrubbed]:
+    """Return the heading and the text of a copy."""
+    entry = parse_text(file.path.name, file.text)
+    description = _short_text(entry.extra.get("description"))
+    title = scrub(description or _short_text(entry.extra.get("name")) or f"Notes of Claude Code on {file.project}")
+    return title, scrub(entry.body.strip() + "\n")
 
 
-def _is_ours(before: str | None, cursor: Mapping[str, Any]) -> bool:
-    """Whether the copy is as the program left it, or as a killed run was about to leave it."""
-    found = None if before is None else hash_of(before)
-    copy = cursor.get("copy")
-    return found in (copy, cursor.get("next", copy))
+def _written(title: Scrubbed, body: Scrubbed) -> str:
+    """Return the body of a copy."""
+    return f"# {' '.join(title.split())}\n\n{body}"
 
 
 def _is_removed(source: Path, seen: Collection[str]) -> bool:

@@ -25,7 +25,6 @@ from ..runtime.atomic_file import append_synced, replace_file
 from ..runtime.errors import (
     EditConflict,
     EntryExists,
-    EntryInvalid,
     EntryNotFound,
     OutsideUnavailable,
     PathRefused,
@@ -47,10 +46,6 @@ log = logging.getLogger(__name__)
 DAMAGED = "pending.damaged.json"
 MAX_JOURNAL_BYTES = 16 * 1024 * 1024
 """Above this size the journal is renamed to `changes.1.jsonl`, which replaces the previous one."""
-
-JournalState = tuple[tuple[int, int, int] | None, ...]
-"""Inode, size and modification time (ns) of each journal file; None for an absent file. An equal state means that no
-act was added."""
 
 Actor = Literal[
     "reflection",
@@ -279,31 +274,6 @@ class Journal:
                 log.warning("it was taken back: %s", error)
         return True
 
-    def note_renewal(self, path: str, old: str, new: str) -> None:
-        """Record, before it happens, that a file's text of hash `old` is replaced by one of hash `new` outside an act,
-        as `memory vault scrub` does. Raises VaultUnavailable if this cannot be recorded."""
-        line = json.dumps([path, old, new]).encode("ascii") + b"\n"
-        with self._writing():
-            make_private_folder(str(self._folder))
-            append_synced(self._renewals, line)
-
-    def renew_hashes(self) -> None:
-        """Apply the recorded renewals to the acts, including those of a process that was killed: otherwise its notes
-        would count as edited by the user. Raises VaultUnavailable."""
-        if not self._renewals.exists():
-            return
-        with self._store.lock():
-            self._store.require_vault()
-            renewed: dict[str, str] = {}
-            for line in _lines(self._renewals):
-                with suppress(ValueError, TypeError, PathRefused):
-                    path, old, new = json.loads(line)
-                    if not self._holds(path, old):  # Otherwise the renewal was recorded but not carried out.
-                        renewed[old] = new
-            with self._writing():
-                self._rewrite(lambda line: _with_hashes(line, renewed))
-                self._renewals.unlink(missing_ok=True)
-
     def forget(self, paths: Collection[str]) -> frozenset[str]:
         """Remove the texts and names of these deleted files from the journal; return their paths, including the paths
         they had before the program moved them. Acts without any remaining change are removed and cannot be taken back.
@@ -345,21 +315,8 @@ class Journal:
         except OSError as error:
             raise VaultUnavailable(f"the journal {self._folder} cannot be written: {error.strerror}") from error
 
-    def _holds(self, path: str, expected: str) -> bool:
-        try:
-            text = text_of(self._store, path)
-        except (EntryInvalid, VaultUnavailable):  # One unreadable note must not make all acts unreadable.
-            self._store.require_vault()
-            return False
-        return text is not None and hash_of(text) == expected
-
-    def state_of_files(self) -> JournalState:
-        """Return a state that compares equal as long as no act is added."""
-        return tuple(_state_of(file) for file in self.files)
-
     def acts(self) -> list[Act]:
         """Return all recorded acts, oldest first, without the lines that cannot be read. Raises VaultUnavailable."""
-        self.renew_hashes()
         return self._oldest_first()
 
     def acts_of(self, session: str) -> list[Act]:
@@ -383,7 +340,6 @@ class Journal:
         `is_wanted` filters lines before parsing, which costs fifty times as much because lines hold whole notes. It may
         accept lines that are not needed.
         """
-        self.renew_hashes()
         seen: set[str] = set()
         for file in reversed(self.files):
             for line in lines_from_end(file):
@@ -410,10 +366,6 @@ class Journal:
         return self.newest(lambda line: mark in line or _UNDOES_NONE not in line)
 
     # Steps
-
-    @property
-    def _renewals(self) -> Path:
-        return self._folder / "renewals.jsonl"
 
     def _expect(self, change: Change, moves: Sequence[FolderMove], consent: Consent | None) -> None:
         if is_outside(change.path):
@@ -628,18 +580,6 @@ def _without(line: bytes, paths: Collection[str], names: Collection[str], *, tex
     return json.dumps(act).encode("ascii") + b"\n"
 
 
-def _with_hashes(line: bytes, renewed: Mapping[str, str]) -> bytes:
-    """Return the line of an act with renewed hashes; any other line unchanged."""
-    try:
-        act = json.loads(line)
-        found = [change for change in act["changes"] if change["after_hash"] in renewed]
-    except (ValueError, KeyError, TypeError):
-        return line
-    for change in found:
-        change["after_hash"] = renewed[change["after_hash"]]
-    return json.dumps(act).encode("ascii") + b"\n" if found else line
-
-
 def _done(line: Mapping[str, Any]) -> Act:
     return Act(
         id=str(line["id"]),
@@ -657,14 +597,6 @@ def _done(line: Mapping[str, Any]) -> Act:
 def _lines(file: Path) -> Iterator[bytes]:
     with suppress(FileNotFoundError), file.open("rb") as lines:
         yield from lines
-
-
-def _state_of(file: Path) -> tuple[int, int, int] | None:
-    try:
-        state = os.stat(file)
-    except OSError:
-        return None
-    return state.st_ino, state.st_size, state.st_mtime_ns
 
 
 def _ends_whole(file: Path) -> bool:

@@ -183,7 +183,6 @@ class _WindowAsker:
         kept = self._cache.get(key)
         if kept is not None:
             self._counts["from_earlier_attempt"] += 1
-            self._book.note_saved("tokens", kept.tokens or self._estimate(window))
             self.used_keys.append(key)
             return kept.value
         if self._failed:
@@ -226,9 +225,6 @@ class _WindowAsker:
 
     def _remaining_seconds(self) -> float:
         return self._deadline - time.monotonic()
-
-    def _estimate(self, window: Window) -> int:
-        return BudgetedCompleter.estimate(window.text, self._system, MAX_OUTPUT_TOKENS)
 
     def _key(self, window: Window) -> str:
         # With the session: a kept answer is deleted with its session, while a copy of the session may still need its

@@ -55,8 +55,7 @@ from .decision_property import clear_problem, decision_keys, may_be_decided, rea
 from .entry_names import require_living, resolve_entry
 from .evolving import archived_text, free_archive_path
 from .ideas.incubator import answer_listed, parse_listed
-from .ideas.ledger import commit_idea, decline, research_key, slug_of, surface, taken_back
-from .ideas.lost_questions import asked_idea
+from .ideas.ledger import asked_idea, commit_idea, decline, research_key, slug_of, surface, taken_back
 from .ideas.research_fields import with_research_of, without_research
 from .journal import Act, Change, FolderMove, Journal, Recorded, hash_of, rewritten, text_of
 from .remembering import free_path, inside_vault

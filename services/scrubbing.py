@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,7 +43,7 @@ from .forgetting import forget_deleted
 from .ideas.ledger import BY_COMMAND
 from .ideas.scrubbing import scrub_ideas_list
 from .indexing import reconcile_now
-from .journal import Journal, JournalState, hash_of, text_of
+from .journal import Journal, hash_of, text_of
 from .state_db import checkpoint, replace_texts
 from .stores import open_index, vault_store
 
@@ -69,15 +69,11 @@ def scrub_everything(settings: Settings, store: VaultStore, *, apply: bool) -> l
     journal = Journal(settings.state, store)
     found = _interrupted(journal, store)
     # Before the notes: otherwise an undo after a killed run would bring back what was removed from them.
-    in_journal, seen = _journal(journal, apply)
-    found += in_journal
-    changed: set[str] = set()
-    kept: set[str] = set()
-    found += _vault(journal, changed, kept, apply)
+    found += _journal(journal, apply)
+    found += _vault(journal, apply)
     found += _ideas_list(settings, store, apply)
-    found += _index(settings, bool(changed), kept, apply)
     if apply:
-        found += _journal(journal, apply, seen)[0]
+        found += _index(settings)
     for file in _files(settings.state.log):
         found += _lines(file, "log", _log_value, apply)
     for file in _files(settings.state.spool):
@@ -102,24 +98,17 @@ def _interrupted(journal: Journal, store: VaultStore) -> list[Found]:
     return []
 
 
-def _journal(journal: Journal, apply: bool, seen: JournalState | None = None) -> tuple[list[Found], JournalState]:
-    """Scrub the journal's files unless their state is still `seen`; return the findings and the state after."""
+def _journal(journal: Journal, apply: bool) -> list[Found]:
+    """Scrub the journal's files."""
     found: list[Found] = []
     with journal.store.lock():
-        if journal.state_of_files() != seen:
-            for file in journal.leftovers:
-                found += _lines(file, "journal", _log_value, apply=False)
-                if apply:
-                    file.unlink(missing_ok=True)
-            for file in journal.files:
-                found += _lines(file, "journal", _journal_line, apply)
-        if apply:
-            try:
-                journal.renew_hashes()
-            except VaultUnavailable as error:
-                journal.store.require_vault()
-                found.append(Found("journal", "hashes of notes", {}, str(error)))
-        return found, journal.state_of_files()
+        for file in journal.leftovers:
+            found += _lines(file, "journal", _log_value, apply=False)
+            if apply:
+                file.unlink(missing_ok=True)
+        for file in journal.files:
+            found += _lines(file, "journal", _journal_line, apply)
+    return found
 
 
 # ---- the vault
@@ -180,14 +169,11 @@ def _is_clean_list(key: str, field: str, policy: Policy) -> bool:
 _ITS_NAME = "its name contains it: rename the note and the links to it by hand"
 
 
-def _vault(journal: Journal, changed: set[str], kept: set[str], apply: bool) -> Iterator[Found]:
-    """Scrub the notes. Adds the paths of rewritten notes to `changed`, and of notes that could not be rewritten to
-    `kept`."""
+def _vault(journal: Journal, apply: bool) -> Iterator[Found]:
     store = journal.store
     for path in store.walk(put_away=True):
         shown = str(scrub_issued(path))
         if in_name := issued(path):
-            kept.add(path)
             yield Found("vault", shown, _counted(in_name), _ITS_NAME)
         try:
             entry, text = store.read(path), text_of(store, path)
@@ -198,19 +184,13 @@ def _vault(journal: Journal, changed: set[str], kept: set[str], apply: bool) -> 
             continue
         except VaultUnavailable as error:
             store.require_vault()
-            kept.add(path)
             yield Found("vault", shown, {}, str(error))
             continue
         if text is None:
             continue
         clean, kinds = scrub_note(text, note_policy(entry))
         if clean != text:
-            problem = _rewrite(journal, path, text, clean) if apply else None
-            if problem is not None:
-                kept.add(path)
-            elif apply:
-                changed.add(path)
-            yield Found("vault", shown, kinds, problem)
+            yield Found("vault", shown, kinds, _rewrite(journal, path, text, clean) if apply else None)
 
 
 def _ideas_list(settings: Settings, store: VaultStore, apply: bool) -> list[Found]:
@@ -231,10 +211,7 @@ def _rewrite(journal: Journal, path: str, text: str, clean: str) -> str | None:
         return "its frontmatter can't be changed safely: edit it by hand"
     with store.lock():  # A lock that cannot be had is not this note's problem: the error passes on.
         try:
-            # The journal keeps the text before a change, so this is not an act: only the renewal is recorded.
-            # Without the record the note counts as edited; removing the secret matters more.
-            with suppress(VaultUnavailable):
-                journal.note_renewal(path, hash_of(text), hash_of(clean))
+            # Not an act: the journal would keep the text. For `memory undo` the note counts as edited.
             store.write_text(path, Scrubbed(clean), hash_of(text), keep_line_ends=True)
         except (EditConflict, PathRefused, VaultUnavailable) as error:
             store.require_vault()
@@ -244,40 +221,20 @@ def _rewrite(journal: Journal, path: str, text: str, clean: str) -> str | None:
 
 # ---- the index
 
-_OF_ITS_NOTE = "the index has it from the note, which still holds it"
 
-
-def _index(settings: Settings, changed: bool, kept: Collection[str], apply: bool) -> list[Found]:
-    """Scrub the index: it is derived from the notes, so it is deleted and rebuilt rather than edited.
-
-    `kept` are paths of notes that still hold their findings, so that the index will hold them again.
-    """
+def _index(settings: Settings) -> list[Found]:
+    """Bring the index up to date, which is derived from the notes, and overwrite what it no longer holds."""
     index_db = Path(settings.state.index_db)
     if not index_db.exists():
         return []
-    found = []
     try:
+        reconcile_now(settings)
         with open_index(settings) as index:
-            known = index.files()
-            for path in known:
-                kinds: Counter[str] = sum((_kinds(text, Policy.SECRETS) for text in index.texts_of(path)), Counter())
-                if kinds:
-                    problem = _OF_ITS_NOTE if apply and path in kept else None
-                    found.append(Found("index", str(scrub_issued(path)), kinds, problem))
-        if apply and (found or changed):
-            # Not DELETE: SQLite keeps the bytes of freed pages until they are used again.
-            for name in ("", "-wal", "-shm"):
-                Path(f"{index_db}{name}").unlink(missing_ok=True)
-            reconcile_now(settings, full=True)
-        elif apply:
-            with open_index(settings) as index:
-                if not index.overwrite_removed():
-                    found.append(Found("index", index_db.name, {}, _IN_USE))
-        if apply:
-            forget_deleted(settings, vault_store(settings), known)
+            overwritten = index.overwrite_removed()
+        forget_deleted(settings, vault_store(settings), ())
     except (MemoryVaultError, OSError) as error:
-        found.append(Found("index", index_db.name, {}, str(error)))
-    return found
+        return [Found("index", index_db.name, {}, str(error))]
+    return [] if overwritten else [Found("index", index_db.name, {}, _IN_USE)]
 
 
 # ---- files of JSON lines

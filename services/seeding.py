@@ -1,8 +1,7 @@
 """Propose entries from a repository's instruction files: plan, show, and add to the review on the user's request.
 
-The manifest (state.db, scan `seed`) records for each file what was proposed and what ranked below the limit, as
-fingerprints of scrubbed sentences, so that a second run does not repeat itself. The user's decisions are in the vault
-and hold without it.
+What the vault has in any status is not proposed again, so that a second run proposes only what is new or ranked below
+the limit of the first.
 """
 
 from __future__ import annotations
@@ -14,9 +13,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from ..pipelines.routing import PUT_AWAY_STATUSES, REJECTED_STATUSES, Tier
+from ..pipelines.routing import REJECTED_STATUSES, Tier
 from ..pipelines.scrub import scrub
-from ..pipelines.seeding import LeftOut, Proposal, decision_in, index_of, is_injection, left_out_of, memory_in, rules_in
+from ..pipelines.seeding import Proposal, decision_in, index_of, injections_in, is_injection, memory_in, rules_in
 from ..runtime.layout import DEFAULT_GROUP, PROJECTS, REVIEW
 from ..runtime.settings import Settings
 from ..runtime.slug import mining_slug
@@ -27,12 +26,12 @@ from ..vault.project import project_slug
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
 from ..vault.wording import cut
-from .cursors import Cursors
 from .journal import Change, Journal
 from .known_memories import VaultMemories
 from .remembering import free_path
 
-SCAN = "seed"
+RUN = "seed"
+"""Run name prefix of proposals."""
 HABITS = frozenset({"preferences", "convention"})
 """Kinds of proposals that may be habits for all projects."""
 INDEX: Final = "index"
@@ -40,10 +39,9 @@ INDEX_KIND = "project-index"
 INDEX_SCORE = 3.5
 INDEX_NAMES_CHARACTERS = 200
 DEFAULT_MOST = 20
-"""Proposals per run: what a person decides on in one sitting. `--more` gives the next."""
+"""Proposals per run: what a person decides on in one sitting."""
 BLOCK = 5
 """Every file may propose this many before any file proposes more, so that a long file does not crowd out short ones."""
-_KEY_CHARACTERS = 16
 
 
 @dataclass(frozen=True)
@@ -58,21 +56,6 @@ class PlannedProposal:
         """The folder for the approved entry."""
         return f"{PROJECTS}/{self.file.project}" if self.file.project else DEFAULT_GROUP
 
-    @property
-    def key(self) -> str:
-        """Its key in the manifest."""
-        return self.proposal.fingerprint[:_KEY_CHARACTERS]
-
-
-@dataclass(frozen=True)
-class LeftLine:
-    """A scrubbed sentence that is not proposed, and why."""
-
-    file: InstructionFile
-    line: int
-    sentence: str
-    why: str
-
 
 @dataclass(frozen=True)
 class SeedPlan:
@@ -86,10 +69,6 @@ class SeedPlan:
     """Proposals that rank below the limit."""
     known: int
     """Number of sentences that the vault has already or that the user rejected."""
-    unchanged: int
-    """Number of files unchanged since the manifest."""
-    left_out: tuple[LeftLine, ...]
-    """Sentences that are not rules, by file, including unchanged files."""
 
 
 class Seeding:
@@ -99,49 +78,27 @@ class Seeding:
         self._settings = settings
         self._store = store
         self._journal = Journal(settings.state, store)
-        self._cursors = Cursors(settings.state.state_db, SCAN)
 
-    def plan(
-        self,
-        repositories: Sequence[Path],
-        *,
-        user: bool = False,
-        most: int = DEFAULT_MOST,
-        more: bool = False,
-        again: bool = False,
-    ) -> SeedPlan:
+    def plan(self, repositories: Sequence[Path], *, user: bool = False, most: int = DEFAULT_MOST) -> SeedPlan:
         """Read all files and return the plan, without writing.
 
-        `more` includes what earlier runs held back; `again` ignores the manifest. Raises UsageError for a path that is
-        not a folder, VaultUnavailable.
+        `user`: also the user's own instructions. Raises UsageError for a path that is not a folder, VaultUnavailable.
         """
         files, unread = self._files(repositories, user)
-        manifest = {} if again else self._cursors.all()
         memories = VaultMemories(self._store, self._settings)
         waiting: list[tuple[int, PlannedProposal]] = []
-        left_out: list[LeftLine] = []
-        unchanged = known = 0
+        known = 0
         seen: set[tuple[str, str]] = set()
-        every = [*files, *_indexes(files)]
-        for file in sorted(every, key=lambda file: bool(file.project)):  # General rules first.
-            for left in _left_out(file):
-                if is_injection(left.sentence):
-                    unread.append(_over_your_head(file, left.line))
-                else:
-                    left_out.append(left)
-            cursor = manifest.get(str(file.path), {})
-            if cursor.get("digest") == file.digest and not more:
-                unchanged += file.kind != INDEX
-                continue
-            done = set(cursor.get("proposed", ())) | (set() if more else set(cursor.get("held", ())))
+        for file in sorted([*files, *_indexes(files)], key=lambda file: bool(file.project)):  # General rules first.
+            for line in injections_in(file.text) if file.kind != INDEX else ():
+                unread.append(Unread(file.path, f"line {line} speaks to the agent over your head; it is not proposed"))
             place = 0
             for planned in _proposals(file):
-                if planned.key in done or not seen.isdisjoint({("", planned.key), (file.project, planned.key)}):
-                    continue
-                seen.add((file.project, planned.key))
                 said = planned.proposal
+                if not seen.isdisjoint({("", said.fingerprint), (file.project, said.fingerprint)}):
+                    continue
+                seen.add((file.project, said.fingerprint))
                 if is_injection(f"{said.heading}. {said.statement} {said.detail}"):
-                    unread.append(_over_your_head(file, said.line))
                     continue
                 if _is_known(planned, memories):
                     known += 1
@@ -150,14 +107,14 @@ class Seeding:
                 place += 1
         waiting.sort(key=lambda pair: (pair[0] // BLOCK, -pair[1].proposal.score))
         ordered = tuple(planned for _, planned in waiting)
-        return SeedPlan(tuple(files), tuple(unread), ordered[:most], ordered[most:], known, unchanged, tuple(left_out))
+        return SeedPlan(tuple(files), tuple(unread), ordered[:most], ordered[most:], known)
 
     def carry_out(self, plan: SeedPlan) -> list[str]:
-        """Add the chosen proposals to the review and record them; return the paths of the new notes.
+        """Add the chosen proposals to the review; return the paths of the new notes.
 
         Repeated after a crash it proposes nothing twice, because the vault shows what was written.
         """
-        run = self._journal.new_run(SCAN)
+        run = self._journal.new_run(RUN)
         written = []
         with self._journal.locked():
             memories = VaultMemories(self._store, self._settings)
@@ -171,20 +128,7 @@ class Seeding:
                 )
                 memories.learned(path, text)
                 written.append(path)
-        self._remember(plan)
         return written
-
-    def _remember(self, plan: SeedPlan) -> None:
-        manifest = self._cursors.all()
-        held = {planned.key for planned in plan.held}
-        for file in dict.fromkeys([*plan.files, *(planned.file for planned in (*plan.chosen, *plan.held))]):
-            source = str(file.path)
-            keys = [planned.key for planned in _proposals(file)]
-            below = [key for key in keys if key in held]
-            earlier = set(manifest.get(source, {}).get("held", ())) - {planned.key for planned in plan.chosen}
-            below += [key for key in keys if key in earlier and key not in held]
-            proposed = [key for key in keys if key not in below]
-            self._cursors.set(source, {"digest": file.digest, "proposed": proposed, "held": below})
 
     def _files(self, repositories: Iterable[Path], user: bool) -> tuple[list[InstructionFile], list[Unread]]:
         hosts = self._settings.hosts
@@ -279,29 +223,12 @@ def _indexes(files: Sequence[InstructionFile]) -> list[InstructionFile]:
     return found
 
 
-def _left_out(file: InstructionFile) -> list[LeftLine]:
-    """Return the sentences that are not proposed, or why a file proposes nothing."""
-    left: list[LeftOut] = []
-    if file.kind == "instructions" or (file.kind == "memory" and memory_in(file.text) is None):
-        left = left_out_of(file.text)
-    elif file.kind == "decision" and decision_in(file.text) is None:
-        left = [LeftOut(1, "the whole file", "it holds no accepted decision with its text")]
-    return [LeftLine(file, one.line, scrub(one.sentence), one.why) for one in left]
-
-
-def _over_your_head(file: InstructionFile, line: int) -> Unread:
-    return Unread(file.path, f"line {line} speaks to the agent over your head; it is not proposed")
-
-
 def _is_known(planned: PlannedProposal, memories: VaultMemories) -> bool:
-    """Whether the vault has it for this project, also as a proposal, or the user rejected it for any project. Archived
-    entries do not count."""
+    """Whether the vault has or had it for this project, or the user rejected it for any project."""
     same = memories.saying(planned.proposal.statement, planned.proposal.kind)
     reach = ("", planned.file.project)
     return any(
-        entry.effective_status in REJECTED_STATUSES or project_slug(entry.project or "") in reach
-        for entry in same
-        if entry.effective_status not in PUT_AWAY_STATUSES
+        entry.effective_status in REJECTED_STATUSES or project_slug(entry.project or "") in reach for entry in same
     )
 
 

@@ -35,8 +35,6 @@ class BudgetRefused(Exception):
     def __init__(self, cap: Cap, used: int, wanted: int) -> None:
         super().__init__(f"{cap.limit} {cap.unit} per {cap.per} allowed, {used} used, {wanted} more wanted")
         self.cap = cap
-        self.used = used
-        self.wanted = wanted
 
 
 @dataclass(frozen=True)
@@ -55,11 +53,6 @@ class SpendingSum:
     unit: str
     spent: int
     """Settled amounts, and the whole of reservations that were never settled."""
-    refused: int
-    """Amounts that a cap refused."""
-    refusals: int
-    saved: int
-    """Amounts that a cheaper way saved."""
 
 
 @dataclass(frozen=True)
@@ -82,25 +75,19 @@ class SpendingBook:
         """Set the amounts aside, durably, or raise BudgetRefused (all of them or none). Call this before spending."""
         now = self._clock()
         day = _day(now)
-        refused: BudgetRefused | None = None
         rows: dict[Unit, int] = {}
         with state_transaction(self._path) as conn:
             for cap in caps:
                 wanted = amounts.get(cap.unit, 0)
                 used = self._used(conn, subject, cap, day)
                 if wanted and used + wanted > cap.limit:
-                    refused = BudgetRefused(cap, used, wanted)
-                    break
-            if refused is None:
-                for unit, amount in amounts.items():
-                    cursor = conn.execute(
-                        "INSERT INTO spending(purpose, subject, unit, reserved, day, at) VALUES (?, ?, ?, ?, ?, ?)",
-                        (self._purpose, subject, unit, amount, day, now),
-                    )
-                    rows[unit] = int(cursor.lastrowid or 0)
-        if refused is not None:
-            self._tally("refused", refused.cap.unit, refused.wanted)
-            raise refused
+                    raise BudgetRefused(cap, used, wanted)
+            for unit, amount in amounts.items():
+                cursor = conn.execute(
+                    "INSERT INTO spending(purpose, subject, unit, reserved, day, at) VALUES (?, ?, ?, ?, ?, ?)",
+                    (self._purpose, subject, unit, amount, day, now),
+                )
+                rows[unit] = int(cursor.lastrowid or 0)
         return Reservation(rows, dict(amounts))
 
     def settle(self, reservation: Reservation, spent: Mapping[Unit, int]) -> None:
@@ -123,53 +110,18 @@ class SpendingBook:
         ).fetchone()
         return int(used)
 
-    def note_saved(self, unit: Unit, amount: int) -> None:
-        """Record an amount that a cheaper way saved."""
-        self._tally("saved", unit, amount)
-
-    def _tally(self, what: Literal["refused", "saved"], unit: Unit, amount: int) -> None:
-        with state_transaction(self._path) as conn:
-            conn.execute(
-                "INSERT INTO tally(purpose, what, unit, day, amount, times) VALUES (?, ?, ?, ?, ?, 1)"
-                " ON CONFLICT(purpose, what, unit, day)"
-                " DO UPDATE SET amount = amount + excluded.amount, times = times + 1",
-                (self._purpose, what, unit, _day(self._clock()), amount),
-            )
-
 
 def spent_since(path: Path | str, since: str) -> tuple[SpendingSum, ...]:
     """Return the sums of every purpose and unit since that local date (YYYY-MM-DD)."""
     if not Path(path).exists():
         return ()
     with state_transaction(path) as conn:
-        spent = {
-            (row["purpose"], row["unit"]): int(row["total"])
-            for row in conn.execute(
-                "SELECT purpose, unit, sum(coalesce(spent, reserved)) AS total FROM spending"
-                " WHERE day >= ? GROUP BY purpose, unit",
-                (since,),
-            )
-        }
-        tallies = {
-            (row["purpose"], row["unit"], row["what"]): (int(row["amount"]), int(row["times"]))
-            for row in conn.execute(
-                "SELECT purpose, unit, what, sum(amount) AS amount, sum(times) AS times FROM tally"
-                " WHERE day >= ? GROUP BY purpose, unit, what",
-                (since,),
-            )
-        }
-    keys = sorted({*spent, *((purpose, unit) for purpose, unit, _ in tallies)})
-    return tuple(
-        SpendingSum(
-            purpose=purpose,
-            unit=unit,
-            spent=spent.get((purpose, unit), 0),
-            refused=tallies.get((purpose, unit, "refused"), (0, 0))[0],
-            refusals=tallies.get((purpose, unit, "refused"), (0, 0))[1],
-            saved=tallies.get((purpose, unit, "saved"), (0, 0))[0],
+        rows = conn.execute(
+            "SELECT purpose, unit, sum(coalesce(spent, reserved)) FROM spending"
+            " WHERE day >= ? GROUP BY purpose, unit ORDER BY purpose, unit",
+            (since,),
         )
-        for purpose, unit in keys
-    )
+        return tuple(SpendingSum(*row) for row in rows)
 
 
 def spending_report(path: Path | str, now: float) -> SpendingReport:

@@ -47,17 +47,6 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE INDEX spending_by_subject ON spending(purpose, unit, subject)",
         "CREATE INDEX spending_by_day ON spending(purpose, unit, day)",
         """
-        CREATE TABLE tally (            -- what was not spent, for `memory health`
-            purpose TEXT NOT NULL,
-            what    TEXT NOT NULL CHECK (what IN ('refused', 'saved')),
-            unit    TEXT NOT NULL,
-            day     TEXT NOT NULL,
-            amount  INTEGER NOT NULL,
-            times   INTEGER NOT NULL,
-            PRIMARY KEY (purpose, what, unit, day)
-        )
-        """,
-        """
         CREATE TABLE cursor (           -- how far a scan has come in one of its sources
             scan       TEXT NOT NULL,   -- 'corpus', 'discovery', 'skills'
             source     TEXT NOT NULL,

@@ -60,27 +60,10 @@ class Problem:
     what: str
 
 
-@dataclass(frozen=True)
-class TopicWords:
-    """The words for a caller's means in errors: options of the command, or arguments of an agent's tools."""
-
-    type: str
-    description: str
-    replace: str
-    append: str
-    listing: str
-    """How to list the topics."""
-
-
-OPTIONS = TopicWords("--type", "--description", "--replace", "--append", "`memory vault topics list`")
-ARGUMENTS = TopicWords("`type`", "`description`", "`replace`", "`append`", "the tool `list`")
-
-
 class Topics:
     """The notes of one project. All methods raise PathRefused and VaultUnavailable.
 
-    `actor` is the journal's actor; `agent` for what a model writes by itself, which `memory undo` takes back. `words`
-    fit the reader of the errors.
+    `actor` is the journal's actor; `agent` for what a model writes by itself, which `memory undo` takes back.
     """
 
     def __init__(
@@ -90,9 +73,7 @@ class Topics:
         project: str,
         *,
         actor: Actor = "topics",
-        words: TopicWords = OPTIONS,
     ) -> None:
-        self._words = words
         self._store = store
         self._journal = journal
         self._actor = actor
@@ -119,7 +100,7 @@ class Topics:
         """Return one topic. Raises EntryNotFound."""
         self._journal.recover()
         if _checked(slug) not in self._slugs():
-            raise EntryNotFound(f"{self.project} has no topic {slug}: {self._words.listing} shows what there is")
+            raise EntryNotFound(f"{self.project} has no topic {slug}: list the topics to see what there is")
         return self._topic(slug, any(one.file == f"{slug}.md" for one in index_lines(self._index())))
 
     def links(self, topic: Topic) -> Mapping[str, bool]:
@@ -157,7 +138,7 @@ class Topics:
                     raise UsageError(f"{slug!r} is a name that Windows reserves: choose another")
                 self._refuse_twin(slug)
                 if replace is not None:
-                    raise EntryNotFound(f"{self.project} has no topic {slug}: write it without {self._words.replace}")
+                    raise EntryNotFound(f"{self.project} has no topic {slug}: write it without `replace`")
                 after = self._new(path, slug, body, type_, description, name)
             else:
                 after = self._changed(slug, before, body, type_, description, name, replace, append)
@@ -179,7 +160,7 @@ class Topics:
             path = f"{self.folder}/{slug}.md"
             before = text_of(self._store, path)
             if before is None:
-                raise EntryNotFound(f"{self.project} has no topic {slug}: {self._words.listing} shows what there is")
+                raise EntryNotFound(f"{self.project} has no topic {slug}: list the topics to see what there is")
             archive = free_archive_path(self._store, path)
             changes = [Change(archive, None, self._store.render_edit(before, {"status": "archived"}))]
             index = self._index_text()
@@ -253,8 +234,7 @@ class Topics:
         self, path: str, slug: str, body: str, type_: str | None, description: str | None, name: str | None
     ) -> Scrubbed:
         if type_ is None or not (description or "").strip():
-            words = self._words
-            raise UsageError(f"a new topic needs {words.type} ({', '.join(TYPES)}) and {words.description}")
+            raise UsageError(f"a new topic needs `type` ({', '.join(TYPES)}) and `description`")
         fields: dict[str, StoreValue] = {
             "name": _line(name or slug, "name"),
             "description": _line(description or "", "description"),
@@ -287,8 +267,8 @@ class Topics:
                 )
         elif replace is None:
             raise EntryExists(
-                f"there is a topic {slug} already: read it, then use {self._words.replace} {shown} to put a new text "
-                f"in its place, or {self._words.append} to add to it"
+                f"there is a topic {slug} already: read it, then use `replace` {shown} to put a new text "
+                f"in its place, or `append` to add to it"
             )
         elif len(replace) < SHOWN_HASH_CHARACTERS or not hash_of(before).startswith(replace):
             raise EditConflict(

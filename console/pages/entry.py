@@ -76,7 +76,7 @@ def _routes(context: ConsoleContext) -> Sequence[Route]:
     def shown(request: Request, path: str, said: Notice | None = None, typed: str = "") -> Response:
         store = context.store()
         entry = _find(store, path)
-        last = context.last_decision.of(context.reviewer())
+        last = context.reviewer().last_decision()
         steps = _history(Journal(context.settings.state, store), store, entry)
         return context.page(
             request,

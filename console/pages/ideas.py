@@ -109,7 +109,7 @@ def _shown(context: ConsoleContext, request: Request, wanted: str, said: Notice 
         files=_beside(chosen, every[INCUBATOR]),
         away=len(put_away_ideas(store)),
         search=search,
-        last=context.last_decision.of(reviewer),
+        last=reviewer.last_decision(),
         pending=count_pending_notes(store, chain.from_iterable(every.values())),
     )
 

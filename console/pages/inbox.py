@@ -144,7 +144,7 @@ def _shown(context: ConsoleContext, request: Request, said: Notice | None = None
         total=len(paths),
         compared=min(len(ordered), MOST_COMPARED),
         mode=context.settings.memory.review_mode,
-        last=context.last_decision.of(reviewer),
+        last=reviewer.last_decision(),
         pending=count_pending_notes(reviewer.store, chain.from_iterable(every.values())),
     )
 

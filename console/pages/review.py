@@ -215,7 +215,7 @@ def _shown(
         unsent=unsent,
         near=near,
         old=old,
-        last=context.last_decision.of(reviewer),
+        last=reviewer.last_decision(),
         said_on=parse_local_day(item.entry.surfaced_at) if item else None,
         is_said=item is not None and any(source.session for source in item.entry.sources),
         surface_kind=SURFACE_KIND,

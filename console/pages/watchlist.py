@@ -123,7 +123,7 @@ def _shown(
         until=typed.get("until") or (today + timedelta(days=DEFER_DAYS)).isoformat(),
         view=view,
         search=search,
-        last=context.last_decision.of(context.reviewer()),
+        last=context.reviewer().last_decision(),
     )
 
 

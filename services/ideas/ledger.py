@@ -17,14 +17,12 @@ from shlex import quote
 from ...pipelines.ideas_file import (
     annotated,
     deleted_line,
+    first_sentence,
     has_section,
-    heading_of,
     linked_again,
     promoted_line,
     relinked,
-    said_next,
     section_text,
-    summary_beside,
     unlinked,
     with_section,
     without_section,
@@ -146,6 +144,20 @@ def ideas(store: VaultStore) -> Iterator[Entry]:
         yield entry
 
 
+def asked_idea(store: VaultStore, question: Entry) -> str:
+    """Return the slug of the idea that the question is about, even if its folder has been renamed.
+
+    The note in a renamed folder keeps the earlier name as its `slug`. If none or several match, or the folder is in
+    place, the question's own slug is returned.
+    """
+    slug = str(question.extra.get("idea") or "")
+    with suppress(EntryInvalid, PathRefused):
+        if not store.is_taken(idea_folder(slug)):
+            renamed = [slug_of(idea.path) for idea in ideas(store) if idea.slug == slug]
+            return renamed[0] if len(renamed) == 1 else slug
+    return slug
+
+
 def link_of(store: VaultStore, path: str) -> str:
     """Return a note's path in the form of an Obsidian link in Ideas.md."""
     return f"{store.vault.name}/{path}"
@@ -167,15 +179,14 @@ def said_on(entry: Entry) -> date | None:
 def section_of(store: VaultStore, entry: Entry) -> tuple[str, date]:
     """Return the idea's section of Ideas.md and its date.
 
-    The text of the heading is not repeated if the idea has more text or a project.
+    A title that a miner made of the pitch gives way to the pitch's first sentence, and the others follow it.
     """
     pitch, day = pitch_of(entry), said_on(entry) or store.today()
-    if entry.sources and entry.sources[0].host == BY_COMMAND:  # In the user's own words.
-        return section_text(day, entry.name, pitch, link_of(store, entry.path)), day
-    title = heading_of(entry.name, pitch)
-    summary = summary_beside(title, pitch, said_next(entry.body, pitch))
-    if not summary:
-        summary = f"Said while working on {entry.project}." if entry.project else pitch
+    title, summary = entry.name, pitch
+    by_user = entry.sources and entry.sources[0].host == BY_COMMAND
+    if not by_user and not has_own_title(title, pitch):
+        title, summary = first_sentence(pitch)
+        summary = summary or (f"Said while working on {entry.project}." if entry.project else pitch)
     return section_text(day, title, summary, link_of(store, entry.path)), day
 
 
@@ -469,20 +480,19 @@ def _promote(
 
 
 def follow_links(store: VaultStore, text: str | None, folders: Sequence[tuple[str, str]]) -> str | None:
-    """Return the change of Ideas.md that updates links to moved ideas; None if there are none.
+    """Return Ideas.md with the links to moved ideas updated; None if it has none.
 
-    A target of None is the trash, which is emptied: a line says how to restore the idea instead.
+    The trash is emptied, so a deleted idea's link becomes a line that says how to restore it.
     """
     changed = None
     for old, new in folders:
         if text is None:
             break
         before, after = (link_of(store, f"{folder}/{IDEA_NOTE}") for folder in (old, new))
-        found: str | None = None
         if new.startswith(f"{IDEA_TRASH}/"):
             found = unlinked(text, before, deleted_line(store.today(), new.rpartition("/")[2]))
         elif old.startswith(f"{IDEA_TRASH}/"):
-            found = linked_again(text, old.rpartition("/")[2], after) or relinked(text, before, after)
+            found = linked_again(text, old.rpartition("/")[2], after)
         else:
             found = relinked(text, before, after)
         if found is not None:

@@ -9,7 +9,7 @@ are no items. Takes time linear in the length of the text.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from urllib.parse import urljoin, urlsplit
@@ -23,30 +23,40 @@ _WORDS_OF_A_NAME = 8
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _BULLET = re.compile(r"[ \t>]*(?:[-*+•◦▪‣]|\d{1,6}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?(?P<rest>\S.*)")
 _HEADING = re.compile(r"[ \t]{0,3}#{1,6}[ \t]+(?P<rest>\S.*)")
-_DEFINITION = re.compile(r"[ \t]{0,3}\[(?P<label>[^\]\n]{1,200})\]:[ \t]*<?(?P<url>[^\s>]+)")
+_UNDERLINE = re.compile(r" {0,3}(?:=+|-+)[ \t]*")
+_HTML_HEADING = re.compile(r"<h[1-6]\b", re.IGNORECASE)
 _HTML_ITEM = re.compile(r"<(?:li|td|dt|h[1-6])\b[^<>]{0,500}>", re.IGNORECASE)
+_TAG_OVER_LINES = re.compile(r"<(?:a|li|td|dt)\b[^<>\n]{0,500}\n[^<>]{0,1000}>", re.IGNORECASE)
+_TABLE_DASHES = re.compile(r"[ \t|:-]{0,1000}")
+_DEFINITION = re.compile(r"[ \t]{0,3}\[(?P<label>[^\]\n]{1,200})\]:[ \t]*<?(?P<url>[^\s>]+)")
 _ANCHOR = re.compile(
     r"<a\s(?=(?P<head>[^<>]{0,1000}?href\s{0,4}=))(?P=head)\s{0,4}"
     r"[\"']?(?P<url>[^\"'<>\s]{1,2000})(?![^\"'<>\s])[^<>]{0,1000}>(?P<label>[^\n]{0,500}?)</a\s{0,4}>",
     re.IGNORECASE,
 )
-_AUTOLINK = re.compile(r"<(?P<angle>https?://[^\s<>]{1,2000})>|(?P<bare>https?://[^\s<>()\[\]\"'`|]{1,2000})")
-_EMPTY_LINK = re.compile(r"\[\s{0,10}\]\([^()\s]{0,2000}\)")
+_TARGET = r"\([ \t]{0,9}<?(?P<url>[^\s()<>]{0,2000}(?:\([^\s()<>]{0,200}\)[^\s()<>]{0,500})?)>?[^()\n]{0,300}\)"
+_PICTURE = re.compile(
+    r"!\[[^\[\]\n]{0,500}\](?:" + _TARGET.replace("?P<url>", "?:") + r"|\[[^\[\]\n]{0,200}\])?|<img\b[^<>]{0,1000}>",
+    re.I,
+)
+_LINK = re.compile(
+    r"\[(?P<label>[^\[\]\n]{0,500}(?:\[[^\[\]\n]{0,200}\](?!\()[^\[\]\n]{0,300})?)\]"
+    rf"(?:{_TARGET}|\[(?P<ref>[^\[\]\n]{{0,200}})\])?"
+    r"|<?(?P<bare>https?://[^\s<>()\[\]\"'`|]{1,2000})>?"
+)
 _AFTER_LINK = re.compile(r"[\s*_`~]*(?:$|[-–—:|·•(]|by\b|<br|⭐|★)", re.IGNORECASE)
 _SEPARATOR_END = re.compile(r"[-–—:|·→]\s*$")
 _NAME_THEN_WORDS = re.compile(r"\s[-–—]\s|:\s|\s\|\s")
 _TAG = re.compile(r"[`(\[][^`()\[\]]{1,40}[`)\]]|\b\d{4}-\d\d(?:-\d\d)?\b:?|\B@[\w-]{1,40}/")
-_DELIMITERS = re.compile(r"[ \t]*\|?(?:[ \t]*:?-+:?[ \t]*\|)+(?:[ \t]*:?-+:?[ \t]*)?|[ \t]*\|[ \t]*:?-+:?[ \t]*")
-_TAG_OVER_LINES = re.compile(r"<(?:a|li|td|dt)\b[^<>\n]{0,500}\n[^<>]{0,1000}>", re.IGNORECASE)
-_HTML_HEADING = re.compile(r"<h[1-6]\b", re.IGNORECASE)
-_UNDERLINE = re.compile(r" {0,3}(?:=+|-+)[ \t]*")
+"""A date, a language in parentheses, or an owner before the name."""
 
 _PICTURES = (".png", ".svg", ".gif", ".jpg", ".jpeg", ".webp", ".ico", ".avif")
-_BADGES = re.compile(
+_NO_ITEMS_AT = re.compile(
     r"(?:img\.)?shields\.io|badge\.fury\.io|awesome\.re|badgen\.net|contrib\.rocks"
     r"|star-history\.com|api\.star-history\.com|camo\.githubusercontent\.com"
-    r"|visitor-badge\S*|deepwiki\.com|trendshift\.io"
+    r"|visitor-badge\S*|deepwiki\.com|trendshift\.io|(?:www\.)?(?:creativecommons|choosealicense|opensource)\.(?:org|com)"
 )
+"""Hosts of badges and licences."""
 _HOUSEKEEPING = re.compile(
     r"(?:license|licence|contributing|code[-_]of[-_]conduct|changelog|security|codeowners|"
     r"readme(?:[-_.][a-z]{2}(?:[-_][a-z]{2,4})?)?|pull_request_template)(?:\.(?:md|rst|txt))?",
@@ -56,6 +66,12 @@ _HOUSEKEEPING_PAGES = re.compile(
     r"/sponsors(?:/|$)"
     r"|^(?:/[^/]+){2}/(?:issues|pulls?|stargazers|network|graphs|actions|edit|compare|fork|discussions)(?:/|$)"
 )
+_HOUSEKEEPING_SECTION = re.compile(
+    r"(?:licen[cs]e|licensing|(?:table of )?contents|toc|contribut(?:ing|e|ors|ions?)|how to contribute|"
+    r"code of conduct|star history|stargazers|sponsors?|our sponsors|backers)\W*",
+    re.IGNORECASE,
+)
+"""Headings of sections about the list itself."""
 _PRIMARY = "github gitlab git repo repository source code link website site url homepage project"
 PRIMARY = frozenset(_PRIMARY.split()) | frozenset(
     ["source code", "github repo", "github repository", "project page", "official website", "home page"]
@@ -72,27 +88,12 @@ REMARKS = frozenset(_REMARKS.split()) | frozenset(
     ["see also", "related to", "created by", "made by", "inspired by", "based on"]
 )
 """Words before a link that only adds to an item named elsewhere."""
-_NAME_COLUMNS = (
-    "name tool project skill skills server plugin package resource title library repository repo link url github "
-    "website agent app command hook item extension framework"
-)
-NAME_COLUMNS = frozenset(_NAME_COLUMNS.split())
-REMARK_COLUMNS = REMARKS | frozenset(["stars", "badges", "status", "language", "creator", "maintained-by"])
-
-LICENCE_HOSTS = frozenset(["creativecommons.org", "choosealicense.com", "opensource.org"])
-
-HOUSEKEEPING_SECTION = re.compile(
-    r"(?:licen[cs]e|licensing|(?:table of )?contents|toc|contribut(?:ing|e|ors|ions?)|how to contribute|"
-    r"code of conduct|star history|stargazers|sponsors?|our sponsors|backers)\W*",
-    re.IGNORECASE,
-)
-"""Headings of sections about the list itself."""
-
 _WITHIN = (
     "a an the this that these see at in on of via from to with for and or by read our your its is are use using "
     "like visit check check-out follow join"
 )
 _WITHIN_A_SENTENCE = frozenset(_WITHIN.split())
+"""Words in which a name does not end, so that what they end is prose."""
 
 
 @dataclass(frozen=True)
@@ -100,14 +101,19 @@ class _Link:
     start: int
     end: int
     label: str
+    """Its words; '' for an address alone."""
     url: str
+
+    @property
+    def is_generic(self) -> bool:
+        return not self.label or self.label.casefold() in GENERIC
 
 
 def markdown_items(text: str, base: str) -> list[SourceItem]:
     """Return the items in order, each name at an address once. `base`: the list's own address."""
     text = _without_comments(text.replace("\r\n", "\n").replace("\r", "\n"))
     text = _TAG_OVER_LINES.sub(lambda tag: tag[0].replace("\n", " "), text)
-    lines = [line[:MAX_LINE_CHARACTERS] for line in _outside_fences(text.split("\n"))]
+    lines = [_with_plain_links(line[:MAX_LINE_CHARACTERS]) for line in _outside_fences(text.split("\n"))]
     definitions = {
         match["label"].casefold(): match["url"] for line in lines if (match := _DEFINITION.match(line)) is not None
     }
@@ -121,15 +127,14 @@ def markdown_items(text: str, base: str) -> list[SourceItem]:
 
 def _without_comments(text: str) -> str:
     """Remove `<!-- … -->`; one that is not closed removes the rest, as in a browser."""
-    parts: list[str] = []
-    position = 0
-    while (start := text.find("<!--", position)) >= 0:
-        parts.append(text[position:start])
-        end = text.find("-->", start + 4)
-        if end < 0:
-            return "".join(parts)
-        position = end + 3
-    return "".join([*parts, text[position:]])
+    first, *others = text.split("<!--")
+    parts = [first]
+    for each in others:
+        _, closed, after = each.partition("-->")
+        if not closed:
+            break
+        parts.append(after)
+    return "".join(parts)
 
 
 def _outside_fences(lines: Sequence[str]) -> Iterator[str]:
@@ -147,57 +152,51 @@ def _outside_fences(lines: Sequence[str]) -> Iterator[str]:
             yield line
 
 
+def _with_plain_links(line: str) -> str:
+    """Remove pictures from a line, and write its links in HTML as markdown."""
+    line = _PICTURE.sub("", line)
+    return _ANCHOR.sub(lambda anchor: f"[{_words(anchor['label'])}](<{unescape(anchor['url'])}>)", line)
+
+
 class _Reader:
-    def __init__(self, lines: Sequence[str], definitions: dict[str, str], base: str) -> None:
+    def __init__(self, lines: Sequence[str], definitions: Mapping[str, str], base: str) -> None:
         self._lines = lines
         self._definitions = definitions
-        self._base = base
+        self._base = _folder_of(base)
         self._own = _own_repository(base)
         self._chapter, self._chapter_line = "", 0
         """Text and line of the last heading."""
         self._named: str | None = None
         """Address of the item that has the heading as its title, if there is one."""
-        self._columns: list[str] | None = None
-        """Headers of the present table; None outside of one."""
 
     def items(self) -> Iterator[SourceItem]:
-        grid = housekeeping = False
+        is_table = housekeeping = False
         for number, line in enumerate(self._lines):
             if not line.strip() or _DEFINITION.match(line):
-                self._columns = None
+                is_table = False
                 continue
-            if (title := self._heading_text(number)) is not None:
-                housekeeping = HOUSEKEEPING_SECTION.fullmatch(_words(title)) is not None
-                self._chapter, self._chapter_line, self._named = _words(title), number, None
-                if not housekeeping:
-                    yield from self._heading(number, title)
-                continue
-            if _HTML_HEADING.search(line):
-                self._chapter, self._chapter_line, self._named = _words(line), number, None
-                housekeeping = HOUSEKEEPING_SECTION.fullmatch(self._chapter) is not None
+            title = self._heading_text(number)
+            if title is not None or _HTML_HEADING.search(line):
+                self._chapter, self._chapter_line, self._named = _words(title or line), number, None
+                housekeeping = _HOUSEKEEPING_SECTION.fullmatch(self._chapter) is not None
             if housekeeping:
                 continue
             previous = self._lines[number - 1].strip() if number else ""
-            if self._begins_table(number):
-                self._columns = [_words(cell).casefold() for cell in _cells(line.strip())]
-                # If the header is empty, or has a link in each cell, each cell is an item.
-                grid = not any(self._columns) or all("](" in cell for cell in _cells(line.strip()))
-                yield from self._row(line.strip(), grid=grid)
-            elif line.lstrip().startswith("|") or (self._columns is not None and "|" in line):
-                if self._columns is None and not previous.startswith("|"):
-                    grid = not any(cell.strip() for cell in line.strip().strip("|").split("|"))
-                yield from self._row(line.strip(), grid=grid)
+            is_table = is_table or ("|" in line and self._has_dashes_below(number))
+            if title is not None:
+                yield from self._heading(number, title)
+            elif line.lstrip().startswith("|") or (is_table and "|" in line):
+                yield from self._row(line.strip())
             elif (bullet := _BULLET.match(line)) is not None:
-                yield from self._first_item(bullet["rest"], strict=False)
+                yield from self._first_item(bullet["rest"])
             elif _HTML_ITEM.search(line):
                 yield from self._html(line)
             elif not previous or _HTML_ITEM.search(previous) or previous.startswith("<"):
-                yield from self._first_item(line.strip(), strict=True, after=number)
+                yield from self._first_item(line.strip(), paragraph=number)
 
     def _heading_text(self, number: int) -> str | None:
         line = self._lines[number]
-        heading = _HEADING.match(line)
-        if heading is not None:
+        if (heading := _HEADING.match(line)) is not None:
             return heading["rest"]
         below = self._lines[number + 1] if number + 1 < len(self._lines) else ""
         above = self._lines[number - 1] if number else ""
@@ -205,53 +204,47 @@ class _Reader:
             return None if _BULLET.match(line) or _HTML_ITEM.search(line) else line.strip()
         return None
 
-    def _begins_table(self, number: int) -> bool:
-        """Whether the line is the header of a table, with a line of dashes below."""
+    def _has_dashes_below(self, number: int) -> bool:
         below = self._lines[number + 1] if number + 1 < len(self._lines) else ""
-        return "|" in self._lines[number] and "-" in below and _DELIMITERS.fullmatch(below.strip()[:1000]) is not None
+        return "-" in below and "|" in below and _TABLE_DASHES.fullmatch(below) is not None
 
     def _html(self, line: str) -> Iterator[SourceItem]:
         """Yield each list item or cell that begins with a link, and the first one with words before its link."""
         found = False
         for part in _HTML_ITEM.split(line)[1:]:
-            links = [link for link in self._links(part) if self._is_item(link.url)]
+            links = self._links(part)
             if links and found and (_words(part[: links[0].start]) or _is_profile(links[0].url)):
                 continue
-            for item in self._first_item(part, strict=False):
+            for item in self._first_item(part):
                 found = True
                 yield item
 
-    def _first_item(self, text: str, *, strict: bool, after: int | None = None) -> Iterator[SourceItem]:
-        """Yield the item whose subject is the first link. `strict`: for a paragraph, which may be prose."""
-        links = [link for link in self._links(text) if self._is_item(link.url)]
-        if not links:
-            return
+    def _first_item(self, text: str, paragraph: int | None = None) -> Iterator[SourceItem]:
+        """Yield the item whose subject is the first link. `paragraph`: number of its line, which may be prose."""
+        links = self._links(text)
         if len(links) > 1 and _words(text[: links[0].start]) and _is_profile(links[0].url):
             links = links[1:]  # **tool** by [@ann](…): … [Source](…)
+        if not links:
+            return
         link = links[0]
         lead = _words(text[: link.start])
-        title = _words(link.label)
-        generic = not title or title.casefold() in GENERIC
-        if not generic and not _words(_TAG.sub(" ", text[: link.start])):
-            lead = ""  # Only a date, a language in parentheses, or an owner before the name.
-        after_link = unescape(text[link.end : link.end + 200])
-        if strict and not (_AFTER_LINK.match(after_link) or (generic and after_link.lstrip().startswith("["))):
-            return
-        if strict and lead:
-            if not (generic and lead.rstrip(" :").casefold() in GENERIC):
+        if paragraph is not None:
+            after = unescape(text[link.end : link.end + 200])
+            if not (_AFTER_LINK.match(after) or (link.is_generic and after.lstrip().startswith("["))):
                 return
-        elif lead:
+            if lead and not (link.is_generic and lead.rstrip(" :").casefold() in GENERIC):
+                return
+        elif lead and (link.is_generic or _words(_TAG.sub(" ", text[: link.start]))):
             if lead.rstrip(" :").casefold() in REMARKS:
                 return
-            link = self._address_of(lead, links)
+            link = _address_of(lead, links)
             lead = _words(self._without_links(text[: link.start]))
-            title = _words(link.label)
-            generic = not title or title.casefold() in GENERIC
-            if not self._names_it(text[: link.start], lead, title):
+            if not _names_it(text[: link.start], lead, link):
                 return
-        if generic:
-            title = _name_in(lead) or title
-        url = self._absolute(link.url)
+        else:
+            lead = ""
+        url, after_line = link.url, paragraph
+        title = (_name_in(lead) or link.label) if link.is_generic else link.label
         description = _description(self._without_links(text[link.end :]))
         if self._named == url:
             return
@@ -259,72 +252,49 @@ class _Reader:
             # `### tool` with `[Repository](…)` or `- Link: …` below: the first one is the tool, others add to it.
             if self._named is not None:
                 return
-            self._named, title, after = url, self._chapter, self._chapter_line
-        if not description and after is not None:
-            description = self._paragraph_after(after)
-        yield source_item(url, title or link.url, description)
+            self._named, title, after_line = url, self._chapter, self._chapter_line
+        if not description and after_line is not None:
+            description = self._paragraph_after(after_line)
+        yield source_item(url, title or url, description)
 
-    @staticmethod
-    def _address_of(lead: str, links: list[_Link]) -> _Link:
-        """Return the link to the item of a line with its name in plain words, not one of its description."""
-        if len(links) == 1 or not _NAME_THEN_WORDS.search(lead):
-            return links[0]
-        primary = (link for link in links if _words(link.label).casefold() in PRIMARY)
-        bare = (link for link in links if not link.label)
-        return next(primary, None) or next(bare, links[0])
-
-    @staticmethod
-    def _names_it(markup: str, lead: str, label: str) -> bool:
-        """Whether the words before the link are the item's name, or its name and description before `[GitHub](…)`."""
-        generic = not label or label.casefold() in GENERIC
-        if not _SEPARATOR_END.search(lead) and not generic:
-            return False
-        if markup.lstrip().startswith(("**", "__", "`", "<b>", "<strong>")):
-            return True
-        if generic and _NAME_THEN_WORDS.search(lead):
-            return len(_name_in(lead).split()) <= _WORDS_OF_A_NAME
-        return len(lead.split()) <= _WORDS_OF_A_NAME and not _ends_within_a_sentence(lead)
-
-    def _row(self, row: str, *, grid: bool) -> Iterator[SourceItem]:
-        cells = [cell.strip() for cell in _cells(row)]
-        if grid:
+    def _row(self, row: str) -> Iterator[SourceItem]:
+        """Yield the item of a table's row, or one for each cell where all cells begin with links."""
+        cells = [cell.replace("\0", "|").strip() for cell in row.replace("\\|", "\0").strip("|").split("|")]
+        links = [self._links(cell) for cell in cells]
+        begin = [
+            bool(one) and not one[0].is_generic and not _words(cell[: one[0].start])
+            for cell, one in zip(cells, links, strict=True)
+        ]
+        if (
+            sum(begin) > 1
+            and all(begun or not cell for begun, cell in zip(begin, cells, strict=True))
+            and not any(_is_profile(one[0].url) for one in links if one)
+        ):
             for cell in cells:
-                yield from self._first_item(cell, strict=False)
+                yield from self._first_item(cell)
             return
-        columns = self._columns or []
-        linked: dict[int, list[_Link]] = {}
-        for position, cell in enumerate(cells):
-            links = [link for link in self._links(cell) if self._is_item(link.url)]
-            if links and not (position < len(columns) and columns[position] in REMARK_COLUMNS):
-                linked[position] = links
+        linked = [at for at, one in enumerate(links) if one]
+        linked = [at for at in linked if not _is_profile(links[at][0].url)] or linked
         if not linked:
             return
-        named = [position for position in linked if position < len(columns) and columns[position] in NAME_COLUMNS]
-        position = (named or list(linked))[0]
-        cell, first = cells[position], linked[position][0]
-        words = (_words(self._without_links(c)) for c in cells[:position])
-        before = [c for c in words if any(x.isalpha() for x in c)]
-        title = _words(first.label)
-        # The name comes before its link. A link with another name further to the right only adds to the item.
-        nameless = not title or title.casefold() in GENERIC
-        if not (nameless or named or len(before) <= 1):
+        at = linked[0]
+        link, cell = links[at][0], cells[at]
+        words = (_words(self._without_links(one)) for one in cells[:at])
+        before = [one for one in words if any(map(str.isalpha, one))]
+        if not link.is_generic and len(before) > 1:  # It only adds to an item that is named in words.
             return
-        if nameless and before:
-            title = before[0]
-        elif nameless:
-            title = _name_in(_words(cell[: first.start])) or title
-        others = [c for c in before if c != title]
-        rest = others + [_words(self._without_links(c)) for c in [cell[first.end :], *cells[position + 1 :]]]
-        yield source_item(self._absolute(first.url), title or first.url, _description(" ".join(c for c in rest if c)))
+        title = link.label
+        if link.is_generic:
+            title = before[0] if before else _name_in(_words(cell[: link.start])) or title
+        others = [one for one in before if one != title]
+        rest = others + [_words(self._without_links(one)) for one in [cell[link.end :], *cells[at + 1 :]]]
+        yield source_item(link.url, title or link.url, _description(" ".join(filter(None, rest))))
 
     def _heading(self, number: int, text: str) -> Iterator[SourceItem]:
-        links = [link for link in self._links(text) if self._is_item(link.url)]
-        if not links:
-            return
-        lead = _words(_TAG.sub(" ", text[: links[0].start]))
-        if self._names_it(text[: links[0].start], lead, _words(links[0].label)) or not any(map(str.isalpha, lead)):
-            line = self._paragraph_after(number)
-            yield source_item(self._absolute(links[0].url), _words(links[0].label) or links[0].url, line)
+        for link in self._links(text)[:1]:
+            lead = _words(_TAG.sub(" ", text[: link.start]))
+            if not any(map(str.isalpha, lead)) or _names_it(text[: link.start], lead, link):
+                yield source_item(link.url, link.label or link.url, self._paragraph_after(number))
 
     def _paragraph_after(self, number: int) -> str:
         """Return the paragraph below a line as a description; '' if there is none."""
@@ -338,155 +308,77 @@ class _Reader:
             taken.append(stripped.lstrip("> "))
         return _description(self._without_links(" ".join(taken)))
 
-    # Links
-
     def _links(self, text: str) -> list[_Link]:
-        found = [*self._markdown_links(text)]
-        taken = [(link.start, link.end) for link in found]
+        """Return the links that may be those of an item, with absolute addresses."""
+        found = []
+        for match in islice(_LINK.finditer(text), _LINKS_A_LINE):
+            label, bare = _words(match["label"] or ""), match["bare"]
+            url = bare.rstrip(".,;:!?*_") if bare else self._address(match)
+            if (bare or label) and url and (absolute := self._item_address(url)):
+                found.append(_Link(match.start(), match.end(), label, absolute))
+        return found
 
-        def free(start: int, end: int) -> bool:
-            return all(end <= a or start >= b for a, b in taken)
-
-        for match in islice(_ANCHOR.finditer(text), _LINKS_A_LINE):
-            if free(*match.span()):
-                label = "" if "<img" in match["label"].lower() and not _words(match["label"]) else match["label"]
-                if _words(label):
-                    found.append(_Link(match.start(), match.end(), label, unescape(match["url"])))
-                taken.append(match.span())
-        for match in islice(_AUTOLINK.finditer(text), _LINKS_A_LINE):
-            if free(*match.span()) and not _inside_tag(text, match.start()):
-                url = (match["angle"] or match["bare"]).rstrip(".,;:!?*_")
-                found.append(_Link(match.start(), match.end(), "", url))
-        return sorted(found, key=lambda link: link.start)
-
-    def _markdown_links(self, text: str) -> Iterator[_Link]:
-        """Yield `[label](url "title")` and `[label][id]`, but not pictures and links with only a picture as label."""
-        position = 0
-        count = 0
-        while (start := text.find("[", position)) >= 0 and count < _LINKS_A_LINE:
-            count += 1
-            close = _closing(text, start, "[", "]")
-            if close < 0:
-                return
-            picture = start > 0 and text[start - 1] == "!"
-            label = text[start + 1 : close]
-            url, end = self._target(text, close + 1, label)
-            if not url:
-                position = start + 1
-                continue
-            if not picture and _words(_without_pictures(label)):
-                yield _Link(start, end, _without_pictures(label), unescape(url))
-            position = end
-
-    def _target(self, text: str, at: int, label: str) -> tuple[str, int]:
-        """Return (address, end of the link); ('', at) if the brackets are no link."""
-        if text[at : at + 1] == "(":
-            close = _closing(text, at, "(", ")")
-            if close < 0:
-                return "", at
-            inner = text[at + 1 : close].strip()
-            if inner.startswith("<"):
-                return inner[1:].split(">", 1)[0].strip(), close + 1
-            return (inner.split(None, 1)[0] if inner else ""), close + 1
-        if text[at : at + 1] == "[":
-            close = text.find("]", at, at + 210)
-            if close > 0:
-                name = text[at + 1 : close] or label
-                return self._definitions.get(name.casefold(), ""), close + 1
-        return self._definitions.get(label.casefold(), "") if self._definitions else "", at
+    def _address(self, match: re.Match[str]) -> str:
+        """Return the address of `[label](url)`, `[label][id]` or `[id]`; '' for no link."""
+        if match["url"] is not None:
+            return unescape(match["url"])
+        return self._definitions.get((match["ref"] or match["label"]).casefold(), "") if self._definitions else ""
 
     def _without_links(self, text: str) -> str:
         """Replace links by their labels."""
-        parts: list[str] = []
-        position = 0
-        for link in self._links(text):
-            parts += [text[position : link.start], link.label]
-            position = link.end
-        return "".join([*parts, text[position:]])
+        return _LINK.sub(
+            lambda match: (match["label"] or "") if match["bare"] or self._address(match) else match[0], text
+        )
 
-    # Addresses
-
-    def _absolute(self, url: str) -> str:
-        return urljoin(_folder_of(self._base), url)
-
-    def _is_item(self, url: str) -> bool:
-        """Whether an address may be that of an item: no badge, picture, licence, or page about the list."""
-        if not url or url.startswith(("#", "?")) or len(url) > 2000:
-            return False
+    def _item_address(self, url: str) -> str:
+        """Return the absolute address; '' for a badge, picture, licence, or page about the list."""
+        if url.startswith(("#", "?")) or len(url) > 2000:
+            return ""
         try:
-            parts = urlsplit(self._absolute(url))
+            absolute = urljoin(self._base, url)
+            parts = urlsplit(absolute)
             host, path = (parts.hostname or "").lower(), parts.path
         except ValueError:
-            return False
-        if parts.scheme not in ("http", "https") or not host or _BADGES.fullmatch(host):
-            return False
-        if host.removeprefix("www.") in LICENCE_HOSTS:
-            return False
+            return ""
+        if parts.scheme not in ("http", "https") or not host or _NO_ITEMS_AT.fullmatch(host):
+            return ""
         if path.lower().endswith(_PICTURES) or (host.endswith("github.com") and _HOUSEKEEPING_PAGES.search(path)):
-            return False
-        own = _own_repository(self._absolute(url)) == self._own and self._own != ""
-        if own:
+            return ""
+        if self._own and _own_repository(absolute) == self._own:
             inside = _path_in_repository(path)
-            return bool(inside) and not _HOUSEKEEPING.fullmatch(inside)
+            return absolute if inside and not _HOUSEKEEPING.fullmatch(inside) else ""
+        return absolute
+
+
+def _address_of(lead: str, links: Sequence[_Link]) -> _Link:
+    """Return the link to the item of a line with its name in plain words, not one of its description."""
+    if len(links) == 1 or not _NAME_THEN_WORDS.search(lead):
+        return links[0]
+    primary = (link for link in links if link.label.casefold() in PRIMARY)
+    bare = (link for link in links if not link.label)
+    return next(primary, None) or next(bare, links[0])
+
+
+def _names_it(markup: str, lead: str, link: _Link) -> bool:
+    """Whether the words before the link are the item's name, or its name and description before `[GitHub](…)`."""
+    if not _SEPARATOR_END.search(lead) and not link.is_generic:
+        return False
+    if markup.lstrip().startswith(("**", "__", "`", "<b>", "<strong>")):
         return True
+    name = _name_in(lead) if link.is_generic and _NAME_THEN_WORDS.search(lead) else lead
+    is_prose = name is lead and name.casefold().split()[-1:] and name.casefold().split()[-1] in _WITHIN_A_SENTENCE
+    return len(name.split()) <= _WORDS_OF_A_NAME and not is_prose
 
 
 def _words(markup: str) -> str:
-    """Return the words of a piece of markdown, without tags, pictures, emphasis and code marks."""
-    text = _without_pictures(markup)
-    if "<" in text or "&" in text:
-        text = text_of_html(text)
+    """Return the words of a piece of markdown, without tags, emphasis and code marks."""
+    text = text_of_html(markup) if "<" in markup or "&" in markup else markup
     text = re.sub(r"[*`~\\]+|(?<!\w)_+|_+(?!\w)", " ", text)
     return " ".join(text.split()) if any(c.isalnum() for c in text) else ""
 
 
-def _without_pictures(text: str) -> str:
-    if "![" not in text:
-        return text
-    parts: list[str] = []
-    position = 0
-    while (start := text.find("![", position)) >= 0:
-        close = _closing(text, start + 1, "[", "]")
-        if close < 0:
-            break
-        parts.append(text[position:start])
-        position = close + 1
-        if text[position : position + 1] in ("(", "["):
-            pair = "()" if text[position] == "(" else "[]"
-            end = _closing(text, position, *pair)
-            position = end + 1 if end > 0 else position
-    return _EMPTY_LINK.sub(" ", "".join([*parts, text[position:]]))
-
-
-def _closing(text: str, start: int, opening: str, closing: str) -> int:
-    """Return the index of the bracket that closes the one at `start`; -1 if there is none within a link's length."""
-    depth = 0
-    for index in range(start, min(len(text), start + 4000)):
-        character = text[index]
-        if character == opening:
-            depth += 1
-        elif character == closing:
-            depth -= 1
-            if depth == 0:
-                return index
-        if depth > 32:
-            return -1
-    return -1
-
-
-def _cells(row: str) -> list[str]:
-    """Split a table's row into cells; `\\|` is a character."""
-    return [cell.replace("\0", "|") for cell in row.replace("\\|", "\0").strip("|").split("|")]
-
-
 def _name_in(lead: str) -> str:
     return re.split(r"\s\(?by\s+@", _NAME_THEN_WORDS.split(lead, maxsplit=1)[0], maxsplit=1)[0].strip(" -–—:|·→([,")
-
-
-def _ends_within_a_sentence(words: str) -> bool:
-    """Whether the words before a link end in one that a name does not end in, so that they are prose."""
-    last = words.casefold().split()[-1:] or [""]
-    return last[0] in _WITHIN_A_SENTENCE
 
 
 def _description(text: str) -> str:
@@ -497,10 +389,6 @@ def _is_profile(url: str) -> bool:
     """Whether an address is a profile page at GitHub, such as that of an item's author."""
     parts = urlsplit(url)
     return (parts.hostname or "").lower().removeprefix("www.") == "github.com" and "/" not in parts.path.strip("/")
-
-
-def _inside_tag(text: str, position: int) -> bool:
-    return text.rfind("<", max(0, position - 300), position) > text.rfind(">", max(0, position - 300), position)
 
 
 def _folder_of(base: str) -> str:

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple
 
-from .lines import as_text, complete_lines, holds_match, parse_object
+from .lines import as_object, complete_lines, parse_object
 
 ACTIVE_GAP_SECONDS = 300.0
 """A longer gap between two records is a pause, and not counted as active."""
 START_SECONDS = 10.0
-"""Most time between a session's own first record and the start that a hook saw."""
-COPY_GAP_SECONDS = 1.0
-"""Less time lies between two records that Codex copies into the transcript of a fork."""
+"""Most time between a session's first record and the start that a hook saw."""
 _TIMESTAMP = re.compile(rb'"timestamp"\s*:\s*"([^"]{10,40})"')
 _COUNTS = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 _CODEX_COUNTS = ("input_tokens", "cached_input_tokens", "output_tokens")
@@ -44,64 +41,16 @@ class SessionUsage:
         return self.answers == 0
 
 
-def session_usage(path: Path, host: str, own_from: int = 0) -> SessionUsage:
+def session_usage(path: Path, host: str, started_at: str = "") -> SessionUsage:
     """Sum the usage of one transcript of Claude Code or Codex; empty for other hosts. Raises OSError.
 
-    The sub-agents of Codex, whose transcripts do not lie with the session's, are not counted.
-
-    `own_from`: the byte of a transcript of Claude Code at which the session itself begins, see `copied_bytes`.
+    The sub-agents of Codex, whose transcripts do not lie with the session's, are not counted. `started_at` (ISO 8601,
+    '' if unknown): what Claude Code recorded earlier is not counted, since a fork begins with copied records, which
+    keep their times.
     """
     if host == "codex":
         return _codex(path)
-    return _claude(path, own_from) if host == "claude" else SessionUsage()
-
-
-def copied_bytes(path: Path, earlier: Iterable[Path], started_at: str = "") -> int:
-    """Count the bytes at a transcript's beginning that are copied from one of the `earlier` transcripts.
-
-    A session of Claude Code that was forked, or resumed under another id, begins with the records of the first session,
-    which keep their `uuid` and time. The earlier transcripts may be gigabytes, so they are only read where the first
-    record is older than `started_at` (ISO 8601; '' if unknown). Raises OSError for `path`.
-    """
-    found = next(_with_uuid(path), None)
-    if found is None or _is_since(found.record.get("timestamp"), started_at):
-        return 0
-    first = found.uuid
-    wanted, known = re.compile(re.escape(first.encode("utf-8", "replace"))), set[str]()
-    for other in earlier:
-        with suppress(OSError):
-            if holds_match(other, wanted, len(first)):
-                known.update(one.uuid for one in _with_uuid(other))
-    copied = 0
-    for one in _with_uuid(path):
-        if one.uuid not in known:
-            break
-        copied = one.end
-    return copied
-
-
-class _Identified(NamedTuple):
-    """A record with a `uuid`, and where it ends."""
-
-    end: int
-    uuid: str
-    record: dict[str, Any]
-
-
-def _with_uuid(path: Path) -> Iterator[_Identified]:
-    for line in complete_lines(path):
-        record = (parse_object(line.data) or {}) if b'"uuid"' in line.data else {}
-        uuid = record.get("uuid")
-        if isinstance(uuid, str) and uuid:
-            yield _Identified(line.end, uuid, record)
-
-
-def _is_since(timestamp: object, started_at: str) -> bool:
-    """Whether a record was written after the session began; a hook sees the start a moment later than the host."""
-    with suppress(ValueError, OverflowError):
-        at, start = (datetime.fromisoformat(as_text(time)).astimezone() for time in (timestamp, started_at))
-        return (start - at).total_seconds() < START_SECONDS
-    return False
+    return _claude(path, started_at) if host == "claude" else SessionUsage()
 
 
 def session_bytes(path: Path) -> int:
@@ -116,9 +65,12 @@ def _subagents(path: Path) -> list[Path]:
 
 def _time_of(line: bytes) -> datetime | None:
     match = _TIMESTAMP.search(line)
-    if match is not None:
-        with suppress(ValueError, OverflowError):
-            return datetime.fromisoformat(match[1].decode("ascii", "replace")).astimezone()
+    return _time(match[1].decode("ascii", "replace")) if match is not None else None
+
+
+def _time(text: str) -> datetime | None:
+    with suppress(ValueError, OverflowError):
+        return datetime.fromisoformat(text).astimezone()
     return None
 
 
@@ -145,18 +97,21 @@ class _Clock:
         return round((self.last - self.first).total_seconds()) if self.first and self.last else 0
 
 
-def _lines(path: Path, offset: int = 0) -> Iterator[bytes]:
-    for line in complete_lines(path, offset):
+def _lines(path: Path) -> Iterator[bytes]:
+    for line in complete_lines(path):
         if not line.too_long:
             yield line.data
 
 
-def _claude(path: Path, own_from: int) -> SessionUsage:
+def _claude(path: Path, started_at: str) -> SessionUsage:
+    begin = _time(started_at)
     clock = _Clock()
     answers: dict[str, tuple[int, ...]] = {}
     models: dict[str, None] = {}
     for part in (path, *_subagents(path)):
-        for data in _lines(part, own_from if part is path else 0):
+        for data in _lines(part):
+            if begin and (at := _time_of(data)) and (begin - at).total_seconds() >= START_SECONDS:
+                continue
             if part is path:
                 clock.see(data)
             if b'"usage"' not in data:
@@ -181,33 +136,25 @@ def _claude(path: Path, own_from: int) -> SessionUsage:
 
 
 def _codex(path: Path) -> SessionUsage:
-    clock, copied = _Clock(), _CopiedByCodex()
+    clock = _Clock()
     running, sums = Counter[str](), Counter[str]()
     answers = 0
-    models: dict[str, bool] = {}
-    """By the model's name, in order: whether only copied records name it."""
+    models: dict[str, None] = {}
     for data in _lines(path):
-        if not (is_copy := copied.holds(data)):
-            clock.see(data)
+        clock.see(data)
         if b'"token_count"' not in data and b'"turn_context"' not in data:
             continue
         record = parse_object(data) or {}
-        payload = record.get("payload")
-        if not isinstance(payload, dict):
-            continue
+        payload = as_object(record.get("payload"))
         if record.get("type") == "turn_context" and isinstance(payload.get("model"), str):
-            if is_copy:
-                models.pop(payload["model"], None)  # Keep the last copied one at the end.
-            models[payload["model"]] = is_copy
-        info = payload.get("info")
+            models[payload["model"]] = None
         found = (
-            info.get("total_token_usage") if payload.get("type") == "token_count" and isinstance(info, dict) else None
+            as_object(payload.get("info")).get("total_token_usage") if payload.get("type") == "token_count" else None
         )
         if not isinstance(found, dict):
             continue
         total = Counter({name: _count(found.get(name)) for name in _CODEX_COUNTS})
-        if is_copy or total == running:
-            running = total
+        if total == running:
             continue
         # A running total; older versions restart it when the session is resumed.
         since = Counter[str]() if any(total[name] < running[name] for name in _CODEX_COUNTS) else running
@@ -215,41 +162,10 @@ def _codex(path: Path) -> SessionUsage:
         running = total
         answers += 1
     cached = sums["cached_input_tokens"]
-    # In a fork that is prompted at once the first own turn looks like a copy.
-    own_models = [model for model, is_copied in models.items() if not is_copied] or list(models)[-1:]
+    fresh = max(0, sums["input_tokens"] - cached)
     return SessionUsage(
-        max(0, sums["input_tokens"] - cached),
-        sums["output_tokens"],
-        0,
-        cached,
-        answers,
-        tuple(own_models),
-        clock.first,
-        clock.wall,
-        round(clock.active),
+        fresh, sums["output_tokens"], 0, cached, answers, tuple(models), clock.first, clock.wall, round(clock.active)
     )
-
-
-class _CopiedByCodex:
-    """Recognise the lines at the beginning of a fork's transcript that Codex copied from the first session.
-
-    The copies are written at once: with the time of the fork, or with their own. An answer takes longer than that.
-    """
-
-    def __init__(self) -> None:
-        self._is_first, self._is_copy = True, False
-        self._last: datetime | None = None
-
-    def holds(self, line: bytes) -> bool:
-        """Whether the next line is a copy."""
-        if self._is_first:
-            meta = (parse_object(line) or {}).get("payload")
-            self._is_first, self._is_copy = False, isinstance(meta, dict) and bool(meta.get("forked_from_id"))
-        at = _time_of(line) if self._is_copy else None
-        if at is not None:
-            self._is_copy = self._last is None or (at - self._last).total_seconds() < COPY_GAP_SECONDS
-            self._last = at if self._last is None else max(at, self._last)
-        return self._is_copy
 
 
 def _count(value: object) -> int:

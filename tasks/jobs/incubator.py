@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from ...runtime.settings import Settings
 from ...services.device import acting_device, acts_here
-from ...services.ideas.deleted_links import unlink_deleted
 from ...services.ideas.incubator import refresh_list
 from ...services.ideas.ledger import ask_next
 from ...services.ideas.research import request_research, unresearched
@@ -28,9 +27,8 @@ def gc_handler(settings: Settings) -> Handler:
         journal.recover()
         found = refresh_list(settings, journal, still_owned=job.still_owned)
         asked = ask_next(settings, journal)
-        unlinked = unlink_deleted(store)
         for slug, pass_ in unresearched(settings, store):  # Its capture may have been killed before it enqueued this.
             request_research(job, slug, pass_)
-        return {"listed": len(found), "asked": asked, "unlinked": unlinked}
+        return {"listed": len(found), "asked": asked}
 
     return handle

@@ -43,7 +43,6 @@ from ...runtime.errors import (
 from ...runtime.killpoint import kill_point, kill_point_environment
 from ...runtime.layout import home_folder
 from ...runtime.settings import Settings, child_environment
-from ...services.ideas.deleted_links import unlink_deleted
 from ...services.ideas.ledger import find_idea, slug_of
 from ...services.ideas.research import CONSENT_PASS, LOCAL, WAITING, request_research, unresearched
 from ...services.index_backlog import WALK
@@ -281,7 +280,6 @@ def _write(settings: Settings, job: RunningJob, request: ResearchRequest, path: 
             if finding.body:
                 _write_note(store, path.rpartition("/")[0], finding, replace_old=bool(pass_))
         _write_receipt(settings, store, request, path, pass_, state, findings)
-        unlink_deleted(store, [path.rpartition("/")[0]])
         kill_point("after-effect")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Mapping
 
 from ...runtime.errors import MemoryVaultError
@@ -11,7 +10,6 @@ from ...runtime.settings import Settings
 from ...services.decision_property import SETTLED_SECONDS, Reported
 from ...services.device import acting_device, acts_here
 from ...services.discovery.watchlist import VerdictOutcome, Watchlist
-from ...services.ideas.lost_questions import settle_lost_questions
 from ...services.indexing import APPLY_KEY
 from ...services.reviewing import DecisionOutcome, DecisionProblem, Reviewer
 from ..queue.job import Handler, RunningJob
@@ -65,7 +63,6 @@ def apply_handler(settings: Settings) -> Handler:
             *decisions,
             *Watchlist(settings, reviewer.store, reviewer.journal).apply_notes(job.still_owned),
         ]
-        settled = settle_lost_questions(settings, reviewer.journal, time.time())
         for problem in decisions:
             if isinstance(problem, DecisionProblem) and problem.reported in (Reported.NOW, Reported.NOT):
                 # Not the problem itself: it quotes what the user wrote.
@@ -75,9 +72,8 @@ def apply_handler(settings: Settings) -> Handler:
         if any(problem.reported is Reported.LATER for problem in problems):
             # The note does not change until then, so the watcher would not enqueue this job again.
             job.enqueue("review.apply", {}, unique_key=APPLY_KEY, delay_seconds=SETTLED_SECONDS)
-        if decided or ended or settled:
+        if decided or ended:
             job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
-        also = {"problems": len(problems), "lost questions": settled}
-        return {"decided": decided, **{name: count for name, count in also.items() if count}}
+        return {"decided": decided, **({"problems": len(problems)} if problems else {})}
 
     return handle

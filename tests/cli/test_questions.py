@@ -18,7 +18,7 @@ ASKING = {
     "dismiss": ("dismiss", "ship-day"),
     "init": ("init", "--vault", "{root}/vault"),
     "model": ("config", "model", "use", "nobody/nothing"),
-    "seed": ("import", "seed", "{root}/repository", "--again"),
+    "seed": ("import", "seed", "{root}/repository"),
     "undo": ("undo", "--of", "seed"),
 }
 """By the module that asks: a command that comes to the question."""

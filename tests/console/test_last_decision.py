@@ -1,4 +1,4 @@
-"""The last decision that pages offer to undo; the journal is searched only after a change."""
+"""The last decision that pages offer to undo."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from memoryvault.pipelines.review import Approve, Reject
-from memoryvault.services.reviewing import Reviewer
+from memoryvault.pipelines.review import Approve
 from memoryvault.tests.review.support import Bed
 from memoryvault.vault.entry import Entry
 
@@ -56,26 +55,3 @@ def test_a_full_journal_that_gave_way_to_a_new_one_is_another_journal(bed: Bed, 
     two = decide(bed, second)
     os.utime(current, ns=(0, rotated.stat().st_mtime_ns))
     assert offered(front.get("review")) == two
-
-
-def test_the_journal_is_read_again_only_when_it_has_changed(
-    bed: Bed, front: Front, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    entry = proposal(bed, "one")
-    proposal(bed, "two")
-    searched: list[None] = []
-    search = Reviewer.last_decision
-
-    def noted(self: Reviewer) -> Any:
-        searched.append(None)
-        return search(self)
-
-    monkeypatch.setattr(Reviewer, "last_decision", noted)
-    for page in ("review", "inbox", "ideas", "watchlist"):
-        front.get(page)
-    assert len(searched) <= 1
-    searched.clear()
-    bed.reviewer.decide(entry.path, Reject(), run="r")
-    for page in ("review", "inbox", "ideas", "watchlist"):
-        front.get(page)
-    assert len(searched) == 1

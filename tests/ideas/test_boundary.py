@@ -60,7 +60,6 @@ WRITERS = {
     "tasks/jobs/research.py": STATE,
     "services/journal.py": STATE,
     "services/pausing.py": STATE,
-    "services/ideas/deleted_links.py": "nothing beside the vault: it writes through VaultStore",
     "services/model_mining.py": STATE,
     "tasks/jobs/research_child.py": STATE,
     "tasks/queue/damage.py": STATE,

@@ -97,21 +97,9 @@ def test_the_first_sentence_is_the_heading_and_the_next_are_the_summary(silent: 
     assert only_section(silent) == ["We could draw it", "It would end the guessing. And the calls."]
 
 
-def test_one_sentence_is_followed_by_what_the_user_went_on_to_say(silent: Bed) -> None:
-    silent.remember(replace(ONE, excerpt="yes. we could later draw the states, so that nobody asks.\n\nnow the tests"))
-    assert only_section(silent) == ["We could later draw the states", "so that nobody asks."]
-
-
 def test_one_sentence_alone_is_followed_by_where_it_was_said(silent: Bed) -> None:
     silent.remember(replace(ONE, scope="project"))
     assert only_section(silent) == ["We could later draw the states", "Said while working on shop."]
-
-
-def test_a_heading_that_had_to_be_cut_is_gone_on_with_where_it_stopped(silent: Bed) -> None:
-    statement = "we could later draw the states of " + ", ".join(f"machine {n}" for n in range(12))
-    silent.remember(replace(ONE, scope="project", statement=statement))
-    heading, summary = only_section(silent)
-    assert heading.removesuffix(" …") + summary.removeprefix("…") == "W" + statement[1:]
 
 
 def test_a_sentence_that_the_title_of_the_note_cuts_is_whole_where_a_heading_has_room_for_it(silent: Bed) -> None:

@@ -13,7 +13,6 @@ from memoryvault.runtime.paths import check_new_name
 from memoryvault.services.ideas.archive import purge_trash, put_away, restore
 from memoryvault.services.ideas.incubator import refresh_list
 from memoryvault.services.ideas.ledger import find_idea, idea_folder, promote, surface
-from memoryvault.services.ideas.lost_questions import settle_lost_questions
 from memoryvault.services.reviewing import DecisionOutcome
 from memoryvault.vault.pending import IDEAS_LIST, question_path
 
@@ -82,9 +81,6 @@ def test_a_renamed_idea_is_asked_about_and_answered(bed: Bed, name: str) -> None
     bed.remember(IDEA)
     (question,) = bed.reviewer.waiting()
     (bed.vault / INCUBATOR / str(question.extra["idea"])).rename(bed.vault / INCUBATOR / name)
-    assert settle_lost_questions(bed.settings, bed.journal, 0) == 1
-    (question,) = bed.reviewer.waiting()
-    assert question.extra["idea"] == name
     decided = bed.reviewer.decide(question.path, Approve(), run="t")
     assert isinstance(decided, DecisionOutcome)
     assert f"/{name}/_index.md]]" in ideas_file(bed)

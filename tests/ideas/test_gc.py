@@ -339,15 +339,6 @@ def test_the_link_in_the_list_follows_the_idea_and_comes_back(bed: Bed, answer: 
     assert ideas_path.read_text() == LIST.format(f"{INCUBATOR}/one") + "Typed since.\n"
 
 
-def test_a_link_into_the_trash_as_it_was_once_written_is_led_back(bed: Bed) -> None:
-    old_idea(bed, "one", 400)
-    put_away(bed.journal, "one", Answer.DELETE, run="t", actor="idea")
-    ideas_path = bed.root / "Ideas.md"
-    ideas_path.write_text(LIST.format(f"{IDEA_TRASH}/one"))
-    restore(bed.journal, "one", ideas_file=ideas_path)
-    assert ideas_path.read_text() == LIST.format(f"{INCUBATOR}/one")
-
-
 @pytest.mark.parametrize(("answer", "verdict"), [(Answer.ARCHIVE, "archived"), (Answer.DELETE, "deleted")])
 def test_asking_for_an_idea_that_was_put_away_tells_how_to_restore_it(bed: Bed, answer: Answer, verdict: str) -> None:
     old_idea(bed, "one", 400)

@@ -12,12 +12,9 @@ from hypothesis import strategies as st
 from memoryvault.pipelines.ideas_file import (
     annotated,
     has_section,
-    heading_of,
     promoted_line,
     relinked,
-    said_next,
     section_text,
-    summary_beside,
     summary_of,
     unlinked,
     with_section,
@@ -93,21 +90,6 @@ def test_a_section_never_comes_between_the_users_heading_and_what_stands_below_i
     assert after == "# Ideas\n\n" + EARLY + SECTION + "\n" + between + LATE
 
 
-@pytest.mark.parametrize(
-    ("opened", "closed"),
-    [("<!--\n", "-->\n"), ("%%\n", "%%\n"), ("<details>\n\n", "\n</details>\n"), ("$$\n", "$$\n")],
-)
-def test_a_section_that_would_be_hidden_in_what_the_user_has_opened_goes_to_the_end(opened: str, closed: str) -> None:
-    text = "# Ideas\n\n" + EARLY + opened + LATE + closed
-    hidden = "# Ideas\n\n" + opened + LATE + closed
-    assert with_section(hidden, SECTION, DAY) == hidden + "\n" + SECTION
-    assert with_section(text.replace(EARLY + opened, opened + EARLY), SECTION, DAY).endswith(closed + "\n" + SECTION)
-    above = "# Ideas\n\n" + opened + "mine\n" + closed + "\n"
-    assert with_section(above + LATE, SECTION, DAY) == above + SECTION + "\n" + LATE, "closed again, it hides nothing"
-    told = "# Ideas\n\nI write `" + opened.strip() + "` and \\" + "\\".join(opened.strip()) + ".\n\n"
-    assert with_section(told + LATE, SECTION, DAY) == told + SECTION + "\n" + LATE, "told of, it opens nothing"
-
-
 def test_a_list_that_the_user_keeps_newest_first_gets_its_sections_at_the_end() -> None:
     text = "## 2026-06-02: A\nx\n\n## 2026-06-01: B\ny\n"
     assert with_section(text, SECTION, DAY) == text + "\n" + SECTION
@@ -131,63 +113,6 @@ def test_a_section_stands_before_a_heading_or_at_the_end_whatever_the_user_has_m
     assert not after or after.startswith(("\n# ", "\n## "))
     rest = after.removeprefix("\n")
     assert text in (before + rest, before.removesuffix("\n") + rest, before.removesuffix("\n\n") + rest)
-
-
-def test_the_summary_says_what_the_title_does_not() -> None:
-    assert summary_beside("Retry page", "Retry page. It shows retries. By day. More.") == "It shows retries. By day."
-    assert summary_beside("Retry page", "And a retry page.", "It shows retries.") == "It shows retries."
-    assert summary_beside("Retry page", "A retry page that …", "x") == "A retry page that …"
-    cut = "A page that shows how many …"
-    assert summary_beside(cut, "A page that shows how many charges were retried.") == "… charges were retried."
-    assert (
-        summary_beside("Since yes, we have it …", "since yes, we have it, but no: that adds.") == "… but no: that adds."
-    )
-    assert summary_beside("Retry page", "retry page", "Retry page.", "") == ""
-    assert summary_beside("So, a parser?", "So, a parser? No. A regex.") == "No. A regex.", "an answer is no opening"
-
-
-def test_a_title_of_several_sentences_of_what_was_said_is_cut_after_the_first() -> None:
-    assert heading_of("A page. It shows", "a page. It shows retries.") == "A page"
-    assert heading_of("A page? It shows …", "And a page? It shows retries.") == "A page?"
-    assert heading_of("Retry page. Yes", "A page. It shows retries.") == "Retry page. Yes", "the user's own title"
-    assert heading_of("A page", "A page. It shows retries.") == "A page"
-
-
-def test_a_title_that_was_cut_is_the_whole_sentence_where_a_heading_has_room_for_it() -> None:
-    said = "and now: if we have the right agent in rewind and resume commands, we could also log it, right?"
-    whole = "If we have the right agent in rewind and resume commands, we could also log it, right?"
-    assert heading_of("Now: if we have the right agent in rewind and resume …", said) == whole
-    assert summary_beside(whole, said) == "", "so no line is the beginning of another"
-    assert heading_of("A page …", "Put it off.") == "A page …", "the user's own title"
-    assert heading_of("A page", "A page that shows retries.") == "A page", "the user's own title"
-    assert heading_of("a page", "A page. It shows retries.") == "a page", "the user's own title"
-    long = "a page that shows " + "how many charges were retried " * 8 + "by day."
-    heading = heading_of("A page that shows how many charges …", long)
-    assert heading.endswith((" charges …", " were …", " retried …", " many …", " how …"))
-    beyond = summary_beside(heading, long)
-    assert f"{heading.removesuffix(' …')} {beyond.removeprefix('… ')}" == "A" + long[1:], "read on from line to line"
-
-
-@pytest.mark.parametrize("opening", ["Good.", "Great!", "Ok.", "Yes please,", "Hmm,", "Perfect. And now:", "no - "])
-def test_words_that_only_open_what_was_said_are_neither_heading_nor_summary(opening: str) -> None:
-    pitch = f"{opening} Let's add a page. It shows retries."
-    assert heading_of("Let's add a page. It shows retries", pitch) == "Let's add a page"
-    assert heading_of(f"{opening} Let's add a page", f"{opening} let's add a page.") == "Let's add a page"
-    assert summary_beside("Let's add a page", pitch) == "It shows retries."
-    assert summary_beside("Let's add a page", f"{opening} Let's add a page.", opening) == ""
-
-
-def test_continuation_is_read_from_the_first_passage() -> None:
-    body = (
-        "Put it off\n\n## Evidence\n\nProposed because: x\n\n> so. put it off. I assume\n> it fails.\n>\n> then fix\n"
-        "\nSession s1\n\n> put it off. Another day.\n"
-    )
-    assert said_next(body, "put it off.") == "I assume it fails."
-    listed = "## Evidence\n\n> idea:\n> - a page\n> - default 'off'\n> * with a README\n"
-    assert said_next(listed, "idea: a page") == "default 'off'; with a README"
-    assert said_next("## Evidence\n\n> only this\n", "only this") == ""
-    assert said_next("no evidence > only this and that", "only this") == ""
-    assert said_next("## Evidence\n\n> the statistics\n", "tics") == "", "found as words"
 
 
 def test_the_summary_is_two_sentences_on_one_line() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memoryvault.pipelines.seeding import decision_in, grade, left_out_of, memory_in, rules_in
+from memoryvault.pipelines.seeding import decision_in, grade, memory_in, rules_in
 
 INSTRUCTIONS = """\
 ---
@@ -107,17 +107,3 @@ def test_an_agents_note_is_read_in_every_generation(header: str) -> None:
     assert (found.kind, found.statement) == ("preferences", "Emoji in reviews")
     assert "**Why:** fun." in found.detail
     assert memory_in("# Notes without a header\n") is None
-
-
-def test_lines_left_out_have_a_reason() -> None:
-    text = (
-        "# Layout\n\n- Use tabs here please.\n- It is a shop.\n- Never push.\n- Ok.\n\n# Names\n\n- Use short names.\n"
-    )
-    assert [(one.line, one.why) for one in left_out_of(text)] == [
-        (3, "it is an instruction, but under “Layout”"),
-        (4, "it describes something"),
-        (5, "too short, too long or only a link"),
-        (6, "too short, too long or only a link"),
-        (10, "it is an instruction, but under no heading of rules"),
-    ]
-    assert not {one.sentence for one in left_out_of(text)} & {one.statement for one in rules_in(text)}

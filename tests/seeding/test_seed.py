@@ -14,9 +14,11 @@ from memoryvault.cli.main import main
 from memoryvault.pipelines.review import Approve, Reject
 from memoryvault.runtime.errors import UsageError
 from memoryvault.runtime.layout import REVIEW
+from memoryvault.services.evolving import evolve
 from memoryvault.services.seeding import Seeding
 from memoryvault.services.undoing import Selector
 from memoryvault.sources.instructions import Unread, project_key, repository_files
+from memoryvault.vault.scrubbed import Scrubbed
 
 from ..review.support import RULE, Bed, said
 
@@ -110,29 +112,16 @@ def test_a_second_run_is_quiet_and_a_grown_file_proposes_only_what_is_new(bed: B
     assert seed(bed, shop) == []
 
 
-def test_undone_proposal_can_be_proposed_again(
-    bed: Bed, shop: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_undone_proposals_are_proposed_again_and_decided_ones_are_not(bed: Bed, shop: Path) -> None:
     (shop / "CLAUDE.md").write_text(RULES)
-    bed.enter(monkeypatch)
-    assert main(["import", "seed", str(shop), "--yes"]) == 0
-    assert "--again" not in capsys.readouterr().err
+    seed(bed, shop)
     bed.undo.carry_out(Selector(last=True))
-    assert main(["import", "seed", str(shop), "--yes"]) == 0
-    assert "nothing new in 1 file; --again proposes anew what was proposed before" in capsys.readouterr().err
-    assert bed.files() == {}
-    assert main(["import", "seed", str(shop), "--yes", "--again"]) == 0
-    assert len(bed.files()) == 2
-
-
-def test_decisions_outlive_the_manifest(bed: Bed, shop: Path) -> None:
-    (shop / "CLAUDE.md").write_text(RULES)
     one, other = seed(bed, shop)
     bed.reviewer.decide(one, Reject(), run="t")
-    bed.reviewer.decide(other, Approve(), run="t")
-    Path(bed.settings.state.state_db).unlink()
+    kept = bed.reviewer.decide(other, Approve(), run="t").path
     assert seed(bed, shop) == []
-    assert seed(bed, shop, again=True) == []
+    evolve(bed.store, bed.journal, kept, Scrubbed("Something else."), Scrubbed("new"))
+    assert seed(bed, shop) == []
 
 
 def test_existing_entry_is_not_proposed(bed: Bed, shop: Path) -> None:
@@ -152,7 +141,7 @@ def test_statement_of_two_repositories_is_proposed_for_each(bed: Bed, shop: Path
     decided = [bed.reviewer.decide(path, Approve(), run="t").path for path in paths]
     folders = [f"personal-projects/{name}/convention" for name in ("shop", "blog")]
     assert [str(Path(path).parent) for path in decided] == folders
-    assert seed(bed, shop, blog, again=True) == []
+    assert seed(bed, shop, blog) == []
 
 
 def test_general_or_rejected_statement_is_not_proposed_for_a_project(
@@ -176,10 +165,8 @@ def test_a_long_file_does_not_flood_the_review(bed: Bed, shop: Path, tmp_path: P
     (shop / "AGENTS.md").write_text("- Prefer plain words.\n")
     assert len(seed(bed, shop)) == 20
     assert "Prefer plain words" in waiting(bed), "the short file gets its turn"
-    assert seed(bed, shop) == []
-    assert len(seed(bed, shop, more=True, most=5)) == 5
-    assert len(seed(bed, shop, more=True, most=5)) == 5
-    assert len(waiting(bed)) == 30
+    assert len(seed(bed, shop, most=5)) == 5, "the next ones"
+    assert len(waiting(bed)) == 25
 
 
 def test_links_nested_files_and_the_code_of_others(bed: Bed, shop: Path, tmp_path: Path) -> None:
@@ -301,42 +288,3 @@ def test_orders_over_the_users_head_are_reported_and_not_proposed(bed: Bed, shop
     plan = seeding(bed).plan([shop])
     assert len(plan.chosen) == 2
     assert sorted(one.why.split(" speaks")[0] for one in plan.unread) == ["line 4", "line 5", "line 6", "line 8"]
-    assert [(left.line, left.why) for left in plan.left_out] == [(9, "it describes something")]
-
-
-@pytest.mark.parametrize("asked", [True, False])
-@pytest.mark.parametrize("lines", [2, 9])
-def test_lines_that_are_not_proposed_are_counted_and_named_when_they_are_few_or_asked_for(
-    bed: Bed,
-    shop: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    lines: int,
-    asked: bool,
-) -> None:
-    described = "".join(f"- The module number {number} holds the token {TOKEN}.\n" for number in range(lines))
-    (shop / "CLAUDE.md").write_text(f"# Overview\n\n- Always ship on Tuesdays.\n{described}")
-    bed.enter(monkeypatch)
-    monkeypatch.setattr("sys.stdin", io.StringIO())
-    assert main(["import", "seed", str(shop), *["--left-out"] * asked]) == 0
-    told = capsys.readouterr().err
-    assert f"{lines} lines ask for nothing plainly enough to be proposed" in told
-    assert told.count("(it describes something)") == (lines if asked or lines < 5 else 0)
-    assert ("--left-out lists them" in told) == (lines > 5 and not asked)
-    assert ("CLAUDE.md:4: The module number 0 " in told) == (asked or lines < 5)
-    assert TOKEN not in told
-    assert main(["import", "seed", str(shop), "--yes"]) == 0
-    capsys.readouterr()
-    assert main(["import", "seed", str(shop), *["--left-out"] * asked]) == 0
-    assert ("CLAUDE.md:4: The module number 0 " in capsys.readouterr().err) == asked, (
-        "a second run is quiet, but answers"
-    )
-
-
-def test_a_record_without_a_decision_is_named(bed: Bed, shop: Path) -> None:
-    (shop / "docs" / "adr").mkdir(parents=True)
-    (shop / "docs" / "adr" / "0001-queue.md").write_text(
-        "# A queue\n\n## Status\n\nProposed\n\n## Decision\n\nUse one.\n"
-    )
-    (left,) = seeding(bed).plan([shop]).left_out
-    assert (left.file.name, left.why) == ("docs/adr/0001-queue.md", "it holds no accepted decision with its text")

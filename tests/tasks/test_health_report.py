@@ -44,8 +44,8 @@ PROGRAMS_READ: dict[str, object] = {
     ],
     "miner": "local",
     "spending": {
-        "today": [{"purpose": "mining", "unit": "tokens", "spent": 7, "refused": 0, "refusals": 0, "saved": 0}],
-        "week": [{"purpose": "mining", "unit": "tokens", "spent": 7, "refused": 0, "refusals": 0, "saved": 0}],
+        "today": [{"purpose": "mining", "unit": "tokens", "spent": 7}],
+        "week": [{"purpose": "mining", "unit": "tokens", "spent": 7}],
     },
     "marked": {"useful": 1, "noise": 0},
     "processes": {"worker": None, "recall": None},

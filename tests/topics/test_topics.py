@@ -83,7 +83,7 @@ def test_files_of_every_generation_are_read_and_keep_their_own_fields(bed: Bed, 
 
 def test_no_writer_overwrites_what_it_has_not_read(bed: Bed) -> None:
     first = write(bed, "deploy", "One.")
-    with pytest.raises(EntryExists, match="--replace"):
+    with pytest.raises(EntryExists, match="`replace`"):
         write(bed, "deploy", "Two.")
     second = write(bed, "deploy", "Two.", replace=first)
     with pytest.raises(EditConflict, match="read it again"):
@@ -231,7 +231,7 @@ def test_the_command_from_end_to_end(
     topic = json.loads(memory("read", "deploy", "--json")[1])
     assert topic["links"] == {"b": False}
     assert main(["vault", "topics", "write", "deploy", "--body", "x", "--project", "shop"]) == 1
-    assert "--replace" in capsys.readouterr().err
+    assert "use `replace`" in capsys.readouterr().err
     assert memory("write", "deploy", "--replace", topic["hash"], "--body", "Push.")[0] == 0
     assert "Push." in memory("read", "deploy")[1]
     assert memory("lint") == (0, "the notes of shop are in order\n")
