@@ -112,6 +112,7 @@ def test_a_vector_without_a_direction_is_near_nothing(bed: Bed, by: bytes) -> No
     connection = apsw.Connection(str(bed.index_db))
     ((table,),) = connection.execute("SELECT name FROM sqlite_schema WHERE name GLOB 'chunk_vec_*_vector_chunks00'")
     for rowid, vectors in connection.execute(f"SELECT rowid, vectors FROM {table}").fetchall():
+        assert isinstance(vectors, bytes)
         connection.execute(f"UPDATE {table} SET vectors = ? WHERE rowid = ?", (by * len(vectors), rowid))
     connection.close()
     for word in WORDS:
