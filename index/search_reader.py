@@ -261,13 +261,16 @@ class SearchReader(CatalogReader):
     def _search_table(
         self, model_id: int, vector: bytes, limit: int, within: str, parameters: Sequence[str]
     ) -> dict[int, float]:
-        """Return the cosine similarity by passage id, of the nearest among those that the query `within` selects."""
+        """Return the cosine similarity by passage id, of the nearest among those that the query `within` selects.
+
+        A damaged vector may be near nothing: without a direction it has no distance.
+        """
         rows: Iterable[Any] = self._connection.execute(
             f"SELECT rowid, distance FROM {schema.vector_table(model_id)} "
             f"WHERE embedding MATCH ? AND k = ? AND rowid IN ({within})",
             (vector, limit, *parameters),
         )
-        return {row[0]: 1.0 - row[1] for row in rows}
+        return {passage: 1.0 - distance for passage, distance in rows if distance is not None}
 
 
 _SCOPED = "FROM entry_meta m CROSS JOIN chunk c ON c.entry_rowid = m.rowid"

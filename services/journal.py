@@ -21,6 +21,7 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
+from ..pipelines.review import ARCHIVED
 from ..runtime.atomic_file import append_synced, replace_file
 from ..runtime.errors import (
     EditConflict,
@@ -278,18 +279,27 @@ class Journal:
         """Remove the texts and names of these deleted files from the journal; return their paths, including the paths
         they had before the program moved them. Acts without any remaining change are removed and cannot be taken back.
 
-        Raises VaultUnavailable.
+        Of an archived text, the note in whose place it was loses what it said until then. Raises VaultUnavailable.
         """
         with self._store.lock():
             acts = self.acts()
             gone = set(paths)
+            replaced: dict[str, frozenset[str]] = {}  # Id of an act -> paths whose text before it goes.
+            until: frozenset[str] = frozenset()
             for act in reversed(acts):  # The act that moved a file knows its earlier path.
                 touched = {change.path for change in act.changes}
                 if touched & gone:
+                    until |= {path for path in touched if any(old.startswith(f"{ARCHIVED}/{path}.") for old in gone)}
                     gone |= {path for path in touched if not is_outside(path) and not self._store.is_taken(path)}
+                replaced[act.id] = until
             names = {PurePosixPath(path).stem for path in gone}
+
+            def rewritten(line: bytes) -> bytes | None:
+                left = _without(line, gone, names)
+                return left and _without(left, replaced.get(_id_of(left), ()), (), texts_only=True)
+
             with self._writing():
-                self._rewrite(lambda line: _without(line, gone, names))
+                self._rewrite(rewritten)
         return frozenset(gone)
 
     def _forget_texts(self, paths: Collection[str]) -> None:
@@ -578,6 +588,14 @@ def _without(line: bytes, paths: Collection[str], names: Collection[str], *, tex
     if any(name in act["what"] for name in names):
         act["what"] = "a change of several notes"
     return json.dumps(act).encode("ascii") + b"\n"
+
+
+def _id_of(line: bytes) -> str:
+    """Return the id of the act in a line; '' if it has none."""
+    try:
+        return str(json.loads(line)["id"])
+    except (ValueError, KeyError, TypeError):
+        return ""
 
 
 def _done(line: Mapping[str, Any]) -> Act:

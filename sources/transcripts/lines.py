@@ -161,8 +161,8 @@ def as_object(value: object) -> dict[str, Any]:
 
 
 def holds_only(record: dict[str, Any], known: Collection[str]) -> bool:
-    """Whether all fields of a record are in `known`, except for fields without a value."""
-    return not any(value and name not in known for name, value in record.items())
+    """Whether all fields of a record are in `known`, except for fields that say no: null and false."""
+    return not any(name not in known and value is not None and value is not False for name, value in record.items())
 
 
 def clean(text: str) -> str:

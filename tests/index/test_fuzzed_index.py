@@ -104,3 +104,16 @@ def test_a_damaged_index_is_whole_again_after_the_first_walk_of_a_worker(bed: Be
         except BaseException as error:
             error.add_note(f"round {number}")
             raise
+
+
+@pytest.mark.parametrize("by", [b"\0", b"\xff"], ids=["zeros", "no numbers"])
+def test_a_vector_without_a_direction_is_near_nothing(bed: Bed, by: bytes) -> None:
+    filled_index(bed)
+    connection = apsw.Connection(str(bed.index_db))
+    ((table,),) = connection.execute("SELECT name FROM sqlite_schema WHERE name GLOB 'chunk_vec_*_vector_chunks00'")
+    for rowid, vectors in connection.execute(f"SELECT rowid, vectors FROM {table}").fetchall():
+        assert isinstance(vectors, bytes)
+        connection.execute(f"UPDATE {table} SET vectors = ? WHERE rowid = ?", (by * len(vectors), rowid))
+    connection.close()
+    for word in WORDS:
+        assert slugs(recall(bed, word))[:1] == [word]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 
 import pytest
@@ -168,3 +169,13 @@ def test_the_engine_gives_the_same_hits_with_it(many: Bed) -> None:
             assert slugs(holding.recall(query)) == slugs(plain.recall(query))
     finally:
         holding.close()
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), 1e30, 0.0])
+def test_a_damaged_vector_is_near_nothing(number: float) -> None:
+    matrix = Matrix(None, ModelKey(1, 2), 0)
+    good = struct.pack("<2f", 0.6, 0.8)
+    matrix.add(1, struct.pack("<2f", number, number))
+    matrix.add(2, good)
+    assert matrix.nearest(good, 1) == {2: pytest.approx(1.0)}
+    assert matrix.similarities(good, [1]) == {1: 0.0}

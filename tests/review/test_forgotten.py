@@ -10,6 +10,7 @@ from memoryvault.demo.sandbox import Sandbox
 from memoryvault.index.store import IndexStore
 from memoryvault.runtime.errors import EditConflict
 from memoryvault.services.dismissing import dismiss
+from memoryvault.services.evolving import evolve
 from memoryvault.services.forgetting import deleted_by_user, forget_deleted
 from memoryvault.services.journal import Change
 from memoryvault.services.reviewing import Reviewer
@@ -93,6 +94,20 @@ def test_the_journal_forgets_what_the_user_deleted_and_keeps_what_the_program_re
     assert forget_deleted(bed.settings, bed.store, [PATH]) == 1
     assert places(Path(bed.settings.state.root)) == set()
     assert [[change.path for change in act.changes] for act in bed.journal.acts()] == [[other]]
+
+
+def test_the_journal_forgets_a_replaced_text_whose_archived_note_was_deleted(tmp_path: Path) -> None:
+    bed = make_bed(tmp_path)
+    bed.journal.commit([Change(PATH, None, NOTE)], run="reflect:1", actor="reflection", what="a rule")
+    strengthened = Scrubbed(f"{NOTE}Once more.\n")
+    bed.journal.commit([Change(PATH, NOTE, strengthened)], run="reflect:2", actor="reflection", what="once more")
+    evolved = evolve(bed.store, bed.journal, PATH, Scrubbed("Another text."), Scrubbed("changed"))
+    assert places(Path(bed.settings.state.root), ("mokkespr",)) == {"changes.jsonl"}
+
+    (bed.vault / evolved.archive).unlink()
+    assert forget_deleted(bed.settings, bed.store, [evolved.archive]) == 1
+    assert places(Path(bed.settings.state.root), ("mokkespr",)) == set()
+    assert [[change.path for change in act.changes] for act in bed.journal.acts()] == [[PATH]]
 
 
 def test_a_receipt_names_a_deleted_note_no_longer_and_every_other_as_before(tmp_path: Path) -> None:

@@ -171,6 +171,8 @@ UNKNOWN: Mapping[str, Sequence[dict[str, Any]]] = {
         "Bash", f"{REFUSED[:-len(RULE)]}no\n\n[PreToolUse hook] {RULE}", toolDenialKind="user-rejected"
     ),
     "a flag that is not known": [human(2, RULE, isSynthetic=True)],
+    "an empty field of a tool's result": [human(2, RULE, toolUseResult={})],
+    "an empty field that is not known": [older(2, RULE, mcpMeta="")],
     "an origin that is no record": [human(2, RULE, origin="human")],
     "a team's agent": [human(2, RULE, agentName="lead")],
     "a user of another type": [human(2, RULE, userType="internal")],
