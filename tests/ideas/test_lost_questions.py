@@ -15,7 +15,7 @@ from memoryvault.services.ideas.lost_questions import ARRIVING_SECONDS, settle_l
 from ..review.support import Bed
 from .support import IDEA, INCUBATOR, ideas_file
 
-SLUG = "we-should-also-build-a-small-page"
+SLUG = "build-a-small-page-that-shows-how-many"
 THINGS = ("kites", "looms", "clocks", "boats", "lamps", "drums")
 NEW_QUESTION = "personal-private/_review/surface-retries.md"
 
