@@ -83,9 +83,10 @@ def _wire_actions(args: argparse.Namespace, settings: Settings) -> int:
     if args.json:
         print_json({"on": args.on, "changed": bool(changed), "file": str((changed or done)[-1].settings_file)})
         return 0
-    state = "wired into" if args.on else "taken out of"
+    state = "on" if args.on else "off"
     for each in changed or done:
-        print(f"hooks of tool calls {'are ' * (not each.changed)}{state} {home_path(each.settings_file)}")
+        already = "" if each.changed else " already"
+        print(f"watching what the agent does: {state}{already}, in {home_path(each.settings_file)}")
     if args.on and changed:
         note(f"memory: {COST}; restart sessions that already run. `memory guard --off` ends it")
     return 0
@@ -139,12 +140,12 @@ def offer_actions(context: Context, *, asked_for: bool = False) -> None:
     settings = context.settings
     if not may_offer_actions(settings) or not sys.stdin.isatty():
         if asked_for and not _are_actions_wired(settings):
-            note(f"memory: the hooks of tool calls are not wired: `memory guard --on` ({COST})")
+            note(f"memory: to watch what the agent does: `memory guard --on` ({COST})")
         return
     agreed = is_agreed(QUESTION)
     remember_asked(settings)
     if agreed:
         done = install_actions(settings)
-        print(f"hooks of tool calls wired into {home_path(done.settings_file)}")
+        print(f"watching what the agent does: on, in {home_path(done.settings_file)}")
     else:
-        note("memory: `memory guard --on` wires them later")
+        note("memory: not now; `memory guard --on` does it later")
