@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -32,7 +33,7 @@ _WILL = {**_DONE, "remove": "remove", "leave": "leave"}
 AGENT = "agent"
 """Value of `--of` for what agents wrote."""
 MOST_LISTED = 20
-"""How many notes are shown before the question."""
+"""How many notes are shown before the question at a terminal."""
 _RUNS = {
     BACKFILL: "a backfill of old sessions (memory reflect corpus)",
     "reflect": "a reflection",
@@ -72,7 +73,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.dry_run or not plan.changes:
         return _print(plan, args, done=False)
     if not args.yes:
-        _print(plan, args, done=False, most=MOST_LISTED)
+        _print(plan, args, done=False, most=MOST_LISTED if sys.stdin.isatty() else None)
         require_word(args, "takes this back")
         if not is_agreed("take this back? [y/N] "):
             note("memory: nothing was changed")
