@@ -81,7 +81,7 @@ KEYS = {
 MEANINGS = {
     "a": "keep it",
     "l": "keep it, and give it to every session at its start",
-    "g": "keep it, and stop the agent once in a session, before it breaks it",
+    "g": "keep it, and stop the agent once in a session, before it breaks the rule",
     "b": "keep it beside the note that it would replace",
     "e": "change its text, then keep it",
     "r": "drop it; what is much like it is not proposed again",
@@ -399,7 +399,7 @@ class _Dialogue:
         if entry.channel == "core" and entry.kind not in REFUSED:
             print("    It seems to be a habit for all work: l gives it to every session at its start")
         elif may_guard(entry):
-            print("    Press g for it to stop the agent once in a session, before what would break it")
+            print("    Press g, and it stops the agent once in a session, before the rule is broken")
         with suppress(MemoryVaultError):  # The decision reports the error.
             if (replaced := replaced_now(self._reviewer.store, entry)) is not None:
                 says = cut(statement_of(self._reviewer.store.read(replaced).body), PIECE_CHARACTERS)
