@@ -42,7 +42,7 @@ EPILOG = """example:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory reflect`."""
     parser.add_argument(
-        "what", nargs="?", type=_no_path, metavar="{corpus}", help="corpus: all old sessions on this machine"
+        "what", nargs="?", type=_no_path, choices=("corpus",), help="corpus: all old sessions on this machine"
     )
     parser.add_argument(
         "--session",
