@@ -50,7 +50,7 @@ from .doctor_checks import (
     sync_clients,
     vault_and_disk,
 )
-from .output import add_json, counted, in_line, print_json
+from .output import add_json, counted, in_line, print_json, with_home
 from .pages import how_to
 from .processes import stop_background
 from .progress import StatusLine
@@ -107,7 +107,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 def _print_row(grade: str, what: str, found: str) -> None:
     """Print one row at once, since the next check may take seconds; hence the fixed widths."""
-    print(f"{grade:<{WIDEST_GRADE}} {what:<{WIDEST_CHECK}}  {in_line(found)}", flush=True)
+    print(f"{grade:<{WIDEST_GRADE}} {what:<{WIDEST_CHECK}}  {in_line(with_home(found))}", flush=True)
 
 
 def examine(context: Context, on_check: Callable[[str], None] = lambda what: None) -> Iterator[Finding]:

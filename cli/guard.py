@@ -28,7 +28,7 @@ from ..services.reviewing import Reviewer
 from ..tasks.queue.enqueue import request_indexing
 from ..vault.entry import GUARDS
 from .context import Context
-from .output import add_json, note, print_json
+from .output import add_json, home_path, note, print_json
 from .terminal import is_agreed
 
 EPILOG = """example:
@@ -40,8 +40,11 @@ EPILOG = """example:
 
 A rule without a mark is told once a session, with the result of the call that it speaks of.
 """
-COST = "each call of Bash, Edit and Write then starts a process: some 6 to 8 seconds per 100 calls"
-QUESTION = f"tell the agent of your rules when it acts, too? {COST} [y/N] "
+COST = "each command and edit of the agent then takes 60 to 80 ms longer"
+QUESTION = (
+    "A rule that you kept names a command or a file. MemoryVault can watch what the agent does, and tell it the rule "
+    f"at that moment: {COST}. Watch? [y/N] "
+)
 OFF = "off"
 
 
@@ -80,9 +83,10 @@ def _wire_actions(args: argparse.Namespace, settings: Settings) -> int:
     if args.json:
         print_json({"on": args.on, "changed": bool(changed), "file": str((changed or done)[-1].settings_file)})
         return 0
-    state = "wired into" if args.on else "taken out of"
+    state = "on" if args.on else "off"
     for each in changed or done:
-        print(f"hooks of tool calls {'are ' * (not each.changed)}{state} {each.settings_file}")
+        already = "" if each.changed else " already"
+        print(f"watching what the agent does: {state}{already}, in {home_path(each.settings_file)}")
     if args.on and changed:
         note(f"memory: {COST}; restart sessions that already run. `memory guard --off` ends it")
     return 0
@@ -118,7 +122,7 @@ def _print_state(args: argparse.Namespace, context: Context) -> int:
     if args.json:
         print_json({"on": on, "rules": sum(rules.values()), "guards": {name: rules[name] for name in GUARDS}})
         return 0
-    print(f"hooks of tool calls: {'wired' if on else 'not wired (memory guard --on)'}")
+    print(f"watching what the agent does: {'on' if on else 'off (memory guard --on)'}")
     marked = ", ".join(f"{rules[name]} {name}" for name in GUARDS if rules[name])
     print(f"rules on what the agent does: {sum(rules.values())}{f' ({marked})' if marked else ''}")
     return 0
@@ -136,12 +140,12 @@ def offer_actions(context: Context, *, asked_for: bool = False) -> None:
     settings = context.settings
     if not may_offer_actions(settings) or not sys.stdin.isatty():
         if asked_for and not _are_actions_wired(settings):
-            note(f"memory: the hooks of tool calls are not wired: `memory guard --on` ({COST})")
+            note(f"memory: to watch what the agent does: `memory guard --on` ({COST})")
         return
     agreed = is_agreed(QUESTION)
     remember_asked(settings)
     if agreed:
         done = install_actions(settings)
-        print(f"hooks of tool calls wired into {done.settings_file}")
+        print(f"watching what the agent does: on, in {home_path(done.settings_file)}")
     else:
-        note("memory: `memory guard --on` wires them later")
+        note("memory: not now; `memory guard --on` does it later")

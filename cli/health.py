@@ -25,9 +25,6 @@ EPILOG = """example:
   memory health --costs
 """
 
-RESEARCH = "research"
-"""Purpose of research in the spending table; importing its module would be slow."""
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory health`."""
@@ -47,19 +44,15 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return 0
 
 
-def _print_spending(miner: str, spending: SpendingReport | None, *, network: bool) -> None:
-    """Print what each purpose spent today and this week; nothing if nothing was ever spent.
-
-    Research also counts its notes about local entries, so a figure does not mean that the network was used.
-    """
+def _print_spending(miner: str, spending: SpendingReport | None) -> None:
+    """Print what each purpose spent today and this week; nothing if nothing was ever spent."""
     if miner != "local":
         print(f"miner            {miner}")
     if spending is None:
         return
     for title, sums in (("spent today", spending.today), ("spent in 7 days", spending.week)):
         for purpose, of_purpose in groupby(sums, lambda one: one.purpose):
-            off = "" if network or purpose != RESEARCH else " (notes of this machine count, too; the network is off)"
-            print(f"{title:16} {purpose}: {', '.join(f'{one.spent} {one.unit}' for one in of_purpose)}{off}")
+            print(f"{title:16} {purpose}: {', '.join(f'{one.spent} {one.unit}' for one in of_purpose)}")
 
 
 def _costs(args: argparse.Namespace, context: Context) -> int:
@@ -135,7 +128,7 @@ def _print(report: HealthReport, settings: Settings) -> None:
             memory = "" if process.megabytes is None else f", {process.megabytes:.0f} MB"
             hung = "" if process.answers else ", does not answer: `memory doctor`"
             print(f"{name:16} process {process.pid}{memory}{hung}")
-    _print_spending(report.miner, report.spending, network=settings.research.network)
+    _print_spending(report.miner, report.spending)
     if report.marked.useful or report.marked.noise:
         print(f"marked           {report.marked.useful} useful, {report.marked.noise} noise")
     print(f"\nhooks of the last {HOOK_DAYS} days, in ms")

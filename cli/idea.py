@@ -34,7 +34,17 @@ from ..tasks.queue.enqueue import enqueue, request_indexing
 from ..vault.entry import Entry, first_sentence
 from ..vault.pending import IDEAS_LIST
 from .context import Context
-from .output import COLUMN_CHARACTERS, add_json, counted, cut, note, print_json, print_table, report_passed_over
+from .output import (
+    COLUMN_CHARACTERS,
+    add_json,
+    counted,
+    cut,
+    home_path,
+    note,
+    print_json,
+    print_table,
+    report_passed_over,
+)
 from .proposed import report_proposed
 from .save import is_sentence
 
@@ -134,7 +144,7 @@ def _capture(title: str, summary: str, args: argparse.Namespace, context: Contex
     if not captured.is_new:
         note(f"memory: you had that idea before; it is seen {captured.occurrences} times now")
     if captured.appended:
-        print(settings.ideas_path)
+        print(f"listed in {home_path(settings.ideas_path)}")
     return 0
 
 

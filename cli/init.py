@@ -339,7 +339,9 @@ def _announce(settings: Settings, vault: Path, hosts: Sequence[str], *, with_plu
     if paused := pause_notice(settings):
         note(f"memory: {paused}")
     elif settings.memory.autostart:
-        note("memory: a worker is started; the first hook of a session starts it again when it does not run")
+        note(
+            "memory: a background process, the worker, is started; each new session starts it again if it does not run"
+        )
 
 
 # Steps
@@ -531,10 +533,11 @@ def _report(
         _tell_history(plan, progress, model=_model_is_here(settings), paused=paused)
     store = vault_store(settings)
     pending = count_pending(store)
-    in_use = counted(count_active(settings, store).in_use, "entry is", "entries are")
+    active = count_active(settings, store).in_use
     unread = bool(plan.to_mine) and not (progress is not None and progress.is_done)
     waiting = ", ".join(list_with_commands(pending)) or ("nothing yet" if unread else "nothing")
-    print(f"{in_use} in use; for you to look at: {waiting}")
+    if plan.to_mine or pending.notes or active:  # With an empty vault, the next step says all.
+        print(f"{counted(active, 'entry is', 'entries are')} in use; for you to look at: {waiting}")
     if recalled is not None:
         show_first_recall(recalled)
     failed = [hook for hook in times if hook.failure]
@@ -592,7 +595,7 @@ def _tell_history(plan: Plan, progress: Progress | None, *, model: bool, paused:
         failed = f", {progress.failed} could not be read" if progress.failed else ""
         cancelled = f", {progress.cancelled} cancelled" if progress.cancelled else ""
         over = progress.sessions - progress.cancelled
-        embeds = "; the worker embeds what was found" if model else ""
+        embeds = "; the worker now prepares the notes for recall by meaning" if model else ""
         mined = counted(over, "session from before is mined", "sessions from before are mined")
         print(f"{mined}{failed}{cancelled}{embeds}")
     else:
@@ -604,7 +607,7 @@ def _tell_history(plan: Plan, progress: Progress | None, *, model: bool, paused:
 
 def show_first_recall(recalled: FirstRecall) -> None:
     """Print the question and the recalled note that it was made from, or that the note was not recalled."""
-    print(f"\na question from your own history, by keywords: {recalled.question}")
+    print(f"\na question from your own history: {recalled.question}")
     if (hit := recalled.answer) is not None:
         excerpt = cut(hit.excerpt, EXCERPT_CHARACTERS)
         print(f"  | {excerpt}\n  | {hit.path}" + (f", session {hit.session}" if hit.session else ""))

@@ -327,7 +327,9 @@ def _forced() -> Context:
 
 
 def _print_error(line: str) -> None:
-    print(f"memory: {line}", file=sys.stderr)
+    from .output import note
+
+    note(f"memory: {line}")
 
 
 if __name__ == "__main__":

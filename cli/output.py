@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -57,6 +58,15 @@ def home_path(path: str | os.PathLike[str]) -> str:
     return "~" + named[len(home.rstrip("/")) :] if inside else named
 
 
+def with_home(text: str) -> str:
+    """Return a sentence with `~` for the home folder in each path that begins a word.
+
+    A path in quotes stays, as the shell does not expand `~` there.
+    """
+    home = os.path.expanduser("~").rstrip("/")
+    return re.sub(rf"(?<!\S){re.escape(home)}(?=/)", "~", text) if home else text
+
+
 def local_time(moment: datetime | float | None) -> str:
     """`Mon 2026-11-23 07:10:05` in the local zone; '-' for None. A number is Unix seconds."""
     if moment is None:
@@ -84,4 +94,4 @@ def fitted(text: str, taken: int) -> str:
 
 def note(line: str) -> None:
     """Print a remark for the user to stderr, so that stdout has only the result."""
-    print(line, file=sys.stderr)
+    print(with_home(line), file=sys.stderr)

@@ -64,6 +64,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def _no_path(word: str) -> str:
     if word.endswith(".jsonl") or os.path.isfile(word):
         raise argparse.ArgumentTypeError(f"name one transcript with --session: --session {shlex.quote(word)}")
+    if word != "corpus":
+        raise argparse.ArgumentTypeError(
+            f"{word!r} is neither corpus nor a transcript: leave it out for this folder's newest session, or name one "
+            "with --session"
+        )
     return word
 
 

@@ -81,7 +81,7 @@ KEYS = {
 MEANINGS = {
     "a": "keep it",
     "l": "keep it, and give it to every session at its start",
-    "g": "keep it, and stop the agent once before it does this",
+    "g": "keep it, and stop the agent once in a session, before it breaks the rule",
     "b": "keep it beside the note that it would replace",
     "e": "change its text, then keep it",
     "r": "drop it; what is much like it is not proposed again",
@@ -336,6 +336,14 @@ def _undo(args: argparse.Namespace, reviewer: Reviewer, context: Context) -> int
     return 0
 
 
+def _effect(decision: Decision | None) -> str:
+    """Return what an approval does besides keeping the note, to print after its verdict; '' if nothing."""
+    if not isinstance(decision, Approve):
+        return ""
+    guards = ", and stops the agent once in a session" * bool(decision.guard)
+    return ", and given to every session at its start" * decision.always + guards
+
+
 class _Dialogue:
     """Ask about one proposal after the other, one key each."""
 
@@ -389,9 +397,9 @@ class _Dialogue:
         if not tells_occasion(entry.body) and (answered := occasion_of(self._context.settings, entry.sources)):
             print(f"    {SAID}{answered} (from the transcript)")
         if entry.channel == "core" and entry.kind not in REFUSED:
-            print("    It seems to be a habit for all work: press l to give it to every session at its start")
+            print("    It seems to be a habit for all work: l gives it to every session at its start")
         elif may_guard(entry):
-            print("    Press g to stop the agent once before it does this, and tell it the rule")
+            print("    Press g, and it stops the agent once in a session, before the rule is broken")
         with suppress(MemoryVaultError):  # The decision reports the error.
             if (replaced := replaced_now(self._reviewer.store, entry)) is not None:
                 says = cut(statement_of(self._reviewer.store.read(replaced).body), PIECE_CHARACTERS)
@@ -403,11 +411,13 @@ class _Dialogue:
         refused += "" if any(source.session for source in entry.sources) else "w"
         refused += "" if may_guard(entry) else "g"
         keys = {key: label for key, label in KEYS.items() if key not in refused}
-        key = read_key("  ".join(keys.values()) + " ")
+        while (key := read_key("  ".join(keys.values()) + " ")) not in (*keys, *LEAVE, *_SKIP):
+            if key == "?":
+                print("\n".join(f"{key}  {MEANINGS[key]}" for key in keys))
+            else:
+                print(f"press one of: {' '.join(keys)}  (? explains them)")
         try:
             match key:
-                case "b" | "e" | "g" | "l" | "p" | "w" if key not in keys:
-                    print(f"press one of: {' '.join(keys)}  (? explains them)")
                 case "a":
                     self._decide(entry, Approve())
                 case "l":
@@ -428,12 +438,8 @@ class _Dialogue:
                     self._print_excerpts(entry)
                 case "u":
                     self._undo()
-                case "q" | "\x03" | "\x04" | "":
-                    return False
-                case "?":
-                    print("\n".join(f"{key}  {MEANINGS[key]}" for key in keys))
                 case _:
-                    print(f"press one of: {' '.join(keys)}  (? explains them)")
+                    return False
         except EditConflict as error:
             print(f"{error}; this is its present text")
             self._drafts.report_kept(entry.path)
@@ -494,7 +500,7 @@ class _Dialogue:
         decided = self._reviewer.decide(
             entry.path, decision, run=self.run_name, body=body, expected_hash=entry.content_hash
         )
-        self._print_outcome(decided)
+        self._print_outcome(decided, decision)
         if decided.verdict == "skipped":
             self._skip()
             return
@@ -506,8 +512,8 @@ class _Dialogue:
         self.steps.decided((self._at, 0), decided.verdict if body is None else "edited")
         self._go_to(self._at + 1)
 
-    def _print_outcome(self, decided: DecisionOutcome) -> None:
-        print(f"{decided.verdict}: {decided.path}{also_in(decided.listed_in)}")
+    def _print_outcome(self, decided: DecisionOutcome, decision: Decision | None = None) -> None:
+        print(f"{decided.verdict}{_effect(decision)}: {decided.path}{also_in(decided.listed_in)}")
         if decided.archived:
             print(f"archived: {decided.archived}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -31,6 +32,8 @@ _DONE = {"remove": "removed", "restore": "put back", "leave": "left", "gone": "g
 _WILL = {**_DONE, "remove": "remove", "leave": "leave"}
 AGENT = "agent"
 """Value of `--of` for what agents wrote."""
+MOST_LISTED = 20
+"""How many notes are shown before the question at a terminal."""
 _RUNS = {
     BACKFILL: "a backfill of old sessions (memory reflect corpus)",
     "reflect": "a reflection",
@@ -70,7 +73,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.dry_run or not plan.changes:
         return _print(plan, args, done=False)
     if not args.yes:
-        _print(plan, args, done=False)
+        _print(plan, args, done=False, most=MOST_LISTED if sys.stdin.isatty() else None)
         require_word(args, "takes this back")
         if not is_agreed("take this back? [y/N] "):
             note("memory: nothing was changed")
@@ -89,7 +92,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return status
 
 
-def _print(plan: UndoPlan, args: argparse.Namespace, *, done: bool) -> int:
+def _print(plan: UndoPlan, args: argparse.Namespace, *, done: bool, most: int | None = None) -> int:
     if args.json:
         print_json(
             {
@@ -109,10 +112,12 @@ def _print(plan: UndoPlan, args: argparse.Namespace, *, done: bool) -> int:
         print(_what_ran(plan))
         if plan.later:
             note(f"memory: {_what_is_left(plan.later)}")
-    for step in plan.steps:
+    for step in plan.steps[:most]:
         print(f"{(_DONE if done else _WILL)[step.step]}: {in_line(step.path)}")
         if step.why is not Why.WRITTEN:  # The usual reason is not printed.
             print(f"    {step.why}")
+    if most is not None and len(plan.steps) > most:
+        print(f"and {counted(len(plan.steps) - most, 'more note')}; --dry-run lists all")
     if plan.left:
         note(f"memory: {counted(plan.left, 'note stays', 'notes stay')}")
     is_last = args.session is None and args.since is None

@@ -128,6 +128,9 @@ def _print_outcome(done: Uninstalled, context: Context, *, is_claude_known: bool
         for place in kept:
             holds = " (the state of one vault)" if place in states else " (all of the state)" if place == root else ""
             print(f"  {home_path(place)}{holds}")
+    print(
+        "the program stays too; remove it as you installed it: uv tool uninstall memoryvault-agent, or with pipx or pip"
+    )
 
 
 def _folders_in(root: Path) -> list[Path]:

@@ -23,7 +23,8 @@ SHIPPED_SESSION = Path(__file__).with_name("session.jsonl")
 # Shares no content word with "always ship on Tuesday mornings, never right before the weekend".
 SIDEWAYS = "Which day is good for putting the new version into production?"
 BY_KEYWORDS = "On which morning do we ship?"
-"""Without the extra `semantic` a question has to share a word."""
+"""Without a model a question has to share a word."""
+MOST_PROMPTS = 3
 EXPECTED = "tuesday"
 
 
@@ -83,7 +84,12 @@ def _ask_sideways(sandbox: Sandbox) -> int:
     by_meaning = why_not_loaded(DEFAULT_MODEL, Path(sandbox.state) / "models") is None
     question = SIDEWAYS if by_meaning else BY_KEYWORDS
     print(f"\n4. One that began before asks{' in other words' if by_meaning else ''}: {question}\n")
-    block = sandbox.hook("UserPromptSubmit", {**common(), "prompt_id": str(uuid.uuid4()), "prompt": question})
+    session = common()
+    for asked in range(MOST_PROMPTS):
+        if asked:
+            print("   nothing: on a busy machine the model can be too late for a prompt; it is asked again\n")
+        if block := sandbox.hook("UserPromptSubmit", {**session, "prompt_id": str(uuid.uuid4()), "prompt": question}):
+            break
     _print_block(block)
     if EXPECTED in block.lower() and RULES in block:
         print("\nThe memory came back, as a rule of the user.")

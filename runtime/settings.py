@@ -87,9 +87,7 @@ class Settings:
     def required_vault_path(self) -> Path:
         """The folder MemoryVault/. Raises SettingsError when it is not set."""
         if self.vault.path is None:
-            raise SettingsError(
-                f"no vault is set: run `memory init`, or set MEMORY_VAULT_PATH or vault.path in {self.config_file}"
-            )
+            raise SettingsError("no vault is set: run `memory init`")
         return self.vault.path
 
     @property

@@ -84,15 +84,20 @@ def mining_slug(match: str) -> str:
 
     An introduction ("No, …", "In this repo, …", "I think we …") is left out where LEAD_WORDS words remain.
     """
+    return allowed_name(_whole_words(_about(match), MAX_SLUG_CHARACTERS, MINING_WORDS)) or _foreign_name(
+        match, "candidate"
+    )
+
+
+def _about(match: str) -> list[str]:
+    """Return the words of what was said, from the first that says what it is about."""
     said = _APOSTROPHE.sub("", match)
     words = _words(said)
     lead = len(_words(before[0])) if (before := _LEAD.match(said)) else 0
-    lead += next((place for place, word in enumerate(words[lead:]) if word not in ENGLISH), 0)
+    lead += next((place for place, word in enumerate(words[lead:]) if word not in ENGLISH | {"lets"}), 0)
     if lead and words[lead : lead + 1] == ["not"]:
         lead -= 1
-    if len(words) - lead >= LEAD_WORDS:
-        words = words[lead:]
-    return allowed_name(_whole_words(words, MAX_SLUG_CHARACTERS, MINING_WORDS)) or _foreign_name(match, "candidate")
+    return words[lead:] if len(words) - lead >= LEAD_WORDS else words
 
 
 def title_slug(title: str, limit: int = MAX_SLUG_CHARACTERS, fallback: str = "untitled") -> str:
@@ -116,8 +121,8 @@ def _whole_words(words: list[str], limit: int, most: int | None = None) -> str:
 
 
 def idea_slug(title: str) -> str:
-    """Make the slug of an idea: whole words, at most IDEA_SLUG_CHARACTERS characters."""
-    return title_slug(title, IDEA_SLUG_CHARACTERS, "untitled-idea")
+    """Make the slug of an idea: whole words from the first that says what it is about, at most IDEA_SLUG_CHARACTERS."""
+    return allowed_name(_whole_words(_about(title), IDEA_SLUG_CHARACTERS)) or _foreign_name(title, "untitled-idea")
 
 
 def source_slug(url: str) -> str:

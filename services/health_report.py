@@ -42,6 +42,8 @@ from .spending import SpendingReport, spending_report
 from .stores import open_index, vault_store
 from .waiting_sessions import SessionFigures, read_sessions
 
+RESEARCH = "research"
+"""Purpose of research in the spending table; importing its module would be slow."""
 MOST_REFLECTIONS = 20
 """How many reflections are read: enough to include the last one that was not a test of the hooks."""
 
@@ -129,7 +131,7 @@ def health_report(settings: Settings, now: float, is_wired: IsWired, *, count_en
     waiting = faults.read(lambda: count_pending(vault_store(settings)))
     ledger = faults.read(lambda: _read_ledger(settings))
     index = faults.read(lambda: _read_index(settings))
-    spending = faults.read(lambda: spending_report(state.state_db, now))
+    spending = faults.read(lambda: _read_spending(settings, now))
     hooks = hook_times(read_hook_runs(Path(state.log_file), week), week)
     last = last_reflection(state.markers, ledger.reflected_at if ledger else ())
     processes = _find_processes(state)
@@ -163,6 +165,15 @@ def health_report(settings: Settings, now: float, is_wired: IsWired, *, count_en
         marked=_read_marks(state),
         processes=processes,
     )
+
+
+def _read_spending(settings: Settings, now: float) -> SpendingReport:
+    """What was spent. Research that asks this machine alone costs the user nothing, and is left out."""
+    report = spending_report(settings.state.state_db, now)
+    if settings.research.network:
+        return report
+    today, week = (tuple(one for one in sums if one.purpose != RESEARCH) for sums in (report.today, report.week))
+    return SpendingReport(today, week)
 
 
 class _Faults:

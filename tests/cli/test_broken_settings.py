@@ -110,7 +110,7 @@ def test_one_agents_damaged_file_keeps_no_other_from_being_left(tmp_path: Path, 
     files[damaged].write_text("{", "utf-8")
     done = sandbox.run("uninstall")
     assert done.returncode == 1, "what may be ours is left"
-    assert f"memory: {files[damaged]} is not valid JSON" in done.stderr
+    assert f"memory: ~/{files[damaged].parent.name}/{files[damaged].name} is not valid JSON" in done.stderr
     assert files.pop(damaged).read_text("utf-8") == "{"
     assert [file.exists() for file in files.values()] == [False]
     assert "there were no hooks" not in done.stdout

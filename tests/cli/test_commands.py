@@ -237,7 +237,7 @@ def test_reflect_alone_reads_the_newest_session_of_the_current_folder(sandbox: S
     newest = old_session(folder, 3, cwd=str(sandbox.root))
     old_session(folder, 4, cwd="/home/dev/shop")
     done = sandbox.run("reflect", "--dry-run")
-    assert (done.returncode, str(newest) in done.stderr) == (0, True), done.stderr
+    assert (done.returncode, newest.name in done.stderr) == (0, True), done.stderr
 
 
 def test_reflect_warns_of_a_full_inbox_and_incubator_as_health_does(sandbox: Sandbox) -> None:

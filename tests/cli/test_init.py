@@ -207,7 +207,7 @@ def test_on_a_paused_vault_init_says_so_first_and_waits_for_no_worker(live: Sand
         env=env, cwd=live.root, capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert f"memory: {told}" in done.stderr.splitlines()
-    assert "a worker is started" not in done.stderr
+    assert "worker, is started" not in done.stderr
     assert "1 session waits until memory is switched on" in done.stdout
     assert f"hooks are switched off now: {told}" in done.stdout
     assert lock_holder(load_settings(env).state.worker_lock) is None

@@ -176,18 +176,16 @@ def test_health_tells_counts_hooks_and_processes(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.parametrize("network", [False, True])
-def test_what_research_took_is_no_sign_of_a_network_that_is_off(tmp_path: Path, network: bool) -> None:
-    """Its notes of what lies on this machine count against the same budget."""
+def test_health_shows_what_research_took_to_a_user_who_said_yes_to_it(tmp_path: Path, network: bool) -> None:
     (tmp_path / "config.toml").write_text(f"[research]\nnetwork = {str(network).lower()}\n", "utf-8")
     sandbox = ForkedSandbox(tmp_path)
     state = load_settings(sandbox.environment).state
     state.ensure()
     book = SpendingBook(state.state_db, PURPOSE)
     book.settle(book.reserve("an idea", {"tokens": 40, "seconds": 9}), {"tokens": 20, "seconds": 2})
-    off = "" if network else " (notes of this machine count, too; the network is off)"
-    said = f"research: 2 seconds, 20 tokens{off}"
+    said = "research: 2 seconds, 20 tokens"
     lines = [line for line in sandbox.memory("health").splitlines() if "research" in line]
-    assert lines == [f"spent today      {said}", f"spent in 7 days  {said}"]
+    assert lines == [f"spent today      {said}", f"spent in 7 days  {said}"] * network
 
 
 @pytest.mark.alone

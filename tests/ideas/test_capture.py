@@ -30,7 +30,7 @@ from ..review.support import RULE, Bed, said
 from .support import IDEA, INCUBATOR, OTHER, ideas_file, is_allowed, outside, write_down
 
 THINGS = ("kites", "looms", "clocks", "boats", "lamps", "drums", "masks", "wells")
-SLUG = "we-should-also-build-a-small-page"
+SLUG = "build-a-small-page-that-shows-how-many"
 
 
 def test_an_idea_is_kept_with_its_session_its_time_its_reason_and_its_passage(bed: Bed) -> None:

@@ -13,7 +13,7 @@ from memoryvault.services.ideas.ledger import find_idea
 from ..review.support import Bed
 from .support import IDEA, INCUBATOR, ideas_file
 
-SLUG = "we-should-also-build-a-small-page"
+SLUG = "build-a-small-page-that-shows-how-many"
 
 
 def rename(bed: Bed, slug: str = SLUG, new: str = "retries") -> None:

@@ -99,7 +99,7 @@ def test_a_single_inference_goes_to_the_inbox_in_every_mode(candidate: Candidate
 @pytest.mark.parametrize("candidate", [IDEA, replace(IDEA, role="assistant", typed=False)])
 def test_an_idea_goes_to_the_incubator_in_every_mode(candidate: Candidate, mode: ReviewMode) -> None:
     decision = routed(candidate, mode=mode)
-    assert decision.destination.startswith("personal-private/_idea-incubator/we-should-also-add-a-status-line")
+    assert decision.destination.startswith("personal-private/_idea-incubator/add-a-status-line")
     assert status_at(decision.destination) == "incubating"
 
 

@@ -184,7 +184,7 @@ def test_the_first_approved_rule_that_speaks_of_a_call_asks(
     monkeypatch.setattr(review, "read_key", lambda _: "g")
     assert main(["review"]) == 0
     assert len(asked) == 1
-    assert "per 100 calls" in asked[0]
+    assert "60 to 80 ms" in asked[0]
     assert actions_installed(ask.settings)
     assert ask.store.read("personal-private/preferences/push.md").guard == "remind"
 

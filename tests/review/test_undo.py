@@ -210,6 +210,20 @@ def test_missing_note_does_not_count_as_kept(
     assert "stay" not in shown.err
 
 
+def test_before_the_question_a_long_list_is_cut(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bed.enter(monkeypatch)
+    bed.remember(said(RULE, "b"), said(RULE, "b", "Always sign the commits"))
+    monkeypatch.setattr("memoryvault.cli.undo.MOST_LISTED", 1)
+    monkeypatch.setattr("memoryvault.cli.undo.is_agreed", lambda question: False)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    assert main(["undo"]) == 1
+    assert capsys.readouterr().out.splitlines()[2:] == ["and 1 more note; --dry-run lists all"]
+    assert main(["undo", "--dry-run"]) == 0
+    assert "more note" not in capsys.readouterr().out
+
+
 def test_a_run_of_which_nothing_can_be_taken_back_does_not_hide_the_ones_before(
     bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

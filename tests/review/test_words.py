@@ -46,7 +46,22 @@ def test_only_keys_that_do_something_are_offered(
     pressed = "xnyq" if "su[p]" in keys else "xpq"  # `n` is no "no" that is for good, nor is `y` a yes
     assert answer(monkeypatch, bed, pressed) == [keys] * len(pressed)
     short = " ".join(key for key in "alerspuq" if f"[{key}]" in keys)
-    assert capsys.readouterr().out.count(f"press one of: {short}  (? explains them)\n") == len(pressed) - 1
+    shown = capsys.readouterr().out
+    assert shown.count(f"press one of: {short}  (? explains them)\n") == len(pressed) - 1
+    assert shown.count("[1/1]") == 1, "a wrong key asks for another, and does not show the proposal again"
+
+
+def test_the_answer_names_all_that_the_key_did(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bed.note("personal-private/_review/a.md", "Keep answers short.", kind="preferences", status="pending")
+    bed.note("personal-private/_review/b.md", "Never use sudo.", kind="preferences", status="pending")
+    answer(monkeypatch, bed, "lg")
+    said = [line.partition(":")[0] for line in capsys.readouterr().out.splitlines() if line.startswith("approved")]
+    assert said == [
+        "approved, and given to every session at its start",
+        "approved, and stops the agent once in a session",
+    ]
 
 
 def test_a_question_mark_explains_the_keys_that_there_are(

@@ -62,15 +62,16 @@ def test_a_mined_slug_is_six_words_from_the_first_that_says_something(text: str,
     ("title", "slug"),
     [
         ("Add /memory inspect command", "add-memory-inspect-command"),
+        ("let's add a linear issue for that please", "add-a-linear-issue-for-that-please"),
         ("!!!", "untitled-idea"),
         (
             "A very long idea title that runs well past the forty character limit",
-            "a-very-long-idea-title-that-runs-well",
+            "long-idea-title-that-runs-well-past",
         ),
-        ("A command that shows which rules were broken", "a-command-that-shows-which-rules"),
+        ("A command that shows which rules were broken", "command-that-shows-which-rules"),
     ],
 )
-def test_an_ideas_slug_has_whole_words_and_forty_characters(title: str, slug: str) -> None:
+def test_an_ideas_slug_has_whole_words_of_what_it_is_about_and_forty_characters(title: str, slug: str) -> None:
     assert idea_slug(title) == slug
 
 
