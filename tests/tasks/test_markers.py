@@ -54,10 +54,9 @@ def silent_session(settings: Settings, folder: Path, hours: float) -> Path:
 
 def run_one(ledger: Ledger, kind: str, handler: Handler) -> None:
     """Run the next job, which is of this kind."""
-    ledger.send_due()
-    taken = ledger.take_message(lambda: "test", 30.0)
+    taken = ledger.take(lambda: "test", 30.0)
     assert taken is not None
-    Executor(ledger, {kind: handler}, 30.0).run(taken[1])
+    Executor(ledger, {kind: handler}, 30.0).run(taken)
 
 
 def swept(ledger: Ledger, sweep: Handler) -> int:
