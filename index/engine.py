@@ -18,7 +18,6 @@ from pathlib import Path
 
 import apsw
 
-from ..hooks.search import FallbackQuery, search
 from ..runtime.days import local_today
 from ..runtime.errors import IndexUnavailable, ModelUnavailable
 from ..runtime.paths import read_regular
@@ -43,7 +42,7 @@ from .search_reader import ReaderPool, SearchReader
 from .store import row_of
 
 # The codes of `degraded`.
-NO_INDEX = "no-index"  # the files were searched instead
+NO_INDEX = "no-index"  # a question was answered by reading the files
 NO_MODEL = "no-model"
 MODEL_LOADING = "model-loading"
 NO_EXTENSION = "no-extension"  # sqlite-vec cannot be loaded
@@ -286,8 +285,9 @@ class RecallEngine:
                     hits = self._search_index(reader, state)
             except IndexUnavailable:
                 state.mark_degraded(NO_INDEX)
-                with state.stage("scan"):
-                    hits = self._search_files(state)
+                if not query.is_prompt:  # For a prompt the hook itself searches the files, and asks the gate.
+                    with state.stage("scan"):
+                        hits = self._read_notes(state)
         state.timings["total"] = round((time.perf_counter() - started) * 1000, 3)
         dense = [hit.dense for hit in hits] + [rejected.dense for rejected in state.rejections]
         by_meaning = any(similarity is not None for similarity in dense)
@@ -588,34 +588,13 @@ class RecallEngine:
 
     # From the files
 
-    def _search_files(self, state: _RecallState) -> list[Hit]:
-        """Search the notes' files by words: those of entries in use as a hook without the service does."""
+    def _read_notes(self, state: _RecallState) -> list[Hit]:
+        """Read the files of all notes that the scope admits, and rank them by how many of the words they have."""
         if not self._vault.is_dir():
             state.mark_degraded(VAULT_MISSING)
             return []
-        query, left = state.query, state.seconds_left()
+        left = state.seconds_left()
         deadline = time.monotonic() + (FILES_SECONDS if left is None else left)
-        if state.scope.filter is not None or state.scope.include or state.scope.statuses != {"active"}:
-            return self._read_notes(state, deadline)
-        project = None if state.scope.any_project else query.project or ""
-        asked = FallbackQuery(
-            state.analysis.text, str(self._vault), project, query.k, set(query.exclude_paths), deadline
-        )
-        asked.eagerness = self._eagerness
-        asked.search_always_load = not query.exclude_always_load
-        asked.is_gated = query.is_prompt and query.apply_threshold
-        hits = []
-        for found in search(asked, "").hits:
-            with suppress(OSError):
-                entry = parse_entry(found.path, read_regular(self._vault / found.path, MAX_FILE_BYTES)[0])
-                if state.scope.admits(row_of(entry)):
-                    best = max(chunk_entry(entry), key=lambda c: (_count_words(c.body, state.analysis), -c.ordinal))
-                    session = entry.sources[0].session if entry.sources else None
-                    hits.append(_make_hit(entry, session, StoredChunk(best.ordinal, best.body), None))
-        return hits
-
-    def _read_notes(self, state: _RecallState, deadline: float) -> list[Hit]:
-        """Read the files of all notes that the scope admits, and rank them by how many of the words they have."""
         found: list[tuple[int, str, Hit]] = []
         for path in list_notes(self._vault).notes:
             if time.monotonic() > deadline:
@@ -625,7 +604,8 @@ class RecallEngine:
                 words = _count_words(f"{entry.title}\n{entry.body}", state.analysis)
                 if state.scope.admits(row_of(entry)) and (words or not state.analysis.words):
                     best = max(chunk_entry(entry), key=lambda c: (_count_words(c.body, state.analysis), -c.ordinal))
-                    hit = _make_hit(entry, None, StoredChunk(best.ordinal, best.body), None)
+                    session = entry.sources[0].session if entry.sources else None
+                    hit = _make_hit(entry, session, StoredChunk(best.ordinal, best.body), None)
                     found.append((-words, path, hit))
         return [hit for *_, hit in sorted(found, key=lambda each: each[:2])[: state.query.k]]
 
