@@ -64,9 +64,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return _mark(chosen, slug, marks_file, useful=bool(args.useful), as_json=args.json)
     marks = marks_of(read_marks(marks_file))
     if args.json:
-        print_json(
-            [{**one, "given_before": count_given_before(one), "marks": _marks(one, marks)} for one in chosen]
-        )
+        print_json([{**one, "given_before": count_given_before(one), "marks": _marks(one, marks)} for one in chosen])
         return 0
     if not chosen:
         print("nothing was recalled yet")

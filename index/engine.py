@@ -512,7 +512,7 @@ class RecallEngine:
         If none passes: a question of one word gets the entries that have the word, a prompt of one word gets an entry
         only if no other has it.
         """
-        # Who asks the vault itself can tell what is of use.
+        # A person who asks the vault can judge the answers.
         passed = needed(gated, self._eagerness, 0.0 if state.query.is_prompt else QUESTION_LENIENCE)
         have_the_word = [scored for scored in gated if scored.keyword is not None and len(state.analysis.terms) == 1]
         if not state.query.is_prompt:
