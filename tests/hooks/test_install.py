@@ -30,7 +30,7 @@ from memoryvault.hooks.install import (
     uninstall,
 )
 from memoryvault.runtime.errors import SettingsError
-from memoryvault.runtime.settings import Settings, load_settings
+from memoryvault.runtime.settings import Settings
 
 from .support import Sandbox
 
@@ -60,12 +60,6 @@ FILES = {
     "bom": b"\xef\xbb\xbf{}\n",
     "empty event": b'{"hooks": {"Stop": []}}\n',
 }
-
-
-@pytest.fixture
-def settings(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    monkeypatch.setattr(module, "precompile", lambda: None)
-    return load_settings(sandbox.env)
 
 
 @pytest.mark.parametrize("name", FILES)

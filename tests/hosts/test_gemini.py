@@ -15,7 +15,6 @@ import pytest
 from memoryvault.cli.context import Context
 from memoryvault.cli.doctor import _other_agents
 from memoryvault.cli.main import main
-from memoryvault.hooks import install as install_module
 from memoryvault.hooks.extension import extension_folder
 from memoryvault.hooks.install import launcher_in
 from memoryvault.hooks.skill import install_skill, remove_skill
@@ -34,12 +33,6 @@ pytestmark = pytest.mark.hurried
 ALWAYS = "plain language"
 PUSH = {"command": "git push origin main", "description": "push"}
 REFUSES = "Never push to main."
-
-
-@pytest.fixture
-def settings(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    monkeypatch.setattr(install_module, "precompile", lambda: None)
-    return load_settings(sandbox.env)
 
 
 def run(sandbox: Sandbox, event: str, **fields: object) -> dict[str, Any]:

@@ -23,18 +23,6 @@ AN_HOUR = 3600.0
 
 
 @pytest.fixture
-def sandbox(tmp_path: Path) -> Sandbox:
-    return Sandbox(tmp_path)
-
-
-@pytest.fixture
-def settings(sandbox: Sandbox) -> Settings:
-    settings = load_settings(sandbox.environment)
-    settings.state.ensure()
-    return settings
-
-
-@pytest.fixture
 def ledger(settings: Settings) -> Iterator[Ledger]:
     with open_ledger(settings) as ledger:
         yield ledger
