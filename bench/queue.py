@@ -178,7 +178,7 @@ def enqueueing(report: Report, root: Path, count: int) -> None:
         _until_idle(state)
     times = [ms for answer in answers if answer for ms in json.loads(answer)["ms"]]
     with Ledger(state.queue_db, policies=POLICIES) as ledger:
-        done = sum(states.get("done", 0) for states in ledger.counts().values())
+        done = len(ledger.list_jobs(["done"], most=1_000_000))
     p99 = percentile(times, 0.99)
     met = p99 <= ENQUEUE_P99_LIMIT_MS and not errors and done == PRODUCERS * count
     print(f"{PRODUCERS} processes enqueue at once at synchronous=FULL, a worker runs. Bar: p99 ≤ 100 ms, no error.\n")

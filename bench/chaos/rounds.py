@@ -41,7 +41,7 @@ def _enqueue_other_kinds(bed: Bed) -> None:
     if not os.path.exists(bed.state.queue_db):
         return
     with bed.ledger() as ledger:
-        known = ledger.counts().keys()
+        known = {job.kind for job in ledger.list_jobs(most=1_000_000)}
         for kind in handlers(bed.settings):
             if not POLICIES[kind].required and (kind not in known or bed.chance.random() < 0.15):
                 ledger.enqueue(kind, {"full": True} if kind == "index.reconcile" else {}, unique_key=f"chaos:{kind}")

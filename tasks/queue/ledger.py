@@ -425,13 +425,6 @@ class Ledger(LedgerViews):
         parameters = {"states": json.dumps(list(states)), "kind": kind, "most": most}
         return [job_from_row(row) for row in self.read(queries.LIST_JOBS, parameters)]
 
-    def counts(self) -> dict[str, dict[State, int]]:
-        """Return the number of jobs by kind and state. Reads the whole table."""
-        found: dict[str, dict[State, int]] = {}
-        for kind, state, count in self.read(queries.COUNT_JOBS):
-            found.setdefault(kind, {})[state] = count
-        return found
-
     def is_busy(self) -> bool:
         """Whether a job is running, or due and of a kind that is not paused."""
         return bool(self.read(queries.IS_BUSY, {"now": self.now()})[0][0])

@@ -147,7 +147,6 @@ JOBS_OF_SESSION = f"""
           AND json_extract(args, '$.session') = :session
     ORDER BY id DESC LIMIT :most
 """
-COUNT_JOBS = "SELECT kind, state, count(*) FROM job GROUP BY kind, state"
 COUNT_LIVE = """
     SELECT kind, 'queued', count(*) FROM job WHERE state = 'queued' GROUP BY kind
     UNION ALL SELECT kind, 'running', count(*) FROM job WHERE state = 'running' GROUP BY kind

@@ -43,11 +43,11 @@ def open_files(pid: int) -> int:
 
 
 def quiet(bed: Bed, seconds: float = 120.0) -> None:
-    """Wait until the worker has nothing to do."""
+    """Wait until the worker has taken in the spool and has nothing to do."""
     until = time.monotonic() + seconds
     while True:
         with bed.ledger() as ledger:
-            if not ledger.is_busy():
+            if not os.listdir(bed.state.spool) and not ledger.is_busy():
                 return
         assert time.monotonic() < until
         time.sleep(0.1)

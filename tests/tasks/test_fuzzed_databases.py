@@ -86,7 +86,6 @@ def look(state: StatePaths) -> None:
     views: list[Callable[[Ledger], object]] = [
         lambda ledger: ledger.list_jobs(most=100),
         lambda ledger: ledger.page(most=10, text="slot"),
-        lambda ledger: ledger.counts(),
         lambda ledger: ledger.of_session("first"),
         lambda ledger: ledger.due_later(),
         lambda ledger: ledger.worker(),

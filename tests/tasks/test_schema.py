@@ -97,7 +97,7 @@ def test_a_second_connection_of_a_process_does_not_take_the_firsts_locks_away(tm
         return subprocess.run([sys.executable, "-c", HELD, str(path)], capture_output=True, check=False).returncode != 0
 
     with Ledger(path) as ledger:
-        ledger.counts()
+        ledger.list_jobs()
         assert is_locked()
         Ledger(path).close()
         assert is_locked()
