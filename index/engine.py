@@ -20,7 +20,8 @@ import apsw
 
 from ..runtime.days import local_today
 from ..runtime.errors import IndexUnavailable, ModelUnavailable
-from ..runtime.paths import read_regular
+from ..runtime.normal_form import normal_form
+from ..runtime.paths import is_text, read_regular
 from ..vault.active import EXPLICIT_KINDS
 from ..vault.entry import SKILL_KIND, Entry, parse_entry
 from ..vault.gate import EAGERNESS, note_features, surely
@@ -596,7 +597,7 @@ class RecallEngine:
         left = state.seconds_left()
         deadline = time.monotonic() + (FILES_SECONDS if left is None else left)
         found: list[tuple[int, str, Hit]] = []
-        for path in list_notes(self._vault).notes:
+        for path in filter(is_text, list_notes(self._vault).notes):
             if time.monotonic() > deadline:
                 break
             with suppress(OSError):
@@ -637,5 +638,5 @@ def _repeats(hit: Hit, earlier: Sequence[Hit]) -> bool:
 
 def _count_words(text: str, query: QueryAnalysis) -> int:
     """Count the question's words that occur in the text, also within other words."""
-    lowered = text.lower()
+    lowered = normal_form(text).lower()
     return sum(word in lowered for word in query.words)
