@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -65,22 +64,16 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return _mark(chosen, slug, marks_file, useful=bool(args.useful), as_json=args.json)
     marks = marks_of(read_marks(marks_file))
     if args.json:
-        print_json(
-            [{**one, "given_before": _given_before(one, receipts), "marks": _marks(one, marks)} for one in chosen]
-        )
+        print_json([{**one, "given_before": count_given_before(one), "marks": _marks(one, marks)} for one in chosen])
         return 0
     if not chosen:
         print("nothing was recalled yet")
     for number, one in enumerate(chosen):
         if number:
             print()
-        for line in lines_of(one, _marks(one, marks), _given_before(one, receipts)):
+        for line in lines_of(one, _marks(one, marks), count_given_before(one)):
             print(in_line(line))
     return 0
-
-
-def _given_before(one: Mapping[str, Any], receipts: Sequence[Mapping[str, Any]]) -> int:
-    return count_given_before(one, takewhile(lambda other: other is not one, receipts))
 
 
 def _mark(chosen: Sequence[Mapping[str, Any]], slug: str, file: Path, *, useful: bool, as_json: bool) -> int:

@@ -20,7 +20,7 @@ from ..runtime.snapshot import (
     session_folders,
     write_snapshot,
 )
-from ..vault.marker import Marker, create_marker, forget_end, note_end, remove_temporaries, touch_marker
+from ..vault.marker import Marker, create_marker, forget_end, note_end, touch_marker
 from . import claude
 from .payload import HookCall, parse_object, read_stdin
 
@@ -40,12 +40,10 @@ ACTIONS = ("PreToolUse", "PostToolUseFailure")
 ACTION_END_SECONDS = 2.0
 """Hard end of these events: a guard that answers late is better than none."""
 BUDGET_OTHERS_SECONDS = 0.1
-"""Time for any other event on a machine that is not overloaded; every wait in here is bounded accordingly."""
-RECORDING_SECONDS = 0.5
-"""After this an event that only records is written without waiting for the disk or a lock."""
+"""Time for any other event on a machine that is not overloaded."""
 RECORDING_END_SECONDS = 4.5
-"""Hard end of such an event, just within what hosts allow. On an overloaded machine a late record is better than none:
-only a backfill finds a session of which nothing was recorded."""
+"""Hard end of an event that only records, just within what hosts allow. On an overloaded machine a late record is
+better than none: only a backfill finds a session of which nothing was recorded."""
 MARGIN_SECONDS = 0.04
 """Time that starting and ending a process takes in addition to what can be measured here."""
 SWITCH_SECONDS = 0.0005
@@ -87,9 +85,7 @@ class Hook:
         self.answering = allocate_lock()
         """Acquired by the thread that answers the host and never released, so that there is one answer."""
         self.budget = BUDGET_OTHERS_SECONDS
-        self.deadline = self.started + RECORDING_SECONDS
-        self.raw: bytes | None = None
-        """What the host sent, once all of it has been read."""
+        self.deadline = self.started + RECORDING_END_SECONDS
         self.call: HookCall | None = None
         self.settings: Mapping[str, str] = {}
         self.ending = RLock()
@@ -157,13 +153,11 @@ def run(hook: Hook) -> str:
     named = options.get("event", "")
     event = adapter.EVENTS.get(named, named)
     hook.budget = BUDGET_SECONDS.get(event, BUDGET_OTHERS_SECONDS)
-    usual_seconds = ACTION_END_SECONDS if event in ACTIONS else RECORDING_SECONDS
+    usual_seconds = ACTION_END_SECONDS if event in ACTIONS else RECORDING_END_SECONDS
     hook.deadline = hook.started + BUDGET_SECONDS.get(event, usual_seconds)
-    if "--budget-ms" in options:  # Shortens what the hook gives itself; the hard end stays where it is.
-        hook.budget = min(hook.budget, int(options["--budget-ms"]) / 1000)
     sys.setswitchinterval(SWITCH_SECONDS)
-    start_new_thread(_watch, (hook, event not in BUDGET_SECONDS and event not in ACTIONS))
-    raw = hook.raw = read_stdin()  # Also when switched off: a host that finds its pipe closed may call that a failure.
+    start_new_thread(_watch, (hook,))
+    raw = read_stdin()  # Also when switched off: a host that finds its pipe closed may call that a failure.
     if is_switched_off(env):
         return ""
     payload = parse_object(raw)
@@ -192,11 +186,10 @@ def run(hook: Hook) -> str:
     if call.host in LATE_OPENED and event == "UserPromptSubmit" and not _is_opened(call, settings):
         call.event = "SessionStart"
     if call.event == "SessionStart":
-        core_words = int(options.get("--core-words", "-1"))
         if named == "SessionStart":
-            return _session_start(hook, call, settings, raw, core_words)
+            return _session_start(hook, call, settings, raw)
         hook.is_output_partial = is_prompt  # This host's first prompt is its start of the session, too.
-        result = _session_start(hook, call, settings, raw, core_words)
+        result = _session_start(hook, call, settings, raw)
         if not is_prompt:
             return result
         hook.is_output_partial = False
@@ -205,11 +198,7 @@ def run(hook: Hook) -> str:
     if call.event == "UserPromptSubmit":
         return _prompt(hook, call, settings, raw)
     if call.event in RECORDED:
-        at_once = time.monotonic() > hook.deadline
-        if at_once:
-            hook.ending.acquire()  # The watchdog may be recording it already, and end the process.
-            start_new_thread(_exit_after, (hook.started + RECORDING_END_SECONDS - time.monotonic(),))
-        return _record(hook, call, settings, at_once=at_once)
+        return _record(hook, call, settings)
     return ""
 
 
@@ -297,7 +286,7 @@ def _settings(hook: Hook, env: Mapping[str, str]) -> Mapping[str, str]:
     return values
 
 
-def _session_start(hook: Hook, call: HookCall, settings: Mapping[str, str], raw: bytes, core_words: int) -> str:
+def _session_start(hook: Hook, call: HookCall, settings: Mapping[str, str], raw: bytes) -> str:
     from ..vault.project import project_of
     from .once import claim_event, delete_old_claims
     from .session_start import build_opening
@@ -321,14 +310,12 @@ def _session_start(hook: Hook, call: HookCall, settings: Mapping[str, str], raw:
         _start_missing(hook, call, settings, service=False)
         delete_old_claims(run_folder)
         return refused or "ok"
-    if core_words < 0:
-        core_words = int(settings["core_words"])
     reading_until = hook.started + hook.budget * (0.35 if hook.is_output_partial else 0.7)
     opening = build_opening(
         settings,
         call.session,
         project_of(call.cwd),
-        core_words,
+        int(settings["core_words"]),
         reading_until,
         publish=hook.set_output,
         host_loads_notes=lambda folder: (
@@ -377,8 +364,7 @@ def _prompt(hook: Hook, call: HookCall, settings: Mapping[str, str], raw: bytes)
         return refused or "ok"
     from .recall import answer_prompt
 
-    # A smaller budget on the command line shortens every wait by moving the start back.
-    answer = answer_prompt(question, call, settings, hook.started - max(BUDGET_SECONDS[call.event] - hook.budget, 0.0))
+    answer = answer_prompt(question, call, settings, hook.started)
     _add_output(hook, f"{answer.block.rstrip()}\n" if answer.paths else "")
     hook.paths += answer.paths  # Only once they are printed: what the watchdog cuts off does not count as injected.
     if answer.note:
@@ -402,40 +388,30 @@ def _prompt(hook: Hook, call: HookCall, settings: Mapping[str, str], raw: bytes)
     return refused or "ok"
 
 
-def _record(hook: Hook, call: HookCall, settings: Mapping[str, str], *, at_once: bool) -> str:
-    """Handle an event that only records: touch the marker, enqueue a reflection.
-
-    `at_once`: do not sync, and write to the spool, which no lock can delay.
-    """
-    from .enqueue import enqueue_reflection, spool_reflection, wake_worker
+def _record(hook: Hook, call: HookCall, settings: Mapping[str, str]) -> str:
+    """Handle an event that only records: touch the marker, enqueue a reflection."""
+    from .enqueue import spool_reflection, wake_worker
 
     if not call.session:
         report("memoryvault: no session_id on stdin")
         return "no session"
     delay = float(settings["quiet_seconds"]) if call.event == "Stop" else None
     try:
-        refused = _touch_session(hook, call, settings, synced=not at_once)
+        refused = _touch_session(hook, call, settings)
     except OSError as error:
         refused = _report_unwritable(hook, error)
     if refused.startswith("transcript"):
         return refused
     if call.event == "SessionEnd" and not refused:
         note_end(settings["markers"], call.session)
-    why = ""
-    if at_once:
-        spool_reflection(settings["spool"], call.session, delay)
-    else:
-        why = enqueue_reflection(settings["queue_db"], settings["spool"], call.session, delay)
-    hook.fields["enqueued"] = "spool" if at_once or why else "queue"
-    if why:
-        hook.fields["why"] = why
-        report(f"memoryvault: the queue cannot be reached, kept in the spool: {why}")
+    spool_reflection(settings["spool"], call.session, delay)
+    hook.fields["enqueued"] = True
     if delay is None and not wake_worker(settings["wake_socket"]):
         _start_missing(hook, call, settings, service=False)
     return refused or "ok"
 
 
-def _touch_session(hook: Hook, call: HookCall, settings: Mapping[str, str], *, synced: bool = True) -> str:
+def _touch_session(hook: Hook, call: HookCall, settings: Mapping[str, str]) -> str:
     """Create or touch the session's marker; return '' or why that was refused. Raises OSError."""
     if not call.session:
         return "no session"
@@ -458,12 +434,12 @@ def _touch_session(hook: Hook, call: HookCall, settings: Mapping[str, str], *, s
         host=call.host,
     )
     try:
-        create_marker(markers, marker, synced=synced)
+        create_marker(markers, marker)
     except FileNotFoundError:  # The first hook ever for this vault.
         from ..runtime.layout import StatePaths
 
         StatePaths(settings["state"]).ensure()
-        create_marker(markers, marker, synced=synced)
+        create_marker(markers, marker)
     return ""
 
 
@@ -541,7 +517,7 @@ def _write_stdout(hook: Hook, text: str) -> None:
 
 
 def _options(argv: list[str]) -> dict[str, str]:
-    """Parse `<event> [--host NAME] [--budget-ms N] [--core-words N]`; the event is under `event`."""
+    """Parse `<event> [--host NAME]`; the event is under `event`."""
     options: dict[str, str] = {}
     words = iter(argv)
     for word in words:
@@ -562,42 +538,16 @@ def _open_standard_streams() -> None:
             os.open(os.devnull, os.O_RDWR)
 
 
-def _watch(hook: Hook, records: bool) -> None:
+def _watch(hook: Hook) -> None:
     """End the process at its deadline, wherever the main thread hangs. Runs in a separate thread."""
     time.sleep(max(hook.deadline - MARGIN_SECONDS - time.monotonic(), 0.0))
-    end = hook.started + RECORDING_END_SECONDS if records else time.monotonic() + OVERRUN_SECONDS
-    while records and time.monotonic() < end and not _is_readable(hook):
-        time.sleep(OVERRUN_SECONDS)  # On a starved machine, or while the settings are compiled.
     if not hook.ending.acquire(blocking=False):
         return  # The main thread is just ending it.
     # The disk may be what hangs, so another thread ends the process. This thread answers itself, since on a busy
     # machine each change of threads waits for a core.
-    start_new_thread(_exit_after, (max(end - time.monotonic(), OVERRUN_SECONDS),))
+    start_new_thread(_exit_after, (OVERRUN_SECONDS,))
     _finish_at_deadline(hook)
     os._exit(0)
-
-
-def _is_readable(hook: Hook) -> bool:
-    """Whether the payload and the settings are there, as a record needs them. Reads them if the main thread got no core
-    to."""
-    if hook.raw is None:
-        return False
-    if hook.call is None:
-        hook.call = hook.adapter.read_call(_options(hook.argv).get("event", ""), parse_object(hook.raw) or {})
-    _read_settings_at_deadline(hook)
-    return bool(hook.settings)
-
-
-def _read_settings_at_deadline(hook: Hook) -> None:
-    """Read the settings in a process that started so late that its deadline comes before it has read them."""
-    settings = hook.settings or read_snapshot(os.environ)
-    if hook.settings or settings is None or settings["enabled"] != "1" or not settings["state"]:
-        return
-    if is_switched_off(os.environ) or os.path.exists(f"{settings['markers']}/STOP"):
-        return
-    hook.settings = settings
-    if hook.call is None:
-        hook.call = hook.adapter.read_call(_options(hook.argv).get("event", ""), {})
 
 
 def _exit_after(seconds: float) -> NoReturn:
@@ -606,16 +556,8 @@ def _exit_after(seconds: float) -> NoReturn:
 
 
 def _finish_at_deadline(hook: Hook) -> None:
-    """Record the event, print the output so far, then report and log that the time is over."""
-    _read_settings_at_deadline(hook)
+    """Print the output so far, then report and log that the time is over."""
     call = hook.call
-    if call is not None and call.event in RECORDED and hook.settings and not _is_nothing(call):
-        try:
-            _record(hook, call, hook.settings, at_once=True)
-            if call.session:
-                remove_temporaries(hook.settings["markers"], call.session)
-        except OSError as error:
-            hook.fields["error"] = str(error)
     if call is not None:
         _write_answer(hook, call)
     _answer_empty(hook)

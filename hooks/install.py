@@ -1,7 +1,7 @@
 """Install hooks in the settings of a host, first of all Claude Code's settings.json, and uninstall them.
 
-Hooks of other tools and all other settings are kept. Before the first change a dated copy is made in the same folder;
-an uninstall that finds nothing else changed restores its bytes. Only the newest copy is used, older ones stay.
+Hooks of other tools and all other settings are kept. Before the first change a copy is made in the same folder; an
+uninstall that finds nothing else changed restores its bytes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import shlex
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -73,9 +72,7 @@ MANAGED_FILES = (
 """Settings of Claude Code by the administrator of the machine, on Linux and macOS. They override the user's."""
 NAME = "memoryvault"
 """Name of our own key, or our own file, for hosts that have such."""
-BACKUP_MARK = ".memoryvault-backup-"
-NO_FILE = ".none"
-"""Suffix of an empty file made instead of the copy if there was no file to copy, but older copies."""
+BACKUP_SUFFIX = ".memoryvault-backup"
 IF_THERE = "[ ! -x {file} ] || {command} || :"
 """Before a command of ours, for a host that refuses the prompt where the command's file is gone."""
 PLUGIN_NAMES = ("memoryvault", "memory")
@@ -206,12 +203,12 @@ def settings_file_of(settings: Settings) -> Path:
     return file_of(CLAUDE_WIRING, settings)
 
 
-def install(settings: Settings, *, now: datetime | None = None) -> InstallOutcome:
+def install(settings: Settings) -> InstallOutcome:
     """Add our hooks to settings.json; a second call changes nothing.
 
     Raises SettingsError when the file is no JSON object or cannot be written; it is then as it was.
     """
-    return install_entries(CLAUDE_WIRING, settings, _warnings(read_settings(settings_file_of(settings))), now)
+    return install_entries(CLAUDE_WIRING, settings, _warnings(read_settings(settings_file_of(settings))))
 
 
 def install_actions(settings: Settings) -> InstallOutcome:
@@ -221,13 +218,13 @@ def install_actions(settings: Settings) -> InstallOutcome:
 
 
 def install_entries(
-    wiring: HostWiring, settings: Settings, warnings: Sequence[str] = (), now: datetime | None = None, **added: Any
+    wiring: HostWiring, settings: Settings, warnings: Sequence[str] = (), **added: Any
 ) -> InstallOutcome:
     """Add our entries to the host's file. `added`: options for `add_entries`. Raises as `install` does."""
     path, launcher = file_of(wiring, settings), launcher_in(settings.state_root)
     write_launcher(launcher)
     add = partial(add_entries, wiring, launcher=launcher, **added)
-    changed, backup = add_to_file(path, add, partial(remove_entries, wiring), now=now)
+    changed, backup = add_to_file(path, add, partial(remove_entries, wiring))
     return InstallOutcome(path, changed, backup, tuple(warnings))
 
 
@@ -269,9 +266,7 @@ def remember_asked(settings: Settings) -> None:
     Path(settings.state.root, ACTIONS_ASKED).touch(mode=FILE_MODE)
 
 
-def add_to_file(
-    path: Path, add: Callable[[Json], Json], remove: Callable[[Json], Json], *, now: datetime | None = None
-) -> tuple[bool, Path | None]:
+def add_to_file(path: Path, add: Callable[[Json], Json], remove: Callable[[Json], Json]) -> tuple[bool, Path | None]:
     """Change a host's file by `add`, which `remove` undoes; return whether it changed, and the path of the copy made.
 
     Raises SettingsError when the file is no JSON object, HostFileUnwritable; the file is then as it was.
@@ -283,10 +278,10 @@ def add_to_file(
         return False, None
     backup = None
     by_hand = lines_by_hand(add)
-    older = _copies(path)
+    was_copied = _copy_of(path).exists()
     if remove(document) == document:
         try:
-            backup = _copy(path, before, now or datetime.now(UTC))
+            backup = _copy(path, before)
         except OSError as error:
             raise HostFileUnwritable(
                 f"no copy of {path} can be made beside it, and without one it is not changed: {error.strerror}", by_hand
@@ -294,9 +289,8 @@ def add_to_file(
     try:
         _replace(path, before, _dump(updated, before))
     except (OSError, SettingsError) as error:
-        for copy in _copies(path):
-            if copy not in older:  # It is the copy of a change that was not made.
-                copy.unlink()
+        if backup is not None and not was_copied:  # It is the copy of a change that was not made.
+            backup.unlink()
         if isinstance(error, SettingsError):
             raise
         raise HostFileUnwritable(f"{path} cannot be written: {error.strerror}", by_hand) from error
@@ -338,8 +332,8 @@ def remove_from_file(path: Path, add: Callable[[Json], Json], remove: Callable[[
     cleaned = remove(document)
     if before is None or cleaned == document:
         return UninstallOutcome(path, False, False)
-    newest = next(reversed(_copies(path)), None)
-    original = newest.read_bytes() if newest is not None and not newest.name.endswith(NO_FILE) else None
+    copy = _copy_of(path)
+    original = copy.read_bytes() if copy.exists() else None
     if original is None:
         restored = not cleaned  # There was no such file before us, and nobody has put anything else into it.
     else:
@@ -348,24 +342,20 @@ def remove_from_file(path: Path, add: Callable[[Json], Json], remove: Callable[[
         path.unlink()
     else:
         _replace_or_refuse(path, before, original if restored and original is not None else _dump(cleaned, before))
-    if newest is not None and (restored or original is None):
-        newest.unlink()
+    if restored:
+        copy.unlink(missing_ok=True)
     return UninstallOutcome(path, True, restored)
 
 
-def _copies(path: Path) -> list[Path]:
-    """Paths of the copies of a host's file, oldest first."""
-    return sorted(path.parent.glob(f"{path.name}{BACKUP_MARK}*"))
+def _copy_of(path: Path) -> Path:
+    return path.with_name(path.name + BACKUP_SUFFIX)
 
 
-def _copy(path: Path, before: bytes | None, now: datetime) -> Path | None:
-    """Copy the file before it is changed; None if there is none."""
-    older, name = _copies(path), f"{path.name}{BACKUP_MARK}{now:%Y%m%d-%H%M%S}"
-    number = sum(copy.name.startswith(name) for copy in older)
-    copy = path.with_name(f"{name}-{number + 1}" if number else name)
+def _copy(path: Path, before: bytes | None) -> Path | None:
+    """Copy the file before it is changed; None if there is none. A copy of an earlier install gives way."""
+    copy = _copy_of(path)
     if before is None:
-        if older:  # Else the newest of them would be taken for the copy of this install.
-            replace_file(copy.with_name(copy.name + NO_FILE), b"")
+        copy.unlink(missing_ok=True)
         return None
     replace_file(copy, before)
     return copy

@@ -71,13 +71,13 @@ READING_SHARE = 0.5
 class FallbackQuery:
     """What to search for, and where."""
 
-    __slots__ = ("deadline", "eagerness", "exclude", "is_gated", "k", "project", "search_always_load", "text", "vault")
+    __slots__ = ("deadline", "eagerness", "exclude", "k", "project", "search_always_load", "text", "vault")
 
-    def __init__(self, text: str, vault: str, project: str | None, k: int, exclude: set[str], deadline: float) -> None:
+    def __init__(self, text: str, vault: str, project: str, k: int, exclude: set[str], deadline: float) -> None:
         self.text = text
         self.vault = vault
         self.project = project
-        """Entries of this project and of none are searched; None: of all projects, where the files are searched."""
+        """Entries of this project and of none are searched."""
         self.k = k
         self.exclude = exclude
         """Vault-relative paths of entries that the session has already."""
@@ -87,8 +87,6 @@ class FallbackQuery:
         """Whether to search `_always-load` too: only where it is recorded which of its entries the session has."""
         self.eagerness = "balanced"
         """A position of the setting `recall.eagerness`."""
-        self.is_gated = True
-        """Whether only entries that pass the gate are wanted, as for a prompt."""
 
 
 class FallbackHits:
@@ -154,7 +152,7 @@ def _search(query: FallbackQuery, words: list[str], connection: Any, degraded: s
     # As the service has it: a single word gets the note that no other shares it with, and brings no other.
     is_one_run = len(split_words(normal_form(query.text))) == 1
     is_lone_word = is_one_run and len(words) == 1 and query.text.strip()[1:] == query.text.strip()[1:].lower()
-    if query.is_gated and is_lone_word and len(best) > 1:
+    if is_lone_word and len(best) > 1:
         return FallbackHits([], degraded, True, len(best))
     for path, project, session, chunk, passage in best:
         if time.monotonic() > query.deadline:
@@ -171,7 +169,7 @@ def _search(query: FallbackQuery, words: list[str], connection: Any, degraded: s
             sure += PROJECT_PRIOR
         is_poor_skill = is_skill and pair["coverage"] < MIN_SKILL_COVERAGE
         is_answer = is_one_run and len(best) == 1 and not is_skill and bool(pair["complete"])
-        if query.is_gated and not is_answer and (sure < threshold(BY_WORDS, query.eagerness) or is_poor_skill):
+        if not is_answer and (sure < threshold(BY_WORDS, query.eagerness) or is_poor_skill):
             continue
         hit.session = session or ""
         if len(hit.body) > EXCERPT_CHARACTERS:
@@ -179,7 +177,7 @@ def _search(query: FallbackQuery, words: list[str], connection: Any, degraded: s
         hits.append((sure, hit))
     hits.sort(key=lambda pair: -pair[0])
     found = [hit for _, hit in hits]
-    return FallbackHits((_one_skill(found) if query.is_gated else found)[: query.k], degraded, True, len(best))
+    return FallbackHits(_one_skill(found)[: query.k], degraded, True, len(best))
 
 
 def _stems(connection: Any, texts: list[str]) -> list[set[str]]:
@@ -235,7 +233,7 @@ def _read_current(query: FallbackQuery, path: str) -> EntryFile | None:
     hit = read_entry_file(query.vault, path)
     if hit is None or not hit.is_in_use or hit.kind in ON_DEMAND_KINDS:
         return None
-    return hit if query.project is None or hit.project in ("", query.project) else None
+    return hit if hit.project in ("", query.project) else None
 
 
 def _excerpt(body: str, chunk: str) -> str:
@@ -260,10 +258,7 @@ def _index_files(query: FallbackQuery) -> Any:
         hit = _read_current(query, path)
         if hit is not None:
             entries.append((len(entries) + 1, hit))
-    meta = [
-        (number, hit.path, "" if query.project is None else hit.project, hit.kind, "active", "", "")
-        for number, hit in entries
-    ]
+    meta = [(number, hit.path, hit.project, hit.kind, "active", "", "") for number, hit in entries]
     connection.execute("BEGIN")
     connection.executemany("INSERT INTO entry_meta VALUES (?, ?, ?, ?, ?, ?, ?)", meta)
     connection.executemany("INSERT INTO chunk VALUES (?, ?, '')", [(number, number) for number, _ in entries])

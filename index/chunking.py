@@ -65,8 +65,8 @@ def _words(text: str) -> set[str]:
 
 
 def _in_normal_form(text: str) -> str:
-    """But for "…", which NFKC makes three dots: it stands in many notes, whose vectors would all be computed anew for a
-    sign that says nothing."""
+    """Return the text in NFKC, except for "…", which would become three dots: many notes have it, and
+    their vectors would all be computed again."""
     return "…".join(map(normal_form, text.split("…")))
 
 

@@ -73,7 +73,8 @@ than a tenth of a second, and their activations are small (a batch of 32 long te
 
 @dataclass(frozen=True)
 class PackedTexts:
-    """Texts as the index stores them: float32[n, dimension] of unit length, and packed word vectors (words.py)."""
+    """Texts as the index stores them: float32[n, dimension] of unit length, and packed word vectors
+    (late_interaction.py)."""
 
     vectors: Vectors
     words: tuple[bytes, ...]

@@ -18,10 +18,10 @@ from pathlib import Path
 
 import apsw
 
-from ..hooks.search import FallbackQuery, search
 from ..runtime.days import local_today
 from ..runtime.errors import IndexUnavailable, ModelUnavailable
-from ..runtime.paths import read_regular
+from ..runtime.normal_form import normal_form
+from ..runtime.paths import is_text, read_regular
 from ..vault.active import EXPLICIT_KINDS
 from ..vault.entry import SKILL_KIND, Entry, parse_entry
 from ..vault.gate import EAGERNESS, note_features, surely
@@ -43,7 +43,7 @@ from .search_reader import ReaderPool, SearchReader
 from .store import row_of
 
 # The codes of `degraded`.
-NO_INDEX = "no-index"  # the files were searched instead
+NO_INDEX = "no-index"  # a question was answered by reading the files
 NO_MODEL = "no-model"
 MODEL_LOADING = "model-loading"
 NO_EXTENSION = "no-extension"  # sqlite-vec cannot be loaded
@@ -286,9 +286,10 @@ class RecallEngine:
                     hits = self._search_index(reader, state)
             except IndexUnavailable:
                 state.mark_degraded(NO_INDEX)
-                with state.stage("scan"):
-                    hits = self._search_files(state)
-                state.by_words = frozenset(hit.path for hit in hits)
+                if not query.is_prompt:  # For a prompt the hook itself searches the files, and asks the gate.
+                    with state.stage("scan"):
+                        hits = self._read_notes(state)
+                    state.by_words = frozenset(hit.path for hit in hits)
         state.timings["total"] = round((time.perf_counter() - started) * 1000, 3)
         dense = [hit.dense for hit in hits] + [rejected.dense for rejected in state.rejections]
         by_meaning = any(similarity is not None for similarity in dense)
@@ -513,7 +514,7 @@ class RecallEngine:
         If none passes: a question of one word gets the entries that have the word, a prompt of one word gets an entry
         only if no other has it.
         """
-        # Who asks the vault itself can tell what is of use.
+        # A person who asks the vault can judge the answers.
         passed = needed(gated, self._eagerness, 0.0 if state.query.is_prompt else QUESTION_LENIENCE)
         have_the_word = [scored for scored in gated if scored.keyword is not None and len(state.analysis.terms) == 1]
         if not state.query.is_prompt:
@@ -589,36 +590,15 @@ class RecallEngine:
 
     # From the files
 
-    def _search_files(self, state: _RecallState) -> list[Hit]:
-        """Search the notes' files by words: those of entries in use as a hook without the service does."""
+    def _read_notes(self, state: _RecallState) -> list[Hit]:
+        """Read the files of all notes that the scope admits, and rank them by how many of the words they have."""
         if not self._vault.is_dir():
             state.mark_degraded(VAULT_MISSING)
             return []
-        query, left = state.query, state.seconds_left()
+        left = state.seconds_left()
         deadline = time.monotonic() + (FILES_SECONDS if left is None else left)
-        if state.scope.filter is not None or state.scope.include or state.scope.statuses != {"active"}:
-            return self._read_notes(state, deadline)
-        project = None if state.scope.any_project else query.project or ""
-        asked = FallbackQuery(
-            state.analysis.text, str(self._vault), project, query.k, set(query.exclude_paths), deadline
-        )
-        asked.eagerness = self._eagerness
-        asked.search_always_load = not query.exclude_always_load
-        asked.is_gated = query.is_prompt and query.apply_threshold
-        hits = []
-        for found in search(asked, "").hits:
-            with suppress(OSError):
-                entry = parse_entry(found.path, read_regular(self._vault / found.path, MAX_FILE_BYTES)[0])
-                if state.scope.admits(row_of(entry)):
-                    best = max(chunk_entry(entry), key=lambda c: (_count_words(c.body, state.analysis), -c.ordinal))
-                    session = entry.sources[0].session if entry.sources else None
-                    hits.append(_make_hit(entry, session, StoredChunk(best.ordinal, best.body), None))
-        return hits
-
-    def _read_notes(self, state: _RecallState, deadline: float) -> list[Hit]:
-        """Read the files of all notes that the scope admits, and rank them by how many of the words they have."""
         found: list[tuple[int, str, Hit]] = []
-        for path in list_notes(self._vault).notes:
+        for path in filter(is_text, list_notes(self._vault).notes):
             if time.monotonic() > deadline:
                 break
             with suppress(OSError):
@@ -626,7 +606,8 @@ class RecallEngine:
                 words = _count_words(f"{entry.title}\n{entry.body}", state.analysis)
                 if state.scope.admits(row_of(entry)) and (words or not state.analysis.words):
                     best = max(chunk_entry(entry), key=lambda c: (_count_words(c.body, state.analysis), -c.ordinal))
-                    hit = _make_hit(entry, None, StoredChunk(best.ordinal, best.body), None)
+                    session = entry.sources[0].session if entry.sources else None
+                    hit = _make_hit(entry, session, StoredChunk(best.ordinal, best.body), None)
                     found.append((-words, path, hit))
         return [hit for *_, hit in sorted(found, key=lambda each: each[:2])[: state.query.k]]
 
@@ -658,5 +639,5 @@ def _repeats(hit: Hit, earlier: Sequence[Hit]) -> bool:
 
 def _count_words(text: str, query: QueryAnalysis) -> int:
     """Count the question's words that occur in the text, also in another form or within other words."""
-    lowered = text.lower()
+    lowered = normal_form(text).lower()
     return sum(term.word in lowered or term.stem in lowered for term in query.terms)

@@ -34,8 +34,8 @@ FOREIGN_SIMILARITY = 0.22
 """Product with the mean vector of a language from which a question is taken to be in it: hardly any English one reaches
 it, hardly any other stays below (docs/adr/0030)."""
 LEAST_LENGTH = 0.1
-"""Of a question that is hardly anything but its language the rest would be noise. The prompts of `bench languages` keep
-.42 and more."""
+"""Least length of a question's vector without the directions of the languages: what is left of a shorter one is noise.
+The prompts of `bench languages` keep .42 and more."""
 
 
 @dataclass(frozen=True)

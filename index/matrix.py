@@ -5,7 +5,7 @@ long again to make. Held as float32 blocks the same comparison is one product of
 all of them and only the nearest tested against the scope: see docs/adr/0013. The index is the source: the blocks are
 filled from it, vectors that are added later are added here, and once vectors were dropped the blocks are filled again.
 
-numpy is imported where it is used, as in words.py.
+numpy is imported where it is used, as in late_interaction.py.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rank fusion of the keyword and the dense retriever. Pure. Which entries a prompt gets decides the gate (gating.py).
+"""Rank fusion of the keyword and the dense retriever. Pure. The gate (gating.py) decides which entries a prompt gets.
 
 Each retriever's evidence for a chunk is weighted by how much it says about this question:
 

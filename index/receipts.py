@@ -120,23 +120,10 @@ def describe_told(one: Mapping[str, Any]) -> str:
     return ""
 
 
-def count_given_before(one: Mapping[str, Any], earlier: Iterable[Mapping[str, Any]]) -> int:
-    """Count the entries that this recall left out because the session already has them.
-
-    `earlier`: the receipts before it, in any order. They give the count if the receipt has none, like those of a hook
-    without the service: all that the session was given, as if it had forgotten nothing since.
-    """
-    if one.get("channel"):
-        return 0
+def count_given_before(one: Mapping[str, Any]) -> int:
+    """Return how many entries this recall left out because the session already has them; 0 where it does not say."""
     said = one.get("given_before")
-    if isinstance(said, int) and not isinstance(said, bool):
-        return said
-    if not one.get("session"):
-        return 0
-    given = {
-        path for other in earlier if other.get("session") == one["session"] for path in other.get("injected") or ()
-    }
-    return len(given - {entry.get("path") for entry in (*(one.get("hits") or ()), *(one.get("refused") or ()))})
+    return said if isinstance(said, int) and not isinstance(said, bool) else 0
 
 
 def describe_nothing_shown(floor: float | None, given_before: int) -> str:

@@ -4,7 +4,7 @@ Nothing here is truth. `entry_meta` has one row per file, `chunk` one per piece 
 the words of the piece. `passage` has one row per distinct text that is embedded, by its hash, so
 that no text is embedded twice; one `vec0` table per model holds the vectors (`chunk_vec_<model id>`,
 rowid = passage.id), so that two models are never mixed. `embedding` says which are there and keeps
-the vectors of the passage's words (words.py).
+the vectors of the passage's words (late_interaction.py).
 Hooks read `entry_meta`, `chunk` and `chunk_fts` with the standard library's sqlite3, which may
 be as old as 3.40: nothing newer than that is used in them.
 """

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from ..runtime.errors import MemoryVaultError, ModelUnavailable, UsageError
+from ..runtime.errors import IndexUnavailable, MemoryVaultError, ModelUnavailable, UsageError
 from ..runtime.killpoint import kill_point
 from ..runtime.layout import INDEX_WANTED, StatePaths, leave_socket_folder
 from ..runtime.paths import ensure_state
@@ -405,6 +405,8 @@ class RecallService:
         if not {NO_INDEX, VECTORS_DAMAGED}.isdisjoint(result.degraded):
             with contextlib.suppress(OSError):
                 Path(self._config.state.run, INDEX_WANTED).touch(mode=0o600)
+        if query.is_prompt and NO_INDEX in result.degraded:
+            raise IndexUnavailable("there is no index that can be used: the hook searches the files itself")
         tokens = None
         if message.get("render"):
             count = self._runner.count_tokens

@@ -1,14 +1,7 @@
 """The errors that a user can do something about, in one tree.
 
 `str(error)` is one clear line which says what is wrong and what to do. The command prints that line on stderr and exits
-with `exit_code`; anything outside this tree is a bug and keeps its traceback.
-
-MemoryVaultError 1 ├── UsageError 2 the command line is wrong ├── SettingsError 1 config.toml or a variable holds a bad
-value ├── VaultUnavailable 1 vault missing, read-only, full, or locked for too long ├── EntryExists 1 ├── EntryNotFound
-1 ├── EntryInvalid 1 a kind, slug, tag, group or file that cannot be an entry ├── EditConflict 1 the file changed since
-it was read ├── PathRefused 1 the path leaves the vault ├── BoundaryRefused 1 a write outside the vault was not approved
-├── OutsideUnavailable 1 a file outside the vault (Ideas.md) cannot be read or written ├── IndexUnavailable 1 ├──
-QueueUnavailable 1 ├── ModelUnavailable 1 └── SchemaTooNew 1 a database written by a newer version
+with `exit_code`; anything outside this tree is a bug and keeps its traceback. Errors of one module are defined there.
 """
 
 from __future__ import annotations

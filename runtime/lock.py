@@ -105,7 +105,7 @@ def _open_lock_file(name: str) -> int:
 
 
 def _open_folder(name: str) -> int:
-    with suppress(OSError):  # What is to be done in it says what is wrong with it.
+    with suppress(OSError):  # The caller's next step reports what is wrong with the folder.
         return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     return -1
 

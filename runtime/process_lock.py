@@ -1,7 +1,7 @@
 """A lock file that one process holds while it lives: the worker, and the recall service.
 
 The kernel drops the lock with the process, however that dies. A holder that is stopped (SIGSTOP, a debugger, a dead
-disk) keeps it; who knows that it does not live puts a new file in its place.
+disk) keeps it; a process that knows it to be dead replaces the file.
 """
 
 from __future__ import annotations

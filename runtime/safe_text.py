@@ -1,8 +1,8 @@
 """Make others' text safe for a prompt: nothing in it can close its block. Light module.
 
-Whoever reads a prompt must see what a person sees in the note, and be able to tell where the note ends. So the text
-loses what no person sees (control, direction and tag characters, zero-width ones) and the signs that open or close
-something: a tag, fenced code, a heading. In a block each of its lines is indented; only our own begin at the margin.
+The model must see what a person sees in the note, and where the note ends. So the text loses what no person sees
+(control, direction and tag characters, zero-width ones) and the signs that open or close something: a tag, fenced code,
+a heading. In a block each of its lines is indented; only our own begin at the margin.
 """
 
 from __future__ import annotations

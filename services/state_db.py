@@ -30,40 +30,38 @@ log = logging.getLogger(__name__)
 VERSION = 1
 BUSY_SECONDS = 10.0
 
-_MIGRATIONS: tuple[tuple[str, ...], ...] = (
-    (
-        """
-        CREATE TABLE spending (
-            id       INTEGER PRIMARY KEY AUTOINCREMENT,
-            purpose  TEXT NOT NULL,     -- what the budget is for: 'mining', 'research', 'adaptation'
-            subject  TEXT NOT NULL,     -- session id, slug or pattern
-            unit     TEXT NOT NULL,     -- 'tokens', 'fetches', 'seconds'
-            reserved INTEGER NOT NULL,  -- written before it is spent
-            spent    INTEGER,           -- null until settled: a crash in between counts as all of it
-            day      TEXT NOT NULL,     -- local date, YYYY-MM-DD
-            at       REAL NOT NULL      -- unix seconds
-        )
-        """,
-        "CREATE INDEX spending_by_subject ON spending(purpose, unit, subject)",
-        "CREATE INDEX spending_by_day ON spending(purpose, unit, day)",
-        """
-        CREATE TABLE cursor (           -- how far a scan has come in one of its sources
-            scan       TEXT NOT NULL,   -- 'corpus', 'discovery', 'skills'
-            source     TEXT NOT NULL,
-            value      TEXT NOT NULL,   -- JSON, the scan's own
-            updated_at REAL NOT NULL,
-            PRIMARY KEY (scan, source)
-        )
-        """,
-    ),
+_TABLES = (
+    """
+    CREATE TABLE spending (
+        id       INTEGER PRIMARY KEY AUTOINCREMENT,
+        purpose  TEXT NOT NULL,     -- what the budget is for: 'mining', 'research', 'adaptation'
+        subject  TEXT NOT NULL,     -- session id, slug or pattern
+        unit     TEXT NOT NULL,     -- 'tokens', 'fetches', 'seconds'
+        reserved INTEGER NOT NULL,  -- written before it is spent
+        spent    INTEGER,           -- null until settled: a crash in between counts as all of it
+        day      TEXT NOT NULL,     -- local date, YYYY-MM-DD
+        at       REAL NOT NULL      -- unix seconds
+    )
+    """,
+    "CREATE INDEX spending_by_subject ON spending(purpose, unit, subject)",
+    "CREATE INDEX spending_by_day ON spending(purpose, unit, day)",
+    """
+    CREATE TABLE cursor (           -- how far a scan has come in one of its sources
+        scan       TEXT NOT NULL,   -- 'corpus', 'discovery', 'skills'
+        source     TEXT NOT NULL,
+        value      TEXT NOT NULL,   -- JSON, the scan's own
+        updated_at REAL NOT NULL,
+        PRIMARY KEY (scan, source)
+    )
+    """,
 )
 
-SHAPE = Shape(_MIGRATIONS, [("cursor", "value")])
+SHAPE = Shape(_TABLES, VERSION, [("cursor", "value")])
 
 
 @contextmanager
 def state_transaction(path: Path | str) -> Iterator[sqlite3.Connection]:
-    """Open one durable write transaction on state.db, created and migrated as needed.
+    """Open one durable write transaction on state.db, created as needed.
 
     Raises QueueUnavailable if it is locked for longer than BUSY_SECONDS or damaged, SchemaTooNew if a newer version has
     written it. Rolled back if the block raises. A damaged file is replaced by its daily copy for the next caller.
@@ -77,7 +75,7 @@ def state_transaction(path: Path | str) -> Iterator[sqlite3.Connection]:
             conn.execute("PRAGMA synchronous = full")
             conn.execute("BEGIN IMMEDIATE")
             try:
-                _migrate(conn, path)
+                _create_tables(conn, path)
                 yield conn
             except BaseException:
                 if conn.in_transaction:  # SQLite may have rolled back already, as on a full disk.
@@ -110,14 +108,15 @@ def _unavailable(path: Path, error: Exception) -> QueueUnavailable:
     return QueueUnavailable(f"{path} cannot be used ({error}); `memory doctor` says what to do")
 
 
-def _migrate(conn: sqlite3.Connection, path: Path) -> None:
+def _create_tables(conn: sqlite3.Connection, path: Path) -> None:
+    """Create the tables of a new file. Raises SchemaTooNew."""
     version = int(conn.execute("PRAGMA user_version").fetchone()[0])
     if version > VERSION:
         raise SchemaTooNew(f"{path} was written by a newer MemoryVault: update this one")
-    for number, statements in enumerate(_MIGRATIONS[version:], start=version + 1):
-        for statement in statements:
+    if version == 0:
+        for statement in _TABLES:
             conn.execute(statement)
-        conn.execute(f"PRAGMA user_version = {number:d}")
+        conn.execute(f"PRAGMA user_version = {VERSION:d}")
 
 
 def replace_texts(path: Path | str, clean: Callable[[str], str], *, apply: bool) -> list[str]:

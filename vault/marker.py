@@ -109,44 +109,27 @@ def marker_path(markers: str, session_id: str, state: str = START) -> str:
     return markers + "/" + _PREFIX + session_id + "." + state
 
 
-def _write_temporary(markers: str, marker: Marker, *, synced: bool = True) -> str:
+def _write_temporary(markers: str, marker: Marker) -> str:
     # Each thread's own: in the worker the sweep and a session's job may write the same marker.
-    temporary = markers + "/" + _temporary_start(marker.session_id) + str(get_ident()) + ".tmp"
+    temporary = markers + "/." + marker.session_id[:64] + "." + str(os.getpid()) + "-" + str(get_ident()) + ".tmp"
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, FILE_MODE)
     with open(descriptor, "wb") as file:
         file.write(marker.to_bytes())
         file.flush()
-        if synced:
-            os.fsync(file.fileno())
+        os.fsync(file.fileno())
     return temporary
 
 
-def _temporary_start(session_id: str) -> str:
-    return "." + session_id[:64] + "." + str(os.getpid()) + "-"
-
-
-def remove_temporaries(markers: str, session_id: str) -> None:
-    """Delete what the threads of this process have begun to write for the session, before it ends without them. Raises
-    OSError."""
-    start = _temporary_start(session_id)
-    for name in os.listdir(markers):
-        if name.startswith(start):
-            try:
-                os.unlink(markers + "/" + name)
-            except FileNotFoundError:
-                continue
-
-
-def create_marker(markers: str, marker: Marker, *, synced: bool = True) -> bool:
+def create_marker(markers: str, marker: Marker) -> bool:
     """Write the marker of a session without one; True if this call created it.
 
     An existing marker is never overwritten, and a reflected one is reopened with its offset. The file appears whole or
-    not at all; without `synced`, a power cut may lose it. Raises OSError, ValueError.
+    not at all. Raises OSError, ValueError.
     """
     path = marker_path(markers, marker.session_id)
     if os.path.exists(path) or resume_marker(markers, marker.session_id):
         return False
-    temporary = _write_temporary(markers, marker, synced=synced)
+    temporary = _write_temporary(markers, marker)
     try:
         os.link(temporary, path)
     except FileExistsError:

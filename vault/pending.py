@@ -22,7 +22,7 @@ PENDING_FOLDERS = {REVIEW: "proposals", INBOX: "inbox", INCUBATOR: "ideas", WATC
 IDEA_NOTE = "_index.md"
 INCUBATOR_FOLDER = f"{DEFAULT_GROUP}/{INCUBATOR}"
 IDEAS_LIST = f"{DEFAULT_GROUP}/{REVIEW}/ideas-nobody-came-back-to.md"
-"""Slug of the question about several ideas at once."""
+"""Path of the question about several ideas at once."""
 _STORABLE = {ord(character): "-" for character in '<>:"|?*\\'}
 _QUESTION_PREFIX = f"{DEFAULT_GROUP}/{REVIEW}/surface-"
 _MAX_SLUG_BYTES, _KEPT_CHARACTERS = 180, 40

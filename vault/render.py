@@ -55,9 +55,7 @@ def select_fitting(
 
 def _get(item: Any, name: str) -> Any:
     """Return a field of a mapping or of an object; None when it has none."""
-    if isinstance(item, dict):
-        return item.get(name)
-    return getattr(item, name, None)
+    return item.get(name) if isinstance(item, dict) else getattr(item, name, None)
 
 
 def _own_words(text: str) -> str:

@@ -1,8 +1,8 @@
 """Find what a person typed in a message, for hooks and for the readers of transcripts.
 
 A host writes under the user's name, too: reminders, notices of finished tasks, summaries, output of its commands. They
-are told by their form. An element with a compound name (`<task-notification id="1">…</task-notification>`) that stands
-on lines of its own, or a line in brackets at the beginning, is a program's. An element within a sentence is the
+are recognised by their form. An element with a compound name (`<task-notification id="1">…</task-notification>`) on
+lines of its own, or a line in brackets at the beginning, is a program's. An element within a sentence is the
 person's, who may well write about HTML; so is one in code. Hooks import this: no regular expressions here.
 """
 

@@ -29,7 +29,6 @@ from ...runtime.layout import StatePaths
 from ...runtime.settings import Settings, load_settings
 from ...tasks.jobs.wiring import build_worker  # noqa: F401 - loaded before the fork
 from ...tasks.queue.ledger import Ledger
-from ...tasks.queue.records import huey_message
 from ...tasks.queue.wakeup import wake_worker
 from ...tests.index.serve import main as serve_with_fake_model
 
@@ -142,16 +141,6 @@ class Bed:
             counts = Counter(job.state for job in ledger.list_jobs(most=1_000_000))
         self.tally.jobs += sum(counts.values())
         return Counter({str(state): count for state, count in counts.items()})
-
-    def double_messages(self) -> int:
-        """Add a second message for every waiting job; return their number."""
-        with self.ledger() as ledger, ledger.transaction() as conn:
-            rows = conn.execute("SELECT id FROM job WHERE state = 'queued' AND sent_at IS NOT NULL").fetchall()
-            for (job_id,) in rows:
-                conn.execute(
-                    "INSERT INTO task (queue, data, priority) VALUES ('memoryvault', ?, 0)", (huey_message(job_id),)
-                )
-            return len(rows)
 
     @contextlib.contextmanager
     def locked_queue(self) -> Iterator[None]:

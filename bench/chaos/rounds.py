@@ -19,8 +19,8 @@ MOST_POINT_SECONDS = 64.0
 
 WORKER_POINTS = (
     "before-claim", "after-claim", "mid-child", "before-effect", "vault-before-rename", "after-effect",
-    "before-commit", "before-completion", "reconciler", "schedule-tick", "spool-ingest", "migration", "queue-set-aside",
-    "index-reconcile", "index-rebuild",
+    "before-commit", "before-completion", "reconciler", "schedule-tick", "spool-ingest", "create-tables",
+    "queue-set-aside", "index-reconcile", "index-rebuild",
 )  # fmt: skip
 POINTS = (*WORKER_POINTS, "recall-drain")
 DEADLY = ("KILL", "KILL", "KILL", "TERM", "INT")
@@ -35,15 +35,13 @@ def make_work(bed: Bed, *, sessions: int = 1) -> None:
     # An enqueue that is refused was not accepted: nothing is owed for it.
     with suppress(QueueUnavailable):
         _enqueue_other_kinds(bed)
-        if bed.chance.random() < 0.3:
-            bed.double_messages()
 
 
 def _enqueue_other_kinds(bed: Bed) -> None:
     if not os.path.exists(bed.state.queue_db):
         return
     with bed.ledger() as ledger:
-        known = ledger.counts().keys()
+        known = {job.kind for job in ledger.list_jobs(most=1_000_000)}
         for kind in handlers(bed.settings):
             if not POLICIES[kind].required and (kind not in known or bed.chance.random() < 0.15):
                 ledger.enqueue(kind, {"full": True} if kind == "index.reconcile" else {}, unique_key=f"chaos:{kind}")
@@ -77,7 +75,7 @@ def _prepare(bed: Bed, point: str) -> None:
         case "spool-ingest" if os.path.exists(bed.state.queue_db):
             with bed.locked_queue():
                 make_work_by_hooks(bed)
-        case "migration":
+        case "create-tables":
             delete_queue(bed)
             make_work_by_hooks(bed)
         case "queue-set-aside":

@@ -62,8 +62,7 @@ def _one(context: ConsoleContext, request: Request, session: str, said: Notice |
     wanted = None if session == NO_SESSION else session
     rows = [one for one in receipts_of(context.settings.state) if (one["session"] or None) == wanted]
     listed = page_of(rows, page_number(request), RECALLS_ON_A_PAGE)
-    shown_from = (listed.number - 1) * RECALLS_ON_A_PAGE
-    given_before = [count_given_before(one, rows[at + 1 :]) for at, one in enumerate(listed.rows, shown_from)]
+    given_before = [count_given_before(one) for one in listed.rows]
     marks = marks_of(read_marks(_marks_file(context)))
     return context.page(
         request,

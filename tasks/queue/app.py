@@ -1,13 +1,11 @@
-"""The huey application: every job runs as huey's task `memoryvault.run(job_id)`.
+"""The huey application: every job runs as huey's task `run(claim)`.
 
-huey provides the consumer, its worker threads and their supervision; the ledger decides what runs. So the storage
-takes a message off huey's table in the transaction that claims the job: a killed worker leaves a lease that expires,
-never a lost message.
+huey provides the consumer, its worker threads and their supervision. The ledger decides what runs: `dequeue` claims a
+job there, in one transaction, so a killed worker leaves a lease that expires.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 import threading
 import time
@@ -15,42 +13,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from huey.api import Huey
+from huey.api import Huey, Task
 from huey.consumer import BaseProcess, Consumer
-from huey.registry import Message
-from huey.serializer import Serializer
-from huey.storage import SqliteStorage
+from huey.storage import BlackHoleStorage
 
 from ...runtime.errors import QueueUnavailable
 from .ledger import Claim, Ledger
-from .schema import QUEUE_NAME, TASK_NAME
 from .wakeup import Wakeup
 
 log = logging.getLogger(__name__)
 
 DRAIN_POLL_SECONDS = 0.05
 ABANDON_SECONDS = 3.0
-_FIELDS = ("id", "name", "args", "priority")
-
-
-class JsonSerializer(Serializer):  # type: ignore[misc]
-    """Stores huey's messages as JSON: with pickle, anybody who can write the file could run code in the worker."""
-
-    def _serialize(self, data: object) -> bytes:
-        if not isinstance(data, Message):
-            raise TypeError(f"only huey messages are stored, not {type(data).__name__}")
-        fields = {name: getattr(data, name) for name in _FIELDS if getattr(data, name)}
-        return json.dumps(fields, separators=(",", ":")).encode()
-
-    def _deserialize(self, data: bytes | memoryview) -> Message:
-        # The job is claimed already: fields that another version adds must not make huey fail here.
-        fields = json.loads(bytes(data))
-        return Message(id=fields["id"], name=fields["name"], args=tuple(fields["args"][:1]))
 
 
 @dataclass(frozen=True)
 class Claiming:
-    """How a storage claims jobs."""
+    """How jobs are claimed."""
 
     wakeup: Wakeup
     owner: Callable[[], str]
@@ -61,94 +40,52 @@ class Claiming:
     """True while nothing may start."""
 
 
-class LedgerStorage(SqliteStorage):  # type: ignore[misc]
-    """huey's SQLite storage in queue.db, whose `dequeue` claims the job in the ledger and waits for a wake-up."""
+class NoStorage(BlackHoleStorage):  # type: ignore[misc]
+    """huey stores nothing: jobs, their results and revocations are in the ledger."""
 
     blocking = True  # `dequeue` waits; huey's own polling backs off to ten seconds.
 
-    def __init__(self, name: str, *, ledger: Ledger, claiming: Claiming) -> None:
-        # schema.py creates the tables: huey's own DDL would take an exclusive lock at every start.
-        super().__init__(name, filename=str(ledger.path), create_tables=False, fsync=True)
+
+class VaultHuey(Huey):  # type: ignore[misc]
+    """huey with one task, whose `dequeue` claims a job in the ledger and waits for a wake-up."""
+
+    def __init__(self, run: Callable[[Claim], None], *, ledger: Ledger, claiming: Claiming) -> None:
+        super().__init__("memoryvault", results=False, storage_class=NoStorage)
+        self._run = self.task(name="run")(run)
         self._ledger = ledger
-        self._wakeup = claiming.wakeup
-        self._owner = claiming.owner
-        self._lease_seconds = claiming.lease_seconds
-        self._poll_seconds = claiming.poll_seconds
-        self._closed = claiming.closed
-        self._claims: dict[int, Claim] = {}
-        self._claims_lock = threading.Lock()
+        self._claiming = claiming
+        self._lock = threading.Lock()
         self._away = False
 
-    def enqueue(self, data: bytes, priority: float | None = None) -> None:
-        super().enqueue(data, priority)
-        self._wakeup.wake()
-
-    def dequeue(self) -> bytes | None:
-        calls = self._wakeup.calls
-        if not self._closed():
-            taken = self._take()
-            if taken is not None:
-                message, claim = taken
-                with self._claims_lock:
-                    self._claims[claim.job_id] = claim
-                return message
-        self._wakeup.wait(calls, self._poll_seconds)
+    def dequeue(self) -> Task | None:
+        """Return a task that runs the next job; None if there is none after a wake-up or `poll_seconds`."""
+        claiming = self._claiming
+        calls = claiming.wakeup.calls
+        claim = None if claiming.closed() else self._take()
+        if claim is not None:
+            return self._run.s(claim)
+        claiming.wakeup.wait(calls, claiming.poll_seconds)
         return None
 
-    def _take(self) -> tuple[bytes, Claim] | None:
+    def _take(self) -> Claim | None:
         try:
-            taken = self._ledger.take_message(self._owner, self._lease_seconds)
+            claim = self._ledger.take(self._claiming.owner, self._claiming.lease_seconds)
         except QueueUnavailable as error:
             if not self._was_away(True):  # One warning, not one for each thread at each look.
                 log.warning("can't take a job: %s", error)
             return None
         if self._was_away(False):
             log.warning("jobs can be taken again")
-        return taken
+        return claim
 
     def _was_away(self, now: bool) -> bool:
-        with self._claims_lock:
+        with self._lock:
             before, self._away = self._away, now
         return before
 
     def wake(self) -> None:
         """Make the threads check whether they are to end."""
-        self._wakeup.wake()
-
-    def pop_claim(self, job_id: int) -> Claim | None:
-        """Return the claim that came with this job's message, once."""
-        with self._claims_lock:
-            return self._claims.pop(job_id, None)
-
-    def delete_data(self, key: str) -> bool:
-        return False  # huey deletes a revocation after every task; here the ledger cancels.
-
-
-class VaultHuey(Huey):  # type: ignore[misc]
-    """huey with one task and without results, which are in the ledger."""
-
-    storage: LedgerStorage
-
-    def __init__(self, run: Callable[[Claim], None], *, ledger: Ledger, claiming: Claiming) -> None:
-        super().__init__(
-            QUEUE_NAME,
-            results=False,
-            serializer=JsonSerializer(),
-            storage_class=LedgerStorage,
-            ledger=ledger,
-            claiming=claiming,
-        )
-
-        def run_job(job_id: int) -> None:
-            claim = self.storage.pop_claim(job_id)
-            if claim is not None:
-                run(claim)
-
-        run_job.__module__, name = TASK_NAME.split(".")  # huey names a task <module>.<name>
-        self.task(name=name)(run_job)
-
-    def is_revoked(self, *_: object, **__: object) -> bool:
-        return False  # Saves a query per job: see `delete_data`.
+        self._claiming.wakeup.wake()
 
 
 class ThreadConsumer(Consumer):  # type: ignore[misc]
@@ -167,7 +104,7 @@ class ThreadConsumer(Consumer):  # type: ignore[misc]
     def halt(self) -> None:
         """Start nothing more; each thread ends after the job it runs."""
         self.stop_flag.set()
-        self.huey.storage.wake()
+        self.huey.wake()
 
     def drain(self, seconds: float, abandon: Callable[[], int], hurried: Callable[[], bool] = lambda: False) -> None:
         """Call `halt`, wait for running jobs until the time is over or `hurried` holds, then `abandon` them."""

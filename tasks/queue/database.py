@@ -20,7 +20,7 @@ BUSY_SECONDS = 10.0
 
 
 class QueueDatabase:
-    """queue.db, opened and migrated.
+    """queue.db, opened.
 
     One connection behind a lock rather than one per thread: SQLite has one writer anyway. Every method raises
     QueueUnavailable if the file is locked for longer than `busy_seconds`, missing (unless `create`) or damaged.
@@ -37,7 +37,7 @@ class QueueDatabase:
     ) -> None:
         self.path = Path(path)
         self.wakeup = wakeup
-        """Called after each commit that sent a message."""
+        """Called after each commit that may have made a job due."""
         self.damaged = False
         """Set once SQLite has found the file broken."""
         self._clock = clock

@@ -1,4 +1,4 @@
-"""The worker's dispatcher: sends messages for due jobs, reads the spool, runs schedules and the reconciler."""
+"""The worker's dispatcher: reads the spool, runs schedules and the reconciler."""
 
 from __future__ import annotations
 
@@ -83,4 +83,3 @@ class Dispatcher(BaseProcess):  # type: ignore[misc]
         if now >= self._next_schedule:
             self._next_schedule = now + SCHEDULE_SECONDS
             parts.scheduler.tick()
-        parts.ledger.send_due()

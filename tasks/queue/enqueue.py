@@ -1,8 +1,9 @@
-"""Enqueue jobs from commands: a ledger row with its message, and a wake-up of the worker."""
+"""Enqueue jobs from commands: a row of the ledger, and a wake-up of the worker."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 
 from ... import __version__
 from ...runtime.errors import QueueUnavailable
@@ -10,6 +11,7 @@ from ...runtime.paths import ensure_state
 from ...runtime.settings import Settings
 from .kinds import Json
 from .ledger import Ledger
+from .spool import Spool
 from .wakeup import wake_worker
 
 COMMAND_PATIENCE_SECONDS = 2.0
@@ -17,14 +19,20 @@ COMMAND_PATIENCE_SECONDS = 2.0
 
 
 def open_ledger(settings: Settings) -> Ledger:
-    """Return the ledger of this vault, whose commits wake the worker. Raises QueueUnavailable, SchemaTooNew."""
+    """Return the ledger of this vault, with the jobs that hooks have put into the spool; its commits wake the worker.
+
+    Raises QueueUnavailable, SchemaTooNew.
+    """
     state = settings.state
     ensure_state(state)
-    return Ledger(
+    ledger = Ledger(
         state.queue_db,
         busy_seconds=COMMAND_PATIENCE_SECONDS,
         wakeup=lambda: wake_worker(state.wake_socket, __version__),
     )
+    with suppress(QueueUnavailable):
+        Spool(state.spool, ledger).ingest()
+    return ledger
 
 
 def enqueue(settings: Settings, kind: str, args: Mapping[str, Json] | None = None, *, unique_key: str) -> int:

@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from ...hooks.enqueue import AGING_SECONDS as AGING_SECONDS
-from ...hooks.enqueue import PRIORITY as REFLECTION_PRIORITY
 from ...runtime.errors import MemoryVaultError
 
 Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
@@ -83,7 +81,7 @@ POLICIES: Mapping[str, KindPolicy] = {
     for policy in (
         # A live session waits for these.
         # May ask a model: reading takes at most 150 s, asking 280 s.
-        _policy("reflect.session", deadline=480, concurrency=2, priority=REFLECTION_PRIORITY, in_child=True,
+        _policy("reflect.session", deadline=480, concurrency=2, priority=10, in_child=True,
                 required={"session": "session"}),
         _policy("review.apply", deadline=60, priority=10, optional={"path": "text", "decision": "text"}),
         _policy("embed.drain", deadline=600, priority=8, optional={"limit": "number"}),
@@ -148,11 +146,3 @@ def _fits(expected: ArgType, value: object) -> bool:
                 and len(value) <= _MAX_PATHS
                 and all(isinstance(path, str) and 0 < len(path) <= _MAX_TEXT for path in value)
             )
-
-
-def message_priority(priority: int, run_at: float) -> float:
-    """Return the priority of the message in huey's table, larger first; jobs that are long overdue move ahead.
-
-    It is fixed for each job, so nothing is rewritten for jobs to age.
-    """
-    return priority * AGING_SECONDS - run_at

@@ -1,8 +1,7 @@
-"""The job ledger: which jobs exist, who runs them, how they ended. huey only carries their messages.
+"""The job ledger: which jobs exist, who runs them, how they ended.
 
 Guarantees, each by a single SQLite transaction:
 
-- a job and its message are enqueued together, and a message is removed together with the claim;
 - at most one job of a unique key is queued and at most one is running;
 - only the owner of the current attempt can end it (fencing), so a late result of a lost attempt is dropped;
 - an attempt that ends leaves a record in `history`; only `prune` deletes jobs.
@@ -11,7 +10,6 @@ Guarantees, each by a single SQLite transaction:
 from __future__ import annotations
 
 import json
-import logging
 import random
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
@@ -21,7 +19,7 @@ from typing import Any
 from ...runtime.killpoint import kill_point
 from . import queries
 from .database import BUSY_SECONDS
-from .kinds import AGING_SECONDS, POLICIES, ArgsInvalid, Json, KindPolicy, message_priority, validate_args
+from .kinds import POLICIES, ArgsInvalid, Json, KindPolicy, validate_args
 from .ledger_views import LedgerViews
 from .records import (
     STATES,
@@ -31,13 +29,10 @@ from .records import (
     JobNotFound,
     JobStateRefused,
     NewJob,
-    Refusal,
     State,
     WorkerBeat,
     error_text,
-    huey_message,
     job_from_row,
-    job_id_of,
 )
 
 __all__ = [
@@ -49,19 +44,14 @@ __all__ = [
     "JobStateRefused",
     "Ledger",
     "NewJob",
-    "Refusal",
     "State",
     "WorkerBeat",
 ]
-
-log = logging.getLogger(__name__)
-
 
 LONGEST_LEASE_SECONDS = 3600.0
 CLOCK_TOLERANCE_SECONDS = 5.0
 LONGEST_WAIT_SECONDS = 2 * 86_400.0
 """Longest delay of a job: a host's pause and a quiet period in the settings may be a day each."""
-STALE_MESSAGES_PER_TRANSACTION = 100
 MAX_DEAD = 10_000
 
 
@@ -138,14 +128,13 @@ class Ledger(LedgerViews):
                     "now": now,
                 },
             ).fetchone()
-            job_id, sent = int(inserted[0]), False
+            job_id = int(inserted[0])
         else:
-            job_id, waiting_until, priority, sent_at = waiting
-            sent = sent_at is not None
+            job_id, waiting_until = waiting
             run_at = run_at if job.due == "later" else min(run_at, waiting_until)
             conn.execute(queries.MOVE, {"id": job_id, "run_at": run_at})
-        if run_at <= now and not sent:
-            self._send(conn, job_id, priority, run_at, now)
+        if run_at <= now:
+            self._wake_after_commit = True
         return job_id
 
     def record_dead(self, kind: str, args: str, reason: str) -> None:
@@ -159,69 +148,37 @@ class Ledger(LedgerViews):
             }
             conn.execute(queries.INSERT_DEAD, parameters)
 
-    def _send(self, conn: Connection, job_id: int, priority: int, run_at: float, now: float) -> None:
-        data = huey_message(job_id)
-        conn.execute(queries.RING, {"data": data, "priority": message_priority(priority, run_at)})
-        conn.execute(queries.MARK_SENT, {"id": job_id, "now": now})
-        self._wake_after_commit = True
-
     # ---- claiming
 
-    def take_message(self, owner: Callable[[], str], lease_seconds: float) -> tuple[bytes, Claim] | None:
-        """Take the first message from huey's table and claim its job, in one transaction.
-
-        Returns huey's message and the claim, or None if nothing can be claimed. Messages of jobs that can't be claimed
-        now are removed on the way. `owner` returns a new owner for each claim.
-        """
-        while self.read(queries.ANY_MESSAGE):  # An idle look takes no write lock.
-            kill_point("before-claim")
-            with self.transaction() as conn:
-                for _ in range(STALE_MESSAGES_PER_TRANSACTION):
-                    rows = conn.execute(queries.TAKE_MESSAGE).fetchall()
-                    if not rows:
-                        return None
-                    ((data,),) = rows
-                    job_id = job_id_of(bytes(data))
-                    if job_id is None:
-                        log.warning("removed a message from huey's table that is not ours")
-                        continue
-                    claim = self._claim(conn, job_id, owner(), lease_seconds, self.now())
-                    if isinstance(claim, Claim):
-                        return bytes(data), claim
-        return None
-
-    def claim(self, job_id: int, owner: str, lease_seconds: float) -> Claim | Refusal:
-        """Claim this job without its message."""
+    def take(self, owner: Callable[[], str], lease_seconds: float) -> Claim | None:
+        """Claim the next job that is due and may run; None if there is none. `owner` returns a new owner."""
+        if self._next_claimable() is None:  # An idle look takes no write lock.
+            return None
+        kill_point("before-claim")
         with self.transaction() as conn:
-            return self._claim(conn, job_id, owner, lease_seconds, self.now())
+            return self._claim(conn, self._next_claimable(), owner(), lease_seconds)
 
-    def _claim(self, conn: Connection, job_id: int, owner: str, lease_seconds: float, now: float) -> Claim | Refusal:
-        row = conn.execute(queries.CLAIMABLE, {"id": job_id}).fetchone()
-        if row is None or row[4] != "queued":
-            return Refusal(job_id, "not queued")
-        kind, args, unique_key, attempt, _, run_at, created_at, key_busy, kind_running, paused = row
-        policy = self.policies.get(kind)
-        refusal: Refusal | None = None
-        if paused:
-            refusal = Refusal(job_id, "kind paused")
-        elif run_at > now and created_at <= now:  # Otherwise the job is from the future: the clock was set back.
-            refusal = Refusal(job_id, "not due")
-        elif key_busy:
-            refusal = Refusal(job_id, "key busy")
-        elif policy is not None and kind_running >= policy.concurrency:
-            refusal = Refusal(job_id, "kind busy")
-        if refusal is not None:
-            conn.execute(queries.MARK_UNSENT, {"id": job_id})
-            return refusal
+    def claim(self, job_id: int, owner: str, lease_seconds: float) -> Claim | None:
+        """Claim this job; None if it is not queued, not due, or may not run now."""
+        with self.transaction() as conn:
+            return self._claim(conn, self._next_claimable(job_id), owner, lease_seconds)
+
+    def _next_claimable(self, job_id: int | None = None) -> tuple[Any, ...] | None:
+        """Return the next due job, or this one, as a row of queries.NEXT; None if no place, key or kind is free."""
+        running = self.read(queries.RUNNING_BY_KIND)
+        full = [kind for kind, count in running if kind in self.policies and count >= self.policies[kind].concurrency]
+        parameters = {"now": self.now(), "full": json.dumps(full), "id": job_id}
+        rows = self.read(queries.NEXT if job_id is None else queries.CLAIMABLE, parameters)
+        return rows[0] if rows else None
+
+    def _claim(self, conn: Connection, row: tuple[Any, ...] | None, owner: str, lease_seconds: float) -> Claim | None:
+        if row is None:
+            return None
+        job_id, kind, args, unique_key, attempt = row
+        deadline = self.policies[kind].deadline_seconds if kind in self.policies else lease_seconds
         conn.execute(
             queries.CLAIM,
-            {
-                "id": job_id,
-                "owner": owner,
-                "now": now,
-                "lease": lease_seconds,
-                "deadline": policy.deadline_seconds if policy else lease_seconds,
-            },
+            {"id": job_id, "owner": owner, "now": self.now(), "lease": lease_seconds, "deadline": deadline},
         )
         return Claim(job_id, kind, args, unique_key, attempt + 1, owner)
 
@@ -252,7 +209,7 @@ class Ledger(LedgerViews):
             if ended:
                 if claim.kind == "index.reconcile":
                     conn.execute(queries.FORGET_ARGUMENTS, {"id": claim.job_id})
-                self._send_next(conn, claim.kind, parameters["now"])
+                self._wake_after_commit = True
         return ended
 
     def fail(self, claim: Claim, error: str, *, after_seconds: float | None = None) -> State | None:
@@ -310,14 +267,14 @@ class Ledger(LedgerViews):
         parameters.update(run_at=run_at, uncounted=int(uncounted))
         if conn.execute(queries.REQUEUE, parameters).rowcount != 1:
             return False
-        self._send_next(conn, claim.kind, parameters["now"])
+        self._wake_after_commit = True
         return True
 
     def _finish(self, conn: Connection, claim: Claim, state: State, outcome: str, error: str) -> bool:
         parameters = {**self._ending(claim, outcome, error, None), "state": state}
         if conn.execute(queries.FINISH, parameters).rowcount != 1:
             return False
-        self._send_next(conn, claim.kind, parameters["now"])
+        self._wake_after_commit = True
         return True
 
     def _ending(
@@ -330,21 +287,6 @@ class Ledger(LedgerViews):
             "error": None if error is None else error_text(error),
             "result": "null" if result is None else json.dumps(result, separators=(",", ":")),
         }
-
-    def _send_next(self, conn: Connection, kind: str, now: float) -> None:
-        """Send the message of a job that waits for a free place of this kind."""
-        policy = self.policies.get(kind)
-        self._send_for_kind(conn, kind, now, policy.concurrency if policy else 1)
-
-    def _send_for_kind(self, conn: Connection, kind: str, now: float, most: int) -> int:
-        """Send messages for the first due jobs of this kind that have none; return how many."""
-        if most <= 0:
-            return 0
-        parameters = {"kind": kind, "now": now, "most": most, "aging": AGING_SECONDS}
-        rows = conn.execute(queries.UNSENT_DUE_OF_KIND, parameters).fetchall()
-        for job_id, priority, run_at in rows:
-            self._send(conn, job_id, priority, run_at, now)
-        return len(rows)
 
     # ---- commands of the user
 
@@ -367,7 +309,6 @@ class Ledger(LedgerViews):
                 or conn.execute(queries.CANCEL_RUNNING, parameters).rowcount
             ):
                 raise JobStateRefused(f"job {job_id} is {job.state}: only queued and running ones can be cancelled")
-            self._send_next(conn, job.kind, parameters["now"])
             self._wake_after_commit = True  # The worker checks whether its claims still hold.
             return self.get(job_id)
 
@@ -384,9 +325,8 @@ class Ledger(LedgerViews):
                 key = {"unique_key": job.unique_key}
                 if waiting := conn.execute(queries.QUEUED_BY_KEY, key).fetchone():
                     raise JobStateRefused(f"job {waiting[0]} already waits to do the same as job {job_id}")
-            now = self.now()
-            conn.execute(queries.REPLAY, {"id": job_id, "now": now})
-            self._send(conn, job_id, job.priority, now, now)
+            conn.execute(queries.REPLAY, {"id": job_id, "now": self.now()})
+            self._wake_after_commit = True
             return self.get(job_id)
 
     def retry_dead(self, kind: str | None = None) -> tuple[list[Job], list[str]]:
@@ -410,7 +350,7 @@ class Ledger(LedgerViews):
         self._known(kind)
         with self.transaction(durable=True) as conn:
             conn.execute(queries.RESUME_KIND, {"kind": kind})
-            self._send_next(conn, kind, self.now())
+            self._wake_after_commit = True
 
     def paused(self) -> list[str]:
         """Return the paused kinds."""
@@ -421,20 +361,6 @@ class Ledger(LedgerViews):
             raise ArgsInvalid(f"no such job kind: {kind!r}")
 
     # ---- upkeep
-
-    def send_due(self) -> int:
-        """Send messages for due jobs that have none, as many as can run at once; return how many."""
-        if not self.read(queries.ANY_UNSENT_DUE, {"now": self.now()}):
-            return 0
-        with self.transaction() as conn:
-            now = self.now()
-            running = dict(conn.execute(queries.RUNNING_BY_KIND).fetchall())
-            sent = 0
-            for (kind,) in conn.execute(queries.UNSENT_KINDS).fetchall():
-                policy = self.policies.get(kind)
-                free = policy.concurrency - running.get(kind, 0) if policy else STALE_MESSAGES_PER_TRANSACTION
-                sent += self._send_for_kind(conn, kind, now, free)
-        return sent
 
     def requeue_expired(self, held: Collection[str] = (), *, all_held_elsewhere: bool = False) -> list[int]:
         """Requeue running jobs whose lease has expired, except those of the owners `held`; with `all_held_elsewhere`
@@ -460,14 +386,6 @@ class Ledger(LedgerViews):
                     self._requeue_in(conn, claim, "lost", error, 0.0, uncounted=False)
                 lost.append(job_id)
         return lost
-
-    def forget_lost_messages(self, older_than_seconds: float) -> int:
-        """Mark jobs whose message is no longer in huey's table as unsent; return how many."""
-        parameters = {"now": self.now(), "older": older_than_seconds}
-        if not self.read(queries.LOST_MESSAGES, parameters):
-            return 0  # Checked without the write lock, because it takes a while with thousands of jobs.
-        with self.transaction() as conn:
-            return conn.execute(queries.FORGET_LOST_MESSAGES, parameters).rowcount
 
     def follow_clock(self) -> int:
         """Correct times in the future after the clock was set back; return the number of jobs."""
@@ -506,13 +424,6 @@ class Ledger(LedgerViews):
         """Return the newest jobs in these states, newest first."""
         parameters = {"states": json.dumps(list(states)), "kind": kind, "most": most}
         return [job_from_row(row) for row in self.read(queries.LIST_JOBS, parameters)]
-
-    def counts(self) -> dict[str, dict[State, int]]:
-        """Return the number of jobs by kind and state. Reads the whole table."""
-        found: dict[str, dict[State, int]] = {}
-        for kind, state, count in self.read(queries.COUNT_JOBS):
-            found.setdefault(kind, {})[state] = count
-        return found
 
     def is_busy(self) -> bool:
         """Whether a job is running, or due and of a kind that is not paused."""

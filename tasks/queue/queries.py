@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .schema import NOW, QUEUE_NAME
+from .schema import NOW, ORDER
 
 CLOCK = f"SELECT {NOW}"
 
@@ -18,34 +18,25 @@ INSERT_DEAD = """
     VALUES (:kind, :args, 'dead', :error, :now, :now, :now)
 """
 QUEUED_BY_KEY = """
-    SELECT id, run_at, priority, sent_at FROM job WHERE state = 'queued' AND unique_key = :unique_key
+    SELECT id, run_at FROM job WHERE state = 'queued' AND unique_key = :unique_key
 """
 MOVE = "UPDATE job SET run_at = :run_at WHERE id = :id AND state = 'queued'"
-RING = f"INSERT INTO task (queue, data, priority) VALUES ('{QUEUE_NAME}', :data, :priority)"
-MARK_SENT = "UPDATE job SET sent_at = :now WHERE id = :id AND state = 'queued'"
-MARK_UNSENT = "UPDATE job SET sent_at = NULL WHERE id = :id AND state = 'queued'"
 
 # ---- claiming
 
-ANY_MESSAGE = f"SELECT 1 FROM task WHERE queue = '{QUEUE_NAME}' LIMIT 1"
-TAKE_MESSAGE = f"""
-    DELETE FROM task WHERE id = (
-        SELECT id FROM task WHERE queue = '{QUEUE_NAME}' ORDER BY priority DESC, id LIMIT 1)
-    RETURNING data
+RUNNING_BY_KIND = "SELECT kind, count(*) FROM job WHERE state = 'running' GROUP BY kind"
+_CLAIMABLE = """
+    SELECT id, kind, args, unique_key, attempt FROM job
+    WHERE state = 'queued' AND run_at <= :now AND kind NOT IN (SELECT value FROM json_each(:full))
+          AND NOT EXISTS (SELECT 1 FROM kind_state WHERE kind_state.kind = job.kind)
+          AND NOT EXISTS (SELECT 1 FROM job AS other
+                          WHERE other.state = 'running' AND other.unique_key = job.unique_key)
 """
-CLAIMABLE = """
-    SELECT kind, args, unique_key, attempt, state, run_at, created_at,
-           unique_key IS NOT NULL AND EXISTS (
-               SELECT 1 FROM job AS other
-               WHERE other.state = 'running' AND other.unique_key = job.unique_key) AS key_busy,
-           (SELECT count(*) FROM job AS other WHERE other.state = 'running' AND other.kind = job.kind)
-               AS kind_running,
-           EXISTS (SELECT 1 FROM kind_state WHERE kind_state.kind = job.kind) AS paused
-    FROM job WHERE id = :id
-"""
+NEXT = f"{_CLAIMABLE} ORDER BY {ORDER}, id LIMIT 1"
+CLAIMABLE = f"{_CLAIMABLE} AND id = :id"
 CLAIM = """
     UPDATE job SET state = 'running', attempt = attempt + 1, owner = :owner, started_at = :now,
-                   lease_until = :now + :lease, deadline = :now + :deadline, sent_at = NULL
+                   lease_until = :now + :lease, deadline = :now + :deadline
     WHERE id = :id AND state = 'queued'
 """
 
@@ -80,15 +71,14 @@ FINISH = f"""
 """
 REQUEUE = f"""
     UPDATE job SET state = 'queued', history = {_HISTORY}, error = :error, run_at = :run_at,
-                   attempt = attempt - :uncounted, owner = NULL, lease_until = NULL, deadline = NULL,
-                   sent_at = NULL
+                   attempt = attempt - :uncounted, owner = NULL, lease_until = NULL, deadline = NULL
     WHERE id = :id AND state = 'running' AND owner = :owner AND attempt = :attempt
 """
 INHERIT_ATTEMPTS = """
     UPDATE job SET attempt = max(attempt, :attempt), run_at = max(run_at, :run_at) WHERE id = :id
 """
 CANCEL_QUEUED = """
-    UPDATE job SET state = 'cancelled', error = :error, finished_at = :now, sent_at = NULL
+    UPDATE job SET state = 'cancelled', error = :error, finished_at = :now
     WHERE id = :id AND state = 'queued'
 """
 CANCEL_RUNNING = f"""
@@ -97,7 +87,7 @@ CANCEL_RUNNING = f"""
     WHERE id = :id AND state = 'running'
 """
 REPLAY = """
-    UPDATE job SET state = 'queued', attempt = 0, run_at = :now, finished_at = NULL, sent_at = NULL
+    UPDATE job SET state = 'queued', attempt = 0, run_at = :now, finished_at = NULL
     WHERE id = :id AND state IN ('dead', 'cancelled')
 """
 
@@ -109,32 +99,6 @@ EXPIRED = """
     WHERE state = 'running' AND owner NOT IN (SELECT value FROM json_each(:held))
           AND (:all_others OR lease_until <= :now OR lease_until > :now + :longest_lease)
 """
-ANY_UNSENT_DUE = """
-    SELECT 1 FROM job WHERE state = 'queued' AND sent_at IS NULL AND run_at <= :now LIMIT 1
-"""
-UNSENT_KINDS = "SELECT DISTINCT kind FROM job WHERE state = 'queued' AND sent_at IS NULL"
-# Sorts only the first hundred by due time: sorting all of them would make each job of a large queue slow.
-UNSENT_DUE_OF_KIND = """
-    SELECT id, priority, run_at FROM (
-        SELECT id, priority, run_at FROM job
-        WHERE state = 'queued' AND sent_at IS NULL AND kind = :kind AND run_at <= :now
-              AND NOT EXISTS (SELECT 1 FROM kind_state WHERE kind_state.kind = job.kind)
-              AND NOT EXISTS (SELECT 1 FROM job AS other
-                              WHERE other.state = 'running' AND other.unique_key = job.unique_key)
-        ORDER BY run_at LIMIT 100)
-    ORDER BY run_at - priority * :aging, id LIMIT :most
-"""
-RUNNING_BY_KIND = "SELECT kind, count(*) FROM job WHERE state = 'running' GROUP BY kind"
-# huey's table may be emptied by hand or by another version: a queued job whose message is gone gets another.
-_LOST_MESSAGE = f"""
-    state = 'queued' AND sent_at IS NOT NULL AND (sent_at <= :now - :older OR sent_at > :now + :older)
-          AND id NOT IN (
-              SELECT CASE WHEN json_valid(CAST(data AS TEXT))
-                          THEN coalesce(json_extract(CAST(data AS TEXT), '$.args[0]'), -1) ELSE -1 END
-              FROM task WHERE queue = '{QUEUE_NAME}')
-"""
-LOST_MESSAGES = f"SELECT 1 FROM job WHERE {_LOST_MESSAGE} LIMIT 1"
-FORGET_LOST_MESSAGES = f"UPDATE job SET sent_at = NULL WHERE {_LOST_MESSAGE}"
 # Rows from the future were written before the clock was set back: keep their delay, not their date.
 PULL_FROM_FUTURE = """
     UPDATE job SET run_at = :now + max(0.0, run_at - created_at), created_at = :now
@@ -159,7 +123,7 @@ PRUNE = """
 # ---- looking
 
 JOB_COLUMNS = """id, kind, args, unique_key, priority, state, attempt, run_at, lease_until, owner, deadline,
-                 error, history, created_at, started_at, finished_at, sent_at"""
+                 error, history, created_at, started_at, finished_at"""
 GET_JOB = f"SELECT {JOB_COLUMNS} FROM job WHERE id = :id"
 LIST_JOBS = f"""
     SELECT {JOB_COLUMNS} FROM job
@@ -183,7 +147,6 @@ JOBS_OF_SESSION = f"""
           AND json_extract(args, '$.session') = :session
     ORDER BY id DESC LIMIT :most
 """
-COUNT_JOBS = "SELECT kind, state, count(*) FROM job GROUP BY kind, state"
 COUNT_LIVE = """
     SELECT kind, 'queued', count(*) FROM job WHERE state = 'queued' GROUP BY kind
     UNION ALL SELECT kind, 'running', count(*) FROM job WHERE state = 'running' GROUP BY kind

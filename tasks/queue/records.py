@@ -1,9 +1,8 @@
-"""Records of the ledger: jobs, claims, counts, refusals."""
+"""Records of the ledger: jobs, claims, counts."""
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -11,7 +10,6 @@ from typing import Any, Literal
 from ...runtime.errors import MemoryVaultError
 from ...vault.wording import one_line
 from .kinds import Json
-from .schema import TASK_NAME
 
 State = Literal["queued", "running", "done", "dead", "cancelled"]
 STATES: tuple[State, ...] = ("queued", "running", "done", "dead", "cancelled")
@@ -65,7 +63,6 @@ class Job:
     created_at: float
     started_at: float | None
     finished_at: float | None
-    sent_at: float | None
 
 
 @dataclass(frozen=True)
@@ -79,14 +76,6 @@ class Claim:
     unique_key: str | None
     attempt: int
     owner: str
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """A job can't be claimed now. Its message is dropped; the dispatcher sends another when the job can run."""
-
-    job_id: int
-    reason: Literal["not queued", "not due", "key busy", "kind busy", "kind paused"]
 
 
 @dataclass(frozen=True)
@@ -136,25 +125,6 @@ def parsed(text: object) -> Json:
     except (ValueError, TypeError):
         return None
     return value
-
-
-def huey_message(job_id: int) -> bytes:
-    """Return the huey message that runs this job; huey's serializer fills in its other fields."""
-    return b'{"id":"%s","name":"%s","args":[%d]}' % (
-        os.urandom(16).hex().encode(),
-        TASK_NAME.encode(),
-        job_id,
-    )
-
-
-def job_id_of(message: bytes) -> int | None:
-    """Return the job id in a huey message; None if it is not one of ours."""
-    try:
-        fields = json.loads(message)
-        job_id = fields["args"][0] if fields["name"] == TASK_NAME else None
-    except (ValueError, TypeError, LookupError):
-        return None
-    return job_id if isinstance(job_id, int) else None
 
 
 def error_text(text: str) -> str:

@@ -1,8 +1,7 @@
-"""Schema of queue.db: the job ledger, schedules, the worker's beat, and huey's own tables.
+"""Schema of queue.db: the job ledger, schedules and the worker's beat.
 
-Migrations run in order, each in one transaction together with its record in `migration` and the new
-`PRAGMA user_version`; a killed process leaves the version before. Hooks insert into `job` and `task` themselves (see
-`hooks/`), so a change of those columns needs a new version.
+All tables are created in one transaction together with `PRAGMA user_version`. A file of an older version is set aside
+and filled again from the spool and the session markers, like a damaged one.
 
 Times are unix seconds (REAL) of the database's clock: `NOW`.
 """
@@ -18,25 +17,26 @@ from contextlib import closing, suppress
 from functools import cached_property
 from pathlib import Path
 
-from ...hooks.enqueue import NOW as NOW
 from ...runtime.errors import QueueUnavailable, SchemaTooNew
 from ...runtime.killpoint import kill_point
 from ...runtime.paths import explain_file_system
 
-QUEUE_NAME = "memoryvault"
-"""Name of our queue in huey's tables."""
+NOW = "(julianday('now')-2440587.5)*86400.0"
+"""Unix seconds by the clock of the database; SQLite before 3.42 has no unixepoch('subsec')."""
+AGING_SECONDS = 60.0
+"""How long a wait one point of priority is worth. A job of priority p overtakes one of priority q only if that has
+waited less than (p - q) * AGING_SECONDS longer, so endless urgent work cannot starve the rest."""
+ORDER = f"run_at - priority * {AGING_SECONDS}"
+"""What due jobs are claimed by, smallest first. It is fixed for each job, so nothing is rewritten for jobs to age."""
 
-TASK_NAME = "memoryvault.run"
-"""huey's name of the only task: run the job with the given id."""
-
-_JOB_LEDGER = (
+TABLES = (
     """
     CREATE TABLE job (
-        id          INTEGER PRIMARY KEY AUTOINCREMENT,   -- never reused: a late message names no other job
+        id          INTEGER PRIMARY KEY AUTOINCREMENT,   -- never reused
         kind        TEXT NOT NULL,                       -- one of kinds.POLICIES
         args        TEXT NOT NULL,                       -- JSON object of ids and paths, never content
         unique_key  TEXT,                                -- at most one queued and one running job per key
-        priority    INTEGER NOT NULL DEFAULT 0,          -- higher first; see kinds.AGING_SECONDS
+        priority    INTEGER NOT NULL DEFAULT 0,          -- higher first; see AGING_SECONDS
         state       TEXT NOT NULL DEFAULT 'queued'
                     CHECK (state IN ('queued', 'running', 'done', 'dead', 'cancelled')),
         attempt     INTEGER NOT NULL DEFAULT 0,          -- claims that count; a crash counts
@@ -48,21 +48,17 @@ _JOB_LEDGER = (
         history     TEXT NOT NULL DEFAULT '[]',          -- JSON list, one object per ended attempt
         created_at  REAL NOT NULL,
         started_at  REAL,                                -- of the last attempt
-        finished_at REAL,                                -- when it became done, dead or cancelled
-        sent_at     REAL                                 -- queued: when its message was put into huey
+        finished_at REAL                                 -- when it became done, dead or cancelled
     )
     """,
     # Also makes it a no-op to enqueue a job that is already queued.
     "CREATE UNIQUE INDEX job_one_queued ON job(unique_key) WHERE state = 'queued' AND unique_key IS NOT NULL",
-    # Partial indexes hold only live rows: a million finished jobs do not slow a claim.
+    # Partial indexes hold only live rows: finished jobs do not slow a claim.
     "CREATE UNIQUE INDEX job_one_running ON job(unique_key) WHERE state = 'running' AND unique_key IS NOT NULL",
     "CREATE INDEX job_queued ON job(run_at) WHERE state = 'queued'",
-    "CREATE INDEX job_unsent ON job(kind, run_at) WHERE state = 'queued' AND sent_at IS NULL",
+    f"CREATE INDEX job_order ON job({ORDER}, id) WHERE state = 'queued'",
     "CREATE INDEX job_running ON job(kind) WHERE state = 'running'",
     "CREATE INDEX job_dead ON job(finished_at) WHERE state = 'dead'",
-)
-
-_OPERATION = (
     """
     CREATE TABLE schedule_state (
         name      TEXT PRIMARY KEY,      -- Schedule.name
@@ -83,27 +79,7 @@ _OPERATION = (
     )
     """,
 )
-
-_HUEY = (  # Word for word what huey 3.5.4 creates (a test compares): its own DDL takes an exclusive lock.
-    "CREATE TABLE kv (queue text not null, key text not null, value blob not null, primary key(queue, key))",
-    "CREATE TABLE schedule (id integer not null primary key, queue text not null, "
-    "data blob not null, timestamp real not null)",
-    "CREATE INDEX schedule_queue_timestamp on schedule (queue, timestamp)",
-    "CREATE TABLE task (id integer not null primary key, queue text not null, "
-    "data blob not null, priority real not null default 0.0)",
-    "CREATE INDEX task_queue_priority_id on task (queue, priority desc, id)",
-    "CREATE TABLE counter (queue text not null, key text not null, "
-    "value integer not null default 0, primary key(queue, key))",
-)
-
-MIGRATIONS: tuple[Sequence[str], ...] = ((*_JOB_LEDGER, *_OPERATION, *_HUEY),)
-"""`MIGRATIONS[n]` upgrades from version n to n + 1."""
-
-_MIGRATION_RECORD = """
-    CREATE TABLE IF NOT EXISTS migration (version INTEGER PRIMARY KEY, applied_at REAL NOT NULL)
-"""
-
-VERSION = len(MIGRATIONS)
+VERSION = 2
 
 APPLICATION_ID = 0x4D56_5121
 """Set in the file's header once the file is complete: see `damage`."""
@@ -136,26 +112,28 @@ def is_doubtful(error: BaseException) -> bool:
 class Shape:
     """The tables and columns a database must have, in addition to what SQLite checks."""
 
-    def __init__(self, migrations: Sequence[Sequence[str]], json_columns: Sequence[tuple[str, str]]) -> None:
-        self._migrations = migrations
+    def __init__(self, statements: Sequence[str], version: int, json_columns: Sequence[tuple[str, str]]) -> None:
+        self._statements = statements
+        self._version = version
         self._json_columns = json_columns
-        """`json_columns`: by table, the columns that hold JSON."""
+        """(table, column) of the columns that hold JSON."""
 
     @cached_property
     def _expected(self) -> frozenset[tuple[str, str]]:
         with closing(sqlite3.connect(":memory:")) as conn:
-            for statements in self._migrations:
-                for statement in statements:
-                    conn.execute(statement)
+            for statement in self._statements:
+                conn.execute(statement)
             return _objects(conn)
 
     def find_difference(self, conn: sqlite3.Connection) -> str | None:
-        """Return the difference in words; None if there is none, or if another version made the file."""
+        """Return the difference in words; None if there is none, or if a newer version made the file."""
         version, objects = version_of(conn), _objects(conn)
         if (version == 0 and objects) or not 0 <= version <= _LARGEST_VERSION:
             return "its version is lost"
-        if version != len(self._migrations):
+        if version == 0 or version > self._version:
             return None
+        if version < self._version:
+            return OLDER
         if missing := self._expected - objects:
             return f"{min(missing)[0]} is missing or changed"
         for table, column in self._json_columns:
@@ -164,6 +142,7 @@ class Shape:
         return None
 
 
+OLDER = "it was written by an older version"
 _LARGEST_VERSION = 999
 
 
@@ -174,7 +153,7 @@ def _objects(conn: sqlite3.Connection) -> frozenset[tuple[str, str]]:
 
 _NEWEST_JOB = "SELECT * FROM job ORDER BY id DESC LIMIT 1"
 
-SHAPE = Shape(MIGRATIONS, [("job", "history")])
+SHAPE = Shape(TABLES, VERSION, [("job", "history")])
 
 
 CHECKED_BYTES = 64 * 1024 * 1024
@@ -240,7 +219,7 @@ def is_busy(error: BaseException) -> bool:
     return code is not None and code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
-def damaged(path: Path, error: Exception) -> QueueDamaged:
+def damaged(path: Path, error: Exception | str) -> QueueDamaged:
     """Return the error for a broken file."""
     return QueueDamaged(
         f"{path} is damaged ({error}): `memory service worker` sets it aside and rebuilds it at its start"
@@ -263,10 +242,11 @@ def unavailable(path: Path, error: Exception) -> QueueUnavailable:
 
 
 def connect(path: Path, *, busy_seconds: float, create: bool) -> sqlite3.Connection:
-    """Open queue.db in WAL mode and upgrade its schema to `VERSION`.
+    """Open queue.db in WAL mode, and create its tables if it is new.
 
     Without `create`, a missing file raises QueueUnavailable. Raises SchemaTooNew if a newer package wrote it,
-    QueueUnavailable if it is locked for longer than `busy_seconds` or unreadable, QueueDamaged if it is broken.
+    QueueUnavailable if it is locked for longer than `busy_seconds` or unreadable, QueueDamaged if it is broken or of an
+    older version.
     """
     try:
         if create:
@@ -282,9 +262,10 @@ def connect(path: Path, *, busy_seconds: float, create: bool) -> sqlite3.Connect
     except (OSError, sqlite3.Error) as error:
         raise unavailable(path, error) from error
     try:
-        _refuse_newer(conn, path)
+        _require_version(conn, path)
         retry_locked(lambda: conn.execute("PRAGMA journal_mode = wal"), busy_seconds)
-        migrate(conn, path)
+        _create_tables(conn)
+        _require_version(conn, path)
         conn.execute("PRAGMA synchronous = normal")
         conn.execute("PRAGMA busy_timeout = 0")  # QueueDatabase waits by itself, more fairly.
         conn.execute("PRAGMA wal_autocheckpoint = 4000")  # 16 MB: a checkpoint syncs, and its caller waits
@@ -302,37 +283,33 @@ def version_of(conn: sqlite3.Connection) -> int:
     return int(conn.execute("PRAGMA user_version").fetchone()[0])
 
 
-def migrate(conn: sqlite3.Connection, path: Path, migrations: Sequence[Sequence[str]] = MIGRATIONS) -> list[int]:
-    """Apply the missing migrations; return the versions reached. Safe when several processes call it at once."""
-    reached: list[int] = []
-    while version_of(conn) < len(migrations):
-        conn.execute("BEGIN IMMEDIATE")
-        try:
-            version = version_of(conn)  # Another process may have migrated while this one waited for the lock.
-            if version < len(migrations):
-                for statement in migrations[version]:
-                    conn.execute(statement)
-                kill_point("migration")
-                conn.execute(_MIGRATION_RECORD)
-                conn.execute(f"INSERT INTO migration VALUES (?, {NOW})", (version + 1,))
-                conn.execute(f"PRAGMA user_version = {version + 1:d}")
-                reached.append(version + 1)
-            conn.execute("COMMIT")
-        except BaseException:
-            if conn.in_transaction:
-                conn.execute("ROLLBACK")
-            raise
-    _refuse_newer(conn, path, len(migrations))
-    return reached
+def _create_tables(conn: sqlite3.Connection) -> None:
+    """Create the tables of a new file. Safe when several processes call it at once."""
+    if version_of(conn):
+        return
+    conn.execute("BEGIN IMMEDIATE")
+    try:
+        if not version_of(conn):  # Another process may have created them while this one waited for the lock.
+            for statement in TABLES:
+                conn.execute(statement)
+            kill_point("create-tables")
+            conn.execute(f"PRAGMA user_version = {VERSION:d}")
+        conn.execute("COMMIT")
+    except BaseException:
+        if conn.in_transaction:
+            conn.execute("ROLLBACK")
+        raise
 
 
-def _refuse_newer(conn: sqlite3.Connection, path: Path, known: int = VERSION) -> None:
+def _require_version(conn: sqlite3.Connection, path: Path) -> None:
     found = version_of(conn)
-    if found > known:
+    if found > VERSION:
         raise SchemaTooNew(
-            f"{path} has schema {found}, this MemoryVault knows up to {known}: "
+            f"{path} has schema {found}, this MemoryVault knows up to {VERSION}: "
             "update it and restart what is still running"
         )
+    if 0 < found < VERSION:
+        raise damaged(path, OLDER)
 
 
 def retry_locked(action: Callable[[], object], seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""The spool: jobs that a hook could not put into queue.db, one JSON file each, which the worker enqueues.
+"""The spool: the jobs of hooks, one JSON file each, which the worker or a command enqueues.
 
 A file is deleted after its job is committed. After a crash in between it is enqueued twice, which the job's unique key
 and idempotence make harmless. Nothing is dropped: what can't be enqueued becomes a dead job.

@@ -10,7 +10,7 @@ class WorkerTimes(NamedTuple):
     """The time limits in seconds, the same for every part of the worker."""
 
     poll: float = 1.0
-    """Between two checks for jobs without a message."""
+    """Between two checks for due jobs and for the spool."""
     lease: float = 30.0
     """A job whose worker has not beaten for this long starts again."""
     drain: float = 20.0

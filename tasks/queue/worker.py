@@ -300,7 +300,7 @@ class Worker:
             poll_seconds=context.poll_seconds,
             reconcile_seconds=context.reconcile_seconds,
         )
-        clockwork.reconciler.at_start(sole=sole)
+        clockwork.reconciler.run(sole=sole)
         if opened.rebuilt:
             self._spool.ingest()
             made = finish_rebuilding(state, ledger, context.quiet_seconds)
@@ -309,7 +309,6 @@ class Worker:
         if not self._closed():
             self._spool.ingest()
             clockwork.scheduler.tick()
-            ledger.send_due()
         wakeup.open()
         stack.callback(wakeup.close)
         self._wake_read, self._wake_write = os.pipe()
@@ -329,7 +328,6 @@ class Worker:
                 closed=self._closed,
             ),
         )
-        stack.callback(huey.storage.close)
         self._consumer = ThreadConsumer(
             huey, workers=context.workers, dispatcher=lambda stop: Dispatcher(huey, stop, clockwork)
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import random
 import subprocess
@@ -16,7 +15,7 @@ import pytest
 
 from memoryvault.bench.chaos.bed import Bed, Session
 from memoryvault.bench.chaos.restarts import KILLED, come_and_go
-from memoryvault.hooks.enqueue import enqueue_reflection
+from memoryvault.hooks.enqueue import spool_reflection
 from memoryvault.tasks.queue.wakeup import wake_worker
 from memoryvault.vault.marker import touch_marker
 
@@ -44,11 +43,11 @@ def open_files(pid: int) -> int:
 
 
 def quiet(bed: Bed, seconds: float = 120.0) -> None:
-    """Wait until the worker has nothing to do."""
+    """Wait until the worker has taken in the spool and has nothing to do."""
     until = time.monotonic() + seconds
     while True:
         with bed.ledger() as ledger:
-            if not ledger.is_busy():
+            if not os.listdir(bed.state.spool) and not ledger.is_busy():
                 return
         assert time.monotonic() < until
         time.sleep(0.1)
@@ -58,13 +57,10 @@ def events(bed: Bed, session: Session, count: int) -> None:
     """What a hook does for an event, without the cost of its process; the other test uses some dozen real ones."""
     for number in range(count):
         touch_marker(bed.state.markers, session.id)
-        enqueue_reflection(bed.state.queue_db, bed.state.spool, session.id, 90.0 if number % 10 else None)
+        spool_reflection(bed.state.spool, session.id, 90.0 if number % 10 else None)
         wake_worker(bed.state.wake_socket)
-    gc.collect()  # Within the test, whose mark says what comes of it.
 
 
-# A hook leaves its connection to the end of its process (hooks/enqueue.py); Python 3.13 warns of that where it goes on.
-@pytest.mark.filterwarnings("ignore:unclosed database:ResourceWarning")
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_memory_and_descriptors_of_a_busy_worker_are_flat(bed: Bed) -> None:

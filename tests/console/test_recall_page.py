@@ -65,8 +65,8 @@ def test_a_receipt_tells_hits_scores_stages_and_what_was_missing(bed: Bed, front
 
 
 def test_entries_given_before_are_counted_as_by_memory_inspect(bed: Bed, front: Front) -> None:
-    leave(bed, "personal-private/login.md")
-    nothing = receipt("a haiku", RecallResult((), (), {"total": 1.0}, (), 0.0), caller="hook", session=SESSION)
+    result = RecallResult((), (), {"total": 1.0}, (), 0.0)
+    nothing = receipt("a haiku", result, caller="hook", session=SESSION, given_before=1)
     append_receipt(Path(bed.settings.state.receipts), nothing)
     text = visible(front.get("recall", session=SESSION))
     assert "Nothing was shown: no other entry reached the floor of +0.0." in text

@@ -245,9 +245,7 @@ def test_a_fresh_session_goes_before_a_backfill_that_was_asked_for_long_ago(tmp_
     sandbox.hook("SessionStart", {**payload, "source": "startup"})
     sandbox.hook("SessionEnd", {**payload, "reason": "prompt_input_exit"})
     with sqlite3.connect(sandbox.state / "queue.db") as conn:
-        conn.execute("UPDATE job SET run_at = run_at - 86400, sent_at = NULL WHERE kind = 'reflect.corpus'")
-        conn.execute("DELETE FROM task")
-        conn.execute("UPDATE job SET sent_at = NULL")
+        conn.execute("UPDATE job SET run_at = run_at - 86400 WHERE kind = 'reflect.corpus'")
     conn.close()
     sandbox.memory(*IDLE)
     jobs = sandbox.json("jobs", "list", "--limit", "100")

@@ -239,10 +239,9 @@ def test_a_long_session_is_mined_part_by_part_to_its_end(bed: Bed, monkeypatch: 
     enqueue_corpus(bed.settings, plan_corpus(bed.settings))
     with open_ledger(bed.settings) as ledger:
         executor = Executor(ledger, {KIND: corpus_handler(bed.settings)}, 30.0)
-        while (taken := ledger.take_message(lambda: "test", 30.0)) is not None:
-            if taken[1].kind == KIND:
-                executor.run(taken[1])
-            ledger.send_due()
+        while (taken := ledger.take(lambda: "test", 30.0)) is not None:
+            if taken.kind == KIND:
+                executor.run(taken)
         assert [job.state for job in ledger.list_jobs(kind=KIND)] == ["done"]
     assert len(read) == 3
     assert sorted(set(read)) == read, "each part once"

@@ -119,10 +119,10 @@ def test_jobs_are_enqueued_once_and_behind_fresh_sessions(bed: Bed, projects: Pa
     with open_ledger(bed.settings) as ledger:
         jobs = ledger.list_jobs(kind=KIND)
         ledger.enqueue("reflect.session", {"session": "fresh"})
-        taken = ledger.take_message(lambda: "me", 30.0)
+        taken = ledger.take(lambda: "me", 30.0)
     assert len(jobs) == 3
     assert taken is not None
-    assert taken[1].kind == "reflect.session"
+    assert taken.kind == "reflect.session"
 
 
 def mine_to_its_end(bed: Bed, found: Transcript, *, has_more: bool = False) -> CorpusStore:
@@ -138,9 +138,9 @@ def test_the_newest_are_mined_first(bed: Bed, projects: Path) -> None:
     run = enqueue_corpus(bed.settings, plan)
     assert run is not None
     with open_ledger(bed.settings) as ledger:
-        taken = ledger.take_message(lambda: "me", 30.0)
+        taken = ledger.take(lambda: "me", 30.0)
     assert taken is not None
-    assert run.jobs[taken[1].job_id].path == paths[-1]
+    assert run.jobs[taken.job_id].path == paths[-1]
 
 
 def test_a_mined_transcript_is_planned_again_only_when_it_grew_or_was_reset(bed: Bed, projects: Path) -> None:

@@ -6,7 +6,6 @@ forked."""
 from __future__ import annotations
 
 import json
-import sqlite3
 import subprocess
 import sys
 import time
@@ -128,22 +127,6 @@ def test_a_lost_index_is_rebuilt_and_the_prompt_is_answered(sandbox: Sandbox, da
     _ask(sandbox, "do we ship on tuesday mornings?")
     sandbox.memory("service", "worker", "--until-idle")
     assert "Tuesday" in _ask(sandbox, "do we ship on tuesday mornings?")
-
-
-@pytest.mark.alone
-def test_a_locked_queue_makes_the_hook_spool_and_the_worker_takes_it_in(sandbox: Sandbox) -> None:
-    sandbox.memory("service", "worker", "--until-idle")
-    lock = sqlite3.connect(sandbox.state / "queue.db", isolation_level=None)
-    lock.execute("BEGIN EXCLUSIVE")
-    try:
-        record_session(sandbox)
-        assert list((sandbox.state / "spool").glob("*.json"))
-    finally:
-        lock.execute("ROLLBACK")
-        lock.close()
-    sandbox.memory("service", "worker", "--until-idle")
-    assert list((sandbox.state / "spool").glob("*.json")) == []
-    assert any("tuesday" in text.lower() for text in vault_files(sandbox).values())
 
 
 @pytest.mark.alone

@@ -175,7 +175,8 @@ def test_inspect_shows_all_three_ways_to_the_agent(
 ) -> None:
     box.entry("personal-private/_always-load/short.md", "Keep answers short.")
     compiled(box)
-    box.run("SessionStart", box.payload(source="startup"), "--core-words", "3")
+    box.extra_env["MEMORY_RECALL_CORE_WORDS"] = "3"
+    box.run("SessionStart", box.payload(source="startup"))
     box.run("UserPromptSubmit", box.payload(prompt="May I push to main?"))
     call(box)
     for name, value in box.env.items():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from hypothesis import strategies as st
 
 from memoryvault.hooks import install as module
 from memoryvault.hooks.install import (
+    BACKUP_SUFFIX,
     CLAUDE_WIRING,
     EVENTS,
     STUB,
@@ -32,13 +32,12 @@ from memoryvault.hooks.install import (
 )
 from memoryvault.runtime.atomic_file import replace_file
 from memoryvault.runtime.errors import SettingsError
-from memoryvault.runtime.settings import Settings, load_settings
+from memoryvault.runtime.settings import Settings
 
 from .support import Sandbox
 
 pytestmark = pytest.mark.hurried
 
-NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 OTHERS: dict[str, Any] = {
     "model": "opus",
     "hooks": {
@@ -65,24 +64,18 @@ FILES = {
 }
 
 
-@pytest.fixture
-def settings(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    monkeypatch.setattr(module, "precompile", lambda: None)
-    return load_settings(sandbox.env)
-
-
 @pytest.mark.parametrize("name", FILES)
 def test_uninstall_restores_every_byte_and_leaves_nothing_behind(settings: Settings, name: str) -> None:
     path, before = settings_file_of(settings), FILES[name]
     if before is not None:
         path.write_bytes(before)
     listing = sorted(os.listdir(path.parent))
-    installed = install(settings, now=NOW)
+    installed = install(settings)
     assert installed.changed
     assert set(installed_events(settings)) == set(EVENTS)
     if before is not None:
         assert installed.backup is not None
-        assert installed.backup.name == "settings.json.memoryvault-backup-20260301-120000"
+        assert installed.backup.name == "settings.json.memoryvault-backup"
         assert installed.backup.read_bytes() == before
     undone = uninstall(settings)
     assert (undone.changed, undone.restored) == (True, True)
@@ -95,7 +88,7 @@ def test_a_second_install_changes_nothing(settings: Settings, name: str) -> None
     path, before = settings_file_of(settings), FILES[name]
     if before is not None:
         path.write_bytes(before)
-    install(settings, now=NOW)
+    install(settings)
     after, listing = path.read_bytes(), sorted(os.listdir(path.parent))
     again = install(settings)
     assert (again.changed, again.backup) == (False, None)
@@ -154,7 +147,7 @@ def test_a_plugin_that_is_not_listed_yet_is_taken_by_its_name(settings: Settings
 def test_after_other_changes_only_ours_is_taken_out_and_the_copy_stays(settings: Settings) -> None:
     path = settings_file_of(settings)
     path.write_text(json.dumps(OTHERS, indent=2))
-    backup = install(settings, now=NOW).backup
+    backup = install(settings).backup
     document = json.loads(path.read_text())
     document["theme"] = "dark"
     document["hooks"]["Stop"][0]["hooks"].append({"type": "command", "command": "notify"})
@@ -171,57 +164,17 @@ def test_after_other_changes_only_ours_is_taken_out_and_the_copy_stays(settings:
     assert backup.exists()
 
 
-def old_copy(settings: Settings, content: bytes) -> Path:
-    """What an uninstall after other changes left beside the file, a year ago."""
-    path = settings_file_of(settings)
-    copy = path.with_name(f"{path.name}.memoryvault-backup-20250301-120000")
-    copy.write_bytes(content)
-    return copy
-
-
-@pytest.mark.parametrize("old", ["empty object", "others", "tabs"])
-@pytest.mark.parametrize("name", FILES)
-def test_an_older_copy_is_neither_put_back_nor_in_the_way(settings: Settings, name: str, old: str) -> None:
-    copy, path, before = old_copy(settings, FILES[old] or b""), settings_file_of(settings), FILES[name]
-    if before is not None:
-        path.write_bytes(before)
-    listing = sorted(os.listdir(path.parent))
-    install(settings, now=NOW)
-    undone = uninstall(settings)
-    assert (undone.changed, undone.restored) == (True, True)
-    assert (path.read_bytes() if path.exists() else None) == before
-    assert sorted(os.listdir(path.parent)) == listing
-    assert copy.read_bytes() == FILES[old]
-
-
 @pytest.mark.parametrize("before", [None, b'{"theme": "dark"}'])
-def test_settings_that_came_to_be_those_of_an_older_copy_are_not_said_to_be_the_ones_before(
-    settings: Settings, before: bytes | None
-) -> None:
-    copy, path = old_copy(settings, b'{"model":"opus"}'), settings_file_of(settings)
+def test_the_copy_of_an_earlier_install_is_not_put_back(settings: Settings, before: bytes | None) -> None:
+    """An uninstall after other changes leaves one."""
+    path = settings_file_of(settings)
+    path.with_name(f"{path.name}.memoryvault-backup").write_bytes(b'{"model":"opus"}')
     if before is not None:
         path.write_bytes(before)
-    install(settings, now=NOW)
-    document = json.loads(path.read_text())
-    path.write_text(json.dumps({"model": "opus", "hooks": document["hooks"]}, indent=4))
-    assert not uninstall(settings).restored
-    assert path.read_text() == '{\n    "model": "opus"\n}', "as it is written now, not as it was a year ago"
-    assert copy.exists()
-
-
-def test_two_installs_in_one_second_keep_both_copies(settings: Settings) -> None:
-    path = settings_file_of(settings)
-    path.write_bytes(b'{"model":"opus"}')
-    first = install(settings, now=NOW).backup
-    path.write_text(json.dumps({**json.loads(path.read_text()), "theme": "dark"}))
-    assert not uninstall(settings).restored
-    second_before = path.read_bytes()
-    second = install(settings, now=NOW).backup
-    assert first is not None
-    assert second is not None
-    assert (first.read_bytes(), second.read_bytes()) == (b'{"model":"opus"}', second_before)
+    install(settings)
     assert uninstall(settings).restored
-    assert (path.read_bytes(), first.exists(), second.exists()) == (second_before, True, False)
+    assert (path.read_bytes() if path.exists() else None) == before
+    assert not path.with_name(f"{path.name}.memoryvault-backup").exists()
 
 
 @pytest.mark.parametrize("before", [None, b'{"model":"opus"}'])
@@ -259,7 +212,7 @@ def test_a_reformatted_file_is_restored_all_the_same(settings: Settings) -> None
 def test_hooks_of_an_older_installation_are_replaced(settings: Settings) -> None:
     path = settings_file_of(settings)
     path.write_text("{}")
-    install(settings, now=NOW)
+    install(settings)
     launcher = launcher_in(settings.state_root)
     path.write_text(path.read_text().replace(launcher, "/old/place/run/memoryvault-hook"))
     assert install(settings).changed
@@ -287,7 +240,7 @@ def test_a_change_that_is_refused_leaves_no_copy(
     path = settings_file_of(settings)
     path.write_text('{"model": "opus"}\n')
     if earlier:
-        path.with_name(f"{path.name}.memoryvault-backup-20250301-120000").write_text("{}")
+        path.with_name(path.name + BACKUP_SUFFIX).write_text("{}")
     before = sorted(os.listdir(path.parent))
 
     def refuse(target: Path, *rest: Any, **options: Any) -> None:
@@ -297,7 +250,7 @@ def test_a_change_that_is_refused_leaves_no_copy(
 
     monkeypatch.setattr(module, "replace_file", refuse)
     with pytest.raises(SettingsError, match="cannot be written"):
-        install(settings, now=NOW)
+        install(settings)
     assert sorted(os.listdir(path.parent)) == before
 
 

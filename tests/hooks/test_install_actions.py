@@ -6,7 +6,6 @@ import os
 
 import pytest
 
-from memoryvault.hooks import install as module
 from memoryvault.hooks.install import (
     ACTION_EVENTS,
     EVENTS,
@@ -18,16 +17,9 @@ from memoryvault.hooks.install import (
     uninstall,
     uninstall_actions,
 )
-from memoryvault.runtime.settings import Settings, load_settings
+from memoryvault.runtime.settings import Settings
 
-from .support import Sandbox
 from .test_install import FILES
-
-
-@pytest.fixture
-def settings(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    monkeypatch.setattr(module, "precompile", lambda: None)
-    return load_settings(sandbox.env)
 
 
 def write(settings: Settings, before: bytes | None) -> None:

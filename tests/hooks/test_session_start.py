@@ -19,8 +19,8 @@ from .support import SESSION, Sandbox, index
 pytestmark = pytest.mark.hurried
 
 
-def start(sandbox: Sandbox, *args: str, **fields: object) -> tuple[str, str]:
-    done = sandbox.run("SessionStart", sandbox.payload(**{"source": "startup", **fields}), *args)
+def start(sandbox: Sandbox, **fields: object) -> tuple[str, str]:
+    done = sandbox.run("SessionStart", sandbox.payload(**{"source": "startup", **fields}))
     assert done.returncode == 0
     return done.stdout, done.stderr
 
@@ -111,7 +111,8 @@ def test_what_finds_no_room_is_not_printed_and_shorter_ones_are(sandbox: Sandbox
     sandbox.entry("personal/_always-load/a-large.md", "x " * 50)
     sandbox.entry("personal/_always-load/b-small.md", "y " * 10, priority="high")
     sandbox.entry("personal/_always-load/c-small.md", "z " * 10)
-    stdout, stderr = start(sandbox, "--core-words", "40")
+    sandbox.extra_env["MEMORY_RECALL_CORE_WORDS"] = "40"
+    stdout, stderr = start(sandbox)
     assert [line[:3] for line in stdout.splitlines()[1:]] == ["- y", "- z"]
     assert "Loaded 2 " in stderr
 
@@ -176,7 +177,8 @@ def test_what_the_habits_leave_of_the_budget_goes_to_the_projects_statements_the
     assert [line.rpartition(": ")[2].removeprefix("- ") for line in stdout.splitlines() if line[:2] == "- "] == given
     assert "Loaded 1 MemoryVault always-load entries, 3 others\n" in stderr
     assert len(read_injected(sandbox.state.markers, SESSION)) == 4, "no prompt repeats them"
-    stdout, _ = start(sandbox, "--core-words", "10", session_id="with-less-room")
+    sandbox.extra_env["MEMORY_RECALL_CORE_WORDS"] = "10"
+    stdout, _ = start(sandbox, session_id="with-less-room")
     assert "Amounts are integers of cents." in stdout
     assert "I use fish." not in stdout
 
@@ -195,15 +197,6 @@ def test_two_starts_on_two_days_print_the_same_bytes(sandbox: Sandbox) -> None:
     for name in "dbca":
         sandbox.entry(f"personal/_always-load/{name}.md", f"Body {name}.")
     assert start(sandbox, session_id="s1")[0] == start(sandbox, session_id="s2")[0]
-
-
-def test_no_time_left_says_so(sandbox: Sandbox) -> None:
-    for number in range(40):
-        sandbox.entry(f"personal/_always-load/e{number}.md", "Body.")
-    stdout, stderr = start(sandbox, "--budget-ms", "0")
-    assert stdout == ""
-    assert "time budget exceeded" in stderr
-    assert "Loaded 0 MemoryVault always-load entries" in stderr
 
 
 def test_a_vault_that_is_not_there_or_empty(sandbox: Sandbox) -> None:

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ..hooks.support import Sandbox, answer_with, recall_service, sandbox_at
+from ..hooks.conftest import sandbox, settings
+from ..hooks.support import Sandbox, answer_with, recall_service
 from .payloads import RECALLED
 
-
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Iterator[Sandbox]:
-    with sandbox_at(tmp_path) as made:
-        yield made
+__all__ = ["recall_requests", "sandbox", "settings"]
 
 
 @pytest.fixture

@@ -166,7 +166,7 @@ more = float(sys.argv[2]) if "patient" in sys.argv[1] else 1
 del sys.argv[1 : 2 if more == 1 else 4]
 from memoryvault.hooks import client
 for name, value in vars(client).copy().items():  # as support/patient_stub.py
-    if name.endswith("_SECONDS") and name != "AGING_SECONDS":
+    if name.endswith("_SECONDS"):
         longer = {key: each * more for key, each in value.items()} if isinstance(value, dict) else value * more
         setattr(client, name, longer)
 client._prompt = lambda *arguments: time.sleep(30)

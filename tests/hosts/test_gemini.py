@@ -47,12 +47,6 @@ PUSH = {"command": "git push origin main", "description": "push"}
 REFUSES = "Never push to main."
 
 
-@pytest.fixture
-def settings(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    monkeypatch.setattr(install_module, "precompile", lambda: None)
-    return load_settings(sandbox.env)
-
-
 def run(sandbox: Sandbox, event: str, **fields: object) -> dict[str, Any]:
     """What the hook prints at an event of Gemini's: always an object, or the host shows its user standard error."""
     done = sandbox.run(event, gemini(sandbox, event, **fields), "--host", "gemini")

@@ -13,8 +13,6 @@ from typing import Any
 import pytest
 
 from memoryvault.cli.main import main
-from memoryvault.hooks import install as install_module
-from memoryvault.hooks import wiring as wiring_module
 from memoryvault.hooks.autostart import is_agents_shell
 from memoryvault.hooks.install import launcher_in
 from memoryvault.hooks.opencode import LOCK, plugin_text
@@ -28,13 +26,6 @@ from ..hooks.support import SESSION, Sandbox
 from .payloads import RECALLED
 
 pytestmark = pytest.mark.hurried
-
-
-@pytest.fixture
-def settings(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    monkeypatch.setattr(install_module, "precompile", lambda: None)
-    monkeypatch.setattr(wiring_module, "precompile", lambda: None)
-    return load_settings(sandbox.env)
 
 
 def tree(sandbox: Sandbox) -> dict[str, bytes | None]:

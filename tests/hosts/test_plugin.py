@@ -99,12 +99,6 @@ def test_the_hooks_have_the_documented_shape_and_are_those_of_an_installation() 
         assert hook["args"][-2:] == ["hook", event]
 
 
-def test_the_tools_server_is_ours() -> None:
-    (server,) = read(TOOLS_SERVER)["mcpServers"].values()
-    assert set(server) <= {"command", "args", "env", "type"}
-    assert server["args"][1:] == ["memory", "service", "mcp"]
-
-
 def test_whoever_opens_the_repository_is_not_asked_about_the_tools_server() -> None:
     """At the root of the repository it would be the configuration of the project."""
     assert not (ROOT / ".mcp.json").exists()

@@ -14,11 +14,6 @@ from memoryvault.sources.skills.finding import SkillRoot, WalkResult, skill_file
 from ..hooks.support import Sandbox
 
 
-@pytest.fixture
-def settings(sandbox: Sandbox) -> Settings:
-    return load_settings(sandbox.env)
-
-
 @pytest.mark.parametrize("host", HOSTS)
 def test_the_skill_is_written_and_taken_away_whole(sandbox: Sandbox, settings: Settings, host: str) -> None:
     before = sandbox.files()

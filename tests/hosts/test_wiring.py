@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from memoryvault.cli.main import main
-from memoryvault.hooks import install as install_module
 from memoryvault.hooks.install import add_entries, launcher_in, remove_entries
 from memoryvault.hooks.wiring import (
     WIRINGS,
@@ -22,7 +21,7 @@ from memoryvault.hooks.wiring import (
     wired_events,
 )
 from memoryvault.runtime.errors import SettingsError
-from memoryvault.runtime.settings import Settings, load_settings
+from memoryvault.runtime.settings import Settings
 
 from ..hooks.support import Sandbox
 
@@ -38,12 +37,6 @@ OTHERS: Mapping[str, dict[str, Any]] = {
 HOSTS = tuple(host for host, wiring in WIRINGS.items() if wiring.shape != "plugin")
 """OpenCode's plugin is a file of its own: test_opencode.py."""
 LAUNCHER = "/home/dev/.local/state/memoryvault/run/memoryvault-hook"
-
-
-@pytest.fixture
-def settings(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    monkeypatch.setattr(install_module, "precompile", lambda: None)
-    return load_settings(sandbox.env)
 
 
 def files(sandbox: Sandbox) -> dict[str, bytes]:

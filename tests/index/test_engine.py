@@ -486,17 +486,6 @@ def test_a_note_that_became_a_link_out_of_the_vault_or_a_pipe_is_not_shown(notes
     assert time.monotonic() - begun < 5
 
 
-def test_without_an_index_a_prompt_that_shares_a_word_by_chance_gets_nothing(bed: Bed) -> None:
-    bed.write("tree.md", "The tree widget draws a branch cleanly with rounded corners.")
-    for number in range(9):
-        bed.write(f"{number}.md", f"The widget number {number} is drawn in blue.")
-    assert slugs(bed.recall("implement a red-black tree in Haskell", is_prompt=True)) == []
-    assert slugs(bed.recall("implement a red-black tree in Haskell")) == ["tree"]
-    # A word inside of another is none; another form of it is one.
-    assert slugs(bed.recall("ound")) == []
-    assert slugs(bed.recall("trees with rounded corner", is_prompt=True)) == ["tree"]
-
-
 def test_with_a_damaged_index_the_files_are_scanned(notes: Bed) -> None:
     notes.close_store()
     for suffix in ("-wal", "-shm"):

@@ -50,15 +50,6 @@ def test_without_vectors_skills_do_not_come_along_with_a_note_either(bed: Bed) -
     assert slugs(bed.recall("is it pnpm for the frontend?", dense=False, is_prompt=True)) == ["pnpm"]
 
 
-def test_without_an_index_only_a_skill_that_holds_half_of_the_prompt_is_shown_and_one_at_most(bed: Bed) -> None:
-    bed.write("personal-private/preferences/pnpm.md", "Use pnpm for the frontend.", kind="preferences")
-    for number in range(9):
-        bed.write(f"personal-skills/toolbox--setup-{number}.md", "Install all dependencies.", kind="skill")
-
-    assert len(slugs(bed.recall("install dependencies", is_prompt=True))) == 1
-    assert slugs(bed.recall("use pnpm to install this frontend", is_prompt=True)) == ["pnpm"]
-
-
 def test_who_asks_is_given_skills_among_the_notes(vault: Bed) -> None:
     assert len([slug for slug in slugs(vault.recall(PROMPT)) if slug.startswith("toolbox--")]) > 1
     assert len(slugs(vault.recall(PROMPT, is_prompt=True, filter="kind=skill"))) > 1

@@ -22,9 +22,9 @@ def worker_looks(bed: Bed) -> float | None:
     """Seconds from now until it looks again by itself; None if it does not."""
     with open_ledger(bed.settings) as ledger:
         job = ledger.enqueue("review.apply", unique_key=APPLY_KEY)
-        taken = ledger.take_message(lambda: "test", 30.0)
+        taken = ledger.take(lambda: "test", 30.0)
         assert taken is not None
-        Executor(ledger, {"review.apply": apply_handler(bed.settings)}, 30.0).run(taken[1])
+        Executor(ledger, {"review.apply": apply_handler(bed.settings)}, 30.0).run(taken)
         assert ledger.get(job).state == "done"
         again = ledger.list_jobs(["queued"], kind="review.apply")
         return again[0].run_at - ledger.now() if again else None

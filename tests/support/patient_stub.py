@@ -16,7 +16,7 @@ def run() -> None:
     more = float(sys.argv[1])
     for module in (client, enqueue, recall, search):
         for name, value in vars(module).copy().items():
-            if name.endswith("_SECONDS") and name != "AGING_SECONDS":
+            if name.endswith("_SECONDS"):
                 longer = {key: each * more for key, each in value.items()} if isinstance(value, dict) else value * more
                 setattr(module, name, longer)
     client.main(sys.argv[3:])

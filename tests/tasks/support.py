@@ -74,7 +74,7 @@ def make_due(queue_db: str | Path, kind: str, within: float = WAIT_SECONDS) -> N
     with closing(sqlite3.connect(queue_db)) as conn, conn:
         (last,) = conn.execute("SELECT max(run_at) FROM job WHERE state = 'queued' AND kind = ?", (kind,)).fetchone()
         assert last is None or last - time.time() < within, f"{kind} waits for {last - time.time():.0f} s"
-        conn.execute("UPDATE job SET run_at = 0, sent_at = NULL WHERE state = 'queued' AND kind = ?", (kind,))
+        conn.execute("UPDATE job SET run_at = 0 WHERE state = 'queued' AND kind = ?", (kind,))
 
 
 def is_alive(pid: int) -> bool:

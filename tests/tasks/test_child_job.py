@@ -4,29 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from memoryvault.index.models import wanted_model
-from memoryvault.runtime.settings import Settings, load_settings
+from memoryvault.runtime.settings import Settings
 from memoryvault.tasks.queue.child_job import run_json_child
 from memoryvault.tasks.queue.job import Dead, Retry, RunningJob
 from memoryvault.tasks.queue.kinds import POLICIES
 from memoryvault.tasks.queue.ledger import Claim, Ledger
 
-from ..support.sandbox import Sandbox
-
 ANSWERING = "memoryvault.tests.tasks.answering_program"
 CANNOT = 3
-
-
-@pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    settings = load_settings(Sandbox(tmp_path).environment)
-    settings.state.ensure()
-    return settings
 
 
 @pytest.fixture

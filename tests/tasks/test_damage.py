@@ -33,17 +33,17 @@ def filled(state: StatePaths) -> None:
     with Ledger(state.queue_db, policies=POLICIES) as ledger:
         for number in range(400):
             ledger.enqueue("effect", {"key": f"done-{number}" * 4})
-            claim = ledger.take_message(lambda: "somebody", 30.0)
+            claim = ledger.take(lambda: "somebody", 30.0)
             assert claim is not None
-            ledger.complete(claim[1])
+            ledger.complete(claim)
         for key in ("dead", "running", "queued"):
             ledger.enqueue("effect", {"key": key}, unique_key=key)
             if key == "queued":
                 break
-            taken = ledger.take_message(lambda: "somebody", 30.0)
+            taken = ledger.take(lambda: "somebody", 30.0)
             assert taken is not None
             if key == "dead":
-                ledger.bury(taken[1], "it was hopeless")
+                ledger.bury(taken, "it was hopeless")
         ledger.pause("single")
         ledger.mark_complete()
         ledger._conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
@@ -157,7 +157,7 @@ def test_a_copy_is_never_replaced_by_a_damaged_file(state: StatePaths) -> None:
     assert os.listdir(backup_of(Path(state.queue_db)).parent) == ["queue.db"]
 
 
-@pytest.mark.parametrize("stage", ["queue-set-aside", "migration"])
+@pytest.mark.parametrize("stage", ["queue-set-aside", "create-tables"])
 def test_a_rebuilding_that_is_killed_is_done_by_the_next_start(state: StatePaths, stage: str) -> None:
     with Ledger(state.queue_db, policies=POLICIES) as ledger:
         ledger.enqueue("effect", {"key": "a"}, unique_key="a")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.hooks.enqueue import enqueue_reflection
+from memoryvault.hooks.enqueue import spool_reflection
 from memoryvault.runtime.errors import MemoryVaultError, QueueUnavailable
 from memoryvault.runtime.layout import StatePaths
 from memoryvault.services.cursors import Cursors
@@ -41,9 +41,9 @@ def filled_queue(state: StatePaths) -> bytes:
     with Ledger(state.queue_db) as ledger:
         for number in range(20):
             ledger.enqueue("markers.gc", {"slot": f"slot-{number}"})
-            claim = ledger.take_message(lambda: "somebody", 30.0)
+            claim = ledger.take(lambda: "somebody", 30.0)
             assert claim is not None
-            ledger.complete(claim[1], {"removed": number})
+            ledger.complete(claim, {"removed": number})
         ledger.record_dead("spool.ingest", "{}", "it was no job")
         for session in SESSIONS:
             transcript = Path(state.root, f"{session}.jsonl")
@@ -86,7 +86,6 @@ def look(state: StatePaths) -> None:
     views: list[Callable[[Ledger], object]] = [
         lambda ledger: ledger.list_jobs(most=100),
         lambda ledger: ledger.page(most=10, text="slot"),
-        lambda ledger: ledger.counts(),
         lambda ledger: ledger.of_session("first"),
         lambda ledger: ledger.due_later(),
         lambda ledger: ledger.worker(),
@@ -111,7 +110,7 @@ def test_a_damaged_queue_stops_nobody_and_loses_no_session(tmp_path: Path, part:
         Path(state.queue_db).write_bytes(damaged(data, random.Random(f"queue {number}")))
         try:
             look(state)
-            enqueue_reflection(state.queue_db, state.spool, "first", None)
+            spool_reflection(state.spool, "first", None)
             work(state)
             if mined(state) != [*SESSIONS]:  # A job that reads well but was another: the sweep makes it again.
                 with Ledger(state.queue_db) as ledger:

@@ -5,28 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memoryvault.schedules.table import SCHEDULES
-from memoryvault.tasks.queue.kinds import POLICIES, ArgsInvalid, validate_args
-
-DESIGN = """reflect.session reflect.corpus embed.drain research.idea recover.orphans review.apply inbox.triage
-discover.scan adapt.evaluate skills.index incubator.gc markers.gc index.reconcile spool.ingest model.upgrade
-logs.rotate"""
-
-
-ADDED = {"dashboard.write", "memory.import", "session.cost"}
-"""docs/adr/0020 and 0021."""
-
-
-def test_every_kind_of_the_design_has_limits() -> None:
-    assert set(POLICIES) == set(DESIGN.split()) | ADDED
-    for policy in POLICIES.values():
-        assert policy.attempts >= 1
-        assert policy.concurrency >= 1
-        assert 0 < policy.backoff_base_seconds <= policy.backoff_cap_seconds
-        assert policy.deadline_seconds > 0
-
-
-def test_fresh_sessions_go_before_backfill() -> None:
-    assert POLICIES["reflect.session"].priority > POLICIES["reflect.corpus"].priority
+from memoryvault.tasks.queue.kinds import ArgsInvalid, validate_args
 
 
 def test_every_schedule_enqueues_a_kind_with_arguments_that_fit() -> None:

@@ -23,18 +23,6 @@ AN_HOUR = 3600.0
 
 
 @pytest.fixture
-def sandbox(tmp_path: Path) -> Sandbox:
-    return Sandbox(tmp_path)
-
-
-@pytest.fixture
-def settings(sandbox: Sandbox) -> Settings:
-    settings = load_settings(sandbox.environment)
-    settings.state.ensure()
-    return settings
-
-
-@pytest.fixture
 def ledger(settings: Settings) -> Iterator[Ledger]:
     with open_ledger(settings) as ledger:
         yield ledger
@@ -54,10 +42,9 @@ def silent_session(settings: Settings, folder: Path, hours: float) -> Path:
 
 def run_one(ledger: Ledger, kind: str, handler: Handler) -> None:
     """Run the next job, which is of this kind."""
-    ledger.send_due()
-    taken = ledger.take_message(lambda: "test", 30.0)
+    taken = ledger.take(lambda: "test", 30.0)
     assert taken is not None
-    Executor(ledger, {kind: handler}, 30.0).run(taken[1])
+    Executor(ledger, {kind: handler}, 30.0).run(taken)
 
 
 def swept(ledger: Ledger, sweep: Handler) -> int:

@@ -49,8 +49,8 @@ def scheduler(ledger: Ledger, *schedules: Schedule) -> Scheduler:
 
 def run_all(ledger: Ledger) -> None:
     """Run every job that is due, so that no later slot is skipped for it."""
-    while (taken := ledger.take_message(lambda: "a", 30)) is not None:
-        ledger.complete(taken[1])
+    while (taken := ledger.take(lambda: "a", 30)) is not None:
+        ledger.complete(taken)
 
 
 def keys(ledger: Ledger) -> list[str | None]:
@@ -105,6 +105,7 @@ def test_after_a_clock_set_back_a_day_sweeps_go_on(ledger: Ledger, clock: Clock)
     scheduler(ledger, SWEEP).tick()
     clock.time -= timedelta(days=1)
     assert scheduler(ledger, SWEEP).tick() == 0
+    ledger.follow_clock()
     run_all(ledger)
     clock.time += timedelta(minutes=5)
     assert scheduler(ledger, SWEEP).tick() == 1
@@ -114,11 +115,11 @@ def test_a_slot_is_skipped_while_the_job_of_an_earlier_one_has_not_ended(ledger:
     scheduler(ledger, SWEEP).tick()
     clock.time += timedelta(minutes=5)
     assert scheduler(ledger, SWEEP).tick() == 0
-    taken = ledger.take_message(lambda: "a", 30)
+    taken = ledger.take(lambda: "a", 30)
     assert taken is not None
     clock.time += timedelta(minutes=5)
     assert scheduler(ledger, SWEEP).tick() == 0
-    ledger.complete(taken[1])
+    ledger.complete(taken)
     clock.time += timedelta(minutes=5)
     assert scheduler(ledger, SWEEP).tick() == 1
 
@@ -145,15 +146,15 @@ def test_schedule_that_has_not_run_has_no_last_time(ledger: Ledger, clock: Clock
     parts = scheduler(ledger, SWEEP, Schedule("daily", "0 4 * * *", "effect"))
     parts.tick()
     assert [status.last_run for status in parts.status()] == [None, None]
-    taken = ledger.take_message(lambda: "a", 30)
+    taken = ledger.take(lambda: "a", 30)
     assert taken is not None
     assert [status.last_run for status in parts.status()] == [begun, None]
-    ledger.complete(taken[1])
+    ledger.complete(taken)
     clock.time += timedelta(minutes=5)
     parts.tick()
     assert [status.last_run for status in parts.status()] == [begun, None], "the next one waits"
     parts.run_now("daily")
-    while ledger.take_message(lambda: "a", 30) is not None:
+    while ledger.take(lambda: "a", 30) is not None:
         pass
     assert [status.last_run for status in parts.status()] == [clock.time, clock.time]
 
@@ -176,8 +177,8 @@ def test_the_slots_of_a_worker_follow_a_laptop_into_another_time_zone(
             clock.time = datetime(2027, 3, 11, hour, 1, tzinfo=UTC)
             parts.tick()
             assert keys(ledger) == slots
-            if (taken := ledger.take_message(lambda: "a", 30)) is not None:
-                ledger.complete(taken[1])
+            if (taken := ledger.take(lambda: "a", 30)) is not None:
+                ledger.complete(taken)
         assert time.localtime(clock()).tm_hour == 4, "and so do the days of notes"
     finally:
         monkeypatch.undo()

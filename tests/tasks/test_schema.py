@@ -9,11 +9,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from huey.storage import SqliteStorage
 
 from memoryvault.runtime.errors import SchemaTooNew
 from memoryvault.tasks.queue import schema
+from memoryvault.tasks.queue.damage import open_queue
 from memoryvault.tasks.queue.ledger import Ledger
+from memoryvault.tests.tasks.support import state_in
 
 OPEN = "import sys; from memoryvault.tasks.queue.ledger import Ledger; Ledger(sys.argv[1]).enqueue('embed.drain')"
 
@@ -23,24 +24,10 @@ def opened(path: Path) -> sqlite3.Connection:
     return schema.connect(path, busy_seconds=5, create=True)
 
 
-def test_the_tables_of_huey_are_those_that_huey_would_make(tmp_path: Path) -> None:
-    SqliteStorage("memoryvault", filename=str(tmp_path / "huey.db"))
-    query = "SELECT name, lower(sql) FROM sqlite_master WHERE sql IS NOT NULL"
-    with sqlite3.connect(tmp_path / "huey.db") as conn:
-        made_by_huey = dict(conn.execute(query).fetchall())
-    conn.close()
-    ours = opened(tmp_path / "queue.db")
-    found = {name: sql for name, sql in ours.execute(query).fetchall() if name in made_by_huey}
-    ours.close()
-    assert found == made_by_huey
-
-
-def test_the_file_is_private_and_its_migrations_are_recorded(tmp_path: Path) -> None:
+def test_the_file_is_private(tmp_path: Path) -> None:
     conn = opened(tmp_path / "queue.db")
     assert (tmp_path / "queue.db").stat().st_mode & 0o777 == 0o600
     assert schema.version_of(conn) == schema.VERSION
-    recorded = [row[0] for row in conn.execute("SELECT version FROM migration")]
-    assert recorded == list(range(1, schema.VERSION + 1))
     assert conn.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
     conn.close()
 
@@ -59,21 +46,23 @@ def test_a_newer_schema_is_refused_in_one_line_and_left_alone(tmp_path: Path) ->
     assert path.read_bytes() == before
 
 
-def test_a_migration_that_fails_leaves_the_version_before(tmp_path: Path) -> None:
-    conn = opened(tmp_path / "queue.db")
-    broken = [*schema.MIGRATIONS, ["CREATE TABLE half (x)", "CREATE NONSENSE"]]
-    with pytest.raises(sqlite3.OperationalError):
-        schema.migrate(conn, tmp_path, broken)
-    assert schema.version_of(conn) == schema.VERSION
-    assert conn.execute("SELECT count(*) FROM sqlite_master WHERE name = 'half'").fetchone() == (0,)
-    whole = [*schema.MIGRATIONS, ["CREATE TABLE whole (x)"]]
-    assert schema.migrate(conn, tmp_path, whole) == [schema.VERSION + 1]
+def test_a_file_of_an_older_version_is_set_aside_by_the_worker(tmp_path: Path) -> None:
+    state = state_in(tmp_path)
+    opened(Path(state.queue_db)).close()
+    with sqlite3.connect(state.queue_db) as conn:
+        conn.execute("PRAGMA user_version = 1")
     conn.close()
+    with pytest.raises(schema.QueueDamaged, match="written by an older version"):
+        Ledger(state.queue_db)
+    found = open_queue(state, busy_seconds=5.0)
+    found.ledger.close()
+    assert found.rebuilt
+    assert "written by an older version" in str(found.note)
 
 
-def test_a_migration_killed_half_way_is_done_by_the_next_who_opens(tmp_path: Path) -> None:
+def test_a_creation_killed_half_way_is_done_by_the_next_who_opens(tmp_path: Path) -> None:
     path = tmp_path / "queue.db"
-    env = {**os.environ, "MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": "migration"}
+    env = {**os.environ, "MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": "create-tables"}
     killed = subprocess.run([sys.executable, "-c", OPEN, path], env=env, cwd="/", check=False)
     assert killed.returncode == -9
     with Ledger(path) as ledger:
@@ -89,7 +78,7 @@ def test_four_processes_may_make_it_at_once(tmp_path: Path) -> None:
 
 
 def test_an_armed_kill_point_needs_the_test_mode(tmp_path: Path) -> None:
-    env = {**os.environ, "MEMORY_TEST_KILL_POINT": "migration"}
+    env = {**os.environ, "MEMORY_TEST_KILL_POINT": "create-tables"}
     env.pop("MEMORY_TEST_MODE", None)
     assert (
         subprocess.run([sys.executable, "-c", OPEN, tmp_path / "queue.db"], env=env, cwd="/", check=False).returncode
@@ -108,7 +97,7 @@ def test_a_second_connection_of_a_process_does_not_take_the_firsts_locks_away(tm
         return subprocess.run([sys.executable, "-c", HELD, str(path)], capture_output=True, check=False).returncode != 0
 
     with Ledger(path) as ledger:
-        ledger.counts()
+        ledger.list_jobs()
         assert is_locked()
         Ledger(path).close()
         assert is_locked()

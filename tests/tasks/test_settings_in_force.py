@@ -34,11 +34,6 @@ def write_config(sandbox: Sandbox, text: str) -> None:
     written.replace(sandbox.root / "config.toml")
 
 
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Sandbox:
-    return Sandbox(tmp_path)
-
-
 def test_settings_have_changed_when_they_say_something_else(sandbox: Sandbox) -> None:
     write_config(sandbox, "[research]\nnetwork = true\n")
     in_force = SettingsInForce(load_settings(sandbox.environment))

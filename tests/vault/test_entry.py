@@ -230,17 +230,8 @@ def test_the_title_is_the_first_level_one_heading_outside_code(body: str, headin
     assert first_heading(body) == heading
 
 
-@pytest.mark.parametrize(
-    ("text", "digest"),
-    [
-        ("body", "230d8358dc8e8890b4c58deeb62912ee2f20357ae92a5cc861b98e68fe31acb5"),
-        ("the same body text", "7396925d150c863e33a8d83fa487733e0de92eb5589f55f67924ec64b57a8a38"),
-        ("some body text", "1bbc58c468ba8494f1a659b11c2858bb92496c08ed09c5d9bf3fb39746af37a5"),
-        ("e2e body", "6d6e91b34492929a0cb705c46ea3fbdf4550dae508fa4c0a27d11388ea8a54f1"),
-    ],
-)
-def test_fingerprints_are_those_of_earlier_versions(text: str, digest: str) -> None:
-    assert fingerprint(text) == digest
+def test_a_fingerprint_is_the_same_in_every_version() -> None:
+    assert fingerprint("body") == "230d8358dc8e8890b4c58deeb62912ee2f20357ae92a5cc861b98e68fe31acb5"
 
 
 def test_case_and_white_space_do_not_change_a_fingerprint_and_words_do() -> None:

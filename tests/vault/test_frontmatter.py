@@ -96,10 +96,6 @@ def test_a_note_without_frontmatter_gets_one() -> None:
     assert set_fields("\ufeff# T\r\n", {"status": "active"}) == "\ufeff---\r\nstatus: active\r\n---\r\n\r\n# T\r\n"
 
 
-def test_empty_frontmatter_is_filled() -> None:
-    assert set_fields("---\n---\nb\n", {"kind": "k"}) == "---\nkind: k\n---\nb\n"
-
-
 def test_windows_line_ends_stay() -> None:
     text = "---\r\nkind: a\r\nmood: b # c\r\n---\r\nbody\r\n"
     assert set_fields(text, {"kind": "z", "slug": "s"}) == (
@@ -179,24 +175,17 @@ def test_a_header_that_an_edit_would_garble_is_refused_or_left_whole(text: str) 
 @pytest.mark.parametrize(
     ("value", "written"),
     [
-        ("plain words", "plain words"),
-        ("active", "active"),
         ("a/b c.md", "a/b c.md"),
-        ("it's", "it's"),
         ("Привет", "Привет"),
-        ("595f7a87-dd6e-4eb7", "595f7a87-dd6e-4eb7"),
         ("2026-07-01", "2026-07-01"),
         ("2026-07-01T10:00:00Z", "2026-07-01T10:00:00Z"),
         ("yes", '"yes"'),
         ("null", '"null"'),
-        ("12", '"12"'),
         ("1e5", '"1e5"'),
-        ("0x1f", '"0x1f"'),
         ("12:30:45", '"12:30:45"'),
         ("2026-99-99", '"2026-99-99"'),
         ("a: b", '"a: b"'),
         ("a #b", '"a #b"'),
-        ("# a", '"# a"'),
         ("- a", '"- a"'),
         ('say "hi"\n', '"say \\"hi\\"\\n"'),
         (" a", '" a"'),

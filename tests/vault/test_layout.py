@@ -98,14 +98,6 @@ def test_a_file_in_the_way_is_an_error(tmp_path: Path) -> None:
         make_private_folder(str(tmp_path / "state" / "run"))
 
 
-def test_paths_are_where_the_design_puts_them(tmp_path: Path) -> None:
-    state = StatePaths("/s/v")
-    assert state.queue_db == "/s/v/queue.db"
-    assert state.stop_file == "/s/v/markers/STOP"
-    assert state.recall_socket == "/s/v/run/recall.sock"
-    assert state.receipts == "/s/v/log/receipts.jsonl"
-
-
 def test_sockets_move_to_a_short_path_where_the_platforms_limit_bites() -> None:
     deep = StatePaths("/" + "d" * 120)
     other = StatePaths("/" + "e" * 120)

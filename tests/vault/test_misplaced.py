@@ -84,15 +84,3 @@ def test_the_usual_place_may_be_kept_in_a_repository_of_the_user(env: dict[str, 
 def test_a_variable_without_effect_is_not_judged(env: dict[str, str], repository: Path, tmp_path: Path) -> None:
     env |= {"MEMORY_CONFIG": str(tmp_path / "c.toml"), "MEMORY_STATE_DIR": str(tmp_path / "s")}
     assert explain_misplacement({**env, "XDG_CONFIG_HOME": str(repository), "XDG_STATE_HOME": "relative"}) == ""
-
-
-@pytest.mark.parametrize("name", ["MINER", "ENDPOINT", "MODEL", "API_KEY_FILE", "AGENT_COMMAND", "DAILY_TOKEN_CAP"])
-def test_no_variable_gives_consent(env: dict[str, str], name: str) -> None:
-    plain = load_settings(env)
-    assert load_settings({**env, f"MEMORY_REFLECTION_{name}": "openai"}).reflection == plain.reflection
-
-
-@pytest.mark.parametrize("name", ["ASK_MODEL", "GITHUB_API", "DAILY_TOKEN_CAP"])
-def test_no_variable_widens_discovery(env: dict[str, str], name: str) -> None:
-    plain = load_settings(env)
-    assert load_settings({**env, f"MEMORY_DISCOVERY_{name}": "1"}).discovery == plain.discovery

@@ -30,25 +30,15 @@ from memoryvault.vault.project import project_slug
     ("text", "slug"),
     [
         ("Always lint before pushing.", "always-lint-before-pushing"),
-        ("Always commit before EOD.", "always-commit-before-eod"),
-        ("Always use bullet points for status reports", "always-use-bullet-points-for-status"),
-        ("never paragraphs.", "never-paragraphs"),
         ("No, that's wrong.", "no-thats-wrong"),
         ("No, use pnpm instead of npm for the shop.", "use-pnpm-instead-of-npm"),
-        ("Use pnpm, not npm, in this repo.", "use-pnpm-not-npm"),
         ("From now on, always ship on Tuesday mornings.", "always-ship-on-tuesday-mornings"),
         ("Always ship on Tuesday mornings, never before the weekend.", "always-ship-on-tuesday-mornings"),
-        ("Before you merge to the main branch, run all tests", "merge-to-the-main-branch-run"),
         ("can you take a look at: The wrapper functions in utils are unused", "take-a-look-at-the-wrapper"),
-        ("we can always render it on the way out", "always-render-it-on-the-way"),
         ("I think the problem with 2. is that it only covers helpers", "think-the-problem-with-2"),
-        ("In this repo, never squash commits.", "never-squash-commits"),
         ("Do not use npm", "do-not-use-npm"),
-        ("Stop using npm", "stop-using-npm"),
         ("Let’s do the one here", "lets-do-the-one-here"),
-        ("You should have added", "you-should-have-added"),
         ("Always use snake_case for python variables.", "always-use-snake-case-for-python"),
-        ("I prefer tabs over spaces for indentation", "prefer-tabs-over-spaces-for-indentation"),
         ("No, 🎉", "no"),
         ("🎉", "candidate"),
         ("", "candidate"),
@@ -81,7 +71,6 @@ def test_an_ideas_slug_has_whole_words_of_what_it_is_about_and_forty_characters(
         ("Crème Brûlée", "creme-brulee"),
         ("Straße nach Łódź", "strasse-nach-lodz"),
         ("ﬁne ① Ｆｕｌｌ width", "fine-1-full-width"),
-        ("İstanbul", "istanbul"),
         ("smørrebrød", "smorrebrod"),
     ],
 )
@@ -96,10 +85,6 @@ def test_titles_in_other_scripts_get_distinct_stable_names() -> None:
     assert russian != japanese
     assert slugify("ВСЕГДА запускай тесты") == russian
     assert mining_slug("Всегда запускай тесты") == idea_slug("Всегда запускай тесты") == russian
-
-
-def test_a_mixed_title_keeps_its_ascii_words() -> None:
-    assert slugify("всегда используй pnpm") == "pnpm"
 
 
 @pytest.mark.parametrize(
@@ -159,17 +144,12 @@ def test_a_bad_group_is_refused(bad: str) -> None:
     [
         ("Review pull requests with two agents", 80, "review-pull-requests-with-two-agents"),
         ("Review pull requests with two agents", 20, "review-pull-requests"),
-        ("Review pull requests with two agents", 22, "review-pull-requests"),
         ("Review pull requests with two agents", 3, "rev"),
         ("!!!", 20, "untitled"),
     ],
 )
 def test_the_slug_of_a_long_title_ends_with_a_word(title: str, limit: int, slug: str) -> None:
     assert title_slug(title, limit) == slug
-
-
-def test_a_mined_slug_of_long_words_ends_with_a_word() -> None:
-    assert mining_slug(" ".join(["characteristically"] * 6)) == "-".join(["characteristically"] * 4)
 
 
 @given(st.text(), st.integers(1, 300))
