@@ -151,7 +151,7 @@ def test_guard_wires_tool_calls_into_the_agent_that_is_there(
     plugin = settings.hosts.opencode_home / "plugin" / "memoryvault.js"
     install_for("opencode", settings)
     assert main(["guard", "--on"]) == 0
-    assert str(plugin) in capsys.readouterr().out
+    assert plugin.name in capsys.readouterr().out
     assert "const ACTIONS = true" in plugin.read_text()
     assert not (sandbox.home / ".claude" / "settings.json").exists()
     assert main(["guard"]) == 0
