@@ -155,7 +155,7 @@ def test_guard_wires_tool_calls_into_the_agent_that_is_there(
     assert "const ACTIONS = true" in plugin.read_text()
     assert not (sandbox.home / ".claude" / "settings.json").exists()
     assert main(["guard"]) == 0
-    assert "tool calls: wired" in capsys.readouterr().out
+    assert "agent does: on" in capsys.readouterr().out
     assert main(["guard", "--off"]) == 0
     assert "const ACTIONS = false" in plugin.read_text()
 
