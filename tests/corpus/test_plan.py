@@ -83,7 +83,7 @@ def test_transcripts_that_cannot_be_read_are_named_with_why(
     told = capsys.readouterr()
     assert "5 unreadable" in told.out
     (line,) = (line for line in told.err.splitlines() if line.startswith("memory: unreadable:"))
-    assert str(plan.unread[0][0]) + f" ({plan.unread[0][1]})" in line
+    assert plan.unread[0][0].name + f" ({plan.unread[0][1]})" in line
     assert line.endswith(" and 2 more")
     assert main(["reflect", "corpus", "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["unreadable_files"]) == 5

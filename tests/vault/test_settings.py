@@ -96,7 +96,7 @@ def test_each_vault_has_its_own_state_folder() -> None:
 
 def test_a_missing_vault_says_how_to_set_one() -> None:
     settings = load_settings(ENV, Path("/nonexistent/config.toml"))
-    with pytest.raises(SettingsError, match=r"memory init.*MEMORY_VAULT_PATH.*vault\.path"):
+    with pytest.raises(SettingsError, match="memory init"):
         _ = settings.state
 
 
