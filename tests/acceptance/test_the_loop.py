@@ -14,6 +14,8 @@ import pytest
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.sandbox import Sandbox
 
+pytestmark = pytest.mark.slow
+
 SHIPPED = Path(__file__).resolve().parents[2] / "demo" / "session.jsonl"
 SESSION = "3f0c6a52-7d1e-4c55-9a51-0f6f6f2b8a11"
 RULE = "always ship on tuesday mornings"

@@ -16,6 +16,8 @@ import pytest
 from memoryvault.cli.main import main
 from memoryvault.index.receipts import query_hash
 
+pytestmark = pytest.mark.slow
+
 PRIVATE = "personal-private"
 ANSWERS = f"{PRIVATE}/workflow/db-backup.md"
 WEAK = f"{PRIVATE}/fix/wal.md"

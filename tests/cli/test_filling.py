@@ -16,6 +16,8 @@ from memoryvault.tasks.queue.enqueue import enqueue
 
 from ..support.forked import ForkedSandbox
 
+pytestmark = pytest.mark.slow
+
 MODEL = "some-model"
 
 

@@ -16,6 +16,8 @@ from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.sandbox import Sandbox
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def sandbox(tmp_path: Path) -> Sandbox:

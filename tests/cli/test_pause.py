@@ -19,6 +19,8 @@ from ..acceptance.test_the_loop import COMMON, SESSION, SHIPPED, record_session
 from ..support.forked import ForkedSandbox
 from ..tasks.support import wait_until
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def sandbox(tmp_path: Path) -> ForkedSandbox:

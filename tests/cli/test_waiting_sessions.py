@@ -20,6 +20,8 @@ from memoryvault.tasks.queue.ledger import Claim, Ledger
 from ..acceptance.test_the_loop import COMMON, SESSION
 from ..support.forked import ForkedSandbox
 
+pytestmark = pytest.mark.slow
+
 NO_WORKER = "no worker runs: `memory service up`"
 
 

@@ -18,6 +18,8 @@ from memoryvault.services.undoing import Selector
 from ..review.support import CHOICE, GUESS, RULE, Bed, said
 from .support import IDEA, INCUBATOR, OTHER, ideas_file, old_idea, outside, write_down
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 NOT_PRODUCT = {"training", "tests", "bench", "demo", "docs", "build", "dist"}
 

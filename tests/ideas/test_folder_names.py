@@ -19,6 +19,8 @@ from memoryvault.vault.pending import IDEAS_LIST, question_path
 from ..review.support import Bed
 from .support import IDEA, INCUBATOR, ideas_file, old_idea, write_down
 
+pytestmark = pytest.mark.slow
+
 NAMES = [
     "Retry page (v2)",
     "Повторы",

@@ -30,6 +30,8 @@ from memoryvault.vault.pending import IDEAS_LIST
 from ..review.support import RULE, Bed, said
 from .support import IDEA, INCUBATOR, old_idea, outside
 
+pytestmark = pytest.mark.slow
+
 ANSWER = """
 import os
 from memoryvault.pipelines.incubation import Answer

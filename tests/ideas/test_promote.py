@@ -22,6 +22,8 @@ from memoryvault.vault.store import VaultStore
 from ..review.support import Bed, said
 from .support import IDEA, INCUBATOR, ideas_file, outside, write_down
 
+pytestmark = pytest.mark.slow
+
 PROMOTE = """
 import os
 from memoryvault.services.ideas.ledger import promote

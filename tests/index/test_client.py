@@ -21,6 +21,8 @@ from memoryvault.services.semantic_similarity import SemanticSimilarity
 from memoryvault.tests.index.bed import Bed, ServiceProcess
 from memoryvault.tests.support.hurry import patience
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def user(bed: Bed) -> Iterator[Settings]:

@@ -26,6 +26,8 @@ from memoryvault.runtime.process_lock import lock_holder
 from memoryvault.tests.index.bed import Bed, ServiceProcess
 from memoryvault.tests.support.hurry import patience
 
+pytestmark = pytest.mark.slow
+
 Start = Callable[..., ServiceProcess]
 
 

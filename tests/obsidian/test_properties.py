@@ -17,6 +17,8 @@ from memoryvault.vault.header import split_header
 
 from ..review.support import CHOICE, GUESS, RULE, Bed
 
+pytestmark = pytest.mark.slow
+
 NESTED = {"source"}
 """Evidence, which Obsidian shows as it stands and leaves alone."""
 

@@ -18,6 +18,8 @@ from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.vault.scrubbed import Scrubbed
 from memoryvault.vault.store import VaultStore
 
+pytestmark = pytest.mark.slow
+
 FORK = multiprocessing.get_context("fork")
 TEXT = Scrubbed("---\nkind: preferences\n---\n\n# Use pnpm\n")
 

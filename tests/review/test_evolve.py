@@ -27,6 +27,8 @@ from memoryvault.vault.store import MAX_ENTRY_BYTES
 
 from .support import Bed
 
+pytestmark = pytest.mark.slow
+
 OLD = "personal-private/preferences/deploy-day.md"
 WAITS = "personal-private/_inbox/deploy-day.md"
 EVOLVE = """

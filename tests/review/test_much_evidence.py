@@ -13,6 +13,8 @@ from memoryvault.vault.registry import HEADER_BYTES, find_by_fingerprint
 
 from .support import CHOICE, RULE, Bed, said
 
+pytestmark = pytest.mark.slow
+
 MANY = 300
 
 

@@ -16,6 +16,8 @@ from memoryvault.vault.scrubbed import Scrubbed
 
 from .support import CHOICE, GUESS, RULE, Bed, said
 
+pytestmark = pytest.mark.slow
+
 FOLDER = "personal-private/preferences"
 NAMES = [
     "Why pnpm?",

@@ -13,6 +13,8 @@ from memoryvault.services.dismissing import dismiss
 
 from .support import RULE, Bed, said
 
+pytestmark = pytest.mark.slow
+
 MONDAYS = replace(RULE, statement="Always deploy on Mondays.", excerpt="Always deploy on Mondays.")
 TUESDAYS = "Always deploy on Tuesdays."
 

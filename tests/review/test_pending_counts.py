@@ -27,6 +27,8 @@ from memoryvault.vault.store import VaultStore
 
 from .support import Bed
 
+pytestmark = pytest.mark.slow
+
 Ask = Callable[..., str]
 WAITS = PendingCounts(proposals=4, questions=2, copies=1, inbox=2, ideas=3, patterns=1)
 IN_WORDS = "4 proposals, 2 questions about ideas, 1 conflict copy, 2 in the inbox, 3 ideas, 1 pattern to adopt"

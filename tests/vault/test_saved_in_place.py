@@ -14,6 +14,8 @@ from memoryvault.runtime.errors import EditConflict
 from memoryvault.tests.review.support import RULE, Bed
 from memoryvault.vault.scrubbed import Scrubbed
 
+pytestmark = pytest.mark.slow
+
 PAUSE_SECONDS = 0.4
 
 

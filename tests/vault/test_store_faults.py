@@ -31,6 +31,8 @@ from memoryvault.vault.entry import content_hash
 from memoryvault.vault.scrubbed import Scrubbed
 from memoryvault.vault.store import VaultStore
 
+pytestmark = pytest.mark.slow
+
 PATH = "personal-private/fix/x.md"
 FORK = multiprocessing.get_context("fork")
 
