@@ -54,7 +54,8 @@ _PICTURES = (".png", ".svg", ".gif", ".jpg", ".jpeg", ".webp", ".ico", ".avif")
 _NO_ITEMS_AT = re.compile(
     r"(?:img\.)?shields\.io|badge\.fury\.io|awesome\.re|badgen\.net|contrib\.rocks"
     r"|star-history\.com|api\.star-history\.com|camo\.githubusercontent\.com"
-    r"|visitor-badge\S*|deepwiki\.com|trendshift\.io|(?:www\.)?(?:creativecommons|choosealicense|opensource)\.(?:org|com)"
+    r"|visitor-badge\S*|deepwiki\.com|trendshift\.io"
+    r"|(?:www\.)?(?:creativecommons|choosealicense|opensource)\.(?:org|com)"
 )
 """Hosts of badges and licences."""
 _HOUSEKEEPING = re.compile(
