@@ -139,7 +139,7 @@ def locate_model(name: str, models_folder: Path) -> ModelLocation:
         if not folder.is_dir():
             how = f"`memory config model use {DEFAULT_MODEL}` downloads it after asking"
             if not all(map(_is_importable, EVERY_MODEL_NEEDS)):
-                how = "docs/how-to/install.md says how to add it"
+                how = "install again with the extra [light] (docs/how-to/install.md)"
             raise ModelUnavailable(
                 f"the model {DEFAULT_MODEL} is not on this machine: {how}; until then recall works on keywords"
             )

