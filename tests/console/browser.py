@@ -25,6 +25,14 @@ PATIENCE_MS = 20_000
 expect.set_options(timeout=PATIENCE_MS)  # 5 s by default: beside other tests a page took longer
 
 
+def let_settle(page: Page) -> None:
+    """Wait until console.js takes keys and clicks: for 350 ms after a change it does not.
+
+    A timer of the page itself runs late where the page does.
+    """
+    page.evaluate("() => new Promise((done) => setTimeout(done, 400))")
+
+
 def chromium_path() -> str:
     """Where Chromium is."""
     found = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -163,7 +171,7 @@ NOTE_ANSWER = """() => {
 
 def press(page: Page, key: str) -> None:
     """One key, once the page has come to rest, and its answer, which the page shows then."""
-    page.wait_for_timeout(400)  # console.js lets no key decide on what has only just appeared
+    let_settle(page)
     page.evaluate(NOTE_ANSWER)
     page.keyboard.press(key)
     page.wait_for_function("() => window.answered")

@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from memoryvault.tests.review.support import Bed
 
-from .browser import Windows, press, said
+from .browser import Windows, let_settle, press, said
 from .support import proposal
 
 pytestmark = pytest.mark.slow
@@ -33,7 +33,7 @@ def test_every_decision_of_the_review_has_its_key(bed: Bed, windows: Windows) ->
     page.wait_for_selector("textarea:focus")
     page.keyboard.press("Control+End")
     page.keyboard.type(" Since yesterday.")
-    page.wait_for_timeout(400)  # console.js takes a click on what has only just appeared for a double one
+    let_settle(page)
     page.click("text=Approve this text")
     expect(page.locator("#said")).to_contain_text("edit-me")
     assert "Since yesterday." in bed.store.read("personal-private/preferences/edit-me.md").body
@@ -74,7 +74,7 @@ def test_it_works_without_scripts(bed: Bed, windows: Windows) -> None:
 def test_the_help_tells_the_keys_of_the_page_and_single_keys_can_be_switched_off(bed: Bed, windows: Windows) -> None:
     proposal(bed, "use-tabs")
     page = windows.sign_in()
-    page.wait_for_timeout(400)
+    let_settle(page)
     page.keyboard.press("?")
     page.wait_for_selector("dialog[open]")
     assert "edit, then approve" in page.inner_text("dialog")

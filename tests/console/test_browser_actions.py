@@ -16,7 +16,7 @@ from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.scheduler import Scheduler, local_timezone
 from memoryvault.tests.review.support import Bed
 
-from .browser import Windows
+from .browser import Windows, let_settle
 from .test_jobs_page import dead_job, queued_job, state_of
 from .test_recall_page import SESSION, leave
 from .test_search_page import index, rule
@@ -31,7 +31,7 @@ WATCHLIST = "personal-private/_skill-watchlist"
 
 def act(page: Page, what: str, told: str) -> None:
     """One key, or a click where `what` is a selector; and the line that tells what was done."""
-    page.wait_for_timeout(400)  # console.js lets nothing decide on what has only just appeared
+    let_settle(page)
     if len(what) == 1:
         page.keyboard.press(what)
     else:
@@ -110,7 +110,7 @@ def test_enter_in_a_field_decides_on_no_pattern(bed: Bed, windows: Windows, fiel
     expect(page.locator("#said")).to_contain_text("nothing was decided")
     assert bed.files() == before
     assert page.locator("#reason").input_value() == "so"
-    page.wait_for_timeout(400)
+    let_settle(page)
     page.locator("button[value=dismiss]").click()
     expect(page.locator("#said")).to_contain_text("dismissed: ")
 
@@ -165,14 +165,14 @@ def test_a_search_with_a_filter_and_marks_of_its_hits(bed: Bed, windows: Windows
     at = leave(bed, one)
     windows.sign_in().close()
     page = windows.open("search")
-    page.wait_for_timeout(400)
+    let_settle(page)
     page.keyboard.press("/")
     page.keyboard.type("login tokens")
     page.keyboard.press("Enter")
     expect(page.locator("main")).to_contain_text("2 entries answer")
     page.click("summary:has-text('Filters')")
     page.select_option("select[name=kind]", "decisions")
-    page.wait_for_timeout(400)
+    let_settle(page)
     page.click("text=Apply")
     expect(page.locator("li.hit h2")).to_have_text(["Login tokens"])
     receipts = [line for line in read_receipts(Path(bed.settings.state.receipts)) if line["caller"] == "console"]

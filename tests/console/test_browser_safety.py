@@ -27,7 +27,7 @@ from memoryvault.tests.review.support import Bed
 from memoryvault.tests.support.hurry import patience
 from memoryvault.vault.marker import Marker, create_marker
 
-from .browser import ConsoleProcess, Windows, press, said
+from .browser import ConsoleProcess, Windows, let_settle, press, said
 from .support import proposal, serving
 from .vaults import SESSION, transcript
 
@@ -268,7 +268,7 @@ def test_no_field_of_receipts_markers_jobs_logs_and_costs_is_obeyed(bed: Bed, wi
     page.goto(windows.console.base + "jobs")
     with page.expect_response(lambda response: "jobs/live" in response.url):
         pass
-    page.wait_for_timeout(400)
+    let_settle(page)
     nothing_ran(page)
     page.goto(f"{windows.console.base}recall?session={SESSION}")
     page.click("button[name=useful] >> nth=0")
