@@ -22,6 +22,7 @@ from ..runtime.slug import validate_slug
 from ..vault.automemory import FOLDER, INDEX_NAME, TYPES, is_topic_name
 from ..vault.entry import AGENT_SOURCE, Entry, Source, parse_text
 from ..vault.fields import StoreValue
+from ..vault.header import CONFLICT
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
 from ..vault.wording import one_line
@@ -97,10 +98,11 @@ class Topics:
         return topics
 
     def read(self, slug: str) -> Topic:
-        """Return one topic. Raises EntryNotFound."""
+        """Return one topic. Raises EntryNotFound, EntryInvalid for one with git's conflict marks."""
         self._journal.recover()
         if _checked(slug) not in self._slugs():
             raise EntryNotFound(f"{self.project} has no topic {slug}: list the topics to see what there is")
+        self._refuse_merge(slug, self._store.read(f"{self.folder}/{slug}.md"))
         return self._topic(slug, any(one.file == f"{slug}.md" for one in index_lines(self._index())))
 
     def links(self, topic: Topic) -> Mapping[str, bool]:
@@ -257,6 +259,7 @@ class Topics:
         append: bool,
     ) -> Scrubbed:
         shown = hash_of(before)[:SHOWN_HASH_CHARACTERS]
+        self._refuse_merge(slug, parse_text(f"{self.folder}/{slug}.md", before))
         if append:
             old = parse_text(slug, before).body
             kept = Scrubbed.trusted(old, reason="it was in the vault")
@@ -286,6 +289,13 @@ class Topics:
             kept_metadata = metadata if isinstance(metadata, dict) else {}
             fields["metadata"] = {**_scrubbed_values(kept_metadata), "type": scrub(type_)}
         return self._store.render_edit(before, fields, text)
+
+    def _refuse_merge(self, slug: str, entry: Entry) -> None:
+        if entry.status == CONFLICT:
+            where = f"{self.folder}/{slug}.md"
+            raise EntryInvalid(
+                f"topic {slug} has two versions between git's conflict marks: keep one of them in {where}"
+            )
 
     def _refuse_twin(self, slug: str) -> None:
         """Refuse another spelling of a topic: on a case-insensitive disk it is the same file."""

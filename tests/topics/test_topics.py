@@ -62,6 +62,18 @@ def test_a_topic_is_written_in_the_format_of_the_agent_with_its_line(bed: Bed) -
     assert (topic.name, topic.body, topic.indexed) == ("How we deploy", "Tag, then push.", True)
 
 
+def test_a_topic_of_two_versions_is_given_in_neither_and_not_added_to(bed: Bed) -> None:
+    write(bed, "deploy", "Tag, then push.")
+    file = bed.vault / FOLDER / "deploy.md"
+    file.write_text(file.read_text() + "<<<<<<< HEAD\nOn Mondays.\n=======\nOn Fridays.\n>>>>>>> origin/main\n")
+    before = file.read_text()
+    with pytest.raises(EntryInvalid, match="keep one of them in personal-projects/shop/memory/deploy"):
+        topics(bed).read("deploy")
+    with pytest.raises(EntryInvalid, match="keep one of them"):
+        topics(bed).write("deploy", "More.", append=True)
+    assert file.read_text() == before
+
+
 @pytest.mark.parametrize(
     "text",
     [
