@@ -358,6 +358,11 @@ def test_claiming_never_reads_finished_jobs(ledger: Ledger) -> None:
             assert "SCAN job" not in row[3] or "INDEX" in row[3], f"{name}: {row[3]}"
 
 
+def test_claiming_takes_the_first_of_the_waiting_jobs_without_sorting_them(ledger: Ledger) -> None:
+    plan = ledger.read("EXPLAIN QUERY PLAN " + queries.NEXT, {"now": 1.0, "full": "[]"})
+    assert not [row[3] for row in plan if "ORDER BY" in row[3]]
+
+
 def test_a_locked_file_is_said_in_one_line(tmp_path: Path, ledger: Ledger) -> None:
     blocker = sqlite3.connect(tmp_path / "queue.db", isolation_level=None)
     blocker.execute("BEGIN IMMEDIATE")
