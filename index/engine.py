@@ -237,7 +237,7 @@ class RecallEngine:
         today: Callable[[], date] = local_today,
         keep_vectors: bool = False,
     ) -> None:
-        """`eagerness`: a position of the setting `recall.eagerness`. `keep_vectors`: hold a large index's vectors in
+        """`eagerness`: a position of the setting `recall.eagerness`. `keep_vectors`: hold the index's vectors in
         memory, for a process that answers many recalls."""
         self._vault = vault
         self._embedder = QueryEmbedder(embedder, POOLED_READERS) if embedder is not None else None
@@ -302,6 +302,8 @@ class RecallEngine:
 
     def _search_index(self, reader: SearchReader, state: _RecallState) -> list[Hit]:
         with reader.snapshot():
+            if reader.is_empty(state.scope):
+                return []
             scored: list[ScoredEntry] = []
             rows: dict[int, EntryRow] = {}
             if state.analysis.words or state.analysis.identifiers:

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     Floats = numpy.typing.NDArray[numpy.float32]
 
-MIN_PASSAGES = 3_000
-"""Fewest passages for which a matrix is kept: sqlite-vec compares that many in 5 ms."""
 MAX_BYTES = 400_000_000
 """A quarter of a million vectors of 384 dimensions; beyond that sqlite-vec reads them from the file."""
 MAX_INLINE_VECTORS = 64
@@ -135,9 +133,9 @@ class MatrixCache:
             self._filler.join(5)
 
     def get(self, reader: SearchReader, model: ModelKey) -> Matrix | None:
-        """Return the matrix with all vectors of `reader`'s snapshot; None while it is being filled or not worth it."""
+        """Return the matrix with all vectors of `reader`'s snapshot; None while it is filled, or too large."""
         state = reader.vector_state()
-        if state.passage_count < MIN_PASSAGES or state.passage_count * model.dimension * 4 > MAX_BYTES:
+        if state.passage_count * model.dimension * 4 > MAX_BYTES:
             self._matrix = None
             return None
         matrix = self._matrix

@@ -81,6 +81,12 @@ class SearchReader(CatalogReader):
         with database.translate_errors(path):
             self.vocabulary = IndexVocabulary(self._connection, self.identity, term_cache or TermCache())
 
+    def is_empty(self, scope: Scope) -> bool:
+        """Whether no entry is within the scope."""
+        condition, parameters = scope.sql()
+        sql = f"SELECT 1 FROM entry_meta m WHERE {condition} LIMIT 1"
+        return self._connection.execute(sql, parameters).fetchone() is None
+
     # Keywords
 
     def search_keywords(self, match: str, scope: Scope, limit: int = KEYWORD_LIMIT) -> list[KeywordHit]:

@@ -1,4 +1,4 @@
-"""The vectors of a large index in memory (index/matrix.py): the same answers as sqlite-vec gives from the file."""
+"""The index's vectors in memory (index/matrix.py): the same answers as sqlite-vec gives from the file."""
 
 from __future__ import annotations
 
@@ -18,11 +18,6 @@ from memoryvault.tests.support.fake_embedder import DIMENSION
 NOTES = 120
 ANIMALS = ("otter", "heron", "badger", "lynx", "newt")
 MODEL = ModelKey(1, DIMENSION)
-
-
-@pytest.fixture(autouse=True)
-def small_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(subject, "MIN_PASSAGES", 10)
 
 
 @pytest.fixture
@@ -151,10 +146,10 @@ def test_another_index_file_gets_a_matrix_of_its_own(many: Bed, reader: SearchRe
         other.close()
 
 
-def test_a_small_index_is_left_to_sqlite_vec(
+def test_an_index_that_would_take_too_much_memory_is_left_to_sqlite_vec(
     many: Bed, reader: SearchReader, cache: MatrixCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(subject, "MIN_PASSAGES", NOTES + 1)
+    monkeypatch.setattr(subject, "MAX_BYTES", NOTES * DIMENSION * 4 - 1)
     assert cache.get(reader, MODEL) is None
     cache.wait_until_filled(1)
     assert cache.get(reader, MODEL) is None
