@@ -8,7 +8,7 @@ import operator
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 from ..vault import gate
@@ -44,6 +44,19 @@ class Surroundings:
     asks: float = 0.0
     """As `asks` returns."""
 
+    @cached_property
+    def similarities(self) -> Sequence[float]:
+        """That of each entry's best chunk."""
+        best: dict[int, float] = {}
+        for hit in self.dense:
+            best[hit.entry_rowid] = max(hit.similarity, best.get(hit.entry_rowid, -1.0))
+        return list(best.values())
+
+    @cached_property
+    def background(self) -> float:
+        """The similarity of an entry that has nothing to do with the prompt."""
+        return background_similarity(self.similarities)
+
 
 def features(
     query: QueryAnalysis,
@@ -67,10 +80,7 @@ def features(
     by_words["exact"] = float(bool(by_words["complete"]) and by_words["rarest"] >= RARE and not query.is_one_word)
     if scored.dense is None or words is None:
         return by_words
-    by_entry: dict[int, float] = {}
-    for hit in around.dense:
-        by_entry[hit.entry_rowid] = max(hit.similarity, by_entry.get(hit.entry_rowid, -1.0))
-    above_background = scored.dense - background_similarity(list(by_entry.values()))
+    above_background = scored.dense - around.background
     # A statement without a confidence was saved by a person, who meant it. By words alone this would let too many
     # chance likenesses pass (docs/benchmarks/languages.md).
     said = {"said_high": 1.0} if note and not any(name.startswith("said_") for name in note) else {}
@@ -79,7 +89,7 @@ def features(
         **said,
         "cosine": scored.dense,
         "above_background": above_background,
-        "nearer": math.log1p(sum(value > scored.dense for value in by_entry.values())),
+        "nearer": math.log1p(sum(value > scored.dense for value in around.similarities)),
         "words": words_score(words),
         "related": words.related,
         "answers": answers(
