@@ -3,7 +3,7 @@
 MEMORYVAULT_DATA names a folder with `prompts/dev.jsonl`: prompts of people on whom the thresholds were chosen, but the
 weights not trained. `--labels FILE` uses other prompts. `--answers FILE` judges recorded answers (JSON lines with `id`,
 `p`, and `tier`: saved, proposed, low or null) instead of the local readers; `--out FILE` records the model's answers.
-`--judge` uses the project's own examples, on which nobody trained or tuned.
+`--judge` uses our own examples, which were not trained on. Of labels with a `kind` the results are counted by kind.
 """
 
 from __future__ import annotations
@@ -190,6 +190,19 @@ def by_kind(rows: Sequence[Row], found: Sequence[tuple[str, Mapping[str, Row]]])
     return "\n".join(lines)
 
 
+def labels_right(rows: Sequence[Row], answers: Mapping[str, Row]) -> str:
+    """Return the shares of what is rightly saved or proposed that have a category and a scope of either label."""
+    pairs = []
+    for row in rows:
+        items = [i for part in (row["items"], row.get("second", row["items"])) for i in part]
+        answer = answers[row["id"]]
+        if answer["tier"] in ("saved", "proposed") and any(i["category"] in LASTING for i in items):
+            pairs.append((items, answer))
+    category = _share(sum(a["category"] in {i["category"] for i in items} for items, a in pairs), len(pairs))
+    scope = _share(sum(a["scope"] in {i.get("scope") for i in items} for items, a in pairs), len(pairs))
+    return f"Of {len(pairs)} that are right, the scope is right for {scope:.2f}, the category for {category:.2f}."
+
+
 def statements(rows: Sequence[Row], answers: Mapping[str, Row], memories: Path) -> str:
     """Compare our statements with the sentences that their owners would want to read later (memories.jsonl)."""
     wanted: dict[str, list[set[str]]] = {}
@@ -237,7 +250,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     worth = sum(any(i["category"] in LASTING for i in row["items"]) for row in rows)
     people = len({row["person"] for row in rows})
     print(f"{len(rows)} messages of {people} people, {worth} worth remembering; 90% intervals by person.\n")
-    print(by_kind(rows, found) if options.judge else table(rows, found))
+    print(by_kind(rows, found) if all("kind" in row for row in rows) else table(rows, found))
+    print("\n" + labels_right(rows, found[0][1]))
     memories = labels.with_name("memories.jsonl")
     if memories.exists() and not options.answers:
         print("\n" + statements(rows, found[0][1], memories))

@@ -30,8 +30,8 @@ SAVE = {"cautious": 0.92, "balanced": 0.86, "eager": 0.78}
 PROPOSE = {"cautious": 0.68, "balanced": 0.58, "eager": 0.47}
 """Wanted precision on these people, by eagerness. A message that either reader would remember counts as right."""
 HINT = 0.40
-IDEA, FIX = {"words": 0.3, "model": 0.15}, 0.3
-"""Least probabilities, chosen on our own examples (held_out.jsonl), since the labelled prompts hold too few."""
+IDEA, FIX = {"words": 0.3, "model": 0.7}, 0.3
+"""Least probabilities. The labelled prompts hold few: at 0.7 two of ten ideas are right, at 0.15 five of 63."""
 LEAST_CHOSEN = 20
 
 
