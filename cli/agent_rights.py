@@ -55,8 +55,8 @@ class Command(NamedTuple):
     line: str
     """The line in the help."""
     does: Does | Mapping[str, Does]
-    """The same for every use, or by use: an option (`--apply`), an option with its value (`--of agent`), or the first
-    word (`list`; '' for any). The first use that fits the arguments counts; without one the command CHANGES."""
+    """The same for every use, or by use: an option (`--apply`) or the first word (`list`; '' for any). The first use
+    that fits the arguments counts; without one the command CHANGES."""
     word: str = ""
     """Which of the module's commands, if it has several: it then has `configure(parser, word)` and `EPILOGS`."""
 
@@ -101,9 +101,7 @@ def _fits(use: str, args: argparse.Namespace) -> bool:
     if not use.startswith("--"):
         word = getattr(args, args.first) if args.first else None
         return use in ("", word[0] if isinstance(word, list) and word else word)
-    option, _, value = use.partition(" ")
-    given = getattr(args, option.removeprefix("--").replace("-", "_"))
-    return given == value if value else given not in (None, False, [])
+    return getattr(args, use.removeprefix("--").replace("-", "_")) not in (None, False, [])
 
 
 def require_allowed(name: str, command: Command, args: argparse.Namespace, context: Context) -> None:

@@ -42,7 +42,7 @@ COMMANDS: dict[str, Command] = {
     "undo": Command(
         "undo",
         "take back what MemoryVault wrote by itself",
-        {"--dry-run": READS, "--of agent": PROPOSES},
+        {"--dry-run": READS},
     ),
     "always": Command("always", "give an entry to every session at its start, or stop that", CHANGES),
     "guard": Command("guard", "have a rule stop the agent when it acts, or only remind it", CHANGES),

@@ -207,10 +207,10 @@ class _Tools:
                 self._context.store.require_vault()  # Raises if the vault is away: then "nothing found" would be wrong.
         hits = [
             {
-                "path": hit["path"],
+                "path": safe_line(str(hit["path"])),
                 "title": safe_line(str(hit["title"])),
-                "kind": hit["kind"],
-                "project": hit["project"],
+                "kind": safe_line(str(hit["kind"])),
+                "project": hit["project"] and safe_line(str(hit["project"])),
                 "updated": _day(hit.get("surfaced_at"), hit["created"], hit["updated"]),
                 "score": round(float(hit["score"]), 3),
                 "text": _cut(safe_lines(str(hit["excerpt"]), ""), EXCERPT_CHARACTERS),
@@ -262,11 +262,11 @@ class _Tools:
         found.sort(key=lambda entry: (_day_of(entry), entry.path), reverse=True)
         rows = [
             {
-                "path": e.path,
+                "path": safe_line(e.path),
                 "title": safe_line(e.title),
-                "kind": e.kind,
-                "tags": [*e.tags],
-                "project": e.project,
+                "kind": e.kind and safe_line(e.kind),
+                "tags": [safe_line(each) for each in e.tags],
+                "project": e.project and safe_line(e.project),
                 "day": _day_of(e),
             }
             for e in found[:limit]
@@ -279,7 +279,12 @@ class _Tools:
         if not (self._project and may_read) or kind not in (None, "topic"):
             return []
         return [
-            {"slug": topic.slug, "type": topic.type, "description": topic.description, "day": topic.updated}
+            {
+                "slug": topic.slug,
+                "type": topic.type,
+                "description": safe_line(topic.description),
+                "day": topic.updated,
+            }
             for topic in self._topics.all()
             if tag in (None, topic.type) and (updated_since is None or topic.updated >= updated_since)
         ]
@@ -290,8 +295,9 @@ class _Tools:
         """Read one entry whole."""
         with _tool_errors():
             entry = self._entry(path)
-        text = _cut(entry.body, RESULT_CHARACTERS)
-        return {"path": entry.path, "title": entry.title, "text": text, "cut": text != entry.body}
+        whole = safe_lines(entry.body, "")
+        text = _cut(whole, RESULT_CHARACTERS)
+        return {"path": safe_line(entry.path), "title": safe_line(entry.title), "text": text, "cut": text != whole}
 
     def review(self) -> Result:
         """Count what waits for the user: proposals, questions about ideas, copies of sync conflicts, the inbox,
@@ -337,15 +343,16 @@ class _Tools:
         with _tool_errors():
             topic = self._topics.read(slug)
             links = self._topics.links(topic)
-        text = _cut(topic.body, RESULT_CHARACTERS)
+        whole = safe_lines(topic.body, "")
+        text = _cut(whole, RESULT_CHARACTERS)
         return {
             **_topic_head(topic),
-            "name": topic.name,
+            "name": safe_line(topic.name),
             "type": topic.type,
-            "description": topic.description,
+            "description": safe_line(topic.description),
             "day": topic.updated,
             "text": text,
-            "cut": text != topic.body,
+            "cut": text != whole,
             "links": dict(links),
         }
 
@@ -379,7 +386,7 @@ class _Tools:
     def resource(self, path: str) -> str:
         """The markdown of one entry."""
         try:
-            return _cut(self._entry(path).body, RESULT_CHARACTERS)
+            return _cut(safe_lines(self._entry(path).body, ""), RESULT_CHARACTERS)
         except MemoryVaultError as error:
             raise ResourceNotFoundError(_cut(str(error), ERROR_CHARACTERS)) from error
 
@@ -393,7 +400,12 @@ class _Tools:
     def _entry(self, name: str) -> Entry:
         """An entry in use, by path or slug. Agents do not get waiting, rejected or archived ones. Raises UsageError."""
         relative, store = composed(name.removesuffix(".md")), self._context.store
-        at_path = (path for path in store.walk() if composed(path.removesuffix(".md")) == relative)
+
+        def is_named(path: str) -> bool:
+            known = composed(path.removesuffix(".md"))
+            return relative in (known, safe_line(known))  # The second is what the other tools show.
+
+        at_path = filter(is_named, store.walk())
         # Only for a slug every file is read.
         found = self._in_use_here(at_path) or [
             entry for entry in self._in_use_here(store.walk()) if composed(entry.slug) == relative

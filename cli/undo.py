@@ -25,7 +25,7 @@ EPILOG = """example:
   memory undo --since 2h
   memory undo --of migrate --yes
 
-A note that was changed since is named and stays. In an agent's shell it takes back only what agents wrote.
+A note that was changed since is named and stays. In an agent's shell it only shows the list (--dry-run).
 """
 
 _DONE = {"remove": "removed", "restore": "put back", "leave": "left", "gone": "gone"}

@@ -67,6 +67,8 @@ class Known:
     others_words: bool = False
     """Whether its text may be somebody else's: an agent proposed it, a file holds it, a model worded it, or no record
     of the host says who typed it; and the candidate does not say exactly the same."""
+    is_users: bool = False
+    """Whether the user approved, wrote or, as the host says, typed it."""
 
 
 @dataclass(frozen=True)
@@ -145,6 +147,8 @@ def route(candidate: Candidate, known: KnownMemories, *, mode: ReviewMode = "int
         rises = tier is Tier.HIGH and living.status in ("inbox", "pending")
         if living.is_counted and not rises:
             return _settled(candidate, living, "this was counted already")
+        if living.is_users and candidate.from_user and not candidate.confirmed and candidate.category != "idea":
+            return _settled(candidate, living, f"known: {living.status}; {UNCONFIRMED}")
         return _strengthened(candidate, living, tier, why, mode)
     reversed_rule = known.reversed_rule(candidate)
     if reversed_rule is not None and candidate.category != "idea":
@@ -179,8 +183,8 @@ def _strengthened(candidate: Candidate, living: Known, tier: Tier, why: str, mod
         not idea
         and living.project is not None
         and is_widened([living.project, project_of(candidate)])
-        # Unconfirmed words do not make a rule of one project a rule for everywhere.
-        and (candidate.role != "user" or (candidate.confirmed and candidate.from_user))
+        # Unconfirmed words do not make a rule of one project a rule for everywhere, nor does a tool what was approved.
+        and ((candidate.confirmed and candidate.from_user) or (candidate.role != "user" and living.status != "active"))
     )
     occurrences = living.occurrences + (not is_further_finding(candidate, living.sessions))
     is_hint = tier is Tier.LOW and not (candidate.standing_rule or candidate.claimed_rule)

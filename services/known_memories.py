@@ -178,6 +178,7 @@ class VaultMemories:
                 pieces=sum(len(source.records) for source in entry.sources),
                 others_words=_holds_others_words(entry, candidate),
                 is_counted=_is_counted(entry, candidate),
+                is_users=_is_users(entry),
             )
             for entry in found
             if not _is_of_another_project(entry, candidate)
@@ -210,7 +211,8 @@ class VaultMemories:
         return learned_shift(approved, dismissed, max(cosines, default=None))
 
     def reversed_rule(self, candidate: Candidate) -> ReversedRule | None:
-        """See KnownMemories. Ignores rules of other projects, and candidates that may be an order for the moment."""
+        """See KnownMemories. Ignores rules of other projects, and candidates that may be an order for the moment. What
+        the user typed is held against no proposal of others."""
         if candidate.kind not in STATEMENT_KINDS or tier_of(candidate)[0] is Tier.LOW:
             return None
         said_in = slugify(candidate.project) if candidate.project else None
@@ -228,6 +230,8 @@ class VaultMemories:
             if relation(wording, rule.own_wording, cosine) is not Relation.CONTRADICTS:
                 continue
             entries = self._read([rule.path])
+            if candidate.confirmed and not any(map(_is_users, entries)):
+                continue
             # "Always deploy on Mondays. Always deploy on Thursdays." in one message means both.
             if not any(_has_said(entry, candidate) for entry in entries):
                 said = max((source.said for entry in entries for source in entry.sources), default="")
@@ -393,6 +397,14 @@ def _holds_others_words(entry: Entry, candidate: Candidate) -> bool:
     if any(not source.session for source in entry.sources) or is_reworded(entry.body):
         return True
     return NOT_CONFIRMED_TAG in entry.tags and not says_all_of(candidate, entry)
+
+
+def _is_users(entry: Entry) -> bool:
+    """See `Known.is_users`."""
+    if entry.effective_status == ACTIVE:
+        return True
+    typed = bool(entry.sources) and all(source.session for source in entry.sources)
+    return typed and NOT_CONFIRMED_TAG not in entry.tags and not is_reworded(entry.body)
 
 
 def _status_at(path: str, status: str) -> str:

@@ -17,8 +17,9 @@ def normalize_line_ends(text: str) -> str:
 
 
 def normalize_note_text(text: str) -> str:
-    """Return `text` with LF line ends, without blank lines around it, and one LF at its end; '' for a blank text."""
-    kept = normalize_line_ends(text).strip("\n").rstrip()
+    """Return `text` with LF line ends, without NUL and blank lines around it, and one LF at its end; '' for a blank
+    text."""
+    kept = normalize_line_ends(text).replace("\0", "").strip("\n").rstrip()
     return kept + "\n" if kept else ""
 
 

@@ -226,7 +226,7 @@ class VaultStore:
         """Return the text of the note that `create` would write. Raises as it does."""
         check_new_name(relative)
         text = normalize_note_text(require_scrubbed("body", body))
-        heading = " ".join(require_scrubbed("title", title).split()) if title is not None else ""
+        heading = " ".join(normalize_note_text(require_scrubbed("title", title)).split()) if title is not None else ""
         if heading:
             text = f"# {heading}\n\n{text}".rstrip() + "\n"
         today = self._today()

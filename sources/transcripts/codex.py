@@ -117,7 +117,7 @@ class CodexReader(TranscriptReader):
         payload = record.get("payload")
         if not isinstance(payload, dict):
             return
-        kind = (record.get("type"), payload.get("type"))
+        kind = (as_text(record.get("type")), as_text(payload.get("type")))
         if record.get("type") == "turn_context":
             self._cwd = as_text(payload.get("cwd")) or self._cwd
         elif record.get("type") == "session_meta":

@@ -31,6 +31,7 @@ DATABASE = "opencode.db"
 HEADER = "opencode.session"
 MARK = "memoryvault"
 """Our plugin's key in the metadata of a part: "typed", or the slash command with its arguments."""
+ASKING_TOOL = "question"
 LOCK_SECONDS = 2.0
 COLUMNS = "id, directory, parent_id, permission, revert, time_created, time_updated"
 _REJECTED = "The user rejected permission"
@@ -84,7 +85,8 @@ class OpenCodeReader(TranscriptReader):
         if record.get("status") not in ("completed", "error"):
             return
         answers = record.get("answers")
-        if isinstance(answers, list):
+        # A server's tool may return such a field, too.
+        if isinstance(answers, list) and event.name == ASKING_TOOL and record.get("status") == "completed":
             yield from self._answers(record, arguments.get("questions"), answers)
             return
         output = as_text(record.get("output"))

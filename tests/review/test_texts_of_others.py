@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from memoryvault.services.agent_proposals import AgentProposals
 from memoryvault.vault.evidence import NOT_CONFIRMED_TAG
 
 from .support import GUESS, RULE, Bed, make_bed
+
+NOT_TYPED = replace(RULE, confirmed=False, session="s8", records=("r8",))
 
 SAYING = "Always run the linter and the type checker before you commit."
 STATED = replace(RULE, statement=SAYING, excerpt=SAYING)
@@ -105,3 +109,36 @@ def test_relayed_text_in_another_project_widens_no_rule(bed: Bed) -> None:
     assert bed.only("active").project == "shop"
     bed.remember(replace(RULE, scope="project", project="admin", session="s9", records=("r9",)))
     assert bed.only("active").project is None
+
+
+def test_relayed_text_adds_nothing_to_a_rule_of_the_user(bed: Bed) -> None:
+    bed.remember(RULE)
+    before = bed.only("active")
+    bed.remember(NOT_TYPED)
+    assert bed.only("active") == before
+
+
+@pytest.mark.parametrize("mode", ["interactive", "auto", "silent"])
+@pytest.mark.parametrize("said_at", ["2026-03-01T09:00:00Z", "2026-03-01T11:00:00Z"])
+def test_relayed_text_that_waits_keeps_no_typed_rule_from_being_saved(tmp_path: Path, mode: str, said_at: str) -> None:
+    bed = make_bed(tmp_path, MEMORY_REVIEW_MODE=mode)
+    opposite = "Never use pnpm, always npm."
+    bed.remember(replace(NOT_TYPED, statement=opposite, excerpt=opposite, said_at=said_at))
+    bed.remember(replace(RULE, said_at="2026-03-01T10:00:00Z"))
+    assert RULE.statement in bed.only("active").body
+
+
+def test_an_agents_proposal_keeps_no_typed_rule_from_being_saved(bed: Bed) -> None:
+    AgentProposals(bed.settings).propose("preferences", "Packages", "Never use pnpm, always npm.")
+    bed.remember(RULE)
+    assert RULE.statement in bed.only("active").body
+
+
+def test_a_cure_that_a_tool_proves_in_another_project_widens_no_approved_one(bed: Bed) -> None:
+    cure = replace(RULE, category="fix", role="tool", typed=False, standing_rule=False, confirmed=False)
+    cure = replace(cure, statement="`make` failed; it passed after `make clean`", scope="project", project="shop")
+    bed.remember(cure)
+    bed.decide_in_note(bed.only("inbox").path, "approve")
+    bed.reviewer.apply_notes()
+    bed.remember(replace(cure, project="admin", session="s9", records=("r9",)))
+    assert bed.only("active").project == "shop"

@@ -187,3 +187,9 @@ def test_what_codex_does_not_say_was_typed_is_not_confirmed(tmp_path: Path, payl
 def test_behind_a_review_a_person_types_again(tmp_path: Path) -> None:
     events = [{"type": "entered_review_mode"}, message("x"), {"type": "exited_review_mode"}]
     assert last(codex(tmp_path, *events, message(RULE))).confirmed
+
+
+@pytest.mark.parametrize("kind", [[], {}, ["user_message"], None, 1])
+def test_a_record_of_no_known_kind_hides_nothing(tmp_path: Path, kind: Any) -> None:
+    turn = last(codex(tmp_path, message("fix it"), {"type": kind, "message": RULE}))
+    assert (turn.text, turn.confirmed) == ("fix it", True)
