@@ -204,15 +204,36 @@ def is_mark(line: str) -> bool:
     return line[:7] in _MARKS and line[7:8] in ("", " ", "\r")
 
 
+def conflict_line(text: str) -> int:
+    """Return the number of the line, from 1, at which git's conflict marks begin; 0 for a text without a conflict.
+
+    Marks within fenced code are an example, unless the marks of the same conflict go on outside of it.
+    """
+    if "<<<<<<<" not in text and ">>>>>>>" not in text:
+        return 0
+    from .automemory import find_fences  # Only for the few notes that have such a mark.
+
+    lines = text.split("\n")
+    marks = {number: line[0] for number, line in enumerate(lines, 1) if is_mark(line)}
+    fenced = {
+        number
+        for start, end in find_fences(text)
+        for number in range(text.count("\n", 0, start) + 1, text.count("\n", 0, end) + 1)
+    }
+    plain = {mark for number, mark in marks.items() if number not in fenced}
+    in_header = range(2, text.count("\n", 0, extent(text)) + 1)
+    if "<" in plain or (">" in plain and "=" in marks.values()) or any(number in in_header for number in marks):
+        return min(marks.keys() - fenced or marks)
+    return 0
+
+
 def out_of_use(path: str, text: str) -> str:
     """Return why a text is no memory, whatever its status: CONFLICT, TEMPLATE, UNREADABLE_STATUS for a header that is
     not opened or closed, or bytes that are no text; '' if it may be one."""
+    if conflict_line(text):
+        return CONFLICT
     parts = split_header(text)
     header = parts[1] if parts is not None else ""
-    if "<<<<<<<" in text or ">>>>>>>" in text:
-        marks = {line[0] for line in text.split("\n") if is_mark(line)}
-        if "<" in marks or marks >= {"=", ">"} or any(map(is_mark, header.split("\n"))):
-            return CONFLICT
     if in_templates(path, header) or _is_filled_in(header, text):
         return TEMPLATE
     return UNREADABLE_STATUS if "\0" in text or (parts is None and is_lost(text)) else ""

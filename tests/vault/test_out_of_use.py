@@ -35,6 +35,10 @@ def read(text: str, path: str = "personal-private/fix/a.md") -> str:
         "---\nstatus: active\n---\n\n<<<<<<< HEAD\na\n||||||| base\nb\n=======\nc\n>>>>>>> topic\n",
         "---\nstatus: active\n---\n\n<<<<<<< HEAD\nDeploy on Mondays.\n",
         "---\nstatus: active\n---\n\nDeploy on Mondays.\n=======\nDeploy on Fridays.\n>>>>>>> origin/main\n",
+        f"---\nstatus: active\n---\n\n{MERGE.format('```sh', '```py')}make\n```\n",
+        "---\nstatus: active\n---\n\n```sh\n<<<<<<< HEAD\na\n```\n=======\nb\n```\n>>>>>>> topic\n",
+        f"---\nstatus: active\n---\n\n```sh\nmake\n\n{MERGE.format('a', 'b')}\nText.\n",
+        f"---\ntext: |\n  ```\n{MERGE.format('status: active', 'status: active')}  ```\n---\n\nText.\n",
     ],
 )
 def test_a_note_in_which_git_left_both_sides_is_not_in_use(text: str) -> None:
@@ -46,6 +50,9 @@ def test_a_note_in_which_git_left_both_sides_is_not_in_use(text: str) -> None:
     [
         "Title\n=======\n\nText.", "In a merge `<<<<<<< HEAD` begins our side.", "    <<<<<<< HEAD\n    >>>>>>> x",
         "<<<<<<<x\n>>>>>>>y", ">>>>>>> quoted seven times",
+        f"Git leaves this:\n\n```\n{MERGE.format('a', 'b')}```\n\nTitle\n=======\n\nKeep one half.",
+        f"- so:\n  ~~~~text\n{MERGE.format('a', 'b')}~~~~\n",
+        f"```\n{MERGE.format('a', 'b')}```\n\n```\n{MERGE.format('a', 'b')}```".replace("\n", "\r\n"),
     ],
 )  # fmt: skip
 def test_what_only_looks_like_a_conflict_is_in_use(body: str) -> None:
