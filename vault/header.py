@@ -5,7 +5,7 @@ Light module: hooks read the few entries that they print with it. `entry.parse_e
 
 from __future__ import annotations
 
-from .statuses import is_in_use
+from .statuses import is_in_use, meant_status
 
 BYTE_ORDER_MARK = "\ufeff"
 UNREADABLE = "?"
@@ -78,7 +78,9 @@ def is_lost(text: str) -> bool:
             return True
         if (number == 0 and first[:3] not in ("```", "~~~")) or is_boundary(first):
             has_rule = any(line and not any(map(str.isalnum, line)) for line in (first, *fields))
-            if has_rule and not is_in_use(parse_scalars("\n".join([first, *fields])).get("status", "").lower()):
+            if has_rule and not is_in_use(
+                meant_status(parse_scalars("\n".join([first, *fields])).get("status", "").lower())
+            ):
                 return True
     return False
 
@@ -131,7 +133,7 @@ def _is_plain(item: str) -> bool:
 
 def _status(texts: list[str]) -> str:
     """Return the first of a field's values that is not `active`: a note is active only if all are."""
-    return next((text for text in texts if text.lower() != "active"), "active" if texts else "")
+    return next((text for text in texts if meant_status(text.lower()) != "active"), texts[0] if texts else "")
 
 
 def _decisive(line: str) -> str:

@@ -97,6 +97,34 @@ def test_a_status_counts_however_it_is_written(header: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("dismised", "dismissed"), ("Dismissd", "dismissed"), ("dissmisssed", "dismissed"), ("archvied", "archived"),
+        ("archievd", "archived"), ("archive", "archived"), ("supersceded", "superseded"), ("superceeded", "superseded"),
+        ("rejectd", "rejected"), ("reject", "rejected"), ("resloved", "resolved"), ("pendng", "pending"),
+        ("incubatign", "incubating"), ("inbx", "inbx"), ("actve", "active"), ("aproved", "active"),
+    ],
+)  # fmt: skip
+def test_a_misspelt_status_is_taken_as_it_is_meant(written: str, meant: str) -> None:
+    for header in (f"status: {written}", f"status: [{written}]", f"status:\n- active\n- {written}"):
+        entry = parse_entry("a.md", f"---\n{header}\n---\n\nText.\n".encode())
+        assert entry.effective_status == ("active" if meant == "inbx" else meant)
+        assert EntryFile("a.md", entry.text).is_in_use is (entry.effective_status == "active")
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        "current", "done", "published", "draft", "inactive", "reviewed", "reserved", "released", "discussed",
+        "achieved", "arrived", "solved", "reflected", "index", "ending", "sending", "open", "closed",
+    ],
+)  # fmt: skip
+def test_a_word_of_the_users_own_is_left_to_them(status: str) -> None:
+    assert parse_entry("a.md", f"---\nstatus: {status}\n---\n\nText.\n".encode()).status == status
+    assert EntryFile("a.md", f"---\nstatus: {status}\n---\n\nText.\n").is_in_use
+
+
+@pytest.mark.parametrize(
     "line", ["status = dismissed", "status\uff1adismissed", "status dismissed", "Status; archived"]
 )
 def test_a_line_that_begins_as_a_status_and_is_none_does_not_count_as_active(line: str) -> None:
