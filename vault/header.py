@@ -16,7 +16,8 @@ CONFLICT, TEMPLATE, UNREADABLE_STATUS = "conflict", "template", "unreadable"
 """Statuses read into a note that is not in use: with both sides of a merge from git, a template of Obsidian's, or a
 header that can't be read."""
 _TEMPLATES = ("template", "templates")
-"""A folder of this name, in any case and with a line before it, holds templates, but for notes of this kind."""
+"""A folder of this name, in any case and with a number or signs around it, holds templates, but for notes of this
+kind."""
 _MARKS = ("<<<<<<<", "|||||||", "=======", ">>>>>>>")
 _FILLED_IN = ("{{date", "{{time", "{{title", "{{value", "{{vdate")
 """Of Obsidian and its plugin QuickAdd, in any case."""
@@ -243,7 +244,7 @@ def out_of_use(path: str, text: str) -> str:
 
 def in_templates(path: str, header: str) -> bool:
     """Whether a note with this header lies in a folder of templates."""
-    folders = [folder for folder in path.split("/")[:-1] if folder.strip("_").lower() in _TEMPLATES]
+    folders = [each for each in path.split("/")[:-1] if "".join(filter(str.isalpha, each)).lower() in _TEMPLATES]
     return bool(folders) and parse_scalars(header).get("kind") not in folders
 
 

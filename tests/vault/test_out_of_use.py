@@ -201,7 +201,16 @@ def test_what_obsidian_fills_in_is_a_template(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "folder", ["Templates", "personal-private/Templates", "Templates/weekly", "templates", "_templates", "Template"]
+    "folder",
+    [
+        "Templates",
+        "personal-private/Templates",
+        "Templates/weekly",
+        "templates",
+        "_templates",
+        "Template",
+        "99 - Templates",
+    ],
 )
 def test_nothing_in_templates_is_a_memory(folder: str) -> None:
     assert read("---\nstatus: active\n---\n\nText.\n", f"{folder}/a.md") == "template"
