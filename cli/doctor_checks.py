@@ -37,8 +37,9 @@ from ..services.device import SETTINGS_NOTE, acting_device, acts_here
 from ..services.hook_log import HookRun, read_hook_runs
 from ..tasks.queue.units import service_manager
 from ..vault.frontmatter import find_fault
-from ..vault.header import TEMPLATE, out_of_use
+from ..vault.header import TEMPLATE, in_templates, out_of_use, skim, split_header
 from ..vault.listing import list_notes
+from ..vault.statuses import meant_status
 from .context import Context
 from .corpus import WARN_DAYS, ending_soon
 from .output import home_path
@@ -247,8 +248,9 @@ def headers(context: Context) -> Finding:
     """No note has git's conflict marks or an invalid header; unreadable notes are named first.
 
     A note with conflict marks is not recalled, of an invalid header the valid lines count, and commands edit neither.
+    A misspelt status is asked about. Notes that Obsidian fills in are named unless their folder says what they are.
     """
-    faults, unreadable = [], []
+    faults, unreadable, templates = [], [], []
     for path in context.store.walk():
         try:
             text = context.store.read_bytes(path).decode("utf-8", "replace")
@@ -257,15 +259,30 @@ def headers(context: Context) -> Finding:
         except MemoryVaultError as error:
             unreadable.append(str(error))
             continue
-        is_template = out_of_use(path, text) == TEMPLATE  # Obsidian's placeholders belong there.
-        if not is_template and (fault := find_fault(text)) is not None:
+        fields = skim(text)[0]
+        status = fields.get("status", "").lower()
+        if out_of_use(path, text) == TEMPLATE:  # Obsidian's placeholders belong there.
+            parts = split_header(text)
+            if not in_templates(path, parts[1] if parts is not None else ""):
+                templates.append(path)
+        elif (fault := find_fault(text)) is not None:
             faults.append(f"{path}, line {fault[0]}: {fault[1].strip()[:60]}")
+        elif (meant := meant_status(status)) != status:
+            faults.append(f"status {status!r} in {path} is none of ours; did you mean {meant}?")
     todo = "mend the line in an editor" if faults else "nothing of it is recalled until it can be read"
     faults = unreadable + faults
+    if not faults and templates:
+        told = f"all can be read; not recalled, since Obsidian is to fill them in: {_first_of(templates, ', ')}"
+        return Finding("headers", "ok", told)
     if not faults:
         return Finding("headers", "ok", "all can be read")
-    named = "; ".join(faults[:NAMED]) + (f"; and {len(faults) - NAMED} more" if len(faults) > NAMED else "")
+    named = _first_of(faults, "; ")
     return Finding("headers", "note", named, todo)
+
+
+def _first_of(names: Sequence[str], between: str) -> str:
+    more = f"{between}and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return between.join(names[:NAMED]) + more
 
 
 def _week_of_hooks(context: Context, now: float) -> Iterator[HookRun]:

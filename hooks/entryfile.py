@@ -9,7 +9,7 @@ from ..runtime.layout import ALWAYS_LOAD, is_conflict_copy, special_folder
 from ..vault.evidence import strip_evidence
 from ..vault.header import UNREADABLE, UNREADABLE_STATUS, is_open, out_of_use, skim
 from ..vault.project import project_of_note
-from ..vault.statuses import is_in_use
+from ..vault.statuses import is_in_use, meant_status
 
 READ_LIMIT_BYTES = 256 * 1024
 TRUE = ("true", "yes", "on")
@@ -33,7 +33,7 @@ class EntryFile:
         self.confidence = fields.get("confidence", "")
         # What is said in a way that is not read here may say that it is not active, or another project's.
         self.status = out_of_use(path, text) or (
-            UNREADABLE_STATUS if UNREADABLE in fields else fields.get("status", "active").lower()
+            UNREADABLE_STATUS if UNREADABLE in fields else meant_status(fields.get("status", "active").lower())
         )
         self.always_load = fields.get("always_load", "").lower() in TRUE or special_folder(path) == ALWAYS_LOAD
         self.project = project_of_note(path, fields.get("project", ""), fields.get("group", ""))

@@ -32,6 +32,10 @@ class ServiceRefused(MemoryVaultError):
     """The service answered with an error."""
 
 
+class RequestFailed(ServiceRefused):
+    """The service failed at this request; it may answer another one."""
+
+
 class RecallClient:
     """One connection to the service, opened at the first request and again after a failure."""
 
@@ -74,7 +78,8 @@ class RecallClient:
                 + ("`memory doctor` looks at it" if hangs else "start it with `memory service serve`")
             ) from error
         if answer.get("ok") is not True:
-            raise ServiceRefused(str(answer.get("error") or "the recall service refused"))
+            refused = RequestFailed if answer.get("failed") is True else ServiceRefused
+            raise refused(str(answer.get("error") or "the recall service refused"))
         return answer
 
     def ping(self, timeout_seconds: float = PING_SECONDS) -> dict[str, Any]:
@@ -100,9 +105,12 @@ class RecallClient:
         return self.request({"op": "recall", "text": text, **options}, timeout_seconds)
 
     def embed(self, texts: Sequence[str], *, timeout_seconds: float = EMBED_SECONDS) -> EmbeddedBatch:
-        """Embed passages. Raises ModelUnavailable without a service or a model, or without an answer in time."""
+        """Embed passages. Raises ModelUnavailable without a service or a model, or without an answer in time, and
+        RequestFailed where these texts are what fails."""
         try:
             answer = self.request({"op": "embed", "texts": list(texts)}, timeout_seconds)
+        except RequestFailed:
+            raise
         except (ServiceUnavailable, ServiceRefused) as error:
             raise ModelUnavailable(str(error)) from error
         dimension = int(answer["dim"])
@@ -115,11 +123,12 @@ class RecallClient:
     def read(
         self, text: str, before: str, sentences: Sequence[tuple[int, int]], *, timeout_seconds: float
     ) -> dict[str, Any]:
-        """Read a message (message_reader.py). Raises ModelUnavailable without a service or a model, or without an
-        answer in time."""
+        """Read a message (message_reader.py). Raises as `embed` does."""
         message = {"op": "read", "text": text, "before": before, "sentences": [list(span) for span in sentences]}
         try:
             return self.request(message, timeout_seconds)
+        except RequestFailed:
+            raise
         except (ServiceUnavailable, ServiceRefused) as error:
             raise ModelUnavailable(str(error)) from error
 

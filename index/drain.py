@@ -55,6 +55,8 @@ class DrainReport:
     errors: int
     remaining: int
     reason: str | None = None
+    failed: tuple[str, ...] = ()
+    """What failed: the note's path, and why, of each text."""
 
 
 def drain(
@@ -74,7 +76,7 @@ def drain(
     total = store.pending_count(model)
     if not store.has_vectors:
         return DrainReport(0, total, 0, total, NO_EXTENSION)
-    done, failed, reason = 0, set[str](), None
+    done, failed, reason = 0, dict[str, str](), None
     while not should_stop() and reason is None:
         window = store.pending_texts(model, WINDOW_TEXTS, skip=failed)
         if not window:
@@ -90,14 +92,16 @@ def drain(
                 _store(store, model, batch, outcome)
                 done += len(batch)
             elif len(batch) == 1:
-                failed.add(batch[0].text_hash)
+                failed[batch[0].text_hash] = f"{store.path_of_text(batch[0].text_hash)}: {outcome}"
+                if not done and len(failed) == BATCH_TEXTS:
+                    reason = f"the model fails at every text: {outcome}"
             else:
                 waiting += [[text] for text in reversed(batch)]
                 continue
             if on_progress is not None:
                 on_progress(done, total)
     remaining = store.pending_count(model)
-    return DrainReport(done, remaining if reason else 0, len(failed), remaining, reason)
+    return DrainReport(done, remaining if reason else 0, len(failed), remaining, reason, tuple(failed.values()))
 
 
 def _embed_batch(embed: Embed, batch: Sequence[PendingText]) -> EmbeddedBatch | Exception:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import apsw
 
 SCHEMA_VERSION = 6
-DERIVATION = 6
+DERIVATION = 7
 """How rows and chunks are made of a file, kept with each row: to be raised when `parse_entry`, `row_of` or
 `chunk_entry` make something else of the same bytes. Not the schema's version: programs of another one are refused. Of
 two programs that use one index in turn, the older one takes what the newer one made as it is."""

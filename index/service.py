@@ -311,7 +311,7 @@ class RecallService:
             return _refusal(str(error)), None
         except Exception as error:  # noqa: BLE001 - a bug in one request must not end the service
             self._log("error", {"error": f"{type(error).__name__}: {error}"})
-            return _refusal(f"internal error: {type(error).__name__}: {error}"), None
+            return {**_refusal(f"internal error: {type(error).__name__}: {error}"), "failed": True}, None
 
     def _ping(self, message: Mapping[str, Any]) -> _Answer:
         return {

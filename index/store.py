@@ -291,6 +291,14 @@ class IndexStore:
         rows = self._query(sql, (model, json.dumps(list(skip)), limit))
         return [PendingText(*row) for row in rows]
 
+    def path_of_text(self, text_hash: str) -> str:
+        """Return the path of a note with this text; '' if there is none any more."""
+        sql = (
+            "SELECT m.path FROM passage p JOIN chunk c ON c.passage_id = p.id "
+            "JOIN entry_meta m ON m.rowid = c.entry_rowid WHERE p.text_hash = ? LIMIT 1"
+        )
+        return next((str(row[0]) for row in self._query(sql, (text_hash,))), "")
+
     def add_vectors(
         self, model_id: int, hashes: Sequence[str], vectors: Sequence[bytes], words: Sequence[bytes]
     ) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import ipaddress
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
@@ -19,7 +20,10 @@ KINDS: tuple[SourceKind, ...] = ("list", "topic", "feed", "folder")
 MAX_SOURCES = 100
 MOST_KNOWN = 10_000
 """Most keys of a source that are kept besides those of its present items; a feed may invent new ones at each fetch."""
+LEAST_RENEWED = 2
+"""A single entry that shares its title with an older one is another one: many feeds call each "Release notes"."""
 _KEY_CHARACTERS = 16
+_WORD = re.compile(r"\w+")
 
 
 class ListedItem(Protocol):
@@ -75,25 +79,33 @@ def novelty(items: Iterable[ListedItem], known: Collection[str], source: str) ->
 
     An item that disappeared and comes back is known. Two names at one new address (skills of one repository) are two
     patterns; a new name at a known address is only a new wording. An entry of a feed is known by its id or its address,
-    or by its text if both changed, unless the entry that had this before is listed, too.
+    or by its text if both changed, unless the entry that had this before is listed, too. If half of a feed's entries
+    changed in all of this, the feed did, and they are known by their titles.
     """
     items = tuple(items)
     before = frozenset(known)
     unchanged = [pair for item in items if len(pair := _marks(item)) == 2 and before.issuperset(pair)]
     taken = {mark for pair in unchanged for mark in pair}
     taken |= {text for item in items if before.issuperset(_marks(item)) and (text := _text_mark(item))}
+    titles = Counter(title for item in items if (title := _title_mark(item)))
     listed: dict[str, None] = {}
-    new: dict[str, Pattern] = {}
-    names: set[tuple[str, str]] = set()
+    unknown: list[ListedItem] = []
     for item in items:
-        identity = identity_of(item)
         marks = frozenset(_marks(item))
         is_known = bool(marks & before) if len(marks) == 1 or marks <= before else bool(marks & before - taken)
-        text = _text_mark(item)
-        is_known = is_known or (text in before and text not in taken)
-        listed |= dict.fromkeys((*_marks(item), *([text] if text else ())))
+        text, title = _text_mark(item), _title_mark(item)
+        if not is_known and (text not in before or text in taken):
+            unknown.append(item)
+        listed |= dict.fromkeys((*_marks(item), *([text] if text else ()), *([title] if titles[title] == 1 else ())))
+    renewed = {title for item in unknown if titles[title := _title_mark(item)] == 1 and title in before}
+    if len(renewed) >= LEAST_RENEWED and 2 * len(renewed) >= len(items):
+        unknown = [item for item in unknown if _title_mark(item) not in renewed]
+    new: dict[str, Pattern] = {}
+    names: set[tuple[str, str]] = set()
+    for item in unknown:
+        identity = identity_of(item)
         name = (identity, slugify(item.title))
-        if is_known or name in names:
+        if name in names:
             continue
         key = pattern_key(identity)
         if key in new:
@@ -130,6 +142,12 @@ def _text_mark(item: ListedItem) -> str:
     last = path.rstrip("/").rpartition("/")[2].partition(".")[0]
     says = item.description.casefold() or last or rest
     return pattern_key(f"text:{item.title.casefold()}\n{says}")
+
+
+def _title_mark(item: ListedItem) -> str:
+    """Return the key of the title of a feed's entry; '' for an entry without a title, and for items without an id."""
+    words = " ".join(_WORD.findall(item.title.casefold()))
+    return pattern_key(f"title:{words}") if item.identity and words else ""
 
 
 # --- the note with the sources ---

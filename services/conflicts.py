@@ -12,7 +12,7 @@ from ..pipelines.scrub import Policy
 from ..runtime.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, UsageError
 from ..runtime.layout import original_name
 from ..vault.entry import INCIDENT, content_hash, parse_text
-from ..vault.header import CONFLICT, out_of_use
+from ..vault.header import conflict_line
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
 from .journal import Change, Journal, text_of
@@ -87,9 +87,7 @@ def notes_in_conflict(store: VaultStore) -> list[str]:
     for path in store.walk():
         with suppress(MemoryVaultError):
             data = store.read_bytes(path)
-            if (b"<<<<<<<" in data or b">>>>>>>" in data) and out_of_use(
-                path, data.decode("utf-8", "replace")
-            ) == CONFLICT:
+            if conflict_line(data.decode("utf-8", "replace")):
                 found.append(path)
     return found
 

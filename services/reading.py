@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..index.client import RecallClient, ServiceUnavailable, ensure_service
+from ..index.client import RecallClient, RequestFailed, ServiceUnavailable, ensure_service
 from ..index.embedder import DEFAULT_MODEL, locate_model, missing_library
 from ..index.on_demand import may_start
 from ..pipelines.candidate import CATEGORIES
@@ -93,6 +93,7 @@ class SessionReader:
             insist and settings is not None and may_start(settings) and is_installed(Path(settings.state.models))
         )
         self._client: RecallClient | None = None
+        self._answered = NAME
         if settings is not None:
             self._client = RecallClient(settings.state.recall_socket)
             if start and may_start(settings):
@@ -116,13 +117,17 @@ class SessionReader:
     @property
     def name(self) -> str:
         """See Reader: the name of the reader that gave the last answer."""
-        return NgramReader.name if self._client is None else NAME
+        return self._answered if self._client is not None else NgramReader.name
 
     def read(self, message: Message) -> MessageReading:
         """See Reader. Raises ModelUnavailable if it insists."""
+        self._answered = NAME
         if self._client is not None:
             try:
                 return ModelReader(self._client, self._words).read(message)
+            except RequestFailed as error:
+                log.warning("a message is read without the model: %s", error)
+                self._answered = NgramReader.name
             except (ModelUnavailable, KeyError, IndexError, TypeError) as error:
                 if self._insists and isinstance(error, ModelUnavailable):
                     raise

@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Sequence
 from types import TracebackType
 
-from ..index.client import RecallClient
+from ..index.client import RecallClient, RequestFailed
 from ..runtime.errors import ModelUnavailable
 from ..runtime.settings import Settings
 
@@ -48,6 +48,8 @@ class SemanticSimilarity:
             return
         try:
             batch = self._client.embed(texts, timeout_seconds=ANSWER_SECONDS)
+        except RequestFailed:
+            return  # These texts are what fails.
         except (ModelUnavailable, KeyError, ValueError):
             self.close()
             return

@@ -70,6 +70,15 @@ def find_regions(text: str) -> Iterator[tuple[int, int, str]]:
             position = end or _run_end(text, tick)
 
 
+def find_fences(text: str) -> Iterator[tuple[int, int]]:
+    """Yield (start, end) of each fenced code that is closed."""
+    for start, end, what in find_regions(text):
+        opening, _, rest = text[start:end].rstrip().partition("\n")
+        last = rest.rpartition("\n")[2].strip(" \t>")
+        if what == "code" and _fence(opening) and last and not last.strip("`~"):
+            yield start, end
+
+
 def _find(text: str, what: str, start: int) -> int:
     """Return the index of `what` from `start` on; the length of `text` if there is none."""
     found = text.find(what, start)

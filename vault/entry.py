@@ -17,7 +17,7 @@ from .frontmatter import load_fields
 from .header import body_of, out_of_use, split_header
 from .note_text import decode_note, encode_note
 from .project import project_of_note
-from .statuses import is_in_use
+from .statuses import is_in_use, meant_status
 from .wording import cut
 
 ACTIVE = "active"
@@ -77,7 +77,8 @@ class Entry:
     """Relative to the vault, with forward slashes."""
     kind: str | None
     status: str | None
-    """In lower case, the first of several that is not `active`; may be none of STATUSES. See `effective_status`."""
+    """In lower case and spelt as it is meant, the first of several that is not `active`; may be none of STATUSES. See
+    `effective_status`."""
     created: str | None
     """ISO date."""
     updated: str | None
@@ -295,7 +296,7 @@ def _text(value: object) -> str | None:
 def _status(value: object) -> str | None:
     """Return the first value of the property that is not `active`: of a list, all must say so."""
     texts = [text.lower() for item in (value if isinstance(value, list) else [value]) if (text := _text(item))]
-    return next((text for text in texts if text != ACTIVE), ACTIVE if texts else None)
+    return next((meant for text in texts if (meant := meant_status(text)) != ACTIVE), ACTIVE if texts else None)
 
 
 def _timestamp(value: dt.datetime) -> str:

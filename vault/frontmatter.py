@@ -17,14 +17,13 @@ from frontmatter.default_handlers import YAMLHandler
 from ..runtime.errors import EntryInvalid
 from .header import (
     BYTE_ORDER_MARK,
-    CONFLICT,
     DECISIVE,
     UNREADABLE,
     UNREADABLE_STATUS,
     canonical,
+    conflict_line,
     is_lost,
     is_mark,
-    out_of_use,
     parse_scalars,
     split_header,
 )
@@ -94,8 +93,8 @@ def find_fault(text: str) -> tuple[int, str] | None:
     lines = text.replace("\r\n", "\n").split("\n")
     if "\0" in text:
         return text.partition("\0")[0].count("\n") + 1, "bytes that are no text; save the note as UTF-8"
-    if out_of_use("", text) == CONFLICT:
-        return next((number, line) for number, line in enumerate(lines, 1) if is_mark(line))
+    if number := conflict_line(text):
+        return number, lines[number - 1]
     parts = split_header(text)
     if parts is None and is_lost(text):
         return 1, lines[0]

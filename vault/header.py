@@ -5,7 +5,7 @@ Light module: hooks read the few entries that they print with it. `entry.parse_e
 
 from __future__ import annotations
 
-from .statuses import is_in_use
+from .statuses import is_in_use, meant_status
 
 BYTE_ORDER_MARK = "\ufeff"
 UNREADABLE = "?"
@@ -16,7 +16,8 @@ CONFLICT, TEMPLATE, UNREADABLE_STATUS = "conflict", "template", "unreadable"
 """Statuses read into a note that is not in use: with both sides of a merge from git, a template of Obsidian's, or a
 header that can't be read."""
 _TEMPLATES = ("template", "templates")
-"""A folder of this name, in any case and with a line before it, holds templates, but for notes of this kind."""
+"""A folder of this name, in any case and with a number or signs around it, holds templates, but for notes of this
+kind."""
 _MARKS = ("<<<<<<<", "|||||||", "=======", ">>>>>>>")
 _FILLED_IN = ("{{date", "{{time", "{{title", "{{value", "{{vdate")
 """Of Obsidian and its plugin QuickAdd, in any case."""
@@ -78,7 +79,9 @@ def is_lost(text: str) -> bool:
             return True
         if (number == 0 and first[:3] not in ("```", "~~~")) or is_boundary(first):
             has_rule = any(line and not any(map(str.isalnum, line)) for line in (first, *fields))
-            if has_rule and not is_in_use(parse_scalars("\n".join([first, *fields])).get("status", "").lower()):
+            if has_rule and not is_in_use(
+                meant_status(parse_scalars("\n".join([first, *fields])).get("status", "").lower())
+            ):
                 return True
     return False
 
@@ -131,7 +134,7 @@ def _is_plain(item: str) -> bool:
 
 def _status(texts: list[str]) -> str:
     """Return the first of a field's values that is not `active`: a note is active only if all are."""
-    return next((text for text in texts if text.lower() != "active"), "active" if texts else "")
+    return next((text for text in texts if meant_status(text.lower()) != "active"), texts[0] if texts else "")
 
 
 def _decisive(line: str) -> str:
@@ -204,15 +207,36 @@ def is_mark(line: str) -> bool:
     return line[:7] in _MARKS and line[7:8] in ("", " ", "\r")
 
 
+def conflict_line(text: str) -> int:
+    """Return the number of the line, from 1, at which git's conflict marks begin; 0 for a text without a conflict.
+
+    Marks within fenced code are an example, unless the marks of the same conflict go on outside of it.
+    """
+    if "<<<<<<<" not in text and ">>>>>>>" not in text:
+        return 0
+    from .automemory import find_fences  # Only for the few notes that have such a mark.
+
+    lines = text.split("\n")
+    marks = {number: line[0] for number, line in enumerate(lines, 1) if is_mark(line)}
+    fenced = {
+        number
+        for start, end in find_fences(text)
+        for number in range(text.count("\n", 0, start) + 1, text.count("\n", 0, end) + 1)
+    }
+    plain = {mark for number, mark in marks.items() if number not in fenced}
+    in_header = range(2, text.count("\n", 0, extent(text)) + 1)
+    if "<" in plain or (">" in plain and "=" in marks.values()) or any(number in in_header for number in marks):
+        return min(marks.keys() - fenced or marks)
+    return 0
+
+
 def out_of_use(path: str, text: str) -> str:
     """Return why a text is no memory, whatever its status: CONFLICT, TEMPLATE, UNREADABLE_STATUS for a header that is
     not opened or closed, or bytes that are no text; '' if it may be one."""
+    if conflict_line(text):
+        return CONFLICT
     parts = split_header(text)
     header = parts[1] if parts is not None else ""
-    if "<<<<<<<" in text or ">>>>>>>" in text:
-        marks = {line[0] for line in text.split("\n") if is_mark(line)}
-        if "<" in marks or marks >= {"=", ">"} or any(map(is_mark, header.split("\n"))):
-            return CONFLICT
     if in_templates(path, header) or _is_filled_in(header, text):
         return TEMPLATE
     return UNREADABLE_STATUS if "\0" in text or (parts is None and is_lost(text)) else ""
@@ -220,7 +244,7 @@ def out_of_use(path: str, text: str) -> str:
 
 def in_templates(path: str, header: str) -> bool:
     """Whether a note with this header lies in a folder of templates."""
-    folders = [folder for folder in path.split("/")[:-1] if folder.strip("_").lower() in _TEMPLATES]
+    folders = [each for each in path.split("/")[:-1] if "".join(filter(str.isalpha, each)).lower() in _TEMPLATES]
     return bool(folders) and parse_scalars(header).get("kind") not in folders
 
 

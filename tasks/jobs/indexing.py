@@ -32,6 +32,8 @@ WATCHED_FOLDERS = DECISION_FOLDERS | {WATCHLIST}
 """Folders whose notes may hold a decision of the user."""
 DRAIN_KEY = "embed.drain"
 MAX_PATHS_IN_JOB = 200
+MOST_NAMED = 10
+"""Most texts that a job names of those that could not be embedded."""
 DASHBOARD_SECONDS = 120.0
 """How long after a change of the vault the dashboard note is updated; one update covers all changes until then."""
 LOOK_SECONDS = 2.0
@@ -82,7 +84,7 @@ def drain_handler(settings: Settings) -> Handler:
         return {
             "embedded": report.processed,
             "remaining": report.remaining,
-            **({"errors": report.errors} if report.errors else {}),
+            **({"errors": report.errors, "failed": list(report.failed[:MOST_NAMED])} if report.errors else {}),
             **({"reason": report.reason} if report.reason else {}),
         }
 

@@ -448,16 +448,22 @@ def test_the_line_of_a_header_that_cannot_be_read_is_named(context: Context) -> 
     (context.vault / "Templates").mkdir()
     (context.vault / "Templates" / "note.md").write_text("---\ncreated: {{date:YYYY-MM-DD}}\n---\n")
     assert dict(CHECKS)["headers"](context).grade == "ok"
+    (folder / "daily.md").write_text("---\nkind: fix\n---\n\n# {{title}}\n")
+    found = dict(CHECKS)["headers"](context)
+    assert (found.grade, found.detail.rpartition(": ")[2]) == ("ok", "personal-private/fix/daily.md")
     (folder / "huge.md").write_text("x" * 8_100_000)
     found = dict(CHECKS)["headers"](context)
     assert (found.grade, found.detail) == ("note", "personal-private/fix/huge.md is larger than 8 MB")
     (folder / "huge.md").unlink()
     (folder / "short.md").write_text("---\nkind: fix\ntitle: Deploys: the short way\n---\n\nText.\n")
+    (folder / "slip.md").write_text("---\nstatus: dismised\n---\n\nText.\n")
     (folder / "merge.md").write_text("---\nkind: fix\n---\n\n<<<<<<< HEAD\nOne.\n=======\nTwo.\n>>>>>>> topic\n")
     found = dict(CHECKS)["headers"](context)
     assert found.grade == "note"
     assert "fix/short.md, line 3: title: Deploys: the short way" in found.detail
     assert "fix/merge.md, line 5: <<<<<<< HEAD" in found.detail
+    slip = "status 'dismised' in personal-private/fix/slip.md is none of ours; did you mean dismissed?"
+    assert slip in found.detail
 
 
 @pytest.mark.model

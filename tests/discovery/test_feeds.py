@@ -6,6 +6,8 @@ import json
 import tarfile
 import time
 from contextlib import suppress
+from functools import partial
+from itertools import permutations
 
 import pytest
 
@@ -254,9 +256,51 @@ def test_an_entry_that_says_the_same_under_another_id_and_address_is_known() -> 
 
 def test_entries_that_share_only_a_title_are_different() -> None:
     """Many feeds call each entry "Release notes"."""
-    known = novelty([renewed(1, 1, "Notes", "Of July."), renewed(2, 1, "Links", "")], (), "s").known
-    later = [renewed(3, 2, "Notes", "Of August."), renewed(4, 2, "Links", "")]
-    assert len(novelty(later, known, "s").new) == 2
+    july = [renewed(1, 1, "Notes", "Of July."), renewed(2, 1, "Links", "")]
+    known = novelty(july, (), "s").known
+    assert len(novelty([renewed(3, 2, "Notes", "Of August."), *july], known, "s").new) == 1
+    assert len(novelty([renewed(3, 2, "Notes", "Of August."), july[1]], known, "s").new) == 1
+    known = novelty([renewed(1, 1, "Notes", "Of July.")], (), "s").known
+    assert len(novelty([renewed(2, 2, "Notes", "Of August.")], known, "s").new) == 1
+    june = [renewed(1, 1, "Notes", "Of June."), renewed(2, 1, "Notes", "Of July.")]
+    later = [renewed(3, 2, "Notes", "Of August."), renewed(4, 2, "Notes", "Of September.")]
+    assert len(novelty(later, novelty(june, (), "s").known, "s").new) == 2
+
+
+ENTRIES = [("Fast hooks", "1", "How to start."), ("Slow hooks", "2", "How not to."), ("Evals in CI", "3", "Measure.")]
+
+
+def feed(form: str, *, named: bool, linked: bool, told: bool, host: str = "b.org", more: str = "") -> list[SourceItem]:
+    """A feed with or without ids, links and descriptions."""
+    entries = []
+    for title, number, text in [*ENTRIES, *([(more, "4", "New.")] if more else [])]:
+        link = f"https://{host}/p/{number}" if linked else ""
+        if form == "atom":
+            id_ = f"<id>urn:{number}</id>" if named else ""
+            rest = (f'<link href="{link}"/>' if link else "") + (f"<summary>{text}</summary>" if told else "")
+            entries.append(f"<entry>{id_}<title>{title}</title>{rest}</entry>")
+        else:
+            id_ = f'<guid isPermaLink="false">{number}</guid>' if named else ""
+            rest = (f"<link>{link}</link>" if link else "") + (f"<description>{text}</description>" if told else "")
+            entries.append(f"<item>{id_}<title>{title}</title>{rest}</item>")
+    body = "".join(entries)
+    start = '<feed xmlns="http://www.w3.org/2005/Atom">' if form == "atom" else '<rss version="2.0"><channel>'
+    return feed_items((start + body + ("</feed>" if form == "atom" else "</channel></rss>")).encode(), BASE)
+
+
+def test_a_feed_that_changes_its_form_is_known_by_its_titles() -> None:
+    """It drops its ids or links, gains descriptions, becomes Atom, moves, or all of that at once."""
+    flags = [(n, li, t) for n in (True, False) for li in (True, False) for t in (True, False)]
+    forms = [
+        partial(feed, form, named=named, linked=linked, told=told, host=host)
+        for form in ("rss", "atom")
+        for named, linked, told in flags
+        for host in ("b.org", "new.example")
+    ]
+    for before, after in permutations(forms, 2):
+        found = novelty(after(more="Skills"), novelty(before(), (), "s").known, "s")
+        assert [pattern.title for pattern in found.new] == ["Skills"], (before.keywords, after.keywords)
+        assert novelty(after(more="Skills"), found.known, "s").new == ()
 
 
 def test_an_entry_that_repeats_the_text_of_one_that_is_still_listed_is_another() -> None:
@@ -271,7 +315,7 @@ def test_known_entries_of_a_feed_are_limited() -> None:
         listed = [renewed(number, fetch, f"Title {fetch} {number}", "Its own text.") for number in range(2_000)]
         known = novelty(listed, known, "s").known
         assert novelty(listed, known, "s").new == (), "nothing that is still listed comes twice"
-    assert len(known) <= MOST_KNOWN + 6_000
+    assert len(known) <= MOST_KNOWN + 8_000
     last = [renewed(number, 4, f"Title 4 {number}", "Its own text.") for number in range(2_000)]
     assert novelty(last, novelty([], known, "s").known, "s").new == (), "nor what is gone for a while"
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from memoryvault.index.drain import EmbeddedBatch, drain, embed_with
+from memoryvault.index.drain import BATCH_TEXTS, EmbeddedBatch, drain, embed_with
 from memoryvault.index.embedder import micro_batches
 from memoryvault.runtime.errors import IndexUnavailable, ModelUnavailable
 from memoryvault.tests.index.bed import Bed
@@ -49,6 +49,19 @@ def test_a_text_that_fails_does_not_hold_up_the_others(bed: Bed) -> None:
     bed.index()
     report = bed.embed()
     assert (report.processed, report.errors, report.remaining) == (4, 1, 1)
+    assert report.failed == ("3.md: a text that cannot be embedded",)
+
+
+def test_a_model_that_fails_at_every_text_is_not_asked_for_all(bed: Bed) -> None:
+    for number in range(BATCH_TEXTS + 20):
+        bed.write(f"{number}.md", f"POISON {number}")
+    bed.index()
+    report = bed.embed()
+    assert (report.processed, report.errors, report.reason) == (
+        0,
+        BATCH_TEXTS,
+        "the model fails at every text: a text that cannot be embedded",
+    )
 
 
 def test_what_is_not_tried_because_the_model_went_away_is_no_error(bed: Bed) -> None:

@@ -162,6 +162,18 @@ def test_the_drain_through_the_service_stores_what_the_embedder_gives(bed: Bed, 
     assert [hit.slug for hit in bed.recall("topic3 number 17", k=1).hits] == ["n17"]
 
 
+def test_a_text_at_which_the_service_fails_does_not_hold_up_the_others(bed: Bed, service: Start) -> None:
+    for number in range(5):
+        bed.write(f"notes/n{number}.md", "POISON" if number == 3 else f"Note number {number}.")
+    bed.index()
+    running = service()
+    running.wait_until_listening()
+    with running.client() as client:
+        report = drain(bed.store, client.embed, model="fake")
+    assert (report.processed, report.errors, report.remaining, report.reason) == (4, 1, 1, None)
+    assert [text.partition(":")[0] for text in report.failed] == ["notes/n3.md"]
+
+
 @pytest.mark.hurried
 def test_a_budget_that_the_model_cannot_keep_is_answered_from_keywords_in_time(
     vault_of_two: Bed, service: Start

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socketserver
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -102,6 +104,28 @@ def test_a_service_that_is_killed_leaves_the_rest_to_n_grams(
         again = reader.read(message(RULE))
         assert reader.name == "words"
     assert len(again.sentences) == len(sentences(RULE))
+
+
+def test_a_message_at_which_the_service_fails_is_read_by_n_grams_and_the_next_by_the_model(settings: Settings) -> None:
+    asked = []
+
+    class Answer(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            for line in self.rfile:
+                asked.append(line)
+                failure = {"v": 1, "ok": False, "failed": True, "error": "internal error: ValueError"}
+                self.wfile.write(json.dumps(failure).encode() + b"\n")
+
+    os.makedirs(os.path.dirname(settings.state.recall_socket), exist_ok=True)
+    with socketserver.ThreadingUnixStreamServer(settings.state.recall_socket, Answer) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever).start()
+        with SessionReader(settings, start=False, insist=True) as reader:
+            for _ in range(2):
+                assert len(reader.read(message(RULE)).sentences) == len(sentences(RULE))
+                assert reader.name == "words"
+        server.shutdown()
+    assert len(asked) == 2
 
 
 @pytest.mark.model

@@ -35,6 +35,10 @@ def read(text: str, path: str = "personal-private/fix/a.md") -> str:
         "---\nstatus: active\n---\n\n<<<<<<< HEAD\na\n||||||| base\nb\n=======\nc\n>>>>>>> topic\n",
         "---\nstatus: active\n---\n\n<<<<<<< HEAD\nDeploy on Mondays.\n",
         "---\nstatus: active\n---\n\nDeploy on Mondays.\n=======\nDeploy on Fridays.\n>>>>>>> origin/main\n",
+        f"---\nstatus: active\n---\n\n{MERGE.format('```sh', '```py')}make\n```\n",
+        "---\nstatus: active\n---\n\n```sh\n<<<<<<< HEAD\na\n```\n=======\nb\n```\n>>>>>>> topic\n",
+        f"---\nstatus: active\n---\n\n```sh\nmake\n\n{MERGE.format('a', 'b')}\nText.\n",
+        f"---\ntext: |\n  ```\n{MERGE.format('status: active', 'status: active')}  ```\n---\n\nText.\n",
     ],
 )
 def test_a_note_in_which_git_left_both_sides_is_not_in_use(text: str) -> None:
@@ -46,6 +50,9 @@ def test_a_note_in_which_git_left_both_sides_is_not_in_use(text: str) -> None:
     [
         "Title\n=======\n\nText.", "In a merge `<<<<<<< HEAD` begins our side.", "    <<<<<<< HEAD\n    >>>>>>> x",
         "<<<<<<<x\n>>>>>>>y", ">>>>>>> quoted seven times",
+        f"Git leaves this:\n\n```\n{MERGE.format('a', 'b')}```\n\nTitle\n=======\n\nKeep one half.",
+        f"- so:\n  ~~~~text\n{MERGE.format('a', 'b')}~~~~\n",
+        f"```\n{MERGE.format('a', 'b')}```\n\n```\n{MERGE.format('a', 'b')}```".replace("\n", "\r\n"),
     ],
 )  # fmt: skip
 def test_what_only_looks_like_a_conflict_is_in_use(body: str) -> None:
@@ -87,6 +94,34 @@ def test_a_note_whose_header_is_not_closed_is_not_in_use(text: str) -> None:
 def test_a_status_counts_however_it_is_written(header: str) -> None:
     assert read(f"---\nkind: fix\n{header}\n---\n\nText.\n") == "dismissed"
     assert read(f"---\n{header}\n---\n\nText.\n") == "dismissed"
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("dismised", "dismissed"), ("Dismissd", "dismissed"), ("dissmisssed", "dismissed"), ("archvied", "archived"),
+        ("archievd", "archived"), ("archive", "archived"), ("supersceded", "superseded"), ("superceeded", "superseded"),
+        ("rejectd", "rejected"), ("reject", "rejected"), ("resloved", "resolved"), ("pendng", "pending"),
+        ("incubatign", "incubating"), ("inbx", "inbx"), ("actve", "active"), ("aproved", "active"),
+    ],
+)  # fmt: skip
+def test_a_misspelt_status_is_taken_as_it_is_meant(written: str, meant: str) -> None:
+    for header in (f"status: {written}", f"status: [{written}]", f"status:\n- active\n- {written}"):
+        entry = parse_entry("a.md", f"---\n{header}\n---\n\nText.\n".encode())
+        assert entry.effective_status == ("active" if meant == "inbx" else meant)
+        assert EntryFile("a.md", entry.text).is_in_use is (entry.effective_status == "active")
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        "current", "done", "published", "draft", "inactive", "reviewed", "reserved", "released", "discussed",
+        "achieved", "arrived", "solved", "reflected", "index", "ending", "sending", "open", "closed",
+    ],
+)  # fmt: skip
+def test_a_word_of_the_users_own_is_left_to_them(status: str) -> None:
+    assert parse_entry("a.md", f"---\nstatus: {status}\n---\n\nText.\n".encode()).status == status
+    assert EntryFile("a.md", f"---\nstatus: {status}\n---\n\nText.\n").is_in_use
 
 
 @pytest.mark.parametrize(
@@ -166,7 +201,16 @@ def test_what_obsidian_fills_in_is_a_template(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "folder", ["Templates", "personal-private/Templates", "Templates/weekly", "templates", "_templates", "Template"]
+    "folder",
+    [
+        "Templates",
+        "personal-private/Templates",
+        "Templates/weekly",
+        "templates",
+        "_templates",
+        "Template",
+        "99 - Templates",
+    ],
 )
 def test_nothing_in_templates_is_a_memory(folder: str) -> None:
     assert read("---\nstatus: active\n---\n\nText.\n", f"{folder}/a.md") == "template"
