@@ -56,7 +56,7 @@ def test_the_answer_names_all_that_the_key_did(
 ) -> None:
     bed.note("personal-private/_review/a.md", "Keep answers short.", kind="preferences", status="pending")
     bed.note("personal-private/_review/b.md", "Never use sudo.", kind="preferences", status="pending")
-    answer(monkeypatch, bed, "lg")
+    answer(monkeypatch, bed, "lm")
     said = [line.partition(":")[0] for line in capsys.readouterr().out.splitlines() if line.startswith("approved")]
     assert said == [
         "approved, and given to every session at its start",
@@ -123,20 +123,20 @@ def statuses(bed: Bed) -> list[str]:
     return sorted(entry.effective_status for entry in bed.entries())
 
 
-@pytest.mark.parametrize(("key", "left"), [("a", ["active", "superseded"]), ("b", ["active", "active"])])
+@pytest.mark.parametrize(("key", "left"), [("a", ["active", "superseded"]), ("k", ["active", "active"])])
 def test_proposal_to_replace_a_rule_may_keep_both(
     bed: Bed, monkeypatch: pytest.MonkeyPatch, key: str, left: list[str]
 ) -> None:
     replacing(bed)
     (asked,) = answer(monkeypatch, bed, key)
-    assert "[a]pprove  a[l]ways  keep [b]oth  [e]dit" in asked
+    assert "[a]pprove  a[l]ways  [k]eep both  [e]dit" in asked
     assert statuses(bed) == left
     assert all("It would replace" not in entry.body for entry in bed.entries())
 
 
 @pytest.mark.parametrize(
     ("keys", "left"),
-    [("exa", ["active", "superseded"]), ("eb", ["active", "active"]), ("enq", ["active", "pending"])],
+    [("exa", ["active", "superseded"]), ("ek", ["active", "active"]), ("enq", ["active", "pending"])],
 )
 def test_after_an_edit_it_is_told_what_would_be_replaced(
     bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], keys: str, left: list[str]
