@@ -33,12 +33,13 @@ from ..services.entry_names import find_entry
 from ..services.excerpts import excerpts_of, occasion_of
 from ..services.ideas.incubator import parse_listed
 from ..services.pending_counts import count_pending
+from ..services.remembering import SESSION
 from ..services.replacing import replaced_now
 from ..services.reviewing import DecisionOutcome, Reviewer
 from ..tasks.queue.enqueue import request_indexing
 from ..vault.core import is_ban
 from ..vault.entry import ACTIVE, INCIDENT, Entry
-from ..vault.evidence import SAID
+from ..vault.evidence import EVIDENCE_HEADING, SAID
 from ..vault.note_text import said_once, title_once
 from ..vault.pending import IDEA_NOTE, INCUBATOR_FOLDER, describe_pending, group_by_place
 from ..vault.scrubbed import Scrubbed
@@ -268,6 +269,16 @@ def _statement_line(entry: Entry) -> str:
     return entry.title if entry.kind == "idea" and entry.written_by_agent else statement_of(entry.body)
 
 
+def _without_marks(text: str) -> list[str]:
+    """Return the lines without the heading of the evidence, the ids of its sessions, which `w` shows, and the empty
+    lines that these leave."""
+    said, _, evidence = text.partition(f"## {EVIDENCE_HEADING}\n")
+    kept = said.splitlines()
+    kept += [line for line in evidence.splitlines() if not (line.startswith(SESSION) and len(line.split()) == 2)]
+    parted = [line for line, before in zip(kept, ["", *kept], strict=False) if line or before]
+    return parted if not parted or parted[-1] else parted[:-1]
+
+
 Wish: TypeAlias = "Callable[[str], Iterable[DecisionOutcome]]"
 """Carry a decision out under the name of a run; return the outcomes."""
 
@@ -385,7 +396,7 @@ class _Dialogue:
         print(f", said {said}" if said else f", noted {entry.created}" if entry.created else "", end="")
         print(", proposed by an agent" if entry.written_by_agent else "")
         titled = title_once(entry.body, entry.title)
-        shown = [*([titled, ""] if titled else []), *said_once(entry.body, entry.title).splitlines()]
+        shown = [*([titled, ""] if titled else []), *_without_marks(said_once(entry.body, entry.title))]
         print("\n".join(f"    {line}" for line in shown))
         if not tells_occasion(entry.body) and (answered := occasion_of(self._context.settings, entry.sources)):
             print(f"    {SAID}{answered} (from the transcript)")

@@ -51,6 +51,21 @@ def test_only_keys_that_do_something_are_offered(
     assert shown.count("[1/1]") == 1, "a wrong key asks for another, and does not show the proposal again"
 
 
+def test_a_proposal_is_shown_without_the_marks_of_its_note(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (
+        "Session cookies last a day.\n\n## Evidence\n\nProposed because: said outright.\n\nSession 60b38d1e-f048-428b"
+    )
+    bed.note("personal-private/_review/a.md", text, kind="fact", status="pending")
+    answer(monkeypatch, bed, "q")
+    shown = capsys.readouterr().out.split("[1/1]")[1].split("this review:")[0].splitlines()[1:]
+    assert [line.strip() for line in shown if line.strip()] == [
+        "Session cookies last a day",
+        "Proposed because: said outright.",
+    ]
+
+
 def test_the_answer_names_all_that_the_key_did(
     bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
