@@ -404,10 +404,10 @@ def test_what_waits_is_listed_and_nothing_that_is_no_entry(sandbox: Sandbox) -> 
 def test_a_question_that_finds_nothing_says_whose_entries_it_looked_at(sandbox: Sandbox) -> None:
     sandbox.memory("save", "fix", "locked-db", "--project", "shop", "--body", "Give each worker its own SQLite file.")
     sandbox.memory("service", "worker", "--until-idle")
-    done = sandbox.run("recall", "sqlite file of a worker")
+    done = sandbox.run("recall", "sqlite file of a worker", "--project", "till")
     assert done.stdout == "nothing in the vault answers that\n"
     assert "--all-projects" in done.stderr
-    done = sandbox.run("recall", "sqlite file of a worker", "--all-projects")
+    done = sandbox.run("recall", "sqlite file of a worker", "--project", "till", "--all-projects")
     assert "locked-db" in done.stdout
     assert "--all-projects" not in done.stderr
 

@@ -306,9 +306,11 @@ def hook_time(event: str, ms: float) -> HookTime:
 @pytest.mark.parametrize(
     ("times", "said"),
     [
-        ([hook_time("Stop", 20), hook_time("SessionEnd", 56.2)], "SessionEnd took longest, 56 of its 100 ms"),
-        ([hook_time("Stop", 20), hook_time("SessionEnd", 151)], "but SessionEnd took longer than meant, 151 instead"),
-        ([hook_time("Stop", 120), hook_time("SessionEnd", 151)], "but 2 of them, most of all SessionEnd, took longer"),
+        ([hook_time("Stop", 20), hook_time("SessionEnd", 56.2)], "works: SessionEnd took longest, 56 of its 100 ms"),
+        (
+            [hook_time("Stop", 20), hook_time("SessionEnd", 151)],
+            "works, only slower than meant: SessionEnd took 151 ms, its limit is 100",
+        ),
     ],
 )
 def test_a_hook_over_its_limit_is_told_in_words(times: list[HookTime], said: str) -> None:
