@@ -36,6 +36,7 @@ def test_text_for_people_names_the_home_folder_by_a_tilde_and_json_in_full(
         ["idea", "A bot that waters the plants"],
         ["idea", "show", "bot-that-waters-the-plants"],
         ["config", "show"],
+        ["vault", "incident", "add", "--body", "uv fails behind the proxy"],
     ):
         assert main(line) == 0
         told = "".join(capsys.readouterr())
