@@ -49,6 +49,8 @@ WORDS: Mapping[str, tuple[str, ...]] = {
 OPTIONS: Mapping[str, str] = dict.fromkeys(("--text", "--content", "--message"), "--body")
 """Other option -> our option, which a command may have."""
 
+LEAST_ALIKE = 0.7
+"""From what likeness on a word is taken for a misspelt one, 0 to 1: below, `bogus` would be `logs`."""
 
 _AGE = re.compile(r"(\d{1,5})\s*([mhdw])")
 _AGE_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -171,4 +173,4 @@ def nearest(word: str, known: Iterable[str]) -> str:
     """The known word that begins with `word`, else the most similar one; '' if there is none."""
     known = list(known)
     begun = [each for each in known if word and each.startswith(word)]
-    return next(iter([*begun, *get_close_matches(word, known, n=1)]), "")
+    return next(iter([*begun, *get_close_matches(word, known, n=1, cutoff=LEAST_ALIKE)]), "")

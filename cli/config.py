@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from ..runtime.errors import UsageError
 from ..runtime.settings import render_settings_reference, value_in_force
 from ..runtime.settings_table import SETTINGS, as_toml
 from .context import Context
-from .output import add_json, print_json, print_table
+from .output import add_json, home_path, print_json, print_table, with_home
 
 EPILOG = """example:
   memory config show                 every setting, its value, and where that is from
@@ -35,8 +36,14 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.json:
         print_json({name: {"value": _plain(value), "from": origin} for name, value, origin in rows})
     else:
-        print_table(("setting", "value", "from"), [(n, "-" if v is None else as_toml(v), o) for n, v, o in rows])
+        print_table(("setting", "value", "from"), [(name, _shown(value), with_home(at)) for name, value, at in rows])
     return 0
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "-"
+    return as_toml(home_path(value) if isinstance(value, Path) else value)
 
 
 def _plain(value: object) -> object:

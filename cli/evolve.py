@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
 
 from ..pipelines.scrub import Policy, scrub
@@ -14,7 +15,7 @@ from ..services.journal import Journal
 from ..tasks.queue.enqueue import request_indexing
 from ..vault.entry import INCIDENT
 from .context import Context
-from .output import add_json, note, print_json
+from .output import add_json, home_path, note, print_json
 from .proposed import report_proposed
 from .save import read_body
 from .show import NAME
@@ -47,11 +48,12 @@ def run(args: argparse.Namespace, context: Context) -> int:
     journal = Journal(context.state, store)
     journal.recover()
     old = resolve_entry(store, args.old)
+    how = f"memory evolve {shlex.quote(args.old)} 'new text' 'why it changed'"
     if not reason:
-        raise UsageError("why? give --reason 'what changed'")
+        raise UsageError(f"why did it change? give the new text and the reason: {how}")
     body = read_body(args)
     if not body.strip():
-        raise UsageError("the new entry has no text; give --body TEXT, --body-file FILE, or text on standard input")
+        raise UsageError(f"the new entry has no text; give the text and the reason: {how}")
     if context.agent:
         if args.new_slug is not None:
             raise UsageError("what an agent evolves keeps its name: leave --new-slug out")
@@ -67,7 +69,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.json:
         print_json({"path": new, "archive": archive, "reason": reason})
     else:
-        print(f"{new}\t{archive}")
+        print(f"{home_path(new)}\t{home_path(archive)}")
         note("memory: the first holds now; the second is the old text, archived")
     return 0
 

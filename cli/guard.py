@@ -42,8 +42,8 @@ A rule without a mark is told once a session, with the result of the call that i
 """
 COST = "each command and edit of the agent then takes 60 to 80 ms longer"
 QUESTION = (
-    "A rule that you kept names a command or a file. MemoryVault can watch what the agent does, and tell it the rule "
-    f"at that moment: {COST}. Watch? [y/N] "
+    "A rule that you kept speaks of what the agent does. MemoryVault can watch that, and tell it the rule at that "
+    f"moment: {COST}. Watch? [y/N] "
 )
 OFF = "off"
 

@@ -18,7 +18,7 @@ from ..services.pausing import why_nothing_starts
 from ..services.spending import SpendingReport
 from ..services.waiting_sessions import describe_sessions
 from .context import Context
-from .output import add_json, counted, in_line, print_json, print_table
+from .output import add_json, counted, in_line, print_json, print_table, with_home
 from .pending import list_with_commands
 
 EPILOG = """example:
@@ -92,7 +92,7 @@ def _model(index: IndexFigures) -> str:
 
 def _print(report: HealthReport, settings: Settings) -> None:
     for line in report.warnings:
-        print(f"! {in_line(line)}")
+        print(f"! {in_line(with_home(line))}")
     todo = list_with_commands(report.waiting) if report.waiting is not None else []
     if todo:
         print(f"for you: {'; '.join(todo)}\n")

@@ -44,6 +44,7 @@ from .output import (
     print_json,
     print_table,
     report_passed_over,
+    with_home,
 )
 from .proposed import report_proposed
 from .save import is_sentence
@@ -140,7 +141,7 @@ def _capture(title: str, summary: str, args: argparse.Namespace, context: Contex
             }
         )
         return 0
-    print(context.vault / captured.path)
+    print(home_path(context.vault / captured.path))
     if not captured.is_new:
         note(f"memory: you had that idea before; it is seen {captured.occurrences} times now")
     if captured.appended:
@@ -186,7 +187,7 @@ def _show(slug: str, args: argparse.Namespace, context: Context) -> int:
     if args.json:
         print_json({**idea_as_json(entry, _surfaced(context, entry)), "body": entry.body, "files": files})
     else:
-        print(f"{context.vault / entry.path}\n\n{entry.body}\n\nfiles: {', '.join(files)}")
+        print(f"{home_path(context.vault / entry.path)}\n\n{entry.body}\n\nfiles: {', '.join(files)}")
     return 0
 
 
@@ -196,7 +197,7 @@ def _surface(slug: str, args: argparse.Namespace, context: Context) -> int:
     if args.json:
         print_json({"slug": slug, "path": path, "ideas_file": str(context.settings.ideas_path)})
     else:
-        print(f"{context.settings.ideas_path}: [[{link_of(context.store, path)}]]")
+        print(f"{with_home(str(context.settings.ideas_path))}: [[{link_of(context.store, path)}]]")
     return 0
 
 
@@ -259,7 +260,7 @@ def _promote(slug: str, args: argparse.Namespace, context: Context) -> int:
     if args.json:
         print_json({"promoted": True, "slug": done.slug, "path": done.path, "ideas_annotation": done.annotation})
     else:
-        print(f"{context.vault / done.path}\n{_ANNOTATION[done.annotation]}")
+        print(f"{home_path(context.vault / done.path)}\n{_ANNOTATION[done.annotation]}")
     return 0
 
 

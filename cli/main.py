@@ -14,6 +14,7 @@ from ..runtime.errors import MemoryVaultError, UsageError
 from .agent_rights import Command, Does, require_allowed
 from .arguments import CommandParser, OneLineParser
 from .context import Context
+from .output import home_path
 from .pages import HOW_TO
 from .standard_streams import discard_outputs, open_closed_streams
 from .terminal import Interrupted
@@ -229,7 +230,7 @@ def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     parser = OneLineParser(
         prog="memory",
         description="MemoryVault: permanent, local memory for coding agents.",
-        epilog=EPILOG.format(pages=HOW_TO),
+        epilog=EPILOG.format(pages=home_path(HOW_TO)),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"memory {__version__}")

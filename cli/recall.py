@@ -58,7 +58,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--group", help="only entries of this group, in every project without --project")
     parser.add_argument(
         "--project",
-        help="entries of this project and of none (default: the current folder's)",
+        help="entries of this project and of none (default: the current folder's; every project where it has none)",
     )
     parser.add_argument("--all-projects", action="store_true", help="entries of every project")
     parser.add_argument("--include-inbox", action="store_true", help="what waits in inbox, review and incubator too")
@@ -75,14 +75,16 @@ def run(args: argparse.Namespace, context: Context) -> int:
         raise UsageError("what should be recalled? give a question, --filter, --tag, --group or --project")
     tree = parse_filter(expression, local_today())
     places = {PLACE_OF_KIND[kind] for kind in asked_values(tree, "kind") & PLACE_OF_KIND.keys()}
+    project = project_slug(args.project or "") or project_of(current_folder())
     request: dict[str, Any] = {
         "k": args.k,
         "filter": expression,
         "group": args.group,
-        "project": project_slug(args.project or "") or project_of(current_folder()),
-        # A group or a tag is meant in every project, unless one is named.
+        "project": project,
+        # A group or a tag is meant in every project, unless one is named; so is what a person asks outside of any.
         "all_projects": args.all_projects
-        or (not args.project and bool(args.group or args.tag or asked_values(tree, "group"))),
+        or (not args.project and bool(args.group or args.tag or asked_values(tree, "group")))
+        or not (project or context.agent),
         "include": sorted(places | {INBOX, REVIEW, INCUBATOR} if args.include_inbox else places),
     }
     if args.query.strip():  # A hook answers prompts only.

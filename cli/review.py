@@ -33,12 +33,13 @@ from ..services.entry_names import find_entry
 from ..services.excerpts import excerpts_of, occasion_of
 from ..services.ideas.incubator import parse_listed
 from ..services.pending_counts import count_pending
+from ..services.remembering import SESSION
 from ..services.replacing import replaced_now
-from ..services.reviewing import DecisionOutcome, Reviewer, also_in
+from ..services.reviewing import DecisionOutcome, Reviewer
 from ..tasks.queue.enqueue import request_indexing
 from ..vault.core import is_ban
 from ..vault.entry import ACTIVE, INCIDENT, Entry
-from ..vault.evidence import SAID
+from ..vault.evidence import EVIDENCE_HEADING, SAID
 from ..vault.note_text import said_once, title_once
 from ..vault.pending import IDEA_NOTE, INCUBATOR_FOLDER, describe_pending, group_by_place
 from ..vault.scrubbed import Scrubbed
@@ -68,8 +69,8 @@ REVIEWED = ("proposals", "questions", "copies")
 KEYS = {
     "a": "[a]pprove",
     "l": "a[l]ways",
-    "g": "[g]uard",
-    "b": "keep [b]oth",
+    "m": "re[m]ind",
+    "k": "[k]eep both",
     "e": "[e]dit",
     "r": "[r]eject",
     "s": "[s]kip",
@@ -81,8 +82,8 @@ KEYS = {
 MEANINGS = {
     "a": "keep it",
     "l": "keep it, and give it to every session at its start",
-    "g": "keep it, and stop the agent once in a session, before it breaks the rule",
-    "b": "keep it beside the note that it would replace",
+    "m": "keep it, and stop the agent once in a session, before it breaks the rule",
+    "k": "keep it beside the note that it would replace",
     "e": "change its text, then keep it",
     "r": "drop it; what is much like it is not proposed again",
     "s": "decide later",
@@ -92,12 +93,12 @@ MEANINGS = {
     "q": "leave",
 }
 """What the keys do, as `?` prints it."""
-REFUSED = {SURFACE_KIND: "eplg", "idea": "plg"}
+REFUSED = {SURFACE_KIND: "eplm", "idea": "plm"}
 """Kind of a proposal -> keys that it does not have."""
 MOST_SESSIONS = 3
 """How many sessions `w` shows."""
 PIECE_CHARACTERS = 300
-REPLACES_KEYS = "[a]pprove, archiving it  keep [b]oth  [n]either "
+REPLACES_KEYS = "[a]pprove, archiving it  [k]eep both  [n]either "
 IDEA_KEYS = "[k]eep  [a]rchive  [d]elete  [s]kip  [u]ndo  [q]uit "
 ANSWERS = {"k": Answer.KEEP, "a": Answer.ARCHIVE, "d": Answer.DELETE}
 
@@ -268,7 +269,17 @@ def _statement_line(entry: Entry) -> str:
     return entry.title if entry.kind == "idea" and entry.written_by_agent else statement_of(entry.body)
 
 
-Wish: TypeAlias = "Callable[[str], Iterable[Mapping[str, Any]]]"
+def _without_marks(text: str) -> list[str]:
+    """Return the lines without the heading of the evidence, the ids of its sessions, which `w` shows, and the empty
+    lines that these leave."""
+    said, _, evidence = text.partition(f"## {EVIDENCE_HEADING}\n")
+    kept = said.splitlines()
+    kept += [line for line in evidence.splitlines() if not (line.startswith(SESSION) and len(line.split()) == 2)]
+    parted = [line for line, before in zip(kept, ["", *kept], strict=False) if line or before]
+    return parted if not parted or parted[-1] else parted[:-1]
+
+
+Wish: TypeAlias = "Callable[[str], Iterable[DecisionOutcome]]"
 """Carry a decision out under the name of a run; return the outcomes."""
 
 
@@ -277,21 +288,22 @@ def _decide_all(args: argparse.Namespace, reviewer: Reviewer, context: Context) 
     wanted = [_parse_decide(reviewer, item) for item in args.decide]
     run_name = reviewer.journal.new_run("review")
     results: list[dict[str, Any]] = []
+    told: list[str] = []
     for name, carry_out in wanted:
         try:
-            results += [{"slug": name, **one} for one in carry_out(run_name)]
+            for one in carry_out(run_name):
+                results.append({"slug": name, **vars(one)})
+                told.append(one.told)
         except MemoryVaultError as error:
             results.append({"slug": name, "error": str(error)})
             note(f"memory: {name}: {error}")
-    done = [result for result in results if "error" not in result]
-    if done:
+    if told:
         request_indexing(context.settings)
     if args.json:
         print_json(results)
     else:
-        for result in done:
-            print(f"{result['verdict']}: {result['path']}{also_in(result.get('listed_in'))}")
-    return 0 if len(done) == len(results) else 1
+        print("".join(f"{line}\n" for line in told), end="")
+    return 0 if len(told) == len(results) else 1
 
 
 def _parse_decide(reviewer: Reviewer, item: str) -> tuple[str, Wish]:
@@ -303,9 +315,9 @@ def _parse_decide(reviewer: Reviewer, item: str) -> tuple[str, Wish]:
     if chosen := choice_of(reviewer.store, name, words):
         copy, choice = chosen
 
-        def settle(run: str) -> list[Mapping[str, Any]]:
+        def settle(run: str) -> list[DecisionOutcome]:
             path = settle_copy(reviewer.journal, copy, choice, run=run)
-            return [{"proposal": copy.path, "verdict": f"{choice} kept", "path": path}]
+            return [DecisionOutcome(copy.path, f"{choice} kept", path)]
 
         return name, settle
     entry = reviewer.store.read(reviewer.find(name))
@@ -314,11 +326,11 @@ def _parse_decide(reviewer: Reviewer, item: str) -> tuple[str, Wish]:
             answers = parse_listed(entry, words)
         except EntryInvalid as error:
             raise UsageError(f"--decide {item!r}: {error}") from error
-        return name, lambda run: map(vars, reviewer.answer(reviewer.find(name), answers, run=run))
+        return name, lambda run: reviewer.answer(reviewer.find(name), answers, run=run)
     decision = parse_decision(words, entry.supersedes)
     if decision is None:
         raise UsageError(f"--decide {item!r}: {why_none(words)}")
-    return name, lambda run: [vars(reviewer.decide(reviewer.find(name), decision, run=run))]
+    return name, lambda run: [reviewer.decide(reviewer.find(name), decision, run=run)]
 
 
 def _undo(args: argparse.Namespace, reviewer: Reviewer, context: Context) -> int:
@@ -334,14 +346,6 @@ def _undo(args: argparse.Namespace, reviewer: Reviewer, context: Context) -> int
     else:
         print(act.what if act else "there is no decision to take back")
     return 0
-
-
-def _effect(decision: Decision | None) -> str:
-    """Return what an approval does besides keeping the note, to print after its verdict; '' if nothing."""
-    if not isinstance(decision, Approve):
-        return ""
-    guards = ", and stops the agent once in a session" * bool(decision.guard)
-    return ", and given to every session at its start" * decision.always + guards
 
 
 class _Dialogue:
@@ -392,14 +396,14 @@ class _Dialogue:
         print(f", said {said}" if said else f", noted {entry.created}" if entry.created else "", end="")
         print(", proposed by an agent" if entry.written_by_agent else "")
         titled = title_once(entry.body, entry.title)
-        shown = [*([titled, ""] if titled else []), *said_once(entry.body, entry.title).splitlines()]
+        shown = [*([titled, ""] if titled else []), *_without_marks(said_once(entry.body, entry.title))]
         print("\n".join(f"    {line}" for line in shown))
         if not tells_occasion(entry.body) and (answered := occasion_of(self._context.settings, entry.sources)):
             print(f"    {SAID}{answered} (from the transcript)")
         if entry.channel == "core" and entry.kind not in REFUSED:
             print("    It seems to be a habit for all work: l gives it to every session at its start")
         elif may_guard(entry):
-            print("    Press g, and it stops the agent once in a session, before the rule is broken")
+            print("    Press m, and it stops the agent once in a session, before the rule is broken")
         with suppress(MemoryVaultError):  # The decision reports the error.
             if (replaced := replaced_now(self._reviewer.store, entry)) is not None:
                 says = cut(statement_of(self._reviewer.store.read(replaced).body), PIECE_CHARACTERS)
@@ -407,9 +411,9 @@ class _Dialogue:
 
     def _ask(self, entry: Entry) -> bool:
         """Read one key and act on it; False to leave."""
-        refused = REFUSED.get(entry.kind or "", "") + ("" if entry.supersedes else "b")
+        refused = REFUSED.get(entry.kind or "", "") + ("" if entry.supersedes else "k")
         refused += "" if any(source.session for source in entry.sources) else "w"
-        refused += "" if may_guard(entry) else "g"
+        refused += "" if may_guard(entry) else "m"
         keys = {key: label for key, label in KEYS.items() if key not in refused}
         while (key := read_key("  ".join(keys.values()) + " ")) not in (*keys, *LEAVE, *_SKIP):
             if key == "?":
@@ -422,9 +426,9 @@ class _Dialogue:
                     self._decide(entry, Approve())
                 case "l":
                     self._decide(entry, Approve(always=True))
-                case "g":
+                case "m":
                     self._decide(entry, Approve(guard="remind"))
-                case "b":
+                case "k":
                     self._decide(entry, KeepBoth())
                 case "e":
                     self._edit(entry)
@@ -500,7 +504,7 @@ class _Dialogue:
         decided = self._reviewer.decide(
             entry.path, decision, run=self.run_name, body=body, expected_hash=entry.content_hash
         )
-        self._print_outcome(decided, decision)
+        self._print_outcome(decided)
         if decided.verdict == "skipped":
             self._skip()
             return
@@ -512,8 +516,8 @@ class _Dialogue:
         self.steps.decided((self._at, 0), decided.verdict if body is None else "edited")
         self._go_to(self._at + 1)
 
-    def _print_outcome(self, decided: DecisionOutcome, decision: Decision | None = None) -> None:
-        print(f"{decided.verdict}{_effect(decision)}: {decided.path}{also_in(decided.listed_in)}")
+    def _print_outcome(self, decided: DecisionOutcome) -> None:
+        print(decided.told)
         if decided.archived:
             print(f"archived: {decided.archived}")
 
@@ -543,9 +547,9 @@ class _Dialogue:
         if replaced is None:
             return Approve()
         print(f"it would replace {replaced}")
-        answers: Mapping[str, Decision | None] = {"a": Approve(), "b": KeepBoth(), "n": None, **dict.fromkeys(LEAVE)}
+        answers: Mapping[str, Decision | None] = {"a": Approve(), "k": KeepBoth(), "n": None, **dict.fromkeys(LEAVE)}
         while (key := read_key(REPLACES_KEYS)) not in answers:
-            print("press one of: a b n")
+            print("press one of: a k n")
         return answers[key]
 
     def _print_excerpts(self, entry: Entry) -> None:

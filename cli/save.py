@@ -23,7 +23,7 @@ from ..vault.entry import ACTIVE, INCIDENT, Entry
 from ..vault.project import project_of, project_slug
 from .context import Context, current_folder
 from .kinds import meant_kind, report_meant
-from .output import add_json, note, print_json
+from .output import add_json, home_path, note, print_json
 from .proposed import report_proposed
 
 EPILOG = """example:
@@ -98,12 +98,14 @@ def run(args: argparse.Namespace, context: Context) -> int:
         if not is_named:
             path = free_path(path, store)
             args.slug = PurePosixPath(path).stem
-        # `create` reports an entry of the same name.
         like = [] if store.exists(path) else _similar_entries(args.kind, str(text), project, context)
         for one in like:
             reach = (one.project, one.always_load)
             if one.effective_status == ACTIVE and reach == (project, args.always_load) and says_already(one, str(text)):
                 raise EntryExists(f"{one.path} says that already: nothing was written")
+        if store.exists(path):
+            replace = f"`memory evolve {args.slug} 'TEXT' 'REASON'` replaces it"
+            raise EntryExists(f"there is already an entry {path}: {replace}, or give another name")
         entry = store.create(
             path,
             {
@@ -123,7 +125,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.json:
         print_json({"path": where, "slug": entry.slug, "kind": entry.kind, "like": [one.path for one in like]})
     else:
-        print(where)
+        print(home_path(where))
     for one in like:
         status = "" if one.effective_status == ACTIVE else f" ({one.effective_status})"
         note(f"memory: saved beside one that says nearly the same: {one.path}{status}")

@@ -14,7 +14,17 @@ from ..vault.automemory import TYPES
 from ..vault.project import project_of
 from .arguments import refuse_options_of_others
 from .context import Context, current_folder
-from .output import COLUMN_CHARACTERS, add_json, counted, cut, note, print_json, print_table, report_passed_over
+from .output import (
+    COLUMN_CHARACTERS,
+    add_json,
+    counted,
+    cut,
+    home_path,
+    note,
+    print_json,
+    print_table,
+    report_passed_over,
+)
 from .save import read_body
 
 EPILOG = """example:
@@ -108,7 +118,7 @@ def _write(args: argparse.Namespace, topics: Topics, context: Context) -> int:
     if args.json:
         print_json(asdict(topic))
     else:
-        print(context.vault / topic.path)
+        print(home_path(context.vault / topic.path))
     if too_long := topics.over_the_limit():
         note(f"memory: {too_long}")
     if context.settings.memory.disable_auto_memory:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,6 +19,9 @@ from .terminal import read_choice
 
 VAULT_NAME = "MemoryVault"
 OBSIDIAN_FOLDER = ".obsidian"
+OBSIDIAN_LIST = "obsidian/obsidian.json"
+"""Obsidian's own list of its vaults, in the folder of settings."""
+FLATPAK_CONFIG = ".var/app/md.obsidian.Obsidian/config"
 LOST_AND_FOUND = "lost+found"
 """In the root of an otherwise empty disk."""
 OF_A_VAULT = (ALWAYS_LOAD, DEFAULT_GROUP, INCUBATOR, PROJECTS, SKILLS, WATCHLIST, SOURCES_NOTE)
@@ -85,13 +89,13 @@ def vault_in(folder: Path) -> tuple[Path, str | None]:
 
 
 def choose_vault(context: Context, *, ask: bool = False) -> tuple[Path, str | None]:
-    """Choose MemoryVault/ in the only Obsidian vault of the usual places, or in the only one that has such a folder.
+    """Choose MemoryVault/ in the only Obsidian vault of this machine, or in the only one that has such a folder.
 
     Otherwise choose ~/Obsidian/MemoryVault. Return the folder, and a notice if there were several Obsidian vaults.
     `ask`: let the user choose among several. Raises Interrupted.
     """
     home = Path(context.env.get("HOME") or Path.home())
-    found = sorted(set(_obsidian_vaults(home)))
+    found = sorted(set(_obsidian_vaults(home, context.env)))
     if len(found) < 2:
         return (found[0] if found else home / "Obsidian") / VAULT_NAME, None
     used = [folder for folder in found if os.path.isdir(folder / VAULT_NAME)]
@@ -109,7 +113,15 @@ def choose_vault(context: Context, *, ask: bool = False) -> tuple[Path, str | No
     )
 
 
-def _obsidian_vaults(home: Path) -> Iterator[Path]:
+def _obsidian_vaults(home: Path, env: Mapping[str, str]) -> Iterator[Path]:
+    """The vaults that Obsidian itself lists, wherever they are, and those of the usual places."""
+    config = Path(env.get("XDG_CONFIG_HOME") or home / ".config")
+    for listed in (config / OBSIDIAN_LIST, home / FLATPAK_CONFIG / OBSIDIAN_LIST):
+        with suppress(
+            OSError, ValueError, AttributeError, TypeError, KeyError
+        ):  # Missing, or not as Obsidian writes it.
+            named = [Path(one["path"]) for one in json.loads(listed.read_bytes())["vaults"].values()]
+            yield from (folder for folder in named if os.path.isdir(folder / OBSIDIAN_FOLDER))
     for place in (home, home / "Documents"):
         with suppress(OSError):  # Missing, or not ours to read.
             # Not Path.is_dir, which raises PermissionError on Python 3.11.

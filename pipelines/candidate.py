@@ -112,6 +112,11 @@ class Candidate:
         return (line[:1].upper() + line[1:]).rstrip(".")
 
     @property
+    def answered(self) -> str:
+        """What the user answered, without the words that introduce it in `occasion`."""
+        return self.occasion.removeprefix("in answer to: ").removeprefix("asked: ").removeprefix("when refusing ")
+
+    @property
     def identity(self) -> str:
         """Text of its fingerprint: the same from every miner that found the sentence, and without the time or number
         that a loop puts before or after its prompt."""

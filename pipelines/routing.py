@@ -257,7 +257,8 @@ def destination_of(candidate: Candidate, tier: Tier, mode: ReviewMode, *, widene
     """Return the vault-relative path for a candidate of this tier, which may be taken. `widened`: for no project."""
     if candidate.category == "idea":
         return f"{DEFAULT_GROUP}/{INCUBATOR}/{idea_slug(candidate.title)}/_index.md"
-    slug = mining_slug(candidate.title)
+    otherwise = "-".join(filter(None, (candidate.kind, (candidate.said_at or "")[:10])))
+    slug = mining_slug(candidate.title, candidate.answered, otherwise)
     may_save = mode == "silent" and (candidate.confirmed or not candidate.from_user)
     if tier is Tier.HIGH or (tier is Tier.MEDIUM and may_save):
         return f"{DEFAULT_GROUP if widened else group_of(candidate)}/{candidate.kind}/{slug}.md"

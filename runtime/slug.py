@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Callable, Container
 
 from .errors import EntryInvalid
-from .function_words import ENGLISH
+from .function_words import CHATTER, ENGLISH, STOP_WORDS
 from .layout import RESERVED_NAMES
 
 MINING_WORDS = 6
@@ -79,14 +79,31 @@ def slugify(title: str, limit: int = MAX_SLUG_CHARACTERS, fallback: str = "untit
     return allowed_name(slug) or _foreign_name(title, fallback)
 
 
-def mining_slug(match: str) -> str:
+def mining_slug(match: str, occasion: str = "", otherwise: str = "") -> str:
     """Make the slug of a mined statement: MINING_WORDS words of it, from the first that says what it is about.
 
-    An introduction ("No, …", "In this repo, …", "I think we …") is left out where LEAD_WORDS words remain.
+    An introduction ("No, …", "In this repo, …", "I think we …") is left out where LEAD_WORDS words remain. Where the
+    first words tell too little, function words are left out of all that was said. A statement that tells nothing ("That
+    was it") is named after its `occasion`, what it answers; if that tells nothing either, `otherwise`.
     """
-    return allowed_name(_whole_words(_about(match), MAX_SLUG_CHARACTERS, MINING_WORDS)) or _foreign_name(
-        match, "candidate"
-    )
+    words = _about(match)
+    if words and otherwise and not _telling(words):
+        words = _without_function_words(_words(_APOSTROPHE.sub("", occasion)))
+        if len(_telling(words)) < LEAD_WORDS:
+            return otherwise
+    elif len(words) > MINING_WORDS and len(_telling(words[:MINING_WORDS])) < LEAD_WORDS:
+        words = _without_function_words(words)
+    return allowed_name(_whole_words(words, MAX_SLUG_CHARACTERS, MINING_WORDS)) or _foreign_name(match, "candidate")
+
+
+def _telling(words: list[str]) -> list[str]:
+    """Return the words that say what a statement is about: neither grammar nor courtesy, and no single character."""
+    return [word for word in words if len(word) > 1 and word not in ENGLISH | STOP_WORDS | CHATTER | _NEGATIONS]
+
+
+def _without_function_words(words: list[str]) -> list[str]:
+    """Return each word once, without function words and single characters; negations stay."""
+    return [word for word in dict.fromkeys(words) if len(word) > 1 and word not in ENGLISH]
 
 
 def _about(match: str) -> list[str]:

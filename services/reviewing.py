@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..index.recall import recall_as_it_is
 from ..pipelines.incubation import GC_KIND, SURFACE_KIND, Answer, listed
@@ -81,11 +81,15 @@ class DecisionOutcome:
     """Path of the entry that it replaced."""
     listed_in: str | None = None
     """The user's own file outside the vault that now lists the idea."""
+    effect: str = ""
+    """What else the approval does; '' for nothing."""
 
-
-def also_in(outside: str | None) -> str:
-    """Return the text to print after the path of an idea that a file outside the vault lists; '' for other notes."""
-    return f", and in {outside}" if outside else ""
+    @property
+    def told(self) -> str:
+        """The outcome in one line, without what it replaced."""
+        effect = f", and {self.effect}" if self.effect else ""
+        also_in = f", and in {self.listed_in}" if self.listed_in else ""
+        return f"{self.verdict}{effect}: {self.path}{also_in}"
 
 
 @dataclass(frozen=True)
@@ -167,7 +171,7 @@ class Reviewer:
                 if special_folder(path) not in DECISION_FOLDERS:
                     raise EntryInvalid(f"{path} does not wait for a decision: it is in no _review or _inbox folder")
                 decided = self._carry_out(entry, decision, run, body, expected_old)
-            return self._researched(decided)
+            return replace(self._researched(decided), effect=_effect(decision))
 
         return retry_edit(attempt, again=expected_hash is None and expected_old is None)
 
@@ -541,6 +545,14 @@ def _marks(decision: Decision) -> dict[str, StoreValue]:
         **({"always_load": True} if decision.always else {}),
         **({"guard": decision.guard} if decision.guard else {}),
     }
+
+
+def _effect(decision: Decision) -> str:
+    """Return what an approval does besides keeping the note; '' if nothing."""
+    if not isinstance(decision, Approve):
+        return ""
+    effects = ["given to every session at its start"] * decision.always
+    return ", and ".join([*effects, *["stops the agent once in a session"] * bool(decision.guard)])
 
 
 def _placed(path: str, status: str) -> dict[str, StoreValue]:

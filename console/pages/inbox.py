@@ -109,7 +109,7 @@ def _decided(context: ConsoleContext, form: Mapping[str, str]) -> Notice:
     except (EntryNotFound, EditConflict) as error:
         raise decided_elsewhere(reviewer, path, error) from error
     context.changed()
-    return Notice(f"{decided.verdict}: {decided.path}")
+    return Notice(decided.told)
 
 
 def _shown(context: ConsoleContext, request: Request, said: Notice | None = None) -> Response:

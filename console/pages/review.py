@@ -26,7 +26,7 @@ from ...services.excerpts import excerpts_of
 from ...services.pending_counts import count_pending_notes, count_pending_paths
 from ...services.pending_page import list_pending_paths, load_pending_page, order_pending
 from ...services.replacing import replaced_now
-from ...services.reviewing import DecisionOutcome, NearEntry, Reviewer, also_in
+from ...services.reviewing import DecisionOutcome, NearEntry, Reviewer
 from ...vault.core import is_ban
 from ...vault.entry import ACTIVE, Entry, Source
 from ...vault.pending import describe_review
@@ -124,10 +124,7 @@ def _decided(context: ConsoleContext, form: Mapping[str, str]) -> Notice:
         raise decided_elsewhere(reviewer, path, error) from error
     context.changed()
     old = f"; {decided.archived} has the old one" if decided.archived else ""
-    where = also_in(decided.listed_in)
-    return Notice(
-        f"{decided.verdict}: {decided.path}{where}{old}{remark}{_offer_actions_once(context, reviewer, decided)}"
-    )
+    return Notice(f"{decided.told}{old}{remark}{_offer_actions_once(context, reviewer, decided)}")
 
 
 def _offer_actions_once(context: ConsoleContext, reviewer: Reviewer, decided: DecisionOutcome) -> str:
@@ -267,7 +264,7 @@ PAGE = Page(
     keys=(
         ("a", "approve"),
         ("l", "approve, and give it to every session at its start"),
-        ("g", "approve, and stop the agent once before it breaks this rule"),
+        ("m", "approve, and stop the agent once before it breaks this rule"),
         ("k", "keep both, where it would replace another"),
         ("e", "edit, then approve"),
         ("r", "reject"),

@@ -404,10 +404,10 @@ def test_what_waits_is_listed_and_nothing_that_is_no_entry(sandbox: Sandbox) -> 
 def test_a_question_that_finds_nothing_says_whose_entries_it_looked_at(sandbox: Sandbox) -> None:
     sandbox.memory("save", "fix", "locked-db", "--project", "shop", "--body", "Give each worker its own SQLite file.")
     sandbox.memory("service", "worker", "--until-idle")
-    done = sandbox.run("recall", "sqlite file of a worker")
+    done = sandbox.run("recall", "sqlite file of a worker", "--project", "till")
     assert done.stdout == "nothing in the vault answers that\n"
     assert "--all-projects" in done.stderr
-    done = sandbox.run("recall", "sqlite file of a worker", "--all-projects")
+    done = sandbox.run("recall", "sqlite file of a worker", "--project", "till", "--all-projects")
     assert "locked-db" in done.stdout
     assert "--all-projects" not in done.stderr
 
@@ -509,6 +509,7 @@ def test_no_option_of_any_command_may_be_cut_short(name: str, capsys: pytest.Cap
     ("words", "said"),
     [
         (("recal",), "there is no command 'recal'; did you mean `memory recall`?"),
+        (("bogus",), "there is no command 'bogus' ("),
         (("help",), "did you mean `memory --help`?"),
         (("jobs", "lst"), "memory jobs: there is no command 'lst'; did you mean `memory jobs list`?"),
         (("import", "migrate", "~/notes", "~/vault"), "argument system: '~/notes' is not 'contextvault'"),

@@ -72,6 +72,22 @@ def test_what_a_filter_or_another_project_brings_no_session_gets(
     assert not capsys.readouterr().out.splitlines()[0].endswith(MARK)
 
 
+@pytest.mark.parametrize(("agent", "found"), [("", 1), ("1", 0)])
+def test_outside_of_any_project_a_person_asks_all_and_an_agent_those_of_none(
+    notes: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, agent: str, found: int
+) -> None:
+    write(notes, "personal-projects/shop/fix/backup.md", "Take a backup of the shop.", project="shop")
+    assert main(["vault", "reindex"]) == 0
+    home = Path(os.environ["HOME"])
+    home.mkdir(exist_ok=True)
+    monkeypatch.chdir(home)
+    if agent:
+        monkeypatch.setenv("CLAUDECODE", agent)
+    capsys.readouterr()
+    assert main(["recall", "backup of the shop"]) == 0
+    assert capsys.readouterr().out.count("personal-projects/shop/fix/backup.md") == found
+
+
 def paths(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
     """The paths of the hits, or of the entries listed."""
     capsys.readouterr()

@@ -17,8 +17,8 @@ import pytest
 from memoryvault.cli import hook_trial, processes
 from memoryvault.cli.context import Context
 from memoryvault.cli.doctor import _index
-from memoryvault.cli.hook_trial import try_hooks
-from memoryvault.cli.init import folder_named, show_first_recall
+from memoryvault.cli.hook_trial import HookTime, try_hooks
+from memoryvault.cli.init import _speed, folder_named, show_first_recall
 from memoryvault.cli.vault_choice import VAULT_NAME, choose_vault, vault_in
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.hooks.install import EVENTS, STUB
@@ -299,6 +299,24 @@ def test_the_trial_reports_a_hook_that_fails(tmp_path: Path, monkeypatch: pytest
     assert {time.failure for time in try_hooks(settings, sandbox.environment)} == {"no payload on stdin"}
 
 
+def hook_time(event: str, ms: float) -> HookTime:
+    return HookTime(event, ms, 100)
+
+
+@pytest.mark.parametrize(
+    ("times", "said"),
+    [
+        ([hook_time("Stop", 20), hook_time("SessionEnd", 56.2)], "works: SessionEnd took longest, 56 of its 100 ms"),
+        (
+            [hook_time("Stop", 20), hook_time("SessionEnd", 151)],
+            "works, only slower than meant: SessionEnd took 151 ms, its limit is 100",
+        ),
+    ],
+)
+def test_a_hook_over_its_limit_is_told_in_words(times: list[HookTime], said: str) -> None:
+    assert _speed(times).startswith(said)
+
+
 def test_the_chosen_one_of_several_obsidian_vaults_is_named(tmp_path: Path) -> None:
     home = tmp_path / "home"
     context = Context({"HOME": str(home)})
@@ -325,6 +343,28 @@ def test_one_obsidian_vault_or_none_needs_no_notice(tmp_path: Path) -> None:
     assert choose_vault(context) == (home / "Obsidian" / VAULT_NAME, None)
     (home / "Notes" / ".obsidian").mkdir(parents=True)
     assert choose_vault(context) == (home / "Notes" / VAULT_NAME, None)
+
+
+@pytest.mark.parametrize("listed_in", [".config", ".var/app/md.obsidian.Obsidian/config"])
+def test_a_vault_is_found_wherever_obsidian_lists_it(tmp_path: Path, listed_in: str) -> None:
+    home = tmp_path / "home"
+    (home / "Notes" / ".obsidian").mkdir(parents=True)
+    (tmp_path / "disk" / "Work" / ".obsidian").mkdir(parents=True)
+    (home / listed_in / "obsidian").mkdir(parents=True)
+    gone, there = {"path": str(tmp_path / "gone")}, {"path": str(tmp_path / "disk" / "Work"), "open": True}
+    (home / listed_in / "obsidian" / "obsidian.json").write_text(json.dumps({"vaults": {"a1": gone, "b2": there}}))
+    _, said = choose_vault(Context({"HOME": str(home)}))
+    assert said is not None
+    assert f"there are 2 Obsidian vaults ({there['path']}, " in said
+
+
+@pytest.mark.parametrize(
+    "listed", ["", "[]", '{"vaults": []}', '{"vaults": {"a": 1}}', '{"vaults": {"a": {"path": 1}}}']
+)
+def test_an_odd_list_of_obsidian_counts_as_none(tmp_path: Path, listed: str) -> None:
+    (tmp_path / ".config" / "obsidian").mkdir(parents=True)
+    (tmp_path / ".config" / "obsidian" / "obsidian.json").write_text(listed)
+    assert choose_vault(Context({"HOME": str(tmp_path)})) == (tmp_path / "Obsidian" / VAULT_NAME, None)
 
 
 @pytest.mark.parametrize("held", [".obsidian/app.json", "shopping.md", "Journal/2026.md", "_inbox/a.md", "_meta/a.md"])

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
+from memoryvault.cli.review import MEANINGS
 from memoryvault.hooks.install import install
 from memoryvault.pipelines.incubation import SURFACE_KIND
 from memoryvault.pipelines.review import Approve
@@ -101,6 +102,26 @@ def test_both_can_be_kept(bed: Bed, front: Front, panel: str) -> None:
     assert bed.store.exists(OLD)
     proposal(bed, "sleep-well")
     assert 'value="keep both"' not in front.get("review").text
+
+
+def test_the_page_has_the_keys_of_the_terminal_and_none_that_opens_pages(bed: Bed, front: Front) -> None:
+    old_rule(bed)
+    entry = proposal(bed, "use-pnpm", "Never use npm, always pnpm.", supersedes=OLD)
+    page = front.get("review", item=entry.path).text
+    keys = dict(re.findall(r'value="([\w ]+)"[^>]*data-key="(.)"', page))
+    keys |= dict(re.findall(r'panel=(\w+)[^>]*data-key="(.)"', page))
+    named = {
+        "approve": "a",
+        "always": "l",
+        "remind": "m",
+        "keep both": "k",
+        "reject": "r",
+        "edit": "e",
+        "supersede": "p",
+    }
+    assert {what: keys.get(what) for what in named} == named
+    assert set(named.values()) < MEANINGS.keys()
+    assert "g" not in keys.values()
 
 
 def test_what_lacks_its_kind_says_what_to_write_into_it(bed: Bed, front: Front) -> None:

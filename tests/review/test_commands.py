@@ -268,6 +268,19 @@ def test_without_a_terminal_the_line_says_what_to_do(sandbox: Sandbox) -> None:
     assert path.is_file()
 
 
+@pytest.mark.parametrize(
+    ("decision", "told"),
+    [
+        ("approve", "approved: "),
+        ("always", "approved, and given to every session at its start: "),
+        ("remind", "approved, and stops the agent once in a session: "),
+    ],
+)
+def test_what_an_approval_does_is_told(sandbox: Sandbox, decision: str, told: str) -> None:
+    propose(sandbox, "tabs", "Use tabs")
+    assert sandbox.memory("review", "--decide", f"tabs={decision}").startswith(told)
+
+
 def test_programs_decide_by_flag(sandbox: Sandbox) -> None:
     propose(sandbox, "tabs", "Use tabs")
     propose(sandbox, "spaces", "Use spaces")

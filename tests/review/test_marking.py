@@ -181,7 +181,7 @@ def test_the_first_approved_rule_that_speaks_of_a_call_asks(
     wired(ask)
     monkeypatch.setenv("MEMORY_RESEARCH_NETWORK", "false")
     asked = answers(monkeypatch, "y")
-    monkeypatch.setattr(review, "read_key", lambda _: "g")
+    monkeypatch.setattr(review, "read_key", lambda _: "m")
     assert main(["review"]) == 0
     assert len(asked) == 1
     assert "60 to 80 ms" in asked[0]

@@ -51,12 +51,27 @@ def test_only_keys_that_do_something_are_offered(
     assert shown.count("[1/1]") == 1, "a wrong key asks for another, and does not show the proposal again"
 
 
+def test_a_proposal_is_shown_without_the_marks_of_its_note(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (
+        "Session cookies last a day.\n\n## Evidence\n\nProposed because: said outright.\n\nSession 60b38d1e-f048-428b"
+    )
+    bed.note("personal-private/_review/a.md", text, kind="fact", status="pending")
+    answer(monkeypatch, bed, "q")
+    shown = capsys.readouterr().out.split("[1/1]")[1].split("this review:")[0].splitlines()[1:]
+    assert [line.strip() for line in shown if line.strip()] == [
+        "Session cookies last a day",
+        "Proposed because: said outright.",
+    ]
+
+
 def test_the_answer_names_all_that_the_key_did(
     bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bed.note("personal-private/_review/a.md", "Keep answers short.", kind="preferences", status="pending")
     bed.note("personal-private/_review/b.md", "Never use sudo.", kind="preferences", status="pending")
-    answer(monkeypatch, bed, "lg")
+    answer(monkeypatch, bed, "lm")
     said = [line.partition(":")[0] for line in capsys.readouterr().out.splitlines() if line.startswith("approved")]
     assert said == [
         "approved, and given to every session at its start",
@@ -123,20 +138,20 @@ def statuses(bed: Bed) -> list[str]:
     return sorted(entry.effective_status for entry in bed.entries())
 
 
-@pytest.mark.parametrize(("key", "left"), [("a", ["active", "superseded"]), ("b", ["active", "active"])])
+@pytest.mark.parametrize(("key", "left"), [("a", ["active", "superseded"]), ("k", ["active", "active"])])
 def test_proposal_to_replace_a_rule_may_keep_both(
     bed: Bed, monkeypatch: pytest.MonkeyPatch, key: str, left: list[str]
 ) -> None:
     replacing(bed)
     (asked,) = answer(monkeypatch, bed, key)
-    assert "[a]pprove  a[l]ways  keep [b]oth  [e]dit" in asked
+    assert "[a]pprove  a[l]ways  [k]eep both  [e]dit" in asked
     assert statuses(bed) == left
     assert all("It would replace" not in entry.body for entry in bed.entries())
 
 
 @pytest.mark.parametrize(
     ("keys", "left"),
-    [("exa", ["active", "superseded"]), ("eb", ["active", "active"]), ("enq", ["active", "pending"])],
+    [("exa", ["active", "superseded"]), ("ek", ["active", "active"]), ("enq", ["active", "pending"])],
 )
 def test_after_an_edit_it_is_told_what_would_be_replaced(
     bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], keys: str, left: list[str]

@@ -35,7 +35,7 @@ from memoryvault.vault.project import project_slug
         ("From now on, always ship on Tuesday mornings.", "always-ship-on-tuesday-mornings"),
         ("Always ship on Tuesday mornings, never before the weekend.", "always-ship-on-tuesday-mornings"),
         ("can you take a look at: The wrapper functions in utils are unused", "take-a-look-at-the-wrapper"),
-        ("I think the problem with 2. is that it only covers helpers", "think-the-problem-with-2"),
+        ("I think the problem with 2. is that it only covers helpers", "think-problem-only-covers-helpers"),
         ("Do not use npm", "do-not-use-npm"),
         ("Let’s do the one here", "lets-do-the-one-here"),
         ("Always use snake_case for python variables.", "always-use-snake-case-for-python"),
@@ -46,6 +46,26 @@ from memoryvault.vault.project import project_slug
 )
 def test_a_mined_slug_is_six_words_from_the_first_that_says_something(text: str, slug: str) -> None:
     assert mining_slug(text) == slug
+
+
+@pytest.mark.parametrize(
+    ("text", "slug"),
+    [
+        ("The first part is not correct, for manual-commits we use git hooks", "first-part-not-correct-manual-commits"),
+        ("Can you help me change it so I have an environment variable", "help-change-environment-variable"),
+        ("I want goreleaser to do it for me", "want-goreleaser"),
+        ("Be brief", "be-brief"),
+        ("That was it", "files-pending-changes"),
+    ],
+)
+def test_a_mined_slug_that_would_tell_little_leaves_out_function_words(text: str, slug: str) -> None:
+    asked = "“Which files have pending changes?”"
+    assert mining_slug(text, asked, "fix-2026-01-08") == slug
+
+
+@pytest.mark.parametrize("occasion", ["", "“What's your preference?”"])
+def test_what_tells_nothing_is_named_after_its_kind_and_day(occasion: str) -> None:
+    assert mining_slug("That was it", occasion, "fix-2026-01-08") == "fix-2026-01-08"
 
 
 @pytest.mark.parametrize(
