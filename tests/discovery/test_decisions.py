@@ -18,6 +18,7 @@ from memoryvault.pipelines.adaptation import (
 from memoryvault.pipelines.discovery import DEFAULT_SOURCES, SOURCES_BODY, Pattern, Source, parse_sources
 from memoryvault.pipelines.originality import find_copy
 from memoryvault.pipelines.watchlist import Defer, Dismiss, Promote, archive_path, note_path, parse_decision, parts_of
+from memoryvault.runtime.errors import PathRefused
 
 TODAY = date(2026, 1, 10)
 
@@ -266,3 +267,23 @@ def test_a_path_is_made_of_two_names() -> None:
     assert path == "personal-private/_skill-watchlist/source-a/entry-one.md"
     assert parts_of(path) == ("source-a", "entry-one")
     assert archive_path(path) == "personal-private/_skill-watchlist/_archive/source-a/entry-one.md"
+
+
+@pytest.mark.parametrize("name", ["", "..", "../preferences", "_archive", "A", "a.md", "a\n", "ä", "x" * 81])
+def test_no_other_name_makes_a_path(name: str) -> None:
+    for source, pattern in ((name, "x"), ("x", name)):
+        with pytest.raises(PathRefused):
+            note_path(source, pattern)
+
+
+@pytest.mark.parametrize("below", ["../preferences/x.md", "../_skill-watchlist/a.md", "_archive/a/x.md", "a/b/x.md"])
+def test_only_a_note_of_the_watchlist_can_be_decided_on(below: str) -> None:
+    with pytest.raises(PathRefused):
+        parts_of(f"personal-private/_skill-watchlist/{below}")
+    with pytest.raises(PathRefused):
+        parts_of("personal-private/preferences/x.md")
+
+
+def test_the_address_of_a_source_is_shown_without_what_may_be_a_secret() -> None:
+    assert Source("feed", "https://ann:hush@a.org/x.xml?token=hush#top").address == "https://a.org/x.xml"
+    assert Source("topic", "claude-code").address == Source("folder", "~/src/skills").address == ""
