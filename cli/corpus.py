@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +25,10 @@ from ..services.corpus.backfill import (
     Progress,
     enqueue_corpus,
     plan_corpus,
-    progress_of,
     queued_count,
 )
 from ..services.corpus.estimate import model_cost
+from ..services.corpus.history import wait_for_history
 from ..services.corpus.store import CorpusStore
 from ..services.pausing import pause_notice, why_nothing_starts
 from ..services.tombstones import Tombstones
@@ -44,7 +45,6 @@ WARN_DAYS = 7
 OPTIONS = ("--root", "--since", "--project", "--execute", "--reset")
 NAMED = 3
 """How many unreadable files are named; the rest is counted."""
-POLL_SECONDS = 0.4
 NO_WORKER = "no worker runs now: the sessions are mined once one runs (memory service up, or memory service worker)"
 
 
@@ -247,15 +247,13 @@ def _tokens_text(tokens: int) -> str:
 
 def _follow(settings: Settings, run: BackfillRun) -> int:
     """Show a bar until the run ends. Ctrl-C ends the bar, not the work."""
+
+    def show(progress: Progress) -> None:
+        paused = why_nothing_starts(settings) is not None
+        draw_mining(progress, has_worker=_has_worker(settings), paused=paused)
+
     try:
-        while True:
-            with open_ledger(settings) as ledger:
-                progress = progress_of(ledger, run)
-            paused = why_nothing_starts(settings) is not None
-            draw_mining(progress, has_worker=_has_worker(settings), paused=paused)
-            if progress.is_done:
-                break
-            time.sleep(POLL_SECONDS)
+        progress = wait_for_history(settings, run, inf, show)
     except KeyboardInterrupt:
         note(
             f"\nmemory: the worker goes on without this bar (memory jobs list --kind {KIND}; memory jobs pause {KIND})"

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
-from ..pipelines.discovery import Pattern, Source, SourcesNote
+from ..pipelines.discovery import Source, SourcesNote
 from ..services.discovery.adapting import SOURCES_NOTE
 from ..services.discovery.fetch_child import fetch_in_child
 from ..services.discovery.scan import Discovery, ScanReport, SourceReport, sources_called
@@ -94,7 +95,7 @@ def _print_result(args: argparse.Namespace, report: ScanReport, sources: Sources
                 "waiting": report.count("waiting"),
                 "errors": failed,
                 "new_count": len(report.new),
-                "new": [_pattern_as_json(pattern) for pattern in report.new],
+                "new": [asdict(pattern) for pattern in report.new],
                 "sources": [_report(source) for source in report.sources],
                 "problems": list(report.problems),
             }
@@ -124,16 +125,6 @@ def _describe_report(report: SourceReport) -> str:
 
 def _source_as_json(source: Source) -> dict[str, Any]:
     return {"name": source.slug, "kind": source.kind, "target": source.target}
-
-
-def _pattern_as_json(pattern: Pattern) -> dict[str, Any]:
-    return {
-        "key": pattern.key,
-        "title": pattern.title,
-        "url": pattern.url,
-        "description": pattern.description,
-        "source": pattern.source,
-    }
 
 
 def _report(report: SourceReport) -> dict[str, Any]:

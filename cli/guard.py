@@ -94,7 +94,6 @@ def _wire_actions(args: argparse.Namespace, settings: Settings) -> int:
 
 def _mark_rule(args: argparse.Namespace, context: Context) -> int:
     reviewer = Reviewer(context.settings, context.store)
-    reviewer.journal.recover()
     entry = find_entry(context.store, args.name)
     guard = "" if args.mark == OFF else args.mark
     done = mark_guard(reviewer, entry.path, guard, entry.content_hash)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..pipelines.likeness import statement_of
-from ..pipelines.triage import Expire, Merge, Promote, TriageStep
+from ..pipelines.triage import Expire, TriageStep
 from ..runtime.days import local_today, parse_local_day
 from ..runtime.errors import UsageError
 from ..runtime.layout import INBOX
@@ -28,7 +28,7 @@ EPILOG = """example:
 """
 
 STEP_CHARACTERS = 160
-_NAMES: Mapping[type[Any], str] = {Promote: "promote", Merge: "merge", Expire: "expire"}
+_STEPS = {"promote": "promote: seen often enough", "merge": "merge: these say the same"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -124,28 +124,16 @@ def _ask(step: TriageStep, entries: Mapping[str, Entry]) -> Answer:
 
 
 def _describe_step(step: TriageStep, entries: Mapping[str, Entry]) -> str:
-    paths = [step.path] if isinstance(step, Expire) else list(step.paths)
-    what = {
-        Promote: "promote: seen often enough",
-        Merge: "merge: these say the same",
-        Expire: f"expire: {step.why}" if isinstance(step, Expire) else "",
-    }[type(step)]
-    return "\n".join(
-        [
-            what,
-            *(
-                f"    {in_line(path)}\n        {cut(statement_of(entries[path].body), STEP_CHARACTERS)}"
-                for path in paths
-            ),
-        ]
-    )
+    what = f"expire: {step.why}" if isinstance(step, Expire) else _STEPS[step.name]
+    notes = (f"    {in_line(p)}\n        {cut(statement_of(entries[p].body), STEP_CHARACTERS)}" for p in step.paths)
+    return "\n".join([what, *notes])
 
 
 def _as_json(step: TriageStep) -> dict[str, Any]:
-    paths = [step.path] if isinstance(step, Expire) else list(step.paths)
-    return {"step": _NAMES[type(step)], "paths": paths, **({"why": step.why} if isinstance(step, Expire) else {})}
+    why = {"why": step.why} if isinstance(step, Expire) else {}
+    return {"step": step.name, "paths": list(step.paths), **why}
 
 
 def _print(result: TriageOutcome) -> None:
-    paths = [result.step.path] if isinstance(result.step, Expire) else list(result.step.paths)
-    print(in_line(f"{result.result}: {', '.join(paths)}" + (f" -> {result.path}" if result.path else "")))
+    where = f" -> {result.path}" if result.path else ""
+    print(in_line(f"{result.result}: {', '.join(result.step.paths)}{where}"))

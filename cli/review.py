@@ -132,7 +132,6 @@ def run(args: argparse.Namespace, context: Context) -> int:
         raise UsageError("--undo takes the last decision back, wherever it was made: leave --inbox out")
     reviewer = Reviewer(context.settings, context.store)
     _ = context.state
-    reviewer.journal.recover()
     if args.undo is not None:
         return _undo(args, reviewer, context)
     if args.decide:

@@ -9,9 +9,9 @@ from datetime import date, timedelta
 from typing import Any
 
 from ..pipelines.scrub import Policy, scrub
-from ..pipelines.watchlist import DEFER_DAYS, Decision, Defer, Dismiss, Promote, is_archived, parts_of
+from ..pipelines.watchlist import DEFER_DAYS, Decision, Defer, Dismiss, Promote, is_archived
 from ..runtime.errors import EntryInvalid, UsageError
-from ..services.discovery.watchlist import VerdictOutcome, Watchlist, is_deferred
+from ..services.discovery.watchlist import Watchlist, is_deferred
 from ..tasks.queue.enqueue import request_indexing
 from ..vault.entry import Entry
 from .arguments import refuse_options_of_others
@@ -45,7 +45,6 @@ def run(args: argparse.Namespace, context: Context) -> int:
     refuse_options_of_others(args, BELONGS)
     _ = context.state
     watchlist = Watchlist(context.settings, context.store)
-    watchlist.journal.recover()
     today = context.store.today()
     if args.action in ("list", "review"):
         if args.source is not None:
@@ -175,7 +174,6 @@ def _ask(watchlist: Watchlist, entry: Entry, today: date, run_name: str) -> str:
         if key == "s":
             return "skip"
         if key in decisions:
-            parts_of(entry.path)
-            result: VerdictOutcome = watchlist.decide(entry.path, decisions[key], run=run_name)
+            result = watchlist.decide(entry.path, decisions[key], run=run_name)
             print(f"{result.verdict}: {result.now}")
             return result.verdict

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 from .likeness import grouped
 from .routing import LEAST_SESSIONS, REVIEW_OCCURRENCES
@@ -39,6 +39,7 @@ class Promote:
 
     paths: tuple[str, ...]
     occurrences: int
+    name: ClassVar[Literal["promote"]] = "promote"
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ class Merge:
     """Merge notes that say the same into the first."""
 
     paths: tuple[str, ...]
+    name: ClassVar[Literal["merge"]] = "merge"
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,12 @@ class Expire:
 
     path: str
     why: str
+    name: ClassVar[Literal["expire"]] = "expire"
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The note, as the other steps list theirs."""
+        return (self.path,)
 
 
 TriageStep: TypeAlias = "Promote | Merge | Expire"

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -32,7 +31,7 @@ from ..tasks.queue.enqueue import open_ledger
 from ..tasks.queue.records import Job, WorkerBeat
 from ..vault.core import select_core
 from ..vault.entry import ACTIVE, Entry
-from ..vault.marker import REFLECTED, START, list_markers, marker_path
+from ..vault.marker import REFLECTED, START, last_event_at, list_markers, marker_path
 from .active_counts import ActiveCounts, count_active
 from .health_warnings import warnings_of, why_dead, why_held, why_idle, why_no_room, why_silent, why_unheard
 from .hook_log import TRIAL_SESSION, HookTimes, hook_times, read_hook_runs, week_before
@@ -276,24 +275,17 @@ def _read_marks(state: StatePaths) -> MarkFigures:
 
 def last_reflection(markers: str, done: Iterable[float]) -> float | None:
     """Return the Unix time of the last reflection of a session; `done` are end times of such jobs."""
-    times = [*done]
-    for session in list_markers(markers, REFLECTED):
-        try:
-            times.append(os.stat(marker_path(markers, session, REFLECTED)).st_mtime)
-        except OSError:
-            continue
-    return max(times, default=None)
+    return max([*done, *_event_times(markers, REFLECTED)], default=None)
 
 
 def oldest_waiting(markers: str) -> float | None:
     """Return the Unix time of the last event of the session that has waited longest for its reflection."""
-    times = []
-    for session in list_markers(markers, START):
-        try:
-            times.append(os.stat(marker_path(markers, session, START)).st_mtime)
-        except OSError:
-            continue
-    return min(times, default=None)
+    return min(_event_times(markers, START), default=None)
+
+
+def _event_times(markers: str, state: str) -> list[float]:
+    times = (last_event_at(marker_path(markers, session, state)) for session in list_markers(markers, state))
+    return [at for at in times if at is not None]
 
 
 def _why_idle(due: int, processes: Processes, settings: Settings, is_wired: IsWired) -> str | None:

@@ -62,9 +62,8 @@ def add(store: VaultStore, report: str, *, resolution: str = "", project: str = 
             changed = store.update(entry.path, entry.content_hash, fields=fields, body=body)
             return IncidentOutcome(changed.path, failure.fingerprint, changed.occurrences, False)
         group = f"{PROJECTS}/{project}" if project else DEFAULT_GROUP
-        title = scrub(failure.message[:TITLE_CHARACTERS] or "A failure", Policy.FULL)
+        title, body = _note_of(text, failure, helped)
         path = free_path(f"{group}/{INCIDENT}/{mining_slug(title)}.md", store)
-        body = _fenced(text)
         created = store.create(
             path,
             {
@@ -76,7 +75,7 @@ def add(store: VaultStore, report: str, *, resolution: str = "", project: str = 
                 "occurrences": 1,
             },
             title,
-            _with_resolution(str(body), helped) if helped else body,
+            body,
         )
         return IncidentOutcome(created.path, failure.fingerprint, 1, True)
 
@@ -96,14 +95,9 @@ def propose(
             fields = {"occurrences": entry.occurrences + 1}
             store.update(entry.path, entry.content_hash, fields=fields, body=body)
             return ProposalOutcome("known already", entry.path)
-        body = _fenced(text)
-        return proposals.propose_scrubbed(
-            INCIDENT,
-            scrub(failure.message[:TITLE_CHARACTERS] or "A failure", Policy.FULL),
-            _with_resolution(str(body), helped) if helped else body,
-            ProposalFields(project=project or None),
-            key=failure.fingerprint,
-        )
+        title, body = _note_of(text, failure, helped)
+        belongs = ProposalFields(project=project or None)
+        return proposals.propose_scrubbed(INCIDENT, title, body, belongs, key=failure.fingerprint)
 
 
 def find(store: VaultStore, report: str, ask: Callable[[str], Sequence[str]], most: int = 5) -> list[IncidentMatch]:
@@ -154,9 +148,13 @@ def _exact(store: VaultStore, failure: Failure) -> list[Entry]:
     return [entry for entry in entries if entry.kind == INCIDENT and entry.effective_status not in away]
 
 
-def _fenced(text: Scrubbed) -> Scrubbed:
+def _note_of(text: Scrubbed, failure: Failure, helped: Scrubbed) -> tuple[Scrubbed, Scrubbed]:
+    """Return title and body of a new incident: the report in a fence, and what helped."""
+    title = scrub(failure.message[:TITLE_CHARACTERS] or "A failure", Policy.FULL)
     fence = "```" if "```" not in text else "~~~~"
-    return Scrubbed.trusted(f"{fence}text\n{text.strip()}\n{fence}\n", reason="scrubbed by the caller, in a fence")
+    report = f"{fence}text\n{text.strip()}\n{fence}\n"
+    body = Scrubbed.trusted(report, reason="scrubbed by the caller, in a fence")
+    return title, _with_resolution(report, helped) if helped else body
 
 
 def _with_resolution(body: str, helped: Scrubbed) -> Scrubbed:

@@ -146,12 +146,9 @@ class VaultMemories:
         paths = self._paths(candidate.statement, candidate.kind, candidate.identity)
         return self._read([*paths, *(path for path in self._of_one_problem(candidate) if path not in paths)])
 
-    def saying(self, statement: str, kind: str, identity: str | None = None) -> list[Entry]:
-        """Return every entry that says this in the same words, and those of this kind in similar words.
-
-        `identity` replaces the statement as the source of the fingerprint.
-        """
-        return self._read(self._paths(statement, kind, identity or statement))
+    def saying(self, statement: str, kind: str) -> list[Entry]:
+        """Return every entry that says this in the same words, and those of this kind in similar words."""
+        return self._read(self._paths(statement, kind, statement))
 
     def _read(self, paths: Iterable[str]) -> list[Entry]:
         found = []

@@ -39,10 +39,9 @@ class BudgetRefused(Exception):
 
 @dataclass(frozen=True)
 class Reservation:
-    """Reserved amounts, and their row ids in state.db, by unit."""
+    """Reserved amounts: their row ids in state.db, by unit."""
 
     rows: Mapping[Unit, int]
-    amounts: Mapping[Unit, int]
 
 
 @dataclass(frozen=True)
@@ -88,7 +87,7 @@ class SpendingBook:
                     (self._purpose, subject, unit, amount, day, now),
                 )
                 rows[unit] = int(cursor.lastrowid or 0)
-        return Reservation(rows, dict(amounts))
+        return Reservation(rows)
 
     def settle(self, reservation: Reservation, spent: Mapping[Unit, int]) -> None:
         """Record what was really spent; units that are not named count as 0."""

@@ -110,7 +110,7 @@ def carry_out_step(
     """
     with reviewer.journal.locked():
         entries = {}
-        for path in _paths(step):
+        for path in step.paths:
             if special_folder(path) != INBOX:
                 raise EntryInvalid(f"{path} is not in the inbox")
             entries[path] = reviewer.store.read(path)
@@ -118,10 +118,6 @@ def carry_out_step(
                 raise EditConflict(f"{path} was changed since you saw it: look at it again")
         doer = _Runner(settings, reviewer, entries, reviewer.journal.new_run("triage"), confirmed=True)
         return doer.reject(step) if answer == "reject" else doer.do(step)
-
-
-def _paths(step: TriageStep) -> list[str]:
-    return [step.path] if isinstance(step, Expire) else list(step.paths)
 
 
 class _Runner:
@@ -149,7 +145,7 @@ class _Runner:
 
     def reject(self, step: TriageStep) -> TriageOutcome:
         """Reject all notes of the step permanently."""
-        return TriageOutcome(step, "rejected", self._put_away(_paths(step), "rejected", "rejected"))
+        return TriageOutcome(step, "rejected", self._put_away(step.paths, "rejected", "rejected"))
 
     def _promote(self, step: Promote, paths: Sequence[str]) -> TriageOutcome:
         keeper = self._entries[paths[0]]

@@ -155,12 +155,13 @@ def _groups(context: ConsoleContext, reviewer: Reviewer, ordered: Sequence[str])
     found = []
     for step in steps:
         match step:
-            case Promote(paths, occurrences):
-                found.append(_Group("promote", f"seen {occurrences} times", tuple(entries[path] for path in paths)))
-            case Merge(paths):
-                found.append(_Group("merge", "these say the same", tuple(entries[path] for path in paths)))
-            case Expire(path, why):
-                found.append(_Group("expire", why, (entries[path],)))
+            case Promote():
+                why = f"seen {step.occurrences} times"
+            case Merge():
+                why = "these say the same"
+            case Expire():
+                why = step.why
+        found.append(_Group(step.name, why, tuple(entries[path] for path in step.paths)))
     return found
 
 

@@ -364,28 +364,6 @@ def test_an_event_of_every_session_that_never_came_is_a_fault(
     assert doctor_checks.last_hook(context).grade == "ok"
 
 
-def test_hooks_that_start_what_is_gone_are_a_fault(context: Context) -> None:
-    assert doctor_checks.hooks_wired(context).grade == "note", "not installed"
-    install(context.settings)
-    assert doctor_checks.hooks_wired(context).grade == "ok"
-    path = settings_file_of(context.settings)
-    wired = path.read_text()
-    launcher = Path(launcher_in(context.settings.state_root))
-    launching = launcher.read_text()
-    for gone, instead in ((sys.executable, "/gone/python"), (str(STUB), "/gone/hooks/stub.py")):
-        launcher.write_text(launching.replace(gone, instead))
-        found = doctor_checks.hooks_wired(context)
-        assert (found.grade, found.todo) == ("fault", "run `memory init`")
-        assert instead in found.detail
-    launcher.unlink()
-    assert doctor_checks.hooks_wired(context).grade == "fault"
-    launcher.write_text(launching)
-    document = json.loads(wired)
-    del document["hooks"]["Stop"]
-    path.write_text(json.dumps(document))
-    assert doctor_checks.hooks_wired(context).detail == "Stop not wired"
-
-
 def test_hooks_that_another_version_of_python_left_are_no_fault(
     context: Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -492,15 +470,6 @@ def no_room(sandbox: Sandbox) -> Iterator[None]:
 
 
 @contextmanager
-def open_state(sandbox: Sandbox) -> Iterator[None]:
-    queue = sandbox.state / "queue.db"
-    mode = queue.stat().st_mode
-    queue.chmod(0o644)
-    yield
-    queue.chmod(mode)
-
-
-@contextmanager
 def agent_settings(sandbox: Sandbox, change: Callable[[str], str]) -> Iterator[None]:
     path = settings_file_of(Context(sandbox.environment).settings)
     wired = path.read_text("utf-8")
@@ -529,14 +498,6 @@ def a_hook_is_missing(sandbox: Sandbox) -> AbstractContextManager[None]:
 
 def settings_of_the_agent_are_broken(sandbox: Sandbox) -> AbstractContextManager[None]:
     return agent_settings(sandbox, lambda wired: '{"hooks": // mine\n}')
-
-
-@contextmanager
-def the_last_hook_failed(sandbox: Sandbox) -> Iterator[None]:
-    log = sandbox.state / "log" / "memoryvault.log"
-    hooklog.append(str(log), "error", "hook", hook="Stop", duration_ms=3.0, result="error")
-    yield
-    log.unlink()
 
 
 @contextmanager
@@ -575,13 +536,10 @@ def set_up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
 @pytest.mark.parametrize(
     ("harm", "what"),
     [
-        (no_folder, "vault"),
         (no_room, "vault"),
-        (open_state, "permissions"),
         (hooks_of_a_gone_python, "hooks"),
         (a_hook_is_missing, "hooks"),
         (settings_of_the_agent_are_broken, "hooks"),
-        (the_last_hook_failed, "last hook"),
         (a_dead_service, "service"),
         (a_newer_queue, "queue"),
     ],

@@ -24,7 +24,6 @@ from memoryvault.cli.main import (
     subcommands,
     todays_words,
 )
-from memoryvault.tests.support.forked import ForkedSandbox
 
 ROOT = Path(__file__).resolve().parents[2]
 MOST_AT_THE_TOP = 25
@@ -145,22 +144,6 @@ def test_an_old_name_says_what_it_is_called_now(
 )
 def test_a_line_is_read_by_the_names_of_today(line: str, now: str) -> None:
     assert todays_words(line.split())[0] == now.split()
-
-
-def test_search_meant_one_project_alone(tmp_path: Path) -> None:
-    sandbox = ForkedSandbox(tmp_path)
-    sandbox.memory("save", "convention", "of-none", "--body", "Deploys happen on Tuesdays.")
-    sandbox.memory(
-        "save", "convention", "of-shop", "--project", "shop", "--body", "Deploys of the shop are on Fridays."
-    )
-    hits = json.loads(sandbox.memory("search", "deploys", "--project", "shop", "--json"))["hits"]
-    assert [Path(hit["path"]).stem for hit in hits] == ["of-shop"]
-
-
-def test_a_sentence_is_all_that_save_and_idea_need(tmp_path: Path) -> None:
-    sandbox = ForkedSandbox(tmp_path)
-    assert Path(sandbox.memory("save", "We deploy on Tuesdays.").strip()).is_file()
-    assert Path(sandbox.memory("idea", "Show retried charges by day.").splitlines()[0]).is_file()
 
 
 # ---- what we say ourselves

@@ -83,16 +83,6 @@ def test_a_status_of_the_users_own_notes_can_be_asked_for(vault: Path, line: str
     assert main(line.split()) == 0
 
 
-def test_an_unknown_kind_is_reported_with_the_known_ones(vault: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write(vault, f"{PRIVATE}/preferences/tabs.md", "active", "Tabs.", kind="preferences")
-    assert main(["list", "--kind", "foo"]) == 0
-    told = capsys.readouterr()
-    assert told.out == "no entries match\n"
-    assert told.err == "memory: no entry has the kind 'foo'; there are: preferences\n"
-    assert main(["list", "--kind", "Preferences"]) == 0
-    assert "tabs.md" in capsys.readouterr().out
-
-
 def test_an_unknown_project_is_reported_with_the_known_ones(vault: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(vault, "personal-projects/shop/tabs.md", "active", "Tabs.", kind="preferences", project="shop")
     write(vault, "personal-projects/attic/spaces.md", "rejected", "Spaces.", kind="preferences", project="attic")

@@ -121,15 +121,6 @@ def test_resume_says_which_setting_still_holds(sandbox: ForkedSandbox) -> None:
     assert paused_since(place(sandbox)) is None
 
 
-def test_the_notice_names_both_switches_and_how_to_end_them(sandbox: ForkedSandbox) -> None:
-    sandbox.memory("pause")
-    told = pause_notice(load_settings({**sandbox.environment, "MEMORY_ENABLED": "false"}))
-    assert told == (
-        "memory.enabled is false and MemoryVault is paused: nothing is recorded and no job starts; to go on, take "
-        "MEMORY_ENABLED out of the environment and `memory resume`"
-    )
-
-
 def test_a_broken_settings_file_and_a_vault_that_is_away_do_not_prevent_a_pause(sandbox: ForkedSandbox) -> None:
     config = load_settings(sandbox.environment).config_file
     config.write_text("[recall\n", "utf-8")

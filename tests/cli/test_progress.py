@@ -14,13 +14,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from memoryvault.cli.doctor import CHECKS
-from memoryvault.cli.progress import NAMES, later_line, progress_line
+from memoryvault.cli.progress import NAMES, progress_line
 from memoryvault.runtime.lock import hold_lock
 from memoryvault.runtime.settings import load_settings
 from memoryvault.tasks.jobs.handlers import HANDLERS
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.progress import REPORT_SECONDS, RunProgress
-from memoryvault.tasks.queue.records import DueLater
 from memoryvault.tests.corpus.sessions import RULE, old_session
 from memoryvault.tests.support.forked import COMMAND, Forked, start
 from memoryvault.tests.support.sandbox import Sandbox
@@ -154,24 +153,6 @@ def test_the_progress_line_names_jobs_in_the_users_terms() -> None:
         "the worker that is running works for 2 s: left: 2 ideas to look up"
     )
     assert NAMES.keys() <= HANDLERS.keys()
-
-
-def test_jobs_due_later_are_named_with_their_time() -> None:
-    now = datetime(2027, 3, 10, 13, 30, tzinfo=UTC)
-
-    def at(hour: int, day: int = 10) -> float:
-        return datetime(2027, 3, day, hour, 5, tzinfo=UTC).timestamp()
-
-    assert later_line([], now, running=False) == ""
-    looks = DueLater("research.idea", 1, at(14))
-    assert later_line([looks], now, running=True) == (
-        "due later: 1 idea to look up (14:05); the worker that is running does that"
-    )
-    more = [looks, DueLater("logs.rotate", 1, at(4, 11)), DueLater("markers.gc", 2, at(15))]
-    assert later_line(more, now, running=False) == (
-        "due later: 1 idea to look up (14:05), 3 others (from 15:05); a running worker does that (`memory service up`)"
-    )
-    assert "(2027-03-11 04:05)" in later_line(more[1:2], now, running=False)
 
 
 def test_a_worker_that_ends_says_what_is_due_later_and_when(sandbox: Sandbox) -> None:

@@ -5,7 +5,6 @@ process of its own, the commands around it are forked."""
 
 from __future__ import annotations
 
-import json
 import uuid
 from pathlib import Path
 
@@ -82,18 +81,6 @@ def test_what_a_session_was_given_before_is_counted_as_no_miss(sandbox: Sandbox)
     assert sandbox.json("vault", "inspect", "last")[0]["given_before"] == 1
 
 
-def test_what_a_session_forgot_when_it_was_compacted_was_considered(sandbox: Sandbox) -> None:
-    first = {"at": "2026-11-23T08:00:00.000+00:00", "caller": "hook", "session": "s1", "floor": 0.0}
-    given = "personal-private/fix/locked-db.md"
-    file = sandbox.state / "log" / "receipts.jsonl"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    append_receipt(file, {**first, "hits": [{"path": given}], "injected": [given], "given_before": 0})
-    append_receipt(file, {**first, "hits": [], "injected": [], "given_before": 0})
-    text = sandbox.memory("vault", "inspect", "last")
-    assert "nothing was shown: no entry reached the floor of +0.0\n" in text
-    assert "given before" not in text
-
-
 @pytest.mark.model
 @pytest.mark.alone
 @pytest.mark.hurried
@@ -117,19 +104,6 @@ def test_a_receipt_says_what_came_why_and_how_long_it_took(sandbox: Sandbox) -> 
     text = sandbox.memory("vault", "inspect")
     assert "nothing was shown" in text
     assert "(not shown: below the floor)" in text
-
-
-@pytest.mark.alone
-@pytest.mark.hurried
-def test_a_hit_can_be_marked_and_the_marks_are_counted(sandbox: Sandbox) -> None:
-    _prompt(sandbox, QUESTION)
-    sandbox.memory("vault", "inspect", "--useful", "locked-db")
-    assert "marked useful" in sandbox.memory("vault", "inspect")
-    sandbox.memory("vault", "inspect", "--useless", "locked-db")
-    assert list(sandbox.json("vault", "inspect")[0]["marks"].values()) == [False]
-    assert sandbox.json("health")["marked"] == {"useful": 0, "noise": 1}
-    done = sandbox.run("vault", "inspect", "--useful", "another")
-    assert (done.returncode, "another" in done.stderr) == (2, True)
 
 
 @pytest.mark.alone
@@ -185,20 +159,6 @@ def test_health_shows_what_research_took_to_a_user_who_said_yes_to_it(tmp_path: 
     said = "research: 2 seconds, 20 tokens"
     lines = [line for line in sandbox.memory("health").splitlines() if "research" in line]
     assert lines == [f"spent today      {said}", f"spent in 7 days  {said}"] * network
-
-
-@pytest.mark.alone
-@pytest.mark.hurried
-def test_health_works_while_the_vault_is_not_mounted(sandbox: Sandbox) -> None:
-    _prompt(sandbox, QUESTION)
-    away = sandbox.vault.rename(sandbox.vault.with_name("Away"))
-    try:
-        report = json.loads(sandbox.memory("health", "--json"))
-    finally:
-        away.rename(sandbox.vault)
-    assert report["entries"] is None
-    assert any("mount it" in warning for warning in report["warnings"])
-    assert report["hooks"][0]["count"] >= 1
 
 
 def test_a_backfill_is_a_reflection_as_well(sandbox: Sandbox) -> None:

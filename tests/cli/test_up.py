@@ -158,31 +158,6 @@ def test_the_procfile_has_the_same_programs() -> None:
     assert dict(line.split(": memory ") for line in lines) == PROGRAMS
 
 
-SIGNALLED_IN_BETWEEN = """
-import multiprocessing, os, signal, sys
-from memoryvault.cli.up import PlainPrinter, TerminalManager
-
-start = multiprocessing.Process.start
-
-def signalled_before(relay):
-    if relay.name == "second":
-        os.kill(os.getpid(), signal.SIGTERM)
-    start(relay)
-
-multiprocessing.Process.start = signalled_before
-manager = TerminalManager(PlainPrinter(sys.stdout))
-for name in ("first", "second"):
-    manager.add_process(name, "exec sleep 60")
-manager.loop()
-"""
-
-
-def test_a_signal_between_the_starts_ends_what_is_started_after_it() -> None:
-    subprocess.run(
-        [sys.executable, "-c", SIGNALLED_IN_BETWEEN], stdout=subprocess.DEVNULL, timeout=WAIT_SECONDS, check=True
-    )
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_while_it_starts_ends_all_of_it(sandbox: Sandbox, number: signal.Signals) -> None:
     state = load_settings(sandbox.environment).state

@@ -205,35 +205,6 @@ def test_the_count_of_entries_comes_by_itself_and_holds_up_neither_focus_nor_key
     assert page.url.endswith("/health")
 
 
-def test_a_page_that_was_left_gets_no_count_of_entries(bed: Bed, windows: Windows) -> None:
-    from playwright.sync_api import Error as PlaywrightError
-
-    page = windows.sign_in()
-    held: list[Route] = []
-    page.route("**/health/entries", lambda route: held.append(route))
-    page.goto(windows.console.base + "health")
-    page.wait_for_selector("text=They are being counted")
-    page.click("nav [data-go=j]")
-    page.wait_for_selector("h1:text-is('Jobs')")
-    with suppress(PlaywrightError):  # the browser has given it up
-        held[0].continue_()
-    page.wait_for_timeout(500)
-    assert page.locator("#entries").count() == 0
-    assert page.inner_text("#said").strip() == ""
-
-
-def test_a_count_of_entries_that_failed_is_a_link(bed: Bed, windows: Windows) -> None:
-    page = windows.sign_in()
-    page.route("**/health/entries", lambda route: route.abort())
-    page.goto(windows.console.base + "health")
-    page.wait_for_selector("#said p.problem")
-    page.click("text=Count them")
-    page.wait_for_selector("#entries + dl")
-    page.wait_for_url("**/health?view=whole")
-    assert page.locator(".later").count() == 0
-    windows.complaints = [line for line in windows.complaints if "ERR_FAILED" not in line and "htmx:" not in line]
-
-
 def test_the_count_of_entries_is_a_link_away_with_scripts_off(bed: Bed, windows: Windows) -> None:
     page = windows.sign_in(script=False)
     page.goto(windows.console.base + "health")
@@ -241,18 +212,6 @@ def test_the_count_of_entries_is_a_link_away_with_scripts_off(bed: Bed, windows:
     assert page.locator(".meanwhile:visible").count() == 0
     page.click("text=Count them")
     assert page.inner_text("#entries + dl").split() == ["All", "0"]
-
-
-def test_a_dead_job_is_retried_with_scripts_off_too(bed: Bed, windows: Windows) -> None:
-    with open_ledger(bed.settings) as ledger:
-        job = ledger.enqueue("research.idea", {"slug": "tides"})
-        claim = ledger.claim(job, "somebody", 600)
-        assert isinstance(claim, Claim)
-        ledger.bury(claim, "no")
-    page = windows.sign_in(script=False)
-    page.goto(windows.console.base + "jobs?state=dead")
-    page.click("text=Retry")
-    assert "queued again" in page.inner_text("#said")
 
 
 def test_every_page_is_reached_by_two_keys(bed: Bed, windows: Windows) -> None:
@@ -271,20 +230,6 @@ def test_every_page_is_reached_by_two_keys(bed: Bed, windows: Windows) -> None:
                     break
             assert page.is_visible(f"h1:text-is('{one.title}')"), one.title
     assert len({one.key for one in PAGES}) == len(PAGES)
-
-
-def test_search_by_keyboard_alone(bed: Bed, windows: Windows) -> None:
-    page = windows.sign_in()
-    page.goto(windows.console.base + "search")
-    for _ in range(50):  # Until the page's script listens.
-        page.wait_for_timeout(400)
-        page.keyboard.press("/")
-        if page.evaluate("document.activeElement.tagName") == "INPUT":
-            break
-    page.keyboard.type("tokens")
-    page.keyboard.press("Enter")
-    page.wait_for_selector("text=Nothing answers that")
-    assert "q=tokens" in page.url
 
 
 def test_the_docs_show_pictures_that_are_there() -> None:

@@ -17,7 +17,7 @@ from memoryvault.tests.ideas.support import IDEA
 from memoryvault.tests.review.support import Bed
 
 from .support import Front, proposal, said, visible
-from .vaults import SESSION, idea, inbox_note, learned, nobody_came_back_to, pattern, transcript
+from .vaults import idea, inbox_note, learned, nobody_came_back_to, pattern, transcript
 
 FORM = re.compile(r'<form method="post" action="/here/([^"]+)"[^>]*>(.*?)</form>', re.DOTALL)
 
@@ -214,13 +214,6 @@ def test_private_passages_of_a_session_are_not_shown(bed: Bed, front: Front) -> 
     transcript(bed.root, [("user", "<private>the code is 4711</private>"), ("assistant", "ok"), ("user", "Use pnpm.")])
     learned(bed)
     assert "4711" not in front.get("entry", path="always-use-pnpm-not-npm").text
-
-
-def test_an_entry_says_that_its_transcript_is_gone(bed: Bed, front: Front) -> None:
-    learned(bed)
-    text = visible(front.get("entry", path="always-use-pnpm-not-npm"))
-    assert SESSION in text
-    assert "not on this machine any more" in text
 
 
 def test_a_transcript_outside_the_hosts_folders_is_not_read(bed: Bed, front: Front) -> None:

@@ -10,12 +10,11 @@ import pytest
 
 from memoryvault.cli.review import MEANINGS
 from memoryvault.hooks.install import install
-from memoryvault.pipelines.incubation import SURFACE_KIND
 from memoryvault.pipelines.review import Approve
-from memoryvault.tests.review.support import CHOICE, RULE, Bed
+from memoryvault.tests.review.support import CHOICE, Bed
 
 from .support import Front, proposal, said, visible
-from .vaults import SESSION, idea, nobody_came_back_to, transcript
+from .vaults import SESSION, transcript
 
 OLD = "personal-private/preferences/use-npm.md"
 
@@ -212,24 +211,6 @@ def test_a_long_queue_comes_in_pages_and_is_searched(bed: Bed, front: Front) -> 
     assert "1 proposal waits" in found
     assert "Rule 21" in found
     assert "Nothing that waits has these words" in visible(front.get("review", q="elephants 100%"))
-
-
-def test_questions_about_ideas_are_not_counted_as_proposals(bed: Bed, front: Front) -> None:
-    slug = idea(bed, "Tides as a calendar feed", "Skippers ask for it.")
-    nobody_came_back_to(bed, slug)
-    proposal(bed, f"surface-{slug}", kind=SURFACE_KIND)
-    assert "2 questions about ideas wait" in visible(front.get("review"))
-    proposal(bed, "elephants")
-    assert "1 proposal and 2 questions about ideas wait" in visible(front.get("review"))
-    assert "1 proposal waits" in visible(front.get("review", q="elephants"))
-
-
-def test_what_a_session_proposed_is_shown_with_where_it_comes_from(bed: Bed, front: Front) -> None:
-    bed.remember(RULE)
-    proposal(bed, "other")
-    text = visible(front.get("review"))
-    assert "1 proposal waits" in text
-    assert "personal-private/_review/other.md" in text
 
 
 def test_what_was_said_around_a_proposal_is_asked_for_once_it_is_shown(bed: Bed, front: Front) -> None:

@@ -82,17 +82,6 @@ def test_a_source_that_is_taken_out_of_the_note_during_a_scan_is_not_asked(bed: 
     assert site.paths() == ["/0.md", "/2.md"]
 
 
-def test_a_note_that_is_gone_during_a_scan_confirms_nothing(bed: Bed, site: Site) -> None:
-    bed.sources(*(f"list: {site.put(f'/{n}.md', a_list('a'))}" for n in range(2)))
-
-    def delete(request: FetchRequest) -> FetchResult:
-        (bed.vault / SOURCES_NOTE).unlink(missing_ok=True)
-        return fetch(request)
-
-    bed.scan(fetch=delete)
-    assert site.paths() == ["/0.md"]
-
-
 @pytest.mark.parametrize(
     ("text", "hint"),
     [
@@ -529,13 +518,3 @@ def test_a_page_that_is_missing_waits_for_the_next_week_even_if_it_is_the_only_s
 def waiting_scans(bed: Bed) -> list[Job]:
     with open_ledger(bed.settings) as ledger:
         return ledger.list_jobs(["queued"], kind="discover.scan")
-
-
-@pytest.mark.slow
-def test_the_worker_asks_nobody_while_nothing_is_confirmed(
-    bed: Bed, site: Site, run_worker: Callable[[Bed], None]
-) -> None:
-    bed.sources(f"list: {site.put('/l.md', a_list('a'))}", confirmed="false")
-    assert forked.memory(bed.env, "jobs", "schedule", "run", "discovery").returncode == 0
-    run_worker(bed)
-    assert site.asked == []

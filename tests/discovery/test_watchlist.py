@@ -20,7 +20,6 @@ from memoryvault.services.discovery.fetch_child import FetchRequest, FetchResult
 from memoryvault.services.discovery.found_patterns import FoundPatterns
 from memoryvault.services.discovery.watchlist import (
     CopyRefused,
-    VerdictOutcome,
     Watchlist,
     WatchlistWriter,
 )
@@ -121,16 +120,6 @@ def test_a_repository_with_many_skills_is_looked_up_once(bed: Bed) -> None:
     assert asked == [bed.site.url("/repos/o/skills")]
 
 
-def test_evaluating_again_writes_nothing(bed: Bed) -> None:
-    pattern = found(bed)
-    bed.adapt()
-    before = bed.files()
-    bed.delete_state()
-    FoundPatterns(bed.settings.state.state_db).add([pattern], "2026-01-02")
-    assert bed.adapt() == []
-    assert bed.files() == before
-
-
 def test_two_patterns_of_one_name_have_two_notes(bed: Bed) -> None:
     found(bed)
     FoundPatterns(bed.settings.state.state_db).add(
@@ -213,12 +202,6 @@ def test_the_writer_refuses_what_its_source_says(bed: Bed) -> None:
 def test_the_writer_has_one_way_to_write() -> None:
     public = [name for name in vars(WatchlistWriter) if not name.startswith("_")]
     assert sorted(public) == ["free_name", "write"]
-
-
-def test_the_writer_takes_scrubbed_text_only(bed: Bed) -> None:
-    unscrubbed: Any = "plain"
-    with pytest.raises(TypeError):
-        writer(bed).write("a", "x", {}, Scrubbed("t"), unscrubbed, made_from=[], run="r")
 
 
 # --- decisions ---
@@ -365,16 +348,6 @@ def test_a_decision_in_the_note_is_carried_out(three: Bed, written: str, status:
     note = three.store.read(f"{FOLDER}/{place}")
     assert (note.status, "decision" in note.extra) == (status, False)
     assert three.watchlist.apply_notes() == []
-
-
-@pytest.mark.parametrize("name", ["Decision", "DECISION"])
-def test_a_decision_is_seen_however_the_property_is_capitalised(three: Bed, name: str) -> None:
-    file = edit(three, f"{FOLDER}/source-a/entry-one.md", "promote")
-    file.write_text(file.read_text("utf-8").replace("decision:", f"{name}:"), "utf-8")
-    (done,) = three.watchlist.apply_notes()
-    assert isinstance(done, VerdictOutcome)
-    assert "ecision" not in file.read_text("utf-8")
-    assert name not in file.read_text("utf-8")
 
 
 def test_a_decision_that_makes_no_sense_is_told_in_the_note(three: Bed, monkeypatch: pytest.MonkeyPatch) -> None:

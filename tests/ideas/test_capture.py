@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from memoryvault.cli.review_steps import Steps
-from memoryvault.pipelines.likeness import is_same, wording_of
 from memoryvault.pipelines.review import Approve, Reject, Supersede
 from memoryvault.runtime.errors import BoundaryRefused, EntryInvalid, EntryNotFound, MemoryVaultError, SettingsError
 from memoryvault.services.agent_proposals import AgentProposals
-from memoryvault.services.boundary import consent_of, outside_write, without_change
+from memoryvault.services.boundary import consent_of, outside_write
 from memoryvault.services.ideas.ledger import MOST_QUESTIONS, ask_next, find_idea, ideas, pitch_of
 from memoryvault.services.journal import Change
 from memoryvault.services.remembering import ideas_to_research
 from memoryvault.services.reviewing import DecisionOutcome
 from memoryvault.services.undoing import Selector, Why
 from memoryvault.tasks.jobs.research import WebAccess, plan
-from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.vault.boundary import Consent
 from memoryvault.vault.evidence import LOOKED_UP, strip_evidence
 from memoryvault.vault.scrubbed import Scrubbed
@@ -138,16 +135,6 @@ def test_an_idea_that_an_agent_wrote_down_reaches_ideas_md_once_the_user_approve
     assert outside(bed) == before
 
 
-def test_an_idea_is_approved_though_ideas_md_cannot_be_written(bed: Bed) -> None:
-    (bed.root / "Ideas.md").mkdir()
-    AgentProposals(bed.settings, bed.store).propose("idea", "Offline maps", "Ship the tiles with the app.")
-    (proposal,) = bed.reviewer.waiting()
-    decided = bed.reviewer.decide(proposal.path, Approve(), run="r")
-    assert (decided.verdict, decided.listed_in) == ("approved", None)
-    assert [entry.name for entry in ideas(bed.store)] == ["Offline maps"]
-    assert bed.reviewer.waiting() == []
-
-
 def test_yes_to_the_question_writes_the_section_and_no_is_remembered(bed: Bed) -> None:
     bed.remember(IDEA, OTHER)
     first, second = bed.reviewer.waiting()
@@ -238,16 +225,6 @@ def test_mode_auto_asks_about_no_waiting_idea(bed: Bed) -> None:
     assert ask_next(bed.settings, bed.journal) == 0
     bed.env = {**bed.env, "MEMORY_REVIEW_MODE": "interactive"}
     assert ask_next(bed.settings, bed.journal) == len(SIX) - MOST_QUESTIONS
-
-
-def test_the_question_is_answered_in_the_note_as_well(bed: Bed) -> None:
-    bed.remember(IDEA)
-    (question,) = bed.reviewer.waiting()
-    bed.decide_in_note(question.path, "approve")
-    (done,) = bed.reviewer.apply_notes()
-    assert isinstance(done, DecisionOutcome)
-    assert done.verdict == "surfaced"
-    assert SLUG in ideas_file(bed)
 
 
 def test_a_copy_of_the_question_is_answered_with_it_and_goes(bed: Bed) -> None:
@@ -485,50 +462,3 @@ def test_killed_at_any_step_an_idea_is_in_both_places_once(silent: Bed, point: s
     assert len(list(ideas(silent.store))) == 1
     assert ideas_file(silent).startswith("# Mine\n\n## ")
     assert ideas_file(silent).count("\n## ") == 1
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("point", ["journal-applied@2", "journal-recorded"])
-def test_edit_of_the_list_after_a_crash_rolls_nothing_back(silent: Bed, point: str) -> None:
-    """The section was written already: that the list has changed since then is no sign that it was not."""
-    (silent.root / "Ideas.md").write_text("# Mine\n")
-    assert silent.run_python(CAPTURE, point) == -9
-    with (silent.root / "Ideas.md").open("a") as file:
-        file.write("Typed after the crash.\n")
-    text = ideas_file(silent)
-    silent.journal.recover()
-    assert ideas_file(silent) == text
-    assert len(list(ideas(silent.store))) == 1
-    assert len(silent.journal.acts()) == 1
-    assert not silent.journal.is_interrupted
-
-
-@pytest.mark.parametrize(
-    ("now", "rest"),
-    [
-        ("# Mine\n\n## One\nOurs.\n", "# Mine\n"),
-        ("# Mine\nTyped.\n\n## One\nOurs.\nTyped too.\n", "# Mine\nTyped.\nTyped too.\n"),
-        ("# Mine\n\n## One\nOurs, edited.\n", None),
-    ],
-)
-def test_undo_removes_the_acts_section_and_keeps_what_was_typed(now: str, rest: str | None) -> None:
-    assert without_change(now, "# Mine\n", "# Mine\n\n## One\nOurs.\n") == rest
-
-
-@pytest.mark.model
-@pytest.mark.slow
-def test_an_idea_said_again_with_like_meaning_is_evidence_for_the_first(tmp_path: Path) -> None:
-    """The recall service with its packaged model tells it; in the words alone it would be another idea."""
-    one = "Idea: a page that shows how many charges were retried"
-    other = "Idea: a small web page that shows us how many charges were retried each day"
-    third = "Idea: a small web page that shows us how many users were invited each day"
-    assert not is_same(wording_of(one), wording_of(other), None)
-    sandbox = ForkedSandbox(tmp_path / "sandbox")
-    bed = Bed(tmp_path, sandbox.environment)
-    bed.settings.state.ensure()
-    with sandbox.recall_service():
-        bed.remember(said(IDEA, "s1", one))
-        bed.remember(said(IDEA, "s2", other))
-        bed.remember(said(IDEA, "s3", third))
-    found = {entry.occurrences: {source.session for source in entry.sources} for entry in ideas(bed.store)}
-    assert found == {2: {"s1", "s2"}, 1: {"s3"}}

@@ -116,14 +116,6 @@ def test_text_written_by_research_does_not_count_as_activity(bed: Bed) -> None:
     assert stale(bed) == []
 
 
-def test_a_line_below_what_research_wrote_is_coming_back(bed: Bed) -> None:
-    path = old_idea(bed, "one", 400)
-    path.write_text(with_receipt(path.read_text(), receipt_text("local", {}, [], [])))
-    assert stale(bed) == ["one"]
-    path.write_text(path.read_text() + "\nA new thought.\n")
-    assert stale(bed) == []
-
-
 def test_a_link_from_any_note_of_the_user_is_coming_back(bed: Bed) -> None:
     old_idea(bed, "one", 400)
     old_idea(bed, "two", 400)

@@ -90,11 +90,6 @@ def test_a_section_never_comes_between_the_users_heading_and_what_stands_below_i
     assert after == "# Ideas\n\n" + EARLY + SECTION + "\n" + between + LATE
 
 
-def test_a_list_that_the_user_keeps_newest_first_gets_its_sections_at_the_end() -> None:
-    text = "## 2026-06-02: A\nx\n\n## 2026-06-01: B\ny\n"
-    assert with_section(text, SECTION, DAY) == text + "\n" + SECTION
-
-
 _BLOCKS = st.sampled_from(
     ["# Part\n", "## Mine\n\ntext\n", "words\n", "- [ ] task\n", "%%\n", "\n", "```\n", "## 2026-05-10: My own\nx\n"]
 )

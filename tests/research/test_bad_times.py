@@ -207,18 +207,6 @@ def test_a_pass_that_waits_for_the_network_is_not_doubled_when_the_worker_starts
     assert "research: done" in bed.note("_index")
 
 
-def test_pass_requested_by_a_command_is_not_doubled(online: ResearchBed, web: Site) -> None:
-    online.idea()
-    online.run(access_to(web))
-    pass_ = online.command("idea", "research", SLUG)["pass"]
-    worker(online.settings, NOWHERE, backoff_base_seconds=60.0, backoff_cap_seconds=60.0).run_until_idle(60.0)
-    assert (online.state, online.entry().extra["research_pass"]) == ("waiting", pass_)
-    with open_ledger(online.settings) as ledger:
-        before = len(ledger.list_jobs())
-        UnresearchedIdeas(online.settings).start(ledger)
-        assert len(ledger.list_jobs()) == before
-
-
 def test_waiting_pass_whose_job_is_gone_is_requested_again(online: ResearchBed, web: Site) -> None:
     """In the first one there is no budget left."""
     online.idea()

@@ -223,17 +223,6 @@ def test_robots_txt_is_heeded_for_links(online: ResearchBed, web: Site) -> None:
     assert "robots.txt asks us not to" in online.note("_index")
 
 
-def test_robots_txt_is_heeded_behind_a_redirect(online: ResearchBed, web: Site) -> None:
-    web.replies["/robots.txt"] = Reply(b"User-agent: *\nDisallow: /private\n", type="text/plain")
-    web.replies["/hop"] = Reply(status=302, headers={"Location": "/private/page"})
-    web.replies["/private/page"] = answers()["/page"]
-    online.idea(evidence(f"{web.url}/hop"))
-    online.run(access_to(web, "wikipedia"))
-    assert "/hop" in web.paths()
-    assert "/private/page" not in web.paths()
-    assert "robots.txt asks us not to" in online.note("_index")
-
-
 def test_a_robots_txt_that_fails_is_heeded_and_told_as_what_it_is(online: ResearchBed, web: Site) -> None:
     web.replies["/robots.txt"] = Reply(status=503)
     online.idea(evidence(f"{web.url}/page"))
@@ -445,18 +434,6 @@ def test_an_idea_with_a_file_of_the_users_beside_it_is_not_taken_back(bed: Resea
     (folder / "sketch.png").unlink()
     bed.bed.undo.carry_out(Selector(last=True))
     assert list(folder.parent.rglob("*.md")) == []
-
-
-def test_a_decision_before_the_look_up_is_told_as_one_and_not_as_an_edit(bed: ResearchBed) -> None:
-    bed.bed.remember(IDEA)
-    (note,) = bed.folder.parent.glob("*/_index.md")
-    (question,) = (path for path in bed.bed.files() if "/surface-" in path)
-    bed.bed.reviewer.decide(question, Reject(), run="t")
-    bed.run(slug=note.parent.name)
-    shown = bed.bed.undo.plan(Selector(last=True))
-    assert [(step.step, step.why) for step in shown.steps if step.path.endswith("_index.md")] == [
-        ("leave", Why.DECIDED)
-    ]
 
 
 def test_a_decision_before_the_look_up_can_be_taken_back_and_what_was_looked_up_stays(bed: ResearchBed) -> None:

@@ -48,17 +48,10 @@ def test_few_words_are_told_apart_by_what_they_answer() -> None:
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        ("dont add emojis to commit messages", "please don't add emojis to the commit messages"),
         ("don\u2019t add emojis to commit messages", "Dont add emojis into commit messages"),
-        ("The quick brown fox jumps over the lazy dog today.", "The quick brown fox jumps over the lazy dog today!"),
-        ("Always use pnpm", "please use pnpm from now on"),
         ("I'd like the tests to be small and focused", "please keep the tests small and focused"),
-        ("I’ll want short functions", "We'd want short functions"),
         ("always run the tests before committing", "Please always run tests before you commit."),
-        ("Keep commit messages short", "I prefer short commit messages"),
         ("Always write a test for every bug fix", "Every bug fix must come with a test"),
-        ("Never push to main without asking me.", "never push to main without asking me"),
-        ("Use uv from now on.", "use uv from now on!"),
     ],
 )
 def test_like_wording_is_one_memory(one: str, other: str) -> None:
@@ -72,12 +65,8 @@ def test_like_wording_is_one_memory(one: str, other: str) -> None:
         ("see [[note-a]] for details", "see [[note-b]] for details"),
         ("indent with 2 spaces", "indent with 4 spaces"),
         ("use pnpm, not npm", "use npm, not pnpm"),
-        ("put the tests in tests/unit", "put the tests in tests/integration"),
         ("run `make check` before you push", "run `make lint` before you push"),
-        ("Always use tabs", "Always use spaces"),
-        ("Always deploy on Monday mornings", "Always deploy on Tuesday mornings"),
         ("Run the tests before committing", "Run the tests after committing"),
-        ("Always write unit tests for new code", "Always write integration tests for new code"),
     ],
 )
 def test_statements_that_differ_in_substance_are_different_however_similar(one: str, other: str) -> None:

@@ -199,16 +199,6 @@ def test_dismissal_is_undone_by_name_after_later_decisions(ask: Bed, capsys: pyt
     assert "was changed after the decision" in capsys.readouterr().err
 
 
-def test_rejection_is_undone_by_name(ask: Bed) -> None:
-    ask.remember(CHOICE)
-    before = ask.files()
-    waits = ask.only("pending").path
-    dismiss(ask.reviewer, waits)
-    dismiss(ask.reviewer, tabs(ask))
-    assert main(["review", "--undo", waits.rsplit("/", 1)[-1]]) == 0
-    assert {path: text for path, text in ask.files().items() if path != TABS} == before
-
-
 @pytest.mark.parametrize("name", ["tabs", "tabs.md", TABS, "Tabs or spaces"])
 def test_superseding_is_undone_by_the_earlier_name(ask: Bed, name: str) -> None:
     ask.remember(CHOICE)
@@ -217,15 +207,4 @@ def test_superseding_is_undone_by_the_earlier_name(ask: Bed, name: str) -> None:
     ask.reviewer.decide(ask.only("pending").path, Supersede(TABS), run="r")
     assert TABS not in ask.files()
     assert main(["review", "--undo", name]) == 0
-    assert ask.files() == before
-
-
-def test_an_agent_dismisses_nothing(
-    ask: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    tabs(ask)
-    before = ask.files()
-    monkeypatch.setenv("CLAUDECODE", "1")
-    assert main(["dismiss", "tabs", "--yes"]) == 2
-    assert "only the user may" in capsys.readouterr().err
     assert ask.files() == before

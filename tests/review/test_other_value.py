@@ -19,19 +19,6 @@ MONDAYS = replace(RULE, statement="Always deploy on Mondays.", excerpt="Always d
 TUESDAYS = "Always deploy on Tuesdays."
 
 
-def test_the_later_rule_waits_to_take_the_place_of_the_earlier_one(bed: Bed) -> None:
-    bed.remember(said(MONDAYS, "a"))
-    old = bed.only("active").path
-    bed.remember(said(MONDAYS, "b", TUESDAYS))
-    proposal = bed.only("pending")
-    assert proposal.supersedes == old
-    assert "It would replace" in proposal.body
-    bed.decide_in_note(proposal.path, "approve")
-    bed.reviewer.apply_notes()
-    assert TUESDAYS in bed.only("active").body
-    assert bed.only("superseded").path.startswith(f"personal-private/_archive/{old}.")
-
-
 def test_a_rule_in_the_same_words_the_other_way_round_is_no_second_occurrence(bed: Bed) -> None:
     bed.remember(said(MONDAYS, "a", "Always run the tests before the linter."))
     bed.remember(said(MONDAYS, "b", "Always run the linter before the tests."))
@@ -50,14 +37,6 @@ def test_a_rule_that_the_user_has_moved_into_the_archive_is_in_use_no_more(bed: 
     (path,) = bed.remember(said(MONDAYS, "b", statement)).written
     assert (bed.store.read(path).effective_status, path.rsplit("/", 1)[0]) == ("active", old.rsplit("/", 1)[0])
     assert bed.files()[archived] == before
-
-
-def test_both_are_kept_if_the_user_says_so(bed: Bed) -> None:
-    bed.remember(said(MONDAYS, "a"))
-    bed.remember(said(MONDAYS, "b", TUESDAYS))
-    bed.decide_in_note(bed.only("pending").path, "keep both")
-    bed.reviewer.apply_notes()
-    assert [entry.effective_status for entry in bed.entries()] == ["active", "active"]
 
 
 def test_two_values_in_one_message_both_hold(bed: Bed) -> None:
@@ -126,14 +105,6 @@ def test_nothing_takes_the_place_of_what_was_dismissed(bed: Bed) -> None:
     assert TUESDAYS in bed.only("dismissed").body
 
 
-def test_a_proposal_to_replace_what_was_dismissed_can_be_approved(bed: Bed) -> None:
-    bed.remember(said(MONDAYS, "a"))
-    bed.remember(said(MONDAYS, "b", TUESDAYS))
-    dismiss(bed.reviewer, bed.only("active").path)
-    decided = bed.reviewer.decide(bed.only("pending").path, Approve(), run="review-1")
-    assert (decided.verdict, bed.only("active").path) == ("approved", decided.path)
-
-
 def test_one_of_several_replacements_of_a_waiting_proposal_stays_in_use(bed: Bed) -> None:
     fact = said(MONDAYS, "a", "Remember that staging is at port 8081.", standing_rule=False, claimed_rule=True)
     bed.remember(fact)
@@ -182,26 +153,6 @@ def test_a_rule_that_was_deleted_is_not_taken_for_another_of_its_name(bed: Bed) 
     bed.note(other, "# Mondays\n\nOf the shop.", kind="convention", status="active", project="shop")
     bed.reviewer.decide(bed.only("pending").path, Approve(), run="review-1")
     assert {entry.effective_status for entry in bed.entries()} == {"active"}
-
-
-def test_another_entry_of_the_same_name_is_left_alone(bed: Bed) -> None:
-    bed.remember(said(MONDAYS, "a"))
-    old = bed.only("active").path
-    bed.remember(said(MONDAYS, "b", TUESDAYS))
-    bed.remember(said(MONDAYS, "c", "Always deploy on Wednesdays."))
-    other = f"personal-projects/shop/convention/{old.rsplit('/', 1)[-1]}"
-    bed.note(other, "# Mondays\n\nOf the shop.", kind="convention", status="active", project="shop")
-    for path in sorted(entry.path for entry in bed.entries() if entry.effective_status == "pending"):
-        bed.reviewer.decide(path, Approve(), run="review-1")
-    assert bed.store.read(other).effective_status == "active"
-    (left,) = [entry for entry in bed.entries() if entry.effective_status == "active" and entry.path != other]
-    assert "Wednesdays" in left.body
-
-
-def test_the_same_rule_of_another_project_is_left_alone(bed: Bed) -> None:
-    bed.remember(said(MONDAYS, "a", "In this repo, always use port 8080.", scope="project", project="shop"))
-    bed.remember(said(MONDAYS, "b", "In this repo, always use port 9090.", scope="project", project="blog"))
-    assert [entry.effective_status for entry in bed.entries()] == ["active", "active"]
 
 
 def test_replacement_of_a_projects_proposal_belongs_to_the_project(bed: Bed) -> None:

@@ -14,11 +14,8 @@ import pytest
 from memoryvault.cli.main import main
 from memoryvault.hooks.session_start import format_reminder as session_start_line
 from memoryvault.pipelines.incubation import SURFACE_KIND
-from memoryvault.services.active_counts import describe_notes
 from memoryvault.services.ideas.ledger import question_change
-from memoryvault.services.indexing import reconcile_now
 from memoryvault.services.pending_counts import PendingCounts, count_pending
-from memoryvault.services.stores import open_index
 from memoryvault.tasks.jobs.dashboard import DASHBOARD, refresh_dashboard
 from memoryvault.tests.console.support import Front, proposal, visible
 from memoryvault.tests.console.vaults import idea, inbox_note, nobody_came_back_to, pattern
@@ -173,13 +170,6 @@ def test_agents_are_told_the_same(full: Bed, ask: Ask) -> None:
     server = build_server(Context(full.env), str(full.root))
     result = asyncio.run(server.call_tool("review", {}))
     assert result.structured_content == WAITS.__dict__  # type: ignore[union-attr]  # no question comes back
-
-
-def test_doctor_tells_what_the_index_holds_in_the_same_words(full: Bed) -> None:
-    reconcile_now(full.settings)
-    with open_index(full.settings) as index:
-        told = describe_notes(index.paths())
-    assert "1 entry in use, 4 proposals, 2 questions about ideas, 2 in the inbox, 3 ideas, " in told
 
 
 def test_an_empty_review_says_what_waits_elsewhere(bed: Bed, ask: Ask) -> None:

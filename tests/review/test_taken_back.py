@@ -168,11 +168,6 @@ def test_a_damaged_state_folder_hides_neither_the_note_nor_what_is_read(bed: Bed
     assert ("b", "b-record") in taken_back(bed).evidence()
 
 
-def test_session_without_removed_evidence_does_not_read_the_note(bed: Bed) -> None:
-    note_of(bed).mkdir(parents=True)
-    assert taken_back(bed).add(()) == set()
-
-
 def test_a_note_that_is_no_note_hides_nothing_from_mining_and_stops_undo_before_it_changes_anything(bed: Bed) -> None:
     bed.remember(said(RULE, "a"))
     note_of(bed).mkdir(parents=True)

@@ -252,16 +252,6 @@ def test_a_run_of_which_nothing_can_be_taken_back_does_not_hide_the_ones_before(
         assert list(steps(plan).values()) == ["gone"]
 
 
-def test_a_user_edit_between_two_sessions_is_kept(bed: Bed) -> None:
-    bed.remember(said(RULE, "a"))
-    (path,) = bed.files()
-    bed.edit(path, "## Evidence", "Mine.\n\n## Evidence")
-    edited = bed.files()
-    bed.remember(said(RULE, "b"))
-    undo(bed, Selector(since=datetime.now(UTC) - timedelta(hours=1)))
-    assert bed.files() == edited
-
-
 def test_without_the_journal_what_a_session_said_is_named_and_stays(bed: Bed) -> None:
     bed.remember(said(RULE, "a"), said(RULE, "a", OTHER))
     bed.remember(said(RULE, "b"))
@@ -280,13 +270,6 @@ def test_a_note_that_cannot_be_read_does_not_keep_a_session_from_being_taken_bac
     (bed.vault / "log.md").write_bytes(b"x" * (MAX_ENTRY_BYTES + 1))
     undo(bed, Selector(session="a"))
     assert list(bed.files()) == ["log.md"]
-
-
-def test_a_foreign_note_is_never_touched(bed: Bed) -> None:
-    bed.note("personal-private/preferences/mine.md", "Mine.", kind="preferences")
-    bed.remember(said(RULE, "a"))
-    undo(bed, Selector(since=datetime(2000, 1, 1, tzinfo=UTC)))
-    assert list(bed.files()) == ["personal-private/preferences/mine.md"]
 
 
 SESSION = "3f0c6a52-7d1e-4c55-9a51-0f6f6f2b8a11"

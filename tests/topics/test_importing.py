@@ -253,17 +253,6 @@ def test_after_a_killed_update_the_copy_is_still_followed(bed: Bed, notes: Path,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("point", ["journal-pending", "journal-recorded"])
-def test_a_note_that_grew_after_its_first_import_was_killed_is_followed(bed: Bed, notes: Path, point: str) -> None:
-    (notes / "a.md").write_text(OLD)
-    assert bed.run_python(BRING_IN, point) == -signal.SIGKILL
-    (notes / "a.md").write_text(OLD + "More.\n")
-    assert results(bed)["a.md"] in ("imported", "updated")
-    (entry,) = bed.entries()
-    assert "More." in entry.body
-
-
-@pytest.mark.slow
 def test_a_first_import_that_was_killed_and_whose_note_is_gone_leaves_nothing(bed: Bed, notes: Path) -> None:
     (notes / "a.md").write_text(OLD)
     assert bed.run_python(BRING_IN, "journal-pending") == -signal.SIGKILL

@@ -358,14 +358,6 @@ def test_the_index_goes_with_the_last_topic_but_for_lines_of_the_users_own(bed: 
     assert index(bed) == "# Mine\n\n"
 
 
-def test_an_index_that_an_earlier_release_left_empty_is_removed_when_it_is_rebuilt(bed: Bed) -> None:
-    (bed.vault / FOLDER).mkdir(parents=True)
-    (bed.vault / FOLDER / "MEMORY.md").write_text("")
-    assert topics(bed).rebuild_index()
-    assert not (bed.vault / FOLDER).exists()
-    assert not topics(bed).rebuild_index()
-
-
 def test_taking_back_that_a_model_removed_the_last_topic_brings_the_index_back(bed: Bed) -> None:
     write(bed, "build")
     before = bed.files()
