@@ -146,7 +146,7 @@ def test_a_run_without_a_person_is_skipped_and_one_that_a_person_went_on_with_is
     start = user("u1", 5, f"{hooked('Always.')}\n\nAlways deploy.", shown=f"{hooked('Always.')}\n\nAlways deploy.")
     write(chat, start, model("m1", 6, "Noted."), typed=None)
     reader = open_transcript(chat)
-    assert (list(reader), reader.report.headless) == ([], True)
+    assert (list(reader), reader.headless) == ([], True)
     write(chat, user("u1", 5, "Always deploy."), typed={59: "in another session"})
     assert open_transcript(chat).header().headless
     write(chat, start, model("m1", 6, "Noted."), user("u2", 30, "Never on Fridays."), typed={29: "Never on Fridays."})

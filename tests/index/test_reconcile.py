@@ -78,7 +78,7 @@ def test_a_file_that_cannot_be_read_keeps_what_the_index_had(bed: Bed) -> None:
     file.unlink()
     file.mkdir()
     report = reconcile(bed.store, bed.vault, lambda: ["a.md"])
-    assert report.failed == ("a.md",)
+    assert report.failed == ["a.md"]
     assert "a.md" in bed.store.files()
 
 
@@ -91,7 +91,7 @@ def test_a_file_whose_name_is_no_text_keeps_no_other_from_being_indexed(bed: Bed
         os.makedirs(os.path.dirname(file), exist_ok=True)
         with open(file, "wb") as note:
             note.write(b"A pump of bytes.")
-    named = ("caf\udce9.md", "r\udce9p/x.md")
+    named = ["caf\udce9.md", "r\udce9p/x.md"]
     scanned = slugs(bed.recall("pump", dense=False))
     report = bed.index()
     assert (report.added, report.failed) == (2, named)
