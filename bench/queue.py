@@ -48,7 +48,7 @@ THREADS = 2
 
 
 def _policy(kind: str, concurrency: int, required: Mapping[str, Any] | None = None) -> KindPolicy:
-    return KindPolicy(kind, 60.0, 5, 0.1, 1.0, concurrency, 0, False, required or {}, {"slot": "text"})
+    return KindPolicy(kind, 60.0, 5, 0.1, 1.0, concurrency, required=required or {})
 
 
 POLICIES = {

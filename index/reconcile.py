@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..runtime.killpoint import kill_point
@@ -28,9 +28,9 @@ Walk = Callable[[], Iterable[str]]
 """Yields the vault-relative path of every file that is to be indexed (VaultStore.walk)."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class ReconcileReport:
-    """Numbers of files by what was done; `failed` are paths that could not be read, whose rows are kept, and those
+    """Numbers of files by what was done, so far. `failed`: paths that could not be read, whose rows are kept, and those
     that are not UTF-8, which no database stores."""
 
     added: int = 0
@@ -38,9 +38,9 @@ class ReconcileReport:
     moved: int = 0
     removed: int = 0
     unchanged: int = 0
-    failed: tuple[str, ...] = ()
+    failed: list[str] = field(default_factory=list)
     complete: bool = True
-    removed_paths: tuple[str, ...] = ()
+    removed_paths: list[str] = field(default_factory=list)
     put_away: int = 0
     """Number of indexed or moved files that the user has dismissed or rejected."""
 
@@ -80,7 +80,8 @@ def reconcile(
     work = _Reconciliation(store, vault, gone, force)
     for start in range(0, len(paths), BATCH_FILES):
         if should_stop():
-            return work.report(complete=False)
+            work.report.complete = False
+            return work.report
         with store.transaction():
             for path in paths[start : start + BATCH_FILES]:
                 work.look_at(path, known.get(path))
@@ -92,7 +93,7 @@ def reconcile(
         for path in list(gone):
             work.forget(path)
     store.collect_orphans()
-    return work.report()
+    return work.report
 
 
 def reconcile_paths(store: IndexStore, vault: Path, walk: Walk, paths: Iterable[str]) -> ReconcileReport:
@@ -108,7 +109,7 @@ def reconcile_paths(store: IndexStore, vault: Path, walk: Walk, paths: Iterable[
             work.look_at(path, known.get(path))
         for path in list(work.gone):
             work.forget(path)
-    return work.report()
+    return work.report
 
 
 def rebuild(
@@ -140,18 +141,15 @@ class _Reconciliation:
         for path, state in gone.items():
             self._gone_by_hash.setdefault(state.content_hash, []).append(path)
         self.force = force
-        self.added = self.changed = self.moved = self.removed = self.unchanged = 0
-        self.failed: list[str] = []
-        self.removed_paths: list[str] = []
-        self.put_away = 0
+        self.report = ReconcileReport()
 
     def look_at(self, path: str, known: FileState | None) -> None:
         """Index the file if it differs from its row."""
         if not is_text(path):
-            self.failed.append(path)
+            self.report.failed.append(path)
             return
         if known is not None and not self.force and _is_unchanged(self.vault / path, known):
-            self.unchanged += 1
+            self.report.unchanged += 1
             return
         try:
             read = _read(self.vault / path)
@@ -160,24 +158,24 @@ class _Reconciliation:
             self._remove(path)
             return
         except OSError:
-            self.failed.append(path)
+            self.report.failed.append(path)
             return
         found_hash = content_hash(read.data)
         if known is not None and not self.force and known.indexed_at and known.content_hash == found_hash:
             self.store.touch(path, mtime_ns=read.mtime_ns, size=read.size)
-            self.unchanged += 1
+            self.report.unchanged += 1
             return
         origin = None if known is not None else self._moved_from(found_hash)
         if origin is not None:
             self.store.move(origin, path)
             del self.gone[origin]
-            self.moved += 1
+            self.report.moved += 1
         elif known is None:
-            self.added += 1
+            self.report.added += 1
         else:
-            self.changed += 1
+            self.report.changed += 1
         entry = parse_entry(path, read.data)
-        self.put_away += entry.effective_status in FORGOTTEN_STATUSES
+        self.report.put_away += entry.effective_status in FORGOTTEN_STATUSES
         self.store.upsert_entry(entry, mtime_ns=read.mtime_ns, size=read.size)
 
     def forget(self, path: str) -> None:
@@ -186,21 +184,8 @@ class _Reconciliation:
 
     def _remove(self, path: str) -> None:
         if self.store.remove(path):
-            self.removed += 1
-            self.removed_paths.append(path)
-
-    def report(self, *, complete: bool = True) -> ReconcileReport:
-        return ReconcileReport(
-            self.added,
-            self.changed,
-            self.moved,
-            self.removed,
-            self.unchanged,
-            tuple(self.failed),
-            complete,
-            tuple(self.removed_paths),
-            self.put_away,
-        )
+            self.report.removed += 1
+            self.report.removed_paths.append(path)
 
     def _moved_from(self, found_hash: str) -> str | None:
         return next((path for path in self._gone_by_hash.get(found_hash, ()) if path in self.gone), None)

@@ -195,19 +195,18 @@ def _read_once(
             packer.feed(turn)
     if reader.restarted:
         return NeedsEarlierStart(ReadPlan.from_start())
-    report = reader.report
-    mined_until = max(report.end_offset, plan.mined_until) if stopped_at is None else stopped_at
+    mined_until = max(reader.end_offset, plan.mined_until) if stopped_at is None else stopped_at
     if has_new_turns:
         context, last_agent = miner.context_offset, min(miner.last_agent_offset, reader.needed_from)
     else:
         context, last_agent = plan.context_offset, plan.last_agent_offset
     mined = Mined(
-        candidates=() if report.headless else tuple(candidates),
+        candidates=() if reader.headless else tuple(candidates),
         mined_until=mined_until,
         context_offset=min(context, mined_until),
         last_agent_offset=min(last_agent, mined_until),
-        bad_lines=report.bad_lines,
-        headless=report.headless,
+        bad_lines=reader.bad_lines,
+        headless=reader.headless,
         host=reader.host,
         unconfirmed=unconfirmed,
         has_more=stopped_at is not None,

@@ -109,7 +109,7 @@ class ClaudeReader(TranscriptReader):
                 self._cwd = record["cwd"]
             if record.get("type") == "user" or "entrypoint" in record:
                 # If a person has resumed the session since, only the program's records are skipped.
-                self._headless = _is_headless(record) and not holds_match(self.path, _PERSONS_RECORD, MATCH_BYTES)
+                self.headless = _is_headless(record) and not holds_match(self.path, _PERSONS_RECORD, MATCH_BYTES)
                 break
 
     def _typed_list(self, record: dict[str, Any]) -> TypedList:
@@ -125,8 +125,8 @@ class ClaudeReader(TranscriptReader):
 
     @property
     def needed_from(self) -> int:
-        recent = (offset for offset in self._yielded_at.values() if offset >= self._end - LOOK_BACK_BYTES)
-        return min(recent, default=self._end)
+        recent = (offset for offset in self._yielded_at.values() if offset >= self.end_offset - LOOK_BACK_BYTES)
+        return min(recent, default=self.end_offset)
 
     def _look_back(self, file: ByteStream) -> None:
         begin = max(0, self._start - LOOK_BACK_BYTES)

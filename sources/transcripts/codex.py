@@ -100,7 +100,7 @@ class CodexReader(TranscriptReader):
         # `codex exec`, an SDK's or an MCP client's run, and sub-agents ({"subagent": ...}): no person types there.
         source = meta.get("source")
         self._is_typed = _names_person(meta)
-        self._headless = (
+        self.headless = (
             source in ("exec", "mcp", "subagent")
             or isinstance(source, dict)
             or meta.get("originator") in ("codex_exec", "codex_sdk_ts")

@@ -56,7 +56,7 @@ class GeminiReader(TranscriptReader):
             if "projectHash" in record:
                 self.session = as_text(record.get("sessionId")) or self.session
                 start = start or as_text(record.get("startTime"))
-                self._headless = self._headless or record.get("kind", "main") != "main"
+                self.headless = self.headless or record.get("kind", "main") != "main"
             elif record.get("type") == "user":
                 by_program = by_program or _is_by_program(record)
                 last = max(last, as_text(record.get("timestamp")))
@@ -71,7 +71,7 @@ class GeminiReader(TranscriptReader):
                 # What is typed in another window meanwhile is in the same list.
                 is_somebody_there |= at <= last and (session == self.session or words in said)
         # Without the list nobody knows whether a person was there, so nothing is confirmed.
-        self._headless = self._headless or (not is_somebody_there and (by_program or (typed is not None and last > "")))
+        self.headless = self.headless or (not is_somebody_there and (by_program or (typed is not None and last > "")))
 
     def _look_back(self, file: ByteStream) -> None:
         for line in lines_from(file, 0):

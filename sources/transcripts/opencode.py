@@ -52,7 +52,7 @@ class OpenCodeReader(TranscriptReader):
             if record.get("type") == HEADER:
                 self.session = as_text(record.get("session")) or self.session
                 self._cwd = as_text(record.get("cwd")) or None
-                self._headless = record.get("headless") is True
+                self.headless = record.get("headless") is True
                 return
 
     def _turns_of(self, record: dict[str, Any]) -> Iterator[Turn]:

@@ -27,19 +27,6 @@ HEADER_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
-class ReadReport:
-    """Counts of a reading, valid at any time. `end_offset`, in bytes, is where the next reading starts."""
-
-    end_offset: int
-    lines: int
-    bad_lines: int
-    """Complete lines that are no JSON object, or longer than 64 MB. Only the complete records in them are read."""
-    turns: int
-    headless: bool
-    """A program ran the session, not a person: nothing is mined from it."""
-
-
-@dataclass(frozen=True)
 class SessionHeader:
     """Session and folder, from the first records of a transcript."""
 
@@ -50,7 +37,7 @@ class SessionHeader:
 
 
 class TranscriptReader(ABC):
-    """Iterate once for the turns from `offset` on, then see `report`. Raises OSError when the file can't be read.
+    """Iterate once for the turns from `offset` on. Raises OSError when the file can't be read.
 
     Memory stays flat for files of any size. A record that the file repeats is yielded once.
     """
@@ -74,14 +61,17 @@ class TranscriptReader(ABC):
         self._cwd: str | None = None
         self._timestamp: str | None = None
         """Timestamp for records without one."""
-        self._restarted = False
+        self.restarted = False
+        """Whether the file was rewritten and is read from its beginning. Valid once reading has begun."""
         self._start = max(0, offset)
         self._read_until = read_until
-        self._end = self._start
-        self._lines = 0
-        self._bad = 0
-        self._turns = 0
-        self._headless = False
+        self.end_offset = self._start
+        """Offset after the last line that was read; while iterating, after the line of the last turn."""
+        self.bad_lines = 0
+        """Complete lines so far that are no JSON object, or longer than 64 MB. Only the complete records in them are
+        read."""
+        self.headless = False
+        """A program ran the session, not a person: nothing is mined from it. Valid once reading has begun."""
         self._offset_of_line = self._start
         self._is_damaged = False
         """Whether the record is a part of a line; then the text around it may have been made to look like a record."""
@@ -90,34 +80,20 @@ class TranscriptReader(ABC):
         """Tool calls without a result yet, by the id of the call."""
 
     @property
-    def end_offset(self) -> int:
-        """Offset after the last line that was read; while iterating, after the line of the last turn."""
-        return self._end
-
-    @property
     def needed_from(self) -> int:
         """Offset at which a next reading without `look_back` has to begin. Valid once this reading has ended."""
-        return self._end
+        return self.end_offset
 
     @property
     def forked_from(self) -> tuple[str, ...]:
         """Sessions that are copied at the beginning of the transcript, where no id marks the copied records."""
         return ()
 
-    @property
-    def restarted(self) -> bool:
-        """Whether the file was rewritten and is read from its beginning. Valid once reading has begun."""
-        return self._restarted
-
-    @property
-    def report(self) -> ReadReport:
-        return ReadReport(self._end, self._lines, self._bad, self._turns, self._headless)
-
     def header(self) -> SessionHeader:
         """Read the header only; do not iterate this reader afterwards. Raises OSError."""
         with open_bytes(self.path) as file:
             self._begin(file)
-        return SessionHeader(self.session, self._cwd or "", self._headless)
+        return SessionHeader(self.session, self._cwd or "", self.headless)
 
     def __iter__(self) -> Iterator[Turn]:
         with open_bytes(self.path) as file:
@@ -127,34 +103,31 @@ class TranscriptReader(ABC):
     def _begin(self, file: ByteStream) -> None:
         """Find out where to start, and read what has to be known there."""
         if not (begins_line(file, self._read_until) and begins_line(file, self._start, self.record_start)):
-            self._restarted = True
-            self._start = self._end = self._offset_of_line = 0
+            self.restarted = True
+            self._start = self.end_offset = self._offset_of_line = 0
         self._read_header(self._header_records(file))
-        if self._start > 0 and not self._headless and self._may_look_back:
+        if self._start > 0 and not self.headless and self._may_look_back:
             self._look_back(file)
 
     def _turns_from(self, file: ByteStream) -> Iterator[Turn]:
         for offset, end, data, too_long in lines_from(file, self._start):
-            self._end = end
+            self.end_offset = end
             if data.isspace():
                 continue
-            self._lines += 1
-            if self._headless:
+            if self.headless:
                 continue
             self._offset_of_line = offset
             record = None if too_long or data.find(self.record_start, 1) >= 0 else parse_object(data)
             for turn in self._turns_of(record) if record is not None else self._turns_of_damaged(data, offset):
-                self._turns += 1
                 yield _without_private(turn)
         for turn in self._at_end():
-            self._turns += 1
             yield _without_private(turn)
 
     def _turns_of_damaged(self, data: bytes, offset: int) -> Iterator[Turn]:
         """Yield the turns of the records in a damaged line at `offset`."""
         pieces = records_within(data, self.record_start)
         whole = len(data.strip(b"\0 \t\r\n"))
-        self._bad += sum(len(piece) for _, piece in pieces) < whole or not pieces
+        self.bad_lines += sum(len(piece) for _, piece in pieces) < whole or not pieces
         for at, piece in pieces:
             record = parse_object(piece)
             if record is not None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import ipaddress
 import socket
 import threading
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
 
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -18,12 +17,8 @@ _SHARED = ipaddress.IPv4Network("100.64.0.0/10")
 """Carrier-grade NAT, an inner network that `ipaddress` calls neither private nor public."""
 
 
-class Resolver(Protocol):
-    """Resolves a name to addresses."""
-
-    def __call__(self, host: str, port: int, /) -> Sequence[str]:
-        """Return all addresses of the host as text. Raises OSError."""
-        ...
+Resolver = Callable[[str, int], Sequence[str]]
+"""Returns all addresses of a host and port as text. Raises OSError."""
 
 
 def system_resolver(host: str, port: int) -> Sequence[str]:

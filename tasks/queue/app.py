@@ -10,7 +10,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from huey.api import Huey, Task
@@ -18,26 +17,13 @@ from huey.consumer import BaseProcess, Consumer
 from huey.storage import BlackHoleStorage
 
 from ...runtime.errors import QueueUnavailable
-from .ledger import Claim, Ledger
+from .ledger import Claim
 from .wakeup import Wakeup
 
 log = logging.getLogger(__name__)
 
 DRAIN_POLL_SECONDS = 0.05
 ABANDON_SECONDS = 3.0
-
-
-@dataclass(frozen=True)
-class Claiming:
-    """How jobs are claimed."""
-
-    wakeup: Wakeup
-    owner: Callable[[], str]
-    """Returns a new owner for each claim."""
-    lease_seconds: float
-    poll_seconds: float
-    closed: Callable[[], bool]
-    """True while nothing may start."""
 
 
 class NoStorage(BlackHoleStorage):  # type: ignore[misc]
@@ -49,27 +35,34 @@ class NoStorage(BlackHoleStorage):  # type: ignore[misc]
 class VaultHuey(Huey):  # type: ignore[misc]
     """huey with one task, whose `dequeue` claims a job in the ledger and waits for a wake-up."""
 
-    def __init__(self, run: Callable[[Claim], None], *, ledger: Ledger, claiming: Claiming) -> None:
+    def __init__(
+        self,
+        run: Callable[[Claim], None],
+        take: Callable[[], Claim | None],
+        wakeup: Wakeup,
+        poll_seconds: float,
+    ) -> None:
+        """`take` claims the next job; it returns None if there is none, or nothing may start."""
         super().__init__("memoryvault", results=False, storage_class=NoStorage)
         self._run = self.task(name="run")(run)
-        self._ledger = ledger
-        self._claiming = claiming
+        self._take = take
+        self._wakeup = wakeup
+        self._poll_seconds = poll_seconds
         self._lock = threading.Lock()
         self._away = False
 
     def dequeue(self) -> Task | None:
         """Return a task that runs the next job; None if there is none after a wake-up or `poll_seconds`."""
-        claiming = self._claiming
-        calls = claiming.wakeup.calls
-        claim = None if claiming.closed() else self._take()
+        calls = self._wakeup.calls
+        claim = self._try_to_take()
         if claim is not None:
             return self._run.s(claim)
-        claiming.wakeup.wait(calls, claiming.poll_seconds)
+        self._wakeup.wait(calls, self._poll_seconds)
         return None
 
-    def _take(self) -> Claim | None:
+    def _try_to_take(self) -> Claim | None:
         try:
-            claim = self._ledger.take(self._claiming.owner, self._claiming.lease_seconds)
+            claim = self._take()
         except QueueUnavailable as error:
             if not self._was_away(True):  # One warning, not one for each thread at each look.
                 log.warning("can't take a job: %s", error)
@@ -85,7 +78,7 @@ class VaultHuey(Huey):  # type: ignore[misc]
 
     def wake(self) -> None:
         """Make the threads check whether they are to end."""
-        self._claiming.wakeup.wake()
+        self._wakeup.wake()
 
 
 class ThreadConsumer(Consumer):  # type: ignore[misc]

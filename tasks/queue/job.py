@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
 
 from . import supervisor
 from .kinds import Json, KindPolicy
@@ -125,7 +124,5 @@ class RunningJob:
         return result
 
 
-class Handler(Protocol):
-    """Runs the jobs of one kind. Returns None, or a small mapping of counts and ids for the history."""
-
-    def __call__(self, job: RunningJob, /) -> Mapping[str, Json] | None: ...
+Handler = Callable[[RunningJob], Mapping[str, Json] | None]
+"""Runs the jobs of one kind. Returns None, or a small mapping of counts and ids for the history."""

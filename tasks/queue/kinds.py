@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from ...runtime.errors import MemoryVaultError
@@ -31,17 +31,18 @@ class KindPolicy:
     """Time limit of one attempt, after which it has failed and its later effects are dropped. A kind with `in_child`
     ends then, because its child's process group is killed; another runs on until it checks whether it still owns the
     job."""
-    attempts: int
+    attempts: int = 5
     """After this many failed or crashed attempts the job is dead."""
-    backoff_base_seconds: float
-    backoff_cap_seconds: float
-    concurrency: int
+    backoff_base_seconds: float = 10
+    backoff_cap_seconds: float = 1800
+    concurrency: int = 1
     """How many jobs of this kind may run at once."""
-    priority: int
-    in_child: bool
+    priority: int = 0
+    in_child: bool = False
     """The handler runs the risky part in a child process group."""
-    required: Mapping[str, ArgType]
-    optional: Mapping[str, ArgType]
+    required: Mapping[str, ArgType] = field(default_factory=dict)
+    optional: Mapping[str, ArgType] = field(default_factory=dict)
+    """Besides `slot`, which every kind may have."""
 
     def backoff_seconds(self, attempt: int, chance: random.Random) -> float:
         """Return the pause after the failed attempt number `attempt` (1, 2, ...): min(cap, base * 2**(n-1)), reduced
@@ -50,64 +51,38 @@ class KindPolicy:
         return pause * (0.5 + chance.random() / 2)
 
 
-def _policy(
-    kind: str,
-    *,
-    deadline: float,
-    attempts: int = 5,
-    backoff: tuple[float, float] = (10, 1800),
-    concurrency: int = 1,
-    priority: int = 0,
-    in_child: bool = False,
-    required: Mapping[str, ArgType] | None = None,
-    optional: Mapping[str, ArgType] | None = None,
-) -> KindPolicy:
-    return KindPolicy(
-        kind=kind,
-        deadline_seconds=deadline,
-        attempts=attempts,
-        backoff_base_seconds=backoff[0],
-        backoff_cap_seconds=backoff[1],
-        concurrency=concurrency,
-        priority=priority,
-        in_child=in_child,
-        required=required or {},
-        optional={"slot": "text", **(optional or {})},
-    )
-
-
 POLICIES: Mapping[str, KindPolicy] = {
     policy.kind: policy
     for policy in (
         # A live session waits for these.
         # May ask a model: reading takes at most 150 s, asking 280 s.
-        _policy("reflect.session", deadline=480, concurrency=2, priority=10, in_child=True,
-                required={"session": "session"}),
-        _policy("review.apply", deadline=60, priority=10, optional={"path": "text", "decision": "text"}),
-        _policy("embed.drain", deadline=600, priority=8, optional={"limit": "number"}),
-        _policy("index.reconcile", deadline=300, priority=5, optional={"paths": "paths", "full": "flag"}),
+        KindPolicy("reflect.session", 480, concurrency=2, priority=10, in_child=True,
+                   required={"session": "session"}),
+        KindPolicy("review.apply", 60, priority=10, optional={"path": "text", "decision": "text"}),
+        KindPolicy("embed.drain", 600, priority=8, optional={"limit": "number"}),
+        KindPolicy("index.reconcile", 300, priority=5, optional={"paths": "paths", "full": "flag"}),
         # Sweeps.
-        _policy("spool.ingest", deadline=60, priority=9),
-        _policy("recover.orphans", deadline=120, priority=5, optional={"scope": "text"}),
-        _policy("inbox.triage", deadline=120),
-        _policy("session.cost", deadline=300, priority=-2),
-        _policy("memory.import", deadline=120, priority=-2),
-        _policy("dashboard.write", deadline=300, priority=-6),
-        _policy("incubator.gc", deadline=120, priority=-2),
-        _policy("markers.gc", deadline=120, priority=-2),
-        _policy("logs.rotate", deadline=60, priority=-2),
+        KindPolicy("spool.ingest", 60, priority=9),
+        KindPolicy("recover.orphans", 120, priority=5, optional={"scope": "text"}),
+        KindPolicy("inbox.triage", 120),
+        KindPolicy("session.cost", 300, priority=-2),
+        KindPolicy("memory.import", 120, priority=-2),
+        KindPolicy("dashboard.write", 300, priority=-6),
+        KindPolicy("incubator.gc", 120, priority=-2),
+        KindPolicy("markers.gc", 120, priority=-2),
+        KindPolicy("logs.rotate", 60, priority=-2),
         # Long jobs, most of which use the network, which may be down for an evening.
-        _policy("research.idea", deadline=600, attempts=8, backoff=(60, 7200), in_child=True,
-                required={"slug": "text"}, optional={"pass": "text"}),
-        _policy("skills.index", deadline=300, priority=-2, in_child=True),
-        _policy("discover.scan", deadline=900, attempts=8, backoff=(60, 7200), priority=-5, in_child=True,
-                optional={"source": "text"}),
-        _policy("adapt.evaluate", deadline=600, attempts=4, backoff=(60, 7200), priority=-5, in_child=True,
-                required={"pattern": "text"}),
-        _policy("reflect.corpus", deadline=480, concurrency=1, priority=-10, in_child=True,
-                required={"session": "session"}, optional={"identity": "text", "path": "text", "run": "text"}),
-        _policy("model.upgrade", deadline=3600, attempts=3, backoff=(60, 3600), priority=-10,
-                required={"model": "text"}),
+        KindPolicy("research.idea", 600, attempts=8, backoff_base_seconds=60, backoff_cap_seconds=7200, in_child=True,
+                   required={"slug": "text"}, optional={"pass": "text"}),
+        KindPolicy("skills.index", 300, priority=-2, in_child=True),
+        KindPolicy("discover.scan", 900, attempts=8, backoff_base_seconds=60, backoff_cap_seconds=7200,
+                   priority=-5, in_child=True, optional={"source": "text"}),
+        KindPolicy("adapt.evaluate", 600, attempts=4, backoff_base_seconds=60, backoff_cap_seconds=7200,
+                   priority=-5, in_child=True, required={"pattern": "text"}),
+        KindPolicy("reflect.corpus", 480, priority=-10, in_child=True,
+                   required={"session": "session"}, optional={"identity": "text", "path": "text", "run": "text"}),
+        KindPolicy("model.upgrade", 3600, attempts=3, backoff_base_seconds=60, backoff_cap_seconds=3600,
+                   priority=-10, required={"model": "text"}),
     )
 }  # fmt: skip
 
@@ -121,7 +96,7 @@ def validate_args(kind: str, args: object, policies: Mapping[str, KindPolicy] = 
         raise ArgsInvalid(f"{kind}: arguments are not an object")
     if missing := sorted(policy.required.keys() - args.keys()):
         raise ArgsInvalid(f"{kind}: missing {', '.join(missing)}")
-    allowed = {**policy.optional, **policy.required}
+    allowed: dict[str, ArgType] = {"slot": "text", **policy.optional, **policy.required}
     for name, value in args.items():
         if name not in allowed:
             raise ArgsInvalid(f"{kind}: unknown argument {name!r}")

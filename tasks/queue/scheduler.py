@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from ...runtime.errors import UsageError
 from ...runtime.killpoint import kill_point
-from ...schedules.due import decide, jitter, next_slot, slot_key
+from ...schedules.due import Due, decide, jitter, next_slot, slot_key
 from ...schedules.table import SCHEDULES, Schedule
 from . import queries
 from .ledger import Ledger, NewJob
@@ -54,58 +54,33 @@ class Scheduler:
 
     def tick(self) -> int:
         """Enqueue what is due and return the number of jobs. Two workers at once enqueue a slot only once."""
-        now, zone = _datetime(self._ledger.now()), self._zone()
-        last_slots = self._last_slots()
-        if not any(self._is_due(schedule, last_slots, now, zone) for schedule in self._schedules):
+        now, zone = _datetime(self._ledger.now()), self._tz or local_timezone()
+        if not self._changes(now, zone):
             return 0
-        enqueued = 0
-        with self._ledger.transaction(durable=True):
-            last_slots = self._last_slots()  # Another worker may have written meanwhile.
-            for schedule in self._schedules:
-                if self._is_due(schedule, last_slots, now, zone):
-                    enqueued += self._enqueue_due(schedule, last_slots, now, zone)
+        jobs = []
+        with self._ledger.transaction(durable=True) as conn:
+            for schedule, due in self._changes(now, zone):  # Another worker may have written meanwhile.
+                self._remember(schedule, due.last_slot)
+                key_range = {"first": f"{schedule.name}:", "after": f"{schedule.name};"}  # ';' follows ':'
+                if due.slot is None or conn.execute(queries.LIVE_IN_KEY_RANGE, key_range).fetchone() is not None:
+                    continue
+                key = slot_key(schedule, due.slot)
+                start = max(due.slot + timedelta(seconds=jitter(schedule, due.slot, self._machine)), now)
+                jobs.append(NewJob(schedule.kind, {**schedule.args, "slot": key}, key, run_at=start.timestamp()))
+            self._ledger.enqueue_all(jobs)
             kill_point("schedule-tick")
-        return enqueued
+        return len(jobs)
 
-    def _zone(self) -> tzinfo:
-        return self._tz or local_timezone()
-
-    def _is_due(
-        self, schedule: Schedule, last_slots: Mapping[str, tuple[float, bool]], now: datetime, zone: tzinfo
-    ) -> bool:
-        last, paused = last_slots.get(schedule.name, (None, False))
-        if paused:
-            return False
-        if last is None:
-            return True
-        last_slot = _datetime(last)
-        return decide(schedule, last_slot, now, zone).last_slot != last_slot
-
-    def _enqueue_due(
-        self, schedule: Schedule, last_slots: Mapping[str, tuple[float, bool]], now: datetime, zone: tzinfo
-    ) -> int:
-        last = last_slots[schedule.name][0] if schedule.name in last_slots else None
-        due = decide(schedule, None if last is None else _datetime(last), now, zone)
-        self._remember(schedule, due.last_slot)
-        if due.slot is None or self._live(schedule):
-            return 0
-        delay = jitter(schedule, due.slot, self._machine)
-        self._enqueue(schedule, due.slot, max(due.slot + timedelta(seconds=delay), now))
-        return 1
-
-    def _enqueue(self, schedule: Schedule, slot: datetime, start: datetime) -> int:
-        job = NewJob(
-            schedule.kind,
-            {**schedule.args, "slot": slot_key(schedule, slot)},
-            unique_key=slot_key(schedule, slot),
-            run_at=start.timestamp(),
-        )
-        return self._ledger.enqueue_all([job])[0]
-
-    def _live(self, schedule: Schedule) -> bool:
-        with self._ledger.transaction() as conn:
-            key_range = {"first": f"{schedule.name}:", "after": f"{schedule.name};"}  # ';' follows ':'
-            return conn.execute(queries.LIVE_IN_KEY_RANGE, key_range).fetchone() is not None
+    def _changes(self, now: datetime, zone: tzinfo) -> list[tuple[Schedule, Due]]:
+        """What to store for each schedule, and to enqueue; nothing for those that are paused or have no new slot."""
+        changes, last_slots = [], self._last_slots()
+        for schedule in self._schedules:
+            last, paused = last_slots.get(schedule.name, (None, False))
+            last_slot = None if last is None else _datetime(last)
+            due = decide(schedule, last_slot, now, zone)
+            if not paused and due.last_slot != last_slot:
+                changes.append((schedule, due))
+        return changes
 
     def _remember(self, schedule: Schedule, slot: datetime) -> None:
         with self._ledger.transaction() as conn:
@@ -117,7 +92,8 @@ class Scheduler:
 
     def status(self) -> list[ScheduleStatus]:
         """Return every schedule, in the order of the table."""
-        last_slots, now, zone = self._last_slots(), _datetime(self._ledger.now()), self._zone()
+        last_slots, now = self._last_slots(), _datetime(self._ledger.now())
+        zone = self._tz or local_timezone()
         last_runs = dict(self._ledger.read(queries.LAST_RUNS))
         return [
             ScheduleStatus(
@@ -146,7 +122,7 @@ class Scheduler:
         with self._ledger.transaction(durable=True) as conn:
             now = self._ledger.now()
             if schedule.name not in self._last_slots():
-                first = decide(schedule, None, _datetime(now), self._zone())
+                first = decide(schedule, None, _datetime(now), self._tz or local_timezone())
                 self._remember(schedule, first.last_slot)
             parameters = {"name": schedule.name, "paused_at": now if paused else None}
             conn.execute(queries.PAUSE_SCHEDULE, parameters)

@@ -13,7 +13,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from ...runtime.atomic_file import replace_file
 from ...runtime.errors import MemoryVaultError
@@ -42,26 +41,6 @@ class UnitState:
     running: bool
 
 
-class ServiceManager(Protocol):
-    """Starts programs at login and keeps them running."""
-
-    @property
-    def definition(self) -> Path:
-        """Path of our unit's file."""
-
-    def install(self) -> bool:
-        """Write the definition and start the unit, now and at every login; return False if nothing changed.
-
-        Raises ServiceManagerUnavailable with the manager's message.
-        """
-
-    def state(self) -> UnitState:
-        """Return whether it is installed, and whether it runs. Never raises."""
-
-    def remove(self) -> bool:
-        """Stop the unit and delete its definition; return False if there was none."""
-
-
 def worker_command() -> list[str]:
     """Return the worker's command line, with absolute paths and independent of the user's Python settings."""
     return [sys.executable, "-I", "-m", "memoryvault", "service", "worker"]
@@ -73,7 +52,7 @@ def identity(env: Mapping[str, str]) -> dict[str, str]:
     return {name: env[name] for name in sorted(known) if env.get(name)}
 
 
-def service_manager(env: Mapping[str, str]) -> ServiceManager:
+def service_manager(env: Mapping[str, str]) -> SystemdUser | LaunchAgent:
     """Return the service manager of this platform."""
     platform: str = sys.platform  # Annotated, because mypy would treat the other branch as unreachable.
     return LaunchAgent(env) if platform == "darwin" else SystemdUser(env)
@@ -132,6 +111,10 @@ class SystemdUser:
         )
 
     def install(self) -> bool:
+        """Write the definition and start the unit, now and at every login; return False if nothing changed.
+
+        Raises ServiceManagerUnavailable with the manager's message.
+        """
         _checked(["systemctl", "--user", "show-environment"], self._env)
         text = self.text()
         changed = not self.definition.is_file() or self.definition.read_text("utf-8") != text
@@ -146,6 +129,7 @@ class SystemdUser:
         return True
 
     def state(self) -> UnitState:
+        """Return whether it is installed, and whether it runs. Never raises."""
         try:
             running = _run(["systemctl", "--user", "is-active", "--quiet", UNIT], self._env).returncode == 0
         except ServiceManagerUnavailable:
@@ -153,6 +137,7 @@ class SystemdUser:
         return UnitState(self.definition, self.definition.is_file(), running)
 
     def remove(self) -> bool:
+        """Stop the unit and delete its definition; return False if there was none."""
         if not self.definition.is_file():
             return False
         _checked(["systemctl", "--user", "disable", "--now", UNIT], self._env)

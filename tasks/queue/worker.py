@@ -24,13 +24,13 @@ from ...runtime.layout import StatePaths
 from ...runtime.process_lock import ProcessLock, lock_holder
 from ...schedules.table import SCHEDULES, Schedule
 from . import schema
-from .app import Claiming, ThreadConsumer, VaultHuey
+from .app import ThreadConsumer, VaultHuey
 from .damage import finish_rebuilding, open_queue, restore_if_damaged
 from .dispatcher import Clockwork, Dispatcher
 from .executor import Executor
 from .job import Handler
 from .kinds import POLICIES, KindPolicy
-from .ledger import Ledger
+from .ledger import Claim, Ledger
 from .progress import OnProgress, ProgressReporter
 from .reconciler import Reconciler
 from .records import DueLater
@@ -289,11 +289,7 @@ class Worker:
             ledger=ledger,
             wakeup=wakeup,
             spool=self._spool,
-            scheduler=Scheduler(
-                ledger,
-                kinds=self._handlers.keys(),
-                schedules=context.schedules,
-            ),
+            scheduler=Scheduler(ledger, kinds=self._handlers.keys(), schedules=context.schedules),
             reconciler=Reconciler(ledger, lambda: [job.claim.owner for job in executor.running()]),
             closed=self._closed,
             check=self._check_place,
@@ -317,17 +313,7 @@ class Worker:
         self._install_signals(stack)
         executor.start_heart(lambda: ledger.beat(self._nonce, os.getpid(), __version__))
         stack.callback(executor.stop_heart)
-        huey = VaultHuey(
-            executor.run,
-            ledger=ledger,
-            claiming=Claiming(
-                wakeup=wakeup,
-                owner=lambda: f"{self._nonce}-{next(self._claim_numbers)}",
-                lease_seconds=context.lease_seconds,
-                poll_seconds=context.poll_seconds,
-                closed=self._closed,
-            ),
-        )
+        huey = VaultHuey(executor.run, self._take, wakeup, context.poll_seconds)
         self._consumer = ThreadConsumer(
             huey, workers=context.workers, dispatcher=lambda stop: Dispatcher(huey, stop, clockwork)
         )
@@ -337,6 +323,12 @@ class Worker:
         self._consumer.start()
         stack.callback(self._halt)
         log.info("worker %s started", self._nonce)
+
+    def _take(self) -> Claim | None:
+        """Claim the next job, each by an owner of its own."""
+        if self._closed():
+            return None
+        return self._ledger.take(lambda: f"{self._nonce}-{next(self._claim_numbers)}", self._context.lease_seconds)
 
     def _take_lock(self) -> bool:
         """Return True if the lock was free, False if it was taken from a holder that has stopped beating."""

@@ -110,21 +110,6 @@ def test_transcripts_that_no_job_would_read_are_named_and_get_none(
     assert "1 session to mine" in capsys.readouterr().out
 
 
-def test_jobs_are_enqueued_once_and_behind_fresh_sessions(bed: Bed, projects: Path) -> None:
-    for number in range(3):
-        old_session(projects, number)
-    plan = plan_corpus(bed.settings)
-    enqueue_corpus(bed.settings, plan)
-    enqueue_corpus(bed.settings, plan)
-    with open_ledger(bed.settings) as ledger:
-        jobs = ledger.list_jobs(kind=KIND)
-        ledger.enqueue("reflect.session", {"session": "fresh"})
-        taken = ledger.take(lambda: "me", 30.0)
-    assert len(jobs) == 3
-    assert taken is not None
-    assert taken.kind == "reflect.session"
-
-
 def mine_to_its_end(bed: Bed, found: Transcript, *, has_more: bool = False) -> CorpusStore:
     store = CorpusStore(bed.settings.state)
     store.advance(found, Mined((), found.size, found.size, found.size, 0, False, "claude", has_more=has_more))

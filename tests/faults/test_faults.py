@@ -88,7 +88,10 @@ def test_a_readonly_vault_loses_nothing(sandbox: Sandbox) -> None:
     assert any("tuesday" in text.lower() for text in vault_files(sandbox).values())
 
 
-@pytest.mark.parametrize("command", ["service serve", "vault reindex", "config model", "health"])
+@pytest.mark.parametrize(
+    "command",
+    ["service serve", "service worker --until-idle", "jobs retry 1", "vault reindex", "config model", "health"],
+)
 def test_a_readonly_state_folder_is_told_in_one_line(sandbox: Sandbox, command: str) -> None:
     record_session(sandbox)
     sandbox.memory("service", "worker", "--until-idle")
@@ -110,23 +113,6 @@ def test_a_readonly_state_folder_is_told_in_one_line(sandbox: Sandbox, command: 
     assert len(said) >= 1
     if command != "health":  # That tells what it knows nevertheless.
         assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
-
-
-@pytest.mark.alone
-@pytest.mark.parametrize("damage", ["garbage", "absent"])
-def test_a_lost_index_is_rebuilt_and_the_prompt_is_answered(sandbox: Sandbox, damage: str) -> None:
-    record_session(sandbox)
-    sandbox.memory("service", "worker", "--until-idle")
-    approve_rule(sandbox)
-    assert "Tuesday" in _ask(sandbox, "do we ship on tuesday mornings?")
-    for file in sandbox.state.glob("index.db*"):
-        if damage == "absent":
-            file.unlink()
-        else:
-            file.write_bytes(b"this is no database at all\n" * 400)
-    _ask(sandbox, "do we ship on tuesday mornings?")
-    sandbox.memory("service", "worker", "--until-idle")
-    assert "Tuesday" in _ask(sandbox, "do we ship on tuesday mornings?")
 
 
 @pytest.mark.alone
@@ -155,21 +141,6 @@ def test_without_an_extra_everything_works_on_keywords(tmp_path: Path) -> None:
         done = sandbox.run("recall", "ship on tuesday mornings", "--all-projects", "--json")
     assert json.loads(done.stdout)["hits"]
     assert "Traceback" not in done.stderr
-
-
-def test_a_bad_setting_is_named_with_its_line_and_what_is_allowed(sandbox: Sandbox) -> None:
-    (sandbox.root / "config.toml").write_text('[recall]\nk = 5\n\n[memory]\nreview_mode = "sometimes"\n', "utf-8")
-    done = sandbox.run("list")
-    assert done.returncode == 1
-    assert _one_line(done.stderr)
-    assert "config.toml:5" in done.stderr
-    assert "interactive, auto, silent" in done.stderr
-
-
-def test_a_bad_setting_does_not_stop_a_session(sandbox: Sandbox) -> None:
-    argv = json.loads(sandbox.memory("config", "hook-command", "Stop", "--json"))
-    (sandbox.root / "config.toml").write_text("this is no toml\n", "utf-8")
-    sandbox.hook("Stop", {**COMMON, "session_id": SESSION, "prompt_id": "p"}, argv=argv)
 
 
 def test_a_half_written_last_line_waits_for_its_other_half(sandbox: Sandbox) -> None:

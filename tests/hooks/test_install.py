@@ -96,25 +96,6 @@ def test_a_second_install_changes_nothing(settings: Settings, name: str) -> None
     assert sorted(os.listdir(path.parent)) == listing
 
 
-def test_other_tools_hooks_stay_where_they_are(settings: Settings) -> None:
-    path = settings_file_of(settings)
-    path.write_text(json.dumps(OTHERS, indent=4))
-    install(settings)
-    document = json.loads(path.read_text())
-    assert list(document) == list(OTHERS)
-    assert document["hooks"]["UserPromptSubmit"][0] == OTHERS["hooks"]["UserPromptSubmit"][0]
-    assert document["hooks"]["PostToolUse"] == OTHERS["hooks"]["PostToolUse"]
-    assert '\n    "model"' in path.read_text(), "the file's own indentation"
-
-
-def test_windows_line_ends_are_kept_while_installed(settings: Settings) -> None:
-    path = settings_file_of(settings)
-    path.write_bytes(FILES["windows line ends"] or b"")
-    install(settings)
-    data = path.read_bytes()
-    assert data.count(b"\n") == data.count(b"\r\n") > 10
-
-
 def list_plugin(settings: Settings, name: str, hooks: str | None) -> None:
     """Claude Code's list with one plugin, whose hooks.json says `hooks`."""
     folder = settings.hosts.claude_config_dir / "plugins" / "cache" / "one"

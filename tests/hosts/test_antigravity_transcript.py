@@ -54,5 +54,5 @@ def test_it_is_known_by_its_records_and_found_in_its_place(transcript: Path) -> 
 def test_the_shared_sample_is_read() -> None:
     reader = open_transcript(shared_files("antigravity", "transcript.sample.jsonl")[0])
     turns = list(reader)
-    assert (reader.host, reader.report.bad_lines) == ("antigravity", 0)
+    assert (reader.host, reader.bad_lines) == ("antigravity", 0)
     assert len([turn for turn in turns if turn.role is Role.USER]) == 1

@@ -461,7 +461,7 @@ def test_real_chats_say_what_the_real_list_says(tmp_path: Path) -> None:
         assert host_of(copy) == "gemini"
         reader = open_transcript(copy)
         turns = [turn for turn in reader if turn.origin is Origin.PROMPT]
-        assert reader.report.bad_lines == 0
+        assert reader.bad_lines == 0
         assert all(turn.confirmed for turn in turns)
         said[file.name.removesuffix(".jsonl")] = [turn.text for turn in turns]
     assert said == expected

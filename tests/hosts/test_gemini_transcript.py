@@ -97,11 +97,6 @@ def test_what_the_list_has_was_typed_and_what_it_lacks_is_not_confirmed(chat: Pa
     ]  # fmt: skip
 
 
-def test_without_the_list_nothing_is_confirmed(chat: Path) -> None:
-    write(chat, user("u1", 5, "Use the blue theme."), typed=None)
-    assert prompts(chat) == [("Use the blue theme.", False)]
-
-
 def test_what_was_typed_before_the_session_confirms_nothing_in_it(chat: Path) -> None:
     header = {**HEADER, "startTime": at(60)}
     chat.write_text(
@@ -146,7 +141,7 @@ def test_a_run_without_a_person_is_skipped_and_one_that_a_person_went_on_with_is
     start = user("u1", 5, f"{hooked('Always.')}\n\nAlways deploy.", shown=f"{hooked('Always.')}\n\nAlways deploy.")
     write(chat, start, model("m1", 6, "Noted."), typed=None)
     reader = open_transcript(chat)
-    assert (list(reader), reader.report.headless) == ([], True)
+    assert (list(reader), reader.headless) == ([], True)
     write(chat, user("u1", 5, "Always deploy."), typed={59: "in another session"})
     assert open_transcript(chat).header().headless
     write(chat, start, model("m1", 6, "Noted."), user("u2", 30, "Never on Fridays."), typed={29: "Never on Fridays."})
@@ -218,8 +213,9 @@ def test_it_is_known_by_its_header_found_by_its_session_and_knows_its_folder(cha
     assert (turn.role, turn.record, turn.session, turn.cwd) == (Role.USER, "u1", SESSION, "/home/dev/shop")
 
 
-@pytest.mark.parametrize("listed", ["", "{", "{}", '[1, {"type": "user"}]', '[{"type": "user", "message": 3}]'])
-def test_a_list_that_cannot_be_read_confirms_nothing(chat: Path, listed: str) -> None:
+@pytest.mark.parametrize("listed", [None, "", "{", "{}", '[1, {"type": "user"}]', '[{"type": "user", "message": 3}]'])
+def test_a_list_that_cannot_be_read_confirms_nothing(chat: Path, listed: str | None) -> None:
     write(chat, user("u1", 5, "Use the blue theme."), typed=None)
-    (chat.parents[1] / "logs.json").write_text(listed)
+    if listed is not None:
+        (chat.parents[1] / "logs.json").write_text(listed)
     assert all(not confirmed for _, confirmed in prompts(chat))

@@ -119,7 +119,7 @@ def test_the_text_only_grows_so_that_a_reading_goes_on_where_the_last_one_ended(
     answer = rows.message(SESSION, {"role": "assistant"}, said("I wi"))
     reader = open_transcript(path)
     assert [turn.text for turn in reader] == ["Write the parser."], "an answer that is being written is not read"
-    ended = reader.report.end_offset
+    ended = reader.end_offset
     assert transcript_status(path).size == ended
 
     rows.user(SESSION, typed("And the printer."))  # Typed while it was busy.

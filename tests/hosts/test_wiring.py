@@ -137,16 +137,6 @@ def test_a_file_that_is_not_understood_is_not_touched(settings: Settings, host: 
         assert path.read_text() == content
 
 
-def test_after_other_changes_only_ours_is_taken_out(settings: Settings) -> None:
-    path = WIRINGS["codex"].file(settings)
-    install_for("codex", settings)
-    document = json.loads(path.read_text())
-    document["hooks"]["Stop"][0]["hooks"].append(COMMAND)
-    path.write_text(json.dumps(document))
-    assert uninstall_for("codex", settings).changed
-    assert json.loads(path.read_text()) == {"hooks": {"Stop": [{"hooks": [COMMAND]}]}}
-
-
 def test_codex_is_said_to_want_trust_until_it_has_it(settings: Settings) -> None:
     home = settings.hosts.codex_home
     home.mkdir()

@@ -32,15 +32,6 @@ def order(ranked: list[ScoredEntry]) -> list[int]:
     return [row.entry_rowid for row in ranked]
 
 
-def test_without_vectors_bm25_orders() -> None:
-    keyword = [KeywordHit(10, 1, 2.0), KeywordHit(20, 2, 5.0)]
-
-    ranked = fuse(QUERY, [], keyword, facts(a=None, b=None))
-
-    assert order(ranked) == [2, 1]
-    assert ranked[0].dense is None
-
-
 def test_the_best_chunk_counts_for_its_entry() -> None:
     dense = [DenseHit(10, 1, 0.2), DenseHit(11, 1, 0.6), DenseHit(20, 2, 0.4)]
 
@@ -77,16 +68,6 @@ def test_ties_go_by_path_and_the_folders_own_note_first() -> None:
     entries = {1: EntryFacts("charlie.md", ""), 2: EntryFacts("alpha.md", ""), 3: EntryFacts("z/_index.md", "")}
 
     assert order(fuse(QUERY, [], keyword, entries)) == [3, 2, 1]
-
-
-def test_of_identical_notes_the_fresh_one_is_first() -> None:
-    keyword = [KeywordHit(1, 1, 1.0), KeywordHit(2, 2, 1.0)]
-    entries = {
-        1: EntryFacts("a-stale.md", "", updated=date(2020, 1, 1)),
-        2: EntryFacts("fresh.md", "", updated=date(2026, 1, 1)),
-    }
-
-    assert order(fuse(QUERY, [], keyword, entries)) == [2, 1]
 
 
 def test_priors_do_not_overturn_a_clear_answer() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import sqlite3
-import stat
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -42,16 +41,7 @@ def row(bed: Bed, path: str, *columns: str) -> tuple[object, ...]:
             {"kind": "reference", "status": "active", "created": "2026-07-01", "group_name": "personal/reference"}
             | {"slug": "my-note", "tags": '["a", "b"]', "project": None, "fingerprint": None},
         ),
-        ("n.md", "group: projects/agentm/decisions", {"project": "agentm"}),
         ("fallback-name.md", "kind: reference", {"slug": "fallback-name"}),
-        ("n.md", "kind: reference\nfingerprint: abc123", {"fingerprint": "abc123"}),
-        (
-            "n.md",
-            "kind: decision\nstatus: active\ncreated: 2026-07-06\ntags: [architecture]\n"
-            "group: projects/agentm/decisions\nslug: note",
-            {"kind": "decision", "status": "active", "project": "agentm", "tags": '["architecture"]'}
-            | {"group_name": "projects/agentm/decisions"},
-        ),
         ("n.md", "broken: [", {"kind": None, "status": None, "project": None, "fingerprint": None, "tags": "[]"}),
     ],
 )
@@ -60,13 +50,6 @@ def test_entry_meta_holds_the_frontmatter(bed: Bed, path: str, head: str, expect
     (bed.vault / path).write_text(f"---\n{head}\n---\n\nBody.\n")
     bed.index()
     assert dict(zip(expected, row(bed, path, *expected), strict=True)) == expected
-
-
-def test_a_note_without_frontmatter_is_indexed_with_nulls(bed: Bed) -> None:
-    bed.write("plain.md", "Just words.")
-    bed.index()
-    assert row(bed, "plain.md", "kind", "status", "project", "fingerprint") == (None, None, None, None)
-    assert slugs(bed.recall("just words")) == ["plain"]
 
 
 @pytest.mark.parametrize(
@@ -140,16 +123,6 @@ def test_a_newer_schema_is_refused_in_one_line(tmp_path: Path) -> None:
     for opening in (IndexStore, SearchReader):
         with pytest.raises(SchemaTooNew, match="schema 99"):
             opening(path)
-
-
-def test_the_file_is_the_users_alone(tmp_path: Path) -> None:
-    IndexStore(tmp_path / "index.db").close()
-    assert stat.S_IMODE(os.stat(tmp_path / "index.db").st_mode) == 0o600
-
-
-def test_a_reader_says_that_there_is_no_index(tmp_path: Path) -> None:
-    with pytest.raises(IndexUnavailable, match="no index"):
-        SearchReader(tmp_path / "index.db")
 
 
 @pytest.mark.parametrize("content", [b"this is no database" * 1000, b"SQLite format 3\0" + b"\xff" * 8192])

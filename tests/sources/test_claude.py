@@ -251,7 +251,7 @@ def test_a_headless_session_is_skipped_from_any_offset(tmp_path: Path, first: li
     for offset in (0, size // 2):
         reader = ClaudeReader(path, offset)
         assert list(reader) == []
-        assert reader.report.headless
+        assert reader.headless
         assert reader.end_offset == size
 
 
@@ -284,7 +284,7 @@ def test_what_a_person_types_into_a_session_that_a_program_began_is_read(tmp_pat
         file.write(more.read_bytes())
     reader = ClaudeReader(path, 0 if from_start else size)
     assert [turn.text for turn in reader if turn.role == "user"] == ["typed", "typed later"]
-    assert not reader.report.headless
+    assert not reader.headless
 
 
 def test_a_headless_turn_in_a_persons_session_is_skipped(tmp_path: Path) -> None:
@@ -344,7 +344,7 @@ def test_only_complete_lines_are_read_and_the_rest_next_time(tmp_path: Path) -> 
         file.write(line[:50])
     reader = ClaudeReader(path)
     assert [turn.text for turn in reader] == ["one"]
-    assert (reader.end_offset, reader.report.bad_lines) == (size, 0)
+    assert (reader.end_offset, reader.bad_lines) == (size, 0)
     with path.open("ab") as file:
         file.write(line[50:] + b"\n")
     again = ClaudeReader(path, size)
@@ -368,7 +368,7 @@ def test_lines_that_do_not_parse_are_counted_and_skipped(tmp_path: Path) -> None
         file.write(b'{"type":"user","uuid":"u3","message":{"content":"caf\xe9"}}\n\x00\x00\n')
     reader = ClaudeReader(path)
     assert [turn.text for turn in reader] == ["one", "two", "caf�"]
-    assert (reader.report.bad_lines, reader.report.lines) == (4, 7)
+    assert reader.bad_lines == 4
 
 
 def test_a_file_that_became_shorter_is_read_from_its_beginning(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def test_a_prompt_right_behind_a_record_without_its_newline_is_read(
     is_said = before.get("type") == "user" and before is not LOOKED and left == "whole"
     assert [text for text, _ in found] == [*(["one"] if is_said else []), "two", "three"]
     assert found[-2][1] == len(start + data)
-    assert reader.report.bad_lines == (left != "whole")
+    assert reader.bad_lines == (left != "whole")
 
 
 @pytest.mark.parametrize(

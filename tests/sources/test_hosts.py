@@ -107,7 +107,7 @@ def test_a_codex_run_without_a_person_is_skipped(tmp_path: Path, meta: dict[str,
     path = write(tmp_path / "rollout-1.jsonl", [{"type": "session_meta", "payload": {"id": "c", **meta}}, *CODEX[1:]])
     reader = open_transcript(path)
     assert list(reader) == []
-    assert reader.report.headless
+    assert reader.headless
 
 
 def test_codex_is_read_on_from_an_offset(tmp_path: Path) -> None:
@@ -175,5 +175,5 @@ def test_real_transcripts_of_other_hosts(relative: str, host: str, said: int, ba
     reader = open_transcript(path)
     turns = list(reader)
     assert sum(turn.is_users_words for turn in turns) == said
-    assert reader.report.bad_lines == bad
+    assert reader.bad_lines == bad
     assert reader.end_offset == path.stat().st_size

@@ -31,18 +31,8 @@ def policy(
     backoff: tuple[float, float] = (0.05, 0.2),
 ) -> KindPolicy:
     """A policy whose jobs take the text arguments `key` and `slot`."""
-    return KindPolicy(
-        kind=kind,
-        deadline_seconds=deadline,
-        attempts=attempts,
-        backoff_base_seconds=backoff[0],
-        backoff_cap_seconds=backoff[1],
-        concurrency=concurrency,
-        priority=priority,
-        in_child=False,
-        required={},
-        optional={"key": "text", "slot": "text"},
-    )
+    base, cap = backoff
+    return KindPolicy(kind, deadline, attempts, base, cap, concurrency, priority, optional={"key": "text"})
 
 
 POLICIES: Mapping[str, KindPolicy] = {

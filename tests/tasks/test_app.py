@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.tasks.queue.app import Claiming, VaultHuey
+from memoryvault.tasks.queue.app import VaultHuey
 from memoryvault.tasks.queue.ledger import Claim, Ledger
 from memoryvault.tasks.queue.wakeup import Wakeup
 from memoryvault.tests.tasks.support import POLICIES, only_job
@@ -22,8 +22,7 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
 def test_huey_runs_a_due_job_once_and_stores_nothing(tmp_path: Path, ledger: Ledger) -> None:
     ran: list[Claim] = []
     wakeup = Wakeup(tmp_path / "wake.sock")
-    claiming = Claiming(wakeup, lambda: "me", lease_seconds=30.0, poll_seconds=0.01, closed=lambda: False)
-    huey = VaultHuey(ran.append, ledger=ledger, claiming=claiming)
+    huey = VaultHuey(ran.append, lambda: ledger.take(lambda: "me", 30.0), wakeup, poll_seconds=0.01)
     job_id = ledger.enqueue("effect", {"key": "a"})
     task = huey.dequeue()
     assert only_job(ledger).state == "running"

@@ -13,7 +13,7 @@ import pytest
 from memoryvault.runtime.errors import SettingsError
 from memoryvault.runtime.settings import Settings, load_settings
 from memoryvault.services.completion import BudgetedCompleter, completer_of, estimated_tokens
-from memoryvault.services.spending import BudgetRefused, Cap, SpendingBook, spent_since
+from memoryvault.services.spending import Cap, SpendingBook, spent_since
 from memoryvault.sources.completion import Completion, CompletionFailed, CompletionRequest
 from memoryvault.sources.completion.openai import OpenAICompleter
 from memoryvault.tests.support.hurry import patience
@@ -273,14 +273,6 @@ def test_spending_is_the_usage_or_else_the_estimate(
         assert spend(book, Scripted(outcome)) is outcome
     (sums,) = spent_since(tmp_path / "state.db", "2000-01-01")
     assert (sums.purpose, sums.spent) == ("research", spent)
-
-
-def test_beyond_the_cap_nobody_is_asked(tmp_path: Path) -> None:
-    book = SpendingBook(tmp_path / "state.db", "mining")
-    completer = Scripted(Completion({}, 1, 1))
-    with pytest.raises(BudgetRefused):
-        spend(book, completer, cap=ESTIMATE - 1)
-    assert completer.asked == 0
 
 
 def test_an_estimate_is_rather_too_high() -> None:

@@ -136,19 +136,6 @@ def test_a_prompt_that_was_queued_is_mined_once_however_the_session_is_cut(tmp_p
         assert [candidate.statement for candidate in found] == ["always lint before you commit"], f"cut before {cut}"
 
 
-def test_a_resumed_session_goes_on_at_its_offset(tmp_path: Path) -> None:
-    session = Growing.at(tmp_path / "s.jsonl")
-    turns = [b"".join(line for _, line in turn) for _, turn in groupby(session_lines(5, 9_000), key=lambda x: x[0])]
-    session.append(b"".join(turns[:4]))
-    first = session.mine()
-    offset = session.marker.offset
-    session.append(turns[4])
-    second = session.mine()
-    assert offset == first.mined_until
-    seen = {record for candidate in first.candidates for record in candidate.records}
-    assert not seen & {record for candidate in second.candidates for record in candidate.records}
-
-
 TURNS = 200
 """Reading all of it again with every turn would be a hundred passes."""
 

@@ -20,8 +20,6 @@ from memoryvault.runtime.paths import describe_file_system
 from memoryvault.tasks.queue import schema
 from memoryvault.tasks.queue.ledger import Ledger, NewJob
 from memoryvault.tasks.queue.worker import Worker, WorkerContext
-from memoryvault.tests.support.forked import ForkedSandbox
-from memoryvault.tests.support.readonly import with_readonly
 from memoryvault.tests.tasks.support import only_job, policy, run_worker, wait_until, worker_process
 
 pytestmark = pytest.mark.slow
@@ -74,23 +72,6 @@ def test_a_worker_whose_state_folder_is_deleted_says_so_and_leaves_without_makin
     assert not os.path.exists(state.root)
     assert [line for line in said if "was deleted" in line] == said[:1], "the first line, and once"
     assert len(said) == 1 + busy, said
-
-
-def test_a_readonly_state_folder_is_one_line(tmp_path: Path) -> None:
-    sandbox = ForkedSandbox(tmp_path)
-    sandbox.memory("service", "worker", "--until-idle")
-    state = sandbox.state
-    try:
-        for command in ("service worker --until-idle", "jobs retry 1", "jobs schedule run idle-sweep"):
-            argv = with_readonly(state, [sys.executable, "-m", "memoryvault", *command.split()])
-            done = subprocess.run(
-                argv, env=sandbox.environment, cwd=tmp_path, capture_output=True, text=True, check=False
-            )
-            assert done.returncode == 1, command
-            assert "Traceback" not in done.stderr
-            assert len(done.stderr.strip().splitlines()) == 1, done.stderr
-    finally:
-        state.chmod(0o700)
 
 
 def test_a_machine_that_sleeps_longer_than_a_lease_goes_on_where_it_was(state: StatePaths, ledger: Ledger) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import stat
 import subprocess
@@ -122,12 +121,6 @@ def test_cursors_are_kept_by_scan_and_source(state_db: Path) -> None:
     assert corpus.all() == {"a": {"offset": 9}}
     corpus.forget("a")
     assert corpus.all() == {}
-
-
-def test_the_file_is_the_users_alone(state_db: Path) -> None:
-    Cursors(state_db, "corpus").set("a", {})
-    assert stat.S_IMODE(os.stat(state_db).st_mode) == 0o600
-    assert stat.S_IMODE(os.stat(state_db.parent).st_mode) == 0o700
 
 
 def test_a_newer_file_is_refused_in_one_line(state_db: Path) -> None:

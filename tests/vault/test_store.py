@@ -253,15 +253,6 @@ def test_a_move_never_overwrites(store: VaultStore, vault: Path) -> None:
     assert files(vault) == ["a/x.md", "b/x.md"]
 
 
-def test_removing(store: VaultStore, vault: Path) -> None:
-    entry = store.create(PATH, {"kind": "fix"}, None, Scrubbed("x"))
-    assert store.exists(PATH)
-    store.remove(PATH, entry.content_hash)
-    assert not store.exists(PATH)
-    with pytest.raises(EntryNotFound):
-        store.remove(PATH, None)
-
-
 def test_a_generated_note_is_written_only_when_it_changed(store: VaultStore, vault: Path) -> None:
     entry = store.write_text("_meta/dashboard.md", Scrubbed("# D\r\n"), None)
     assert (vault / "_meta/dashboard.md").read_bytes() == b"# D\n"
