@@ -23,6 +23,7 @@ from ..index.drain import drain, embed_with
 from ..index.embedder import DEFAULT_MODEL, Embedder, load_embedder
 from ..index.engine import RecallEngine, RecallQuery
 from ..index.store import IndexStore
+from ..index.unreviewed import recall_unreviewed
 from ..runtime.settings_table import RecallSection
 from ..vault.entry import parse_entry
 from .recall import INJECTED, Remembering
@@ -32,6 +33,7 @@ SIZES = (0, 20, 60, 200, 2000)
 EAGERNESS = ("cautious", "balanced", "eager")
 PROJECT = "here"
 SEED = 7
+WAITING = "---\nstatus: pending\nsource: {host: claude, session: s}"
 
 
 @dataclass
@@ -181,6 +183,22 @@ def measure(people: People, size: int, folder: Path, embedder: Embedder) -> dict
     return tallies
 
 
+def measure_unreviewed(people: People, folder: Path, embedder: Embedder) -> Tally:
+    """Return the counts where the user has reviewed nothing: each person's memories wait, and none is in use."""
+    tally = Tally()
+    for number, vault in enumerate(vaults(people, 0, marked=False)):
+        waiting = {path: text.replace("---", WAITING, 1) for path, text in vault.texts.items()}
+        index_db, notes = index_notes(waiting, folder / f"unreviewed-{number}", embedder)
+        engine = RecallEngine(index_db, notes, embedder)
+        for need in (need for person in vault.people for need in people.needs.get(person, ())):
+            own = frozenset(path for path in waiting if path.startswith(f"{need['id']}-"))
+            query = RecallQuery(people.prompts[need["id"]], project=PROJECT, exclude_paths=own, is_prompt=True)
+            given = {hit.path for hit in recall_unreviewed(engine, notes, query, None)}
+            _count(tally, vault, need, frozenset(), given)
+        engine.close()
+    return tally
+
+
 def _start(index_db: Path, vault: Path, eagerness: str, tally: Tally) -> frozenset[str]:
     settings = {
         "vault": str(vault),
@@ -235,6 +253,12 @@ def main() -> int:
                     f" | {sum(each.words) / len(each.words):.0f} |",
                     flush=True,
                 )
+        print("\nNothing reviewed, own vault:")
+        each = measure_unreviewed(people, Path(folder), embedder)
+        print(
+            f"{each.met_others / each.needed_others:.2f} of the needs that are no habit met,"
+            f" {each.wrong / each.prompts:.2f} wrong a prompt, noise {each.noisy / each.quiet:.2f}"
+        )
     return 0
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -184,9 +184,10 @@ class CatalogReader:
         )
         return [row[0] for row in self._connection.execute(sql)]
 
-    def count_rivals(self, project: str | None, *, skills: bool | None) -> int:
-        """Count the entries in no special folder that belong to no project or to `project` (None: to any)."""
-        conditions, values = ["special = ''"], list[str]()
+    def count_rivals(self, project: str | None, *, skills: bool | None, folders: Collection[str] = ("",)) -> int:
+        """Count the entries in these special folders ('' for none) that belong to no project or to `project` (None: to
+        any)."""
+        conditions, values = [f"special IN {VALUES_OF_JSON}"], [json.dumps(sorted(folders))]
         if project is not None:
             conditions.append("COALESCE(project, '') COLLATE NOCASE IN ('', ?)")
             values.append(project)

@@ -489,7 +489,9 @@ class RecallEngine:
         around = {
             is_skill: Surroundings(
                 reader.vocabulary.chunk_count,
-                reader.count_rivals(project, skills=is_skill if state.separate_kind else None),
+                reader.count_rivals(
+                    project, skills=is_skill if state.separate_kind else None, folders={"", *state.query.include}
+                ),
                 counts,
                 [hit for hit in retrieved.dense if (facts[hit.entry_rowid].kind.lower() == SKILL_KIND) is is_skill]
                 if state.separate_kind

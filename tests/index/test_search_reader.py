@@ -65,6 +65,7 @@ def test_only_what_could_come_with_a_prompt_is_counted_for_the_gate(bed: Bed) ->
         assert reader.count_rivals(None, skills=False) == 3
         assert reader.count_rivals("mine", skills=True) == 5
         assert reader.count_rivals("Mine", skills=None) == 7
+        assert reader.count_rivals("mine", skills=False, folders={"", "_archive"}) == 3
     finally:
         reader.close()
 

@@ -7,11 +7,12 @@ import time
 import pytest
 
 from memoryvault.index.engine import Hit, RecallQuery
-from memoryvault.index.unreviewed import MOST, recall_unreviewed, render_unreviewed
+from memoryvault.index.unreviewed import FOLDERS, MOST, STRONG, recall_unreviewed, render_unreviewed
 from memoryvault.tests.index.bed import Bed, slugs
 
 PROMPT = "deploy the quokka service to staging"
 SAID = "Deploy the quokka service to staging with the green button."
+WAITING = frozenset(STRONG)
 SOURCE = "{host: claude, session: s-1}"
 
 
@@ -69,3 +70,21 @@ def test_at_most_two_come_and_nothing_for_a_prompt_about_something_else(said: Be
     assert len(found(said)) <= MOST
     query = RecallQuery("write a haiku about the sea", project="shop", is_prompt=True)
     assert list(recall_unreviewed(said.engine(), said.vault, query, None)) == []
+
+
+def test_a_proposal_answers_no_more_strongly_where_the_other_notes_wait_too(bed: Bed) -> None:
+    """The gate is stricter the more notes there are; many proposals are no empty vault."""
+    odds = []
+    for folder, status in (("", "active"), ("_review/", "pending")):
+        for number in range(40):
+            fields = {"status": status if number else "pending", "project": "shop", "source": SOURCE}
+            text = f"The spare key of room {number} hangs behind door {number}." if number else SAID
+            where = folder if number else "_review/"
+            (bed.vault / f"personal-projects/shop/p{number}.md").unlink(missing_ok=True)
+            bed.write(f"personal-projects/shop/{where}p{number}.md", text, **fields)
+        bed.index()
+        bed.embed()
+        query = RecallQuery(PROMPT, k=1, project="shop", statuses=WAITING, include=FOLDERS, is_prompt=True)
+        (hit,) = bed.engine().recall(query).hits
+        odds.append(hit.answers or 0.0)
+    assert odds[1] <= odds[0]
