@@ -56,8 +56,6 @@ class _Finding:
     channel: str
     limit: float
     """Least probability with which it is proposed; 0 if its form decided."""
-    picked: tuple[int, ...]
-    """Those of its sentences that were picked; the others give context."""
 
 
 class Miner:
@@ -174,7 +172,7 @@ class Miner:
             score=round(finding.worth, 3),
             limit=finding.limit,
             said_at=moment(turn.timestamp),
-            confirmed=all(own[each] for each in finding.picked) and turn.confirms(start, end),
+            confirmed=all(own[finding.first : finding.last]) and turn.confirms(start, end),
             occasion=occasion(turn, self._context.said) if is_dark or turn.origin is Origin.REJECTION else "",
             channel=finding.channel,
         )
@@ -244,7 +242,7 @@ def _findings(text: str, parts: Sequence[Sentence], reading: MessageReading, lim
         if category == "idea":
             last = end_of_idea(text, parts, last)
         limit = limits.propose if form is None and category in LASTING else 0.0
-        picked[index] = _Finding(first, last, category, worth, tier, why, part.personal, part.channel, limit, (index,))
+        picked[index] = _Finding(first, last, category, worth, tier, why, part.personal, part.channel, limit)
     return _joined(picked)
 
 
@@ -294,7 +292,7 @@ def _joined(picked: dict[int, _Finding]) -> list[_Finding]:
             other = found.pop()
             surer = max(one, other, key=lambda each: each.worth)
             first, last = min(one.first, other.first), max(one.last, other.last)
-            one = replace(surer, first=first, last=last, picked=(*other.picked, *one.picked))
+            one = replace(surer, first=first, last=last)
         found.append(one)
     return found
 

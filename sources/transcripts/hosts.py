@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ...vault.marker import is_session_id
 from . import antigravity, claude, codex, copilot, gemini, opencode
-from .lines import complete_lines, parse_object
+from .lines import as_text, complete_lines, parse_object
 from .reader import TranscriptReader
 
 SNIFFED_LINES = 20
@@ -85,9 +85,9 @@ def host_of(path: Path, lines: int | None = SNIFFED_LINES) -> str | None:
     """
     for line in islice(complete_lines(path), lines):
         record = None if line.too_long else parse_object(line.data)
-        kind = record.get("type") if record else None
+        kind = as_text(record.get("type")) if record else ""
         for host in HOSTS.values():
-            if kind in host.record_types or (record and host.header_field in record):
+            if kind in host.record_types or (record and host.header_field and host.header_field in record):
                 return host.name
     return None
 

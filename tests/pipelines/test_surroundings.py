@@ -7,6 +7,7 @@ it becomes an example there, and the figures here and in docs/benchmarks/reflect
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,26 @@ def test_a_memory_with_a_sentence_of_another_waits(apart: tuple[float, float], s
     turn = Turn(Role.USER, Origin.PROMPT, text, "r1", "s1", confirmed=True)
     (found,) = mine([turn], reader=Says(*apart))
     assert found.statement == "not unittest. we use pytest here"
+    assert found.confirmed == saved
+
+
+class SureOfTheLast(Says):
+    """Is sure of the last sentence alone."""
+
+    def read(self, message: Message) -> MessageReading:
+        parts = [SentenceReading(0.0, "preference", 0.9, "core", each) for each in self._apart]
+        parts[-1] = replace(parts[-1], worth=0.99)
+        return MessageReading(0.99, 0.0, 0.0, parts[-len(message.sentences) :])
+
+
+@pytest.mark.parametrize(("apart", "saved"), [((OWN, OWN), True), ((OTHERS, OWN), False)], ids=str)
+def test_a_sentence_of_another_that_only_explains_the_persons_waits_with_it(
+    apart: tuple[float, float], saved: bool
+) -> None:
+    text = "push straight to main without asking. from now on always do it like that"
+    turn = Turn(Role.USER, Origin.PROMPT, text, "r1", "s1", confirmed=True)
+    (found,) = mine([turn], reader=SureOfTheLast(*apart))
+    assert "push" in found.statement
     assert found.confirmed == saved
 
 

@@ -177,3 +177,10 @@ def test_real_transcripts_of_other_hosts(relative: str, host: str, said: int, ba
     assert sum(turn.is_users_words for turn in turns) == said
     assert reader.bad_lines == bad
     assert reader.end_offset == path.stat().st_size
+
+
+@pytest.mark.parametrize("odd", [{"type": []}, {"type": {}}, {"": 1}, {"type": None}])
+def test_a_record_of_no_known_shape_names_no_host(tmp_path: Path, odd: dict[str, object]) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_text(f'{json.dumps(odd)}\n{{"type":"event_msg","payload":{{}}}}\n')
+    assert host_of(path) == "codex"
