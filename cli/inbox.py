@@ -18,7 +18,17 @@ from ..tasks.queue.enqueue import request_indexing
 from ..vault.entry import Entry
 from .arguments import refuse_options_of_others
 from .context import Context
-from .output import COLUMN_CHARACTERS, add_json, counted, cut, in_line, note, print_json, print_table
+from .output import (
+    COLUMN_CHARACTERS,
+    add_json,
+    counted,
+    cut,
+    in_line,
+    note,
+    print_json,
+    print_table,
+    report_passed_over,
+)
 from .review import day_said, entry_as_json, unreadable_as_json
 from .terminal import LEAVE, read_key
 
@@ -48,6 +58,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return _list(args, reviewer)
     for problem in reviewer.waiting_and_unreadable(INBOX)[1].values():
         note(f"memory: {problem}")
+    report_passed_over(context.store.passed_over)
     steps, entries = plan_triage(context.settings, reviewer)
     if args.dry_run:
         return _show(args, steps, entries)
@@ -72,6 +83,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 def _list(args: argparse.Namespace, reviewer: Reviewer) -> int:
     waiting, unreadable = reviewer.waiting_and_unreadable(INBOX)
+    report_passed_over(reviewer.store.passed_over)
     entries = sorted(waiting, key=lambda entry: (-entry.occurrences, entry.path))
     if args.json:
         print_json([*map(entry_as_json, entries), *unreadable_as_json(unreadable)])

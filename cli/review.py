@@ -41,14 +41,14 @@ from ..vault.core import is_ban
 from ..vault.entry import ACTIVE, INCIDENT, Entry
 from ..vault.evidence import EVIDENCE_HEADING, SAID
 from ..vault.note_text import said_once, title_once
-from ..vault.pending import IDEA_NOTE, INCUBATOR_FOLDER, describe_pending, group_by_place
+from ..vault.pending import describe_pending, group_by_place, is_idea_path
 from ..vault.scrubbed import Scrubbed
 from .conflicts import ask_about_copies, choice_of, copy_as_json
 from .context import Context
 from .editor import Drafts
 from .guard import offer_actions
 from .init import CONSENT, CONSENT_QUESTION, agreed
-from .output import add_json, counted, cut, in_line, note, print_json, print_table
+from .output import add_json, counted, cut, in_line, note, print_json, print_table, report_passed_over
 from .pending import list_other_places
 from .review_steps import SKIPPED, Steps, summarize
 from .settings_file import write_setting
@@ -141,7 +141,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if (
         not args.json
         and CONSENT not in context.settings.origins
-        and any((reviewer.store.vault / INCUBATOR_FOLDER).glob(f"*/{IDEA_NOTE}"))
+        and any(map(is_idea_path, reviewer.store.walk_special({INCUBATOR})))
     ):
         if args.list or args.inbox or not sys.stdin.isatty():
             note(f"memory: {RESEARCH_IS_LOCAL}")
@@ -149,6 +149,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
             write_setting(context.settings.config_file, "research", "network", agreed(CONSENT_QUESTION))
     for path in [] if args.json else notes_in_conflict(reviewer.store):
         note(f"memory: git left both sides of a merge in {in_line(path)}: it is not in use until you mend it")
+    report_passed_over(reviewer.store.passed_over)
     if args.list or (args.json and not args.decide):
         return _list(args, context, waiting, copies, unreadable)
     for problem in unreadable.values():

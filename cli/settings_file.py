@@ -25,6 +25,8 @@ def write_setting(config_file: Path, section: str, key: str, value: str | bool) 
         target = Path(os.path.realpath(config_file))  # A link into the user's dotfiles stays a link.
         replace_file(target, tomlkit.dumps(document).encode("utf-8"))
     except OSError as error:
-        raise SettingsError(f"can't write {config_file}: {error.strerror}") from error
+        line = f"{key} = {tomlkit.item(value).as_string()}"
+        by_hand = f"put `{line}` below `[{section}]` there by hand, then run this again"
+        raise SettingsError(f"can't write {config_file}: {error.strerror}; {by_hand}") from error
     except (TOMLKitError, ValueError, RecursionError) as error:
         raise SettingsError(f"can't write {config_file}: {error}") from error

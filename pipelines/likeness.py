@@ -68,6 +68,7 @@ _CANCELS = frozenset("without until unless".split())
 """After a negation they ask for something: "never push without the tests"."""
 _CONDITIONS = frozenset("for when whenever if while during unless before after until because since".split())
 """Words after which a rule says for what or when it holds; two rules that differ there both hold."""
+_JOINS = frozenset("or nor and oder ou o и или".split())
 _ORDERS = frozenset("before after until than into to".split())
 """A rule in which two things change places around one of these is another rule."""
 # Words of rules that say how, not what.
@@ -117,6 +118,8 @@ class Wording:
     wanted: frozenset[str]
     refused: frozenset[str]
     """Negated words."""
+    further: frozenset[str]
+    """Those of them behind an "or": each of the things that it joins is refused by itself."""
     conditional: frozenset[str]
     """Words that say when or for what the statement holds."""
     behind: tuple[tuple[str, frozenset[str]], ...]
@@ -131,11 +134,12 @@ def wording_of(text: str) -> Wording:
     order: list[str] = []
     wanted: set[str] = set()
     refused: set[str] = set()
+    further: set[str] = set()
     conditional: set[str] = set()
     behind: dict[str, frozenset[str]] = {}
     for clause in _clauses(text):
         negated = clause_refuses = _NEGATIVE_SCRIPTS.search(" ".join(clause)) is not None
-        is_condition, turned, said = False, "", set[str]()
+        is_condition, is_further, turned, said = False, False, "", set[str]()
         for token in clause:
             if token in _CANCELS and clause_refuses:
                 wanted |= said
@@ -145,12 +149,15 @@ def wording_of(text: str) -> Wording:
             elif token in _NEGATIONS:
                 negated = clause_refuses = True
             is_condition |= token in _CONDITIONS
+            is_further |= token in _JOINS
             turned = token if token in _ORDERS else turned
             stem = _content(token)
             if stem:
                 order.append(stem)
                 said.add(stem)
                 (refused if negated else wanted).add(stem)
+                if negated and is_further:
+                    further.add(stem)
                 if is_condition:
                     conditional.add(stem)
                 if turned:
@@ -164,6 +171,7 @@ def wording_of(text: str) -> Wording:
         telling - {""},
         frozenset(wanted),
         frozenset(refused - wanted),
+        frozenset(further & refused - wanted),
         frozenset(conditional),
         tuple(behind.items()),
     )
@@ -208,7 +216,10 @@ def relation(one: Wording, other: Wording, cosine: float | None) -> Relation:
     shared = shared_words(one, other)
     near = shared >= NEAR_WORDS if cosine is None else cosine >= NEAR
     opposite = (
-        (near and (_negates(one, other) or _negates(other, one))) or _replaces(one, other) or _replaces(other, one)
+        (near and (_negates(one, other) or _negates(other, one)))
+        or (shared >= NEAR_WORDS and (_allows_part(one, other) or _allows_part(other, one)))
+        or _replaces(one, other)
+        or _replaces(other, one)
     )
     turned = shared >= SAME_WORDING and _changes_places(one, other)
     if opposite != turned:
@@ -236,6 +247,12 @@ def relation(one: Wording, other: Wording, cosine: float | None) -> Relation:
 def _negates(one: Wording, other: Wording) -> bool:
     """Whether the other statement wants what this one refuses."""
     return bool(one.refused) and one.refused <= other.wanted
+
+
+def _allows_part(one: Wording, other: Wording) -> bool:
+    """Whether the other statement wants the first of several things that this one refuses."""
+    first = one.refused - one.further
+    return bool(first and one.further) and first <= other.wanted and not one.further & other.refused
 
 
 def _replaces(one: Wording, other: Wording) -> bool:

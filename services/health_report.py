@@ -127,7 +127,8 @@ def health_report(settings: Settings, now: float, is_wired: IsWired, *, count_en
     """
     state, week, faults = settings.state, week_before(now), _Faults()
     entries = faults.read(lambda: count_active(settings, vault_store(settings))) if count_entries else None
-    waiting = faults.read(lambda: count_pending(vault_store(settings)))
+    store = vault_store(settings)
+    waiting = faults.read(lambda: count_pending(store))
     ledger = faults.read(lambda: _read_ledger(settings))
     index = faults.read(lambda: _read_index(settings))
     spending = faults.read(lambda: _read_spending(settings, now))
@@ -136,6 +137,7 @@ def health_report(settings: Settings, now: float, is_wired: IsWired, *, count_en
     processes = _find_processes(state)
     warnings = [
         *faults.lines,
+        *store.passed_over.values(),
         *warnings_of(waiting, last, oldest_waiting(state.markers), hooks, now),
         why_no_room(core_left_out(settings), settings.recall.core_words),
         pause_notice(settings),

@@ -23,6 +23,7 @@ from ..vault.automemory import FOLDER, INDEX_NAME, TYPES, is_topic_name
 from ..vault.entry import AGENT_SOURCE, Entry, Source, parse_text
 from ..vault.fields import StoreValue
 from ..vault.header import CONFLICT
+from ..vault.project import project_slug
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
 from ..vault.wording import one_line
@@ -359,7 +360,7 @@ def type_of(entry: Entry) -> str:
 
 def find_project(project: str | None, cwd: str, project_of: Callable[[str], str]) -> str:
     """Return the slug of the project that is meant. Raises UsageError if there is none."""
-    found = project or project_of(cwd)
+    found = project_slug(project or "") or project_of(cwd)
     if not found:
         raise UsageError("this folder belongs to no project: name one with --project")
     return found

@@ -139,7 +139,8 @@ class VaultStore:
     def walk_special(self, names: Collection[str]) -> Iterator[str]:
         """Yield those of `walk` whose special folder (`special_folder`) is one of `names`; look at no other file."""
         self.require_vault()
-        return (path for _, (notes, _) in list_folders(self.vault, special=names) for path in notes)
+        folders = list_folders(self.vault, special=names, failed=self.passed_over)
+        return (path for _, (notes, _) in folders for path in notes)
 
     def list_notes(self) -> NotePaths:
         """Return what `walk` yields, and all conflict copies, from one walk. Raises VaultUnavailable."""

@@ -15,9 +15,8 @@ from .reading import CHANNELS, Channel, Message, MessageReading, SentenceReading
 NAME = "words"
 NO_SENTENCE = -6.0
 """Logit of a message without a sentence."""
-_ONE_WORD = re.compile(r"\s*([^\W\d_]{2,})[.!]+\s+(?=\w)")
-"""A sentence of one word before the next one, in answer to the agent: "No. Use spaces." says what "No, use spaces."
-does."""
+_REFUSAL = re.compile(r"\s*(?:no|nope|nah)[.!,]+\s+(?=\w)", re.IGNORECASE)
+"""A refusal before what to do instead: "Nope. Use spaces." says what "No, use spaces." does."""
 
 
 def sigmoid(logit: float) -> float:
@@ -46,14 +45,14 @@ class NgramReader:
 
     def logits(self, message: Message) -> tuple[dict[str, float], list[dict[str, float]]]:
         """Return the logits of the message, and of each of its sentences."""
-        opening = _ONE_WORD.match(message.text) if message.before else None
+        opening = _REFUSAL.match(message.text) if message.before else None
         after = opening.end() if opening is not None else -1
-        said = f"{opening[1]}, {message.text[after:]}" if opening is not None else message.text
+        said = f"No, {message.text[after:]}" if opening is not None else message.text
         whole = self._weights.logits(ngrams.features(said, message.before))
         if len(message.sentences) == 1 and message.sentences[0].of(message.text) == message.text.strip():
             return whole, [whole]
         parts = [
-            f"{opening[1]}, {s.of(message.text)}" if opening is not None and s.start == after else s.of(message.text)
+            f"No, {s.of(message.text)}" if opening is not None and s.start == after else s.of(message.text)
             for s in message.sentences
         ]
         return whole, [self._weights.logits(ngrams.features(part, message.before)) for part in parts]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import pytest
 
+from memoryvault.cli import settings_file
 from memoryvault.cli.settings_file import write_setting
 from memoryvault.runtime.errors import SettingsError
 
@@ -42,3 +44,19 @@ def test_a_file_that_cannot_be_read_as_toml_is_left_alone(config: Path) -> None:
     with pytest.raises(SettingsError, match=r"can't write .*config\.toml"):
         write_setting(config, "vault", "path", "/notes")
     assert config.read_text() == "[vault\n"
+
+
+def test_a_file_that_cannot_be_written_gets_the_line_to_add_by_hand(
+    config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(settings_file, "replace_file", refused)
+    for section, key, value, line in (
+        ("vault", "path", 'a "b"', r'path = "a \"b\""'),
+        ("memory", "enabled", False, "enabled = false"),
+    ):
+        with pytest.raises(SettingsError) as told:
+            write_setting(config, section, key, value)
+        assert f"Permission denied; put `{line}` below `[{section}]` there by hand" in str(told.value)

@@ -242,6 +242,6 @@ def test_a_session_read_in_parts_proves_the_same_fix(split: int) -> None:
 )
 def test_a_refusal_by_itself_and_what_to_do_instead_is_proposed_also_without_the_model(before: str, rest: str) -> None:
     agent = PROMPT._replace(role=Role.ASSISTANT, origin=Origin.ASSISTANT, text=before)
-    for answer in ("No.", "no!", "No,"):
+    for answer in ("No.", "no!", "Nope.", "No,"):
         (found,) = mine([agent, PROMPT._replace(text=f"{answer} {rest}")], reader=NgramReader())
         assert found.claimed_rule, answer

@@ -185,3 +185,31 @@ def test_replacement_is_proposed_though_the_old_rule_says_more(bed: Bed, later: 
     bed.remember(said(MONDAYS, "a", "Always use MySQL for new databases and read replicas."))
     bed.remember(said(MONDAYS, "b", later))
     assert bed.only("pending").supersedes == bed.only("active").path
+
+
+@pytest.mark.parametrize(
+    ("old", "later"),
+    [
+        ("Never use tabs in Python files or Makefiles.", "From now on, use tabs in Python files."),
+        ("Don't commit lock files or build output.", "Commit lock files."),
+        ("Never deploy on Fridays or at weekends.", "From now on, deploy on Fridays, too."),
+    ],
+)
+def test_replacement_is_proposed_where_a_part_of_what_was_refused_is_allowed(bed: Bed, old: str, later: str) -> None:
+    bed.remember(said(MONDAYS, "a", old))
+    bed.remember(said(MONDAYS, "b", later))
+    assert bed.only("pending").supersedes == bed.only("active").path
+
+
+@pytest.mark.parametrize(
+    ("old", "later"),
+    [
+        ("Never force-push to main or staging.", "Push to main once the tests pass."),
+        ("Never commit secrets or tokens.", "Commit small changes."),
+        ("Don't add comments or docstrings.", "Never add comments."),
+    ],
+)
+def test_what_is_no_part_of_what_was_refused_replaces_nothing(bed: Bed, old: str, later: str) -> None:
+    bed.remember(said(MONDAYS, "a", old))
+    bed.remember(said(MONDAYS, "b", later))
+    assert all(entry.supersedes is None for entry in bed.entries())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 from collections.abc import Callable
 from datetime import date, timedelta
@@ -200,3 +201,26 @@ def test_a_link_out_of_the_vault_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "vault").mkdir()
     (tmp_path / "vault/group").symlink_to(tmp_path / "elsewhere")
     assert list(find_pending_notes(str(tmp_path / "vault"))) == []
+
+
+@pytest.mark.parametrize(
+    "words", ["review --list", "review", "vault inbox", "vault inbox triage", "health", "idea list"]
+)
+def test_a_folder_that_cannot_be_read_is_named_beside_what_waits_elsewhere(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: str
+) -> None:
+    bed.enter(monkeypatch)
+    locked = bed.vault / "personal-private"
+    locked.mkdir(exist_ok=True)
+    scandir, stat = os.scandir, os.stat
+
+    def refused(path: str, then: Callable[..., object], *more: object, **named: object) -> object:
+        if (str(path).rstrip("/") == str(locked) and then is scandir) or f"{locked}/" in str(path):
+            raise PermissionError(13, "Permission denied", str(path))  # Permissions do not stop root.
+        return then(path, *more, **named)
+
+    monkeypatch.setattr(os, "scandir", lambda path=".": refused(path, scandir))
+    monkeypatch.setattr(os, "stat", lambda path, **named: refused(path, stat, **named))
+    assert main(words.split()) in (0, 1)
+    said = capsys.readouterr()
+    assert "the folder personal-private/ cannot be read: Permission denied" in said.out + said.err

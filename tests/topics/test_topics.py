@@ -238,6 +238,9 @@ def test_the_command_from_end_to_end(
         return code, capsys.readouterr().out
 
     assert memory("list") == (0, "shop has no topics\n")
+    for name in ("My Shop", "con"):
+        assert main(["vault", "topics", "list", "--project", name]) == 0, "a name that is given as in any other command"
+    assert capsys.readouterr().out == "my-shop has no topics\ncon-it has no topics\n"
     write_it = ("write", "deploy", "--type", "project", "--description", "Deploying", "--body", "Tag. See [[b]].")
     assert memory(*write_it)[1].strip() == str(bed.vault / FOLDER / "deploy.md")
     topic = json.loads(memory("read", "deploy", "--json")[1])

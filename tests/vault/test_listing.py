@@ -146,3 +146,6 @@ def test_a_folder_that_cannot_be_read_is_told(store: VaultStore, vault: Path, mo
     told = "the folder locked/ cannot be read: Permission denied"
     assert store.passed_over == {"locked/": told}
     assert list_left_out(vault).unreadable == [told]
+    store.passed_over.clear()
+    assert list(store.walk_special({"_review"})) == []
+    assert store.passed_over == {"locked/": told}
