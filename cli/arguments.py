@@ -52,6 +52,12 @@ OPTIONS: Mapping[str, str] = dict.fromkeys(("--text", "--content", "--message"),
 LEAST_ALIKE = 0.7
 """From what likeness on a word is taken for a misspelt one, 0 to 1: below, `bogus` would be `logs`."""
 
+_IN_PLAIN_WORDS = (
+    (re.compile(r"invalid int value: ('.*')\Z", re.DOTALL), r"\1 is not a whole number"),
+    (re.compile(r"expected one argument\Z"), "it needs a value"),
+)
+"""argparse's words -> ours."""
+
 _AGE = re.compile(r"(\d{1,5})\s*([mhdw])")
 _AGE_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
@@ -72,6 +78,8 @@ class OneLineParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print one line on stderr and exit with 2."""
+        for argparses, ours in _IN_PLAIN_WORDS:
+            message = argparses.sub(ours, message)
         self.exit(2, f"{self.prog}: {' '.join(message.split())} (`{self.prog} --help` says more)\n")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:

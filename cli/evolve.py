@@ -70,7 +70,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
         print_json({"path": new, "archive": archive, "reason": reason})
     else:
         print(f"{home_path(new)}\t{home_path(archive)}")
-        note("memory: the first holds now; the second is the old text, archived")
+        undo = f"`memory review --undo {shlex.quote(evolved.path)}` takes it back"
+        note(f"memory: the first holds now; the second is the old text, archived; {undo}")
     return 0
 
 

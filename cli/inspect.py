@@ -143,8 +143,9 @@ def lines_of(one: Mapping[str, Any], marks: Mapping[str, bool], given_before: in
     if not hits:
         yield f"  {describe_nothing_shown(floor if isinstance(floor, int | float) else None, given_before)}"
     elif any(hit.get("answers") is not None for hit in hits):
-        reached = _number(floor, "+.1f")
-        yield f"  the best reached the floor (answers {reached}: log-odds that the question is answered by it)"
+        # Not "the best reached it": what is asked beside a session, as for research, is given what ranks below it, too.
+        least = _number(floor, "+.1f")
+        yield f"  floor: answers {least} (log-odds that it answers the question; a session is given what reaches it)"
     if given_before:
         yield f"  {describe_given_before(given_before)}"
     for other in one.get("refused") or ():

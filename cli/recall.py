@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..index.filters import asked_values, named_values, parse_filter
 from ..index.protocol import MAX_K
-from ..index.recall import DEGRADED_MESSAGES, recall_entries
+from ..index.recall import DEGRADED_MESSAGES, RecallAnswer, recall_entries
 from ..runtime.days import effective_day, local_today
 from ..runtime.errors import MemoryVaultError, UsageError
 from ..runtime.layout import INBOX, INCUBATOR, REVIEW
@@ -58,7 +58,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--group", help="only entries of this group, in every project without --project")
     parser.add_argument(
         "--project",
-        help="entries of this project and of none (default: the current folder's; every project where it has none)",
+        help="entries of this project and of none (default: the current folder's; without an answer, every project)",
     )
     parser.add_argument("--all-projects", action="store_true", help="entries of every project")
     parser.add_argument("--include-inbox", action="store_true", help="what waits in inbox, review and incubator too")
@@ -92,15 +92,13 @@ def run(args: argparse.Namespace, context: Context) -> int:
         request |= {"prompt_k": settings.k, "token_budget": settings.token_budget}
     _update_index(context)
     filling = _filling(context)  # Before the index is read: later it may be complete.
-    with _notice_when_slow():
-        answer = recall_entries(
-            context.settings,
-            context.state_of_vault_or_index,
-            args.query,
-            request,
-            caller="command",
-            patience_seconds=SERVICE_PATIENCE_SECONDS,
-        )
+    answer = _ask(args.query, request, context)
+    if not (answer.hits or args.json or args.project or request["all_projects"] or expression or context.agent):
+        # Whoever asks here may mean another project: its answer is better than none.
+        elsewhere = _ask(args.query, {**request, "all_projects": True}, context)
+        if elsewhere.hits:
+            note(f"memory: nothing of {project} or of no project answers that; this is of other projects")
+            answer = elsewhere
     if not answer.hits:
         _ = context.vault  # Raises if the vault is away: then "nothing found" would be wrong.
     if answer.without_service:
@@ -118,7 +116,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return 0
     if not answer.hits:
         print("nothing in the vault answers that")
-        if not (request["all_projects"] or expression):
+        if (args.project or context.agent) and not (request["all_projects"] or expression):
             # Entries of other projects are left out, which the user may not expect.
             none = "those that belong to no project"
             whose = f"of {request['project']} and {none}" if request["project"] else "that belong to no project"
@@ -134,6 +132,18 @@ def run(args: argparse.Namespace, context: Context) -> int:
             place += f"; {NOT_GIVEN}"
         print(f"{hit['score']:.2f}  {hit['title']}  ({place})\n      {hit['path']}")
     return 0
+
+
+def _ask(query: str, request: Mapping[str, Any], context: Context) -> RecallAnswer:
+    with _notice_when_slow():
+        return recall_entries(
+            context.settings,
+            context.state_of_vault_or_index,
+            query,
+            request,
+            caller="command",
+            patience_seconds=SERVICE_PATIENCE_SECONDS,
+        )
 
 
 def _filter_of(args: argparse.Namespace) -> str:

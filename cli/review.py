@@ -402,8 +402,6 @@ class _Dialogue:
             print(f"    {SAID}{answered} (from the transcript)")
         if entry.channel == "core" and entry.kind not in REFUSED:
             print("    It seems to be a habit for all work: l gives it to every session at its start")
-        elif may_guard(entry):
-            print("    Press m, and it stops the agent once in a session, before the rule is broken")
         with suppress(MemoryVaultError):  # The decision reports the error.
             if (replaced := replaced_now(self._reviewer.store, entry)) is not None:
                 says = cut(statement_of(self._reviewer.store.read(replaced).body), PIECE_CHARACTERS)

@@ -18,6 +18,7 @@ from starlette.responses import HTMLResponse, Response
 
 from .. import __version__
 from ..runtime.days import day_of as local_day
+from ..runtime.days import effective_day
 from ..runtime.errors import (
     EditConflict,
     EntryExists,
@@ -74,6 +75,7 @@ class ConsoleContext:
             "static": lambda name: f"{self._base}/static/{name}",
             "markdown": lambda text, below: render_markdown(text, self.entry_url, below),
             "said_once": said_once,
+            "meant_on": effective_day,
             "diff": side_by_side,
             "version": __version__,
         }

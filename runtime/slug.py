@@ -13,6 +13,7 @@ from .layout import RESERVED_NAMES
 
 MINING_WORDS = 6
 LEAD_WORDS = 3
+FURTHER_WORDS = 2
 IDEA_SLUG_CHARACTERS = 40
 MAX_SLUG_CHARACTERS = 80
 """A file name holds 255 bytes; the archive appends a date and a counter to a slug."""
@@ -104,6 +105,18 @@ def _telling(words: list[str]) -> list[str]:
 def _without_function_words(words: list[str]) -> list[str]:
     """Return each word once, without function words and single characters; negations stay."""
     return [word for word in dict.fromkeys(words) if len(word) > 1 and word not in ENGLISH]
+
+
+def further_slug(slug: str, said: str) -> str:
+    """Return the slug with the last words that say what a statement is about, for a name that another note has.
+
+    Notes of one beginning mostly differ at their end: which file was changed, which day it is. At most FURTHER_WORDS
+    words that the slug lacks; the slug itself if there are none or they do not fit.
+    """
+    has = set(slug.split("-"))
+    words = dict.fromkeys(word for word in _telling(_words(_APOSTROPHE.sub("", said))) if word not in has)
+    longer = "-".join((slug, *list(words)[-FURTHER_WORDS:]))
+    return longer if len(longer) <= MAX_SLUG_CHARACTERS else slug
 
 
 def _about(match: str) -> list[str]:

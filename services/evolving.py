@@ -49,7 +49,8 @@ def evolve(
 ) -> Evolved:
     """Supersede the entry at `old` by one with this text, at the same path or under a new slug.
 
-    A note that waits in the review or the inbox is placed with its new text in the same act.
+    A note that waits in the review or the inbox is placed with its new text in the same act. It is a decision of the
+    user, which `Reviewer.undo_last` takes back.
 
     Raises EntryNotFound, EntryInvalid (superseded already), EntryExists (also if it says that already), UsageError,
     EditConflict, VaultUnavailable.
@@ -67,7 +68,7 @@ def evolve(
         )
         archived = archived_text(store, journal, entry.text, path, reason)
         changes = [Change(archive, None, archived), *rewritten(entry, text, path)]
-        journal.commit(changes, run=journal.new_run("evolve"), actor="evolve", what=f"evolved {entry.slug}")
+        journal.commit(changes, run=journal.new_run("evolve"), actor="review", what=f"evolved: {entry.slug}")
     return Evolved(path, archive)
 
 

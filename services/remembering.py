@@ -31,7 +31,7 @@ from ..runtime.errors import EntryInvalid, EntryNotFound, PathRefused
 from ..runtime.layout import DEFAULT_GROUP, INBOX, INCUBATOR, PROJECTS
 from ..runtime.paths import resolve_inside
 from ..runtime.settings import Settings
-from ..runtime.slug import free_slug
+from ..runtime.slug import free_slug, further_slug
 from ..tasks.queue.kinds import Json
 from ..vault.entry import Entry, Source, fingerprint
 from ..vault.evidence import (
@@ -353,12 +353,20 @@ class _Writer:
 
         retry_edit(attempt)
 
+    def _distinct(self, decision: RoutedCandidate) -> str:
+        """The destination; if another note has that name, one with further words of the statement."""
+        destination = inside_vault(decision.destination, self._store)
+        if not self._store.exists(destination):
+            return destination
+        folder, _, name = destination.rpartition("/")
+        return f"{folder}/{further_slug(name.removesuffix('.md'), decision.candidate.statement)}.md"
+
     def write(self, decision: RoutedCandidate) -> str:
         """Write a new entry and return its path. Ideas that only an agent mentioned can be found, but are not
         proposed."""
         candidate = decision.candidate
-        path = free_path(decision.destination, self._store)
         idea = candidate.category == "idea"
+        path = free_path(decision.destination if idea else self._distinct(decision), self._store)
         # Scrubbed in the mining child; the type was lost on the way through the pipe.
         statement = _scrubbed(candidate.statement)
         text = self._store.compose(

@@ -486,6 +486,8 @@ def test_no_option_of_any_command_may_be_cut_short(name: str, capsys: pytest.Cap
     ("words", "said"),
     [
         (("recal",), "there is no command 'recal'; did you mean `memory recall`?"),
+        (("init", "--history-days", "x"), "argument --history-days: 'x' is not a whole number"),
+        (("review", "--decide"), "argument --decide: it needs a value"),
         (("bogus",), "there is no command 'bogus' ("),
         (("help",), "did you mean `memory --help`?"),
         (("jobs", "lst"), "memory jobs: there is no command 'lst'; did you mean `memory jobs list`?"),

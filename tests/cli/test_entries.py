@@ -72,20 +72,28 @@ def test_what_a_filter_or_another_project_brings_no_session_gets(
     assert not capsys.readouterr().out.splitlines()[0].endswith(MARK)
 
 
+@pytest.mark.parametrize("folder", [".", "till"])
 @pytest.mark.parametrize(("agent", "found"), [("", 1), ("1", 0)])
-def test_outside_of_any_project_a_person_asks_all_and_an_agent_those_of_none(
-    notes: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, agent: str, found: int
+def test_what_the_project_and_none_do_not_answer_another_may_for_a_person(
+    notes: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    folder: str,
+    agent: str,
+    found: int,
 ) -> None:
-    write(notes, "personal-projects/shop/fix/backup.md", "Take a backup of the shop.", project="shop")
+    write(notes, "personal-projects/shop/fix/kettle.md", "The porcelain kettle belongs upstairs.", project="shop")
     assert main(["vault", "reindex"]) == 0
-    home = Path(os.environ["HOME"])
-    home.mkdir(exist_ok=True)
-    monkeypatch.chdir(home)
+    here = Path(os.environ["HOME"], folder)
+    here.mkdir(exist_ok=True, parents=True)
+    monkeypatch.chdir(here)
     if agent:
         monkeypatch.setenv("CLAUDECODE", agent)
     capsys.readouterr()
-    assert main(["recall", "backup of the shop"]) == 0
-    assert capsys.readouterr().out.count("personal-projects/shop/fix/backup.md") == found
+    assert main(["recall", "where does the porcelain kettle belong"]) == 0
+    told = capsys.readouterr()
+    assert told.out.count("personal-projects/shop/fix/kettle.md") == found
+    assert ("this is of other projects" in told.err) == bool(found and folder == "till")
 
 
 def paths(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:

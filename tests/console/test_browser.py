@@ -64,6 +64,18 @@ def test_a_key_that_is_held_down_decides_once(bed: Bed, windows: Windows) -> Non
     assert len([path for path in bed.files() if "/preferences/" in path]) == 1
 
 
+def test_a_key_gives_it_always_or_has_it_stop_the_agent(bed: Bed, windows: Windows) -> None:
+    proposal(bed, "always-short", "Keep answers short.")
+    proposal(bed, "never-sudo", "Never use sudo.")
+    page = windows.sign_in()
+    press(page, "l")
+    place = "personal-private/preferences"
+    assert said(page) == f"approved, and given to every session at its start: {place}/always-short.md"
+    press(page, "m")
+    assert said(page).startswith(f"approved, and stops the agent once in a session: {place}/never-sudo.md")
+    assert bed.store.read(f"{place}/never-sudo.md").guard == "remind"
+
+
 def test_it_works_without_scripts(bed: Bed, windows: Windows) -> None:
     proposal(bed, "use-tabs")
     page = windows.sign_in(script=False)

@@ -50,6 +50,14 @@ def test_a_note_that_is_its_title_is_said_once(bed: Bed, front: Front) -> None:
     assert visible(front.get("search")).count("okens are short") == 1
 
 
+@pytest.mark.parametrize("question", ["", "how long do tokens last"])
+def test_a_hit_has_the_day_on_which_it_was_said(bed: Bed, front: Front, question: str) -> None:
+    """Old sessions are mined today; the commands give this day, too."""
+    rule(bed, "tokens", "Tokens last for fifteen minutes.", updated="2026-05-04", surfaced_at="2026-01-09T12:00:00Z")
+    index(bed)
+    assert "2026-01-09" in visible(front.get("search", q=question))
+
+
 @pytest.mark.slow
 def test_filters_are_those_of_the_command(bed: Bed, front: Front) -> None:
     rule(bed, "one", "Tokens are short.", tags=["login"], project="shop")

@@ -311,6 +311,16 @@ def test_bytes_that_are_no_text_and_foreign_line_ends_survive(bed: Bed) -> None:
     assert b"kind: fix\r\n" in archived
 
 
+def test_an_evolved_entry_is_taken_back_as_the_last_decision(bed: Bed) -> None:
+    old_note(bed)
+    before = (bed.vault / OLD).read_bytes()
+    new, archive = do_evolve(bed)
+    act = bed.reviewer.undo_last(path=new)
+    assert act is not None
+    assert (bed.vault / OLD).read_bytes() == before
+    assert not (bed.vault / archive).exists()
+
+
 def test_a_journal_that_was_cut_short_or_damaged_is_read_as_far_as_it_goes(bed: Bed) -> None:
     old_note(bed)
     do_evolve(bed)
@@ -318,7 +328,7 @@ def test_a_journal_that_was_cut_short_or_damaged_is_read_as_far_as_it_goes(bed: 
     with file.open("ab") as out:
         out.write(b'{"v": 1, "id": "cut')
     do_evolve(bed, "Once more.")
-    assert [act.actor for act in bed.journal.acts()] == ["evolve", "evolve"]
+    assert [act.actor for act in bed.journal.acts()] == ["review", "review"]
     (file.parent / "pending.json").write_bytes(b"\x00nothing")
     assert not bed.journal.recover()
 

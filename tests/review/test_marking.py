@@ -128,6 +128,17 @@ def wired(bed: Bed) -> None:
     install(bed.settings)
 
 
+def test_without_a_name_what_every_session_is_given_is_listed(ask: Bed, capsys: pytest.CaptureFixture[str]) -> None:
+    tabs(ask)
+    assert main(["always"]) == 0
+    assert "no entry is given to every session" in capsys.readouterr().out
+    assert main(["always", "tabs"]) == 0
+    capsys.readouterr()
+    assert main(["always"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].strip() == TABS
+    assert main(["always", "--off"]) == 2
+
+
 def answers(monkeypatch: pytest.MonkeyPatch, *lines: str) -> list[str]:
     """Somebody at a terminal, who answers; what is asked."""
     asked: list[str] = []

@@ -13,6 +13,7 @@ from memoryvault.runtime.errors import EntryInvalid
 from memoryvault.runtime.slug import (
     NAME_PATTERN,
     free_slug,
+    further_slug,
     idea_slug,
     mining_slug,
     slugify,
@@ -61,6 +62,19 @@ def test_a_mined_slug_is_six_words_from_the_first_that_says_something(text: str,
 def test_a_mined_slug_that_would_tell_little_leaves_out_function_words(text: str, slug: str) -> None:
     asked = "“Which files have pending changes?”"
     assert mining_slug(text, asked, "fix-2026-01-08") == slug
+
+
+@pytest.mark.parametrize(
+    ("slug", "said", "further"),
+    [
+        ("mise-run-lint-failed", "`mise run lint` failed; it passed after a change to setup.go", "change-setup"),
+        ("always-ship-on-tuesday", "Always ship on Tuesday, and on Thursday.", "thursday"),
+        ("be-brief", "Be brief.", ""),
+        ("a" * 75, "Always ship on Thursday.", ""),
+    ],
+)
+def test_a_second_note_of_a_name_gets_the_last_words_that_tell_them_apart(slug: str, said: str, further: str) -> None:
+    assert further_slug(slug, said) == (f"{slug}-{further}" if further else slug)
 
 
 @pytest.mark.parametrize("occasion", ["", "“What's your preference?”"])
