@@ -59,7 +59,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.json:
         print_json({"path": done.path, "always": not args.off, "changed": not done.was_so})
     else:
-        print(f"{done.verdict}{' already' * done.was_so}: {done.path}")
+        print(done.said)
         if not done.was_so:
             note(f"memory: `memory review --undo {shlex.quote(done.path)}` takes it back")
     return 0

@@ -35,7 +35,6 @@ def run(args: argparse.Namespace, context: Context) -> int:
     """Show the entry, ask unless --yes is given, and dismiss it."""
     reviewer = Reviewer(context.settings, context.store)
     _ = context.state
-    reviewer.journal.recover()
     entry = find_entry(context.store, args.name)
     if is_dismissed(entry):
         if args.json:
@@ -54,8 +53,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     done = dismiss(reviewer, entry.path, entry.content_hash)
     request_indexing(context.settings)
     if args.json:
-        print_json({"path": done.path, "status": done.status, "changed": not done.was_so})
+        print_json({"path": done.path, "status": done.verdict, "changed": not done.was_so})
     else:
-        print(f"{done.status}: {done.path}")
+        print(done.said)
         note(f"memory: `memory review --undo {shlex.quote(done.path)}` takes it back")
     return 0

@@ -104,7 +104,7 @@ def _mark_rule(args: argparse.Namespace, context: Context) -> int:
     if args.json:
         print_json({"path": done.path, "guard": guard, "changed": not done.was_so, "triggers": [*triggers.all]})
         return 0
-    print(f"{done.verdict}{' already' * done.was_so}: {done.path}")
+    print(done.said)
     if guard and not triggers:
         note(
             "memory: the rule names no command or file that a call could be matched by: name one in the note's "

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -33,20 +31,3 @@ def routes_of(base: str, look: Answer, **changes: Answer) -> tuple[Route, ...]:
     posts = (Route(f"{base}/{name}", change, methods=["POST"]) for name, change in changes.items())
     again = (Route(f"{base}/{name}", look, methods=["GET"]) for name in changes)
     return (Route(base, look, methods=["GET"]), *posts, *again)
-
-
-@dataclass(frozen=True)
-class Listed:
-    """One page of a list of `total`. `number` is in 1..`pages`."""
-
-    rows: Sequence[Any]
-    total: int
-    number: int
-    pages: int
-
-
-def page_of(rows: Sequence[Any], number: int, size: int) -> Listed:
-    """The page with this number, else the nearest one."""
-    pages = max(1, math.ceil(len(rows) / size))
-    number = min(max(1, number), pages)
-    return Listed(rows[(number - 1) * size : number * size], len(rows), number, pages)

@@ -6,7 +6,6 @@ Also edits the text of an entry in use.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from ..pipelines.incubation import GC_KIND, SURFACE_KIND
 from ..pipelines.likeness import statement_of
@@ -21,6 +20,7 @@ from ..vault.pending import is_idea_path, pending_folder
 from ..vault.scrubbed import Scrubbed
 from .entry_names import is_living
 from .journal import rewritten
+from .marking import Marked
 from .retrying import read_seen
 from .reviewing import Reviewer
 
@@ -35,15 +35,6 @@ _DECIDED_ELSEWHERE: Mapping[str, str] = {
     TOPIC_KIND: "it is a note of the agent's own: `memory vault topics rm`",
     INDEX_KIND: "it is the index of the agent's own notes, made of them: `memory vault topics rm` removes one",
 }
-
-
-@dataclass(frozen=True)
-class Dismissed:
-    """The dismissed note's path. `was_so`: it was dismissed or rejected before, so nothing was changed."""
-
-    path: str
-    status: str
-    was_so: bool = False
 
 
 def reason_against(entry: Entry) -> str:
@@ -71,7 +62,7 @@ def is_dismissed(entry: Entry) -> bool:
     return entry.effective_status in (DISMISSED, "rejected")
 
 
-def dismiss(reviewer: Reviewer, path: str, expected_hash: str | None = None) -> Dismissed:
+def dismiss(reviewer: Reviewer, path: str, expected_hash: str | None = None) -> Marked:
     """Dismiss the entry at `path`, or reject it if it waits for a decision. `memory review --undo` reverts it.
 
     `expected_hash` is the hash of the note as the user saw it. Raises EditConflict if it has changed, EntryNotFound,
@@ -82,7 +73,7 @@ def dismiss(reviewer: Reviewer, path: str, expected_hash: str | None = None) -> 
     with journal.locked():
         entry = read_seen(store, path)
         if is_dismissed(entry):
-            return Dismissed(path, entry.effective_status, was_so=True)
+            return Marked(path, entry.effective_status, was_so=True)
         entry = read_seen(store, path, expected_hash)
         require_dismissible(entry)
         if pending_folder(path) not in (REVIEW, INBOX):
@@ -91,9 +82,9 @@ def dismiss(reviewer: Reviewer, path: str, expected_hash: str | None = None) -> 
                 fields["fingerprint"] = fingerprint(statement_of(entry.body))
             changes = rewritten(entry, store.render_edit(entry.text, fields))
             journal.commit(changes, run=run, actor="review", what=f"dismissed: {entry.slug}")
-            return Dismissed(path, DISMISSED)
+            return Marked(path, DISMISSED)
     decided = reviewer.decide(path, Reject(), run=run, expected_hash=expected_hash)
-    return Dismissed(decided.path, decided.verdict)
+    return Marked(decided.path, decided.verdict)
 
 
 def edit(reviewer: Reviewer, path: str, body: Scrubbed, expected_hash: str) -> bool:

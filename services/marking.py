@@ -33,6 +33,11 @@ class Marked:
     verdict: str
     was_so: bool = False
 
+    @property
+    def said(self) -> str:
+        """As it is told to the user."""
+        return f"{self.verdict}{' already' * self.was_so}: {self.path}"
+
 
 def reason_against(entry: Entry) -> str:
     """Return why the note can't be marked, and what to do instead; '' if it can."""

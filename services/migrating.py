@@ -42,10 +42,8 @@ class MigratedFile:
     """Number of secrets replaced."""
 
 
-@dataclass(frozen=True)
-class _Step:
-    told: MigratedFile
-    text: Scrubbed | None = None
+_Step = tuple[MigratedFile, Scrubbed | None]
+"""A file, and the text of the entry it becomes."""
 
 
 class Migration:
@@ -59,22 +57,18 @@ class Migration:
     def plan(self) -> list[MigratedFile]:
         """Return what a migration would do. Raises UsageError, VaultUnavailable."""
         self._store.require_vault()
-        return [step.told for step in self._steps()]
+        return [told for told, _ in self._steps()]
 
     def carry_out(self, on_progress: Callable[[int], None] | None = None) -> list[MigratedFile]:
         """Migrate. Raises as `plan` does."""
         run = self._journal.new_run("migrate")
         done = []
         with self._journal.locked():
-            for number, step in enumerate(self._steps(), start=1):
-                if step.told.result == "migrate" and step.told.path is not None:
-                    self._journal.commit(
-                        [Change(step.told.path, None, step.text)],
-                        run=run,
-                        actor="migrate",
-                        what=f"migrated from {SYSTEM}",
-                    )
-                done.append(step.told)
+            for number, (told, text) in enumerate(self._steps(), start=1):
+                if told.result == "migrate" and told.path is not None:
+                    change = Change(told.path, None, text)
+                    self._journal.commit([change], run=run, actor="migrate", what=f"migrated from {SYSTEM}")
+                done.append(told)
                 if on_progress is not None:
                     on_progress(number)
         return done
@@ -82,13 +76,13 @@ class Migration:
     def _steps(self) -> list[_Step]:
         origins = self._origins()
         taken: set[str] = set()
-        steps = []
+        steps: list[_Step] = []
         for old in contextvault_notes(self._root):
             place = new_place(old.name)
             if not isinstance(old, OldNote):
-                steps.append(_Step(MigratedFile(old.name, "left", why=old.why)))
+                steps.append((MigratedFile(old.name, "left", why=old.why), None))
             elif place is None:
-                steps.append(_Step(MigratedFile(old.name, "left", why="it belongs to no domain and no project")))
+                steps.append((MigratedFile(old.name, "left", why="it belongs to no domain and no project"), None))
             else:
                 steps.append(self._step(old, place, origins, taken))
         return steps
@@ -96,15 +90,20 @@ class Migration:
     def _step(self, old: OldNote, place: NewPlace, origins: dict[str, str], taken: set[str]) -> _Step:
         origin = str(scrub(f"{SYSTEM}/{old.name}", Policy.SECRETS))
         if origin in origins:
-            return _Step(MigratedFile(old.name, "known", origins[origin], "it was migrated before"))
-        slug = free_slug(place.slug, lambda slug: _is_taken(f"{place.folder}/{slug}.md", taken, self._store))
+            return MigratedFile(old.name, "known", origins[origin], "it was migrated before"), None
+
+        def is_taken(slug: str) -> bool:
+            path = f"{place.folder}/{slug}.md"
+            return path in taken or self._store.exists(path)
+
+        slug = free_slug(place.slug, is_taken)
         path = f"{place.folder}/{slug}.md"
         taken.add(path)
         try:
             text = self._text(old, place, slug, origin)
         except EntryInvalid as error:
-            return _Step(MigratedFile(old.name, "left", why=str(error)))
-        return _Step(MigratedFile(old.name, "migrate", path, secrets=len(findings(old.text, Policy.SECRETS))), text)
+            return MigratedFile(old.name, "left", why=str(error)), None
+        return MigratedFile(old.name, "migrate", path, secrets=len(findings(old.text, Policy.SECRETS))), text
 
     def _origins(self) -> dict[str, str]:
         """Return where each note of earlier runs is now, by its origin; the user may have moved it."""
@@ -131,7 +130,3 @@ class Migration:
             PROVENANCE: Scrubbed.trusted(origin, reason="scrubbed by the caller"),
         }
         return self._store.render_edit(str(clean), fields)
-
-
-def _is_taken(path: str, taken: set[str], store: VaultStore) -> bool:
-    return path in taken or store.exists(path)

@@ -6,10 +6,8 @@ read.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from ..index.catalog_reader import CatalogReader
@@ -19,19 +17,10 @@ from ..runtime.settings import Settings
 from ..vault.entry import Entry
 from ..vault.pending import PENDING_FOLDERS, pending_folder
 from ..vault.store import VaultStore
+from .paging import Listed, page_of
 
 MOST_READ = 2_000
 """How many notes that are not indexed are read for order and search; further ones come last, unordered."""
-
-
-@dataclass(frozen=True)
-class PendingPage:
-    """One page of pending notes, oldest first, out of `total`. `number` is in 1..`pages`."""
-
-    entries: tuple[Entry, ...]
-    total: int
-    number: int
-    pages: int
 
 
 def list_pending_paths(store: VaultStore) -> dict[str, list[str]]:
@@ -68,9 +57,7 @@ def order_pending(
     return ordered if words else ordered + unindexed[MOST_READ:]
 
 
-def load_pending_page(store: VaultStore, ordered: Sequence[str], number: int, size: int) -> PendingPage:
+def load_pending_page(store: VaultStore, ordered: Sequence[str], number: int, size: int) -> Listed[Entry]:
     """Read the entries of page `number` (clamped) of `size` paths, without files that are gone."""
-    pages = max(1, math.ceil(len(ordered) / size))
-    number = min(max(1, number), pages)
-    entries = tuple(store.readable(ordered[(number - 1) * size : number * size]))
-    return PendingPage(entries, len(ordered), number, pages)
+    page = page_of(ordered, number, size)
+    return Listed(tuple(store.readable(page.rows)), page.total, page.number, page.pages)

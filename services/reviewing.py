@@ -101,6 +101,27 @@ class NearEntry:
     statement: str
 
 
+@dataclass(frozen=True)
+class _Deciding:
+    """A decision that is carried out: the waiting note, and what came with the decision."""
+
+    entry: Entry
+    run: str
+    body: Scrubbed | None
+    """The text as the user changed it."""
+    expected_old: str | None
+    marks: Mapping[str, StoreValue]
+
+    @property
+    def body_after(self) -> Scrubbed | None:
+        """The body to write; None leaves it byte for byte."""
+        text = self.entry.body if self.body is None else str(self.body)
+        kept = without_replacement_line(text)
+        if kept == self.entry.body:
+            return None
+        return Scrubbed.trusted(kept, reason="the note's own text, or the user's, which the caller scrubbed")
+
+
 class Reviewer:
     """The proposals of one vault, and the decisions on them."""
 
@@ -326,17 +347,16 @@ class Reviewer:
             return self._surface(entry, decision, run)
         if entry.kind == GC_KIND and not isinstance(decision, Skip):
             raise EntryInvalid(f"{path} lists several ideas: write keep, archive or delete with their names")
+        deciding = _Deciding(entry, run, body, expected_old, _marks(decision))
         match settle(_proposal(entry), decision):
             case Left():
                 return DecisionOutcome(path, "skipped", path)
             case PutAway(destination, status):
-                return self._put_away(entry, destination, status, run, body)
+                return self._put_away(deciding, destination, status)
             case Accepted() as accepted:
-                old = self._replaced(entry, accepted, decision)
-                marks = _marks(decision)
-                if old is not None:
-                    return self._replace(entry, accepted, old, run, body, expected_old, marks)
-                return self._accept(entry, accepted, run, body, marks)
+                if (old := self._replaced(entry, accepted, decision)) is not None:
+                    return self._replace(deciding, accepted, old)
+                return self._accept(deciding, accepted)
 
     def _surface(self, entry: Entry, decision: Decision, run: str) -> DecisionOutcome:
         """Whether the idea may be added to Ideas.md; the answer holds for this idea only."""
@@ -353,29 +373,21 @@ class Reviewer:
                 raise EntryInvalid(f"{entry.path} asks whether an idea may be put into Ideas.md: approve or reject it")
         return decided
 
-    def _put_away(
-        self, entry: Entry, destination: str, status: str, run: str, body: Scrubbed | None
-    ) -> DecisionOutcome:
+    def _put_away(self, deciding: _Deciding, destination: str, status: str) -> DecisionOutcome:
+        entry = deciding.entry
         target = free_path(destination, self.store)
-        fields = {**_decided(entry), "status": status}
-        text = self.store.render_edit(entry.text, fields, _body_after(entry, body))
-        self._commit(rewritten(entry, text, target), run, f"{status}: {entry.slug}")
+        text = self.store.render_edit(entry.text, {**_decided(entry), "status": status}, deciding.body_after)
+        self._commit(rewritten(entry, text, target), deciding.run, f"{status}: {entry.slug}")
         return DecisionOutcome(entry.path, status, target)
 
-    def _accept(
-        self,
-        entry: Entry,
-        accepted: Accepted,
-        run: str,
-        body: Scrubbed | None,
-        marks: Mapping[str, StoreValue],
-    ) -> DecisionOutcome:
+    def _accept(self, deciding: _Deciding, accepted: Accepted) -> DecisionOutcome:
+        entry, run = deciding.entry, deciding.run
         same = self._same_entry(accepted.path, entry)
-        if same is not None and body is None:  # A body that the user has edited was not compared yet.
-            return self._merge(entry, same, run, marks)
+        if same is not None and deciding.body is None:  # A body that the user has edited was not compared yet.
+            return self._merge(deciding, same)
         target = free_path(accepted.path, self.store)
-        fields = {**_decided(entry), **_placed(target, accepted.status), "guard": None, **marks, "supersedes": None}
-        text = self.store.render_edit(entry.text, fields, _body_after(entry, body))
+        fields = {**_decided(entry), **_placed(target, accepted.status), "guard": None, **deciding.marks}
+        text = self.store.render_edit(entry.text, {**fields, "supersedes": None}, deciding.body_after)
         note, proposal = rewritten(entry, text, target)
         what = f"approved: {entry.slug}"
         if is_idea_path(target):
@@ -395,12 +407,13 @@ class Reviewer:
         known = other.fingerprint is not None and other.fingerprint == entry.fingerprint
         return other if known and other.effective_status == "active" else None
 
-    def _merge(self, entry: Entry, other: Entry, run: str, marks: Mapping[str, StoreValue]) -> DecisionOutcome:
+    def _merge(self, deciding: _Deciding, other: Entry) -> DecisionOutcome:
         """Add the evidence to the entry that says the same, and archive the proposal."""
+        entry = deciding.entry
         fields: dict[str, StoreValue] = {
             "occurrences": other.occurrences + entry.occurrences,
             "source": merged_sources(other.sources, entry.sources),
-            **marks,
+            **deciding.marks,
         }
         archive = free_archive_path(self.store, entry.path)
         reason = Scrubbed.trusted("it was known already", reason="our own words")
@@ -409,7 +422,7 @@ class Reviewer:
             Change(other.path, other.text, self.store.render_edit(other.text, fields)),
             Change(entry.path, entry.text, None),
         ]
-        self._commit(changes, run, f"merged: {entry.slug}")
+        self._commit(changes, deciding.run, f"merged: {entry.slug}")
         return DecisionOutcome(entry.path, "merged", other.path)
 
     def _replaced(self, entry: Entry, accepted: Accepted, decision: Decision) -> str | None:
@@ -426,18 +439,10 @@ class Reviewer:
             raise UsageError(f"{entry.path} can't supersede itself")
         return old
 
-    def _replace(
-        self,
-        entry: Entry,
-        accepted: Accepted,
-        old: str,
-        run: str,
-        body: Scrubbed | None,
-        expected_old: str | None,
-        marks: Mapping[str, StoreValue],
-    ) -> DecisionOutcome:
+    def _replace(self, deciding: _Deciding, accepted: Accepted, old: str) -> DecisionOutcome:
+        entry = deciding.entry
         old_entry = require_living(self.store, old)
-        if expected_old is not None and old_entry.content_hash != expected_old:
+        if deciding.expected_old not in (None, old_entry.content_hash):
             raise EditConflict(f"{old}, which it would replace, is not what you saw: compare them again")
         # The new text of an entry that an agent evolved keeps the path, because links lead to it.
         evolved = entry.written_by_agent and accepted.replaces == entry.supersedes
@@ -445,43 +450,35 @@ class Reviewer:
         target = wanted if wanted == old else free_path(wanted, self.store)
         archive = free_archive_path(self.store, old)
         if target == old:
-            given = {*entry.extra, "aliases", "priority"} - decision_keys(entry) - {"guard"}
-            in_place = carry_fields(old_entry.text, entry.text, given)
-            text = self._in_its_place(entry, in_place, old_entry, accepted, archive, body, marks)
+            text = self._in_its_place(deciding, old_entry, accepted, archive)
         else:
             fields: dict[str, StoreValue] = {
                 **_decided(entry),
                 **_placed(target, accepted.status),
                 "guard": old_entry.guard or None,  # The user's mark on the rule carries over.
-                **marks,
+                **deciding.marks,
                 "created": self.store.today(),
                 "supersedes": archive,
             }
-            text = self.store.render_edit(entry.text, fields, _body_after(entry, body))
+            text = self.store.render_edit(entry.text, fields, deciding.body_after)
         reason = Scrubbed.trusted(f"replaced by {target} in a review", reason="our own words")
         changes = [
             Change(archive, None, archived_text(self.store, self.journal, old_entry.text, target, reason)),
             *rewritten(old_entry, text, target),
             Change(entry.path, entry.text, None),
         ]
-        self._commit(changes, run, f"superseded {old_entry.slug}: {entry.slug}")
+        self._commit(changes, deciding.run, f"superseded {old_entry.slug}: {entry.slug}")
         return DecisionOutcome(entry.path, "superseded", target, archive)
 
-    def _in_its_place(
-        self,
-        entry: Entry,
-        in_place: str,
-        old: Entry,
-        accepted: Accepted,
-        archive: str,
-        body: Scrubbed | None,
-        marks: Mapping[str, StoreValue],
-    ) -> Scrubbed:
+    def _in_its_place(self, deciding: _Deciding, old: Entry, accepted: Accepted, archive: str) -> Scrubbed:
         """Return the old entry's text with the proposal's body and evidence; name, place and the user's own keys
         stay."""
+        entry = deciding.entry
+        given = {*entry.extra, "aliases", "priority"} - decision_keys(entry) - {"guard"}
+        in_place = carry_fields(old.text, entry.text, given)
         held = {NOT_CONFIRMED_TAG, *old.tags, *map(slugify, old.tags)}  # An agent's proposal has them as slugs.
         tags = [tag for tag in entry.tags if tag not in held]
-        kept = _body_after(entry, body) or Scrubbed.trusted(entry.body, reason="the proposal's own text")
+        kept = deciding.body_after or Scrubbed.trusted(entry.body, reason="the proposal's own text")
         fields: dict[str, StoreValue] = {
             "status": accepted.status,
             "created": self.store.today(),
@@ -497,7 +494,7 @@ class Reviewer:
             "superseded_by": None,
             "superseded_at": None,
             "superseded_reason": None,
-            **marks,
+            **deciding.marks,
         }
         return self.store.render_edit(in_place, fields, kept)
 
@@ -558,12 +555,3 @@ def _effect(decision: Decision) -> str:
 def _placed(path: str, status: str) -> dict[str, StoreValue]:
     name = path.rsplit("/", 2)[-2] if path.endswith("/_index.md") else path.rsplit("/", 1)[-1].removesuffix(".md")
     return {"status": status, "slug": name, "always_load": f"/{ALWAYS_LOAD}/" in f"/{path}"}
-
-
-def _body_after(entry: Entry, body: Scrubbed | None) -> Scrubbed | None:
-    """Return the body to write; None leaves it byte for byte."""
-    text = entry.body if body is None else str(body)
-    kept = without_replacement_line(text)
-    if kept == entry.body:
-        return None
-    return Scrubbed.trusted(kept, reason="the note's own text, or the user's, which the caller scrubbed")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
@@ -44,6 +43,7 @@ from ..vault.turn import Origin, Role
 from ..vault.wording import cut, one_line
 from .corpus.store import CorpusStore, OldSession
 from .journal import Journal
+from .paging import Listed, page_of
 from .stores import vault_store
 
 T = TypeVar("T")
@@ -96,16 +96,6 @@ class SessionRow:
 
 
 @dataclass(frozen=True)
-class SessionPage:
-    """One page of sessions, latest first. `number` counts from 1 and is always an existing page."""
-
-    rows: tuple[SessionRow, ...]
-    total: int
-    number: int
-    pages: int
-
-
-@dataclass(frozen=True)
 class TakenBackNote:
     """A note of the session that an undo removed or restored."""
 
@@ -135,8 +125,8 @@ class SessionStory:
 
 def session_page(
     settings: Settings, number: int, size: int, *, search: str = "", only_learned: bool = False
-) -> SessionPage:
-    """Return sessions by their last event; `search` is a part of the id, the host or the folder."""
+) -> Listed[SessionRow]:
+    """Return a page of sessions, latest first; `search` is a part of the id, the host or the folder."""
     learned = _learned(settings)
     rows = _rows(settings, learned)
     if only_learned:
@@ -145,10 +135,8 @@ def session_page(
         sought = search.lower()
         read = _with_markers(settings, rows)
         rows = [row for row in read if sought in _searched_text(row)]
-    pages = max(1, math.ceil(len(rows) / size))
-    number = min(max(1, number), pages)
-    shown = _with_markers(settings, rows[(number - 1) * size : number * size])
-    return SessionPage(tuple(shown), len(rows), number, pages)
+    page = page_of(rows, number, size)
+    return replace(page, rows=_with_markers(settings, page.rows))
 
 
 def session_story(settings: Settings, session: str) -> SessionStory:

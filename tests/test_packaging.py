@@ -19,24 +19,6 @@ ROOT = Path(__file__).resolve().parents[1]
 NOT_SHIPPED = {"tests", "docs", "bench", "training", "build", "dist"}
 
 
-def _folders_with_code() -> set[str]:
-    found = set()
-    for file in ROOT.rglob("*.py"):
-        folder = file.parent.relative_to(ROOT)
-        if folder.parts and (folder.parts[0].startswith(".") or folder.parts[0] in NOT_SHIPPED):
-            continue
-        if any(part.endswith(".egg-info") or part == "__pycache__" for part in folder.parts):
-            continue
-        found.add(".".join(("memoryvault", *folder.parts)))
-    return found
-
-
-@pytest.mark.slow
-def test_every_folder_with_code_is_in_packages() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-    assert set(project["tool"]["setuptools"]["packages"]) == _folders_with_code()
-
-
 def test_marks_that_make_looks_for_stand_in_the_files_of_the_tests_themselves() -> None:
     """`make test` gives pytest only files that name them: one put by a helper would leave tests out."""
     named = re.compile(r"\bmark\.(slow|alone)\b")
@@ -84,16 +66,6 @@ def test_nobody_is_told_to_install_the_bare_name() -> None:
     told = [file for file in told if file.suffix in (".md", ".py", ".sh")]
     bare = re.compile(r"(?:pip|pipx|uv tool) install (?:-\S+ )*['\"]?memoryvault(?!-agent)")
     assert [str(file.relative_to(ROOT)) for file in told if bare.search(file.read_text("utf-8"))] == []
-
-
-def test_every_link_of_a_page_that_is_installed_leads_to_a_file_that_is_installed() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-    patterns = project["tool"]["setuptools"]["package-data"]["memoryvault"]
-    installed = {path.relative_to(ROOT).as_posix() for pattern in patterns for path in ROOT.glob(pattern)}
-    pages = {name: (ROOT / name).read_text("utf-8") for name in installed if name.endswith(".md")}
-    assert "docs/how-to/privacy.md" in pages
-    assert "docs/threat-model.md" in pages, "that page leads there"
-    assert dead_links(pages, installed) == []
 
 
 def dead_links(pages: Mapping[str, str], files: Collection[str]) -> list[str]:

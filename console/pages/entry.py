@@ -59,7 +59,7 @@ def _routes(context: ConsoleContext) -> Sequence[Route]:
             nonlocal path
             done = _marked(context, form)
             path = done.path
-            return Notice(f"{done.verdict}{' already' * done.was_so}: {done.path}")
+            return Notice(done.said)
 
         said = attempt(marked)
         return shown(request, path, said)
@@ -107,7 +107,7 @@ def _routes(context: ConsoleContext) -> Sequence[Route]:
 def _dismissed(context: ConsoleContext, form: Mapping[str, str]) -> Notice:
     done = dismiss(context.reviewer(), form.get("item", ""), form.get("hash", ""))
     context.changed()
-    return Notice(f"{done.status}{' already' if done.was_so else ''}: {done.path}")
+    return Notice(done.said)
 
 
 def _marked(context: ConsoleContext, form: Mapping[str, str]) -> Marked:

@@ -83,9 +83,7 @@ def _shown(context: ConsoleContext, request: Request, wanted: str, said: Notice 
     elif wanted and said is None:
         said = Notice(f"{wanted[:80]} is not in the incubator any more", is_problem=True)
     queue = load_pending_page(store, ordered, number, ON_A_PAGE)
-    chosen = next((idea for idea in queue.entries if slug_of(idea.path) == wanted), None) or next(
-        iter(queue.entries), None
-    )
+    chosen = next((idea for idea in queue.rows if slug_of(idea.path) == wanted), None) or next(iter(queue.rows), None)
     at = ordered.index(chosen.path) if chosen is not None else 0
     return context.page(
         request,
@@ -95,7 +93,7 @@ def _shown(context: ConsoleContext, request: Request, wanted: str, said: Notice 
         address=context.url("ideas", idea=slug_of(chosen.path) if chosen else "", q=search),
         queue=queue,
         start=(queue.number - 1) * ON_A_PAGE + 1,
-        rows=[(slug_of(idea.path), idea, pitch_of(idea)) for idea in queue.entries],
+        rows=[(slug_of(idea.path), idea, pitch_of(idea)) for idea in queue.rows],
         idea=chosen,
         said_on=said_on,
         slug=slug_of(chosen.path) if chosen else "",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Literal
+from typing import Any, Literal
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -16,13 +16,14 @@ from ...pipelines.review import Approve, Decision, Reject
 from ...pipelines.triage import Expire, Merge, Promote, TriageStep
 from ...runtime.errors import EditConflict, EntryNotFound, UsageError
 from ...runtime.layout import INBOX
+from ...services.paging import Listed, page_of
 from ...services.pending_counts import count_pending_notes
-from ...services.pending_page import PendingPage, list_pending_paths, load_pending_page, order_pending
+from ...services.pending_page import list_pending_paths, load_pending_page, order_pending
 from ...services.reviewing import Reviewer
 from ...services.triaging import carry_out_step, plan_triage
 from ...vault.entry import Entry
 from ..context import ConsoleContext, Notice, attempt, counted, decided_elsewhere, page_number, undone
-from ..page import Listed, Page, page_of, routes_of
+from ..page import Page, routes_of
 
 ON_A_PAGE = 25
 GROUPS_ON_A_PAGE = 8
@@ -120,15 +121,18 @@ def _shown(context: ConsoleContext, request: Request, said: Notice | None = None
     paths = every[INBOX]
     number = page_number(request)
     ordered = order_pending(context.settings, reviewer.store, INBOX, paths, search)
-    groups: list[_Group] = []
+    groups: Sequence[_Group] = []
     if view == "groups":
         groups = _groups(context, reviewer, ordered)
     if view == "groups" and paths and not groups and request.query_params.get("view") != "groups":
         view = "all"  # There is no step: show every note.
+    entries: Sequence[Entry] = ()
     if view == "groups":
-        queue: Listed | PendingPage = page_of(groups, number, GROUPS_ON_A_PAGE)
+        queue: Listed[Any] = page_of(groups, number, GROUPS_ON_A_PAGE)
+        groups = queue.rows
     else:
         queue = load_pending_page(reviewer.store, ordered, number, ON_A_PAGE)
+        entries = queue.rows
     return context.page(
         request,
         "inbox.html",
@@ -137,8 +141,8 @@ def _shown(context: ConsoleContext, request: Request, said: Notice | None = None
         address=context.url("inbox", view=view if view == "all" else "", q=search, page=number if number > 1 else ""),
         view=view,
         search=search,
-        groups=queue.rows if isinstance(queue, Listed) else [],
-        rows=[(entry, statement_of(entry.body)) for entry in queue.entries] if isinstance(queue, PendingPage) else [],
+        groups=groups,
+        rows=[(entry, statement_of(entry.body)) for entry in entries],
         statement=lambda entry: statement_of(entry.body),
         queue=queue,
         total=len(paths),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,30 +13,18 @@ from starlette.routing import Route
 from ...runtime.errors import UsageError
 from ...runtime.process_lock import lock_holder
 from ...schedules.table import SCHEDULES
+from ...services.paging import Listed, nearest_page
 from ...services.pausing import why_nothing_starts
 from ...tasks.queue.enqueue import open_ledger
 from ...tasks.queue.kinds import POLICIES
 from ...tasks.queue.ledger import STATES, Ledger
 from ...tasks.queue.scheduler import Scheduler, local_timezone
 from ..context import ConsoleContext, Notice, attempt, counted, page_number
-from ..page import Listed, Page, routes_of
+from ..page import Page, routes_of
 
 ON_A_PAGE = 25
 VIEWS = ("jobs", "schedules", "kinds")
 MOST_RUNNING = 20
-
-
-@dataclass(frozen=True)
-class Overview:
-    """The first line of the page."""
-
-    worker: int | None
-    """Its process."""
-    why_nothing_starts: str | None
-    running: int
-    due: int
-    delayed: int
-    dead: int
 
 
 @dataclass(frozen=True)
@@ -135,31 +122,24 @@ def _values(context: ConsoleContext, asked: JobFilter) -> dict[str, Any]:
         if asked.view == "kinds":
             return {**values, "rows": _kinds(ledger)}
         states = [state for state in STATES if asked.state in ("", state)]
-        number = asked.number
-        while True:
-            jobs, total = ledger.page(
-                states, kind=asked.kind or None, text=asked.text, behind=(number - 1) * ON_A_PAGE, most=ON_A_PAGE
-            )
-            pages = max(1, math.ceil(total / ON_A_PAGE))
-            if number <= pages:
-                break
-            number = pages
+        wanted, number = 0, max(1, asked.number)
+        while wanted != number:
+            wanted, behind = number, (number - 1) * ON_A_PAGE
+            jobs, total = ledger.page(states, kind=asked.kind or None, text=asked.text, behind=behind, most=ON_A_PAGE)
+            number, pages = nearest_page(total, wanted, ON_A_PAGE)
         listed = Listed(jobs, total, number, pages)
         running = ledger.list_jobs(["running"], most=MOST_RUNNING)
         return {**values, "listed": listed, "running": running}
 
 
-def _overview(context: ConsoleContext, ledger: Ledger) -> Overview:
-    state = context.settings.state
-    backlog = ledger.backlog()
-    return Overview(
-        worker=lock_holder(state.worker_lock),
-        why_nothing_starts=why_nothing_starts(context.settings),
-        running=backlog.running,
-        due=backlog.due,
-        delayed=backlog.delayed,
-        dead=sum(count for _, of, count in ledger.live_counts() if of == "dead"),
-    )
+def _overview(context: ConsoleContext, ledger: Ledger) -> dict[str, Any]:
+    """The first line of the page."""
+    return {
+        **vars(ledger.backlog()),
+        "dead": sum(count for _, of, count in ledger.live_counts() if of == "dead"),
+        "worker": lock_holder(context.settings.state.worker_lock),
+        "why_nothing_starts": why_nothing_starts(context.settings),
+    }
 
 
 def _kinds(ledger: Ledger) -> list[KindRow]:

@@ -186,7 +186,7 @@ def _shown(
     item = None
     near: list[NearEntry] = []
     old: Entry | None = None
-    chosen = next((entry for entry in queue.entries if entry.path == wanted), None) or next(iter(queue.entries), None)
+    chosen = next((entry for entry in queue.rows if entry.path == wanted), None) or next(iter(queue.rows), None)
     if chosen is not None:
         item = _item(reviewer, chosen, ordered)
         if panel == "supersede" and item.entry.kind != SURFACE_KIND:
@@ -203,7 +203,7 @@ def _shown(
         queue=queue,
         counts=" and ".join(describe_review(asdict(count_pending_paths([*ordered, *paths[INCUBATOR]])))),
         start=(queue.number - 1) * ON_A_PAGE + 1,
-        rows=[(entry, statement_of(entry.body)) for entry in queue.entries],
+        rows=[(entry, statement_of(entry.body)) for entry in queue.rows],
         search=search,
         item=item,
         pending=count_pending_notes(reviewer.store, chain.from_iterable(paths.values())),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -22,9 +21,10 @@ from ...index.statuses import require_known
 from ...runtime.days import local_today
 from ...runtime.errors import IndexUnavailable, UsageError
 from ...runtime.layout import INBOX, INCUBATOR, REVIEW
+from ...services.paging import Listed, nearest_page, page_of
 from ...vault.entry import AWAITING_STATUSES, STATUSES
 from ..context import ConsoleContext, Notice, page_number
-from ..page import Listed, Page, page_of
+from ..page import Page
 
 ON_A_PAGE = 20
 MOST_HITS = 100
@@ -99,7 +99,7 @@ class SearchForm:
 
 
 @dataclass(frozen=True)
-class Results(Listed):
+class Results(Listed[Mapping[str, Any]]):
     """One page of hits: mappings with path, title, kind, …, and scores if a recall found them."""
 
     remarks: tuple[str, ...] = ()
@@ -149,8 +149,7 @@ def _results(context: ConsoleContext, asked: SearchForm, number: int) -> Results
         with closing(CatalogReader(Path(context.settings.state.index_db))) as reader, reader.snapshot():
             in_place = not asked.has_filter  # to agree with the count of entries in use elsewhere
             total = reader.count_entries(scope, in_place=in_place)
-            pages = max(1, math.ceil(total / ON_A_PAGE))
-            number = min(max(1, number), pages)
+            number, pages = nearest_page(total, number, ON_A_PAGE)
             rows = reader.list_entries(scope, (number - 1) * ON_A_PAGE, ON_A_PAGE, in_place=in_place)
             texts = reader.first_chunks([row.rowid for row in rows])
     except IndexUnavailable as error:

@@ -14,9 +14,10 @@ from ...pipelines.scrub import Policy, scrub
 from ...pipelines.watchlist import DEFER_DAYS, FOLDER, Decision, Defer, Dismiss, Promote, is_archived, parts_of
 from ...runtime.errors import EditConflict, EntryNotFound, PathRefused, UsageError
 from ...services.discovery.watchlist import Watchlist, is_deferred, is_waiting, surest_first
+from ...services.paging import page_of
 from ...vault.entry import Entry
 from ..context import ConsoleContext, Notice, attempt, decided_elsewhere, page_number, undone
-from ..page import Page, page_of, routes_of
+from ..page import Page, routes_of
 
 ON_A_PAGE = 20
 MAX_REASON_CHARACTERS = 500

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import time
-from pathlib import Path
 
 import pytest
 
@@ -49,15 +48,6 @@ def test_init_asks_everything_before_it_changes_anything(sandbox: Sandbox, answe
     lines = interrupted(sandbox, ["init", "--vault", str(sandbox.vault)], *answers)
     assert lines[-4:] == NOTHING_CHANGED
     assert "Traceback" not in lines
-    assert files(sandbox) == before
-
-
-def test_undo(sandbox: Sandbox) -> None:
-    shipped = (Path(__file__).resolve().parents[2] / "demo" / "session.jsonl").read_text("utf-8")
-    sandbox.memory("reflect", "--session", str(sandbox.transcript("s1", shipped)))
-    before = files(sandbox)
-    assert len(before) > 1
-    assert interrupted(sandbox, ["undo"]) == NOTHING_CHANGED
     assert files(sandbox) == before
 
 

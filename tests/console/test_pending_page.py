@@ -69,7 +69,7 @@ def test_a_search_takes_words_as_they_are_written(bed: Bed, is_indexed: bool) ->
 def test_a_page_leaves_out_notes_that_are_gone(bed: Bed) -> None:
     proposal(bed, "one")
     page = load_pending_page(bed.store, ["personal-private/_review/gone.md", "personal-private/_review/one.md"], 9, 25)
-    assert ([entry.slug for entry in page.entries], page.number, page.pages) == (["one"], 1, 1)
+    assert ([entry.slug for entry in page.rows], page.number, page.pages) == (["one"], 1, 1)
 
 
 def test_the_nearest_come_from_the_index(bed: Bed) -> None:

@@ -11,7 +11,7 @@ from memoryvault.runtime.errors import EntryNotFound
 from memoryvault.services.ideas.ledger import find_idea
 
 from ..review.support import Bed
-from .support import IDEA, INCUBATOR, ideas_file
+from .support import IDEA, INCUBATOR
 
 SLUG = "build-a-small-page-that-shows-how-many"
 
@@ -22,15 +22,6 @@ def rename(bed: Bed, slug: str = SLUG, new: str = "retries") -> None:
 
 def questions(bed: Bed) -> list[str]:
     return [entry.path for entry in bed.reviewer.waiting()]
-
-
-def test_a_question_about_a_renamed_idea_can_be_approved(bed: Bed) -> None:
-    bed.remember(IDEA)
-    rename(bed)
-    (question,) = questions(bed)
-    bed.reviewer.decide(question, Approve(), run="t")
-    assert f"[[MemoryVault/{INCUBATOR}/retries/_index.md]]" in ideas_file(bed)
-    assert questions(bed) == []
 
 
 def test_that_a_renamed_idea_is_not_wanted_is_remembered_in_its_note(bed: Bed) -> None:

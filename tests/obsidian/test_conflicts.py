@@ -203,11 +203,6 @@ def test_marks_left_in_a_merged_text_are_refused_and_secrets_replaced(bed: Bed) 
     assert token not in bed.files()[NOTE]
 
 
-def test_copies_are_never_indexed(bed: Bed) -> None:
-    conflict(bed.vault)
-    assert list(bed.store.walk()) == [NOTE]
-
-
 @pytest.mark.slow
 def test_programs_see_and_decide_them(tmp_path: Path) -> None:
     sandbox = ForkedSandbox(tmp_path)

@@ -13,8 +13,9 @@ from memoryvault.pipelines.review import Supersede
 from memoryvault.runtime.errors import EditConflict, EntryInvalid, EntryNotFound, UsageError
 from memoryvault.runtime.layout import WATCHLIST
 from memoryvault.services.agent_proposals import AgentProposals
-from memoryvault.services.dismissing import Dismissed, dismiss
+from memoryvault.services.dismissing import dismiss
 from memoryvault.services.entry_names import find_entry, resolve_entry
+from memoryvault.services.marking import Marked
 from memoryvault.vault.automemory import TOPIC_KIND
 
 from .support import CHOICE, GUESS, RULE, TABS, Bed, said, tabs
@@ -26,9 +27,9 @@ def test_dismissed_entry_stays_as_a_note_and_undo_restores_it(bed: Bed) -> None:
     bed.remember(RULE)
     before = bed.files()
     path = bed.only("active").path
-    assert dismiss(bed.reviewer, path) == Dismissed(path, "dismissed")
+    assert dismiss(bed.reviewer, path) == Marked(path, "dismissed")
     assert bed.files() == {path: before[path].replace("status: active", "status: dismissed")}
-    assert dismiss(bed.reviewer, path) == Dismissed(path, "dismissed", was_so=True)
+    assert dismiss(bed.reviewer, path) == Marked(path, "dismissed", was_so=True)
     act = bed.reviewer.undo_last()
     assert act is not None
     assert act.what.startswith("took back: dismissed: ")
@@ -56,7 +57,7 @@ def test_dismissed_note_of_the_user_is_not_proposed_in_any_kind(bed: Bed) -> Non
 def test_dismissing_a_waiting_note_rejects_it(bed: Bed, candidate: object) -> None:
     (path,) = bed.remember(replace(RULE, **vars(candidate))).written
     done = dismiss(bed.reviewer, path)
-    assert (done.status, bed.only("rejected").path) == ("rejected", done.path)
+    assert (done.verdict, bed.only("rejected").path) == ("rejected", done.path)
     assert dismiss(bed.reviewer, done.path).was_so
     assert bed.reviewer.undo_last() is not None
     assert bed.store.exists(path)

@@ -228,14 +228,6 @@ def test_notes_about_another_folder_of_the_same_key_are_left_out(bed: Bed, shop:
     assert [one.why for one in plan.unread] == ["it is about /elsewhere/other_shop"]
 
 
-def test_a_run_is_taken_back_and_leaves_what_was_edited(bed: Bed, shop: Path) -> None:
-    (shop / "CLAUDE.md").write_text(RULES)
-    one, _ = seed(bed, shop)
-    bed.edit(one, "# ", "# My ")
-    bed.undo.carry_out(Selector(last=True))
-    assert list(bed.files()) == [one]
-
-
 def test_a_folder_that_is_none(bed: Bed, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="not a folder"):
         seeding(bed).plan([tmp_path / "none"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -54,8 +53,3 @@ def test_skill_has_the_parts_of_a_protocol_and_the_current_limits() -> None:
 def test_command_named_in_the_block_exists() -> None:
     arguments = shlex.split(READ_COMMAND)[1:]
     assert build_parser(arguments).parse_args(arguments).action == "read"
-
-
-def test_skill_is_shipped() -> None:
-    shipped = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]["package-data"]
-    assert "plugin/skills/memory/*.md" in shipped["memoryvault"]
