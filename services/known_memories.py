@@ -39,6 +39,7 @@ from ..vault.header import skim, split_header
 from ..vault.pending import pending_folder
 from ..vault.registry import HEADER_BYTES
 from ..vault.render import RULE_KINDS
+from ..vault.statuses import meant_status
 from ..vault.store import VaultStore
 from .semantic_similarity import SemanticSimilarity
 from .tombstones import identity
@@ -256,7 +257,7 @@ class VaultMemories:
     def _note(self, path: str, text: str) -> None:
         fields, body = skim(text)
         parts = split_header(text)
-        status = _status_at(path, fields.get("status", ACTIVE).lower())
+        status = _status_at(path, meant_status(fields.get("status", ACTIVE).lower()))
         kind = fields.get("kind", "")
         project = fields.get("project") or _project_of_path(path)
         has_names = parts is not None and (status in AWAITING_STATUSES or kind == FIX_KIND)
