@@ -11,6 +11,7 @@
 {"v":1,"op":"reload"}                      → {"v":1,"ok":true,"model":"…","loading":…}  the model now in force
 {"v":1,"op":"stop"}                        → {"v":1,"ok":true}
 anything else                              → {"v":1,"ok":false,"error":"one line"}
+    with "failed":true if this request failed inside the service, which may answer the next one
 """
 
 from __future__ import annotations

@@ -35,10 +35,11 @@ from ..runtime.slug import slugify
 from ..vault.active import is_entry_place
 from ..vault.entry import ACTIVE, ARCHIVED, AWAITING_STATUSES, Entry, fingerprint
 from ..vault.evidence import NOT_CONFIRMED_TAG, strip_evidence
-from ..vault.header import skim, split_header
+from ..vault.header import TEMPLATE, out_of_use, skim, split_header
 from ..vault.pending import pending_folder
 from ..vault.registry import HEADER_BYTES
 from ..vault.render import RULE_KINDS
+from ..vault.statuses import meant_status
 from ..vault.store import VaultStore
 from .semantic_similarity import SemanticSimilarity
 from .tombstones import identity
@@ -255,9 +256,12 @@ class VaultMemories:
             self._note(path, text)
 
     def _note(self, path: str, text: str) -> None:
+        unfinished = out_of_use(path, text)
+        if unfinished == TEMPLATE:
+            return
         fields, body = skim(text)
         parts = split_header(text)
-        status = _status_at(path, fields.get("status", ACTIVE).lower())
+        status = unfinished or _status_at(path, meant_status(fields.get("status", ACTIVE).lower()))
         kind = fields.get("kind", "")
         project = fields.get("project") or _project_of_path(path)
         has_names = parts is not None and (status in AWAITING_STATUSES or kind == FIX_KIND)

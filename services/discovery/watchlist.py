@@ -34,6 +34,7 @@ from ...vault.entry import PATTERN_KIND, Entry
 from ...vault.fields import StoreValue
 from ...vault.header import skim
 from ...vault.scrubbed import Scrubbed
+from ...vault.statuses import meant_status
 from ...vault.store import VaultStore
 from ..decision_property import DecisionProblem, decision_keys, decision_of, report_problem
 from ..journal import Change, Journal, rewritten
@@ -240,7 +241,7 @@ def is_deferred(note: Entry, today: date) -> bool:
 def waits_by_its_head(text: str, today: date) -> bool:
     """Whether an unarchived note waits today. Reads only the first lines of its text, to be fast."""
     fields, _ = skim(text)
-    status = fields.get("status", "active").lower()
+    status = meant_status(fields.get("status", "active").lower())
     return status == "pending" and not _is_ahead(fields.get("deferred_until", ""), today)
 
 

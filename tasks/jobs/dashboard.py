@@ -22,9 +22,10 @@ from ...services.stores import vault_store
 from ...vault.active import EXPLICIT_KINDS, is_entry_place
 from ...vault.automemory import TOPIC_KIND, kind_by_path
 from ...vault.entry import DASHBOARD_KIND, first_sentence, parse_entry
-from ...vault.header import skim
+from ...vault.header import UNREADABLE, out_of_use, skim
 from ...vault.registry import HEADER_BYTES
 from ...vault.scrubbed import Scrubbed
+from ...vault.statuses import is_in_use, meant_status
 from ...vault.store import VaultStore
 from ..queue.job import Handler, Postpone, RunningJob
 from ..queue.kinds import Json
@@ -94,7 +95,8 @@ def view_of(store: VaultStore) -> VaultView:
         is_entry = is_entry_place(path) and kind_by_path(path) not in EXPLICIT_KINDS
         if path not in wanted and not is_entry:
             continue
-        fields, body = skim(head.decode("utf-8", "replace"))
+        text = head.decode("utf-8", "replace")
+        fields, body = skim(text)
         said = fields.get("surfaced_at", "")
         meant = said if said[:4].isdigit() else fields.get("created", "")
         day = str(parse_local_day(meant, zone) or meant[:10])
@@ -104,7 +106,7 @@ def view_of(store: VaultStore) -> VaultView:
         note = DashboardItem(path, told or _title(path, body), kind, day)
         if path in wanted:
             listed[path] = note
-        elif fields.get("status", "active").lower() == "active" and body and note.kind.lower() not in EXPLICIT_KINDS:
+        elif body and note.kind.lower() not in EXPLICIT_KINDS and _is_in_use(path, text, fields):
             living.append(note)
     store.require_vault()
     return VaultView(
@@ -113,6 +115,11 @@ def view_of(store: VaultStore) -> VaultView:
         waiting={place: [listed[path] for path in paths if path in listed] for place, paths in waiting.items()},
         copies=copy_paths(store),
     )
+
+
+def _is_in_use(path: str, text: str, fields: Mapping[str, str]) -> bool:
+    is_told = UNREADABLE not in fields and is_in_use(meant_status(fields.get("status", "active").lower()))
+    return is_told and not out_of_use(path, text)
 
 
 def _title(path: str, body: str) -> str:

@@ -6,8 +6,8 @@ import json
 import tarfile
 import time
 from contextlib import suppress
-from functools import partial
-from itertools import permutations
+from itertools import permutations, product
+from typing import Any
 
 import pytest
 
@@ -290,17 +290,18 @@ def feed(form: str, *, named: bool, linked: bool, told: bool, host: str = "b.org
 
 def test_a_feed_that_changes_its_form_is_known_by_its_titles() -> None:
     """It drops its ids or links, gains descriptions, becomes Atom, moves, or all of that at once."""
-    flags = [(n, li, t) for n in (True, False) for li in (True, False) for t in (True, False)]
-    forms = [
-        partial(feed, form, named=named, linked=linked, told=told, host=host)
+    forms: list[dict[str, Any]] = [
+        {"form": form, "named": named, "linked": linked, "told": told, "host": host}
         for form in ("rss", "atom")
-        for named, linked, told in flags
+        for named, linked, told in product((True, False), repeat=3)
         for host in ("b.org", "new.example")
     ]
-    for before, after in permutations(forms, 2):
-        found = novelty(after(more="Skills"), novelty(before(), (), "s").known, "s")
-        assert [pattern.title for pattern in found.new] == ["Skills"], (before.keywords, after.keywords)
-        assert novelty(after(more="Skills"), found.known, "s").new == ()
+    before = [novelty(feed(**form), (), "s").known for form in forms]
+    after = [feed(**form, more="Skills") for form in forms]
+    for old, new in permutations(range(len(forms)), 2):
+        found = novelty(after[new], before[old], "s")
+        assert [pattern.title for pattern in found.new] == ["Skills"], (forms[old], forms[new])
+        assert novelty(after[new], found.known, "s").new == ()
 
 
 def test_an_entry_that_repeats_the_text_of_one_that_is_still_listed_is_another() -> None:

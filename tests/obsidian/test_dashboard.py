@@ -16,6 +16,7 @@ from memoryvault.services.indexing import reconcile_now
 from memoryvault.services.topics import Topics
 from memoryvault.tasks.jobs.dashboard import DASHBOARD, refresh_dashboard
 from memoryvault.tests.support.forked import ForkedSandbox
+from memoryvault.vault.active import is_entry
 
 from ..review.support import CHOICE, GUESS, RULE, Bed
 
@@ -46,6 +47,22 @@ def test_it_counts_by_group_and_links_what_waits(bed: Bed) -> None:
     review = text.split("## Proposals (1)")[1].split("## ")[0]
     assert review.count("- [[personal-private/_review/") == 1
     assert "## In the inbox (1)" in text
+
+
+def test_entries_are_those_that_every_other_place_counts(bed: Bed) -> None:
+    place = "personal-private/fix"
+    for name, status in (("plain", "active"), ("own", "done"), ("slip", "dismised"), ("gone", "archived")):
+        note(bed, f"{place}/{name}.md", name.title(), kind="fix", status=status)
+    note(bed, f"{place}/filled.md", "{{title}}", kind="fix")
+    note(bed, "Templates/fix.md", "A fix", kind="fix")
+    note(bed, f"{place}/merge.md", "Merge", kind="fix")
+    with (bed.vault / place / "merge.md").open("a") as file:
+        file.write("\n<<<<<<< HEAD\nOne.\n=======\nTwo.\n>>>>>>> topic\n")
+    refresh_dashboard(bed.store)
+    newest = (bed.vault / DASHBOARD).read_text("utf-8").split("## Newest entries")[1]
+    assert sorted(re.findall(r"\|(.+?)\]\] \(fix", newest)) == ["Own", "Plain"]
+    in_use = [entry.title for entry in bed.store.readable() if entry.effective_status == "active" and is_entry(entry)]
+    assert sorted(in_use) == ["Own", "Plain"]
 
 
 def test_the_newest_are_those_said_last_however_late_they_were_noted(bed: Bed) -> None:

@@ -213,3 +213,20 @@ def test_what_is_no_part_of_what_was_refused_replaces_nothing(bed: Bed, old: str
     bed.remember(said(MONDAYS, "a", old))
     bed.remember(said(MONDAYS, "b", later))
     assert all(entry.supersedes is None for entry in bed.entries())
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("Templates/rule.md", "Always use pnpm, not npm."),
+        ("personal-private/preferences/rule.md", "# {{title}}\n\nAlways use pnpm, not npm."),
+    ],
+)
+@pytest.mark.parametrize("words", ["Always use pnpm, not npm.", "Never use pnpm."])
+def test_a_template_is_neither_said_again_nor_contradicted(bed: Bed, path: str, body: str, words: str) -> None:
+    file = bed.vault / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text := f"---\nkind: preferences\nstatus: active\n---\n\n{body}\n")
+    bed.remember(said(MONDAYS, "a", words))
+    assert (bed.only("active").path != path, bed.only("active").supersedes) == (True, None)
+    assert file.read_text() == text
