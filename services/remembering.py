@@ -433,6 +433,10 @@ class _Writer:
         fields |= {"status": status_at(target)}
         if status_at(target) != entry.effective_status:
             fields |= {"confidence": str(decision.tier)}
+        if status_at(target) == "active" and not decision.widened:
+            is_there = candidate.scope == "project" and decision.destination.startswith(f"{group_of(candidate)}/")
+            fields |= {"project": candidate.project if is_there else None}
+            fields |= {"group": group_of(candidate) if is_there else DEFAULT_GROUP}
         new_body = _in_own_words(entry.body) if decision.tier is Tier.HIGH else None
         if _is_other_wording(candidate, entry.body):
             new_body = _with_evidence(new_body or entry.body, candidate)
