@@ -188,7 +188,8 @@ def capture_idea(
     store = journal.store
     run, stamp = journal.new_run("idea"), journal.stamp()
     source = Source(BY_COMMAND, session or "", (stamp,))
-    said = Candidate("idea", str(summary), "you wrote it down", "user", (stamp,), str(summary), session or "")
+    text = str(summary)
+    said = Candidate("idea", text, "you wrote it down", "user", (stamp,), text, session or "", confirmed=True)
     with journal.locked(), SemanticSimilarity(settings) as meaning:
         known = [
             entry
@@ -571,7 +572,8 @@ def _said_in(candidate: Candidate) -> str:
 def _quoted(candidate: Candidate) -> str:
     quoted = "\n".join(f"> {line}".rstrip() for line in candidate.excerpt.strip().splitlines())
     # Research follows the links of an idea only if the user typed them.
-    return f"{NOT_TYPED}\n\n{quoted}" if candidate.category == "idea" and not candidate.from_user else quoted
+    is_typed = candidate.from_user and candidate.confirmed
+    return f"{NOT_TYPED}\n\n{quoted}" if candidate.category == "idea" and not is_typed else quoted
 
 
 def _body(decision: RoutedCandidate, statement: str) -> str:

@@ -173,7 +173,7 @@ def test_idea_that_only_an_agent_mentioned_waits_in_the_incubator(silent: Bed) -
     assert outside(silent) == {}
 
 
-@pytest.mark.parametrize("other", [{"role": "assistant"}, {"role": "tool"}, {"typed": False}])
+@pytest.mark.parametrize("other", [{"role": "assistant"}, {"role": "tool"}, {"typed": False}, {"confirmed": False}])
 def test_links_that_only_an_agent_mentioned_are_not_followed(silent: Bed, other: dict[str, Any]) -> None:
     mentioned = replace(IDEA, excerpt=f"{IDEA.excerpt} See https://example.org/agent", **other)
     silent.remember(mentioned)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.pipelines.research import typed_links
 from memoryvault.services.agent_proposals import AgentProposals
 from memoryvault.vault.evidence import NOT_CONFIRMED_TAG
 
@@ -162,3 +163,12 @@ def test_a_rule_in_the_words_of_a_cure_is_saved_as_a_rule(bed: Bed) -> None:
     assert saved.kind == "preferences"
     bed.remember(replace(claim, session="s9", records=("r9",)))
     assert bed.only("active") == saved
+
+
+@pytest.mark.parametrize(("confirmed", "followed"), [(True, ["https://example.org/x"]), (False, [])])
+def test_a_link_is_followed_only_from_an_idea_that_the_record_says_was_typed(
+    bed: Bed, confirmed: bool, followed: list[str]
+) -> None:
+    text = "Idea: a crawler for recipes, see https://example.org/x"
+    bed.remember(replace(RULE, category="idea", statement=text, excerpt=text, standing_rule=False, confirmed=confirmed))
+    assert typed_links(bed.only("incubating").body, written_by_agent=False) == followed
