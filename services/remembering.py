@@ -45,7 +45,7 @@ from ..vault.fields import StoreValue
 from ..vault.pending import is_idea_path
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
-from .boundary import is_outside
+from .boundary import consent_of, is_outside
 from .ideas.ledger import (
     BY_COMMAND,
     commit_idea,
@@ -386,7 +386,9 @@ class _Writer:
             _scrubbed(replace(candidate, statement=own_words(statement) or statement).title),
             _scrubbed(_body(decision, statement)),
         )
-        if idea and candidate.from_user:
+        # Unasked, only what the user typed is put into a file outside the vault.
+        may_list = candidate.confirmed or consent_of(self._settings) is None
+        if idea and candidate.from_user and may_list:
             self._commit_idea(Change(path, None, text), decision)
         else:
             self._commit([Change(path, None, text)], decision, "written")

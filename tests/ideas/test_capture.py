@@ -167,8 +167,9 @@ def test_yes_to_the_question_writes_the_section_and_no_is_remembered(bed: Bed) -
     assert ideas_file(bed) == text
 
 
-def test_idea_that_only_an_agent_mentioned_waits_in_the_incubator(silent: Bed) -> None:
-    silent.remember(replace(IDEA, role="assistant"))
+@pytest.mark.parametrize("other", [{"role": "assistant"}, {"confirmed": False}])
+def test_idea_that_nothing_says_the_user_typed_waits_in_the_incubator(silent: Bed, other: dict[str, Any]) -> None:
+    silent.remember(replace(IDEA, **other))
     assert len(list(ideas(silent.store))) == 1
     assert outside(silent) == {}
 
