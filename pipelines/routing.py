@@ -196,7 +196,10 @@ def _strengthened(candidate: Candidate, living: Known, tier: Tier, why: str, mod
         mode = "interactive"
     waits = living.status == "inbox" or (living.status == "pending" and tier is Tier.HIGH)
     if waits and tier is not Tier.LOW and not idea and living.replaces is None:
-        promoted = _moved(living.path, destination_of(candidate, tier, mode, widened=widened or living.project is None))
+        # A text of others that the user types holds where they type it.
+        widened = widened and (living.is_users or not candidate.confirmed)
+        is_general = living.project is None and (living.is_users or not candidate.confirmed)
+        promoted = _moved(living.path, destination_of(candidate, tier, mode, widened=widened or is_general))
         # In the mode `auto` an inbox note stays in the inbox.
         if status_at(promoted) != living.status:
             return RoutedCandidate(candidate, tier, Action.STRENGTHEN, promoted, why, living.path, widened)

@@ -179,7 +179,8 @@ class VaultMemories:
                 is_users=_is_users(entry),
             )
             for entry in found
-            if not _is_of_another_project(entry, candidate)
+            # What an agent or a tool says of a failure is no rule, also in the same words.
+            if (entry.kind == FIX_KIND) == (candidate.kind == FIX_KIND) and not _is_of_another_project(entry, candidate)
         ]
         rank = {status: place for place, status in enumerate(LIVE_FIRST)}
         # Stable: of equal rank, identical words come before similar ones.

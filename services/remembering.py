@@ -45,7 +45,7 @@ from ..vault.fields import StoreValue
 from ..vault.pending import is_idea_path
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
-from .boundary import is_outside
+from .boundary import consent_of, is_outside
 from .ideas.ledger import (
     BY_COMMAND,
     commit_idea,
@@ -188,7 +188,8 @@ def capture_idea(
     store = journal.store
     run, stamp = journal.new_run("idea"), journal.stamp()
     source = Source(BY_COMMAND, session or "", (stamp,))
-    said = Candidate("idea", str(summary), "you wrote it down", "user", (stamp,), str(summary), session or "")
+    text = str(summary)
+    said = Candidate("idea", text, "you wrote it down", "user", (stamp,), text, session or "", confirmed=True)
     with journal.locked(), SemanticSimilarity(settings) as meaning:
         known = [
             entry
@@ -393,7 +394,9 @@ class _Writer:
             _scrubbed(replace(candidate, statement=own_words(statement) or statement).title),
             _scrubbed(_body(decision, statement)),
         )
-        if idea and candidate.from_user:
+        # Unasked, only what the user typed is put into a file outside the vault.
+        may_list = candidate.confirmed or consent_of(self._settings) is None
+        if idea and candidate.from_user and may_list:
             self._commit_idea(Change(path, None, text), decision)
         else:
             self._commit([Change(path, None, text)], decision, "written")
@@ -441,6 +444,10 @@ class _Writer:
         fields |= {"status": status_at(target)}
         if status_at(target) != entry.effective_status:
             fields |= {"confidence": str(decision.tier)}
+        if status_at(target) == "active" and not decision.widened:
+            is_there = candidate.scope == "project" and decision.destination.startswith(f"{group_of(candidate)}/")
+            fields |= {"project": candidate.project if is_there else None}
+            fields |= {"group": group_of(candidate) if is_there else DEFAULT_GROUP}
         new_body = _in_own_words(entry.body) if decision.tier is Tier.HIGH else None
         if _is_other_wording(candidate, entry.body):
             new_body = _with_evidence(new_body or entry.body, candidate)
@@ -575,7 +582,8 @@ def _said_in(candidate: Candidate) -> str:
 def _quoted(candidate: Candidate) -> str:
     quoted = "\n".join(f"> {line}".rstrip() for line in candidate.excerpt.strip().splitlines())
     # Research follows the links of an idea only if the user typed them.
-    return f"{NOT_TYPED}\n\n{quoted}" if candidate.category == "idea" and not candidate.from_user else quoted
+    is_typed = candidate.from_user and candidate.confirmed
+    return f"{NOT_TYPED}\n\n{quoted}" if candidate.category == "idea" and not is_typed else quoted
 
 
 def _body(decision: RoutedCandidate, statement: str) -> str:

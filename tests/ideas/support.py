@@ -21,6 +21,7 @@ IDEA = Candidate(
     records=("r1",),
     excerpt="We should also build a small page that shows how many charges were retried.",
     session="s1",
+    confirmed=True,
 )
 OTHER = Candidate(
     category="idea",
@@ -30,6 +31,7 @@ OTHER = Candidate(
     records=("r9",),
     excerpt="Idea: replay failed webhooks from a command line tool.",
     session="s1",
+    confirmed=True,
 )
 INCUBATOR = "personal-private/_idea-incubator"
 

@@ -154,13 +154,14 @@ def test_yes_to_the_question_writes_the_section_and_no_is_remembered(bed: Bed) -
     assert ideas_file(bed) == text
 
 
-def test_idea_that_only_an_agent_mentioned_waits_in_the_incubator(silent: Bed) -> None:
-    silent.remember(replace(IDEA, role="assistant"))
+@pytest.mark.parametrize("other", [{"role": "assistant"}, {"confirmed": False}])
+def test_idea_that_nothing_says_the_user_typed_waits_in_the_incubator(silent: Bed, other: dict[str, Any]) -> None:
+    silent.remember(replace(IDEA, **other))
     assert len(list(ideas(silent.store))) == 1
     assert outside(silent) == {}
 
 
-@pytest.mark.parametrize("other", [{"role": "assistant"}, {"role": "tool"}, {"typed": False}])
+@pytest.mark.parametrize("other", [{"role": "assistant"}, {"role": "tool"}, {"typed": False}, {"confirmed": False}])
 def test_links_that_only_an_agent_mentioned_are_not_followed(silent: Bed, other: dict[str, Any]) -> None:
     mentioned = replace(IDEA, excerpt=f"{IDEA.excerpt} See https://example.org/agent", **other)
     silent.remember(mentioned)

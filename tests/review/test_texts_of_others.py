@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.pipelines.research import typed_links
 from memoryvault.services.agent_proposals import AgentProposals
 from memoryvault.vault.evidence import NOT_CONFIRMED_TAG
 
@@ -142,3 +143,32 @@ def test_a_cure_that_a_tool_proves_in_another_project_widens_no_approved_one(bed
     bed.reviewer.apply_notes()
     bed.remember(replace(cure, project="admin", session="s9", records=("r9",)))
     assert bed.only("active").project == "shop"
+
+
+@pytest.mark.parametrize(("elsewhere", "here"), [("admin", "shop"), (None, "shop"), ("admin", None)])
+def test_where_relayed_text_was_said_is_not_where_the_typed_rule_holds(
+    bed: Bed, elsewhere: str | None, here: str | None
+) -> None:
+    bed.remember(replace(NOT_TYPED, scope="project" if elsewhere else "personal", project=elsewhere))
+    bed.remember(replace(RULE, scope="project" if here else "personal", project=here))
+    saved = bed.only("active")
+    assert (saved.project, saved.group) == (here, "personal-projects/shop" if here else "personal-private")
+
+
+def test_a_rule_in_the_words_of_a_cure_is_saved_as_a_rule(bed: Bed) -> None:
+    claim = replace(RULE, category="fix", role="assistant", typed=False, standing_rule=False, confirmed=False)
+    bed.remember(replace(claim, session="s8", records=("r8",)))
+    bed.remember(RULE)
+    saved = bed.only("active")
+    assert saved.kind == "preferences"
+    bed.remember(replace(claim, session="s9", records=("r9",)))
+    assert bed.only("active") == saved
+
+
+@pytest.mark.parametrize(("confirmed", "followed"), [(True, ["https://example.org/x"]), (False, [])])
+def test_a_link_is_followed_only_from_an_idea_that_the_record_says_was_typed(
+    bed: Bed, confirmed: bool, followed: list[str]
+) -> None:
+    text = "Idea: a crawler for recipes, see https://example.org/x"
+    bed.remember(replace(RULE, category="idea", statement=text, excerpt=text, standing_rule=False, confirmed=confirmed))
+    assert typed_links(bed.only("incubating").body, written_by_agent=False) == followed
