@@ -324,6 +324,12 @@ def _announce(settings: Settings, vault: Path, hosts: Sequence[str], *, with_plu
         else:
             how = ", with a copy of it made first" if os.path.exists(file) else " (it will be made)"
             note(f"memory: hooks go into {home_path(file)}{how}")
+            if is_claude and not file.parent.is_dir():
+                others = ", ".join(host for host in HOSTS if host != CLAUDE)
+                note(
+                    f"memory: Claude Code seems not to be installed: {home_path(file.parent)} is not there; "
+                    f"`memory init --host NAME` wires another: {others}"
+                )
     for host in hosts:
         if is_wanted(host, settings):
             note(f"memory: the skill `{SKILL}` goes into {home_path(skill_folder(host, settings))}")

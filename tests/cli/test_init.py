@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -297,6 +298,16 @@ def test_the_trial_reports_a_hook_that_fails(tmp_path: Path, monkeypatch: pytest
     broken.write_text("import sys; sys.stderr.write('memoryvault: no payload on stdin\\n')\n")
     monkeypatch.setattr(hook_trial, "hook_argv", lambda event, launcher: [sys.executable, str(broken)])
     assert {time.failure for time in try_hooks(settings, sandbox.environment)} == {"no payload on stdin"}
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_an_agent_that_seems_not_to_be_there_is_named_before_anything_is_asked(tmp_path: Path, is_there: bool) -> None:
+    sandbox = Sandbox(tmp_path)
+    if not is_there:
+        shutil.rmtree(tmp_path / "home" / ".claude")
+    told = sandbox.run("init", "--vault", str(tmp_path / "Notes")).stderr
+    assert "there is no terminal to ask at" in told
+    assert ("Claude Code seems not to be installed: ~/.claude is not there; `memory init --host" in told) != is_there
 
 
 def hook_time(event: str, ms: float) -> HookTime:

@@ -260,7 +260,7 @@ def test_a_log_that_is_a_folder_is_named(sandbox: ForkedSandbox) -> None:
 @pytest.mark.parametrize(
     ("line", "code", "said"),
     [
-        ("recall anything", 0, "that belong to no project"),
+        ("recall anything", 0, "nothing in the vault answers that"),
         ("vault topics list", 2, "belongs to no project: name one with --project"),
         ("vault topics list --project shop", 0, "shop has no topics"),
         ("vault incident add --body x", 0, ""),

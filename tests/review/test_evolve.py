@@ -398,7 +398,12 @@ def test_which_of_the_two_printed_paths_is_the_old_entry_is_said_in_words(sandbo
     new, archive = done.stdout.rstrip("\n").split("\t")
     assert "Mondays" in Path(new).read_text("utf-8")
     assert "Tuesdays" in Path(archive).read_text("utf-8")
-    assert done.stderr == "memory: the first holds now; the second is the old text, archived\n"
+    assert done.stderr == (
+        "memory: the first holds now; the second is the old text, archived; "
+        "`memory review --undo personal-private/preferences/deploy-day.md` takes it back\n"
+    )
+    sandbox.memory("review", "--undo", "personal-private/preferences/deploy-day.md")
+    assert "Tuesdays" in Path(new).read_text("utf-8")
 
 
 def test_a_secret_does_not_get_in_by_evolving(sandbox: Sandbox) -> None:
