@@ -135,24 +135,24 @@ class _Runner:
 
     def do(self, step: TriageStep) -> TriageOutcome:
         match step:
-            case Promote(paths):
-                return self._promote(step, paths)
-            case Merge(paths):
-                return self._merge(step, paths)
-            case Expire(path):
-                target = self._put_away([path], "archived", "expired")
-                return TriageOutcome(step, "expired", target)
+            case Promote():
+                return self._promote(step)
+            case Merge():
+                return self._merge(step)
+            case Expire():
+                return TriageOutcome(step, "expired", self._put_away(step.paths, "archived", "expired"))
 
     def reject(self, step: TriageStep) -> TriageOutcome:
         """Reject all notes of the step permanently."""
         return TriageOutcome(step, "rejected", self._put_away(step.paths, "rejected", "rejected"))
 
-    def _promote(self, step: Promote, paths: Sequence[str]) -> TriageOutcome:
+    def _promote(self, step: Promote) -> TriageOutcome:
+        paths = step.paths
         keeper = self._entries[paths[0]]
         target, status = self._promoted_path(keeper, paths)
         if target is None:
             if len(paths) > 1:
-                return self._merge(step, paths)
+                return self._merge(step)
             return TriageOutcome(step, "left: in mode auto it waits in the inbox")
         if status == "active" and self._store.exists(target):
             return TriageOutcome(step, f"left: there is already an entry {target}")
@@ -179,12 +179,11 @@ class _Runner:
             return f"{group}/{validate_kind(keeper.kind or '')}/{validate_slug(keeper.slug)}.md", "active"
         return None, ""
 
-    def _merge(self, step: TriageStep, paths: Sequence[str]) -> TriageOutcome:
-        keeper, before = self._entries[paths[0]], self._text(paths[0])
-        text = self._store.render_edit(before, self._merged_fields(paths))
-        self._commit(
-            [Change(keeper.path, before, text), *self._archived(paths[1:], keeper.path)], f"merged: {keeper.slug}"
-        )
+    def _merge(self, step: TriageStep) -> TriageOutcome:
+        keeper, before = self._entries[step.paths[0]], self._text(step.paths[0])
+        text = self._store.render_edit(before, self._merged_fields(step.paths))
+        changes = [Change(keeper.path, before, text), *self._archived(step.paths[1:], keeper.path)]
+        self._commit(changes, f"merged: {keeper.slug}")
         return TriageOutcome(step, "merged", keeper.path)
 
     def _merged_fields(self, paths: Sequence[str]) -> dict[str, StoreValue]:

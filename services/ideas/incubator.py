@@ -258,46 +258,26 @@ def answer_listed(
     `expected` has hashes of notes as the user saw them, for some of the ideas. An idea that has gone meanwhile is
     removed from the list. Raises EntryNotFound if the list is gone, EditConflict, VaultUnavailable.
     """
-    done = []
-    for number, (slug, answer) in enumerate(answers.items(), 1):
-        is_last = number == len(answers)
-        outcome = retry_edit(
-            partial(_carry_out, settings, journal, path, slug, answer, run, expected.get(slug), is_last=is_last)
-        )
-        if outcome is not None:
-            done.append(outcome)
-    return done
 
+    def put_away_listed(slug: str, *, is_last: bool) -> IdeaOutcome | None:
+        """Put one idea away and remove it from the list; None if it is gone."""
+        with journal.locked():
+            rest = _without(journal.store, path, slug, last=is_last)
+            try:
+                find_idea(journal.store, slug)
+            except EntryNotFound:
+                journal.commit([rest], run=run, actor="review", what=f"no longer there: {slug}")
+                return None
+            seen, file = expected.get(slug), settings.ideas_path
+            return put_away(
+                journal, slug, answers[slug], run=run, actor="review", also=[rest], ideas_file=file, expected_hash=seen
+            )
 
-def _carry_out(
-    settings: Settings,
-    journal: Journal,
-    path: str,
-    slug: str,
-    answer: Answer,
-    run: str,
-    expected_hash: str | None,
-    *,
-    is_last: bool,
-) -> IdeaOutcome | None:
-    """Put one idea away and remove it from the list; None if it is gone."""
-    with journal.locked():
-        rest = _without(journal.store, path, slug, last=is_last)
-        try:
-            find_idea(journal.store, slug)
-        except EntryNotFound:
-            journal.commit([rest], run=run, actor="review", what=f"no longer there: {slug}")
-            return None
-        return put_away(
-            journal,
-            slug,
-            answer,
-            run=run,
-            actor="review",
-            also=[rest],
-            ideas_file=settings.ideas_path,
-            expected_hash=expected_hash,
-        )
+    done = [
+        retry_edit(partial(put_away_listed, slug, is_last=number == len(answers)))
+        for number, slug in enumerate(answers, 1)
+    ]
+    return [outcome for outcome in done if outcome is not None]
 
 
 def _without(store: VaultStore, path: str, slug: str, *, last: bool) -> Change:
