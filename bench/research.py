@@ -13,9 +13,10 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -29,6 +30,7 @@ from ..services.stores import vault_store
 from ..tasks.jobs.research import START_SECONDS, WebAccess, research_handler
 from ..tasks.jobs.research_child import PURPOSE
 from ..tasks.queue.enqueue import open_ledger
+from ..tasks.queue.job import Handler
 from ..tasks.queue.worker import Worker, WorkerContext
 from ..vault.scrubbed import Scrubbed
 
@@ -162,7 +164,8 @@ def _research(settings: Settings, access: WebAccess, slug: str) -> Cost:
     with open_ledger(settings) as ledger:
         request_research(ledger, slug)
     context = WorkerContext(settings.state, poll_seconds=0.1, schedules=())
-    handlers = {"research.idea": research_handler(settings, access), "index.reconcile": lambda job: None}
+    research = partial(research_handler, settings, web=access)
+    handlers: Mapping[str, Handler] = {"research.idea": research, "index.reconcile": lambda job: None}
     Worker(context, handlers).run_until_idle(60.0)
     with open_ledger(settings) as ledger:
         job = next(job for job in ledger.list_jobs() if job.unique_key == research_key(slug))

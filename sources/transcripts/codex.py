@@ -58,12 +58,6 @@ class CodexReader(TranscriptReader):
         """Time of the header."""
         self._messages: dict[Role, tuple[str, str]] = {}
         """The newest message of each role: the form of its record ("event" or "item"), and its text."""
-        self._forked_from: dict[str, None] = {}
-
-    @property
-    def forked_from(self) -> tuple[str, ...]:
-        """See TranscriptReader. Codex writes the copied records anew, with the time of the fork."""
-        return tuple(self._forked_from)
 
     def _begin(self, file: ByteStream) -> None:
         super()._begin(file)
@@ -110,8 +104,8 @@ class CodexReader(TranscriptReader):
     def _note_fork(self, meta: dict[str, Any]) -> None:
         """Remember the session that was copied: its header is among the copied records, and ours names it."""
         for session in (as_text(meta.get("id")), as_text(meta.get("forked_from_id"))):
-            if session and session != self.session and len(self._forked_from) < MOST_FORKS:
-                self._forked_from[session] = None
+            if session and session not in (self.session, *self.forked_from) and len(self.forked_from) < MOST_FORKS:
+                self.forked_from += (session,)
 
     def _turns_of(self, record: dict[str, Any]) -> Iterator[Turn]:
         payload = record.get("payload")
@@ -130,7 +124,7 @@ class CodexReader(TranscriptReader):
             yield from self._message(record, Role.ASSISTANT, as_text(payload.get("message")), "event")
         elif kind == ("event_msg", "item_completed"):
             # A reviewer's thread writes here, too.
-            if payload.get("thread_id") in (None, self.session, *self._forked_from):
+            if payload.get("thread_id") in (None, self.session, *self.forked_from):
                 yield from self._item(record, payload.get("item"))
         elif kind[1] in ("function_call", "custom_tool_call", "local_shell_call"):
             yield self._call(record, payload)

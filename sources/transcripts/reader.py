@@ -63,6 +63,9 @@ class TranscriptReader(ABC):
         """Timestamp for records without one."""
         self.restarted = False
         """Whether the file was rewritten and is read from its beginning. Valid once reading has begun."""
+        self.forked_from: tuple[str, ...] = ()
+        """Sessions that are copied at the beginning of the transcript, where no id marks the copied records, as Codex
+        writes them anew with the time of the fork."""
         self._start = max(0, offset)
         self._read_until = read_until
         self.end_offset = self._start
@@ -83,11 +86,6 @@ class TranscriptReader(ABC):
     def needed_from(self) -> int:
         """Offset at which a next reading without `look_back` has to begin. Valid once this reading has ended."""
         return self.end_offset
-
-    @property
-    def forked_from(self) -> tuple[str, ...]:
-        """Sessions that are copied at the beginning of the transcript, where no id marks the copied records."""
-        return ()
 
     def header(self) -> SessionHeader:
         """Read the header only; do not iterate this reader afterwards. Raises OSError."""

@@ -18,7 +18,7 @@ from ...sources.transcripts.corpus import Transcript, describe
 from ...vault.marker import Marker
 from ...vault.project import is_left_out
 from ..queue.enqueue import open_ledger
-from ..queue.job import Dead, Handler, Postpone, Retry, RunningJob
+from ..queue.job import Dead, Postpone, Retry, RunningJob
 from ..queue.kinds import Json
 from ..queue.ledger import Ledger
 from .reflection import LEFT_OUT, mine_session
@@ -26,41 +26,37 @@ from .reflection import LEFT_OUT, mine_session
 FRESH = "reflect.session"
 
 
-def corpus_handler(settings: Settings) -> Handler:
-    """Make the handler of reflect.corpus."""
+def corpus_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
+    """Handle reflect.corpus."""
+    identity, path = str(job.args.get("identity", "")), Path(str(job.args.get("path", "")))
+    if not identity:
+        raise Dead("the job names no transcript: enqueue it with `memory reflect corpus`")
+    with open_ledger(settings) as ledger:
+        if _must_yield_to_fresh_session(ledger, settings):
+            raise Postpone("a fresh session goes first", 0.0)
+    store = CorpusStore(settings.state)
+    transcript = _find_transcript(settings, store, identity, path)
+    if isinstance(transcript, str):
+        return {"nothing": transcript}
+    cursor = store.cursor(identity)
+    if is_mined(transcript, cursor):
+        return {"nothing": "mined already"}
+    marker = Marker(
+        transcript.session,
+        transcript=str(transcript.path),
+        cwd=transcript.cwd,
+        host=transcript.host,
+        offset=int(cursor.get("offset", 0)),
+        resume=cursor.get("resume"),
+        said=cursor.get("said"),
+    )
 
-    def handle(job: RunningJob) -> Mapping[str, Json]:
-        identity, path = str(job.args.get("identity", "")), Path(str(job.args.get("path", "")))
-        if not identity:
-            raise Dead("the job names no transcript: enqueue it with `memory reflect corpus`")
-        with open_ledger(settings) as ledger:
-            if _must_yield_to_fresh_session(ledger, settings):
-                raise Postpone("a fresh session goes first", 0.0)
-        store = CorpusStore(settings.state)
-        transcript = _find_transcript(settings, store, identity, path)
-        if isinstance(transcript, str):
-            return {"nothing": transcript}
-        cursor = store.cursor(identity)
-        if is_mined(transcript, cursor):
-            return {"nothing": "mined already"}
-        marker = Marker(
-            transcript.session,
-            transcript=str(transcript.path),
-            cwd=transcript.cwd,
-            host=transcript.host,
-            offset=int(cursor.get("offset", 0)),
-            resume=cursor.get("resume"),
-            said=cursor.get("said"),
-        )
+    def advance(mined: Mined) -> None:
+        store.advance(transcript, mined)
 
-        def advance(mined: Mined) -> None:
-            store.advance(transcript, mined)
-
-        run = f"{BACKFILL}:{job.args.get('run') or job.id}"
-        most = settings.reflection.corpus_review_entries
-        return mine_session(settings, job, marker, advance, run=run, most_waiting=most)
-
-    return handle
+    run = f"{BACKFILL}:{job.args.get('run') or job.id}"
+    most = settings.reflection.corpus_review_entries
+    return mine_session(settings, job, marker, advance, run=run, most_waiting=most)
 
 
 def _must_yield_to_fresh_session(ledger: Ledger, settings: Settings) -> bool:

@@ -7,19 +7,15 @@ from collections.abc import Mapping
 from ...runtime.settings import Settings
 from ...services.costs import note_costs
 from ...services.stores import vault_store
-from ..queue.job import Handler, RunningJob
+from ..queue.job import RunningJob
 from ..queue.kinds import Json
 
 
-def cost_handler(settings: Settings) -> Handler:
-    """Make the handler of session.cost, which updates the entries of sessions that have grown."""
-
-    def handle(job: RunningJob) -> Mapping[str, Json]:
-        if not settings.session.cost_entries:
-            return {"nothing": "it is switched off"}
-        written = note_costs(settings, vault_store(settings))
-        if written:
-            job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
-        return {"written": written}
-
-    return handle
+def cost_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
+    """Handle session.cost, which updates the entries of sessions that have grown."""
+    if not settings.session.cost_entries:
+        return {"nothing": "it is switched off"}
+    written = note_costs(settings, vault_store(settings))
+    if written:
+        job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
+    return {"written": written}

@@ -27,7 +27,7 @@ from ...vault.registry import HEADER_BYTES
 from ...vault.scrubbed import Scrubbed
 from ...vault.statuses import is_in_use, meant_status
 from ...vault.store import VaultStore
-from ..queue.job import Handler, Postpone, RunningJob
+from ..queue.job import Postpone, RunningJob
 from ..queue.kinds import Json
 
 log = logging.getLogger(__name__)
@@ -40,25 +40,21 @@ EDIT_PAUSE_SECONDS = 60.0
 """How long the job waits when the user is editing the note."""
 
 
-def dashboard_handler(settings: Settings) -> Handler:
-    """Make the handler of dashboard.write. Running it again writes nothing."""
-
-    def handle(job: RunningJob) -> Mapping[str, Json]:
-        store = vault_store(settings)
-        store.require_vault()
-        if not acts_here(store.vault):
-            return {"elsewhere": acting_device(store.vault) or ""}
-        job.check_owned()
-        try:
-            written = refresh_dashboard(store)
-        except EditConflict as error:
-            raise Postpone(str(error), EDIT_PAUSE_SECONDS) from error
-        if written:
-            # The index must forget the old text at once: it may hold the title of a deleted note.
-            job.enqueue("index.reconcile", {"paths": [DASHBOARD]})
-        return {"written": written}
-
-    return handle
+def dashboard_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
+    """Handle dashboard.write. Running it again writes nothing."""
+    store = vault_store(settings)
+    store.require_vault()
+    if not acts_here(store.vault):
+        return {"elsewhere": acting_device(store.vault) or ""}
+    job.check_owned()
+    try:
+        written = refresh_dashboard(store)
+    except EditConflict as error:
+        raise Postpone(str(error), EDIT_PAUSE_SECONDS) from error
+    if written:
+        # The index must forget the old text at once: it may hold the title of a deleted note.
+        job.enqueue("index.reconcile", {"paths": [DASHBOARD]})
+    return {"written": written}
 
 
 def refresh_dashboard(store: VaultStore) -> bool:

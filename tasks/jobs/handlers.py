@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import threading
 from collections.abc import Mapping
-from typing import cast
+from functools import partial
 
 from ...runtime.settings import Settings
 from ..queue.job import Handler, RunningJob
@@ -31,7 +31,7 @@ HANDLERS: Mapping[str, tuple[str, str]] = {
     "discover.scan": ("discovering", "discover_handler"),
     "adapt.evaluate": ("adapting", "adapt_handler"),
 }
-"""By kind: the module, and the function in it that makes the handler from the settings."""
+"""By kind: the module, and the function in it that handles a job by the settings."""
 
 
 class LazyHandler:
@@ -46,9 +46,9 @@ class LazyHandler:
         """Import the handler if that is not done yet."""
         with self._lock:
             if self._handler is None:
-                module, maker = HANDLERS[self._kind]
-                make = getattr(importlib.import_module(f".{module}", __package__), maker)
-                self._handler = cast(Handler, make(self._settings))
+                module, name = HANDLERS[self._kind]
+                handle = getattr(importlib.import_module(f".{module}", __package__), name)
+                self._handler = partial(handle, self._settings)
             return self._handler
 
     def __call__(self, job: RunningJob, /) -> Mapping[str, Json] | None:

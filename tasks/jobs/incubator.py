@@ -11,24 +11,20 @@ from ...services.ideas.ledger import ask_next
 from ...services.ideas.research import request_research, unresearched
 from ...services.journal import Journal
 from ...services.stores import vault_store
-from ..queue.job import Handler, RunningJob
+from ..queue.job import RunningJob
 from ..queue.kinds import Json
 
 
-def gc_handler(settings: Settings) -> Handler:
-    """Make the handler of incubator.gc. Running it again writes the same note."""
-
-    def handle(job: RunningJob) -> Mapping[str, Json]:
-        store = vault_store(settings)
-        store.require_vault()
-        if not acts_here(store.vault):
-            return {"elsewhere": acting_device(store.vault) or ""}
-        journal = Journal(settings.state, store)
-        journal.recover()
-        found = refresh_list(settings, journal, still_owned=job.still_owned)
-        asked = ask_next(settings, journal)
-        for slug, pass_ in unresearched(settings, store):  # Its capture may have been killed before it enqueued this.
-            request_research(job, slug, pass_)
-        return {"listed": len(found), "asked": asked}
-
-    return handle
+def gc_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
+    """Handle incubator.gc. Running it again writes the same note."""
+    store = vault_store(settings)
+    store.require_vault()
+    if not acts_here(store.vault):
+        return {"elsewhere": acting_device(store.vault) or ""}
+    journal = Journal(settings.state, store)
+    journal.recover()
+    found = refresh_list(settings, journal, still_owned=job.still_owned)
+    asked = ask_next(settings, journal)
+    for slug, pass_ in unresearched(settings, store):  # Its capture may have been killed before it enqueued this.
+        request_research(job, slug, pass_)
+    return {"listed": len(found), "asked": asked}

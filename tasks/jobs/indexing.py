@@ -17,7 +17,7 @@ from ...runtime.layout import INDEX_WANTED, WATCHLIST, special_folder
 from ...runtime.settings import Settings
 from ...services.indexing import APPLY_KEY, MODEL_PATIENCE_SECONDS, UPGRADE_KIND, drain_now, reconcile_now, upgrade_key
 from ...services.stores import DECISION_FOLDERS, open_index
-from ..queue.job import Handler, RunningJob
+from ..queue.job import RunningJob
 from ..queue.kinds import Json
 from ..queue.ledger import Ledger
 from ..queue.worklog import Lasting
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ...index.watcher import VaultWatcher
 
 log = logging.getLogger(__name__)
+NOT_EMBEDDED, NOT_HERE = Lasting(log), Lasting(log)
 
 RECONCILE_KEY = "index.reconcile"
 WATCHED_FOLDERS = DECISION_FOLDERS | {WATCHLIST}
@@ -39,71 +40,60 @@ DASHBOARD_SECONDS = 120.0
 LOOK_SECONDS = 2.0
 
 
-def reconcile_handler(settings: Settings) -> Handler:
-    """Make the handler of index.reconcile. Its argument `paths` limits it to these; it enqueues embed.drain."""
-
-    def handle(job: RunningJob) -> Mapping[str, Json]:
-        paths = job.args.get("paths")
-        report = reconcile_now(
-            settings,
-            paths=[str(path) for path in paths] if isinstance(paths, list) else None,
-            full=job.args.get("full") is True,
-            should_stop=lambda: not job.still_owned(),
-        )
-        job.enqueue("embed.drain", unique_key=DRAIN_KEY)
-        if report.touched:
-            # The dashboard may hold the title of a note that is gone: that must go at once.
-            delay = 0.0 if report.removed_paths or report.put_away else DASHBOARD_SECONDS
-            job.enqueue("dashboard.write", unique_key="dashboard.write", delay_seconds=delay)
-        counts: dict[str, Json] = {
-            name: value for name, value in asdict(report).items() if isinstance(value, int) and value
-        }
-        return {**counts, "failed": len(report.failed)} if report.failed else counts
-
-    return handle
+def reconcile_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
+    """Handle index.reconcile. Its argument `paths` limits it to these; it enqueues embed.drain."""
+    paths = job.args.get("paths")
+    report = reconcile_now(
+        settings,
+        paths=[str(path) for path in paths] if isinstance(paths, list) else None,
+        full=job.args.get("full") is True,
+        should_stop=lambda: not job.still_owned(),
+    )
+    job.enqueue("embed.drain", unique_key=DRAIN_KEY)
+    if report.touched:
+        # The dashboard may hold the title of a note that is gone: that must go at once.
+        delay = 0.0 if report.removed_paths or report.put_away else DASHBOARD_SECONDS
+        job.enqueue("dashboard.write", unique_key="dashboard.write", delay_seconds=delay)
+    counts: dict[str, Json] = {
+        name: value for name, value in asdict(report).items() if isinstance(value, int) and value
+    }
+    return {**counts, "failed": len(report.failed)} if report.failed else counts
 
 
-def drain_handler(settings: Settings) -> Handler:
-    """Make the handler of embed.drain. Running it again changes nothing, since a vector is keyed by its text."""
-    not_embedded, not_here = Lasting(log), Lasting(log)
-
-    def handle(job: RunningJob) -> Mapping[str, Json]:
-        # The last batch must end before the deadline, at which the attempt would have failed.
-        report = drain_now(
-            settings, should_stop=lambda: job.remaining_seconds() <= EMBED_SECONDS or not job.still_owned()
-        )
-        _follow_settings(job, settings, not_here)
-        if report.processed and report.remaining > report.errors:
-            # The service left, or the time was over; it made progress, so a later run will make more.
-            job.enqueue("embed.drain", unique_key=DRAIN_KEY, delay_seconds=MODEL_PATIENCE_SECONDS)
-        if report.reason is not None:
-            # Working without a model (keywords only) is no failure: the next change tries again.
-            not_embedded.is_so(f"not embedded: {report.reason}")
-        elif report.processed:
-            not_embedded.is_over()
-        return {
-            "embedded": report.processed,
-            "remaining": report.remaining,
-            **({"errors": report.errors, "failed": list(report.failed[:MOST_NAMED])} if report.errors else {}),
-            **({"reason": report.reason} if report.reason else {}),
-        }
-
-    return handle
+def drain_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
+    """Handle embed.drain. Running it again changes nothing, since a vector is keyed by its text."""
+    # The last batch must end before the deadline, at which the attempt would have failed.
+    report = drain_now(settings, should_stop=lambda: job.remaining_seconds() <= EMBED_SECONDS or not job.still_owned())
+    _follow_settings(job, settings)
+    if report.processed and report.remaining > report.errors:
+        # The service left, or the time was over; it made progress, so a later run will make more.
+        job.enqueue("embed.drain", unique_key=DRAIN_KEY, delay_seconds=MODEL_PATIENCE_SECONDS)
+    if report.reason is not None:
+        # Working without a model (keywords only) is no failure: the next change tries again.
+        NOT_EMBEDDED.is_so(f"not embedded: {report.reason}")
+    elif report.processed:
+        NOT_EMBEDDED.is_over()
+    return {
+        "embedded": report.processed,
+        "remaining": report.remaining,
+        **({"errors": report.errors, "failed": list(report.failed[:MOST_NAMED])} if report.errors else {}),
+        **({"reason": report.reason} if report.reason else {}),
+    }
 
 
-def _follow_settings(job: RunningJob, settings: Settings, not_here: Lasting) -> None:
+def _follow_settings(job: RunningJob, settings: Settings) -> None:
     """Enqueue model.upgrade when the settings name another model than the one in force."""
     with open_index(settings) as index:
         in_force = index.in_force()
     wanted = wanted_model(settings)
     if in_force is None or in_force == wanted:
-        not_here.is_over()
+        NOT_HERE.is_over()
         return
     if (missing := why_not_loaded(wanted, Path(settings.state.models))) is None:
-        not_here.is_over()
+        NOT_HERE.is_over()
         job.enqueue(UPGRADE_KIND, {"model": wanted}, unique_key=upgrade_key(wanted))
     else:
-        not_here.is_so(f"{in_force} goes on answering: {missing}")
+        NOT_HERE.is_so(f"{in_force} goes on answering: {missing}")
 
 
 class WantedIndex:

@@ -26,7 +26,7 @@ from ...sources.transcripts.compressed import is_there, transcript_status
 from ...vault.marker import Marker, forget_end, has_ended, mark_reflected, marker_path, read_marker, rewrite_marker
 from ...vault.project import SWITCH_FILE, is_left_out, project_of
 from ..queue.child_job import run_json_child
-from ..queue.job import Dead, Handler, Postpone, RunningJob
+from ..queue.job import Dead, Postpone, RunningJob
 from ..queue.kinds import Json
 from ..queue.worklog import FIELDS
 
@@ -40,27 +40,23 @@ ATTEMPTS_WITH_A_MODEL = 2
 """Later attempts ask no agent and do without the local model, so that neither keeps the session from being mined."""
 
 
-def reflect_handler(settings: Settings) -> Handler:
-    """Make the handler of reflect.session."""
-
-    def handle(job: RunningJob) -> Mapping[str, Json]:
-        session = str(job.args["session"])
-        marker = read_marker(marker_path(settings.state.markers, session))
-        if marker is None:
-            return {"nothing": "no open marker: mined already"}
-        roots = [str(root) for root in settings.transcript_folders]
-        marker = follow_transcript(settings.state.markers, marker, roots)
-        if resolve_within(marker.transcript, roots) is None:
-            raise Dead(OUTSIDE)
-        if not is_there(marker.transcript):
-            # The host writes it asynchronously; the sweep comes back to it, or finds it dead.
-            return {"nothing": "there is no transcript yet"}
-        if is_left_out(marker.cwd):  # The user excluded the project after the hooks had recorded the session.
-            _pass_over(settings, marker)
-            return {"nothing": LEFT_OUT}
-        return mine_session(settings, job, marker, lambda mined: _advance(settings, marker, mined))
-
-    return handle
+def reflect_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
+    """Handle reflect.session."""
+    session = str(job.args["session"])
+    marker = read_marker(marker_path(settings.state.markers, session))
+    if marker is None:
+        return {"nothing": "no open marker: mined already"}
+    roots = [str(root) for root in settings.transcript_folders]
+    marker = follow_transcript(settings.state.markers, marker, roots)
+    if resolve_within(marker.transcript, roots) is None:
+        raise Dead(OUTSIDE)
+    if not is_there(marker.transcript):
+        # The host writes it asynchronously; the sweep comes back to it, or finds it dead.
+        return {"nothing": "there is no transcript yet"}
+    if is_left_out(marker.cwd):  # The user excluded the project after the hooks had recorded the session.
+        _pass_over(settings, marker)
+        return {"nothing": LEFT_OUT}
+    return mine_session(settings, job, marker, lambda mined: _advance(settings, marker, mined))
 
 
 def mine_session(

@@ -54,7 +54,7 @@ from ...vault.scrubbed import Scrubbed
 from ...vault.store import VaultStore
 from ..queue import supervisor
 from ..queue.enqueue import open_ledger
-from ..queue.job import Handler, JobLost, Postpone, Retry, RunningJob
+from ..queue.job import JobLost, Postpone, Retry, RunningJob
 from ..queue.kinds import Json
 from ..queue.ledger import Ledger
 from .research_child import (
@@ -117,35 +117,31 @@ class UnresearchedIdeas:
         """Do nothing: no thread is running."""
 
 
-def research_handler(settings: Settings, web: WebAccess | None = None) -> Handler:
-    """Make the handler of research.idea."""
+def research_handler(settings: Settings, job: RunningJob, web: WebAccess | None = None) -> Mapping[str, Json]:
+    """Handle research.idea."""
     web = web or WebAccess()
-
-    def handle(job: RunningJob) -> Mapping[str, Json]:
-        store = vault_store(settings)
-        slug, pass_ = str(job.args["slug"]), str(job.args.get("pass", ""))
-        try:
-            idea = find_idea(store, slug)
-        except (EntryNotFound, EntryInvalid) as error:
-            return {"nothing": str(error)}
-        if idea.extra.get("research") in FINISHED and str(idea.extra.get("research_pass") or "") == pass_:
-            return {"nothing": "researched already"}
-        if pass_ != CONSENT_PASS:
-            _wait_for_index(settings)
-        last = job.attempt >= job.policy.attempts
-        request = replace(plan(settings, web, idea, pass_), service=_has_service(settings), last=last)
-        report = _run_child(settings, job, request)
-        state = _state(report, request, last)
-        _write(settings, job, request, idea.path, pass_, state)
-        job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
-        if state == WAITING and report.again_at:
-            raise Retry("a host's rate limit is reached: trying again later", max(0.0, report.again_at - time.time()))
-        if state == WAITING:
-            raise Retry("not every source answered: the rest is asked again")
-        forget_findings(Path(request.folder))
-        return {"research": state, "overrun": ", ".join(report.overrun)} if report.overrun else {"research": state}
-
-    return handle
+    store = vault_store(settings)
+    slug, pass_ = str(job.args["slug"]), str(job.args.get("pass", ""))
+    try:
+        idea = find_idea(store, slug)
+    except (EntryNotFound, EntryInvalid) as error:
+        return {"nothing": str(error)}
+    if idea.extra.get("research") in FINISHED and str(idea.extra.get("research_pass") or "") == pass_:
+        return {"nothing": "researched already"}
+    if pass_ != CONSENT_PASS:
+        _wait_for_index(settings)
+    last = job.attempt >= job.policy.attempts
+    request = replace(plan(settings, web, idea, pass_), service=_has_service(settings), last=last)
+    report = _run_child(settings, job, request)
+    state = _state(report, request, last)
+    _write(settings, job, request, idea.path, pass_, state)
+    job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
+    if state == WAITING and report.again_at:
+        raise Retry("a host's rate limit is reached: trying again later", max(0.0, report.again_at - time.time()))
+    if state == WAITING:
+        raise Retry("not every source answered: the rest is asked again")
+    forget_findings(Path(request.folder))
+    return {"research": state, "overrun": ", ".join(report.overrun)} if report.overrun else {"research": state}
 
 
 def _wait_for_index(settings: Settings) -> None:

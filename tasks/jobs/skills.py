@@ -13,7 +13,7 @@ from ...runtime.settings import Settings
 from ...services.skills import Scan, all_roots, index_skills
 from ...services.stores import vault_store
 from ..queue.child_job import run_json_child
-from ..queue.job import Handler, RunningJob
+from ..queue.job import RunningJob
 from ..queue.kinds import Json
 
 CHILD = "memoryvault.services.skills"
@@ -21,20 +21,16 @@ SCAN_SECONDS = 240.0
 MAX_SCAN_BYTES = 64 << 20
 
 
-def skills_handler(settings: Settings) -> Handler:
-    """Make the handler of skills.index."""
-
-    def handle(job: RunningJob) -> Mapping[str, Json]:
-        store = vault_store(settings)
-        store.require_vault()
-        found = _scan_in_child(settings, job)
-        with store.lock():
-            result = index_skills(found, store, job.check_owned)
-        if result.changed:
-            job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
-        return {**asdict(replace(result, warnings=())), "warnings": len(result.warnings)}
-
-    return handle
+def skills_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
+    """Handle skills.index."""
+    store = vault_store(settings)
+    store.require_vault()
+    found = _scan_in_child(settings, job)
+    with store.lock():
+        result = index_skills(found, store, job.check_owned)
+    if result.changed:
+        job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
+    return {**asdict(replace(result, warnings=())), "warnings": len(result.warnings)}
 
 
 def _scan_in_child(settings: Settings, job: RunningJob) -> Scan:

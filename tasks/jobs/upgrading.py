@@ -14,7 +14,7 @@ from ...runtime.settings import Settings
 from ...services.stores import open_index
 from ...services.upgrading import CAN_NOT_LOAD, UpgradeReport, UpgradeRequest, is_complete, put_in_force, request_of
 from ..queue.child_job import run_json_child
-from ..queue.job import Dead, Handler, Postpone, RunningJob
+from ..queue.job import Dead, Postpone, RunningJob
 from ..queue.kinds import Json
 
 log = logging.getLogger(__name__)
@@ -26,33 +26,29 @@ LOAD_SECONDS = 180.0
 """Additional time for a child to load the model and to end its last batch."""
 
 
-def upgrade_handler(settings: Settings) -> Handler:
-    """Make the handler of model.upgrade. Its argument `model` is the model's name."""
-
-    def handle(job: RunningJob) -> Mapping[str, Json]:
-        model = str(job.args["model"])
-        if wanted_model(settings) != model:
-            return {"given_up": "the settings name another model by now"}
-        with open_index(settings) as store:
-            pending, has_vectors, in_force = store.pending_count(model), store.has_vectors, store.in_force()
-        if not has_vectors:
-            raise Dead("sqlite-vec cannot be loaded here: recall uses keywords only, with any model")
-        if in_force == model and pending == 0:
-            return {"model": model}
-        report = _in_child(job, settings, request_of(settings, model, SLICE_SECONDS))
-        try:
-            complete = is_complete(report)
-        except ModelUnavailable as error:
-            raise Dead(str(error)) from error
-        if not complete:
-            raise Postpone(f"{report.remaining} texts to go", seconds=1.0)
-        kill_point("before-effect")
-        job.check_owned()
-        put_in_force(settings, model)
-        log.info("%s answers from now on", model)
-        return {"model": model, "embedded": report.embedded, "failed": report.failed}
-
-    return handle
+def upgrade_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
+    """Handle model.upgrade. Its argument `model` is the model's name."""
+    model = str(job.args["model"])
+    if wanted_model(settings) != model:
+        return {"given_up": "the settings name another model by now"}
+    with open_index(settings) as store:
+        pending, has_vectors, in_force = store.pending_count(model), store.has_vectors, store.in_force()
+    if not has_vectors:
+        raise Dead("sqlite-vec cannot be loaded here: recall uses keywords only, with any model")
+    if in_force == model and pending == 0:
+        return {"model": model}
+    report = _in_child(job, settings, request_of(settings, model, SLICE_SECONDS))
+    try:
+        complete = is_complete(report)
+    except ModelUnavailable as error:
+        raise Dead(str(error)) from error
+    if not complete:
+        raise Postpone(f"{report.remaining} texts to go", seconds=1.0)
+    kill_point("before-effect")
+    job.check_owned()
+    put_in_force(settings, model)
+    log.info("%s answers from now on", model)
+    return {"model": model, "embedded": report.embedded, "failed": report.failed}
 
 
 def _in_child(job: RunningJob, settings: Settings, request: UpgradeRequest) -> UpgradeReport:

@@ -24,7 +24,7 @@ from ...services.model_mining import ANSWERS_FOLDER
 from ...services.stores import vault_store
 from ..queue.damage import back_up
 from ..queue.enqueue import open_ledger
-from ..queue.job import Handler, RunningJob
+from ..queue.job import RunningJob
 from ..queue.kinds import Json
 from .research_child import PURPOSE as RESEARCH_FOLDER
 
@@ -46,28 +46,24 @@ PRUNE_JOBS = 2000
 """Number of jobs per transaction, so that a hook does not wait for long."""
 
 
-def rotate_handler(settings: Settings) -> Handler:
-    """Make the handler of logs.rotate."""
-
-    def handle(job: RunningJob) -> Mapping[str, Json]:
-        job.check_owned()
-        state, now = settings.state, time.time()
-        steady = steady_time(Cursors(state.state_db, SCAN), now)
-        done: dict[str, Json] = {
-            "rotated": [*rotate_logs(state, now)],
-            "deleted": delete_old(state, steady),
-            "temporaries": clean_temporaries(state, steady),
-        }
-        with contextlib.suppress(VaultUnavailable):
-            store = vault_store(settings)
-            done["vault_temporaries"] = store.clean_temporaries() + clean_beside_list(settings, store)
-            Journal(settings.state, store).recover()
-            done["deleted_ideas"] = purge_trash(store, local_day(steady))
-        done["pruned"] = _prune(settings, job, now - steady)
-        done["copied"] = sum(back_up(Path(name)) for name in (state.queue_db, state.state_db))
-        return {name: value for name, value in done.items() if value}
-
-    return handle
+def rotate_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
+    """Handle logs.rotate."""
+    job.check_owned()
+    state, now = settings.state, time.time()
+    steady = steady_time(Cursors(state.state_db, SCAN), now)
+    done: dict[str, Json] = {
+        "rotated": [*rotate_logs(state, now)],
+        "deleted": delete_old(state, steady),
+        "temporaries": clean_temporaries(state, steady),
+    }
+    with contextlib.suppress(VaultUnavailable):
+        store = vault_store(settings)
+        done["vault_temporaries"] = store.clean_temporaries() + clean_beside_list(settings, store)
+        Journal(settings.state, store).recover()
+        done["deleted_ideas"] = purge_trash(store, local_day(steady))
+    done["pruned"] = _prune(settings, job, now - steady)
+    done["copied"] = sum(back_up(Path(name)) for name in (state.queue_db, state.state_db))
+    return {name: value for name, value in done.items() if value}
 
 
 def steady_time(runs: Cursors, now: float) -> float:

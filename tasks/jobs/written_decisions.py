@@ -12,7 +12,7 @@ from ...services.device import acting_device, acts_here
 from ...services.discovery.watchlist import VerdictOutcome, Watchlist
 from ...services.indexing import APPLY_KEY
 from ...services.reviewing import DecisionOutcome, DecisionProblem, Reviewer
-from ..queue.job import Handler, RunningJob
+from ..queue.job import RunningJob
 from ..queue.kinds import Json
 from ..queue.ledger import Ledger
 
@@ -49,31 +49,27 @@ def _where_told(problem: DecisionProblem) -> str:
     return "`memory review` says why when it is decided there"
 
 
-def apply_handler(settings: Settings) -> Handler:
-    """Make the handler of review.apply."""
-
-    def handle(job: RunningJob) -> Mapping[str, Json]:
-        reviewer = Reviewer(settings)
-        ended = reviewer.journal.recover()
-        if not acts_here(reviewer.store.vault):
-            # Two devices that see one decision would each carry it out, and their files would collide.
-            return {"elsewhere": acting_device(reviewer.store.vault) or ""}
-        decisions = reviewer.apply_notes(job.still_owned)
-        results: list[DecisionOutcome | VerdictOutcome | DecisionProblem] = [
-            *decisions,
-            *Watchlist(settings, reviewer.store, reviewer.journal).apply_notes(job.still_owned),
-        ]
-        for problem in decisions:
-            if isinstance(problem, DecisionProblem) and problem.reported in (Reported.NOW, Reported.NOT):
-                # Not the problem itself: it quotes what the user wrote.
-                log.warning("%s: its decision could not be carried out; %s", problem.proposal, _where_told(problem))
-        problems = [result for result in results if isinstance(result, DecisionProblem)]
-        decided = len(results) - len(problems)
-        if any(problem.reported is Reported.LATER for problem in problems):
-            # The note does not change until then, so the watcher would not enqueue this job again.
-            job.enqueue("review.apply", {}, unique_key=APPLY_KEY, delay_seconds=SETTLED_SECONDS)
-        if decided or ended:
-            job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
-        return {"decided": decided, **({"problems": len(problems)} if problems else {})}
-
-    return handle
+def apply_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
+    """Handle review.apply."""
+    reviewer = Reviewer(settings)
+    ended = reviewer.journal.recover()
+    if not acts_here(reviewer.store.vault):
+        # Two devices that see one decision would each carry it out, and their files would collide.
+        return {"elsewhere": acting_device(reviewer.store.vault) or ""}
+    decisions = reviewer.apply_notes(job.still_owned)
+    results: list[DecisionOutcome | VerdictOutcome | DecisionProblem] = [
+        *decisions,
+        *Watchlist(settings, reviewer.store, reviewer.journal).apply_notes(job.still_owned),
+    ]
+    for problem in decisions:
+        if isinstance(problem, DecisionProblem) and problem.reported in (Reported.NOW, Reported.NOT):
+            # Not the problem itself: it quotes what the user wrote.
+            log.warning("%s: its decision could not be carried out; %s", problem.proposal, _where_told(problem))
+    problems = [result for result in results if isinstance(result, DecisionProblem)]
+    decided = len(results) - len(problems)
+    if any(problem.reported is Reported.LATER for problem in problems):
+        # The note does not change until then, so the watcher would not enqueue this job again.
+        job.enqueue("review.apply", {}, unique_key=APPLY_KEY, delay_seconds=SETTLED_SECONDS)
+    if decided or ended:
+        job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
+    return {"decided": decided, **({"problems": len(problems)} if problems else {})}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -238,7 +239,7 @@ def test_a_long_session_is_mined_part_by_part_to_its_end(bed: Bed, monkeypatch: 
     monkeypatch.setattr(reflection, "run_json_child", mine_here)
     enqueue_corpus(bed.settings, plan_corpus(bed.settings))
     with open_ledger(bed.settings) as ledger:
-        executor = Executor(ledger, {KIND: corpus_handler(bed.settings)}, 30.0)
+        executor = Executor(ledger, {KIND: partial(corpus_handler, bed.settings)}, 30.0)
         while (taken := ledger.take(lambda: "test", 30.0)) is not None:
             if taken.kind == KIND:
                 executor.run(taken)

@@ -48,7 +48,7 @@ from types import SimpleNamespace
 from memoryvault.tasks.jobs.upkeep import rotate_handler
 from memoryvault.runtime.settings import load_settings
 job = SimpleNamespace(check_owned=lambda: None, still_owned=lambda: True)
-rotate_handler(load_settings(os.environ))(job)
+rotate_handler(load_settings(os.environ), job)
 """
 
 

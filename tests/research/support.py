@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from memoryvault.services.spending import SpendingSum, spent_since
 from memoryvault.tasks.jobs.research import WebAccess, research_handler
 from memoryvault.tasks.jobs.research_child import PURPOSE
 from memoryvault.tasks.queue.enqueue import open_ledger
+from memoryvault.tasks.queue.job import Handler
 from memoryvault.tasks.queue.kinds import POLICIES, KindPolicy
 from memoryvault.tasks.queue.ledger import Job
 from memoryvault.tasks.queue.worker import RunReport, Worker, WorkerContext
@@ -124,7 +126,8 @@ def worker(settings: Settings, access: WebAccess | None = None, **changes: objec
     quick = {"backoff_base_seconds": 0.05, "backoff_cap_seconds": 0.1, **changes}
     policies["research.idea"] = replace(POLICIES["research.idea"], **quick)  # type: ignore[arg-type]  # keyword options
     context = WorkerContext(settings.state, poll_seconds=0.1, lease_seconds=2, policies=policies, schedules=())
-    handlers = {"research.idea": research_handler(settings, access), "index.reconcile": lambda job: None}
+    research = partial(research_handler, settings, web=access)
+    handlers: Mapping[str, Handler] = {"research.idea": research, "index.reconcile": lambda job: None}
     return Worker(context, handlers)
 
 

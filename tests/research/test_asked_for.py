@@ -65,5 +65,5 @@ def test_an_idea_of_an_agent_when_it_is_approved(bed: ResearchBed) -> None:
 
 def test_an_idea_that_nobody_asked_about_is_found_by_the_weekly_look(bed: ResearchBed) -> None:
     bed.idea()
-    gc_handler(bed.settings)(job_of(bed))
+    gc_handler(bed.settings, job_of(bed))
     assert asked_for(bed) == [SLUG]

@@ -302,7 +302,7 @@ def test_production_refuses_loopback(online: ResearchBed, web: Site) -> None:
     assert online.notes() == ["related-memoryvault", "related-obsidian"]
     source = Path(handlers.__file__).read_text("utf-8")
     assert handlers.HANDLERS["research.idea"] == ("research", "research_handler")
-    assert "make(self._settings)" in source
+    assert "partial(handle, self._settings)" in source
     assert "WebAccess" not in source
     assert plan(online.settings, WebAccess(), online.entry()).allow == []
 

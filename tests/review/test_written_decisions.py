@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from functools import partial
 
 import pytest
 
@@ -24,7 +25,7 @@ def worker_looks(bed: Bed) -> float | None:
         job = ledger.enqueue("review.apply", unique_key=APPLY_KEY)
         taken = ledger.take(lambda: "test", 30.0)
         assert taken is not None
-        Executor(ledger, {"review.apply": apply_handler(bed.settings)}, 30.0).run(taken)
+        Executor(ledger, {"review.apply": partial(apply_handler, bed.settings)}, 30.0).run(taken)
         assert ledger.get(job).state == "done"
         again = ledger.list_jobs(["queued"], kind="review.apply")
         return again[0].run_at - ledger.now() if again else None

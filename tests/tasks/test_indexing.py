@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -24,8 +25,10 @@ from memoryvault.tests.support.forked import ForkedSandbox
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    """Of a vault with one note, in the index and not embedded: there is no recall service."""
+def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    """Of a vault with one note, in the index and not embedded: there is no recall service. Nothing was logged of it."""
+    for name in ("NOT_EMBEDDED", "NOT_HERE"):
+        monkeypatch.setattr(indexing, name, Lasting(indexing.log))
     sandbox = ForkedSandbox(tmp_path)
     sandbox.memory("save", "fix", "locked-db", "--body", "Give each worker its own SQLite file.")
     settings = load_settings(sandbox.environment)
@@ -49,7 +52,7 @@ def drain_times(settings: Settings, handler: Handler, times: int) -> None:
 def test_why_nothing_is_embedded_is_told_once_as_long_as_it_is_the_same(
     settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
-    handler = drain_handler(settings)
+    handler = partial(drain_handler, settings)
     drain_times(settings, handler, 3)
     (first,) = told(caplog, "not embedded")
     assert "No such file" in first
@@ -63,7 +66,7 @@ def test_a_model_that_is_named_and_not_here_is_told_once(settings: Settings, cap
     with open_index(settings) as index:
         index.put_in_force("the-old-one")
     settings.config_file.write_text('[embedding]\nmodel = "nobody/knows-it"\n', "utf-8")
-    drain_times(settings, drain_handler(settings), 3)
+    drain_times(settings, partial(drain_handler, settings), 3)
     assert len(told(caplog, "goes on answering")) == 1
 
 
@@ -122,7 +125,7 @@ def test_a_drain_that_stops_half_way_asks_for_the_rest_and_one_that_can_do_nothi
 ) -> None:
     report = DrainReport(processed, 3, 0, 3, "the recall service left")
     monkeypatch.setattr(indexing, "drain_now", lambda settings, **options: report)
-    drain_times(settings, drain_handler(settings), 1)
+    drain_times(settings, partial(drain_handler, settings), 1)
     with open_ledger(settings) as ledger:
         assert len(ledger.list_jobs(["queued"], kind="embed.drain")) == asked
 
@@ -139,6 +142,6 @@ def test_a_drain_ends_before_its_deadline_and_asks_for_the_rest(
         return DrainReport(128, 0, 0, 275)
 
     monkeypatch.setattr(indexing, "drain_now", one_batch)
-    drain_times(settings, drain_handler(settings), 1)
+    drain_times(settings, partial(drain_handler, settings), 1)
     with open_ledger(settings) as ledger:
         assert len(ledger.list_jobs(["queued"], kind="embed.drain")) == 1

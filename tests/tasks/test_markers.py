@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -64,7 +65,7 @@ def dying(reason: str) -> Handler:
 def test_a_session_whose_job_has_died_is_asked_for_again_when_it_goes_on(
     sandbox: Sandbox, settings: Settings, ledger: Ledger
 ) -> None:
-    transcript, sweep = silent_session(settings, sandbox.projects, hours=3), recover_handler(settings)
+    transcript, sweep = silent_session(settings, sandbox.projects, hours=3), partial(recover_handler, settings)
     assert swept(ledger, sweep) == 1
     run_one(ledger, "reflect.session", dying("the child was killed"))
     assert swept(ledger, sweep) == 0
@@ -81,11 +82,11 @@ def test_sessions_of_a_folder_that_the_worker_does_not_know_wait_for_one_that_do
 ) -> None:
     """Two profiles of Claude Code, and a worker that was started without the second one's CLAUDE_CONFIG_DIR."""
     profile = sandbox.root / "home" / ".claude-work"
-    transcript, sweep = silent_session(settings, profile / "projects", hours=3), recover_handler(settings)
+    transcript, sweep = silent_session(settings, profile / "projects", hours=3), partial(recover_handler, settings)
     ledger.enqueue("reflect.session", {"session": "poison"})  # By its own hook.
     run_one(ledger, "reflect.session", dying(OUTSIDE))
     assert [swept(ledger, sweep) for _ in range(3)] == [0, 0, 0]
     (told,) = [record.getMessage() for record in caplog.records if record.name.endswith(".markers")]
     assert str(transcript.parent) in told
     knowing = load_settings({**sandbox.environment, "CLAUDE_CONFIG_DIR": str(profile)})
-    assert swept(ledger, recover_handler(knowing)) == 1
+    assert swept(ledger, partial(recover_handler, knowing)) == 1

@@ -321,7 +321,7 @@ def test_a_large_change_of_the_scheduled_run_is_told_with_its_undo(bed: Bed, not
             return 1
 
     def run() -> str:
-        import_handler(bed.settings)(cast(RunningJob, Job()))
+        import_handler(bed.settings, cast(RunningJob, Job()))
         return format_reminder(str(bed.vault), bed.settings.state.markers, "s")
 
     for number in range(23):
