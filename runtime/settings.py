@@ -395,18 +395,14 @@ _SWITCH_WORDS |= dict.fromkeys(OFF_WORDS, False)
 
 
 def _from_text(row: Setting, raw: str, env: Mapping[str, str]) -> Any:
-    where = f"environment variable {row.variable}"
+    """As `_from_toml`, of a variable's text."""
+    value: object = raw
     if row.type == "switch":
-        if raw.lower() not in _SWITCH_WORDS:
-            raise _refuse(row, where, raw)
-        return _SWITCH_WORDS[raw.lower()]
-    if row.type in ("whole number", "number"):
-        try:
-            number = int(raw) if row.type == "whole number" else float(raw)
-        except ValueError as error:
-            raise _refuse(row, where, raw) from error
-        return _in_range(row, number, where)
-    return _checked_text(row, raw, where, env)
+        value = _SWITCH_WORDS.get(raw.lower(), raw)
+    elif row.type in ("whole number", "number"):
+        with suppress(ValueError):
+            value = int(raw) if row.type == "whole number" else float(raw)
+    return _from_toml(row, value, f"environment variable {row.variable}", env)
 
 
 def _in_range(row: Setting, value: float, where: str) -> int | float:
