@@ -3,7 +3,7 @@
 MEMORYVAULT_DATA names a folder with `prompts/dev.jsonl`: prompts of people on whom the thresholds were chosen, but the
 weights not trained. `--labels FILE` uses other prompts. `--answers FILE` judges recorded answers (JSON lines with `id`,
 `p`, and `tier`: saved, proposed, low or null) instead of the local readers; `--out FILE` records the model's answers.
-`--judge` uses our own examples, which were not trained on. Of labels with a `kind` the results are counted by kind.
+`--judge` uses our own examples, which were not trained on. Labels that have a `kind` are counted by kind.
 """
 
 from __future__ import annotations
