@@ -94,7 +94,7 @@ def drain(
             elif len(batch) == 1:
                 failed[batch[0].text_hash] = f"{store.path_of_text(batch[0].text_hash)}: {outcome}"
                 if not done and len(failed) == BATCH_TEXTS:
-                    reason = f"the model fails at every text: {outcome}"
+                    reason = _why_give_up(embed, store.pending_texts(model, 1, skip=failed, shortest_first=True))
             else:
                 waiting += [[text] for text in reversed(batch)]
                 continue
@@ -110,6 +110,14 @@ def _embed_batch(embed: Embed, batch: Sequence[PendingText]) -> EmbeddedBatch | 
         return embed([text.text for text in batch])
     except Exception as error:  # noqa: BLE001 - any failure of a batch leads to text by text
         return error
+
+
+def _why_give_up(embed: Embed, shortest: Sequence[PendingText]) -> str | None:
+    """Return why the rest is not tried: long texts failed, and so does the shortest; None if that can be embedded."""
+    outcome = _embed_batch(embed, shortest) if shortest else None
+    if isinstance(outcome, ModelUnavailable):
+        return str(outcome)
+    return f"the model fails at every text: {outcome}" if isinstance(outcome, Exception) else None
 
 
 def _store(store: IndexStore, model: str, batch: Sequence[PendingText], embedded: EmbeddedBatch) -> None:
