@@ -55,8 +55,8 @@ class DrainReport:
     errors: int
     remaining: int
     reason: str | None = None
-    failed: tuple[str, ...] = ()
-    """What failed: the note's path, and why, of each text."""
+    failed: tuple[tuple[str, str], ...] = ()
+    """What failed: (the note's path, why) of each text."""
 
 
 def drain(
@@ -76,7 +76,7 @@ def drain(
     total = store.pending_count(model)
     if not store.has_vectors:
         return DrainReport(0, total, 0, total, NO_EXTENSION)
-    done, failed, reason = 0, dict[str, str](), None
+    done, failed, reason = 0, dict[str, tuple[str, str]](), None
     while not should_stop() and reason is None:
         window = store.pending_texts(model, WINDOW_TEXTS, skip=failed)
         if not window:
@@ -92,7 +92,7 @@ def drain(
                 _store(store, model, batch, outcome)
                 done += len(batch)
             elif len(batch) == 1:
-                failed[batch[0].text_hash] = f"{store.path_of_text(batch[0].text_hash)}: {outcome}"
+                failed[batch[0].text_hash] = (store.path_of_text(batch[0].text_hash), str(outcome))
                 if not done and len(failed) == BATCH_TEXTS:
                     reason = _why_give_up(embed, store.pending_texts(model, 1, skip=failed, shortest_first=True))
             else:

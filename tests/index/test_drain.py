@@ -49,7 +49,7 @@ def test_a_text_that_fails_does_not_hold_up_the_others(bed: Bed) -> None:
     bed.index()
     report = bed.embed()
     assert (report.processed, report.errors, report.remaining) == (4, 1, 1)
-    assert report.failed == ("3.md: a text that cannot be embedded",)
+    assert report.failed == (("3.md", "a text that cannot be embedded"),)
 
 
 def test_a_model_that_fails_at_every_text_is_not_asked_for_all(bed: Bed) -> None:
