@@ -42,8 +42,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
         print(", ".join(f"{value} {name.replace('_', ' ')}" for name, value in counts.items()))
     if drained.reason:
         note(f"memory: {drained.reason}")
-    for text in drained.failed:
-        note(f"memory: could not be embedded: {text}")
+    for path, why in drained.failed:
+        note(f"memory: could not be embedded: {path}: {why}")
     for path in report.failed:
         note(f"memory: could not be read: {path}")
     return 1 if report.failed else 0

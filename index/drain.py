@@ -55,8 +55,8 @@ class DrainReport:
     errors: int
     remaining: int
     reason: str | None = None
-    failed: tuple[str, ...] = ()
-    """What failed: the note's path, and why, of each text."""
+    failed: tuple[tuple[str, str], ...] = ()
+    """What failed: (the note's path, why) of each text."""
 
 
 def drain(
@@ -76,7 +76,7 @@ def drain(
     total = store.pending_count(model)
     if not store.has_vectors:
         return DrainReport(0, total, 0, total, NO_EXTENSION)
-    done, failed, reason = 0, dict[str, str](), None
+    done, failed, reason = 0, dict[str, tuple[str, str]](), None
     while not should_stop() and reason is None:
         window = store.pending_texts(model, WINDOW_TEXTS, skip=failed)
         if not window:
@@ -92,9 +92,9 @@ def drain(
                 _store(store, model, batch, outcome)
                 done += len(batch)
             elif len(batch) == 1:
-                failed[batch[0].text_hash] = f"{store.path_of_text(batch[0].text_hash)}: {outcome}"
+                failed[batch[0].text_hash] = (store.path_of_text(batch[0].text_hash), str(outcome))
                 if not done and len(failed) == BATCH_TEXTS:
-                    reason = f"the model fails at every text: {outcome}"
+                    reason = _why_give_up(embed, store.pending_texts(model, 1, skip=failed, shortest_first=True))
             else:
                 waiting += [[text] for text in reversed(batch)]
                 continue
@@ -110,6 +110,14 @@ def _embed_batch(embed: Embed, batch: Sequence[PendingText]) -> EmbeddedBatch | 
         return embed([text.text for text in batch])
     except Exception as error:  # noqa: BLE001 - any failure of a batch leads to text by text
         return error
+
+
+def _why_give_up(embed: Embed, shortest: Sequence[PendingText]) -> str | None:
+    """Return why the rest is not tried: long texts failed, and so does the shortest; None if that can be embedded."""
+    outcome = _embed_batch(embed, shortest) if shortest else None
+    if isinstance(outcome, ModelUnavailable):
+        return str(outcome)
+    return f"the model fails at every text: {outcome}" if isinstance(outcome, Exception) else None
 
 
 def _store(store: IndexStore, model: str, batch: Sequence[PendingText], embedded: EmbeddedBatch) -> None:

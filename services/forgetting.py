@@ -7,6 +7,7 @@ removed or moved stays in the journal, which `memory undo` needs.
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import re
@@ -64,9 +65,12 @@ def forget_deleted(settings: Settings, store: VaultStore, removed: Iterable[str]
 
 
 def _forget_names(settings: Settings, paths: Collection[str]) -> None:
-    """Replace the paths, and file names of several words, in logs, receipts and texts given to sessions."""
+    """Replace the paths, and file names of several words, in logs, receipts and texts given to sessions: as they are,
+    or as a JSON string, in a log's message with single blanks."""
     names = {PurePosixPath(path).stem for path in paths}
-    marks = {*paths, *(name for name in names if "-" in name)}
+    found = {*paths, *(name for name in names if "-" in name)}
+    found |= {" ".join(mark.split()) for mark in found}
+    marks = found | {json.dumps(mark, ensure_ascii=is_ascii)[1:-1] for mark in found for is_ascii in (True, False)}
     pattern = re.compile(
         rb"(?<![\w-])(?:" + b"|".join(re.escape(mark.encode()) for mark in sorted(marks, key=len, reverse=True))
         + rb")(?:\.md)?(?![\w-])"

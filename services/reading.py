@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -87,9 +88,11 @@ class SessionReader:
     """Reads with the model until it fails, and with n-grams from then on. Use it as a context manager."""
 
     def __init__(self, settings: Settings | None, *, start: bool = True, insist: bool = False) -> None:
-        """`insist`: if the model is installed, `read` raises ModelUnavailable instead of going on without it."""
+        """`insist`: `read` raises ModelUnavailable instead of going on without the model, if the service fails twice at
+        a message, or does not answer though the model is installed and it may be started."""
         self._words = NgramReader()
-        self._insists = (
+        self._insists = insist
+        self._awaits_service = (
             insist and settings is not None and may_start(settings) and is_installed(Path(settings.state.models))
         )
         self._client: RecallClient | None = None
@@ -124,12 +127,18 @@ class SessionReader:
         self._answered = NAME
         if self._client is not None:
             try:
-                return ModelReader(self._client, self._words).read(message)
+                model = ModelReader(self._client, self._words)
+                if self._insists:
+                    with suppress(RequestFailed):  # A passing fault is over when it is asked again.
+                        return model.read(message)
+                return model.read(message)
             except RequestFailed as error:
+                if self._insists:
+                    raise ModelUnavailable(str(error)) from error
                 log.warning("a message is read without the model: %s", error)
                 self._answered = NgramReader.name
             except (ModelUnavailable, KeyError, IndexError, TypeError) as error:
-                if self._insists and isinstance(error, ModelUnavailable):
+                if self._awaits_service and isinstance(error, ModelUnavailable):
                     raise
                 log.info("the rest of this session is read without the model: %s", error)
                 self.close()

@@ -214,15 +214,17 @@ def conflict_line(text: str) -> int:
     """
     if "<<<<<<<" not in text and ">>>>>>>" not in text:
         return 0
+    marks = {number: line[0] for number, line in enumerate(text.split("\n"), 1) if is_mark(line)}
+    if not marks:
+        return 0
     from .automemory import find_fences  # Only for the few notes that have such a mark.
 
-    lines = text.split("\n")
-    marks = {number: line[0] for number, line in enumerate(lines, 1) if is_mark(line)}
-    fenced = {
-        number
-        for start, end in find_fences(text)
-        for number in range(text.count("\n", 0, start) + 1, text.count("\n", 0, end) + 1)
-    }
+    fenced: set[int] = set()
+    number, position = 1, 0
+    for start, end in find_fences(text):
+        first = number + text.count("\n", position, start)
+        number, position = first + text.count("\n", start, end), end
+        fenced.update(range(first, number))
     plain = {mark for number, mark in marks.items() if number not in fenced}
     in_header = range(2, text.count("\n", 0, extent(text)) + 1)
     if "<" in plain or (">" in plain and "=" in marks.values()) or any(number in in_header for number in marks):

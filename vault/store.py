@@ -50,7 +50,7 @@ from .boundary import Approval, require_approval
 from .entry import Entry, content_hash, parse_entry
 from .fields import StoreValue, replace_unencodable, require_scrubbed, validate_fields
 from .frontmatter import FieldValue, format_header, set_fields
-from .header import extent, is_open
+from .header import extent, is_open, out_of_use
 from .listing import NotePaths, list_folders, list_notes
 from .note_text import decode_note, encodable, encode_note, normalize_line_ends, normalize_note_text, replace_body
 from .scrubbed import Scrubbed
@@ -167,8 +167,8 @@ class VaultStore:
         """Yield (path, first `limit` bytes) of each note of `walk`, or at `paths`; one that cannot be read is passed
         over.
 
-        For a note whose header leaves little room for its text there, the first `MAX_HEADER_BYTES`: a header without
-        its end says nothing, and the note would be unknown.
+        For a note whose header leaves little room for its text there, or that seems out of use by them, the first
+        `MAX_HEADER_BYTES`: a header without its end says nothing, and an example without its end is none.
         """
         if paths is not None:
             resolve = self._resolver()
@@ -197,8 +197,10 @@ class VaultStore:
 
     def _read_head(self, path: str, relative: str, limit: int) -> bytes:
         head = self._read_file(path, relative, limit)
-        if len(head) == limit and extent(head.decode("utf-8", "replace")) > limit * 3 // 4:
-            return self._read_file(path, relative, max(limit, MAX_HEADER_BYTES))
+        if len(head) == limit:
+            text = head.decode("utf-8", "replace")
+            if extent(text) > limit * 3 // 4 or out_of_use(relative, text):
+                return self._read_file(path, relative, max(limit, MAX_HEADER_BYTES))
         return head
 
     def readable(self, paths: Iterable[str] | None = None) -> Iterator[Entry]:

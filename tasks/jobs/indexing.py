@@ -26,15 +26,13 @@ if TYPE_CHECKING:
     from ...index.watcher import VaultWatcher
 
 log = logging.getLogger(__name__)
-NOT_EMBEDDED, NOT_HERE = Lasting(log), Lasting(log)
+NOT_EMBEDDED, NOT_HERE, FAILED = Lasting(log), Lasting(log), Lasting(log)
 
 RECONCILE_KEY = "index.reconcile"
 WATCHED_FOLDERS = DECISION_FOLDERS | {WATCHLIST}
 """Folders whose notes may hold a decision of the user."""
 DRAIN_KEY = "embed.drain"
 MAX_PATHS_IN_JOB = 200
-MOST_NAMED = 10
-"""Most texts that a job names of those that could not be embedded."""
 DASHBOARD_SECONDS = 120.0
 """How long after a change of the vault the dashboard note is updated; one update covers all changes until then."""
 LOOK_SECONDS = 2.0
@@ -73,10 +71,18 @@ def drain_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
         NOT_EMBEDDED.is_so(f"not embedded: {report.reason}")
     elif report.processed:
         NOT_EMBEDDED.is_over()
+    if report.failed:
+        # Not in the job, which outlasts the note. One path: a longer line would be cut, and half a path not forgotten.
+        FAILED.is_so(
+            f"{len(report.failed)} texts cannot be embedded, one of {report.failed[0][0]}: `memory vault reindex` "
+            "names each, and says why"
+        )
+    else:
+        FAILED.is_over()
     return {
         "embedded": report.processed,
         "remaining": report.remaining,
-        **({"errors": report.errors, "failed": list(report.failed[:MOST_NAMED])} if report.errors else {}),
+        **({"errors": report.errors} if report.errors else {}),
         **({"reason": report.reason} if report.reason else {}),
     }
 

@@ -19,6 +19,7 @@ import pytest
 from memoryvault.index.client import RecallClient, ServiceRefused, ServiceUnavailable
 from memoryvault.index.daemon import CannotServe, listen
 from memoryvault.index.drain import drain
+from memoryvault.index.protocol import peer_uid
 from memoryvault.index.receipts import query_hash, read_receipts
 from memoryvault.runtime.priority import BACKGROUND_NICENESS
 from memoryvault.runtime.process_lock import lock_holder
@@ -170,7 +171,7 @@ def test_a_text_at_which_the_service_fails_does_not_hold_up_the_others(bed: Bed,
     with running.client() as client:
         report = drain(bed.store, client.embed, model="fake")
     assert (report.processed, report.errors, report.remaining, report.reason) == (4, 1, 1, None)
-    assert [text.partition(":")[0] for text in report.failed] == ["notes/n3.md"]
+    assert [path for path, _ in report.failed] == ["notes/n3.md"]
 
 
 @pytest.mark.hurried
@@ -443,6 +444,12 @@ def test_a_place_where_no_socket_can_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("not a folder")
     with pytest.raises(CannotServe, match=r"the recall service cannot start .*taken.*: prompts are answered by"):
         listen(str(tmp_path / "taken" / "recall.sock"), 1)
+
+
+def test_the_user_at_the_other_end_is_known() -> None:
+    here, there = socket.socketpair()
+    with here, there:
+        assert peer_uid(here) == os.getuid()
 
 
 @pytest.mark.slow

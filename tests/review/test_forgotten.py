@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import logging
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from memoryvault.services.evolving import evolve
 from memoryvault.services.forgetting import deleted_by_user, forget_deleted
 from memoryvault.services.journal import Change
 from memoryvault.services.reviewing import Reviewer
+from memoryvault.tasks.queue.worklog import JsonLines
 from memoryvault.tests.review.support import make_bed
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.vault.entry import parse_entry
@@ -119,6 +122,20 @@ def test_a_receipt_names_a_deleted_note_no_longer_and_every_other_as_before(tmp_
     bed.note(kept, "Other.", kind="preference")
     forget_deleted(bed.settings, bed.store, [PATH])
     assert receipts.read_text("utf-8") == f'{{"hits":[{{"path":"forgotten"}},{{"path":"{kept}"}}]}}\n'
+
+
+@pytest.mark.parametrize("name", ["zürich", 'the "zürich"', "the  zürich"])
+def test_logs_and_receipts_name_a_deleted_note_no_longer_however_it_is_written_there(tmp_path: Path, name: str) -> None:
+    bed = make_bed(tmp_path)
+    path = f"personal-private/fix/{name}.md"
+    log = logging.getLogger("memoryvault.tests.forgotten")
+    told = log.makeRecord(log.name, logging.WARNING, "", 0, "%s cannot be read", (path,), None)
+    JsonLines(bed.settings.state.log_file, lambda line: None).emit(told)
+    receipts = Path(bed.settings.state.receipts)
+    receipts.write_text(json.dumps({"hits": [{"path": path}]}, ensure_ascii=False), "utf-8")
+    forget_deleted(bed.settings, bed.store, [path])
+    assert json.loads(Path(bed.settings.state.log_file).read_text("utf-8"))["message"] == "forgotten cannot be read"
+    assert json.loads(receipts.read_text("utf-8")) == {"hits": [{"path": "forgotten"}]}
 
 
 @pytest.mark.parametrize("edit", [("listens", "waits"), ("", "")])

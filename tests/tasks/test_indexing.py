@@ -20,14 +20,14 @@ from memoryvault.tasks.jobs.indexing import WantedIndex, WatchedVault, drain_han
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.job import Handler, RunningJob
 from memoryvault.tasks.queue.worker import Worker, WorkerContext
-from memoryvault.tasks.queue.worklog import Lasting
+from memoryvault.tasks.queue.worklog import JsonLines, Lasting
 from memoryvault.tests.support.forked import ForkedSandbox
 
 
 @pytest.fixture
 def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     """Of a vault with one note, in the index and not embedded: there is no recall service. Nothing was logged of it."""
-    for name in ("NOT_EMBEDDED", "NOT_HERE"):
+    for name in ("NOT_EMBEDDED", "NOT_HERE", "FAILED"):
         monkeypatch.setattr(indexing, name, Lasting(indexing.log))
     sandbox = ForkedSandbox(tmp_path)
     sandbox.memory("save", "fix", "locked-db", "--body", "Give each worker its own SQLite file.")
@@ -117,6 +117,28 @@ def test_the_days_of_a_process_that_runs_on_follow_the_machine_into_another_time
         monkeypatch.undo()
         time.tzset()
     assert days[0] > days[1]
+
+
+def test_a_text_that_cannot_be_embedded_is_counted_in_the_job_and_named_in_the_log_until_its_note_is_deleted(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    note = settings.required_vault_path / 'Zürich "Nord"' / "zelthumper.md"
+    note.parent.mkdir()
+    note.write_text("Text.\n", "utf-8")
+    reconcile_now(settings)
+    failed = (('Zürich "Nord"/zelthumper.md', "it says brimfozzle"),)
+    monkeypatch.setattr(indexing, "drain_now", lambda settings, **options: DrainReport(1, 0, 1, 1, None, failed))
+    log_file = Path(settings.state.log_file)
+    monkeypatch.setattr(indexing.log, "handlers", [JsonLines(str(log_file), lambda line: None)])
+    drain_times(settings, partial(drain_handler, settings), 2)
+    with open_ledger(settings) as ledger:
+        jobs = ledger.list_jobs(["done"], kind="embed.drain", most=9)
+    assert [job.history[-1]["result"] for job in jobs] == [{"embedded": 1, "remaining": 1, "errors": 1}] * 2
+    (line,) = [line for line in log_file.read_text("utf-8").splitlines() if "zelthumper" in line]
+    assert "brimfozzle" not in line
+    note.unlink()
+    reconcile_now(settings)
+    assert "zelthumper" not in log_file.read_text("utf-8")
 
 
 @pytest.mark.parametrize(("processed", "asked"), [(7, 1), (0, 0)])

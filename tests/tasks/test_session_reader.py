@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +19,7 @@ import pytest
 
 from memoryvault.index.client import RecallClient, ServiceRefused
 from memoryvault.pipelines.candidate import CATEGORIES
-from memoryvault.pipelines.reading.reading import Message
+from memoryvault.pipelines.reading.reading import CHANNELS, Message
 from memoryvault.pipelines.reading.sentences import sentences
 from memoryvault.runtime.errors import ModelUnavailable
 from memoryvault.runtime.settings import Settings, load_settings
@@ -106,25 +107,57 @@ def test_a_service_that_is_killed_leaves_the_rest_to_n_grams(
     assert len(again.sentences) == len(sentences(RULE))
 
 
-def test_a_message_at_which_the_service_fails_is_read_by_n_grams_and_the_next_by_the_model(settings: Settings) -> None:
-    asked = []
+@contextmanager
+def failing_service(settings: Settings, failures: int) -> Iterator[list[bytes]]:
+    """A recall service that fails at the first requests, then answers; yields the requests."""
+    asked: list[bytes] = []
+    part = {"sentence": [9.0], "category": [0.0] * len(CATEGORIES), "channel": [0.0] * len(CHANNELS)}
+    part |= {"scope": [0.0, 0.0], "tier": [0.0] * 3, "apart": [0.0]}
+    answer = {"v": 1, "ok": True, "window": [0.0] * 3, "sentences": [part] * len(sentences(RULE))}
+    failure = {"v": 1, "ok": False, "failed": True, "error": "internal error: MemoryError"}
 
     class Answer(socketserver.StreamRequestHandler):
         def handle(self) -> None:
             for line in self.rfile:
                 asked.append(line)
-                failure = {"v": 1, "ok": False, "failed": True, "error": "internal error: ValueError"}
-                self.wfile.write(json.dumps(failure).encode() + b"\n")
+                self.wfile.write(json.dumps(failure if len(asked) <= failures else answer).encode() + b"\n")
 
     os.makedirs(os.path.dirname(settings.state.recall_socket), exist_ok=True)
     with socketserver.ThreadingUnixStreamServer(settings.state.recall_socket, Answer) as server:
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever).start()
-        with SessionReader(settings, start=False, insist=True) as reader:
-            for _ in range(2):
-                assert len(reader.read(message(RULE)).sentences) == len(sentences(RULE))
-                assert reader.name == "words"
-        server.shutdown()
+        try:
+            yield asked
+        finally:
+            server.shutdown()
+
+
+def test_a_message_at_which_the_service_fails_is_read_by_n_grams_and_the_next_by_the_model(settings: Settings) -> None:
+    with failing_service(settings, 1) as asked, SessionReader(settings, start=False) as reader:
+        names = []
+        for _ in range(2):
+            assert len(reader.read(message(RULE)).sentences) == len(sentences(RULE))
+            names.append(reader.name)
+    assert names == ["words", NAME]
+    assert len(asked) == 2
+
+
+def test_a_reader_that_insists_asks_again_after_a_passing_fault(settings: Settings) -> None:
+    with failing_service(settings, 1) as asked, SessionReader(settings, start=False, insist=True) as reader:
+        reader.read(message(RULE))
+        assert reader.name == NAME
+    assert len(asked) == 2
+
+
+def test_a_reader_that_insists_leaves_a_message_at_which_the_service_fails_twice_to_a_later_attempt(
+    settings: Settings,
+) -> None:
+    with (
+        failing_service(settings, 2) as asked,
+        SessionReader(settings, start=False, insist=True) as reader,
+        pytest.raises(ModelUnavailable, match="MemoryError"),
+    ):
+        reader.read(message(RULE))
     assert len(asked) == 2
 
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from memoryvault.hooks.entryfile import EntryFile
 from memoryvault.runtime.layout import is_conflict_copy
+from memoryvault.tasks.jobs.dashboard import view_of
 from memoryvault.vault.entry import parse_entry
 from memoryvault.vault.frontmatter import find_fault
+from memoryvault.vault.header import conflict_line
 from memoryvault.vault.listing import list_notes
+from memoryvault.vault.registry import HEADER_BYTES
+from memoryvault.vault.store import VaultStore
 
 MERGE = "<<<<<<< HEAD\n{}\n=======\n{}\n>>>>>>> origin/main\n"
 
@@ -57,6 +63,37 @@ def test_a_note_in_which_git_left_both_sides_is_not_in_use(text: str) -> None:
 )  # fmt: skip
 def test_what_only_looks_like_a_conflict_is_in_use(body: str) -> None:
     assert read(f"---\nstatus: active\n---\n\n{body}\n") == "active"
+
+
+class CountedText(str):
+    """A text that counts the characters in which something is counted."""
+
+    looked_at = 0
+
+    def count(self, *args: Any) -> int:
+        """See str."""
+        _, start, end = (*args, 0, len(self))[:3] if len(args) < 3 else args
+        self.looked_at += end - start
+        return super().count(*args)
+
+
+@pytest.mark.parametrize(("last", "line"), [("<<<<<<< a\n", 3001), ("a <<<<<<< b\n", 0)])
+def test_lines_of_fenced_code_are_numbered_in_one_pass(last: str, line: int) -> None:
+    text = CountedText("```\na\n```\n" * 1000 + last)
+    assert conflict_line(text) == line
+    assert text.looked_at <= 2 * len(text)
+
+
+@pytest.mark.parametrize("example", [f"```\n{MERGE.format('a', 'b')}{{}}```\n", "`{{{{date}}}}\n{}`\n"])
+def test_an_example_that_ends_behind_what_is_read_of_each_note_is_in_use(tmp_path: Path, example: str) -> None:
+    whole = example.format("Text of it.\n" * 1500)
+    text = f"---\nkind: fix\nstatus: active\n---\n\nAn example:\n\n{whole}\nText.\n"
+    (tmp_path / "personal-private/fix").mkdir(parents=True)
+    (tmp_path / "personal-private/fix/a.md").write_text(text, "utf-8")
+    assert len(text) > HEADER_BYTES
+    assert read(text) == "active"
+    store = VaultStore(tmp_path, tmp_path / "lock", date.today)
+    assert [note.path for note in view_of(store).living] == ["personal-private/fix/a.md"]
 
 
 @pytest.mark.parametrize("status", ["dismissed", "rejected", "active", "pending"])
