@@ -20,8 +20,6 @@ KINDS: tuple[SourceKind, ...] = ("list", "topic", "feed", "folder")
 MAX_SOURCES = 100
 MOST_KNOWN = 10_000
 """Most keys of a source that are kept besides those of its present items; a feed may invent new ones at each fetch."""
-LEAST_RENEWED = 2
-"""A single entry that shares its title with an older one is another one: many feeds call each "Release notes"."""
 _KEY_CHARACTERS = 16
 _WORD = re.compile(r"\w+")
 
@@ -79,27 +77,29 @@ def novelty(items: Iterable[ListedItem], known: Collection[str], source: str) ->
 
     An item that disappeared and comes back is known. Two names at one new address (skills of one repository) are two
     patterns; a new name at a known address is only a new wording. An entry of a feed is known by its id or its address,
-    or by its text if both changed, unless the entry that had this before is listed, too. If half of a feed's entries
-    changed in all of this, the feed did, and they are known by their titles.
+    or by its title with its description if both changed, unless the entry that had this before is listed, too. If all
+    entries are on hosts that the feed never had, they are known by their titles with the ends of their addresses; if it
+    lost or gained ids or links, by their titles. Else a title tells nothing, since those of many feeds recur.
     """
     items = tuple(items)
     before = frozenset(known)
     unchanged = [pair for item in items if len(pair := _marks(item)) == 2 and before.issuperset(pair)]
     taken = {mark for pair in unchanged for mark in pair}
     taken |= {text for item in items if before.issuperset(_marks(item)) and (text := _text_mark(item))}
-    titles = Counter(title for item in items if (title := _title_mark(item)))
-    listed: dict[str, None] = {}
+    forms = {form for item in items if (form := _form_mark(item))}
+    hosts = {host for item in items if (host := _host_mark(item))}
+    is_reformed, is_moved = before.isdisjoint(forms), before.isdisjoint(hosts)
+    loose = Counter(mark for item in items for mark in (_title_mark(item), _place_mark(item)))
+    listed: dict[str, None] = dict.fromkeys((*forms, *hosts))
     unknown: list[ListedItem] = []
     for item in items:
-        marks = frozenset(_marks(item))
+        marks, text = frozenset(_marks(item)), _text_mark(item)
+        title, place = (mark if loose[mark] == 1 else "" for mark in (_title_mark(item), _place_mark(item)))
         is_known = bool(marks & before) if len(marks) == 1 or marks <= before else bool(marks & before - taken)
-        text, title = _text_mark(item), _title_mark(item)
-        if not is_known and (text not in before or text in taken):
+        is_known = is_known or (text in before and text not in taken)
+        if not (is_known or (is_reformed and title in before) or (is_moved and place in before)):
             unknown.append(item)
-        listed |= dict.fromkeys((*_marks(item), *([text] if text else ()), *([title] if titles[title] == 1 else ())))
-    renewed = {title for item in unknown if titles[title := _title_mark(item)] == 1 and title in before}
-    if len(renewed) >= LEAST_RENEWED and 2 * len(renewed) >= len(items):
-        unknown = [item for item in unknown if _title_mark(item) not in renewed]
+        listed |= dict.fromkeys(filter(None, (*_marks(item), text, title, place)))
     new: dict[str, Pattern] = {}
     names: set[tuple[str, str]] = set()
     for item in unknown:
@@ -131,23 +131,39 @@ def _marks(item: ListedItem) -> tuple[str, ...]:
 
 
 def _text_mark(item: ListedItem) -> str:
-    """Return the key of the text of a feed's entry: its title with its description, else with the last part of its
-    address, which stays when a site moves to another host, program or folder.
-
-    '' for an entry without a title, and for items without an id.
-    """
-    if not (item.identity and item.title):
+    """Return the key of a feed's entry's title with its description; '' if it lacks one, and for items without an
+    id."""
+    if not (item.identity and item.title and item.description):
         return ""
-    path, _, rest = item.url.partition("://")[2].partition("/")[2].partition("?")
-    last = path.rstrip("/").rpartition("/")[2].partition(".")[0]
-    says = item.description.casefold() or last or rest
-    return pattern_key(f"text:{item.title.casefold()}\n{says}")
+    return pattern_key(f"text:{item.title.casefold()}\n{item.description.casefold()}")
 
 
 def _title_mark(item: ListedItem) -> str:
     """Return the key of the title of a feed's entry; '' for an entry without a title, and for items without an id."""
     words = " ".join(_WORD.findall(item.title.casefold()))
     return pattern_key(f"title:{words}") if item.identity and words else ""
+
+
+def _place_mark(item: ListedItem) -> str:
+    """Return the key of a feed's entry's title with the last part of its address, which stays when a site moves to
+    another host, program or folder; '' if it has none, and for items without an id."""
+    if not (item.identity and item.title) or item.anchor:
+        return ""
+    path, _, query = item.url.partition("://")[2].partition("/")[2].partition("?")
+    last = path.rstrip("/").rpartition("/")[2].partition(".")[0]
+    return pattern_key(f"place:{item.title.casefold()}\n{last or query}") if last or query else ""
+
+
+def _form_mark(item: ListedItem) -> str:
+    """Return the key of whether a feed's entry has an id and a link; '' for items of other sources."""
+    has_id = not item.identity.endswith(f" {item.url}")  # Else the id was made of its title and address.
+    return pattern_key(f"form:{has_id} {not item.anchor}") if item.identity else ""
+
+
+def _host_mark(item: ListedItem) -> str:
+    """Return the key of the host that a feed's entry links to; '' without a link, and for items of other sources."""
+    linked = item.identity and not item.anchor
+    return pattern_key(f"host:{identity_of(item).partition('/')[0]}") if linked else ""
 
 
 # --- the note with the sources ---
