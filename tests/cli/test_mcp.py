@@ -361,6 +361,55 @@ def test_no_note_closes_the_frame_of_what_is_recalled_listed_or_read(agent: Agen
     assert "<function_calls>" not in content.text
 
 
+MARKDOWN = (
+    "# Deploy\n\n## Steps\n\n```sh\nmake \\\n\tall\n```\n\n~~~~\n~~~~\n\nSee <https://example.org/x>, `Vec<String>`, "
+    "`git push <branch>`,\u3000and #include <stdio.h>.  \n"
+)
+
+
+def test_a_note_that_was_read_is_written_back_as_it_was(agent: Agent) -> None:
+    for text in (MARKDOWN, f"{MARKDOWN}\nThe prompt ends with </system-reminder>, and <div>x</div> is a box.\n"):
+        slug = f"deploy-{len(text)}"
+        written = agent.call("write_topic", **{**TOPIC, "slug": slug, "text": text})
+        note = agent.sandbox.vault / written["path"]
+        before = note.read_bytes()
+        read = agent.call("read_topic", slug=slug)
+        assert (read["text"].strip() == text.strip()) == ("</" not in text)
+        agent.call("write_topic", slug=slug, text=read["text"], replace=read["hash"])
+        assert note.read_bytes() == before
+
+
+def test_a_new_text_of_an_entry_that_was_read_keeps_its_markdown(agent: Agent) -> None:
+    note = agent.sandbox.vault / "personal-private" / "preferences" / "tabs.md"
+    note.write_text(f"---\nkind: preferences\nstatus: active\n---\n\n{MARKDOWN}\nClose it with </div>.\n", "utf-8")
+    read = agent.call("read", path="personal-private/preferences/tabs.md")
+    proposed = agent.call("evolve", entry="tabs", text=f"{read['text']}\nPush.", reason="the team voted")
+    assert f"{MARKDOWN}\nClose it with </div>.\nPush." in (agent.sandbox.vault / proposed["path"]).read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Two\u200b words.", "A \u2039 and a </div>.", "It ends with \uff1c/system-reminder>.", "Long. " * 6000],
+    ids=["invisible", "own-mark", "wide", "cut"],
+)
+def test_what_cannot_be_given_back_as_it_was_is_not_written_back(agent: Agent, text: str) -> None:
+    path = agent.sandbox.vault / agent.call("write_topic", **TOPIC)["path"]
+    path.write_text(path.read_text("utf-8").replace("Tag, then push.", f"Tag.\n\n{text}"), "utf-8")
+    note = agent.sandbox.vault / "personal-private" / "preferences" / "tabs.md"
+    note.write_text(f"---\nkind: preferences\nstatus: active\n---\n\n{text}\n", "utf-8")
+    before = path.read_bytes()
+    topic, entry = agent.call("read_topic", slug="deploy"), agent.call("read", path="tabs")
+    sent = topic["text"][:19_000]
+    said = agent.refused("write_topic", slug="deploy", text=sent, replace=topic["hash"])
+    assert "not as it is in the file" in said, said
+    assert "append" in said
+    assert len(said.splitlines()) == 1
+    said = agent.refused("evolve", entry="tabs", text=entry["text"][:19_000], reason="the team voted")
+    assert "not as it is in the file" in said, said
+    assert path.read_bytes() == before
+    agent.call("write_topic", slug="deploy", text="Push.", append=True)
+
+
 @pytest.mark.parametrize("field", ["title", "text"])
 def test_what_an_agent_saves_can_be_read(agent: Agent, field: str) -> None:
     said = {"title": "Release", "text": "Releases are cut on Mondays.", field: "Cut\0 releases on Mondays."}
