@@ -209,7 +209,7 @@ class _Tools:
             {
                 "path": safe_line(str(hit["path"])),
                 "title": safe_line(str(hit["title"])),
-                "kind": safe_line(str(hit["kind"])),
+                "kind": hit["kind"] and safe_line(str(hit["kind"])),
                 "project": hit["project"] and safe_line(str(hit["project"])),
                 "updated": _day(hit.get("surfaced_at"), hit["created"], hit["updated"]),
                 "score": round(float(hit["score"]), 3),
@@ -283,7 +283,7 @@ class _Tools:
                 "slug": topic.slug,
                 "type": topic.type,
                 "description": safe_line(topic.description),
-                "day": topic.updated,
+                "day": safe_line(topic.updated),
             }
             for topic in self._topics.all()
             if tag in (None, topic.type) and (updated_since is None or topic.updated >= updated_since)
@@ -356,10 +356,10 @@ class _Tools:
             "name": safe_line(topic.name),
             "type": topic.type,
             "description": safe_line(topic.description),
-            "day": topic.updated,
+            "day": safe_line(topic.updated),
             "text": text,
             "cut": text != whole,
-            "links": dict(links),
+            "links": {safe_line(target): exists for target, exists in links.items()},
         }
 
     def write_topic(
