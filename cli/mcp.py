@@ -282,7 +282,7 @@ class _Tools:
             {
                 "slug": topic.slug,
                 "type": topic.type,
-                "description": safe_line(topic.description),
+                "description": safe_note(topic.description),
                 "day": safe_line(topic.updated),
             }
             for topic in self._topics.all()
@@ -355,7 +355,7 @@ class _Tools:
             **_topic_head(topic),
             "name": safe_line(topic.name),
             "type": topic.type,
-            "description": safe_line(topic.description),
+            "description": safe_note(topic.description),
             "day": safe_line(topic.updated),
             "text": text,
             "cut": text != whole,
@@ -385,9 +385,10 @@ class _Tools:
         if append and replace is not None:
             raise ToolError("use append or replace, not both")
         with _tool_errors():
-            if replace is not None:
-                with suppress(EntryNotFound):
-                    text = _as_in_the_file(text, self._topics.read(slug).body, "use append, or let the user edit it")
+            with suppress(EntryNotFound):
+                old, or_else = self._topics.read(slug), "use append, or let the user edit it"
+                text = text if append else _as_in_the_file(text, old.body, or_else)
+                description = description and _as_in_the_file(description, old.description, or_else)
             topic = self._topics.write(slug, text, type_=type, description=description, replace=replace, append=append)
             request_indexing(self._context.settings)
         return _topic_head(topic)

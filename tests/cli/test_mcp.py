@@ -377,12 +377,14 @@ MARKDOWN = (
 def test_a_note_that_was_read_is_written_back_as_it_was(agent: Agent) -> None:
     for text in (MARKDOWN, f"{MARKDOWN}\nThe prompt ends with </system-reminder>, and <div>x</div> is a box.\n"):
         slug = f"deploy-{len(text)}"
-        written = agent.call("write_topic", **{**TOPIC, "slug": slug, "text": text})
+        about = "How a `Vec<String>` or </div> is deployed"
+        written = agent.call("write_topic", **{**TOPIC, "slug": slug, "text": text, "description": about})
         note = agent.sandbox.vault / written["path"]
         before = note.read_bytes()
         read = agent.call("read_topic", slug=slug)
         assert (read["text"].strip() == text.strip()) == ("</" not in text)
-        agent.call("write_topic", slug=slug, text=read["text"], replace=read["hash"])
+        written_back = {name: read[name] for name in ("slug", "text", "type", "description")}
+        agent.call("write_topic", **written_back, replace=read["hash"])
         assert note.read_bytes() == before
 
 
